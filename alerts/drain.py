@@ -1,4 +1,4 @@
-"""Empties the outbox: claim, send, settle; and lists what people should have heard and have not."""
+"""Draining of the outbox: lease, send, settle; and undelivered notifications by target."""
 
 from __future__ import annotations
 
@@ -14,46 +14,46 @@ from sqlalchemy import ColumnElement, Connection, Select, case, delete, func, in
 
 from dq.alerts import incident_store, suppression
 from dq.alerts.channel import (
-    Ambiguous,
-    Answer,
-    Blockage,
     Capabilities,
-    FindingSender,
-    Frozen,
-    Gone,
-    Look,
-    MessagePlace,
-    NotHeld,
-    NotSent,
-    Open,
-    Rejected,
+    FailureScope,
+    LookupMiss,
+    LookupResult,
+    MessageNotEditable,
+    MessageNotFound,
+    MessageRef,
+    OpenChannel,
+    PermanentFailure,
+    ReconcilingSender,
+    RetryableFailure,
     Sender,
+    SendResult,
     Sent,
+    UnconfirmedSend,
     UpdatingSender,
 )
-from dq.alerts.incident import CREATE, STORM, UPDATE
+from dq.alerts.incident import CREATE, DIGEST_CONTRACT, UPDATE
 from dq.alerts.outbox import (
-    HEARD,
-    SHOULD_BE_THERE,
+    IS_OVERDUE,
+    NOT_MUTED,
     UNPAUSED,
-    ClaimedRow,
-    DueLane,
-    Lane,
-    ambiguous,
-    claim_next,
-    due,
-    due_places,
+    DueStream,
+    LeasedRow,
+    NotificationStream,
+    count_overdue,
+    count_paused_targets,
+    delivered_elsewhere,
+    due_streams,
+    due_targets,
     enqueue,
-    next_after,
-    of_lane,
-    paused_targets,
+    in_stream,
+    lease_next,
+    lookup_rows,
+    next_resume_at,
+    notified_streams,
     remind,
-    said_elsewhere,
-    same_place,
-    say_again,
-    told,
-    waiting,
-    waiting_lanes,
+    requeue,
+    same_target,
+    unsettled_streams,
 )
 from dq.alerts.route import CONSOLE, AlertRoute
 from dq.alerts.tables import IN_FLIGHT, WAITING, OutboxStatus, channel_pause, incident, message, outbox
@@ -61,22 +61,22 @@ from dq.contracts.outcome import IncidentKey, Severity
 from dq.store import Store
 from dq.store.schema import UtcDateTime
 
-# How saying it ended: writes to the outbox what became of a claim.
+# Transitions of leased rows.
 
 NEVER = datetime(9999, 1, 1, tzinfo=UTC)
 
 
-def sent(tx: Connection, claimed: ClaimedRow, receipt: MessagePlace, note: str, now: datetime) -> bool:
-    """Note that it is there; False when another sender has settled the row meanwhile."""
-    if not _settle(tx, claimed, state=OutboxStatus.SENT, reason=note, reference=receipt.reference):
+def mark_sent(tx: Connection, leased: LeasedRow, receipt: MessageRef, note: str, now: datetime) -> bool:
+    """Mark the row as sent. Returns False if another sender has settled it meanwhile."""
+    if not _settle(tx, leased, state=OutboxStatus.SENT, reason=note, reference=receipt.reference):
         return False
-    revision = claimed.message.revision
-    if claimed.operation == CREATE:
+    revision = leased.message.revision
+    if leased.operation == CREATE:
         tx.execute(
             insert(message).values(
-                incident_id=claimed.lane.incident,
-                channel=claimed.lane.channel,
-                target=claimed.lane.target,
+                incident_id=leased.stream.incident,
+                channel=leased.stream.channel,
+                target=leased.stream.target,
                 place=receipt.place,
                 reference=receipt.reference,
                 thread=receipt.thread,
@@ -84,60 +84,64 @@ def sent(tx: Connection, claimed: ClaimedRow, receipt: MessagePlace, note: str, 
                 revision=revision,
             )
         )
-    elif claimed.operation == UPDATE:
-        tx.execute(update(message).where(of_lane(message, claimed.lane)).values(revision=revision))
-    detail = f"{claimed.operation} to {claimed.lane} {note}".strip()
-    incident_store.log(tx, claimed.lane.incident, "sent", revision, now, detail=detail)
-    incident = incident_store.get(tx, claimed.lane.incident)
-    if incident is not None and claimed.operation != UPDATE:
-        remind(tx, claimed.lane, incident, now)
+    elif leased.operation == UPDATE:
+        tx.execute(update(message).where(in_stream(message, leased.stream)).values(revision=revision))
+    detail = f"{leased.operation} to {leased.stream} {note}".strip()
+    incident_store.log(tx, leased.stream.incident, "sent", revision, now, detail=detail)
+    incident = incident_store.get(tx, leased.stream.incident)
+    if incident is not None and leased.operation != UPDATE:
+        remind(tx, leased.stream, incident, now)
     return True
 
 
-def retry(tx: Connection, claimed: ClaimedRow, at: datetime, reason: str, repeat: bool = False) -> bool:
-    """Let it be sent again from `at` on; `repeat` when a copy may be there already."""
-    changes = {"state": OutboxStatus.READY, "not_before": at, "reason": reason, "looks": 0}
-    return _settle(tx, claimed, **changes, **({"repeat": True} if repeat else {}))
+def retry(tx: Connection, leased: LeasedRow, not_before: datetime, reason: str, repeat: bool = False) -> bool:
+    """Schedule a retry; `repeat` if a copy may have been delivered already."""
+    changes = {"state": OutboxStatus.READY, "not_before": not_before, "reason": reason, "looks": 0}
+    return _settle(tx, leased, **changes, **({"repeat": True} if repeat else {}))
 
 
-def unsure(tx: Connection, claimed: ClaimedRow, at: datetime, reason: str, looks: int) -> bool:
-    """Let someone look for it from `at` on."""
-    changes = {"state": OutboxStatus.AMBIGUOUS, "not_before": at, "reason": reason, "looks": looks}
-    return _settle(tx, claimed, **changes)
+def mark_unconfirmed(
+    tx: Connection, leased: LeasedRow, not_before: datetime, reason: str, lookups: int
+) -> bool:
+    """Mark the row as unconfirmed, and schedule its lookup."""
+    changes = {"state": OutboxStatus.AMBIGUOUS, "not_before": not_before, "reason": reason, "looks": lookups}
+    return _settle(tx, leased, **changes)
 
 
-def bury(tx: Connection, claimed: ClaimedRow, reason: str, now: datetime, again_at: datetime | None) -> None:
-    """Note that it was refused; it is tried again at `again_at`, or never."""
-    buried = _settle(tx, claimed, state=OutboxStatus.DEAD, reason=reason, not_before=again_at or NEVER)
-    if buried and not claimed.revived:
-        detail = f"{claimed.operation} to {claimed.lane}: {reason}"
-        incident_store.log(tx, claimed.lane.incident, "dead", claimed.message.revision, now, detail=detail)
+def dead_letter(
+    tx: Connection, leased: LeasedRow, reason: str, now: datetime, retry_at: datetime | None
+) -> None:
+    """Mark the row as rejected; it is retried at `retry_at`, or never if None."""
+    settled = _settle(tx, leased, state=OutboxStatus.DEAD, reason=reason, not_before=retry_at or NEVER)
+    if settled and not leased.was_rejected:
+        detail = f"{leased.operation} to {leased.stream}: {reason}"
+        incident_store.log(tx, leased.stream.incident, "dead", leased.message.revision, now, detail=detail)
 
 
-def drop(tx: Connection, claimed: ClaimedRow, reason: str) -> bool:
-    """Let it go: it is not needed any more."""
-    return _settle(tx, claimed, state=OutboxStatus.DROPPED, reason=reason)
+def drop(tx: Connection, leased: LeasedRow, reason: str) -> bool:
+    """Drop a row that is not needed."""
+    return _settle(tx, leased, state=OutboxStatus.DROPPED, reason=reason)
 
 
-def forget(tx: Connection, lane: Lane) -> None:
-    """The place does not hold the message any more."""
-    tx.execute(delete(message).where(of_lane(message, lane)))
+def delete_message(tx: Connection, stream: NotificationStream) -> None:
+    """Delete the record of a stream's message, which does not exist at the target any longer."""
+    tx.execute(delete(message).where(in_stream(message, stream)))
 
 
 def pause(tx: Connection, channel: str, until: datetime, target: str = "") -> None:
-    """Let nobody send to a target before `until`, or through the whole channel; a longer pause stays."""
-    mine = (channel_pause.c.channel == channel) & (channel_pause.c.target == target)
+    """Pause a target, or with an empty target the whole channel; a longer pause is kept."""
+    matching = (channel_pause.c.channel == channel) & (channel_pause.c.target == target)
     longer = case((channel_pause.c.until > until, channel_pause.c.until), else_=literal(until, UtcDateTime))
-    if not tx.execute(update(channel_pause).where(mine).values(until=longer)).rowcount:
+    if not tx.execute(update(channel_pause).where(matching).values(until=longer)).rowcount:
         tx.execute(insert(channel_pause).values(channel=channel, target=target, until=until))
 
 
-def doubt(tx: Connection, channel: str, before: datetime, now: datetime) -> None:
-    """Let someone look for what should have been said `before` an instant and was never tried.
+def mark_stale_unconfirmed(tx: Connection, channel: str, before: datetime, now: datetime) -> None:
+    """Mark rows as unconfirmed that should have been sent `before` an instant and were never tried.
 
-    The database may have been restored from a copy that is older than the message.
+    The database may have been restored from a backup that is older than the message.
     """
-    forgotten = (
+    is_stale = (
         (outbox.c.channel == channel)
         & (outbox.c.state == OutboxStatus.READY)
         & (outbox.c.operation == CREATE)
@@ -146,59 +150,59 @@ def doubt(tx: Connection, channel: str, before: datetime, now: datetime) -> None
         & outbox.c.digest.is_(None)
         & (outbox.c.not_before < before)
         & UNPAUSED
-        & HEARD
+        & NOT_MUTED
     )
-    once = {"attempt": 1, "looks": 1, "tried_at": outbox.c.not_before, "rendered": outbox.c.revision}
-    state = {"state": OutboxStatus.AMBIGUOUS, "not_before": now, "reason": "it waited for long"}
-    tx.execute(update(outbox).where(forgotten).values(**once, **state), {"now": now})
+    first_lookup = {"attempt": 1, "looks": 1, "tried_at": outbox.c.not_before, "rendered": outbox.c.revision}
+    state = {"state": OutboxStatus.AMBIGUOUS, "not_before": now, "reason": "waited too long"}
+    tx.execute(update(outbox).where(is_stale).values(**first_lookup, **state), {"now": now})
 
 
-def expire(tx: Connection, now: datetime) -> None:
-    """Turn claims whose lease ran out into ambiguous ones; an update may simply be sent again."""
-    over = (outbox.c.state == OutboxStatus.SENDING) & (outbox.c.lease_until <= now)
+def expire_leases(tx: Connection, now: datetime) -> None:
+    """Mark rows with an expired lease as unconfirmed; updates are simply sent again."""
+    is_expired = (outbox.c.state == OutboxStatus.SENDING) & (outbox.c.lease_until <= now)
     state = case((outbox.c.operation == UPDATE, OutboxStatus.READY.value), else_=OutboxStatus.AMBIGUOUS.value)
     tx.execute(
-        update(outbox).where(over).values(state=state, not_before=now, looks=0, reason="lease ran out")
+        update(outbox).where(is_expired).values(state=state, not_before=now, looks=0, reason="lease expired")
     )
 
 
-def _settle(tx: Connection, claimed: ClaimedRow, **values: object) -> bool:
-    """Change the row if this claim still holds it, or nobody has looked for it since its lease ran out."""
-    mine = (
-        (outbox.c.id == claimed.id)
-        & (outbox.c.attempt == claimed.attempt)
-        & (outbox.c.looks == claimed.looks)
+def _settle(tx: Connection, leased: LeasedRow, **values: object) -> bool:
+    """Change the row if this lease is still valid, or if it expired without a lookup since."""
+    still_leased = (
+        (outbox.c.id == leased.id)
+        & (outbox.c.attempt == leased.attempt)
+        & (outbox.c.looks == leased.lookups)
         & outbox.c.state.in_(IN_FLIGHT)
     )
-    return bool(tx.execute(update(outbox).where(mine).values(lease_until=None, **values)).rowcount)
+    return bool(tx.execute(update(outbox).where(still_leased).values(lease_until=None, **values)).rowcount)
 
 
-# What becomes of an operation after an answer or a search: one table for each.
+# Handling of send and lookup results: one table for each.
 
 MAX_BACKOFF = timedelta(minutes=5)
 GIVE_UP_AFTER = timedelta(hours=24)
-"""How long after its resolve an incident's message is still tried."""
+"""Time after the end of an incident in which its messages are still retried."""
 
-REFUSED_AGAIN_AFTER = timedelta(hours=1)
-"""What was refused is tried again, because somebody may have mended the place."""
+RETRY_REJECTED_AFTER = timedelta(hours=1)
+"""Rejected messages are retried, because the target may have been fixed."""
 
-LOOK_AGAIN_AFTER = timedelta(seconds=10)
-LOOKS = 2
-"""So many searches in vain prove that a message is not there: Slack's history may lag behind."""
+NEXT_LOOKUP_AFTER = timedelta(seconds=10)
+MAX_LOOKUPS = 2
+"""Number of lookup misses that prove a message was not delivered; Slack's history may lag behind."""
 
-STOP_LOOKING_AFTER = timedelta(minutes=15)
-"""If history cannot be read for so long, it is sent again with a word of warning."""
+STOP_LOOKUPS_AFTER = timedelta(minutes=15)
+"""If lookups fail for this time, the message is sent again with a repeat note."""
 
 LIMITED_TARGETS = 3
-"""So many targets that are limited at once, and the limit is taken for the whole channel's."""
+"""With this many rate-limited targets at once, the whole channel is paused."""
 
 
 @dataclass(slots=True)
-class Desk:
-    """One channel's answers in one pass, and what they came to.
+class ResultHandler:
+    """Applies send and lookup results of one channel in one pass.
 
-    `fallbacks` are told, the first that can be, of an incident when the place that should have been told
-    refuses. `copies` are messages that another sender has sent too, to be taken away again.
+    `fallbacks` are notified, the first that accepts, if the target of an incident rejects a message. `copies`
+    are duplicates of messages that another sender delivered too, to be retracted.
     """
 
     name: str
@@ -207,170 +211,195 @@ class Desk:
     jitter: Callable[[], float]
     fallbacks: Sequence[AlertRoute]
     sent: int = 0
-    copies: list[MessagePlace] = field(default_factory=list)
+    copies: list[MessageRef] = field(default_factory=list)
     broken: str = ""
 
-    def after_send(self, tx: Connection, claim: ClaimedRow, answer: object) -> None:
-        """Write what the answer to a call means."""
-        _AFTER_SEND[type(answer)](self, tx, claim, answer)
+    def after_send(self, tx: Connection, leased: LeasedRow, answer: object) -> None:
+        """Apply the result of a send."""
+        _AFTER_SEND[type(answer)](self, tx, leased, answer)
 
-    def after_look(self, tx: Connection, claim: ClaimedRow, found: object) -> None:
-        """Write what a search gave."""
-        _AFTER_LOOK[type(found)](self, tx, claim, found)
+    def after_lookup(self, tx: Connection, leased: LeasedRow, result: object) -> None:
+        """Apply the result of a lookup."""
+        _AFTER_LOOKUP[type(result)](self, tx, leased, result)
 
-    def tell_fallback(self, tx: Connection, lane: Lane) -> bool:
-        """Let somebody else hear of the incident, unless they have; whether there is a new row for it."""
-        incident = incident_store.get(tx, lane.incident)
-        places = [Lane(lane.incident, one.channel, one.target) for one in self.fallbacks]
-        # Behind a fallback that refuses too comes the next one; what is behind the last one is nobody.
-        rest = places[places.index(lane) + 1 :] if lane in places else places
-        if incident is None or not rest or set(rest) & told(tx, lane.incident):
+    def notify_fallback(self, tx: Connection, stream: NotificationStream) -> bool:
+        """Enqueue the incident for the next fallback, unless one was notified. Returns True if a row was
+        added.
+        """
+        incident = incident_store.get(tx, stream.incident)
+        streams = [
+            NotificationStream(stream.incident, route.channel, route.target) for route in self.fallbacks
+        ]
+        # If a fallback rejects too, the next one is used.
+        remaining = streams[streams.index(stream) + 1 :] if stream in streams else streams
+        if incident is None or not remaining or set(remaining) & notified_streams(tx, stream.incident):
             return False
-        enqueue(tx, rest[0], CREATE, incident.revision, self.now())
+        enqueue(tx, remaining[0], CREATE, incident.revision, self.now())
         incident_store.log(
-            tx, incident.id, "rerouted", incident.revision, self.now(), detail=f"{lane} to {rest[0]}"
+            tx, incident.id, "rerouted", incident.revision, self.now(), detail=f"{stream} to {remaining[0]}"
         )
         return True
 
-    def backoff(self, claim: ClaimedRow) -> timedelta:
-        return backoff(claim.attempt, self.jitter())
+    def backoff(self, leased: LeasedRow) -> timedelta:
+        return backoff(leased.attempt, self.jitter())
 
-    def try_later(
-        self, tx: Connection, claim: ClaimedRow, wait: timedelta, reason: str, repeat: bool = False
+    def retry_later(
+        self, tx: Connection, leased: LeasedRow, delay: timedelta, reason: str, repeat: bool = False
     ) -> None:
-        if self._is_long_over(tx, claim):
-            self.give_up(tx, claim, reason)
+        if self._is_long_resolved(tx, leased):
+            self.give_up(tx, leased, reason)
         else:
-            retry(tx, claim, self.now() + wait, reason, repeat)
+            retry(tx, leased, self.now() + delay, reason, repeat)
 
-    def give_up(self, tx: Connection, claim: ClaimedRow, reason: str) -> None:
-        again_at = None if self._is_long_over(tx, claim) else self.now() + REFUSED_AGAIN_AFTER
-        bury(tx, claim, reason, self.now(), again_at)
+    def give_up(self, tx: Connection, leased: LeasedRow, reason: str) -> None:
+        retry_at = None if self._is_long_resolved(tx, leased) else self.now() + RETRY_REJECTED_AFTER
+        dead_letter(tx, leased, reason, self.now(), retry_at)
 
-    def wait(self, tx: Connection, claim: ClaimedRow, answer: NotSent, until: datetime) -> None:
-        """Let all that the answer concerns wait."""
-        if answer.concerns is Blockage.CHANNEL:
+    def pause_affected(
+        self, tx: Connection, leased: LeasedRow, answer: RetryableFailure, until: datetime
+    ) -> None:
+        """Pause the scope of the failure."""
+        if answer.scope is FailureScope.CHANNEL:
             pause(tx, self.name, until)
-        elif answer.concerns is Blockage.ROUTE:
-            pause(tx, self.name, until, claim.lane.target)
-            if paused_targets(tx, self.name, self.now()) >= LIMITED_TARGETS:
+        elif answer.scope is FailureScope.ROUTE:
+            pause(tx, self.name, until, leased.stream.target)
+            if count_paused_targets(tx, self.name, self.now()) >= LIMITED_TARGETS:
                 pause(tx, self.name, until)
 
-    def _is_long_over(self, tx: Connection, claim: ClaimedRow) -> bool:
-        incident = incident_store.get(tx, claim.lane.incident)
+    def _is_long_resolved(self, tx: Connection, leased: LeasedRow) -> bool:
+        incident = incident_store.get(tx, leased.stream.incident)
         resolved_at = incident.resolved_at if incident else None
         return resolved_at is not None and self.now() - resolved_at > GIVE_UP_AFTER
 
 
 def backoff(attempt: int, jitter: float) -> timedelta:
-    """1 s, 2 s, 4 s and so on up to MAX_BACKOFF, and the jitter on top."""
+    """Return 1 s, 2 s, 4 s and so on up to MAX_BACKOFF, plus the jitter in seconds."""
     return min(timedelta(seconds=2 ** min(attempt - 1, 20)), MAX_BACKOFF) + timedelta(seconds=jitter)
 
 
-def _sent(desk: Desk, tx: Connection, claim: ClaimedRow, answer: Sent) -> None:
-    if sent(tx, claim, answer.receipt, answer.note, desk.now()):
-        desk.sent += 1
-    elif claim.operation != UPDATE and said_elsewhere(tx, claim, answer.receipt):
-        desk.copies.append(answer.receipt)
+def _on_sent(handler: ResultHandler, tx: Connection, leased: LeasedRow, answer: Sent) -> None:
+    if mark_sent(tx, leased, answer.receipt, answer.note, handler.now()):
+        handler.sent += 1
+    elif leased.operation != UPDATE and delivered_elsewhere(tx, leased, answer.receipt):
+        handler.copies.append(answer.receipt)
 
 
-def _not_sent(desk: Desk, tx: Connection, claim: ClaimedRow, answer: NotSent) -> None:
-    asked = answer.retry_after_seconds
-    wait = desk.backoff(claim) if asked is None else timedelta(seconds=asked)
-    desk.try_later(tx, claim, wait, answer.reason)
-    desk.wait(tx, claim, answer, desk.now() + wait)
+def _on_retryable_failure(
+    handler: ResultHandler, tx: Connection, leased: LeasedRow, answer: RetryableFailure
+) -> None:
+    retry_after = answer.retry_after_seconds
+    delay = handler.backoff(leased) if retry_after is None else timedelta(seconds=retry_after)
+    handler.retry_later(tx, leased, delay, answer.reason)
+    handler.pause_affected(tx, leased, answer, handler.now() + delay)
 
 
-def _ambiguous(desk: Desk, tx: Connection, claim: ClaimedRow, answer: Ambiguous) -> None:
-    if claim.operation == UPDATE:
-        desk.try_later(tx, claim, desk.backoff(claim), answer.reason)
-    elif desk.can.reconcile:
-        unsure(tx, claim, desk.now(), answer.reason, looks=0)
+def _on_unconfirmed(
+    handler: ResultHandler, tx: Connection, leased: LeasedRow, answer: UnconfirmedSend
+) -> None:
+    if leased.operation == UPDATE:
+        handler.retry_later(tx, leased, handler.backoff(leased), answer.reason)
+    elif handler.can.reconcile:
+        mark_unconfirmed(tx, leased, handler.now(), answer.reason, lookups=0)
     else:
-        desk.try_later(tx, claim, desk.backoff(claim), answer.reason, repeat=True)
+        handler.retry_later(tx, leased, handler.backoff(leased), answer.reason, repeat=True)
 
 
-def _refused(desk: Desk, tx: Connection, claim: ClaimedRow, answer: Rejected) -> None:
-    if answer.scope is Blockage.CHANNEL:
-        # Somebody will mend it, and then it is to be said if it still holds.
-        desk.broken = answer.reason
-        desk.try_later(tx, claim, desk.backoff(claim), answer.reason)
-        pause(tx, desk.name, desk.now() + desk.backoff(claim))
-        for lane in waiting_lanes(tx, desk.name):
-            desk.tell_fallback(tx, lane)
+def _on_permanent_failure(
+    handler: ResultHandler, tx: Connection, leased: LeasedRow, answer: PermanentFailure
+) -> None:
+    if answer.scope is FailureScope.CHANNEL:
+        # Retried, because the channel may be fixed.
+        handler.broken = answer.reason
+        handler.retry_later(tx, leased, handler.backoff(leased), answer.reason)
+        pause(tx, handler.name, handler.now() + handler.backoff(leased))
+        for stream in unsettled_streams(tx, handler.name):
+            handler.notify_fallback(tx, stream)
     else:
-        desk.give_up(tx, claim, answer.reason)
-        desk.tell_fallback(tx, claim.lane)
+        handler.give_up(tx, leased, answer.reason)
+        handler.notify_fallback(tx, leased.stream)
 
 
-def _gone(desk: Desk, tx: Connection, claim: ClaimedRow, answer: Gone) -> None:
-    if claim.operation == CREATE:
-        # The digest below which it belongs was taken away: first that one again, and then this.
-        if retry(tx, claim, desk.now(), answer.reason) and claim.digest:
-            forget(tx, claim.digest)
-            say_again(tx, claim.digest, desk.now())
-    elif drop(tx, claim, answer.reason):
-        forget(tx, claim.lane)
-        say_again(tx, claim.lane, desk.now())
+def _on_message_not_found(
+    handler: ResultHandler, tx: Connection, leased: LeasedRow, answer: MessageNotFound
+) -> None:
+    if leased.operation == CREATE:
+        # The digest of this message was deleted, and is recreated first.
+        if retry(tx, leased, handler.now(), answer.reason) and leased.digest:
+            delete_message(tx, leased.digest)
+            requeue(tx, leased.digest, handler.now())
+    elif drop(tx, leased, answer.reason):
+        delete_message(tx, leased.stream)
+        requeue(tx, leased.stream, handler.now())
 
 
-def _frozen(desk: Desk, tx: Connection, claim: ClaimedRow, answer: Frozen) -> None:  # noqa: ARG001  # as the others
-    # Every step that matters has a reply of its own.
-    drop(tx, claim, answer.reason)
+def _on_message_not_editable(
+    handler: ResultHandler,  # noqa: ARG001  # the signature of every result function
+    tx: Connection,
+    leased: LeasedRow,
+    answer: MessageNotEditable,
+) -> None:
+    # Important steps have their own replies.
+    drop(tx, leased, answer.reason)
 
 
-def _absent(desk: Desk, tx: Connection, claim: ClaimedRow, answer: NotHeld) -> None:  # noqa: ARG001  # as the others
-    if claim.looks + 1 >= LOOKS:
-        desk.try_later(tx, claim, timedelta(0), "it was not there")
+def _on_lookup_miss(handler: ResultHandler, tx: Connection, leased: LeasedRow, answer: LookupMiss) -> None:  # noqa: ARG001
+    if leased.lookups + 1 >= MAX_LOOKUPS:
+        handler.retry_later(tx, leased, timedelta(0), "not found in the channel")
     else:
-        unsure(tx, claim, desk.now() + LOOK_AGAIN_AFTER, "it is not there yet", claim.looks + 1)
+        mark_unconfirmed(
+            tx, leased, handler.now() + NEXT_LOOKUP_AFTER, "not found in the channel yet", leased.lookups + 1
+        )
 
 
-def _look_later(desk: Desk, tx: Connection, claim: ClaimedRow, answer: NotSent | Ambiguous) -> None:
-    if desk.now() - claim.tried_at > STOP_LOOKING_AFTER:
-        desk.try_later(tx, claim, timedelta(0), answer.reason, repeat=True)
+def _on_lookup_failure(
+    handler: ResultHandler, tx: Connection, leased: LeasedRow, answer: RetryableFailure | UnconfirmedSend
+) -> None:
+    if handler.now() - leased.tried_at > STOP_LOOKUPS_AFTER:
+        handler.retry_later(tx, leased, timedelta(0), answer.reason, repeat=True)
         return
-    asked = answer.retry_after_seconds if isinstance(answer, NotSent) else None
-    until = desk.now() + (LOOK_AGAIN_AFTER if asked is None else timedelta(seconds=asked))
-    unsure(tx, claim, until, answer.reason, claim.looks)
-    if isinstance(answer, NotSent):
-        desk.wait(tx, claim, answer, until)
+    retry_after = answer.retry_after_seconds if isinstance(answer, RetryableFailure) else None
+    until = handler.now() + (NEXT_LOOKUP_AFTER if retry_after is None else timedelta(seconds=retry_after))
+    mark_unconfirmed(tx, leased, until, answer.reason, leased.lookups)
+    if isinstance(answer, RetryableFailure):
+        handler.pause_affected(tx, leased, answer, until)
 
 
-def _cannot_look(desk: Desk, tx: Connection, claim: ClaimedRow, answer: Rejected) -> None:
-    desk.try_later(tx, claim, timedelta(0), answer.reason, repeat=True)
+def _on_lookup_rejected(
+    handler: ResultHandler, tx: Connection, leased: LeasedRow, answer: PermanentFailure
+) -> None:
+    handler.retry_later(tx, leased, timedelta(0), answer.reason, repeat=True)
 
 
-_Handler = Callable[[Desk, Connection, ClaimedRow, Any], None]
+_Handler = Callable[[ResultHandler, Connection, LeasedRow, Any], None]
 
 _AFTER_SEND: Mapping[type, _Handler] = {
-    Sent: _sent,
-    NotSent: _not_sent,
-    Ambiguous: _ambiguous,
-    Rejected: _refused,
-    Gone: _gone,
-    Frozen: _frozen,
+    Sent: _on_sent,
+    RetryableFailure: _on_retryable_failure,
+    UnconfirmedSend: _on_unconfirmed,
+    PermanentFailure: _on_permanent_failure,
+    MessageNotFound: _on_message_not_found,
+    MessageNotEditable: _on_message_not_editable,
 }
-_AFTER_LOOK: Mapping[type, _Handler] = {
-    Sent: _sent,
-    NotHeld: _absent,
-    NotSent: _look_later,
-    Ambiguous: _look_later,
-    Rejected: _cannot_look,
+_AFTER_LOOKUP: Mapping[type, _Handler] = {
+    Sent: _on_sent,
+    LookupMiss: _on_lookup_miss,
+    RetryableFailure: _on_lookup_failure,
+    UnconfirmedSend: _on_lookup_failure,
+    PermanentFailure: _on_lookup_rejected,
 }
 
 
-# What people should have heard and have not: by place, with its age and the last reason.
+# Undelivered notifications by target, with age and last reason.
 
 STUCK_AFTER = timedelta(minutes=15)
 
 
 @dataclass(frozen=True, slots=True)
-class Outstanding:
-    """Messages for one place that are not there: how many, since when, and what was said of the newest.
+class UndeliveredNotifications:
+    """Undelivered notifications of one target: number, age, and a reason.
 
-    `refused`: the place does not take them, so somebody has to mend it; they are tried again every hour.
-    `stuck`: one was refused, or is tried in vain for longer than STUCK_AFTER.
+    `rejected`: the target rejects them and must be fixed; they are retried every hour. `stuck`: one was
+    rejected, or has been retried for longer than STUCK_AFTER.
     """
 
     channel: str
@@ -378,123 +407,130 @@ class Outstanding:
     count: int
     since: datetime
     reason: str
-    refused: bool
+    rejected: bool
     stuck: bool
 
     @property
     def place(self) -> str:
-        """As routes are written: `slack:#orders-alerts`."""
+        """The target as in routes: `slack:#orders-alerts`."""
         return f"{self.channel}:{self.target}" if self.target else self.channel
 
 
 def is_empty(tx: Connection) -> bool:
-    """Whether every message was sent or dropped, so that a drain has nothing to do."""
+    """True if every message was sent or dropped, so that a drain has nothing to do."""
     unsettled = outbox.c.state.in_((*WAITING, OutboxStatus.DEAD))
     return tx.execute(select(outbox.c.id).where(unsettled).limit(1)).first() is None
 
 
-def refused(tx: Connection) -> list[Outstanding]:
-    """What places have refused, until they take it or somebody dismisses it; the oldest first."""
-    return _asked(tx, _REFUSED, None)
+def rejected(tx: Connection) -> list[UndeliveredNotifications]:
+    """Return rejected notifications by target, until they are accepted or dismissed; oldest first."""
+    return _undelivered(tx, _REJECTED, None)
 
 
-def all_of(tx: Connection, now: datetime) -> list[Outstanding]:
-    """What places have refused, then what should have been sent by `now` and is not."""
-    return [*refused(tx), *_asked(tx, _WAITING, now)]
+def all_undelivered(tx: Connection, now: datetime) -> list[UndeliveredNotifications]:
+    """Return rejected notifications by target, then the overdue ones."""
+    return [*rejected(tx), *_undelivered(tx, _WAITING, now)]
 
 
-def dismiss(tx: Connection, channel: str, target: str, who: str, now: datetime) -> int:
-    """Let go of what a place has refused; how many messages there were. The incidents' histories keep it."""
-    mine = (outbox.c.channel == channel) & (outbox.c.target == target) & (outbox.c.state == OutboxStatus.DEAD)
-    found = tx.execute(
+def dismiss(tx: Connection, channel: str, target: str, user: str, now: datetime) -> int:
+    """Drop the rejected messages of a target and return their number. It is logged in the incidents'
+    histories.
+    """
+    is_rejected = (
+        (outbox.c.channel == channel) & (outbox.c.target == target) & (outbox.c.state == OutboxStatus.DEAD)
+    )
+    rows = tx.execute(
         select(outbox.c.incident_id, outbox.c.operation, incident.c.revision)
         .join(incident, incident.c.id == outbox.c.incident_id)
-        .where(mine)
+        .where(is_rejected)
     ).all()
-    for row in found:
-        said = f"{row.operation} to {channel} {target}".strip()
-        incident_store.log(tx, row.incident_id, "dismissed", row.revision, now, detail=f"{said}, by {who}")
-    let_go = {"state": OutboxStatus.DROPPED, "reason": f"dismissed by {who}"}
-    # What waits for a digest that never comes would wait for ever.
-    place = (outbox.c.channel == channel) & (outbox.c.target == target)
-    tx.execute(update(outbox).where(place, _below_a_refused_digest()).values(**let_go))
-    tx.execute(update(outbox).where(mine).values(**let_go))
-    return len(found)
+    for row in rows:
+        detail = f"{row.operation} to {channel} {target}".strip()
+        incident_store.log(tx, row.incident_id, "dismissed", row.revision, now, detail=f"{detail}, by {user}")
+    dropped = {"state": OutboxStatus.DROPPED, "reason": f"dismissed by {user}"}
+    # Members of a rejected digest would wait forever.
+    at_target = (outbox.c.channel == channel) & (outbox.c.target == target)
+    tx.execute(update(outbox).where(at_target, _waits_for_rejected_digest()).values(**dropped))
+    tx.execute(update(outbox).where(is_rejected).values(**dropped))
+    return len(rows)
 
 
 def reroute(
     tx: Connection,
-    places: Callable[[IncidentKey, Severity], Sequence[AlertRoute] | None],
+    routes_for: Callable[[IncidentKey, Severity], Sequence[AlertRoute] | None],
     now: datetime,
 ) -> int:
-    """Tell other places of open incidents that one refused, where it is theirs no more; how many there were.
+    """Reroute rejected messages of open incidents whose routes have changed; return their number.
 
-    `places` gives those that may be told of an incident, the rightful ones first; None leaves it as it is.
+    `routes_for` returns the current routes of an incident, preferred ones first, or None to leave it
+    unchanged.
     """
-    found = tx.execute(
+    rows = tx.execute(
         select(outbox.c.id, outbox.c.incident_id, outbox.c.channel, outbox.c.target)
         .join(incident, incident.c.id == outbox.c.incident_id)
         .where(
-            (outbox.c.state == OutboxStatus.DEAD) | _below_a_refused_digest(),
+            (outbox.c.state == OutboxStatus.DEAD) | _waits_for_rejected_digest(),
             outbox.c.operation == CREATE,
             incident.c.resolved_at.is_(None),
         )
     ).all()
     moved = 0
-    for row in found:
-        of = incident_store.get(tx, row.incident_id)
-        wanted = places(of.key, of.severity) if of else None
-        old = Lane(row.incident_id, row.channel, row.target)
-        lanes = [Lane(row.incident_id, one.channel, one.target) for one in wanted or ()]
-        if of is None or not lanes or old in lanes:
+    for row in rows:
+        stored = incident_store.get(tx, row.incident_id)
+        routes = routes_for(stored.key, stored.severity) if stored else None
+        old_stream = NotificationStream(row.incident_id, row.channel, row.target)
+        streams = [NotificationStream(row.incident_id, route.channel, route.target) for route in routes or ()]
+        if stored is None or not streams or old_stream in streams:
             continue
-        said = "the contract names another place now"
+        reason = "the contract's route changed"
         tx.execute(
-            update(outbox).where(outbox.c.id == row.id).values(state=OutboxStatus.DROPPED, reason=said)
+            update(outbox).where(outbox.c.id == row.id).values(state=OutboxStatus.DROPPED, reason=reason)
         )
-        if lanes[0] not in told(tx, row.incident_id):
-            enqueue(tx, lanes[0], CREATE, of.revision, now)
-        incident_store.log(tx, of.id, "rerouted", of.revision, now, detail=f"{old} to {lanes[0]}")
+        if streams[0] not in notified_streams(tx, row.incident_id):
+            enqueue(tx, streams[0], CREATE, stored.revision, now)
+        incident_store.log(
+            tx, stored.id, "rerouted", stored.revision, now, detail=f"{old_stream} to {streams[0]}"
+        )
         moved += 1
     if moved:
-        # Nobody is left whom it would tell of.
+        # Drop rejected digests without waiting members.
         tx.execute(
             update(outbox)
-            .where(_refused_digest(), ~_waits_below.exists())
-            .values(state=OutboxStatus.DROPPED, reason="all that it told of is told elsewhere")
+            .where(_is_rejected_digest(), ~_waiting_members.exists())
+            .values(state=OutboxStatus.DROPPED, reason="all its incidents are reported elsewhere")
         )
     return moved
 
 
 _digest = outbox.alias()
-_waits_below = select(_digest.c.id).where(
+_waiting_members = select(_digest.c.id).where(
     _digest.c.digest == outbox.c.incident_id,
-    same_place(_digest),
+    same_target(_digest),
     _digest.c.state.in_(WAITING),
 )
 
 
-def _refused_digest() -> ColumnElement[bool]:
-    """Whether a row is the message of a digest that its place refused."""
-    of = select(incident.c.id).where(incident.c.contract == STORM)
-    dead = (outbox.c.state == OutboxStatus.DEAD) & (outbox.c.operation == CREATE)
-    return dead & outbox.c.incident_id.in_(of)
+def _is_rejected_digest() -> ColumnElement[bool]:
+    """Return the condition that a row is the rejected message of a digest."""
+    digests = select(incident.c.id).where(incident.c.contract == DIGEST_CONTRACT)
+    is_dead = (outbox.c.state == OutboxStatus.DEAD) & (outbox.c.operation == CREATE)
+    return is_dead & outbox.c.incident_id.in_(digests)
 
 
-def _below_a_refused_digest() -> ColumnElement[bool]:
-    """Whether a row waits for a digest that its place refused, and was never said."""
-    above = select(_digest.c.id).where(
+def _waits_for_rejected_digest() -> ColumnElement[bool]:
+    """Return the condition that an unsent row waits for a rejected digest."""
+    rejected_digest = select(_digest.c.id).where(
         _digest.c.incident_id == outbox.c.digest,
-        same_place(_digest),
+        same_target(_digest),
         _digest.c.operation == CREATE,
         _digest.c.state == OutboxStatus.DEAD,
     )
-    waits = (outbox.c.state == OutboxStatus.READY) & (outbox.c.operation == CREATE)
-    return waits & (outbox.c.attempt == 0) & above.exists()
+    is_waiting = (outbox.c.state == OutboxStatus.READY) & (outbox.c.operation == CREATE)
+    return is_waiting & (outbox.c.attempt == 0) & rejected_digest.exists()
 
 
-def _by_place(which: ColumnElement[bool]) -> Select[Any]:
-    # The reason of one row of each place; a place seldom has two.
+def _by_target(condition: ColumnElement[bool]) -> Select[Any]:
+    # The reason of any row of a target; targets rarely have several reasons.
     return (
         select(
             outbox.c.channel,
@@ -505,250 +541,263 @@ def _by_place(which: ColumnElement[bool]) -> Select[Any]:
             func.min(outbox.c.tried_at, type_=UtcDateTime).label("tried_at"),
         )
         .join(incident, incident.c.id == outbox.c.incident_id)
-        .where(which)
+        .where(condition)
         .group_by(outbox.c.channel, outbox.c.target)
         .order_by(func.min(incident.c.opened_at))
     )
 
 
-_REFUSED = _by_place(outbox.c.state == OutboxStatus.DEAD)
-_WAITING = _by_place(outbox.c.state.in_(WAITING) & SHOULD_BE_THERE)
+_REJECTED = _by_target(outbox.c.state == OutboxStatus.DEAD)
+_WAITING = _by_target(outbox.c.state.in_(WAITING) & IS_OVERDUE)
 
 
-def _asked(tx: Connection, which: Select[Any], now: datetime | None) -> list[Outstanding]:
-    """By place; `now` where it waits, None where it was refused."""
+def _undelivered(tx: Connection, query: Select[Any], now: datetime | None) -> list[UndeliveredNotifications]:
+    """Return undelivered notifications by target; `now` is None for rejected ones."""
     return [
-        Outstanding(
+        UndeliveredNotifications(
             row.channel,
             row.target,
             row.number,
             row.since,
             row.reason,
-            refused=now is None,
+            rejected=now is None,
             stuck=now is None or (row.tried_at is not None and now - row.tried_at > STUCK_AFTER),
         )
-        for row in tx.execute(which, {"now": now} if now else {})
+        for row in tx.execute(query, {"now": now} if now else {})
     ]
 
 
-# Empties the outbox: claim, send, settle, so that a crash between any two of them loses nothing.
+# Draining: lease, send, settle. A crash between any two steps loses nothing.
 #
-# Each channel is drained beside the others, so that one that hangs delays itself alone. Within a channel
-# all
-# targets have their turn, and what opens or ends an incident goes before what tells more of it.
+# Channels are drained concurrently, so that a hanging channel does not delay the others. Within a channel,
+# targets take turns, and messages that open or end an incident go first.
 
 LOOK_BACK = timedelta(seconds=60)
 
-FORGOTTEN_AFTER = timedelta(minutes=10)
-"""What waited for so long and was never tried is looked for first: the store may be a restored one."""
+STALE_AFTER = timedelta(minutes=10)
+"""Rows that were not tried for this time are looked up first: the store may be a restored backup."""
 
-TIRED_AFTER, REST = 3, timedelta(seconds=30)
-"""So many unclear answers in a row, and a channel is left alone for a while: each costs a timeout."""
+MAX_UNCLEAR, UNCLEAR_PAUSE = 3, timedelta(seconds=30)
+"""After this many consecutive unconfirmed sends a channel is paused for a while: each costs a timeout."""
 
 
 @dataclass(frozen=True, slots=True)
-class Drained:
-    """What a drain did: `sent` in this run, `waiting` of all that is left, and from when on.
+class DrainResult:
+    """Result of a drain: messages `sent` in this run, `overdue` ones left, and when the next can be
+    sent.
 
-    `broken` are the channels through which nothing can be sent, each with its reason. `outstanding` is all
-    that was refused or still waits, from runs before too.
+    `broken` are the unusable channels, each with its reason. `undelivered` are all rejected and overdue
+    notifications, also of earlier runs.
     """
 
     sent: int = 0
-    waiting: int = 0
+    overdue: int = 0
     next_at: datetime | None = None
     broken: Mapping[str, str] = field(default_factory=dict)
-    outstanding: tuple[Outstanding, ...] = ()
+    undelivered: tuple[UndeliveredNotifications, ...] = ()
 
 
 def drain(
     store: Store,
-    channels: Mapping[str, Open],
+    channels: Mapping[str, OpenChannel],
     now: Callable[[], datetime],
     *,
     sleep: Callable[[float], object] = lambda _: None,
     patience: timedelta = timedelta(0),
     jitter: Callable[[], float] = lambda: 0.0,
     fallbacks: Sequence[AlertRoute] = (CONSOLE,),
-) -> Drained:
-    """Send all that is due, or will be within `patience`; what has to wait longer is left for the next drain.
+) -> DrainResult:
+    """Send everything that is due, or becomes due within `patience`.
 
-    Any number of drains may run at once, in any number of processes. `sleep` waits for seconds of the clock
-    `now`. `jitter` gives seconds to add to a backoff. `fallbacks` are told of an incident, the first that
-    can be, when the place that should have been told refuses.
+    Any number of drains may run concurrently, in any number of processes. `sleep` waits for seconds of the
+    clock `now`. `jitter` returns seconds to add to a backoff. `fallbacks` are notified, the first that
+    accepts, if the target of an incident rejects a message.
     """
-    run = _Run(store, channels, now, jitter, fallbacks)
-    run.through(now() + patience, sleep)
+    run = _DrainRun(store, channels, now, jitter, fallbacks)
+    run.run_until(now() + patience, sleep)
     with store.read() as tx:
-        count, next_at = waiting(tx, now())
-        left = all_of(tx, now())
-    return Drained(run.sent, count, next_at, dict(run.broken), tuple(left))
+        count, next_at = count_overdue(tx, now())
+        undelivered = all_undelivered(tx, now())
+    return DrainResult(run.sent, count, next_at, dict(run.broken), tuple(undelivered))
 
 
 @dataclass(slots=True)
-class _Run:
+class _DrainRun:
     store: Store
-    channels: Mapping[str, Open]
+    channels: Mapping[str, OpenChannel]
     now: Callable[[], datetime]
     jitter: Callable[[], float]
     fallbacks: Sequence[AlertRoute]
     sent: int = 0
     broken: dict[str, str] = field(default_factory=dict)
-    # Of each channel only its own pass touches these.
+    # Each key is accessed only by the pass of its channel.
     unclear: Counter[str] = field(default_factory=Counter)
     paced_until: dict[tuple[str, str], datetime] = field(default_factory=dict)
 
-    def through(self, until: datetime, sleep: Callable[[float], object]) -> None:
-        """Pass after pass through each channel that has something due, while there is any before `until`."""
-        busy: dict[Future[tuple[Desk, int, datetime]], str] = {}
-        # Channels in which nothing could be done, each with the instant at which that was so.
-        rested: dict[str, datetime] = {}
+    def run_until(self, until: datetime, sleep: Callable[[float], object]) -> None:
+        """Run passes of the channels with due rows until none is due before `until`."""
+        busy: dict[Future[tuple[ResultHandler, int, datetime]], str] = {}
+        # Channels without progress, each with the instant of its last pass.
+        idle_since: dict[str, datetime] = {}
         with ThreadPoolExecutor(max_workers=max(len(self.channels), 1)) as pool:
             while True:
-                looked = self.now()
-                due = self._due_channels() - {*busy.values()} - {*rested}
-                for name in due:
+                checked_at = self.now()
+                due_channels = self._due_channels() - {*busy.values()} - {*idle_since}
+                for name in due_channels:
                     if name in self.channels:
-                        busy[pool.submit(self._pass, name, looked)] = name
-                    elif name not in self.broken and self._no_sender(name):
-                        # Whoever does something may leave something for the others.
-                        rested = {name: looked}
+                        busy[pool.submit(self._run_channel, name, checked_at)] = name
+                    elif name not in self.broken and self._notify_fallbacks(name):
+                        # Progress in one channel may enqueue rows for others.
+                        idle_since = {name: checked_at}
                     else:
-                        rested[name] = looked
-                if due and not busy and self._due_channels() - {*rested}:
+                        idle_since[name] = checked_at
+                if due_channels and not busy and self._due_channels() - {*idle_since}:
                     continue
-                wake = self._wake_at(min([looked, *rested.values()]), until)
-                seconds = None if wake is None else max((wake - self.now()).total_seconds(), 0.001)
+                wake_at = self._wake_at(min([checked_at, *idle_since.values()]), until)
+                seconds = None if wake_at is None else max((wake_at - self.now()).total_seconds(), 0.001)
                 if busy:
                     done = wait(busy, seconds, FIRST_COMPLETED).done
-                    for ended in done:
-                        name, (desk, tried, at) = busy.pop(ended), ended.result()
-                        self._add(desk)
-                        rested = {} if tried else {**rested, name: at}
+                    for future in done:
+                        name, (handler, attempts, idle_at) = busy.pop(future), future.result()
+                        self._add(handler)
+                        idle_since = {} if attempts else {**idle_since, name: idle_at}
                     if not done:
-                        rested.clear()
+                        idle_since.clear()
                 elif seconds is None:
                     return
                 else:
                     sleep(seconds)
-                    rested.clear()
+                    idle_since.clear()
 
-    def _add(self, desk: Desk) -> None:
-        self.sent += desk.sent
-        if desk.broken:
-            self.broken[desk.name] = desk.broken
+    def _add(self, handler: ResultHandler) -> None:
+        self.sent += handler.sent
+        if handler.broken:
+            self.broken[handler.name] = handler.broken
 
     def _due_channels(self) -> set[str]:
-        """The channels in which something can be done now."""
+        """Return the channels with due rows."""
         with self.store.read() as tx:
-            places = due_places(tx, self.now())
-        return {name for name, target in places if not self._paced(name, target)}
+            targets = due_targets(tx, self.now())
+        return {name for name, target in targets if not self._paced(name, target)}
 
     def _wake_at(self, since: datetime, until: datetime) -> datetime | None:
-        """The first instant after `since`, over or not, at which more can be done, if that is by `until`."""
+        """Return the first instant in (`since`, `until`] at which a row becomes due, or None; it may be
+        past.
+        """
         with self.store.read() as tx:
-            paced = due_places(tx, self.now()) if self.paced_until else []
-            later = [next_after(tx, since), *map(self.paced_until.get, paced)]
-        return min((at for at in later if at is not None and since < at <= until), default=None)
+            paced = due_targets(tx, self.now()) if self.paced_until else []
+            instants = [next_resume_at(tx, since), *map(self.paced_until.get, paced)]
+        return min(
+            (instant for instant in instants if instant is not None and since < instant <= until),
+            default=None,
+        )
 
     def _paced(self, name: str, target: str) -> bool:
         return self.paced_until.get((name, target), self.now()) > self.now()
 
-    def _no_sender(self, name: str) -> bool:
-        """Tell somebody else of all that waits for a channel that is not set up; whether that is news."""
-        self.broken[name] = "it is not set up here"
-        desk = Desk(name, Capabilities(False, False, False), self.now, self.jitter, self.fallbacks)
+    def _notify_fallbacks(self, name: str) -> bool:
+        """Notify fallbacks of everything that waits for an unconfigured channel. Returns True if a row was
+        added.
+        """
+        self.broken[name] = "channel is not configured"
+        handler = ResultHandler(
+            name, Capabilities(False, False, False), self.now, self.jitter, self.fallbacks
+        )
         with self.store.write() as tx:
-            told = [desk.tell_fallback(tx, lane) for lane in waiting_lanes(tx, name)]
-        return any(told)
+            notified = [handler.notify_fallback(tx, stream) for stream in unsettled_streams(tx, name)]
+        return any(notified)
 
-    def _pass(self, name: str, began: datetime) -> tuple[Desk, int, datetime]:
-        """One search for all that is lost, and one operation in each lane that has something due.
+    def _run_channel(self, name: str, started_at: datetime) -> tuple[ResultHandler, int, datetime]:
+        """Look up all unconfirmed rows, then send one row of each stream with a due row.
 
-        Gives what came of it, how many operations were tried, and when it `began`.
+        Returns the handler, the number of attempts, and `started_at`.
         """
         channel = self.channels[name]
-        desk = Desk(name, channel.can, self.now, self.jitter, self.fallbacks)
-        # Before the search: of many that waited for long, nobody looks for each.
-        if channel.can.folds:
+        handler = ResultHandler(name, channel.can, self.now, self.jitter, self.fallbacks)
+        # Grouped before the lookups, so that many stale rows are not looked up one by one.
+        if channel.can.uses_digests:
             with self.store.write() as tx:
-                suppression.fold(tx, name, channel.can, self.now())
-        tried = self._look(desk, channel)
+                suppression.group_into_digest(tx, name, channel.can, self.now())
+        attempts = self._look_up(handler, channel)
         with self.store.read() as tx:
-            lanes = due(tx, self.now(), name)
-        tried += sum(self._send_in(desk, channel, one.lane) for one in in_turn(lanes))
-        for copy in desk.copies if channel.can.reconcile else ():
-            with suppress(Exception):  # a copy that stays is a blemish, and no reason to stop
-                cast(FindingSender, channel.sender).retract(copy)
-        return desk, tried, began
+            streams = due_streams(tx, self.now(), name)
+        attempts += sum(
+            self._send_next(handler, channel, due_stream.stream) for due_stream in in_send_order(streams)
+        )
+        for copy in handler.copies if channel.can.reconcile else ():
+            with suppress(Exception):  # a remaining duplicate is harmless
+                cast(ReconcilingSender, channel.sender).retract(copy)
+        return handler, attempts, started_at
 
-    def _look(self, desk: Desk, channel: Open) -> int:
-        """Search for all messages of which nobody knows whether they arrived; how many were searched for."""
+    def _look_up(self, handler: ResultHandler, channel: OpenChannel) -> int:
+        """Look up all unconfirmed messages and return the number of lookups."""
         with self.store.write() as tx:
-            expire(tx, self.now())
+            expire_leases(tx, self.now())
             if channel.can.reconcile:
-                doubt(tx, desk.name, self.now() - FORGOTTEN_AFTER, self.now())
-            lost = ambiguous(tx, self.now(), desk.name)
-        for number, claim in enumerate(lost):
-            found = _find(channel, claim)
+                mark_stale_unconfirmed(tx, handler.name, self.now() - STALE_AFTER, self.now())
+            lookups = lookup_rows(tx, self.now(), handler.name)
+        for index, leased in enumerate(lookups):
+            result = _find_message(channel, leased)
             with self.store.write() as tx:
-                desk.after_look(tx, claim, found)
-            if isinstance(found, NotSent | Ambiguous):
-                return number + 1
-        return len(lost)
+                handler.after_lookup(tx, leased, result)
+            if isinstance(result, RetryableFailure | UnconfirmedSend):
+                return index + 1
+        return len(lookups)
 
-    def _send_in(self, desk: Desk, channel: Open, lane: Lane) -> bool:
-        if self._paced(desk.name, lane.target):
+    def _send_next(self, handler: ResultHandler, channel: OpenChannel, stream: NotificationStream) -> bool:
+        if self._paced(handler.name, stream.target):
             return False
         with self.store.write() as tx:
-            claim = claim_next(tx, lane, channel.can, self.now())
-        # A process that slept through its lease must leave the rest to others.
-        if claim is None or self.now() >= claim.lease_until:
+            leased = lease_next(tx, stream, channel.can, self.now())
+        # A suspended process may have lost its lease.
+        if leased is None or self.now() >= leased.lease_until:
             return False
-        answer = _say(channel.sender, claim)
+        answer = _send(channel.sender, leased)
         if channel.can.pace_seconds:
-            free = self.now() + timedelta(seconds=channel.can.pace_seconds)
-            self.paced_until[desk.name, lane.target] = free
-        self.unclear[desk.name] = self.unclear[desk.name] + 1 if isinstance(answer, Ambiguous) else 0
+            free_at = self.now() + timedelta(seconds=channel.can.pace_seconds)
+            self.paced_until[handler.name, stream.target] = free_at
+        self.unclear[handler.name] = (
+            self.unclear[handler.name] + 1 if isinstance(answer, UnconfirmedSend) else 0
+        )
         with self.store.write() as tx:
-            desk.after_send(tx, claim, answer)
-            if self.unclear[desk.name] >= TIRED_AFTER:
-                pause(tx, desk.name, self.now() + REST)
+            handler.after_send(tx, leased, answer)
+            if self.unclear[handler.name] >= MAX_UNCLEAR:
+                pause(tx, handler.name, self.now() + UNCLEAR_PAUSE)
         return True
 
 
-def in_turn(lanes: Iterable[DueLane]) -> list[DueLane]:
-    """The lanes in the order in which they are served: what opens or ends first, then target by target."""
-    turns: Counter[tuple[int, str]] = Counter()
-    placed = []
-    for one in lanes:
-        turn = (one.rank, one.lane.target)
-        placed.append((one.rank, turns[turn], one))
-        turns[turn] += 1
-    return [one for _, _, one in sorted(placed, key=lambda entry: entry[:2])]
+def in_send_order(ready: Iterable[DueStream]) -> list[DueStream]:
+    """Return streams in the order of sending: by rank, then targets in turn."""
+    counts: Counter[tuple[int, str]] = Counter()
+    ranked = []
+    for due_stream in ready:
+        key = (due_stream.rank, due_stream.stream.target)
+        ranked.append((due_stream.rank, counts[key], due_stream))
+        counts[key] += 1
+    return [due_stream for _, _, due_stream in sorted(ranked, key=lambda entry: entry[:2])]
 
 
-def _say(sender: Sender, claim: ClaimedRow) -> Answer:
+def _send(sender: Sender, leased: LeasedRow) -> SendResult:
     try:
-        if claim.operation == CREATE:
-            return sender.create(claim.lane.target, claim.message, claim.key, claim.below)
-        if claim.receipt is None:
-            return Gone("there is no message to change")
-        if claim.operation == UPDATE:
-            # Of other senders no update is claimed.
-            return cast(UpdatingSender, sender).update(claim.receipt, claim.message)
-        return sender.reply(claim.receipt, claim.message, claim.key)
+        if leased.operation == CREATE:
+            return sender.create(leased.stream.target, leased.message, leased.key, leased.parent)
+        if leased.receipt is None:
+            return MessageNotFound("no message to update")
+        if leased.operation == UPDATE:
+            # Updates are only leased for updating senders.
+            return cast(UpdatingSender, sender).update(leased.receipt, leased.message)
+        return sender.reply(leased.receipt, leased.message, leased.key)
     except Exception as error:  # noqa: BLE001  # one guard per channel: its fault must not silence the others
-        return Ambiguous(f"the channel failed with {type(error).__name__}")
+        return UnconfirmedSend(f"the channel failed with {type(error).__name__}")
 
 
-def _find(channel: Open, claim: ClaimedRow) -> Look:
+def _find_message(channel: OpenChannel, leased: LeasedRow) -> LookupResult:
     if not channel.can.reconcile:
-        return Rejected("the channel cannot be searched", Blockage.CHANNEL)
-    root = claim.below if claim.operation == CREATE else claim.receipt
+        return PermanentFailure("the channel cannot be searched", FailureScope.CHANNEL)
+    root = leased.parent if leased.operation == CREATE else leased.receipt
     try:
-        return cast(FindingSender, channel.sender).find(
-            claim.lane.target, claim.key, claim.tried_at - LOOK_BACK, root
+        return cast(ReconcilingSender, channel.sender).find(
+            leased.stream.target, leased.key, leased.tried_at - LOOK_BACK, root
         )
     except Exception as error:  # noqa: BLE001  # as above
-        return Ambiguous(f"the channel failed with {type(error).__name__}")
+        return UnconfirmedSend(f"the channel failed with {type(error).__name__}")

@@ -1,4 +1,4 @@
-"""Incidents: the state machine of a breach or a recovery, flapping, titles, and digests of many."""
+"""Incidents: state machine of breaches and recoveries, flapping, titles and digests."""
 
 from __future__ import annotations
 
@@ -11,75 +11,78 @@ from json import dumps
 from types import MappingProxyType
 from uuid import UUID, uuid5
 
-from dq.alerts.route import LaterWord, Wait
-from dq.contracts.outcome import Breach, End, IncidentKey, Recovery, Severity
+from dq.alerts.route import Deferral, DeferralReason
+from dq.contracts.outcome import Breach, IncidentKey, Recovery, Resolution, Severity
 
-# When an incident comes and goes so often that each change is news to nobody.
+# Flapping.
 
-LIMITS = ((6, 4), (12, 6))
-"""More changes than the second number within so many periods, and it flaps."""
+FLAPPING_LIMITS = ((6, 4), (12, 6))
+"""(periods, changes): an incident flaps with more changes than this within so many periods."""
 
-KEPT = 16
-"""So many of the last changes are remembered."""
+MAX_CHANGES = 16
+"""Number of stored changes."""
 
-HOUR = timedelta(hours=1)
-"""How often the message is edited meanwhile; also the period of what has none."""
+EDIT_INTERVAL = timedelta(hours=1)
+"""Interval of edits while an incident flaps; also the period of incidents without one."""
 
 
-def flaps(changes: Sequence[datetime], period: timedelta | None, now: datetime) -> bool:
-    """Whether it broke and ended too often in its last periods, by the instants of these changes.
+def is_flapping(changes: Sequence[datetime], period: timedelta | None, now: datetime) -> bool:
+    """True if there were too many changes in the last periods.
 
-    A period is the time from one due instant to the next. A change that lies a whole window back counts no
-    more.
+    A period is the time from one due instant to the next. Changes at the window's start do not count.
     """
-    length = period or HOUR
-    return any(sum(at > now - periods * length for at in changes) > most for periods, most in LIMITS)
+    length = period or EDIT_INTERVAL
+    return any(
+        sum(changed_at > now - periods * length for changed_at in changes) > limit
+        for periods, limit in FLAPPING_LIMITS
+    )
 
 
-def calm(period: timedelta | None) -> timedelta:
-    """How long nothing must change for it to be over: what breaks after that is a new incident."""
-    return max(period or HOUR, HOUR)
+def stabilization_period(period: timedelta | None) -> timedelta:
+    """Return the time without changes after which an incident is over; a later breach opens a new one."""
+    return max(period or EDIT_INTERVAL, EDIT_INTERVAL)
 
 
-def edit(since: datetime, now: datetime) -> LaterWord:
-    """When the message is edited next: on the hour, counted from when it began to flap."""
-    hours = -((since - now) // HOUR)
-    return LaterWord(since + hours * HOUR, Wait.CALM)
+def edit_deferral(since: datetime, now: datetime) -> Deferral:
+    """Return the deferral of the next edit: full hours after the begin of flapping."""
+    hours = -((since - now) // EDIT_INTERVAL)
+    return Deferral(since + hours * EDIT_INTERVAL, DeferralReason.CALM)
 
 
-def reply(period: timedelta | None, now: datetime) -> LaterWord:
-    """When the thread hears of a change: once it has lasted."""
-    return LaterWord(now + calm(period), Wait.CALM)
+def reply_deferral(period: timedelta | None, now: datetime) -> Deferral:
+    """Return the deferral of a reply about a change: until it has been stable."""
+    return Deferral(now + stabilization_period(period), DeferralReason.CALM)
 
 
-# What the subjects of an incident are called: kept among their facts, so that no word is lost on the way.
+# Titles of subjects, stored among their facts.
 
 TITLE = "title"
-"""The fact of this label is what a subject is called while it is the one that is told; it is no line."""
+"""Label of the fact with a subject's title; not rendered as a line."""
 
 Facts = tuple[tuple[str, str], ...]
 
 
-def titled(title: str, facts: Facts) -> Facts:
-    """The facts of a subject that is called so; as they are where it has no title of its own."""
+def with_title(title: str, facts: Facts) -> Facts:
+    """Return the facts with the title, or unchanged for an empty title."""
     return ((TITLE, title), *facts) if title else facts
 
 
-def title_after(now: str, end: str, still: Collection[Facts]) -> str:
-    """What an incident is called once a subject has ended: as the newest that is left, else as the end says.
+def title_after(current_title: str, end_title: str, open_facts: Collection[Facts]) -> str:
+    """Return the title of an incident after the end of a subject: of the newest open subject, else of the
+    end.
 
-    `still` are the facts of those that are left, oldest first. Without words of an end it keeps its title.
+    `open_facts` are the facts of the open subjects, oldest first. With an empty `end_title` it is unchanged.
     """
-    if not end:
-        return now
-    newest = [*still][-1:]
-    return (dict(newest[0]).get(TITLE) or now) if newest else end
+    if not end_title:
+        return current_title
+    newest_facts = [*open_facts][-1:]
+    return (dict(newest_facts[0]).get(TITLE) or current_title) if newest_facts else end_title
 
 
-# What a breach or a recovery makes of an incident: a pure state machine with one table.
+# The state machine of an incident: pure, with one transition table.
 
-COUNTS_TOLD = frozenset({2, 4, 8, 16})
-"""The numbers of breaches at which the thread hears of a growing incident."""
+NOTIFIED_COUNTS = frozenset({2, 4, 8, 16})
+"""Numbers of breaches at which a growing incident gets a reply."""
 
 CREATE, UPDATE = "create", "update"
 REMINDER, FLAPPING = "reply:remind", "reply:flapping"
@@ -87,7 +90,7 @@ NAMESPACE = UUID("7d1e2b1c-52e5-4f2b-9a3e-0d7ab1d3c0aa")
 
 
 class IncidentState(StrEnum):
-    """Where an incident stands."""
+    """State of an incident."""
 
     OPEN = "open"
     ACKED = "acked"
@@ -99,50 +102,50 @@ class IncidentState(StrEnum):
     PAST = "past"
 
     @property
-    def closed(self) -> bool:
-        """Nobody waits for anything any more; only RESOLVED says that all is well."""
+    def is_closed(self) -> bool:
+        """True if the incident is closed; only RESOLVED means that the problem is solved."""
         return self not in (IncidentState.OPEN, IncidentState.ACKED)
 
 
-CLOSED_AS: Mapping[End, IncidentState] = {
-    End.KEPT: IncidentState.RESOLVED,
-    End.EXCUSED: IncidentState.EXCUSED,
-    End.WITHDRAWN: IncidentState.WITHDRAWN,
-    End.HANDED_OVER: IncidentState.HANDED_OVER,
-    End.GIVEN_UP: IncidentState.GIVEN_UP,
+CLOSED_AS: Mapping[Resolution, IncidentState] = {
+    Resolution.RECOVERED: IncidentState.RESOLVED,
+    Resolution.EXCUSED: IncidentState.EXCUSED,
+    Resolution.WITHDRAWN: IncidentState.WITHDRAWN,
+    Resolution.HANDED_OVER: IncidentState.HANDED_OVER,
+    Resolution.GIVEN_UP: IncidentState.GIVEN_UP,
 }
-"""An incident of several ends has the one that stands last here."""
+"""States by end. An incident whose subjects have several ends gets the last one in this order."""
 
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """One cycle or run that broke the promise; `closed_at` and `end` are None while it is broken."""
+    """One cycle or run in breach of the promise; `closed_at` and `end` are None while it is open."""
 
     opened_at: datetime
     closed_at: datetime | None = None
     facts: Facts = ()
     closing_facts: Facts = ()
-    end: End | None = None
+    end: Resolution | None = None
 
     @property
     def settled_at(self) -> datetime:
-        """The last instant that is known of it: what was said before is old news."""
+        """The last known instant of the subject; earlier events are ignored."""
         return self.opened_at if self.closed_at is None else max(self.opened_at, self.closed_at)
 
 
 SHORT_ID = 8
-"""So many signs of an id are shown, and so many tell one incident from the others."""
+"""Number of characters in short ids."""
 
 
 @dataclass(frozen=True, slots=True)
 class Incident:
     """An open or closed breach of one promise.
 
-    `opened_at` is when the promise broke, `resolved_at` when we learnt that it is over, whatever its end.
-    `open_since` is when we learnt that it is broken, for the last time. `period` is how often its promise is
-    due; `changes` are the instants at which it last began or ended, and `flapping_since` when it began to
-    do so too often. `root_id` is the incident whose product this one waits for, and `holds_up` names those
-    that wait for this one.
+    `opened_at` is when the promise was breached, `resolved_at` when the end was recorded, whatever its kind.
+    `open_since` is when the last breach was recorded that opened or reopened it. `period` is how often its
+    promise is due; `changes` are the instants of its last openings and closings, and `flapping_since` is when
+    it began to flap. `root_id` is the upstream incident that inhibits this one, and `inhibits` names the
+    downstream products that are inhibited by this one.
     """
 
     id: str
@@ -161,28 +164,28 @@ class Incident:
     changes: tuple[datetime, ...] = ()
     flapping_since: datetime | None = None
     root_id: str | None = None
-    holds_up: tuple[str, ...] = ()
+    inhibits: tuple[str, ...] = ()
     silenced_until: datetime | None = None
-    silenced_why: str = ""
+    silence_reason: str = ""
     subjects: Mapping[str, Subject] = field(default_factory=lambda: MappingProxyType({}))
 
     @property
     def short_id(self) -> str:
-        """The beginning of the id, as commands show and take it."""
+        """Prefix of the id, as shown and accepted by commands."""
         return self.id[:SHORT_ID]
 
     @property
     def open_subjects(self) -> tuple[str, ...]:
-        """The subjects that are still broken, oldest first."""
-        still = {name: subject for name, subject in self.subjects.items() if subject.closed_at is None}
-        return tuple(sorted(still, key=lambda name: (still[name].opened_at, name)))
+        """Open subjects, oldest first."""
+        open_by_name = {name: subject for name, subject in self.subjects.items() if subject.closed_at is None}
+        return tuple(sorted(open_by_name, key=lambda name: (open_by_name[name].opened_at, name)))
 
 
 @dataclass(frozen=True, slots=True)
 class Ack:
-    """Someone says: I am on it."""
+    """A user's acknowledgement."""
 
-    who: str
+    user: str
 
 
 Event = Breach | Recovery | Ack
@@ -190,116 +193,127 @@ Event = Breach | Recovery | Ack
 
 @dataclass(frozen=True, slots=True)
 class IncidentStep:
-    """What an event did: the incident as it is now, the event's name, and what its channels are told.
+    """Result of an event: the new incident, the kind of the change, and the outbox operations.
 
-    `tell` are outbox operations for channels that hold a message of it; a channel without one is always
-    told to create it. Empty for a channel means: nothing to say.
+    `operations` are for targets that already have a message of the incident; new targets always get a create.
     """
 
     incident: Incident
     kind: str
-    tell: tuple[str, ...]
+    operations: tuple[str, ...]
 
 
-class _Is(StrEnum):
-    """What an event is to an incident."""
+class _EventMeaning(StrEnum):
+    """Meaning of an event for an incident."""
 
     BREACH = "a breach of a subject that is not broken yet"
-    ONE = "a recovery of one broken subject of several"
-    LAST = "a recovery of the last broken subject"
-    AFTER_ALL = "a recovery of a subject that had another end"
+    PARTIAL_RECOVERY = "a recovery of one broken subject of several"
+    FULL_RECOVERY = "a recovery of the last broken subject"
+    LATE_RECOVERY = "a recovery of a subject that had another end"
     ACK = "an acknowledgement"
-    NEWS = "nothing new"
+    NO_CHANGE = "nothing new"
 
 
 @dataclass(frozen=True, slots=True)
-class _Row:
+class _Transition:
     state: IncidentState
     kind: str
     reply: str = ""
 
 
-# None is no incident. A pair that is missing changes nothing.
-_TRANSITIONS: Mapping[tuple[IncidentState | None, _Is], _Row] = {
-    (None, _Is.BREACH): _Row(IncidentState.OPEN, "opened"),
-    (IncidentState.OPEN, _Is.BREACH): _Row(IncidentState.OPEN, "joined", reply="count"),
-    (IncidentState.ACKED, _Is.BREACH): _Row(IncidentState.ACKED, "joined", reply="count"),
+# State None: there is no incident. Pairs that are not listed change nothing.
+_TRANSITIONS: Mapping[tuple[IncidentState | None, _EventMeaning], _Transition] = {
+    (None, _EventMeaning.BREACH): _Transition(IncidentState.OPEN, "opened"),
+    (IncidentState.OPEN, _EventMeaning.BREACH): _Transition(IncidentState.OPEN, "joined", reply="count"),
+    (IncidentState.ACKED, _EventMeaning.BREACH): _Transition(IncidentState.ACKED, "joined", reply="count"),
     **{
-        (state, _Is.BREACH): _Row(IncidentState.OPEN, "reopened", reply="reopened")
+        (state, _EventMeaning.BREACH): _Transition(IncidentState.OPEN, "reopened", reply="reopened")
         for state in CLOSED_AS.values()
     },
-    (IncidentState.OPEN, _Is.ONE): _Row(IncidentState.OPEN, "recovered"),
-    (IncidentState.ACKED, _Is.ONE): _Row(IncidentState.ACKED, "recovered"),
-    # Which state it is closed in, and what that is called, its subjects say.
-    (IncidentState.OPEN, _Is.LAST): _Row(IncidentState.RESOLVED, "", reply="resolved"),
-    (IncidentState.ACKED, _Is.LAST): _Row(IncidentState.RESOLVED, "", reply="resolved"),
+    (IncidentState.OPEN, _EventMeaning.PARTIAL_RECOVERY): _Transition(IncidentState.OPEN, "recovered"),
+    (IncidentState.ACKED, _EventMeaning.PARTIAL_RECOVERY): _Transition(IncidentState.ACKED, "recovered"),
+    # The closed state and its name follow from the ends of the subjects.
+    (IncidentState.OPEN, _EventMeaning.FULL_RECOVERY): _Transition(
+        IncidentState.RESOLVED, "", reply="resolved"
+    ),
+    (IncidentState.ACKED, _EventMeaning.FULL_RECOVERY): _Transition(
+        IncidentState.RESOLVED, "", reply="resolved"
+    ),
     **{
-        (state, _Is.AFTER_ALL): _Row(IncidentState.RESOLVED, "", reply="resolved")
+        (state, _EventMeaning.LATE_RECOVERY): _Transition(IncidentState.RESOLVED, "", reply="resolved")
         for state in CLOSED_AS.values()
     },
-    (IncidentState.OPEN, _Is.AFTER_ALL): _Row(IncidentState.OPEN, "recovered"),
-    (IncidentState.ACKED, _Is.AFTER_ALL): _Row(IncidentState.ACKED, "recovered"),
-    (IncidentState.OPEN, _Is.ACK): _Row(IncidentState.ACKED, "acked", reply="acked"),
+    (IncidentState.OPEN, _EventMeaning.LATE_RECOVERY): _Transition(IncidentState.OPEN, "recovered"),
+    (IncidentState.ACKED, _EventMeaning.LATE_RECOVERY): _Transition(IncidentState.ACKED, "recovered"),
+    (IncidentState.OPEN, _EventMeaning.ACK): _Transition(IncidentState.ACKED, "acked", reply="acked"),
 }
 
 
 def step(incident: Incident | None, event: Event, now: datetime) -> IncidentStep | None:
-    """The incident after `event`, or None when the event is no news.
+    """Return the incident after `event`, or None if the event changes nothing.
 
     `incident` is the newest one of the event's key. A breach joins it while it is open, reopens it within
-    `calm` of its resolve, and starts a new one after that.
+    `stabilization_period` after its end, and opens a new one after that.
     """
-    what = _classify(incident, event)
-    if incident is not None and what is _Is.BREACH and _is_over(incident, now):
+    meaning = _classify(incident, event)
+    if incident is not None and meaning is _EventMeaning.BREACH and _is_over(incident, now):
         incident = None
-    row = _TRANSITIONS.get((incident.state if incident else None, what))
-    if row is None:
+    transition = _TRANSITIONS.get((incident.state if incident else None, meaning))
+    if transition is None:
         return None
     if incident is None:
         if not isinstance(event, Breach):
             return None
-        opened = replace(_opened(event), open_since=now, changes=(now,))
-        return IncidentStep(opened, row.kind, (CREATE,))
-    after = _counted(incident, _changed(incident, event, row.state, now), now)
-    return IncidentStep(after, row.kind or after.state.value, _tell(incident, after, row))
+        opened = replace(_new_incident(event), open_since=now, changes=(now,))
+        return IncidentStep(opened, transition.kind, (CREATE,))
+    after = _with_flapping(incident, _apply_event(incident, event, transition.state, now), now)
+    return IncidentStep(after, transition.kind or after.state.value, _operations(incident, after, transition))
 
 
-def _classify(incident: Incident | None, event: Event) -> _Is:
+def _classify(incident: Incident | None, event: Event) -> _EventMeaning:
     if isinstance(event, Ack):
-        return _Is.ACK
-    known = incident.subjects.get(event.subject) if incident else None
+        return _EventMeaning.ACK
+    subject = incident.subjects.get(event.subject) if incident else None
     if isinstance(event, Breach):
-        # The same breach again, whether its subject is still broken or has recovered since.
-        stale = known is not None and (known.closed_at is None or event.at <= known.settled_at)
-        return _Is.NEWS if stale else _Is.BREACH
-    if incident is None or known is None:
-        return _Is.NEWS
-    if known.closed_at is not None:
-        # What was given up may come after all; what is kept stays kept.
-        return _Is.AFTER_ALL if known.end is not End.KEPT and event.end is End.KEPT else _Is.NEWS
-    return _Is.LAST if len(incident.open_subjects) == 1 else _Is.ONE
+        # A repeated breach, of a subject that is still open or has recovered since.
+        is_stale = subject is not None and (
+            subject.closed_at is None or event.occurred_at <= subject.settled_at
+        )
+        return _EventMeaning.NO_CHANGE if is_stale else _EventMeaning.BREACH
+    if incident is None or subject is None:
+        return _EventMeaning.NO_CHANGE
+    if subject.closed_at is not None:
+        # A given-up delivery may still arrive. A kept promise stays kept.
+        return (
+            _EventMeaning.LATE_RECOVERY
+            if subject.end is not Resolution.RECOVERED and event.end is Resolution.RECOVERED
+            else _EventMeaning.NO_CHANGE
+        )
+    return _EventMeaning.FULL_RECOVERY if len(incident.open_subjects) == 1 else _EventMeaning.PARTIAL_RECOVERY
 
 
 def _is_over(incident: Incident, now: datetime) -> bool:
-    return incident.resolved_at is not None and now - incident.resolved_at > calm(incident.period)
+    return incident.resolved_at is not None and now - incident.resolved_at > stabilization_period(
+        incident.period
+    )
 
 
-def _counted(before: Incident, after: Incident, now: datetime) -> Incident:
-    """With what is known of how often it began and ended."""
-    if before.state.closed is after.state.closed:
+def _with_flapping(before: Incident, after: Incident, now: datetime) -> Incident:
+    """Return `after` with updated changes and flapping state."""
+    if before.state.is_closed is after.state.is_closed:
         return after
-    long_ago = not before.changes or now - before.changes[-1] > calm(after.period)
-    changes = (*before.changes, now)[-KEPT:]
-    often = flaps(changes, after.period, now)
-    since = before.flapping_since if often or not long_ago else None
-    if often and since is None:
-        since = now
-    return replace(after, changes=changes, flapping_since=since)
+    was_stable = not before.changes or now - before.changes[-1] > stabilization_period(after.period)
+    changes = (*before.changes, now)[-MAX_CHANGES:]
+    flapping = is_flapping(changes, after.period, now)
+    flapping_since = before.flapping_since if flapping or not was_stable else None
+    if flapping and flapping_since is None:
+        flapping_since = now
+    return replace(after, changes=changes, flapping_since=flapping_since)
 
 
-def _opened(breach: Breach) -> Incident:
-    # The same breach gives the same id, so a restored database finds its messages again.
-    key, instant = breach.key, breach.at.astimezone(UTC).isoformat()
+def _new_incident(breach: Breach) -> Incident:
+    # The id is derived from the breach, so that a restored database finds its messages again.
+    key, instant = breach.key, breach.occurred_at.astimezone(UTC).isoformat()
     identity = dumps([key.contract, key.object, key.group, breach.subject, instant])
     return Incident(
         id=str(uuid5(NAMESPACE, identity)),
@@ -307,38 +321,38 @@ def _opened(breach: Breach) -> Incident:
         severity=breach.severity,
         title=breach.title,
         state=IncidentState.OPEN,
-        opened_at=breach.at,
+        opened_at=breach.occurred_at,
         period=breach.period,
-        subjects=MappingProxyType({breach.subject: _broken(breach)}),
+        subjects=MappingProxyType({breach.subject: _open_subject(breach)}),
     )
 
 
-def past(breach: Breach) -> Incident:
-    """An incident that was over before it was known."""
-    opened = _opened(breach)
-    subject = Subject(breach.at, breach.at, facts=breach.facts, end=End.KEPT)
+def past_incident(breach: Breach) -> Incident:
+    """Return an incident that was over before it was recorded."""
+    incident = _new_incident(breach)
+    subject = Subject(breach.occurred_at, breach.occurred_at, facts=breach.facts, end=Resolution.RECOVERED)
     subjects = MappingProxyType({breach.subject: subject})
-    return replace(opened, state=IncidentState.PAST, resolved_at=breach.at, subjects=subjects)
+    return replace(incident, state=IncidentState.PAST, resolved_at=breach.occurred_at, subjects=subjects)
 
 
-def _changed(incident: Incident, event: Event, state: IncidentState, now: datetime) -> Incident:
-    resolved_at = now if state.closed else None
+def _apply_event(incident: Incident, event: Event, state: IncidentState, now: datetime) -> Incident:
+    resolved_at = now if state.is_closed else None
     after = replace(incident, state=state, revision=incident.revision + 1, resolved_at=resolved_at)
     if isinstance(event, Ack):
-        return replace(after, acked_at=now, acked_by=event.who)
+        return replace(after, acked_at=now, acked_by=event.user)
     if isinstance(event, Recovery):
-        closed = replace(
+        closed_subject = replace(
             incident.subjects[event.subject],
-            closed_at=event.at,
-            closing_facts=titled(event.title, event.facts),
+            closed_at=event.occurred_at,
+            closing_facts=with_title(event.title, event.facts),
             end=event.end,
         )
-        subjects = {**incident.subjects, event.subject: closed}
+        subjects = {**incident.subjects, event.subject: closed_subject}
         after = replace(after, subjects=MappingProxyType(subjects))
         title = title_after(after.title, event.title, [subjects[name].facts for name in after.open_subjects])
-        state = _end(subjects) if state.closed else state
+        state = _closed_state(subjects) if state.is_closed else state
         return replace(after, title=title, state=state, severity=event.severity or after.severity)
-    reopened = incident.state.closed
+    reopened = incident.state.is_closed
     return replace(
         after,
         severity=max(incident.severity, event.severity, key=lambda severity: severity.rank),
@@ -348,81 +362,89 @@ def _changed(incident: Incident, event: Event, state: IncidentState, now: dateti
         acked_at=None if reopened else incident.acked_at,
         acked_by=None if reopened else incident.acked_by,
         open_since=now if reopened else incident.open_since,
-        subjects=MappingProxyType({**incident.subjects, event.subject: _broken(event)}),
+        subjects=MappingProxyType({**incident.subjects, event.subject: _open_subject(event)}),
     )
 
 
-def _broken(breach: Breach) -> Subject:
-    return Subject(breach.at, facts=titled(breach.title, breach.facts))
+def _open_subject(breach: Breach) -> Subject:
+    return Subject(breach.occurred_at, facts=with_title(breach.title, breach.facts))
 
 
-def _end(subjects: Mapping[str, Subject]) -> IncidentState:
-    ends = {CLOSED_AS[subject.end or End.KEPT] for subject in subjects.values()}
+def _closed_state(subjects: Mapping[str, Subject]) -> IncidentState:
+    ends = {CLOSED_AS[subject.end or Resolution.RECOVERED] for subject in subjects.values()}
     return max(ends, key=list(CLOSED_AS.values()).index)
 
 
-def _tell(before: Incident, after: Incident, row: _Row) -> tuple[str, ...]:
+def _operations(before: Incident, after: Incident, transition: _Transition) -> tuple[str, ...]:
     if after.flapping_since and not before.flapping_since:
         return (UPDATE, FLAPPING)
-    if row.reply != "count":
-        return (UPDATE, f"reply:{row.reply}") if row.reply else (UPDATE,)
+    if transition.reply != "count":
+        return (UPDATE, f"reply:{transition.reply}") if transition.reply else (UPDATE,)
     if after.severity is not before.severity:
         return (UPDATE, "reply:worse")
-    return (UPDATE, "reply:count") if after.breaches in COUNTS_TOLD else (UPDATE,)
+    return (UPDATE, "reply:count") if after.breaches in NOTIFIED_COUNTS else (UPDATE,)
 
 
-# A digest: one message that stands for many incidents of one place, and lists them.
+# Digests: one message that lists many incidents of one target.
 
-STORM = "(storm)"
-"""What a digest has in place of a contract; no contract is called so, because an id has no brackets."""
+DIGEST_CONTRACT = "(storm)"
+"""Contract key of digests; not a contract id, because ids have no brackets."""
 
-LISTED = 20
-"""So many are named; the rest is counted."""
+MAX_LISTED = 20
+"""Number of listed incidents; the others are counted."""
 
 
 def is_digest(incident: Incident) -> bool:
-    """Whether it stands for others."""
-    return incident.key.contract == STORM
+    """True if the incident is a digest of others."""
+    return incident.key.contract == DIGEST_CONTRACT
 
 
-def title(incidents: int) -> str:
-    """What a digest of so many is called."""
+def digest_title(incidents: int) -> str:
+    """Return the title of a digest of so many incidents."""
     return f"{incidents} incidents at once"
 
 
-def listing(incident: Incident) -> Facts:
-    """The members that are still open, oldest first, as (promise, title); when none is, all of them."""
-    shown = incident.open_subjects or tuple(incident.subjects)
-    lines = [fact for name in shown[:LISTED] for fact in _line(incident.subjects[name])]
-    more = [("and", f"{len(shown) - LISTED} more; see 'dq incidents'")] if len(shown) > LISTED else []
-    over = len(incident.subjects) - len(incident.open_subjects)
-    left = [("over", f"{over} of {len(incident.subjects)}")] if over and incident.open_subjects else []
-    return (*left, *lines, *more)
+def digest_lines(incident: Incident) -> Facts:
+    """Return the open members, oldest first, as (promise, title), or all members if none is open."""
+    members = incident.open_subjects or tuple(incident.subjects)
+    lines = [fact for name in members[:MAX_LISTED] for fact in _member_line(incident.subjects[name])]
+    remaining = (
+        [("and", f"{len(members) - MAX_LISTED} more; see 'dq incidents'")]
+        if len(members) > MAX_LISTED
+        else []
+    )
+    closed_count = len(incident.subjects) - len(incident.open_subjects)
+    summary = (
+        [("closed", f"{closed_count} of {len(incident.subjects)}")]
+        if closed_count and incident.open_subjects
+        else []
+    )
+    return (*summary, *lines, *remaining)
 
 
-def _line(subject: Subject) -> Facts:
-    """Return its promise and its title, which is that of its end once it is over."""
+def _member_line(subject: Subject) -> Facts:
+    """Return the promise and title of a member; the title is that of its end once it is closed."""
     facts = (subject.closing_facts if subject.closed_at else ()) or subject.facts
     return tuple(fact for fact in facts if fact[0] != TITLE)[:1]
 
 
-def closing(incident: Incident) -> str:
-    """How its members ended, in a sentence."""
-    ends = Counter(CLOSED_AS[subject.end or End.KEPT] for subject in incident.subjects.values())
-    said = ", ".join(f"{number} {state.replace('_', ' ')}" for state, number in ends.most_common())
-    return f"All {len(incident.subjects)} are over: {said}."
+def digest_summary(incident: Incident) -> str:
+    """Return a sentence on the ends of the members."""
+    ends = Counter(CLOSED_AS[subject.end or Resolution.RECOVERED] for subject in incident.subjects.values())
+    counts = ", ".join(f"{number} {state.replace('_', ' ')}" for state, number in ends.most_common())
+    return f"All {len(incident.subjects)} closed: {counts}."
 
 
-# An incident in a few JSON values, as `dq status` and the portal give it.
+# An incident as JSON values, for `dq status` and the portal.
 
 
-def incident_as_row(one: Incident) -> dict[str, object]:
-    """What is open, how bad it is, since when, and for which deliveries or partitions."""
+def incident_as_row(incident: Incident) -> dict[str, object]:
+    """Return an incident as JSON values, with its open deliveries or partitions."""
     return {
-        "id": one.id,
-        "key": str(one.key),
-        "severity": one.severity,
-        "title": one.title,
-        "opened_at": one.opened_at.isoformat(),
-        "subjects": list(one.open_subjects),
+        "id": incident.id,
+        "key": str(incident.key),
+        "severity": incident.severity,
+        "title": incident.title,
+        "opened_at": incident.opened_at.isoformat(),
+        "subjects": list(incident.open_subjects),
     }

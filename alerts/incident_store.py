@@ -1,4 +1,4 @@
-"""Incidents as rows: reads, writes and forgets them, logs what happened, and replays it to an instant."""
+"""Storage of incidents: reads, writes, event log, states as of an instant, and pruning."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from sqlalchemy import Connection, Row, Select, and_, bindparam, delete, func, i
 from dq.alerts.incident import CLOSED_AS, TITLE, Facts, Incident, IncidentState, Subject
 from dq.alerts.tables import WAITING, incident_event, incident_subject, message, outbox, silence
 from dq.alerts.tables import incident as incidents
-from dq.contracts.outcome import End, IncidentKey, Severity
+from dq.contracts.outcome import IncidentKey, Resolution, Severity
 from dq.store.engine import Store
 
-# Incidents as rows: reads them, writes them, and appends what happened.
+# Reads and writes.
 
-_NONE: Mapping[str, Subject] = MappingProxyType({})
-# A question names no more of them: databases have a limit.
-_AT_ONCE = 500
+_NO_SUBJECTS: Mapping[str, Subject] = MappingProxyType({})
+# Databases limit the number of values in a statement.
+_CHUNK_SIZE = 500
 
-# Made once, what each event asks and writes: SQLAlchemy takes longer to make a statement than to run it.
-_OF = and_(
+# Built once: SQLAlchemy takes longer to build a statement than to run it.
+_HAS_KEY = and_(
     incidents.c.contract == bindparam("contract"),
     incidents.c.object == bindparam("object"),
     incidents.c.group_id == bindparam("group"),
@@ -31,19 +31,19 @@ _OF = and_(
 _GET = select(incidents).where(incidents.c.id == bindparam("id"))
 _NEWEST = (
     select(incidents)
-    .where(_OF)
+    .where(_HAS_KEY)
     .order_by(incidents.c.resolved_at.is_(None).desc(), incidents.c.resolved_at.desc())
     .limit(1)
 )
 _INSTANTS = (
     select(incident_subject.c.opened_at, incident_subject.c.closed_at)
     .join(incidents, incidents.c.id == incident_subject.c.incident_id)
-    .where(_OF, incident_subject.c.subject == bindparam("subject"))
+    .where(_HAS_KEY, incident_subject.c.subject == bindparam("subject"))
 )
 _SUBJECTS = select(incident_subject).where(
     incident_subject.c.incident_id.in_(bindparam("ids", expanding=True))
 )
-# Columns are set by their names, so what is looked for has other ones.
+# Parameters of conditions must not have the names of updated columns.
 _CHANGE = update(incidents).where(incidents.c.id == bindparam("of"))
 _CHANGE_SUBJECT = update(incident_subject).where(
     incident_subject.c.incident_id == bindparam("of"), incident_subject.c.subject == bindparam("named")
@@ -58,9 +58,9 @@ _ADD, _ADD_SUBJECT, _ADD_EVENT = insert(incidents), insert(incident_subject), in
 
 @dataclass(frozen=True, slots=True)
 class PastStep:
-    """One line of an incident's history; `detail` says who did it and why, where somebody did.
+    """One event of an incident's history; `detail` contains the user and reason of user actions.
 
-    `severity` and `title` are those that it left; None where it changed neither, or an older dq wrote it.
+    `severity` and `title` are the incident's after the event, or None if unchanged or written by an older dq.
     """
 
     at: datetime
@@ -73,79 +73,86 @@ class PastStep:
 
 
 def get(tx: Connection, incident_id: str) -> Incident | None:
-    """The incident of this id."""
-    return next(iter(_found(tx, _GET, {"id": incident_id})), None)
+    """Return the incident with this id, or None if it does not exist."""
+    return next(iter(_load(tx, _GET, {"id": incident_id})), None)
 
 
 def newest(tx: Connection, key: IncidentKey) -> Incident | None:
-    """The open incident of a key, or else the one that was resolved last."""
-    return next(iter(_found(tx, _NEWEST, _names(key))), None)
+    """Return the open incident of a key, else the one that was resolved last, or None if there is none."""
+    return next(iter(_load(tx, _NEWEST, _names(key))), None)
 
 
 def unresolved(tx: Connection, contracts: Collection[str]) -> list[Incident]:
-    """The incidents of these contracts that are not resolved, oldest first."""
-    asked = select(incidents).where(incidents.c.resolved_at.is_(None), incidents.c.contract.in_(contracts))
-    return _found(tx, asked.order_by(incidents.c.opened_at))
+    """Return the unresolved incidents of these contracts, oldest first."""
+    query = select(incidents).where(incidents.c.resolved_at.is_(None), incidents.c.contract.in_(contracts))
+    return _load(tx, query.order_by(incidents.c.opened_at))
 
 
-def standing(tx: Connection) -> list[Incident]:
-    """Every incident that is not resolved, oldest first."""
-    asked = select(incidents).where(incidents.c.resolved_at.is_(None))
-    return _found(tx, asked.order_by(incidents.c.opened_at, incidents.c.id))
+def open_incidents(tx: Connection) -> list[Incident]:
+    """Return all unresolved incidents, oldest first."""
+    query = select(incidents).where(incidents.c.resolved_at.is_(None))
+    return _load(tx, query.order_by(incidents.c.opened_at, incidents.c.id))
 
 
-def newest_of_all(tx: Connection, most: int, of: str | None = None) -> list[Incident]:
-    """The incidents that were opened last, open or not, newest first; only `of` a contract's key,
-    contract/object or contract/object/promise."""
+def newest_of_all(tx: Connection, limit: int, prefix: str | None = None) -> list[Incident]:
+    """Return the incidents that were opened last, newest first.
+
+    `prefix` restricts them to a contract key, contract/object or contract/object/promise.
+    """
     columns = incidents.c
     table = columns.contract + "/" + columns.object
-    named = columns.contract == of, table == of, table + "/" + columns.group_id == of
-    mine = () if of is None else (or_(*named),)
-    asked = select(incidents).where(*mine).order_by(columns.opened_at.desc(), columns.id)
-    return _found(tx, asked.limit(most))
+    matches = columns.contract == prefix, table == prefix, table + "/" + columns.group_id == prefix
+    conditions = () if prefix is None else (or_(*matches),)
+    query = select(incidents).where(*conditions).order_by(columns.opened_at.desc(), columns.id)
+    return _load(tx, query.limit(limit))
 
 
-def open_or_since(tx: Connection, since: datetime, without: Collection[str] = ()) -> list[Incident]:
-    """The incidents that are open, or ended at this instant or later, newest first; none of what stands
-    `without` in place of a contract."""
-    late = incidents.c.resolved_at.is_(None) | (incidents.c.resolved_at >= since)
-    asked = select(incidents).where(incidents.c.contract.not_in(without), late)
-    return _found(tx, asked.order_by(incidents.c.opened_at.desc(), incidents.c.id))
+def open_or_since(
+    tx: Connection, since: datetime, excluded_contracts: Collection[str] = ()
+) -> list[Incident]:
+    """Return the incidents that are open or ended at `since` or later, newest first, without excluded
+    contracts.
+    """
+    open_or_ended = incidents.c.resolved_at.is_(None) | (incidents.c.resolved_at >= since)
+    query = select(incidents).where(incidents.c.contract.not_in(excluded_contracts), open_or_ended)
+    return _load(tx, query.order_by(incidents.c.opened_at.desc(), incidents.c.id))
 
 
-def by_prefix(tx: Connection, prefix: str, most: int = 10) -> list[Incident]:
-    """The incidents whose id begins so, the newest first."""
-    asked = select(incidents).where(func.substr(incidents.c.id, 1, len(prefix)) == prefix)
-    return _found(tx, asked.order_by(incidents.c.opened_at.desc()).limit(most))
+def find_by_prefix(tx: Connection, prefix: str, limit: int = 10) -> list[Incident]:
+    """Return the incidents whose id starts with `prefix`, newest first."""
+    query = select(incidents).where(func.substr(incidents.c.id, 1, len(prefix)) == prefix)
+    return _load(tx, query.order_by(incidents.c.opened_at.desc()).limit(limit))
 
 
 def history(tx: Connection, incident_id: str) -> list[PastStep]:
-    """Everything that happened to an incident, oldest first."""
+    """Return the history of an incident, oldest first."""
     return histories(tx, [incident_id]).get(incident_id, [])
 
 
 def histories(tx: Connection, incident_ids: Sequence[str]) -> dict[str, list[PastStep]]:
-    """The same of many incidents, by their ids."""
-    found: dict[str, list[PastStep]] = {}
-    asked = select(incident_event).order_by(incident_event.c.id)
-    for some in _some(incident_ids):
-        for row in tx.execute(asked.where(incident_event.c.incident_id.in_(some))):
+    """Return the histories of incidents by id."""
+    steps_by_id: dict[str, list[PastStep]] = {}
+    query = select(incident_event).order_by(incident_event.c.id)
+    for chunk in _chunks(incident_ids):
+        for row in tx.execute(query.where(incident_event.c.incident_id.in_(chunk))):
             severity = Severity(row.severity) if row.severity else None
             step = PastStep(
                 row.at, row.kind, row.revision, row.subject, row.detail, severity=severity, title=row.title
             )
-            found.setdefault(row.incident_id, []).append(step)
-    return found
+            steps_by_id.setdefault(row.incident_id, []).append(step)
+    return steps_by_id
 
 
 def settled_at(tx: Connection, key: IncidentKey, subject: str) -> datetime | None:
-    """The last instant known of a subject over all incidents of the key; None when it never broke."""
+    """Return the last known instant of a subject over all incidents of a key, or None if it was never
+    open.
+    """
     rows = tx.execute(_INSTANTS, {**_names(key), "subject": subject})
     return max((Subject(row.opened_at, row.closed_at).settled_at for row in rows), default=None)
 
 
 def save(tx: Connection, incident: Incident, subject: str) -> None:
-    """Write the incident, and of its subjects the one that changed ('' for none)."""
+    """Write the incident and its changed subject ('' for none)."""
     values = {
         **{name: getattr(incident, name) for name in _STORED_AS_THEY_ARE},
         "contract": incident.key.contract,
@@ -154,9 +161,9 @@ def save(tx: Connection, incident: Incident, subject: str) -> None:
         "severity": incident.severity.value,
         "state": incident.state.value,
         "period_seconds": int(incident.period.total_seconds()) if incident.period else None,
-        "changes": [at.isoformat() for at in incident.changes],
-        "holds_up": list(incident.holds_up),
-        "silenced_why": incident.silenced_why or None,
+        "changes": [instant.isoformat() for instant in incident.changes],
+        "holds_up": list(incident.inhibits),
+        "silenced_why": incident.silence_reason or None,
     }
     if incident.revision == 1:
         tx.execute(_ADD, {"id": incident.id, **values})
@@ -176,7 +183,7 @@ def log(
     detail: str = "",
     after: Incident | None = None,
 ) -> None:
-    """Append an event; events are never changed. `after` is the incident that it left, if it changed it."""
+    """Append an event to the log. `after` is the incident after the event, if it changed."""
     row = {"incident_id": incident, "at": now, "kind": kind, "revision": revision}
     severity, title = (after.severity.value, after.title) if after is not None else (None, None)
     tx.execute(
@@ -188,49 +195,49 @@ def _names(key: IncidentKey) -> dict[str, str]:
     return {"contract": key.contract, "object": key.object, "group": key.group}
 
 
-def _found(tx: Connection, asked: Select[Any], names: Mapping[str, str] | None = None) -> list[Incident]:
-    rows = tx.execute(asked, names).all()
+def _load(tx: Connection, query: Select[Any], parameters: Mapping[str, str] | None = None) -> list[Incident]:
+    rows = tx.execute(query, parameters).all()
     subjects = _all_subjects(tx, [row.id for row in rows])
-    return [_made(row, subjects.get(row.id, _NONE)) for row in rows]
+    return [_incident_from_row(row, subjects.get(row.id, _NO_SUBJECTS)) for row in rows]
 
 
-def _made(row: Row[Any], subjects: Mapping[str, Subject]) -> Incident:
+def _incident_from_row(row: Row[Any], subjects: Mapping[str, Subject]) -> Incident:
     return Incident(
         id=row.id,
         key=IncidentKey(row.contract, row.object, row.group_id),
         severity=Severity(row.severity),
         state=IncidentState(row.state),
         period=timedelta(seconds=row.period_seconds) if row.period_seconds else None,
-        changes=tuple(datetime.fromisoformat(at) for at in row.changes or ()),
+        changes=tuple(datetime.fromisoformat(instant) for instant in row.changes or ()),
         root_id=row.root_id,
-        holds_up=tuple(row.holds_up or ()),
-        silenced_why=row.silenced_why or "",
+        inhibits=tuple(row.holds_up or ()),
+        silence_reason=row.silenced_why or "",
         subjects=subjects,
         **{name: getattr(row, name) for name in _STORED_AS_THEY_ARE},
     )
 
 
 def _all_subjects(tx: Connection, incident_ids: Sequence[str]) -> dict[str, Mapping[str, Subject]]:
-    found: dict[str, dict[str, Subject]] = {}
-    for some in _some(incident_ids):
-        for row in tx.execute(_SUBJECTS, {"ids": some}):
-            found.setdefault(row.incident_id, {})[row.subject] = Subject(
+    subjects_by_id: dict[str, dict[str, Subject]] = {}
+    for chunk in _chunks(incident_ids):
+        for row in tx.execute(_SUBJECTS, {"ids": chunk}):
+            subjects_by_id.setdefault(row.incident_id, {})[row.subject] = Subject(
                 row.opened_at,
                 row.closed_at,
                 _facts(row.facts),
                 _facts(row.closing_facts),
-                End(row.ended) if row.ended else None,
+                Resolution(row.ended) if row.ended else None,
             )
-    return {of: MappingProxyType(subjects) for of, subjects in found.items()}
+    return {incident_id: MappingProxyType(subjects) for incident_id, subjects in subjects_by_id.items()}
 
 
-def _some(names: Sequence[str]) -> Iterator[Sequence[str]]:
-    return (names[start : start + _AT_ONCE] for start in range(0, len(names), _AT_ONCE))
+def _chunks(names: Sequence[str]) -> Iterator[Sequence[str]]:
+    return (names[start : start + _CHUNK_SIZE] for start in range(0, len(names), _CHUNK_SIZE))
 
 
 def _save_subject(tx: Connection, incident: Incident, name: str) -> None:
     subject = incident.subjects[name]
-    same = {"of": incident.id, "named": name}
+    key = {"of": incident.id, "named": name}
     values = {
         "opened_at": subject.opened_at,
         "closed_at": subject.closed_at,
@@ -238,7 +245,7 @@ def _save_subject(tx: Connection, incident: Incident, name: str) -> None:
         "closing_facts": [list(fact) for fact in subject.closing_facts],
         "ended": subject.end.value if subject.end else None,
     }
-    if incident.revision > 1 and tx.execute(_CHANGE_SUBJECT, {**same, **values}).rowcount:
+    if incident.revision > 1 and tx.execute(_CHANGE_SUBJECT, {**key, **values}).rowcount:
         return
     tx.execute(_ADD_SUBJECT, {"incident_id": incident.id, "subject": name, **values})
 
@@ -247,84 +254,86 @@ def _facts(stored: list[list[str]]) -> Facts:
     return tuple((label, value) for label, value in stored)
 
 
-# Incidents as they stood at an earlier instant, from their events until then.
-#
-# Every reader with `--as-of` takes its incidents from here.
+# Incidents as of an earlier instant, from their events by then; used by all commands with `--as-of`.
 
 _CLOSED = {str(state): state for state in (*CLOSED_AS.values(), IncidentState.PAST)}
 _BROKEN = ("opened", "joined", "reopened")
 
 
-def rewound(tx: Connection, incidents: Sequence[Incident], at: datetime | None) -> list[Incident]:
-    """Return those of the incidents that had been opened by an instant, as they stood then.
+def incidents_as_of(
+    tx: Connection, incidents: Sequence[Incident], instant: datetime | None
+) -> list[Incident]:
+    """Return the incidents that had been opened by an instant, in their state at that instant.
 
     Args:
-        tx: A reading transaction.
-        incidents: Incidents as they stand now, ended or not.
-        at: The instant; None leaves the incidents as they are.
+        tx: A read transaction.
+        incidents: Open and closed incidents in their current state.
+        instant: The instant; None returns the incidents unchanged.
     """
-    if at is None:
+    if instant is None:
         return list(incidents)
     steps = histories(tx, [incident.id for incident in incidents])
-    found = (_at(incident, steps.get(incident.id, ()), at) for incident in incidents)
-    return [incident for incident in found if incident is not None]
+    past_states = (_incident_as_of(incident, steps.get(incident.id, ()), instant) for incident in incidents)
+    return [incident for incident in past_states if incident is not None]
 
 
-def standing_at(tx: Connection, at: datetime | None) -> list[Incident]:
-    """Return every incident that was not closed at an instant, oldest first; at None, that is not."""
-    if at is None:
-        return standing(tx)
-    # Newest first, and open then means open or ended later.
-    candidates = rewound(tx, open_or_since(tx, at), at)
-    still = [incident for incident in candidates if not incident.state.closed]
-    return sorted(still, key=lambda incident: (incident.opened_at, incident.id))
+def open_incidents_at(tx: Connection, instant: datetime | None) -> list[Incident]:
+    """Return all incidents that were open at an instant (None: now), oldest first."""
+    if instant is None:
+        return open_incidents(tx)
+    # Incidents that were open then are open now or ended later.
+    candidates = incidents_as_of(tx, open_or_since(tx, instant), instant)
+    unclosed = [incident for incident in candidates if not incident.state.is_closed]
+    return sorted(unclosed, key=lambda incident: (incident.opened_at, incident.id))
 
 
-def steps_until(steps: Iterable[PastStep], at: datetime | None) -> list[PastStep]:
-    """Return the steps of a history that had happened by an instant; at None, all of them."""
-    return [step for step in steps if at is None or step.at <= at]
+def steps_until(steps: Iterable[PastStep], instant: datetime | None) -> list[PastStep]:
+    """Return the steps of a history up to an instant, or all of them for None."""
+    return [step for step in steps if instant is None or step.at <= instant]
 
 
-def _at(incident: Incident, history: Sequence[PastStep], at: datetime) -> Incident | None:
-    steps = steps_until(history, at)
+def _incident_as_of(incident: Incident, history: Sequence[PastStep], instant: datetime) -> Incident | None:
+    steps = steps_until(history, instant)
     if not any(step.kind in ("opened", "past") for step in steps):
         return None
-    # What a message was told changes no incident, and is logged later than the change.
+    # Events of sent messages follow the change and do not change the incident.
     if len(steps) == len(history):
         return incident
     subjects: dict[str, Subject] = {}
-    after = replace(
+    past = replace(
         incident, state=IncidentState.OPEN, acked_at=None, acked_by=None, resolved_at=None, breaches=0,
-        silenced_until=None, silenced_why="", flapping_since=None, root_id=None, holds_up=(),
+        silenced_until=None, silence_reason="", flapping_since=None, root_id=None, inhibits=(),
     )  # fmt: skip
     for step in steps:
-        after = _apply(after, incident, step, subjects)
-    after = replace(after, subjects=MappingProxyType(subjects))
+        past = _apply(past, incident, step, subjects)
+    past = replace(past, subjects=MappingProxyType(subjects))
     titles = [step.title for step in steps if step.title is not None]
-    return replace(after, title=titles[-1] if titles else _title(after, steps) or incident.title)
+    return replace(past, title=titles[-1] if titles else _past_title(past, steps) or incident.title)
 
 
-def _title(after: Incident, steps: Sequence[PastStep]) -> str | None:
-    """Return the title of the newest subject that was open, or that of the last end, in an old store."""
-    if still := after.open_subjects:
-        return dict(after.subjects[still[-1]].facts).get(TITLE)
-    ends = [step.subject for step in steps if step.kind in _CLOSED and step.subject in after.subjects]
-    return dict(after.subjects[ends[-1]].closing_facts).get(TITLE) if ends else None
+def _past_title(past: Incident, steps: Sequence[PastStep]) -> str | None:
+    """Return the title of the newest open subject, or of the last end, for events of an older dq."""
+    if open_subjects := past.open_subjects:
+        return dict(past.subjects[open_subjects[-1]].facts).get(TITLE)
+    ended_subjects = [
+        step.subject for step in steps if step.kind in _CLOSED and step.subject in past.subjects
+    ]
+    return dict(past.subjects[ended_subjects[-1]].closing_facts).get(TITLE) if ended_subjects else None
 
 
-def _apply(after: Incident, now: Incident, step: PastStep, subjects: dict[str, Subject]) -> Incident:
-    subject = now.subjects.get(step.subject)
-    severity = step.severity or after.severity
-    changed = replace(after, revision=max(after.revision, step.revision), severity=severity)
+def _apply(past: Incident, current: Incident, step: PastStep, subjects: dict[str, Subject]) -> Incident:
+    subject = current.subjects.get(step.subject)
+    severity = step.severity or past.severity
+    changed = replace(past, revision=max(past.revision, step.revision), severity=severity)
     if step.kind in _BROKEN:
         if subject is not None:
             subjects[step.subject] = replace(subject, closed_at=None, closing_facts=(), end=None)
-        changed = replace(changed, breaches=after.breaches + 1)
+        changed = replace(changed, breaches=past.breaches + 1)
         if step.kind == "reopened":
             # If a silence is still in force, the next step is `silenced`.
             changed = replace(
                 changed, state=IncidentState.OPEN, resolved_at=None, acked_at=None, acked_by=None,
-                silenced_until=None, silenced_why="",
+                silenced_until=None, silence_reason="",
             )  # fmt: skip
     elif step.kind == "acked":
         changed = replace(changed, state=IncidentState.ACKED, acked_at=step.at, acked_by=step.detail)
@@ -334,79 +343,79 @@ def _apply(after: Incident, now: Incident, step: PastStep, subjects: dict[str, S
         if step.kind in _CLOSED:
             changed = replace(changed, state=_CLOSED[step.kind], resolved_at=step.at)
     elif step.kind == "silenced":
-        until, _, why = step.detail.removeprefix("until ").partition(" UTC by ")
+        until, _, reason = step.detail.removeprefix("until ").partition(" UTC by ")
         instant = datetime.strptime(until, "%Y-%m-%d %H:%M").replace(tzinfo=UTC)
-        changed = replace(changed, silenced_until=instant, silenced_why=why)
+        changed = replace(changed, silenced_until=instant, silence_reason=reason)
     elif step.kind == "unsilenced":
-        changed = replace(changed, silenced_until=None, silenced_why="")
+        changed = replace(changed, silenced_until=None, silence_reason="")
     elif step.kind == "flapping":
         changed = replace(changed, flapping_since=step.at)
     elif step.kind == "inhibited":
-        changed = replace(changed, root_id=now.root_id)
+        changed = replace(changed, root_id=current.root_id)
     elif step.kind == "holds up":
-        changed = replace(changed, holds_up=now.holds_up)
+        changed = replace(changed, inhibits=current.inhibits)
     return changed
 
 
-# Databases bound how many values a statement may have.
-_BATCH = 500
-_PARTS = (message, incident_event, incident_subject)
+# Databases limit the number of values in a statement.
+_PRUNE_BATCH = 500
+_DEPENDENT_TABLES = (message, incident_event, incident_subject)
 
 
 @dataclass(frozen=True, slots=True)
-class ForgottenAlerts:
-    """How many rows are gone; `messages` are those of the outbox."""
+class PrunedAlerts:
+    """Numbers of deleted rows; `messages` are outbox rows."""
 
     incidents: int
     messages: int
     silences: int
 
 
-def forget(store: Store, before: datetime) -> ForgottenAlerts:
-    """Removes the incidents that ended before an instant, with their messages and events, and silences that
-    were over by then.
+def prune(store: Store, before: datetime) -> PrunedAlerts:
+    """Delete incidents that ended before an instant, with their messages and events, and silences that ended
+    by then.
 
-    What is open stays, and so does what has something to say yet. A transaction holds some hundred incidents,
-    each with all of its rows: whenever it is stopped, no incident is left in part.
+    Open incidents and those with pending messages are kept. Each transaction deletes some hundred incidents
+    completely, so an interruption leaves none in part.
     """
-    ended = messages = 0
-    # Those that are looked at and stay are passed by.
+    pruned = messages = 0
+    # Continue after the last id, because some incidents are kept.
     last = ""
     while True:
         with store.write() as tx:
-            some = _ended(tx, before, last)
-            if not some:
+            ids = _ended_ids(tx, before, last)
+            if not ids:
                 break
-            last = some[-1]
-            gone = sorted(set(some) - _needed(tx, some))
-            ended += len(gone)
-            messages += _remove(tx, gone)
+            last = ids[-1]
+            removable = sorted(set(ids) - _with_pending_messages(tx, ids))
+            pruned += len(removable)
+            messages += _delete_incidents(tx, removable)
     with store.write() as tx:
         silences = tx.execute(delete(silence).where(silence.c.until < before)).rowcount
-    return ForgottenAlerts(ended, messages, silences)
+    return PrunedAlerts(pruned, messages, silences)
 
 
-def _ended(tx: Connection, before: datetime, after: str) -> list[str]:
+def _ended_ids(tx: Connection, before: datetime, after: str) -> list[str]:
     old = incidents.c.resolved_at < before
-    asked = select(incidents.c.id).where(old, incidents.c.id > after).order_by(incidents.c.id)
-    return list(tx.scalars(asked.limit(_BATCH)))
+    query = select(incidents.c.id).where(old, incidents.c.id > after).order_by(incidents.c.id)
+    return list(tx.scalars(query.limit(_PRUNE_BATCH)))
 
 
-def _needed(tx: Connection, some: Collection[str]) -> set[str]:
-    """Those with something to say yet, themselves or for a member."""
+def _with_pending_messages(tx: Connection, ids: Collection[str]) -> set[str]:
+    """Return the incidents with pending messages, of themselves or as a digest of members."""
     waiting = outbox.c.state.in_(WAITING)
-    own = select(outbox.c.incident_id).where(outbox.c.incident_id.in_(some), waiting)
-    digests = select(outbox.c.digest).where(outbox.c.digest.in_(some), waiting)
-    return {str(one) for asked in (own, digests) for one in tx.scalars(asked)}
+    own = select(outbox.c.incident_id).where(outbox.c.incident_id.in_(ids), waiting)
+    digests = select(outbox.c.digest).where(outbox.c.digest.in_(ids), waiting)
+    return {str(incident_id) for query in (own, digests) for incident_id in tx.scalars(query)}
 
 
-def _remove(tx: Connection, gone: Collection[str]) -> int:
-    if not gone:
+def _delete_incidents(tx: Connection, ids: Collection[str]) -> int:
+    if not ids:
         return 0
-    # A member that is younger than its digest keeps what was said of it.
-    tx.execute(update(outbox).where(outbox.c.digest.in_(gone)).values(digest=None))
-    said = tx.execute(delete(outbox).where(outbox.c.incident_id.in_(gone))).rowcount
-    for table in _PARTS:
-        tx.execute(delete(table).where(table.c.incident_id.in_(gone)))
-    tx.execute(delete(incidents).where(incidents.c.id.in_(gone)))
-    return said
+    # Members that are kept longer than their digest keep their messages.
+    tx.execute(update(outbox).where(outbox.c.digest.in_(ids)).values(digest=None))
+    message_count = tx.execute(delete(outbox).where(outbox.c.incident_id.in_(ids))).rowcount
+    for table in _DEPENDENT_TABLES:
+        tx.execute(delete(table).where(table.c.incident_id.in_(ids)))
+    tx.execute(delete(incidents).where(incidents.c.id.in_(ids)))
+    return message_count

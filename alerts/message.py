@@ -1,4 +1,4 @@
-"""What people are told about an incident, without any channel's format: at most one screen."""
+"""Messages about incidents, independent of channel formats; at most one screen."""
 
 from __future__ import annotations
 
@@ -11,76 +11,80 @@ from typing import Any
 
 from dq.alerts.incident import (
     FLAPPING,
-    LISTED,
+    MAX_LISTED,
     REMINDER,
     TITLE,
     Facts,
     Incident,
     IncidentState,
     Subject,
-    calm,
-    closing,
+    digest_lines,
+    digest_summary,
     is_digest,
-    listing,
+    stabilization_period,
 )
-from dq.contracts.outcome import End, IncidentKey, Severity, counted, first_of, one_line
+from dq.contracts.outcome import IncidentKey, Resolution, Severity, join_limited, one_line, pluralize
 
-# How many deliveries or partitions an incident is about, in words. Subjects come by their names.
+# Texts on the numbers of deliveries or partitions of an incident. Subjects are given by name.
 
 _LISTED_SUBJECTS = 3
 
-_ENDED: Mapping[End, str] = {
-    End.KEPT: "mended",
-    End.GIVEN_UP: "given up",
-    End.HANDED_OVER: "handed over",
-    End.EXCUSED: "excused",
-    End.WITHDRAWN: "withdrawn",
+_END_WORDS: Mapping[Resolution, str] = {
+    Resolution.RECOVERED: "resolved",
+    Resolution.GIVEN_UP: "given up",
+    Resolution.HANDED_OVER: "handed over",
+    Resolution.EXCUSED: "excused",
+    Resolution.WITHDRAWN: "withdrawn",
 }
 
 
-def countable(subjects: Collection[str]) -> bool:
-    """Whether each is one of many, a delivery or a partition, and not what is told of a whole."""
-    return all(_due(subject) is not None or "=" in subject for subject in subjects)
+def are_countable(subjects: Collection[str]) -> bool:
+    """True if each subject is a delivery or a partition, so that a number of them makes sense."""
+    return all(_due_at(subject) is not None or "=" in subject for subject in subjects)
 
 
-def still_broken(subjects: Sequence[str]) -> tuple[tuple[str, str], ...]:
-    """A line for what is broken together, the oldest first; none for one."""
-    if len(subjects) < 2 or not countable(subjects):
+def open_subject_facts(subjects: Sequence[str]) -> tuple[tuple[str, str], ...]:
+    """Return a fact on several open subjects, oldest first; empty if there is only one."""
+    if len(subjects) < 2 or not are_countable(subjects):
         return ()
-    due = [at for at in map(_due, subjects) if at is not None]
-    if len(due) < len(subjects):
-        return (("still open", first_of(subjects, _LISTED_SUBJECTS)),)
-    if len(due) <= _LISTED_SUBJECTS:
-        return (("still missing", f"due {', '.join(f'{at:%Y-%m-%d %H:%M}' for at in due)} UTC"),)
-    return (("still missing", f"{len(due)} deliveries, the oldest was due {instant(due[0])}"),)
+    due_instants = [due_at for due_at in map(_due_at, subjects) if due_at is not None]
+    if len(due_instants) < len(subjects):
+        return (("still open", join_limited(subjects, _LISTED_SUBJECTS)),)
+    if len(due_instants) <= _LISTED_SUBJECTS:
+        return (
+            ("still missing", f"due {', '.join(f'{due_at:%Y-%m-%d %H:%M}' for due_at in due_instants)} UTC"),
+        )
+    return (
+        ("still missing", f"{len(due_instants)} deliveries, the oldest was due {utc_text(due_instants[0])}"),
+    )
 
 
-def so_far(subjects: Collection[str], still: Collection[str]) -> str:
-    """How many broke since the incident began, and how many of them still are: each counts once."""
-    count, left = len(subjects), len(still)
-    if any(_due(subject) is None for subject in subjects):
-        return f"{count} are broken so far, {left} of them still."
-    has = {0: "all of them have come since", count: "none has come"}
-    said = has.get(left, f"{left} {'has' if left == 1 else 'have'} not come")
-    return f"{count} deliveries missed their time so far; {said}."
+def progress_text(subjects: Collection[str], open_subjects: Collection[str]) -> str:
+    """Return a sentence on the number of subjects since the incident began, and how many are still open."""
+    total, remaining = len(subjects), len(open_subjects)
+    if any(_due_at(subject) is None for subject in subjects):
+        return f"{total} broken so far, {remaining} still open."
+    phrases = {0: "all have arrived since", total: "none has arrived yet"}
+    progress = phrases.get(remaining, f"{remaining} still missing")
+    return f"{total} deliveries missed their deadline so far; {progress}."
 
 
-def in_all(ends: Mapping[str, End]) -> str:
-    """How they ended, by subject, where there were several; else empty."""
-    if len(ends) < 2 or not countable(ends):
+def totals_text(ends: Mapping[str, Resolution]) -> str:
+    """Return a sentence on the ends of several subjects, "" for a single one."""
+    if len(ends) < 2 or not are_countable(ends):
         return ""
     counts = Counter(ends.values())
-    said = ", ".join(f"{counts[end]} {word}" for end, word in _ENDED.items() if counts[end])
-    return f" There were {len(ends)} in all" + (f": {said}." if len(counts) > 1 else ".")
+    totals = ", ".join(f"{counts[end]} {word}" for end, word in _END_WORDS.items() if counts[end])
+    return f" There were {len(ends)} in all" + (f": {totals}." if len(counts) > 1 else ".")
 
 
-def instant(at: datetime) -> str:
-    """An instant in UTC, to the minute."""
-    return f"{at:%Y-%m-%d %H:%M} UTC"
+def utc_text(value: datetime) -> str:
+    """Return an instant in UTC, to the minute."""
+    return f"{value:%Y-%m-%d %H:%M} UTC"
 
 
 def duration(length: timedelta) -> str:
-    """The two largest parts: '2 d 4 h', '1 h 5 min', '40 s'."""
+    """Return a duration in its two largest units: '2 d 4 h', '1 h 5 min', '40 s'."""
     seconds = int(length.total_seconds())
     parts = [
         (seconds // 86400, "d"),
@@ -88,42 +92,42 @@ def duration(length: timedelta) -> str:
         (seconds % 3600 // 60, "min"),
         (seconds % 60, "s"),
     ]
-    said = [f"{count} {unit}" for count, unit in parts if count]
-    return " ".join(said[:2]) or "0 s"
+    amounts = [f"{count} {unit}" for count, unit in parts if count]
+    return " ".join(amounts[:2]) or "0 s"
 
 
-def _due(subject: str) -> datetime | None:
-    """When a delivery was due, by the name of its subject; None for a subject that is no delivery."""
+def _due_at(subject: str) -> datetime | None:
+    """Return the due instant of a delivery from its subject, or None if the subject is not a delivery."""
     try:
-        found = datetime.fromisoformat(subject)
+        due_at = datetime.fromisoformat(subject)
     except ValueError:
         return None
-    return found if found.tzinfo else None
+    return due_at if due_at.tzinfo else None
 
 
 MAX_TITLE, MAX_LABEL, MAX_VALUE, MAX_FACTS = 140, 40, 240, 13
 SCREEN_LINES, SCREEN_WIDTH = 25, 100
-"""What one screen holds of a message as plain text, its headline included."""
+"""Size of a message as plain text, including its headline."""
 
 BUDGET = "budget"
-"""The fact of this label stands last, as a line of its own."""
+"""Label of the fact that is rendered as a separate last line."""
 MENTION = "mention"
-"""The fact of this label is no line: it holds ids of people or groups, for a channel that can call them."""
+"""Label of the fact with ids of users or groups to mention; not rendered as a line."""
 PRODUCT, SINCE, OWNER = "product", "since", "owner"
-RUNBOOK, COMMAND = "runbook", "look closer"
-# Of plain text a channel may need so much for signs and spaces before each line.
+RUNBOOK, COMMAND = "runbook", "details"
+# Characters per line reserved for a channel's own indentation of plain text.
 _MARGIN, _OPEN_AT = 4, 2
 VERBATIM = frozenset({RUNBOOK, COMMAND})
-"""Facts that are copied as they are: no line break may stand in them, and cut they are worthless."""
+"""Facts that users copy: never wrapped or truncated."""
 
 
 @dataclass(frozen=True, slots=True)
 class Message:
     """One incident at one revision, ready for a channel to render.
 
-    `facts` are (label, value) lines. `steps` say what happened so far, oldest first. `note` is the one
-    sentence that a thread reply says. `repeat` is set when a copy may have arrived already. `mentions` are
-    ids that the contract names, for the first message of what is open; no channel takes them from a text.
+    `facts` are (label, value) lines. `steps` are past events, oldest first. `note` is the sentence of a
+    thread reply. `repeat` is set if a copy may have been delivered already. `mentions` are user or group ids
+    named in the contract, only for open incidents; channels must not extract mentions from other texts.
     """
 
     incident: str
@@ -141,28 +145,28 @@ class Message:
 
 
 _NOTES: Mapping[str, Callable[[Incident], str]] = {
-    "reply:count": lambda incident: so_far(incident.subjects, incident.open_subjects),
+    "reply:count": lambda incident: progress_text(incident.subjects, incident.open_subjects),
     "reply:worse": lambda incident: f"The severity is now {incident.severity}.",
     "reply:reopened": lambda _: "Broken again soon after it was resolved.",
-    "reply:acked": lambda incident: f"{incident.acked_by} is on it.",
-    "reply:resolved": lambda incident: _closed(incident),
+    "reply:acked": lambda incident: f"Acknowledged by {incident.acked_by}.",
+    "reply:resolved": lambda incident: _closing_text(incident),
     FLAPPING: lambda incident: (
-        f"It breaks and ends again and again, {len(incident.changes)} times since "
-        f"{instant(incident.changes[0])}. From now on this message changes once an hour at most, and "
-        f"the thread hears what has lasted for {duration(calm(incident.period))}."
+        f"Flapping: {len(incident.changes)} changes since {utc_text(incident.changes[0])}. "
+        "Updates limited to once an hour; replies only for changes lasting "
+        f"{duration(stabilization_period(incident.period))}."
     ),
     REMINDER: lambda incident: (
-        f"Still open since {instant(incident.opened_at)}, and nobody is on it. "
-        f"Whoever is: dq incidents ack {incident.id[:8]}"
+        f"Open since {utc_text(incident.opened_at)}, not acknowledged. "
+        f"To acknowledge: dq incidents ack {incident.id[:8]}"
     ),
 }
 
 
 def render(incident: Incident, operation: str, repeat: bool = False) -> Message:
-    """What `operation` (create, update or reply:<step>) says of the incident as it is now."""
-    facts = (*_held_up(incident), *_facts(incident))
-    known = dict(facts)
-    shown = [
+    """Return the message of `operation` (create, update or reply:<step>) for the current incident."""
+    facts = (*_inhibits_fact(incident), *_facts(incident))
+    by_label = dict(facts)
+    visible = [
         (cut(label, MAX_LABEL), value if label in VERBATIM else cut(value, MAX_VALUE))
         for label, value in facts
         if label not in (BUDGET, MENTION, TITLE)
@@ -171,96 +175,105 @@ def render(incident: Incident, operation: str, repeat: bool = False) -> Message:
         incident=incident.id,
         revision=incident.revision,
         key=incident.key,
-        title=cut(_title(incident), MAX_TITLE),
+        title=cut(_message_title(incident), MAX_TITLE),
         severity=incident.severity,
         state=incident.state,
-        facts=_fitting(shown, LISTED + 2 if is_digest(incident) else MAX_FACTS),
-        steps=_steps(incident, known),
+        facts=_limit_facts(visible, MAX_LISTED + 2 if is_digest(incident) else MAX_FACTS),
+        steps=_steps(incident, by_label),
         note=cut(_note(incident, operation), MAX_VALUE),
-        budget=cut(known.get(BUDGET, ""), MAX_VALUE),
+        budget=cut(by_label.get(BUDGET, ""), MAX_VALUE),
         repeat=repeat,
-        mentions=tuple(known.get(MENTION, "").split()) if incident.state is IncidentState.OPEN else (),
+        mentions=tuple(by_label.get(MENTION, "").split()) if incident.state is IncidentState.OPEN else (),
     )
 
 
-def _fitting(facts: Sequence[tuple[str, str]], most: int) -> Facts:
-    """As many as there is room for: what helps stands last, and is left out last."""
-    return tuple(facts if len(facts) <= most else (*facts[: most - 4], *facts[-4:]))
+def _limit_facts(facts: Sequence[tuple[str, str]], limit: int) -> Facts:
+    """Return at most `limit` facts, keeping the last four, which help to act."""
+    return tuple(facts if len(facts) <= limit else (*facts[: limit - 4], *facts[-4:]))
 
 
 def _note(incident: Incident, operation: str) -> str:
-    # What follows a second colon tells one reply from another of its kind.
-    said = _NOTES.get(":".join(operation.split(":")[:2]))
-    return said(incident) if said else ""
+    # The part after a second colon only makes the operation unique.
+    template = _NOTES.get(":".join(operation.split(":")[:2]))
+    return template(incident) if template else ""
 
 
 def headline(message: Message) -> str:
-    """One line: state, severity and what it is about."""
-    mark = message.state.replace("_", " ") if message.state.closed else message.severity
+    """Return one line with state or severity, and title."""
+    mark = message.state.replace("_", " ") if message.state.is_closed else message.severity
     return f"{mark.upper()}: {message.title}"
 
 
-def promise(message: Message) -> str:
-    """Which promise it is about: contract, object and the SLO's id; briefly where it is no contract's."""
+def promise_name(message: Message) -> str:
+    """Return the contract, object and SLO id of a message, or a short name for dq's own incidents."""
     key = message.key
     if not key.contract.startswith("("):
         return cut(str(key), MAX_VALUE)
-    # No contract is called so: an id has no brackets. What it is about stands in the title.
-    ours = key.contract.strip("()")
-    return f"{ours}: {key.group}" if ours == "platform" else ours
+    # dq's own incidents have a source in brackets, e.g. "(platform)", which cannot be a contract id.
+    source = key.contract.strip("()")
+    return f"{source}: {key.group}" if source == "platform" else source
 
 
-def about(message: Message) -> Facts:
-    """Its facts and which promise it is about, with the product first."""
-    return tuple(sorted([("promise", promise(message)), *message.facts], key=lambda fact: fact[0] != PRODUCT))
+def facts_with_promise(message: Message) -> Facts:
+    """Return the facts including the promise, with the product first."""
+    return tuple(
+        sorted([("promise", promise_name(message)), *message.facts], key=lambda fact: fact[0] != PRODUCT)
+    )
 
 
-def lines(message: Message) -> list[str]:
-    """The message as plain text, for channels that have nothing better: with its headline, one screen."""
-    facts = about(message)
-    last = ending(message)
+def text_lines(message: Message) -> list[str]:
+    """Return the message as plain text without headline; both together fit on one screen."""
+    facts = facts_with_promise(message)
+    footer = footer_lines(message)
     label_width = max(len(label) for label, _ in facts)
     width = SCREEN_WIDTH - _MARGIN
-    # Two for the headline. The fewer lines a value may have, the more is cut.
-    for most in (3, 2, 1):
-        body = [line for fact in facts for line in _wrapped(*fact, label_width, width, most)]
-        ends = [line for text in last for line in _folded(text, width, most)]
-        rows = sum(-(-len(line) // width) for line in (*body, *ends))
+    # Two lines are for the headline. With fewer lines per value, more is truncated.
+    for max_lines in (3, 2, 1):
+        body = [line for fact in facts for line in _fact_lines(*fact, label_width, width, max_lines)]
+        footer_rows = [line for text in footer for line in _wrap(text, width, max_lines)]
+        rows = sum(-(-len(line) // width) for line in (*body, *footer_rows))
         if rows <= SCREEN_LINES - 2:
             break
-    return [*body, *ends]
+    return [*body, *footer_rows]
 
 
-def folded(text: str, most: int = 3) -> list[str]:
-    """A text on lines of a screen's width."""
-    return _folded(text, SCREEN_WIDTH - _MARGIN, most)
+def wrap_lines(text: str, max_lines: int = 3) -> list[str]:
+    """Wrap a text to the width of a screen."""
+    return _wrap(text, SCREEN_WIDTH - _MARGIN, max_lines)
 
 
-def _wrapped(label: str, value: str, label_width: int, width: int, most: int) -> list[str]:
+def _fact_lines(label: str, value: str, label_width: int, width: int, max_lines: int) -> list[str]:
     if label in VERBATIM:
         return [f"{label.ljust(label_width)}  {value}"]
-    first, *rest = _folded(value, width - label_width - 2, most) or [""]
-    return [f"{label.ljust(label_width)}  {first}".rstrip(), *(" " * (label_width + 2) + one for one in rest)]
+    first, *continuation = _wrap(value, width - label_width - 2, max_lines) or [""]
+    return [
+        f"{label.ljust(label_width)}  {first}".rstrip(),
+        *(" " * (label_width + 2) + line for line in continuation),
+    ]
 
 
-def _folded(text: str, width: int, most: int) -> list[str]:
-    found = wrap(text, width, break_on_hyphens=False)
-    return found if len(found) <= most else [*found[: most - 1], cut(" ".join(found[most - 1 :]), width)]
+def _wrap(text: str, width: int, max_lines: int) -> list[str]:
+    wrapped = wrap(text, width, break_on_hyphens=False)
+    return (
+        wrapped
+        if len(wrapped) <= max_lines
+        else [*wrapped[: max_lines - 1], cut(" ".join(wrapped[max_lines - 1 :]), width)]
+    )
 
 
-def news(message: Message) -> list[str]:
-    """The lines of one step: its news, the budget once all is over, and that it may be a repeat."""
-    budget = message.budget if message.state.closed else ""
-    return [line for line in (message.note, budget, *repeat_note(message)) if line]
+def step_lines(message: Message) -> list[str]:
+    """Return the lines of one step: its note, the budget once the incident is closed, and the repeat note."""
+    budget = message.budget if message.state.is_closed else ""
+    return [line for line in (message.note, budget, *repeat_lines(message)) if line]
 
 
-def ending(message: Message) -> list[str]:
-    """The lines below the facts: what happened so far, the budget, and that it may be a repeat."""
-    return [line for line in (*message.steps, message.budget, *repeat_note(message)) if line]
+def footer_lines(message: Message) -> list[str]:
+    """Return the lines below the facts: steps, budget and repeat note."""
+    return [line for line in (*message.steps, message.budget, *repeat_lines(message)) if line]
 
 
 def as_dict(message: Message) -> dict[str, Any]:
-    """The message as JSON values, for channels that machines read."""
+    """Return the message as JSON values, for machine-readable channels."""
     return {
         "incident": message.incident,
         "revision": message.revision,
@@ -278,130 +291,133 @@ def as_dict(message: Message) -> dict[str, Any]:
     }
 
 
-def repeat_note(message: Message) -> list[str]:
-    """The line that asks for pardon when the same may have been said before; none otherwise."""
-    return ["This may be a repeat: the first copy could not be traced."] if message.repeat else []
+def repeat_lines(message: Message) -> list[str]:
+    """Return a line if the message may be a repeat, otherwise none."""
+    return (
+        ["Possible duplicate: delivery of the first copy could not be confirmed."] if message.repeat else []
+    )
 
 
 def cut(text: str, width: int) -> str:
-    """`text` on one line and no longer than `width`; what could steer its reader is shown."""
+    """Return `text` on one line, truncated to `width`, with control characters made visible."""
     flat = one_line(" ".join(text.split()))
     return flat if len(flat) <= width else flat[: width - 1] + "…"
 
 
-# What is still worth saying of a breach that is over, beside how it ended.
-_LASTING: Mapping[IncidentState, Collection[str]] = {
+# Facts of a breach that are still shown after its end.
+_FACTS_AFTER_END: Mapping[IncidentState, Collection[str]] = {
     IncidentState.RESOLVED: (PRODUCT, "promised", OWNER, COMMAND),
-    # The contract may be no more, and then its command fails.
+    # The contract may be deleted, so its command could fail.
     **dict.fromkeys((IncidentState.EXCUSED, IncidentState.WITHDRAWN), (PRODUCT, "promised", OWNER)),
     IncidentState.GIVEN_UP: (
-        *(PRODUCT, "promised", "looked in", "last good", "blocks"),
+        *(PRODUCT, "promised", "location", "last on time", "blocks"),
         *(OWNER, RUNBOOK, COMMAND),
     ),
 }
 
 
 def _facts(incident: Incident) -> Facts:
-    """The newest broken subject's facts; when none is left, what the last one's end left of them."""
+    """Return the facts of the newest open subject, or of the last end if none is open."""
     if is_digest(incident):
-        return (*listing(incident), (COMMAND, "dq incidents"))
-    if still := incident.open_subjects:
-        facts = incident.subjects[still[-1]].facts
-        return (*facts[:_OPEN_AT], *still_broken(still), *facts[_OPEN_AT:])
-    last = _last(incident)
-    lasting = _LASTING.get(incident.state)
-    before = [fact for fact in last.facts if lasting is None or fact[0] in lasting]
-    ahead = [fact for fact in before if fact[0] in (PRODUCT, "promised")]
-    behind = [fact for fact in before if fact not in ahead]
-    # Who ended it and why stands in the steps.
-    ending = dict(last.closing_facts)
-    if incident.state in _EXPLAINED:
-        ending.pop(incident.state.replace("_", " "), None)
-    return tuple((dict(ahead) | ending | dict(behind)).items())
+        return (*digest_lines(incident), (COMMAND, "dq incidents"))
+    if open_subjects := incident.open_subjects:
+        facts = incident.subjects[open_subjects[-1]].facts
+        return (*facts[:_OPEN_AT], *open_subject_facts(open_subjects), *facts[_OPEN_AT:])
+    last_subject = _last_subject(incident)
+    labels = _FACTS_AFTER_END.get(incident.state)
+    facts_kept = [fact for fact in last_subject.facts if labels is None or fact[0] in labels]
+    leading = [fact for fact in facts_kept if fact[0] in (PRODUCT, "promised")]
+    trailing = [fact for fact in facts_kept if fact not in leading]
+    # The steps contain who ended it and why.
+    closing_facts = dict(last_subject.closing_facts)
+    if incident.state in _WITH_REASON:
+        closing_facts.pop(incident.state.replace("_", " "), None)
+    return tuple((dict(leading) | closing_facts | dict(trailing)).items())
 
 
-def _title(incident: Incident) -> str:
-    others = len(incident.open_subjects) - 1
-    if not countable(incident.subjects):
+def _message_title(incident: Incident) -> str:
+    other_count = len(incident.open_subjects) - 1
+    if not are_countable(incident.subjects):
         return incident.title
-    if others > 0:
-        return f"{cut(incident.title, MAX_TITLE - 20)} and {others} more"
-    if incident.state.closed and len(incident.subjects) > 1:
+    if other_count > 0:
+        return f"{cut(incident.title, MAX_TITLE - 20)} and {other_count} more"
+    if incident.state.is_closed and len(incident.subjects) > 1:
         return f"{cut(incident.title, MAX_TITLE - 20)} (the last of {len(incident.subjects)})"
     return incident.title
 
 
-def _ends(incident: Incident) -> dict[str, End]:
-    return {name: subject.end or End.KEPT for name, subject in incident.subjects.items()}
+def _subject_ends(incident: Incident) -> dict[str, Resolution]:
+    return {name: subject.end or Resolution.RECOVERED for name, subject in incident.subjects.items()}
 
 
-def _last(incident: Incident) -> Subject:
+def _last_subject(incident: Incident) -> Subject:
     subjects = incident.subjects
     return subjects[max(subjects, key=lambda name: (subjects[name].settled_at, name))]
 
 
-_NAMED = 5
+_MAX_NAMED = 5
 
 
-def _held_up(incident: Incident) -> Facts:
-    """Who waits for it, by name as far as there is room."""
-    names = incident.holds_up
-    if not names or incident.state.closed:
+def _inhibits_fact(incident: Incident) -> Facts:
+    """Return a fact with the inhibited downstream products, if there are any."""
+    names = incident.inhibits
+    if not names or incident.state.is_closed:
         return ()
-    return (("holds up", f"{counted(len(names), 'product')}: {first_of(names, _NAMED)}"),)
+    return (("holds up", f"{pluralize(len(names), 'product')}: {join_limited(names, _MAX_NAMED)}"),)
 
 
 def _steps(incident: Incident, facts: Mapping[str, str]) -> tuple[str, ...]:
     if incident.state is IncidentState.PAST:
-        return (f"Found at {instant(incident.opened_at)}; nobody had been told, and nothing is open.",)
-    # Of the only one that is broken, a fact says it on both clocks.
-    said = []
+        return (f"Detected at {utc_text(incident.opened_at)}; no alert had been sent, and nothing is open.",)
+    # For a single open subject, a fact has this instant in local time and UTC.
+    steps = []
     if SINCE not in facts or len(incident.subjects) > 1:
-        said.append(f"Broken since {instant(incident.opened_at)}.")
+        steps.append(f"Broken since {utc_text(incident.opened_at)}.")
     if incident.acked_at:
-        said.append(
-            f"Acknowledged by {cut(incident.acked_by or '', MAX_VALUE)} at {instant(incident.acked_at)}."
+        steps.append(
+            f"Acknowledged by {cut(incident.acked_by or '', MAX_VALUE)} at {utc_text(incident.acked_at)}."
         )
     if incident.flapping_since:
-        said.append(f"Comes and goes since {instant(incident.flapping_since)}.")
-    if incident.silenced_until and not incident.state.closed:
-        why = cut(incident.silenced_why, MAX_VALUE)
-        said.append(f"Silenced until {instant(incident.silenced_until)} by {why}")
-    if incident.state.closed:
-        said.append(_closed(incident) + in_all(_ends(incident)))
-    return tuple(said)
+        steps.append(f"Flapping since {utc_text(incident.flapping_since)}.")
+    if incident.silenced_until and not incident.state.is_closed:
+        reason = cut(incident.silence_reason, MAX_VALUE)
+        steps.append(f"Silenced until {utc_text(incident.silenced_until)} by {reason}")
+    if incident.state.is_closed:
+        steps.append(_closing_text(incident) + totals_text(_subject_ends(incident)))
+    return tuple(steps)
 
 
-_ENDS: Mapping[IncidentState, str] = {
-    IncidentState.GIVEN_UP: "Given up at {at}, after {after}: it was not mended, and nobody waits any more.",
-    IncidentState.WITHDRAWN: "Withdrawn at {at}, after {after}: what was promised is promised no more.",
+_END_TEXTS: Mapping[IncidentState, str] = {
+    IncidentState.GIVEN_UP: "Closed at {at}, after {after}: not delivered before the give-up deadline.",
+    IncidentState.WITHDRAWN: "Withdrawn at {at}, after {after}: no longer monitored.",
     IncidentState.EXCUSED: "Excused at {at}, after {after}.",
     IncidentState.HANDED_OVER: "Handed over at {at}, after {after}: not resolved.",
 }
-# Somebody's word, which a channel that shows no facts at the end would keep to itself.
-_EXPLAINED = (IncidentState.WITHDRAWN, IncidentState.EXCUSED)
+# Ends with a user's reason, added to the text because some channels show no facts at the end.
+_WITH_REASON = (IncidentState.WITHDRAWN, IncidentState.EXCUSED)
 
 
-def _closed(incident: Incident) -> str:
-    if not incident.state.closed:
-        return "Closed for a while, and broken again."
+def _closing_text(incident: Incident) -> str:
+    """Return a sentence about the end of an incident, which may be open again when the message is sent."""
+    if not incident.state.is_closed:
+        return "Closed in between, then broken again."
     if is_digest(incident):
-        return closing(incident)
-    closed = max(subject.closed_at for subject in incident.subjects.values() if subject.closed_at)
-    if incident.state in _ENDS:
-        said = _ENDS[incident.state].format(
-            at=instant(closed), after=duration(max(closed - incident.opened_at, timedelta()))
+        return digest_summary(incident)
+    closed_at = max(subject.closed_at for subject in incident.subjects.values() if subject.closed_at)
+    if incident.state in _END_TEXTS:
+        text = _END_TEXTS[incident.state].format(
+            at=utc_text(closed_at), after=duration(max(closed_at - incident.opened_at, timedelta()))
         )
-        why = dict(_last(incident).closing_facts).get(incident.state.replace("_", " "), "")
-        return f"{said} {cut(why, MAX_VALUE)}" if why and incident.state in _EXPLAINED else said
-    if closed <= incident.opened_at:
-        return "Resolved: it was in order all along, and seen late."
-    return f"Resolved at {instant(closed)}, after {duration(closed - incident.opened_at)}."
+        reason = dict(_last_subject(incident).closing_facts).get(incident.state.replace("_", " "), "")
+        return f"{text} {cut(reason, MAX_VALUE)}" if reason and incident.state in _WITH_REASON else text
+    if closed_at <= incident.opened_at:
+        return "Resolved: there was no breach; the evidence was seen late."
+    return f"Resolved at {utc_text(closed_at)}, after {duration(closed_at - incident.opened_at)}."
 
 
-# The colour beside a message: that of its state once somebody has it, else of its severity.
+# Message colours: by state once acknowledged or closed, otherwise by severity.
 
-# Green says that all is well, so no other end has it.
+# Green is for resolved incidents only.
 _GREY = "#868686"
 _STATES: Mapping[IncidentState, str] = {
     IncidentState.ACKED: "#ecb22e",
@@ -418,8 +434,8 @@ _SEVERITIES: Mapping[Severity, str] = {
     Severity.ERROR: "#e01e5a",
     Severity.CRITICAL: "#7c0f2c",
 }
-# Cards of Teams name colours, and each theme draws them its way.
-NAMED: Mapping[str, str] = {
+# Names of colours in Teams cards, which depend on the theme.
+TEAMS_COLOURS: Mapping[str, str] = {
     _GREY: "default",
     "#ecb22e": "warning",
     "#2eb67d": "good",
@@ -430,5 +446,5 @@ NAMED: Mapping[str, str] = {
 
 
 def colour(message: Message) -> str:
-    """Red, green and blue, as in `#2eb67d`."""
+    """Return the message's colour as RGB, e.g. `#2eb67d`."""
     return _STATES.get(message.state, _SEVERITIES[message.severity])

@@ -1,4 +1,4 @@
-"""The outbox: its rows, what of them is next in each place, and who has claimed it."""
+"""The outbox: its rows, the next notification of each stream, and leases."""
 
 from __future__ import annotations
 
@@ -12,20 +12,30 @@ from uuid import uuid5
 import sqlalchemy as sa
 
 from dq.alerts import incident_store
-from dq.alerts.channel import Capabilities, MessagePlace
-from dq.alerts.incident import CREATE, NAMESPACE, REMINDER, UPDATE, Incident, IncidentState, calm, edit, reply
+from dq.alerts.channel import Capabilities, MessageRef
+from dq.alerts.incident import (
+    CREATE,
+    NAMESPACE,
+    REMINDER,
+    UPDATE,
+    Incident,
+    IncidentState,
+    edit_deferral,
+    reply_deferral,
+    stabilization_period,
+)
 from dq.alerts.message import Message, render
-from dq.alerts.route import LaterWord, Wait, reminder
+from dq.alerts.route import Deferral, DeferralReason, next_reminder
 from dq.alerts.tables import IN_FLIGHT, WAITING, OutboxStatus, channel_pause, incident, message, outbox
-from dq.contracts.access.alert_target import written
+from dq.contracts.access.alert_target import load_quiet_hours
 from dq.store.schema import UtcDateTime
 
-# What is next in a lane, which is one incident in one place: a pure decision that keeps the order.
+# Selection of the next notification of a stream: a pure decision that preserves the order.
 
 
 @dataclass(frozen=True, slots=True)
-class Lane:
-    """One incident in one place: what is said there stays in order."""
+class NotificationStream:
+    """One incident at one target. Its notifications are sent in order."""
 
     incident: str
     channel: str
@@ -35,390 +45,442 @@ class Lane:
         return f"{self.channel} {self.target}".strip()
 
 
-# What is said below a digest of one of its members, besides the change of the member's own message.
-_OF_A_MEMBER = ("reply:worse", "reply:reopened")
+# Replies that are posted for members of a digest, in addition to updates of their own message.
+_MEMBER_REPLIES = ("reply:worse", "reply:reopened")
 
 
 @dataclass(frozen=True, slots=True)
-class LaneEntry:
-    """A ready outbox row, as far as the order is concerned."""
+class QueuedNotification:
+    """A ready outbox row, with the fields that matter for the order."""
 
     id: int
     operation: str
     revision: int
     not_before: datetime
     repeat: bool = False
-    wait: str = ""
+    deferral: str = ""
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
-    """The message that the place holds: the revisions it was created with and shows now."""
+class PostedMessage:
+    """The message posted at a target, with the revisions it was created with and shows now."""
 
-    receipt: MessagePlace
+    receipt: MessageRef
     created_revision: int
     revision: int
 
 
 @dataclass(frozen=True, slots=True)
-class Next:
-    """The row to send, if any, and the rows that need not be sent, each with its reason."""
+class SendDecision:
+    """The row to send, if any, and the rows to drop, each with its reason."""
 
-    head: LaneEntry | None
-    drop: tuple[tuple[LaneEntry, str], ...] = ()
+    head: QueuedNotification | None
+    drop: tuple[tuple[QueuedNotification, str], ...] = ()
     suppressed: bool = False
 
 
-def next_up(ready: Sequence[LaneEntry], incident: Incident, held: Held | None, can: Capabilities) -> Next:
-    """First the message, then its newest change, then its newest step.
+def select_next(
+    ready: Sequence[QueuedNotification], incident: Incident, posted: PostedMessage | None, can: Capabilities
+) -> SendDecision:
+    """Select the row to send: first the message, then its newest update, then its newest reply.
 
-    Whatever is sent shows the incident as it is now, so all older rows of the same kind are moot. An
-    incident that resolved before anyone heard of it stays unheard of.
+    Each message shows the current incident, so all older rows of the same kind are obsolete. An incident that
+    was resolved before its first message is not announced.
     """
     creates = [entry for entry in ready if entry.operation == CREATE]
-    if held is not None:
+    if posted is not None:
         updates = [entry for entry in ready if entry.operation == UPDATE]
         replies = [entry for entry in ready if entry.operation not in (CREATE, UPDATE)]
-        return _next_below(creates, updates, replies, incident, held, can)
+        return _select_for_posted(creates, updates, replies, incident, posted, can)
     if not creates:
-        return Next(None, _all(ready, "there is no message to change"))
-    # One that may have arrived must not stay there unresolved.
+        return SendDecision(None, _with_reason(ready, "no message to update"))
+    # A message that may have been delivered must be updated.
     if incident.state is IncidentState.RESOLVED and not creates[-1].repeat:
-        return Next(None, _all(ready, "resolved before it was sent"), suppressed=True)
-    return Next(creates[-1], _all(creates[:-1], "superseded"))
+        return SendDecision(None, _with_reason(ready, "resolved before it was sent"), suppressed=True)
+    return SendDecision(creates[-1], _with_reason(creates[:-1], "superseded"))
 
 
-def _next_below(
-    creates: Sequence[LaneEntry],
-    updates: Sequence[LaneEntry],
-    replies: Sequence[LaneEntry],
+def _select_for_posted(
+    creates: Sequence[QueuedNotification],
+    updates: Sequence[QueuedNotification],
+    replies: Sequence[QueuedNotification],
     incident: Incident,
-    held: Held,
+    posted: PostedMessage,
     can: Capabilities,
-) -> Next:
-    moot: list[tuple[LaneEntry, str]] = [*_all(creates, "it is there already")]
+) -> SendDecision:
+    dropped: list[tuple[QueuedNotification, str]] = [*_with_reason(creates, "already sent")]
     if not can.update:
-        moot += _all(updates, "the channel cannot change a message")
+        dropped += _with_reason(updates, "the channel cannot update messages")
         updates = ()
-    elif held.revision >= incident.revision:
-        moot += _all(updates, "the message shows it already")
+    elif posted.revision >= incident.revision:
+        dropped += _with_reason(updates, "already shown by the message")
         updates = ()
-    # A reminder says no news, and is wanted all the same.
-    told = [
-        entry for entry in replies if entry.revision <= held.created_revision and entry.wait != Wait.REMINDER
+    # Reminders are sent although they contain nothing new.
+    covered = [
+        entry
+        for entry in replies
+        if entry.revision <= posted.created_revision and entry.deferral != DeferralReason.REMINDER
     ]
-    moot += _all(told, "the message said so itself")
-    replies = [entry for entry in replies if entry not in told]
+    dropped += _with_reason(covered, "already in the first message")
+    replies = [entry for entry in replies if entry not in covered]
     if not can.thread:
-        reminders = [entry for entry in replies if entry.wait == Wait.REMINDER]
-        moot += _all(reminders, "there is no thread to remind in")
+        reminders = [entry for entry in replies if entry.deferral == DeferralReason.REMINDER]
+        dropped += _with_reason(reminders, "no thread for reminders")
         replies = [entry for entry in replies if entry not in reminders]
-    if held.receipt.thread and can.update:
-        # Its message is itself in the thread of a digest, and shows most steps there.
-        shown = [entry for entry in replies if entry.operation not in _OF_A_MEMBER]
-        moot += _all(shown, "the message shows it in the digest's thread")
-        replies = [entry for entry in replies if entry not in shown]
-    if can.whole_replies:
-        shown = [
-            entry for entry in replies if entry.revision <= held.revision and entry.wait != Wait.REMINDER
+    if posted.receipt.thread and can.update:
+        # The message is in the thread of a digest, and shows most steps there.
+        redundant = [entry for entry in replies if entry.operation not in _MEMBER_REPLIES]
+        dropped += _with_reason(redundant, "shown by the message in the digest's thread")
+        replies = [entry for entry in replies if entry not in redundant]
+    if can.full_state_replies:
+        redundant = [
+            entry
+            for entry in replies
+            if entry.revision <= posted.revision and entry.deferral != DeferralReason.REMINDER
         ]
-        moot += _all(shown, "an update showed it already")
-        replies = [entry for entry in replies if entry not in shown]
+        dropped += _with_reason(redundant, "already shown by an update")
+        replies = [entry for entry in replies if entry not in redundant]
         if replies:
-            moot += _all(updates, "the reply shows it")
+            dropped += _with_reason(updates, "shown by the reply")
             updates = ()
-    moot += _all([*updates[:-1], *replies[:-1]], "superseded")
+    dropped += _with_reason([*updates[:-1], *replies[:-1]], "superseded")
     head = next(iter([*updates[-1:], *replies[-1:]]), None)
-    return Next(head, tuple(moot))
+    return SendDecision(head, tuple(dropped))
 
 
-def _all(entries: Sequence[LaneEntry], why: str) -> tuple[tuple[LaneEntry, str], ...]:
-    return tuple((entry, why) for entry in entries)
+def _with_reason(
+    entries: Sequence[QueuedNotification], reason: str
+) -> tuple[tuple[QueuedNotification, str], ...]:
+    return tuple((entry, reason) for entry in entries)
 
 
-# What is not said now: the rows of the outbox that wait for a silence or a cause to end, in SQL.
+# SQL predicate for outbox rows that are not muted by a silence or inhibited by a root cause.
 
 NOW = sa.bindparam("now", type_=UtcDateTime())
-"""The instant that conditions are about. Made once they cost a drain, which asks many times, a quarter."""
+"""Parameter for the current instant. Conditions are built once, which saves most of the time of a drain's
+queries.
+"""
 
-# Other names: the query around it may have incidents of its own.
-_of, _root = incident.alias(), incident.alias()
+# Aliases, because the enclosing query may contain the incident table.
+_incident, _root_incident = incident.alias(), incident.alias()
 
-ALWAYS = (UPDATE, "reply:resolved", "reply:acked")
-"""What changes or ends a message that is there is never held back."""
-
-
-def _heard() -> sa.ColumnElement[bool]:
-    # A cause of which nobody hears holds nobody back.
-    told = _root.c.silenced_until.is_(None) | (_root.c.silenced_until <= NOW)
-    open_ = _root.c.resolved_at.is_(None)
-    waits = sa.select(_root.c.id).where(_root.c.id == _of.c.root_id, open_, told).exists()
-    hushed = sa.select(_of.c.id).where(_of.c.id == outbox.c.incident_id, (_of.c.silenced_until > NOW) | waits)
-    # A copy that may be there, or was there, must not stand there as it was.
-    said_before = sa.or_(outbox.c.repeat, outbox.c.again)
-    return sa.or_(outbox.c.operation.in_(ALWAYS), said_before, ~hushed.exists())
+NEVER_MUTED = (UPDATE, "reply:resolved", "reply:acked")
+"""Operations that update or end a posted message are never muted."""
 
 
-HEARD = _heard()
-"""Of rows of the outbox: whether they may be said at NOW."""
+def _not_muted() -> sa.ColumnElement[bool]:
+    # A silenced root cause does not inhibit.
+    not_silenced = _root_incident.c.silenced_until.is_(None) | (_root_incident.c.silenced_until <= NOW)
+    is_open = _root_incident.c.resolved_at.is_(None)
+    inhibited = (
+        sa.select(_root_incident.c.id)
+        .where(_root_incident.c.id == _incident.c.root_id, is_open, not_silenced)
+        .exists()
+    )
+    muted = sa.select(_incident.c.id).where(
+        _incident.c.id == outbox.c.incident_id, (_incident.c.silenced_until > NOW) | inhibited
+    )
+    # A message that is or may be posted must be kept up to date.
+    may_be_posted = sa.or_(outbox.c.repeat, outbox.c.again)
+    return sa.or_(outbox.c.operation.in_(NEVER_MUTED), may_be_posted, ~muted.exists())
 
 
-# The outbox: what is still to be said, and where.
+NOT_MUTED = _not_muted()
+"""Condition: the outbox row is not muted at NOW."""
+
+
+# Rows of the outbox.
 
 
 UNSENT = (OutboxStatus.READY, OutboxStatus.DEAD)
 
 _ADD = sa.insert(outbox)
-_TOLD = sa.select(outbox.c.channel, outbox.c.target).where(
+_NOTIFIED = sa.select(outbox.c.channel, outbox.c.target).where(
     outbox.c.incident_id == sa.bindparam("incident"),
     outbox.c.operation == CREATE,
-    # Where the channel has no threads, the digest itself has told of it.
+    # Without threads, the digest itself has notified of the incident.
     (outbox.c.state.not_in((OutboxStatus.DROPPED, OutboxStatus.DEAD)) | outbox.c.digest.is_not(None)),
 )
 
 
 def enqueue(
     tx: sa.Connection,
-    lane: Lane,
+    stream: NotificationStream,
     operation: str,
     revision: int,
     now: datetime,
     *,
-    again: bool = False,
-    plan: LaterWord | None = None,
+    recreated: bool = False,
+    deferral: Deferral | None = None,
 ) -> None:
-    """Put an operation into the outbox, to be sent as planned, or at once.
+    """Insert an operation into the outbox, to be sent immediately or after `deferral`.
 
-    `again`: it takes the place of a message that somebody took away.
+    `recreated`: it replaces a message that a user deleted.
     """
     row: dict[str, object] = {
-        "incident_id": lane.incident,
-        "channel": lane.channel,
-        "target": lane.target,
+        "incident_id": stream.incident,
+        "channel": stream.channel,
+        "target": stream.target,
         "operation": operation,
         "state": OutboxStatus.READY,
         "reason": "",
     }
-    fresh = {"revision": revision, "attempt": 0, "not_before": now, "looks": 0}
-    row |= {"repeat": False, "again": again, "wait": "", "quiet": ""}
-    if plan is not None:
-        fresh["not_before"] = plan.not_before
-        row |= {"wait": plan.wait, "quiet": str(plan.quiet or "")}
-    tx.execute(_ADD, {**row, **fresh})
+    schedule = {"revision": revision, "attempt": 0, "not_before": now, "looks": 0}
+    row |= {"repeat": False, "again": recreated, "wait": "", "quiet": ""}
+    if deferral is not None:
+        schedule["not_before"] = deferral.not_before
+        row |= {"wait": deferral.reason, "quiet": str(deferral.quiet or "")}
+    tx.execute(_ADD, {**row, **schedule})
 
 
-def say_again(tx: sa.Connection, lane: Lane, now: datetime) -> None:
-    """Put the message of a lane into the outbox anew, because somebody took it away."""
-    found = incident_store.get(tx, lane.incident)
-    if found is None:
+def requeue(tx: sa.Connection, stream: NotificationStream, now: datetime) -> None:
+    """Requeue the message of a stream, because it was deleted."""
+    incident = incident_store.get(tx, stream.incident)
+    if incident is None:
         return
-    creates = of_lane(outbox, lane) & (outbox.c.operation == CREATE)
-    same = outbox.c.revision == found.revision
-    anew = {"state": OutboxStatus.READY, "not_before": now, "again": True, "reason": ""}
-    if not tx.execute(sa.update(outbox).where(creates, same).values(anew)).rowcount:
+    creates = in_stream(outbox, stream) & (outbox.c.operation == CREATE)
+    same_revision = outbox.c.revision == incident.revision
+    values = {"state": OutboxStatus.READY, "not_before": now, "again": True, "reason": ""}
+    if not tx.execute(sa.update(outbox).where(creates, same_revision).values(values)).rowcount:
         digest = tx.execute(sa.select(sa.func.max(outbox.c.digest)).where(creates)).scalar_one()
-        enqueue(tx, lane, CREATE, found.revision, now, again=True)
-        tx.execute(sa.update(outbox).where(creates, same).values(digest=digest))
+        enqueue(tx, stream, CREATE, incident.revision, now, recreated=True)
+        tx.execute(sa.update(outbox).where(creates, same_revision).values(digest=digest))
 
 
-def told(tx: sa.Connection, incident_id: str) -> set[Lane]:
-    """The places that hold a message of the incident, or will."""
-    rows = tx.execute(_TOLD, {"incident": incident_id})
-    return {Lane(incident_id, row.channel, row.target) for row in rows}
+def notified_streams(tx: sa.Connection, incident_id: str) -> set[NotificationStream]:
+    """Return the streams that have or will have a message of the incident."""
+    rows = tx.execute(_NOTIFIED, {"incident": incident_id})
+    return {NotificationStream(incident_id, row.channel, row.target) for row in rows}
 
 
-def same_place(table: sa.FromClause) -> sa.ColumnElement[bool]:
-    """Whether a row of a table and one of the outbox are of one place."""
+def same_target(table: sa.FromClause) -> sa.ColumnElement[bool]:
+    """Return the condition that a row of a table has the same target as the outbox row."""
     return (table.c.channel == outbox.c.channel) & (table.c.target == outbox.c.target)
 
 
-def of_lane(table: sa.FromClause, lane: Lane) -> sa.ColumnElement[bool]:
-    """Whether a row of the outbox, or a message, is of a lane."""
-    here = table.c
-    return (here.incident_id == lane.incident) & (here.channel == lane.channel) & (here.target == lane.target)
+def in_stream(table: sa.FromClause, stream: NotificationStream) -> sa.ColumnElement[bool]:
+    """Return the condition that a row of `outbox` or `message` belongs to a stream."""
+    columns = table.c
+    return (
+        (columns.incident_id == stream.incident)
+        & (columns.channel == stream.channel)
+        & (columns.target == stream.target)
+    )
 
 
-# Plans in the outbox: what is to be said later, and sooner than it was planned.
+# Deferred notifications and reminders.
 
-_AT_ONCE = ("reply:acked", "reply:worse")
+_NEVER_DEFERRED = ("reply:acked", "reply:worse")
 
 
-def bring_forward(tx: sa.Connection, lane: Lane, plan: LaterWord) -> None:
-    """Let what waits to be said for the first time be said as planned now, if that is sooner."""
+def advance(tx: sa.Connection, stream: NotificationStream, deferral: Deferral) -> None:
+    """Move the deferred first notification of a stream forward, if `deferral` is earlier."""
     tx.execute(
         sa.update(outbox)
         .where(
-            of_lane(outbox, lane),
+            in_stream(outbox, stream),
             outbox.c.operation == CREATE,
             outbox.c.state == OutboxStatus.READY,
             outbox.c.attempt == 0,
             outbox.c.wait != "",
-            outbox.c.not_before > plan.not_before,
+            outbox.c.not_before > deferral.not_before,
         )
-        .values(not_before=plan.not_before, wait=plan.wait, quiet=str(plan.quiet or ""))
+        .values(not_before=deferral.not_before, wait=deferral.reason, quiet=str(deferral.quiet or ""))
     )
 
 
-def remind(tx: sa.Connection, lane: Lane, incident: Incident, now: datetime, *, anew: bool = False) -> None:
-    """Plan the next reminder for a place that holds a message of an open incident, if none is planned.
+def remind(
+    tx: sa.Connection, stream: NotificationStream, incident: Incident, now: datetime, *, restart: bool = False
+) -> None:
+    """Enqueue the next reminder for a stream of an open incident, if none is enqueued.
 
-    `anew`: it broke again, so that what was planned is too early.
+    `restart`: the incident was reopened, so an enqueued reminder is too early and is dropped.
     """
-    # What stands in the thread of a digest is reminded of by the digest.
-    alone = sa.select(message).where(of_lane(message, lane), message.c.thread == "")
-    if incident.state is not IncidentState.OPEN or not tx.execute(alone).first():
+    # Messages in the thread of a digest are covered by the digest's reminder.
+    unthreaded = sa.select(message).where(in_stream(message, stream), message.c.thread == "")
+    if incident.state is not IncidentState.OPEN or not tx.execute(unthreaded).first():
         return
-    mine = of_lane(outbox, lane)
-    if anew:
-        planned = (outbox.c.wait == Wait.REMINDER) & (outbox.c.state == OutboxStatus.READY)
-        again = {"state": OutboxStatus.DROPPED, "reason": "it broke again"}
-        tx.execute(sa.update(outbox).where(mine, planned, outbox.c.attempt == 0).values(again))
+    of_stream = in_stream(outbox, stream)
+    if restart:
+        is_planned = (outbox.c.wait == DeferralReason.REMINDER) & (outbox.c.state == OutboxStatus.READY)
+        dropped = {"state": OutboxStatus.DROPPED, "reason": "broken again"}
+        tx.execute(sa.update(outbox).where(of_stream, is_planned, outbox.c.attempt == 0).values(dropped))
     rows = tx.execute(
         sa.select(outbox.c.wait, outbox.c.state, outbox.c.quiet, outbox.c.operation)
-        .where(mine)
+        .where(of_stream)
         .order_by(outbox.c.id.desc())
     ).all()
-    if any(row.wait == Wait.REMINDER and row.state in WAITING for row in rows):
+    if any(row.wait == DeferralReason.REMINDER and row.state in WAITING for row in rows):
         return
     quiet = next((row.quiet for row in rows if row.quiet), "")
-    plan = reminder(incident.open_since or incident.opened_at, written(quiet), now)
-    # The name tells it from the others for ever, so that it is said once.
-    operation = f"{REMINDER}:{plan.not_before:%Y%m%dT%H%M}"
+    deferral = next_reminder(incident.open_since or incident.opened_at, load_quiet_hours(quiet), now)
+    # The unique operation name ensures that each reminder is sent only once.
+    operation = f"{REMINDER}:{deferral.not_before:%Y%m%dT%H%M}"
     if not any(row.operation == operation for row in rows):
-        enqueue(tx, lane, operation, incident.revision, now, plan=plan)
+        enqueue(tx, stream, operation, incident.revision, now, deferral=deferral)
 
 
-def later(incident: Incident, operation: str, now: datetime) -> LaterWord | None:
-    """When an operation is for, where it comes and goes too often for each change to be told."""
+def flapping_deferral(incident: Incident, operation: str, now: datetime) -> Deferral | None:
+    """Return the deferral of an operation while the incident flaps, or None if it does not flap."""
     since = incident.flapping_since
-    if since is None or since == now or operation in _AT_ONCE:
+    if since is None or since == now or operation in _NEVER_DEFERRED:
         return None
-    return edit(since, now) if operation == UPDATE else reply(incident.period, now)
+    return edit_deferral(since, now) if operation == UPDATE else reply_deferral(incident.period, now)
 
 
-def release(tx: sa.Connection, cause: Incident, now: datetime) -> None:
-    """Let what waited for a cause that has ended be told, if it is still broken when its own time is over."""
-    waiting = sa.select(incident.c.id, incident.c.grace_seconds).where(
-        incident.c.root_id == cause.id, incident.c.resolved_at.is_(None)
+def release_inhibited(tx: sa.Connection, root_cause: Incident, now: datetime) -> None:
+    """Schedule the notifications that were inhibited by an ended root cause, after their grace."""
+    inhibited = sa.select(incident.c.id, incident.c.grace_seconds).where(
+        incident.c.root_id == root_cause.id, incident.c.resolved_at.is_(None)
     )
-    for row in tx.execute(waiting).all():
-        at = now + timedelta(seconds=row.grace_seconds or 0)
+    for row in tx.execute(inhibited).all():
+        not_before = now + timedelta(seconds=row.grace_seconds or 0)
         creates = (outbox.c.incident_id == row.id) & (outbox.c.operation == CREATE)
-        untold = (outbox.c.state == OutboxStatus.READY) & (outbox.c.attempt == 0)
-        tx.execute(sa.update(outbox).where(creates, untold, outbox.c.not_before < at).values(not_before=at))
+        unsent = (outbox.c.state == OutboxStatus.READY) & (outbox.c.attempt == 0)
+        tx.execute(
+            sa.update(outbox)
+            .where(creates, unsent, outbox.c.not_before < not_before)
+            .values(not_before=not_before)
+        )
 
 
-# Which rows of a lane are still wanted, by the incident as it is when they are claimed: a pure decision.
+# Relevance of queued rows, decided from the incident's state at the time of the lease; pure.
 #
-# What is said later was planned when nobody could know whether it would still be wanted. So nothing is ever
-# taken back when an incident changes: whoever claims looks at the incident as it is then.
+# Deferred rows may become obsolete. They are not removed when an incident changes, but when they would be
+# sent.
 
 
 @dataclass(frozen=True, slots=True)
-class LaneRows:
-    """The rows to choose from, and the rows that nobody needs any more, each with its reason."""
+class RelevantRows:
+    """The relevant rows, and the rows to drop, each with its reason."""
 
-    rows: tuple[LaneEntry, ...]
-    drop: tuple[tuple[LaneEntry, str], ...] = ()
+    rows: tuple[QueuedNotification, ...]
+    drop: tuple[tuple[QueuedNotification, str], ...] = ()
 
 
-def wanted(rows: Sequence[LaneEntry], incident: Incident, held: Held | None, now: datetime) -> LaneRows:
-    """What may be said now, and what was planned and is not needed any more; the rest goes on waiting."""
-    moot = [(row, why) for row in rows if (why := _moot(row, incident, held, now))]
-    gone = {row.id for row, _ in moot}
-    return LaneRows(
-        tuple(row for row in rows if row.id not in gone and not _waits(row, incident, now)), tuple(moot)
+def filter_relevant(
+    rows: Sequence[QueuedNotification], incident: Incident, posted: PostedMessage | None, now: datetime
+) -> RelevantRows:
+    """Return the rows that may be sent now, and the obsolete rows; deferred rows are in neither."""
+    obsolete = [(row, reason) for row in rows if (reason := _obsolete_reason(row, incident, posted, now))]
+    obsolete_ids = {row.id for row, _ in obsolete}
+    return RelevantRows(
+        tuple(row for row in rows if row.id not in obsolete_ids and not _is_deferred(row, incident, now)),
+        tuple(obsolete),
     )
 
 
-def _moot(row: LaneEntry, incident: Incident, held: Held | None, now: datetime) -> str:
-    # A copy that may be there must not stay there as it was.
+def _obsolete_reason(
+    row: QueuedNotification, incident: Incident, posted: PostedMessage | None, now: datetime
+) -> str:
+    # A message that may be posted must be updated.
     if row.repeat:
         return ""
-    if row.operation == CREATE and over_in_silence(incident):
-        return "it was over before its silence was"
-    if row.operation == CREATE and incident.root_id is not None and incident.state.closed:
-        return "it was over with its cause"
-    if row.wait in (Wait.ESCALATION, Wait.REMINDER) and incident.state is not IncidentState.OPEN:
-        return "somebody is on it" if incident.state is IncidentState.ACKED else "it is over"
-    if row.wait == Wait.CALM and row.not_before <= now and row.operation != UPDATE:
-        ends = row.operation == "reply:resolved"
-        if ends is not incident.state.closed or now - incident.changes[-1] < calm(incident.period):
-            return "it changed again"
-    if row.wait == Wait.REMINDER and held is not None and held.receipt.thread:
-        return "it stands in a digest"
+    if row.operation == CREATE and resolved_while_silenced(incident):
+        return "resolved while silenced"
+    if row.operation == CREATE and incident.root_id is not None and incident.state.is_closed:
+        return "resolved with its root cause"
+    if (
+        row.deferral in (DeferralReason.ESCALATION, DeferralReason.REMINDER)
+        and incident.state is not IncidentState.OPEN
+    ):
+        return "acknowledged" if incident.state is IncidentState.ACKED else "closed"
+    if row.deferral == DeferralReason.CALM and row.not_before <= now and row.operation != UPDATE:
+        is_recovery = row.operation == "reply:resolved"
+        if is_recovery is not incident.state.is_closed or now - incident.changes[-1] < stabilization_period(
+            incident.period
+        ):
+            return "changed again"
+    if row.deferral == DeferralReason.REMINDER and posted is not None and posted.receipt.thread:
+        return "part of a digest"
     return ""
 
 
-def _waits(row: LaneEntry, incident: Incident, now: datetime) -> bool:
-    if row.wait and row.not_before > now:
+def _is_deferred(row: QueuedNotification, incident: Incident, now: datetime) -> bool:
+    if row.deferral and row.not_before > now:
         return True
-    # What came and went in quiet hours is a line of their summary.
-    return row.wait == Wait.QUIET and row.operation == CREATE and incident.state.closed and not row.repeat
+    # Incidents that came and went in quiet hours are part of the summary.
+    return (
+        row.deferral == DeferralReason.QUIET
+        and row.operation == CREATE
+        and incident.state.is_closed
+        and not row.repeat
+    )
 
 
-def over_in_silence(incident: Incident) -> bool:
-    """Whether it ended while it was silenced."""
-    ended, until = incident.resolved_at, incident.silenced_until
-    return ended is not None and until is not None and ended < until
+def resolved_while_silenced(incident: Incident) -> bool:
+    """True if the incident ended while it was silenced."""
+    resolved_at, until = incident.resolved_at, incident.silenced_until
+    return resolved_at is not None and until is not None and resolved_at < until
 
 
-# What of the outbox can be sent now, and what has to wait until when.
+# Due rows, and the instants when other rows become due.
 #
-# Conditions and questions are made once, about the instant NOW: to make them takes longer than to ask them.
+# Conditions and queries are built once, with the parameter NOW: building them takes longer than running them.
 
 _digest, _other = incident.alias(), outbox.alias()
-_whole, _place = channel_pause.alias(), channel_pause.alias()
+_channel_pause, _target_pause = channel_pause.alias(), channel_pause.alias()
 
 
 def _unpaused() -> sa.ColumnElement[bool]:
-    mine = (channel_pause.c.channel == outbox.c.channel) & channel_pause.c.target.in_(("", outbox.c.target))
-    return ~sa.select(channel_pause.c.until).where(mine, channel_pause.c.until > NOW).exists()
-
-
-def _digest_is_there() -> sa.ColumnElement[bool]:
-    # What belongs into the thread of a digest waits for it; none comes that was over before it was said.
-    there = sa.select(message.c.revision).where(
-        message.c.incident_id == outbox.c.digest,
-        same_place(message),
+    matching = (channel_pause.c.channel == outbox.c.channel) & channel_pause.c.target.in_(
+        ("", outbox.c.target)
     )
-    over = sa.select(_digest.c.id).where(_digest.c.id == outbox.c.digest, _digest.c.resolved_at.is_not(None))
-    coming = sa.select(_other.c.id).where(
+    return ~sa.select(channel_pause.c.until).where(matching, channel_pause.c.until > NOW).exists()
+
+
+def _digest_is_posted() -> sa.ColumnElement[bool]:
+    # Members wait for the message of their digest, unless the digest ended before it was sent.
+    posted = sa.select(message.c.revision).where(
+        message.c.incident_id == outbox.c.digest,
+        same_target(message),
+    )
+    resolved = sa.select(_digest.c.id).where(
+        _digest.c.id == outbox.c.digest, _digest.c.resolved_at.is_not(None)
+    )
+    queued = sa.select(_other.c.id).where(
         _other.c.incident_id == outbox.c.digest,
-        same_place(_other),
+        same_target(_other),
         _other.c.operation == CREATE,
         _other.c.state.in_(WAITING),
     )
-    return outbox.c.digest.is_(None) | there.exists() | (over.exists() & ~coming.exists())
+    return outbox.c.digest.is_(None) | posted.exists() | (resolved.exists() & ~queued.exists())
 
 
 UNPAUSED = _unpaused()
-"""Whether nobody has said that a row's place, or its whole channel, must wait."""
+"""Condition: neither the row's target nor its channel is paused."""
 
-DIGEST_IS_THERE = _digest_is_there()
-"""Whether a row's digest, if it has one, is where the row belongs: below it."""
+DIGEST_IS_POSTED = _digest_is_posted()
+"""Condition: the row has no digest, or its digest is posted."""
 
-SHOULD_BE_THERE = ((outbox.c.not_before <= NOW) & (outbox.c.wait == "") & HEARD) | (outbox.c.attempt > 0)
-"""Whether a row ought to be sent by now: nobody wanted it later, or not at all for a while."""
+IS_OVERDUE = ((outbox.c.not_before <= NOW) & (outbox.c.wait == "") & NOT_MUTED) | (outbox.c.attempt > 0)
+"""Condition: the row should have been sent by now; it is neither deferred nor muted."""
 
-LOST = (outbox.c.state == OutboxStatus.AMBIGUOUS) & (outbox.c.not_before <= NOW) & UNPAUSED
-"""Whether nobody knows if a row arrived, and it is time to look for it."""
+LOOKUP_DUE = (outbox.c.state == OutboxStatus.AMBIGUOUS) & (outbox.c.not_before <= NOW) & UNPAUSED
+"""Condition: the row is unconfirmed, and its lookup is due."""
 
-_busy = sa.select(_other.c.id).where(
+_in_flight = sa.select(_other.c.id).where(
     _other.c.incident_id == outbox.c.incident_id,
-    same_place(_other),
+    same_target(_other),
     _other.c.state.in_(IN_FLIGHT),
 )
 _SENDABLE = sa.and_(
-    outbox.c.state.in_(UNSENT), outbox.c.not_before <= NOW, ~_busy.exists(), UNPAUSED, HEARD, DIGEST_IS_THERE
+    outbox.c.state.in_(UNSENT),
+    outbox.c.not_before <= NOW,
+    ~_in_flight.exists(),
+    UNPAUSED,
+    NOT_MUTED,
+    DIGEST_IS_POSTED,
 )
-_slept = (outbox.c.state == OutboxStatus.SENDING) & (outbox.c.lease_until <= NOW)
-_PLACES = sa.select(outbox.c.channel, outbox.c.target).where(_SENDABLE | LOST | _slept).distinct()
+_lease_expired = (outbox.c.state == OutboxStatus.SENDING) & (outbox.c.lease_until <= NOW)
+_DUE_TARGETS = (
+    sa.select(outbox.c.channel, outbox.c.target).where(_SENDABLE | LOOKUP_DUE | _lease_expired).distinct()
+)
 
-_opens = (outbox.c.operation == CREATE) & outbox.c.digest.is_(None)
-_first = sa.case((_opens | incident.c.resolved_at.is_not(None), 0), else_=1)
-_LANES = (
-    sa.select(outbox.c.incident_id, outbox.c.target, sa.func.min(_first).label("rank"))
+_is_opening = (outbox.c.operation == CREATE) & outbox.c.digest.is_(None)
+_rank = sa.case((_is_opening | incident.c.resolved_at.is_not(None), 0), else_=1)
+_DUE_STREAMS = (
+    sa.select(outbox.c.incident_id, outbox.c.target, sa.func.min(_rank).label("rank"))
     .join(incident, incident.c.id == outbox.c.incident_id)
     .where(outbox.c.channel == sa.bindparam("of"), _SENDABLE)
     .group_by(outbox.c.incident_id, outbox.c.target)
@@ -426,241 +488,260 @@ _LANES = (
 )
 
 
-def _starts(which: sa.ColumnElement[bool]) -> sa.Select[int, datetime, datetime, datetime]:
-    """How many rows there are of each place, and the instants after which the first of them can go on."""
-    # A claimed row goes on when its lease ends, a ready one not before its place's pause does.
-    at = sa.case((outbox.c.state == OutboxStatus.SENDING, outbox.c.lease_until), else_=outbox.c.not_before)
+def _resume_query(condition: sa.ColumnElement[bool]) -> sa.Select[int, datetime, datetime, datetime]:
+    """Return the query for the number of rows by target, and the instants after which the first can
+    proceed.
+    """
+    # A leased row proceeds when its lease ends, a ready one not before the pause of its target ends.
+    resume_at = sa.case(
+        (outbox.c.state == OutboxStatus.SENDING, outbox.c.lease_until), else_=outbox.c.not_before
+    )
     return (
-        sa.select(sa.func.count(), sa.func.min(at, type_=UtcDateTime), _whole.c.until, _place.c.until)
+        sa.select(
+            sa.func.count(),
+            sa.func.min(resume_at, type_=UtcDateTime),
+            _channel_pause.c.until,
+            _target_pause.c.until,
+        )
         .select_from(
             outbox.outerjoin(
-                _whole, (_whole.c.channel == outbox.c.channel) & (_whole.c.target == "")
-            ).outerjoin(_place, same_place(_place))
+                _channel_pause,
+                (_channel_pause.c.channel == outbox.c.channel) & (_channel_pause.c.target == ""),
+            ).outerjoin(_target_pause, same_target(_target_pause))
         )
-        .where(outbox.c.state.in_(WAITING), which)
-        .group_by(outbox.c.channel, outbox.c.target, _whole.c.until, _place.c.until)
+        .where(outbox.c.state.in_(WAITING), condition)
+        .group_by(outbox.c.channel, outbox.c.target, _channel_pause.c.until, _target_pause.c.until)
     )
 
 
-_OWED = _starts(SHOULD_BE_THERE)
-_LATER = _starts((outbox.c.not_before > NOW) | (outbox.c.lease_until > NOW) | ~UNPAUSED)
+_OVERDUE = _resume_query(IS_OVERDUE)
+_RESUMING_LATER = _resume_query((outbox.c.not_before > NOW) | (outbox.c.lease_until > NOW) | ~UNPAUSED)
 
 
 @dataclass(frozen=True, slots=True)
-class DueLane:
-    """A lane in which something can be sent now: rank 0 opens or ends an incident, 1 tells more of it."""
+class DueStream:
+    """A stream with a due notification; rank 0 opens or ends an incident, rank 1 is any other."""
 
-    lane: Lane
+    stream: NotificationStream
     rank: int
 
 
-def due(tx: sa.Connection, now: datetime, channel: str) -> list[DueLane]:
-    """The lanes of a channel in which something can be sent now, the one that waited longest first."""
-    rows = tx.execute(_LANES, {"now": now, "of": channel})
-    return [DueLane(Lane(row.incident_id, channel, row.target), row.rank) for row in rows]
+def due_streams(tx: sa.Connection, now: datetime, channel: str) -> list[DueStream]:
+    """Return the streams of a channel with due notifications, longest waiting first."""
+    rows = tx.execute(_DUE_STREAMS, {"now": now, "of": channel})
+    return [DueStream(NotificationStream(row.incident_id, channel, row.target), row.rank) for row in rows]
 
 
-def due_places(tx: sa.Connection, now: datetime) -> list[tuple[str, str]]:
-    """The channels and targets for which there is something to be sent or to be looked for now."""
-    return [(row.channel, row.target) for row in tx.execute(_PLACES, {"now": now})]
+def due_targets(tx: sa.Connection, now: datetime) -> list[tuple[str, str]]:
+    """Return the channels and targets with due notifications or lookups."""
+    return [(row.channel, row.target) for row in tx.execute(_DUE_TARGETS, {"now": now})]
 
 
-def waiting(tx: sa.Connection, now: datetime) -> tuple[int, datetime | None]:
-    """How many rows should have been sent by now and are not settled, and when the first can go on.
+def count_overdue(tx: sa.Connection, now: datetime) -> tuple[int, datetime | None]:
+    """Return the number of overdue rows, and when the first of them can proceed.
 
-    What is only due later, such as a reminder, does not wait.
+    Deferred rows, e.g. reminders, are not overdue.
     """
-    rows = tx.execute(_OWED, {"now": now}).all()
-    return sum(count for count, *_ in rows), min((_last(starts) for _, *starts in rows), default=None)
+    rows = tx.execute(_OVERDUE, {"now": now}).all()
+    return sum(count for count, *_ in rows), min((_latest(instants) for _, *instants in rows), default=None)
 
 
-def next_after(tx: sa.Connection, now: datetime) -> datetime | None:
-    """The first instant after `now` at which a row can go on that cannot now."""
-    found = (_last(starts) for _, *starts in tx.execute(_LATER, {"now": now}))
-    return min((start for start in found if start > now), default=None)
+def next_resume_at(tx: sa.Connection, now: datetime) -> datetime | None:
+    """Return the first instant after `now` at which a waiting row can proceed."""
+    resume_instants = (_latest(instants) for _, *instants in tx.execute(_RESUMING_LATER, {"now": now}))
+    return min((instant for instant in resume_instants if instant > now), default=None)
 
 
-def _last(starts: Iterable[datetime | None]) -> datetime:
-    return max(one for one in starts if one)
+def _latest(instants: Iterable[datetime | None]) -> datetime:
+    return max(instant for instant in instants if instant)
 
 
-def paused_targets(tx: sa.Connection, channel: str, now: datetime) -> int:
-    """How many targets of a channel are paused now."""
-    mine = (channel_pause.c.channel == channel) & (channel_pause.c.target != "")
-    found = tx.execute(
-        sa.select(sa.func.count()).select_from(channel_pause).where(mine, channel_pause.c.until > now)
+def count_paused_targets(tx: sa.Connection, channel: str, now: datetime) -> int:
+    """Return the number of paused targets of a channel."""
+    matching = (channel_pause.c.channel == channel) & (channel_pause.c.target != "")
+    result = tx.execute(
+        sa.select(sa.func.count()).select_from(channel_pause).where(matching, channel_pause.c.until > now)
     )
-    return found.scalar_one()
+    return result.scalar_one()
 
 
-def waiting_lanes(tx: sa.Connection, channel: str) -> list[Lane]:
-    """The lanes of a channel in which something is not settled."""
+def unsettled_streams(tx: sa.Connection, channel: str) -> list[NotificationStream]:
+    """Return the streams of a channel with unsettled rows."""
     rows = tx.execute(
         sa.select(outbox.c.incident_id, outbox.c.target)
         .where(outbox.c.channel == channel, outbox.c.state.in_(WAITING))
         .distinct()
     )
-    return [Lane(row.incident_id, channel, row.target) for row in rows]
+    return [NotificationStream(row.incident_id, channel, row.target) for row in rows]
 
 
-# Rows of the outbox, claimed by one sender at a time.
+# Leases: each row is sent by one sender at a time.
 
-LEASE = timedelta(seconds=60)
-"""How long a sender may take; after that nobody knows whether it has sent."""
+LEASE_DURATION = timedelta(seconds=60)
+"""Time a sender may take; after that it is unknown if the message was sent."""
 
-# Made once, as those of due.py. What was refused stands aside until it is tried again.
-_revived = (outbox.c.state == OutboxStatus.DEAD) & (outbox.c.not_before <= NOW)
-_IN_LANE = (
+# Rejected rows are skipped until their retry is due.
+_rejected_due = (outbox.c.state == OutboxStatus.DEAD) & (outbox.c.not_before <= NOW)
+_STREAM_ROWS = (
     sa.select(outbox)
     .where(
         outbox.c.incident_id == sa.bindparam("incident"),
         outbox.c.channel == sa.bindparam("of"),
         outbox.c.target == sa.bindparam("to"),
     )
-    .where(outbox.c.state.in_(WAITING) | _revived, UNPAUSED, outbox.c.state.in_(IN_FLIGHT) | HEARD)
+    .where(outbox.c.state.in_(WAITING) | _rejected_due, UNPAUSED, outbox.c.state.in_(IN_FLIGHT) | NOT_MUTED)
     .order_by(outbox.c.id)
 )
-_MAY_BE_SAID = sa.select(outbox.c.id).where(outbox.c.id == sa.bindparam("row"), DIGEST_IS_THERE)
-_LOST = sa.select(outbox).where(outbox.c.channel == sa.bindparam("of"), LOST).order_by(outbox.c.id)
+_DIGEST_POSTED = sa.select(outbox.c.id).where(outbox.c.id == sa.bindparam("row"), DIGEST_IS_POSTED)
+_LOOKUPS = sa.select(outbox).where(outbox.c.channel == sa.bindparam("of"), LOOKUP_DUE).order_by(outbox.c.id)
 
 
 @dataclass(frozen=True, slots=True)
-class ClaimedRow:
-    """A row that this sender holds. `attempt` is its fence: a later claim has a higher one.
+class LeasedRow:
+    """A row leased by this sender. `attempt` is its fencing token: a later lease has a higher one.
 
-    `below` is the message of the `digest` in whose thread it is said, if any.
-    `revived`: it had been refused before.
+    `parent` is the message of the `digest` in whose thread it is posted, if any.
+    `was_rejected`: the row was rejected before.
     """
 
     id: int
-    lane: Lane
+    stream: NotificationStream
     operation: str
     attempt: int
     key: str
     message: Message
-    receipt: MessagePlace | None
+    receipt: MessageRef | None
     tried_at: datetime
     lease_until: datetime
-    looks: int = 0
-    below: MessagePlace | None = None
-    digest: Lane | None = None
-    revived: bool = False
+    lookups: int = 0
+    parent: MessageRef | None = None
+    digest: NotificationStream | None = None
+    was_rejected: bool = False
 
 
-def claim_next(tx: sa.Connection, lane: Lane, can: Capabilities, now: datetime) -> ClaimedRow | None:
-    """Take the lane's next row, rendered as the incident is now; None when nothing is to be sent now.
+def lease_next(
+    tx: sa.Connection, stream: NotificationStream, can: Capabilities, now: datetime
+) -> LeasedRow | None:
+    """Lease the next row of a stream, rendered from the current incident, or None if nothing is due.
 
-    Rows that are not needed any more are dropped on the way. Commit before sending.
+    Obsolete rows are dropped. Commit before sending.
     """
-    mine = {"incident": lane.incident, "of": lane.channel, "to": lane.target}
-    rows = tx.execute(_IN_LANE, {"now": now, **mine}).all()
-    found = incident_store.get(tx, lane.incident)
-    if found is None or any(row.state in IN_FLIGHT for row in rows):
+    parameters = {"incident": stream.incident, "of": stream.channel, "to": stream.target}
+    rows = tx.execute(_STREAM_ROWS, {"now": now, **parameters}).all()
+    incident = incident_store.get(tx, stream.incident)
+    if incident is None or any(row.state in IN_FLIGHT for row in rows):
         return None
-    held = _held(tx, lane)
+    posted = _posted_message(tx, stream)
     entries = [
-        LaneEntry(row.id, row.operation, row.revision, row.not_before, row.repeat or row.again, row.wait)
+        QueuedNotification(
+            row.id, row.operation, row.revision, row.not_before, row.repeat or row.again, row.wait
+        )
         for row in rows
     ]
-    still = wanted(entries, found, held, now)
-    plan = next_up(still.rows, found, held, can)
-    for entry, why in (*still.drop, *plan.drop):
+    relevant = filter_relevant(entries, incident, posted, now)
+    decision = select_next(relevant.rows, incident, posted, can)
+    for entry, reason in (*relevant.drop, *decision.drop):
         tx.execute(
-            sa.update(outbox).where(outbox.c.id == entry.id).values(state=OutboxStatus.DROPPED, reason=why)
+            sa.update(outbox).where(outbox.c.id == entry.id).values(state=OutboxStatus.DROPPED, reason=reason)
         )
-    if plan.suppressed:
-        incident_store.log(tx, found.id, "suppressed", found.revision, now, detail=str(lane))
-    if plan.head is None or plan.head.not_before > now:
+    if decision.suppressed:
+        incident_store.log(tx, incident.id, "suppressed", incident.revision, now, detail=str(stream))
+    if decision.head is None or decision.head.not_before > now:
         return None
-    if not tx.execute(_MAY_BE_SAID, {"row": plan.head.id}).first():
+    if not tx.execute(_DIGEST_POSTED, {"row": decision.head.id}).first():
         return None
-    row = next(row for row in rows if row.id == plan.head.id)
-    return _take(tx, row, lane, found, held, now)
+    row = next(row for row in rows if row.id == decision.head.id)
+    return _lease(tx, row, stream, incident, posted, now)
 
 
-def ambiguous(tx: sa.Connection, now: datetime, channel: str) -> list[ClaimedRow]:
-    """The rows of a channel to look for now."""
-    return [_lost(tx, row) for row in tx.execute(_LOST, {"now": now, "of": channel}).all()]
+def lookup_rows(tx: sa.Connection, now: datetime, channel: str) -> list[LeasedRow]:
+    """Return the unconfirmed rows of a channel whose lookup is due."""
+    return [_lookup_row(tx, row) for row in tx.execute(_LOOKUPS, {"now": now, "of": channel}).all()]
 
 
-def said_elsewhere(tx: sa.Connection, claimed: ClaimedRow, receipt: MessagePlace) -> bool:
-    """Whether another sender has said it too, in a message that is not this one."""
-    row = tx.execute(sa.select(outbox.c.state, outbox.c.reference).where(outbox.c.id == claimed.id)).one()
+def delivered_elsewhere(tx: sa.Connection, leased: LeasedRow, receipt: MessageRef) -> bool:
+    """True if another sender delivered the same row in a different message."""
+    row = tx.execute(sa.select(outbox.c.state, outbox.c.reference).where(outbox.c.id == leased.id)).one()
     return row.state == OutboxStatus.SENT and bool(row.reference) and row.reference != receipt.reference
 
 
-def _lost(tx: sa.Connection, row: sa.Row[Any]) -> ClaimedRow:
-    lane = Lane(row.incident_id, row.channel, row.target)
-    found = incident_store.get(tx, row.incident_id)
-    if found is None:
+def _lookup_row(tx: sa.Connection, row: sa.Row[Any]) -> LeasedRow:
+    stream = NotificationStream(row.incident_id, row.channel, row.target)
+    incident = incident_store.get(tx, row.incident_id)
+    if incident is None:
         raise LookupError(f"outbox row {row.id} has no incident")
-    # What is out there, if it is, shows the incident as it was then.
-    shown = replace(render(found, row.operation), revision=row.rendered)
-    return _claimed(tx, row, lane, shown, row.attempt, row.tried_at, row.tried_at)
+    # The message, if it was delivered, shows the revision of that time.
+    rendered = replace(render(incident, row.operation), revision=row.rendered)
+    return _leased_row(tx, row, stream, rendered, row.attempt, row.tried_at, row.tried_at)
 
 
-def _take(
-    tx: sa.Connection, row: sa.Row[Any], lane: Lane, found: Incident, held: Held | None, now: datetime
-) -> ClaimedRow | None:
+def _lease(
+    tx: sa.Connection,
+    row: sa.Row[Any],
+    stream: NotificationStream,
+    incident: Incident,
+    posted: PostedMessage | None,
+    now: datetime,
+) -> LeasedRow | None:
     tried_at = row.tried_at or now
-    taken = tx.execute(
+    updated = tx.execute(
         sa.update(outbox)
         .where(outbox.c.id == row.id, outbox.c.state.in_(UNSENT), outbox.c.attempt == row.attempt)
         .values(
             state=OutboxStatus.SENDING,
             attempt=row.attempt + 1,
-            lease_until=now + LEASE,
+            lease_until=now + LEASE_DURATION,
             tried_at=tried_at,
-            rendered=found.revision,
+            rendered=incident.revision,
         )
     )
-    if not taken.rowcount:
+    if not updated.rowcount:
         return None
-    shown = render(found, row.operation, row.repeat)
-    if held and held.receipt.thread and shown.note:
-        # Others speak in the same thread.
-        shown = replace(shown, note=f"{shown.title}: {shown.note}")
-    return _claimed(tx, row, lane, shown, row.attempt + 1, tried_at, now + LEASE)
+    rendered = render(incident, row.operation, row.repeat)
+    if posted and posted.receipt.thread and rendered.note:
+        # Other incidents post in the same thread.
+        rendered = replace(rendered, note=f"{rendered.title}: {rendered.note}")
+    return _leased_row(tx, row, stream, rendered, row.attempt + 1, tried_at, now + LEASE_DURATION)
 
 
-def _claimed(
+def _leased_row(
     tx: sa.Connection,
     row: sa.Row[Any],
-    lane: Lane,
-    shown: Message,
+    stream: NotificationStream,
+    rendered: Message,
     attempt: int,
     tried_at: datetime,
     lease_until: datetime,
-) -> ClaimedRow:
-    held = _held(tx, lane)
-    digest = replace(lane, incident=row.digest) if row.digest else None
-    above = _held(tx, digest) if digest and row.operation == CREATE else None
-    return ClaimedRow(
+) -> LeasedRow:
+    posted = _posted_message(tx, stream)
+    digest = replace(stream, incident=row.digest) if row.digest else None
+    posted_digest = _posted_message(tx, digest) if digest and row.operation == CREATE else None
+    return LeasedRow(
         row.id,
-        lane,
+        stream,
         row.operation,
         attempt,
-        _message_key(lane, row),
-        shown,
-        held.receipt if held else None,
+        _message_key(stream, row),
+        rendered,
+        posted.receipt if posted else None,
         tried_at,
         lease_until,
         row.looks,
-        above.receipt if above else None,
+        posted_digest.receipt if posted_digest else None,
         digest,
-        revived=row.state == OutboxStatus.DEAD,
+        was_rejected=row.state == OutboxStatus.DEAD,
     )
 
 
-def _message_key(lane: Lane, row: sa.Row[Any]) -> str:
-    """A UUID that names this message of this step for ever, on every machine."""
+def _message_key(stream: NotificationStream, row: sa.Row[Any]) -> str:
+    """Return the permanent idempotency key (UUID) of a message, the same on every machine."""
     return str(
-        uuid5(NAMESPACE, dumps([lane.incident, lane.channel, lane.target, row.operation, row.revision]))
+        uuid5(NAMESPACE, dumps([stream.incident, stream.channel, stream.target, row.operation, row.revision]))
     )
 
 
-def _held(tx: sa.Connection, lane: Lane) -> Held | None:
-    row = tx.execute(sa.select(message).where(of_lane(message, lane))).one_or_none()
+def _posted_message(tx: sa.Connection, stream: NotificationStream) -> PostedMessage | None:
+    row = tx.execute(sa.select(message).where(in_stream(message, stream))).one_or_none()
     if row is None:
         return None
-    return Held(MessagePlace(row.place, row.reference, row.thread), row.created_revision, row.revision)
+    return PostedMessage(MessageRef(row.place, row.reference, row.thread), row.created_revision, row.revision)

@@ -1,4 +1,4 @@
-"""Writes what happened, in the caller's transaction: breaches, ends, acks, buttons, quiet hours."""
+"""Recording of breaches, recoveries, acknowledgements, interactions and quiet-hours summaries."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 from sqlalchemy import Connection, select, update
 
 from dq.alerts import incident_store, suppression
-from dq.alerts.channel import Press, PressedButton
+from dq.alerts.channel import ButtonAction, Interaction
 from dq.alerts.incident import (
     CREATE,
     FLAPPING,
@@ -20,12 +20,21 @@ from dq.alerts.incident import (
     Incident,
     IncidentStep,
     is_digest,
-    past,
+    past_incident,
     step,
 )
 from dq.alerts.message import duration
-from dq.alerts.outbox import Lane, bring_forward, enqueue, later, over_in_silence, release, remind, told
-from dq.alerts.route import AlertRoute, Wait, first_word, matching
+from dq.alerts.outbox import (
+    NotificationStream,
+    advance,
+    enqueue,
+    flapping_deferral,
+    notified_streams,
+    release_inhibited,
+    remind,
+    resolved_while_silenced,
+)
+from dq.alerts.route import AlertRoute, DeferralReason, initial_deferral, matching_routes
 from dq.alerts.suppression import KeyPattern
 from dq.alerts.tables import OutboxStatus, outbox
 from dq.alerts.tables import incident as incidents
@@ -33,31 +42,31 @@ from dq.contracts.outcome import Breach, IncidentKey, Recovery, Severity
 from dq.store import Store
 
 PAST = "(past)"
-"""Instead of a contract: what was over before it could be told. No id has brackets."""
+"""Contract key of incidents that ended before anyone was notified; ids have no brackets."""
 
-_BEGINS = ("opened", "reopened")
+_OPENING_KINDS = ("opened", "reopened")
 
 
 def record(
     tx: Connection, event: Breach | Recovery, routes: Iterable[AlertRoute], now: datetime
 ) -> str | None:
-    """Write the event and what is to be told, and give the incident's id; None when it is no news.
+    """Record an event with its notifications, and return the incident's id, or None if it changes nothing.
 
-    The same event twice is no news.
+    Idempotent: a repeated event changes nothing.
 
-    `tx` is a transaction of `Store.write()`; nothing is sent before `drain`. A breach is told to the routes
-    that take its severity, and all that follows to every channel that heard of the incident.
+    `tx` is a transaction of `Store.write()`; nothing is sent before `drain`. A breach is routed by its
+    severity; everything that follows goes to all targets that were notified of the incident.
     """
     if isinstance(event, Breach):
-        # Of an incident before the newest one, too: a replayed history opens nothing.
-        last = incident_store.settled_at(tx, event.key, event.subject)
-        if last is not None and event.at <= last:
+        # Includes older incidents, so that replayed events open nothing.
+        settled_at = incident_store.settled_at(tx, event.key, event.subject)
+        if settled_at is not None and event.occurred_at <= settled_at:
             return None
-    done = step(incident_store.newest(tx, event.key), event, now)
-    if done is None:
+    change = step(incident_store.newest(tx, event.key), event, now)
+    if change is None:
         return None
-    routes = matching(routes, event.severity) if isinstance(event, Breach) else ()
-    return _write(tx, done, event.subject, routes, now)
+    routes = matching_routes(routes, event.severity) if isinstance(event, Breach) else ()
+    return _write(tx, change, event.subject, routes, now)
 
 
 def record_past(
@@ -69,162 +78,177 @@ def record_past(
     route: AlertRoute,
     now: datetime,
 ) -> None:
-    """Write what broke and ended before anybody could be told, to be told once to one place.
+    """Record a breach that ended before anyone was notified, for one notification to one target.
 
-    It is an incident that was never open. The same key at the same instant is the same one.
+    The incident was never open. The same key at the same instant gives the same incident.
     """
-    incident = past(Breach(key, severity, now.isoformat(), title, now, facts))
+    incident = past_incident(Breach(key, severity, now.isoformat(), title, now, facts))
     if incident_store.get(tx, incident.id) is None:
         _write(tx, IncidentStep(incident, incident.state.value, ()), now.isoformat(), [route], now)
 
 
-def acknowledge(tx: Connection, incident_id: str, who: str, now: datetime) -> str | None:
-    """Note that `who` is on it, and give the incident's id; None when it is not there, or not open.
+def acknowledge(tx: Connection, incident_id: str, user: str, now: datetime) -> str | None:
+    """Acknowledge an incident and return its id, or None if it does not exist or is not open.
 
-    Whoever takes a digest takes all that it stands for.
+    Acknowledging a digest acknowledges all its members.
     """
     incident = incident_store.get(tx, incident_id)
-    done = step(incident, Ack(who), now) if incident else None
-    if incident is None or done is None:
+    change = step(incident, Ack(user), now) if incident else None
+    if incident is None or change is None:
         return None
     if is_digest(incident):
         for member in incident.open_subjects:
-            of = incident_store.get(tx, member)
-            taken = step(of, Ack(who), now) if of else None
-            if taken is not None:
-                # The digest's thread hears it once.
-                _write(tx, replace(taken, tell=(UPDATE,)), "", (), now, who)
-    return _write(tx, done, "", (), now, who)
+            member_incident = incident_store.get(tx, member)
+            member_change = step(member_incident, Ack(user), now) if member_incident else None
+            if member_change is not None:
+                # Only the digest gets a reply.
+                _write(tx, replace(member_change, operations=(UPDATE,)), "", (), now, user)
+    return _write(tx, change, "", (), now, user)
 
 
 def _write(
     tx: Connection,
-    done: IncidentStep,
+    change: IncidentStep,
     subject: str,
     routes: Iterable[AlertRoute],
     now: datetime,
     detail: str = "",
 ) -> str:
-    incident = done.incident
-    if done.kind in _BEGINS:
-        incident = suppression.silenced(tx, incident, now)
+    incident = change.incident
+    if change.kind in _OPENING_KINDS:
+        incident = suppression.with_silences(tx, incident, now)
     incident_store.save(tx, incident, subject)
-    incident_store.log(tx, incident.id, done.kind, incident.revision, now, subject, detail, after=incident)
-    if done.kind in _BEGINS and incident.silenced_until is not None:
+    incident_store.log(tx, incident.id, change.kind, incident.revision, now, subject, detail, after=incident)
+    if change.kind in _OPENING_KINDS and incident.silenced_until is not None:
         incident_store.log(
-            tx, incident.id, "silenced", incident.revision, now, detail=suppression.said(incident)
+            tx, incident.id, "silenced", incident.revision, now, detail=suppression.silence_text(incident)
         )
-    notified = told(tx, incident.id) if incident.revision > 1 else set()
-    if FLAPPING in done.tell:
+    notified = notified_streams(tx, incident.id) if incident.revision > 1 else set()
+    if FLAPPING in change.operations:
         incident_store.log(tx, incident.id, "flapping", incident.revision, now)
-    for lane in notified:
-        for operation in done.tell:
-            plan = later(incident, operation, now)
-            enqueue(tx, lane, operation, incident.revision, now, plan=plan)
-        if done.kind == "reopened":
-            remind(tx, lane, incident, now, anew=True)
+    for stream in notified:
+        for operation in change.operations:
+            deferral = flapping_deferral(incident, operation, now)
+            enqueue(tx, stream, operation, incident.revision, now, deferral=deferral)
+        if change.kind == "reopened":
+            remind(tx, stream, incident, now, restart=True)
     for route in routes:
-        lane = Lane(incident.id, route.channel, route.target)
-        plan = first_word(route.after, route.hours(incident.severity), now)
-        if lane in notified:
-            bring_forward(tx, lane, plan)
+        stream = NotificationStream(incident.id, route.channel, route.target)
+        deferral = initial_deferral(route.after, route.quiet_hours(incident.severity), now)
+        if stream in notified:
+            advance(tx, stream, deferral)
         else:
-            enqueue(tx, lane, CREATE, incident.revision, now, plan=plan)
-    suppression.follow(tx, incident, now)
-    if incident.state.closed:
-        release(tx, incident, now)
+            enqueue(tx, stream, CREATE, incident.revision, now, deferral=deferral)
+    suppression.update_digests(tx, incident, now)
+    if incident.state.is_closed:
+        release_inhibited(tx, incident, now)
     return incident.id
 
 
 SILENCE = timedelta(hours=2)
-_CLOCKS = timedelta(minutes=1)
-"""So far the channel's clock and ours may be apart."""
+_CLOCK_TOLERANCE = timedelta(minutes=1)
+"""Maximum difference between the channel's clock and this machine's."""
 
 
-def press(tx: Connection, one: Press, now: datetime) -> str:
-    """Do what was pressed; what whoever pressed is told, and '' where the message shows it.
+def handle_interaction(tx: Connection, interaction: Interaction, now: datetime) -> str:
+    """Handle an interaction, and return the response to the user, '' if the message shows it.
 
     `tx` is a transaction of `Store.write()`; nothing is sent before `drain`.
     """
-    incident = incident_store.get(tx, one.incident)
+    incident = incident_store.get(tx, interaction.incident)
     if incident is None:
-        return "dq knows this incident no more."
-    if incident.state.closed:
-        return f"It is over: {incident.state.replace('_', ' ')}."
-    if incident.open_since is not None and one.at + _CLOCKS < incident.open_since:
-        return "It ended and broke again since. Press again if you mean this one."
-    return (_ack if one.button is PressedButton.ACK else _silence)(tx, incident, one.who, now)
+        return "This incident no longer exists."
+    if incident.state.is_closed:
+        return f"Already closed: {incident.state.replace('_', ' ')}."
+    if incident.open_since is not None and interaction.pressed_at + _CLOCK_TOLERANCE < incident.open_since:
+        return "It was closed and reopened since. Press again if you mean this one."
+    return (_ack if interaction.button is ButtonAction.ACK else _silence)(tx, incident, interaction.user, now)
 
 
-def _ack(tx: Connection, incident: Incident, who: str, now: datetime) -> str:
-    if acknowledge(tx, incident.id, who, now) is None and incident.acked_by != who:
-        return f"{incident.acked_by} is on it already."
+def _ack(tx: Connection, incident: Incident, user: str, now: datetime) -> str:
+    if acknowledge(tx, incident.id, user, now) is None and incident.acked_by != user:
+        return f"Already acknowledged by {incident.acked_by}."
     return ""
 
 
-def _silence(tx: Connection, incident: Incident, who: str, now: datetime) -> str:
+def _silence(tx: Connection, incident: Incident, user: str, now: datetime) -> str:
     if is_digest(incident):
         return "A digest cannot be silenced. Silence its incidents: dq incidents silence PATTERN --for 2h …"
     until = incident.silenced_until
     if until is not None and until > now:
-        return f"It is silenced already, until {until:%Y-%m-%d %H:%M} UTC."
-    suppression.begin(tx, KeyPattern.only(incident.key), "a button in the channel", who, now, now + SILENCE)
+        return f"Already silenced until {until:%Y-%m-%d %H:%M} UTC."
+    suppression.begin_silence(
+        tx, KeyPattern.for_key(incident.key), "a button in the channel", user, now, now + SILENCE
+    )
     return ""
 
 
 # A message has room for twelve facts.
-_MOST_LINES = 10
+_MAX_LINES = 10
 
 
-def tell_mornings(store: Store, now: datetime) -> None:
-    """Writes the summary of every place whose quiet hours are over, and takes out what it replaces."""
+def send_quiet_hours_summaries(store: Store, now: datetime) -> None:
+    """Enqueue a summary for each target whose quiet hours are over, and drop the notifications it
+    replaces.
+    """
     with store.read() as tx:
-        if not _over(tx, now):
+        if not _resolved_in_quiet_hours(tx, now):
             return
     with store.write() as tx:
-        places: dict[tuple[str, str], list[Incident]] = {}
-        for row in _over(tx, now):
+        by_target: dict[tuple[str, str], list[Incident]] = {}
+        for row in _resolved_in_quiet_hours(tx, now):
             incident = incident_store.get(tx, row.incident_id)
             tx.execute(
                 update(outbox)
                 .where(outbox.c.id == row.id)
-                .values(state=OutboxStatus.DROPPED, reason="it was over in quiet hours")
+                .values(state=OutboxStatus.DROPPED, reason="resolved during quiet hours")
             )
-            if incident is not None and not over_in_silence(incident):
+            if incident is not None and not resolved_while_silenced(incident):
                 detail = f"{row.channel} {row.target}".strip()
                 incident_store.log(tx, incident.id, "summed up", incident.revision, now, detail=detail)
-                places.setdefault((row.channel, row.target), []).append(incident)
-        for (channel, target), those in places.items():
+                by_target.setdefault((row.channel, row.target), []).append(incident)
+        for (channel, target), resolved in by_target.items():
             key = IncidentKey(PAST, f"{channel}:{target}", "quiet")
-            severity = max((one.severity for one in those), key=lambda one: one.rank)
-            record_past(tx, key, severity, _title(those), _lines(those), AlertRoute(channel, target), now)
+            severity = max((member.severity for member in resolved), key=lambda level: level.rank)
+            record_past(
+                tx, key, severity, _title(resolved), _lines(resolved), AlertRoute(channel, target), now
+            )
 
 
-def _over(tx: Connection, now: datetime) -> Sequence[Any]:
+def _resolved_in_quiet_hours(tx: Connection, now: datetime) -> Sequence[Any]:
     return tx.execute(
         select(outbox.c.id, outbox.c.incident_id, outbox.c.channel, outbox.c.target)
         .join(incidents, incidents.c.id == outbox.c.incident_id)
         .where(
-            outbox.c.state == OutboxStatus.READY, outbox.c.operation == CREATE, outbox.c.wait == Wait.QUIET
+            outbox.c.state == OutboxStatus.READY,
+            outbox.c.operation == CREATE,
+            outbox.c.wait == DeferralReason.QUIET,
         )
         .where(outbox.c.not_before <= now, ~outbox.c.repeat, incidents.c.resolved_at.is_not(None))
         .order_by(outbox.c.id)
     ).all()
 
 
-def _title(those: Sequence[Incident]) -> str:
-    count = len(those)
-    return f"{count} {'incident' if count == 1 else 'incidents'} came and went in quiet hours"
+def _title(resolved: Sequence[Incident]) -> str:
+    count = len(resolved)
+    return f"{count} {'incident' if count == 1 else 'incidents'} opened and resolved during quiet hours"
 
 
-def _lines(those: Sequence[Incident]) -> Facts:
-    # No two lines may have one label.
-    lines = [(f"{one.key} {one.opened_at:%m-%d %H:%M}Z", f"{one.title}: {_end(one)}") for one in those]
-    left = len(lines) - _MOST_LINES
-    more = (("and", f"{left} more; see 'dq incidents --all'"),) if left > 0 else ()
-    return (*lines[:_MOST_LINES], *more)
+def _lines(resolved: Sequence[Incident]) -> Facts:
+    # Labels must be unique.
+    lines = [
+        (f"{incident.key} {incident.opened_at:%m-%d %H:%M}Z", f"{incident.title}: {_outcome(incident)}")
+        for incident in resolved
+    ]
+    remaining = len(lines) - _MAX_LINES
+    overflow = (("and", f"{remaining} more; see 'dq incidents --all'"),) if remaining > 0 else ()
+    return (*lines[:_MAX_LINES], *overflow)
 
 
-def _end(one: Incident) -> str:
-    how = one.state.replace("_", " ")
-    return f"{how} after {duration(one.resolved_at - one.opened_at)}" if one.resolved_at else how
+def _outcome(incident: Incident) -> str:
+    state = incident.state.replace("_", " ")
+    return (
+        f"{state} after {duration(incident.resolved_at - incident.opened_at)}"
+        if incident.resolved_at
+        else state
+    )

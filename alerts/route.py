@@ -1,4 +1,4 @@
-"""Who is told, and when: routes by severity, escalations, quiet hours, reminders."""
+"""Routing of alerts: routes by severity, escalations, quiet hours, reminders."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from enum import StrEnum
 from dq.contracts.access.alert_target import QuietHours
 from dq.contracts.outcome import Severity
 
-# Who is told: routes by severity, with the console when nobody else would be.
+# Routes by severity, with the console as the default.
 
 
 @dataclass(frozen=True, slots=True)
 class AlertRoute:
     """Breaches of these severities go to this target of this channel.
 
-    `channel` is an id on the shelf of channels, `target` what that channel calls a place: '#orders-alerts'
-    for slack, a path for file, nothing for console. `after` is how long an incident must have been open and
-    unacknowledged before it goes there; in the `quiet` hours, `quiet_severities` wait for their end.
+    `channel` is the id of a channel, and `target` a target of that channel: '#orders-alerts' for slack, a
+    path for file, "" for console. `after` is how long an incident must have been open and unacknowledged
+    before it is sent; `quiet_severities` wait for the end of the `quiet` hours.
     """
 
     channel: str
@@ -29,73 +29,75 @@ class AlertRoute:
     quiet: QuietHours | None = None
     quiet_severities: frozenset[Severity] = frozenset()
 
-    def hours(self, severity: Severity) -> QuietHours | None:
-        """The hours at which a severity waits, if it does."""
+    def quiet_hours(self, severity: Severity) -> QuietHours | None:
+        """Return the quiet hours for a severity, or None if it does not wait."""
         return self.quiet if severity in self.quiet_severities else None
 
 
 CONSOLE = AlertRoute("console")
 
 
-def matching(routes: Iterable[AlertRoute], severity: Severity) -> tuple[AlertRoute, ...]:
-    """The routes that take a severity, each place once and as it hears first; the console when none does."""
-    places: dict[tuple[str, str], AlertRoute] = {}
+def matching_routes(routes: Iterable[AlertRoute], severity: Severity) -> tuple[AlertRoute, ...]:
+    """Return the routes for a severity, for each target the earliest one; the console if there are none."""
+    by_target: dict[tuple[str, str], AlertRoute] = {}
     for route in routes:
         if severity in route.severities:
-            place = (route.channel, route.target)
-            places[place] = min(places.get(place, route), route, key=lambda one: _wait(one, severity))
-    return tuple(places.values()) or (CONSOLE,)
+            target = (route.channel, route.target)
+            by_target[target] = min(
+                by_target.get(target, route), route, key=lambda candidate: _delay(candidate, severity)
+            )
+    return tuple(by_target.values()) or (CONSOLE,)
 
 
-def _wait(route: AlertRoute, severity: Severity) -> tuple[timedelta, bool]:
-    return route.after, route.hours(severity) is not None
+def _delay(route: AlertRoute, severity: Severity) -> tuple[timedelta, bool]:
+    return route.after, route.quiet_hours(severity) is not None
 
 
-# When something is said that is not said at once: escalations, quiet hours, reminders.
+# Deferrals: escalations, quiet hours, reminders.
 
-FIRST, DAILY = timedelta(hours=4), timedelta(days=1)
-"""Whoever was told is reminded so long after it broke, and then after each day."""
+FIRST_REMINDER, REMINDER_INTERVAL = timedelta(hours=4), timedelta(days=1)
+"""Time from the breach to the first reminder, and between reminders."""
 
-LEAST = timedelta(hours=1)
-"""A reminder does not follow sooner on what was said last."""
+MIN_REMINDER_GAP = timedelta(hours=1)
+"""Minimum time between the last message and a reminder."""
 
 
-class Wait(StrEnum):
-    """Why something is said later."""
+class DeferralReason(StrEnum):
+    """Reason of a deferral."""
 
     NONE = ""
-    ESCALATION = "escalation"  # somebody else may have taken it by then
-    QUIET = "quiet"  # it is not worth waking anybody
+    ESCALATION = "escalation"  # it may be acknowledged by then
+    QUIET = "quiet"  # quiet hours
     REMINDER = "reminder"
-    CALM = "calm"  # it comes and goes
+    CALM = "calm"  # flapping
 
 
 @dataclass(frozen=True, slots=True)
-class LaterWord:
-    """From when on something may be said, and why not before; `quiet` are the hours that hold for it."""
+class Deferral:
+    """Earliest time of a notification with its reason; `quiet` are the quiet hours that apply to it."""
 
     not_before: datetime
-    wait: Wait = Wait.NONE
+    reason: DeferralReason = DeferralReason.NONE
     quiet: QuietHours | None = None
 
 
-def first_word(after: timedelta, quiet: QuietHours | None, now: datetime) -> LaterWord:
-    """When a place hears of an incident that breaks now."""
-    wait = Wait.ESCALATION if after else Wait.NONE
-    at = now + after
-    over = quiet.over_at(at) if quiet else at
-    if over > at and wait is Wait.NONE:
-        wait = Wait.QUIET
-    return LaterWord(over, wait, quiet)
+def initial_deferral(after: timedelta, quiet: QuietHours | None, now: datetime) -> Deferral:
+    """Return the deferral of the first notification of an incident that opens now."""
+    reason = DeferralReason.ESCALATION if after else DeferralReason.NONE
+    notify_at = now + after
+    not_before = quiet.end_at(notify_at) if quiet else notify_at
+    if not_before > notify_at and reason is DeferralReason.NONE:
+        reason = DeferralReason.QUIET
+    return Deferral(not_before, reason, quiet)
 
 
-def reminder(since: datetime, quiet: QuietHours | None, now: datetime) -> LaterWord:
-    """When a place is reminded next of what is broken since then: 4 hours, a day, and each day after it.
+def next_reminder(since: datetime, quiet: QuietHours | None, now: datetime) -> Deferral:
+    """Return the next reminder of an incident open since `since`: after 4 hours, after a day, and then daily.
 
-    What should have been said while nobody could is left out, however much it was.
+    Missed reminders are skipped.
     """
-    at, earliest = since + FIRST, now + LEAST
-    if at < earliest:
-        days = max(1, -((since - earliest) // DAILY))
-        at = since + days * DAILY
-    return LaterWord(quiet.over_at(at) if quiet else at, Wait.REMINDER, quiet)
+    remind_at, earliest = since + FIRST_REMINDER, now + MIN_REMINDER_GAP
+    if remind_at < earliest:
+        days = max(1, -((since - earliest) // REMINDER_INTERVAL))
+        remind_at = since + days * REMINDER_INTERVAL
+    return Deferral(quiet.end_at(remind_at) if quiet else remind_at, DeferralReason.REMINDER, quiet)

@@ -1,4 +1,4 @@
-"""What keeps alerts back: silences, causes that say it already, and storms told as one."""
+"""Suppression of alerts: digests, inhibition by root causes, and silences."""
 
 from __future__ import annotations
 
@@ -14,53 +14,71 @@ from sqlalchemy import Connection, Row, bindparam, insert, select, update
 
 from dq.alerts import incident_store
 from dq.alerts.channel import Capabilities
-from dq.alerts.incident import CLOSED_AS, CREATE, STORM, UPDATE, Incident, is_digest, step, title
-from dq.alerts.outbox import HEARD, NOW, UNPAUSED, Lane, enqueue, later, told
-from dq.alerts.route import Wait
+from dq.alerts.incident import (
+    CLOSED_AS,
+    CREATE,
+    DIGEST_CONTRACT,
+    UPDATE,
+    Incident,
+    digest_title,
+    is_digest,
+    step,
+)
+from dq.alerts.outbox import (
+    NOT_MUTED,
+    NOW,
+    UNPAUSED,
+    NotificationStream,
+    enqueue,
+    flapping_deferral,
+    notified_streams,
+)
+from dq.alerts.route import DeferralReason
 from dq.alerts.tables import OutboxStatus, outbox
 from dq.alerts.tables import incident as incidents
 from dq.alerts.tables import silence as silences
 from dq.contracts.outcome import Breach, IncidentKey, Recovery, Severity
 
-# A storm: many new incidents for one place become one digest, with each of them in its thread.
+# Grouping: many new incidents for one target become one digest, with each of them in its thread.
 #
-# A digest is an incident whose subjects are incidents, so that it grows, is told, and ends as any other.
+# A digest is an incident whose subjects are incidents, so it grows, notifies and ends like any other.
 
-MOST = 5
-"""More new incidents than these for one place at once are a storm."""
+MAX_INDIVIDUAL = 5
+"""More new incidents than this for one target at once are grouped into a digest."""
 
-WINDOW = timedelta(minutes=10)
-"""New incidents join a digest for so long; what comes later is news of its own."""
+DIGEST_WINDOW = timedelta(minutes=10)
+"""Time in which new incidents join a digest."""
 
 
-def fold(tx: Connection, channel: str, can: Capabilities, now: datetime) -> int:
-    """Put the new incidents of each place that has too many of them into a digest; how many there were.
+def group_into_digest(tx: Connection, channel: str, can: Capabilities, now: datetime) -> int:
+    """Group the new incidents of each target with too many of them into a digest; return their number.
 
-    A digest that can be changed takes in what comes within the window, and its members stand in its thread.
-    Elsewhere its list, as it was sent, is all that is said of them, and nobody can join it.
+    If the channel supports updates and threads, later incidents join the digest within its window, and
+    members are posted in its thread. Otherwise the sent list replaces the members' messages, and nothing can
+    join it.
     """
-    grows = can.thread and can.update
-    folded = 0
-    for target, found in _fresh(tx, channel, now).items():
-        digest = _open_digest(tx, channel, target, now) if grows else None
-        if digest is None and len(found) <= MOST:
+    is_updatable = can.thread and can.update
+    grouped = 0
+    for target, rows in _new_notifications(tx, channel, now).items():
+        digest = _open_digest(tx, channel, target, now) if is_updatable else None
+        if digest is None and len(rows) <= MAX_INDIVIDUAL:
             continue
-        # One place may have two digests in one second: what they tell of sets them apart.
-        group = f"{now:%Y-%m-%dT%H:%M:%SZ}-{found[0].incident_id[:8]}"
-        key = digest.key if digest else IncidentKey(STORM, f"{channel}:{target}", group)
-        before = digest
-        for row in found:
-            digest = _take_in(tx, digest, key, row, now)
+        # One target may have two digests in one second; their first members differ.
+        group = f"{now:%Y-%m-%dT%H:%M:%SZ}-{rows[0].incident_id[:8]}"
+        key = digest.key if digest else IncidentKey(DIGEST_CONTRACT, f"{channel}:{target}", group)
+        existing = digest
+        for row in rows:
+            digest = _add_member(tx, digest, key, row, now)
         assert digest is not None
-        lane = Lane(digest.id, channel, target)
-        enqueue(tx, lane, UPDATE if before else CREATE, digest.revision, now)
-        incident_store.log(tx, digest.id, "joined" if before else "opened", digest.revision, now)
-        said = {} if grows else {"state": OutboxStatus.DROPPED, "reason": "the digest says it"}
+        stream = NotificationStream(digest.id, channel, target)
+        enqueue(tx, stream, UPDATE if existing else CREATE, digest.revision, now)
+        incident_store.log(tx, digest.id, "joined" if existing else "opened", digest.revision, now)
+        values = {} if is_updatable else {"state": OutboxStatus.DROPPED, "reason": "part of a digest"}
         tx.execute(
-            update(outbox).where(outbox.c.id.in_([row.id for row in found])).values(digest=digest.id, **said)
+            update(outbox).where(outbox.c.id.in_([row.id for row in rows])).values(digest=digest.id, **values)
         )
-        folded += len(found)
-    return folded
+        grouped += len(rows)
+    return grouped
 
 
 _OF_INCIDENT = (
@@ -70,7 +88,7 @@ _OF_INCIDENT = (
     incidents.c.severity,
     incidents.c.title,
 )
-_FRESH = (
+_NEW_NOTIFICATIONS = (
     select(outbox.c.id, outbox.c.target, outbox.c.incident_id, *_OF_INCIDENT)
     .join(incidents, incidents.c.id == outbox.c.incident_id)
     .where(
@@ -81,52 +99,54 @@ _FRESH = (
         outbox.c.not_before <= NOW,
         outbox.c.digest.is_(None),
         ~outbox.c.again,
-        # Whom it is escalated to has a word of its own.
-        outbox.c.wait != Wait.ESCALATION,
+        # Escalations are not grouped.
+        outbox.c.wait != DeferralReason.ESCALATION,
         UNPAUSED,
-        HEARD,
-        incidents.c.contract != STORM,
+        NOT_MUTED,
+        incidents.c.contract != DIGEST_CONTRACT,
         incidents.c.resolved_at.is_(None),
     )
     .order_by(outbox.c.id)
 )
 
 
-def _fresh(tx: Connection, channel: str, now: datetime) -> dict[str, list[Any]]:
-    """By target, what is to be said of incidents that nobody there has heard of."""
-    places: dict[str, list[Any]] = {}
-    for row in tx.execute(_FRESH, {"now": now, "of": channel}):
-        places.setdefault(row.target, []).append(row)
-    return places
+def _new_notifications(tx: Connection, channel: str, now: datetime) -> dict[str, list[Any]]:
+    """Return the due notifications of new incidents, by target."""
+    by_target: dict[str, list[Any]] = {}
+    for row in tx.execute(_NEW_NOTIFICATIONS, {"now": now, "of": channel}):
+        by_target.setdefault(row.target, []).append(row)
+    return by_target
 
 
 def _open_digest(tx: Connection, channel: str, target: str, now: datetime) -> Incident | None:
-    found = tx.execute(
+    digest_id = tx.execute(
         select(incidents.c.id)
         .where(
-            incidents.c.contract == STORM,
+            incidents.c.contract == DIGEST_CONTRACT,
             incidents.c.object == f"{channel}:{target}",
             incidents.c.resolved_at.is_(None),
-            incidents.c.opened_at > now - WINDOW,
+            incidents.c.opened_at > now - DIGEST_WINDOW,
         )
         .order_by(incidents.c.opened_at.desc(), incidents.c.id)
         .limit(1)
     ).scalar_one_or_none()
-    return incident_store.get(tx, found) if found else None
+    return incident_store.get(tx, digest_id) if digest_id else None
 
 
-def _take_in(tx: Connection, digest: Incident | None, key: IncidentKey, row: Any, now: datetime) -> Incident:
-    of = IncidentKey(row.contract, row.object, row.group_id)
+def _add_member(
+    tx: Connection, digest: Incident | None, key: IncidentKey, row: Any, now: datetime
+) -> Incident:
+    member_key = IncidentKey(row.contract, row.object, row.group_id)
     members = len(digest.subjects) + 1 if digest else 1
-    facts = ((str(of), row.title),)
-    event = Breach(key, Severity(row.severity), row.incident_id, title(members), now, facts)
-    done = step(digest, event, now)
-    assert done is not None, "a row is put into a digest once"
-    incident_store.save(tx, done.incident, row.incident_id)
-    return done.incident
+    facts = ((str(member_key), row.title),)
+    event = Breach(key, Severity(row.severity), row.incident_id, digest_title(members), now, facts)
+    change = step(digest, event, now)
+    assert change is not None, "a row is put into a digest once"
+    incident_store.save(tx, change.incident, row.incident_id)
+    return change.incident
 
 
-# A digest is an incident whose subjects are incidents: it grows, is told, and ends as any other.
+# Updates of digests.
 
 _ENDS = {state: end for end, state in CLOSED_AS.items()}
 _DIGESTS = (
@@ -136,181 +156,199 @@ _DIGESTS = (
 )
 
 
-def follow(tx: Connection, incident: Incident, now: datetime) -> None:
-    """Let the digests of an incident know how it stands, in the transaction that changed it."""
+def update_digests(tx: Connection, incident: Incident, now: datetime) -> None:
+    """Update the digests of an incident, in the transaction that changed it."""
     if is_digest(incident):
         return
     for row in tx.execute(_DIGESTS, {"incident": incident.id}).all():
         digest = incident_store.get(tx, row.digest)
-        event = _news(incident, digest, now) if digest else None
-        done = step(digest, event, now) if event else None
-        if done is None:
+        event = _digest_event(incident, digest, now) if digest else None
+        change = step(digest, event, now) if event else None
+        if change is None:
             continue
-        incident_store.save(tx, done.incident, incident.id)
+        incident_store.save(tx, change.incident, incident.id)
         incident_store.log(
-            tx, done.incident.id, done.kind, done.incident.revision, now, incident.id, after=done.incident
+            tx,
+            change.incident.id,
+            change.kind,
+            change.incident.revision,
+            now,
+            incident.id,
+            after=change.incident,
         )
-        for operation in done.tell:
-            lane = Lane(done.incident.id, row.channel, row.target)
-            plan = later(done.incident, operation, now)
-            enqueue(tx, lane, operation, done.incident.revision, now, plan=plan)
+        for operation in change.operations:
+            stream = NotificationStream(change.incident.id, row.channel, row.target)
+            deferral = flapping_deferral(change.incident, operation, now)
+            enqueue(tx, stream, operation, change.incident.revision, now, deferral=deferral)
 
 
-def _news(incident: Incident, digest: Incident, now: datetime) -> Breach | Recovery | None:
+def _digest_event(incident: Incident, digest: Incident, now: datetime) -> Breach | Recovery | None:
     if incident.id not in digest.subjects:
         return None
     facts = ((str(incident.key), incident.title),)
-    if incident.state.closed:
+    if incident.state.is_closed:
         end = _ENDS.get(incident.state)
         return Recovery(digest.key, incident.id, now, facts, end) if end else None
-    name = title(len(digest.subjects))
-    return Breach(digest.key, incident.severity, incident.id, name, now, facts)
+    digest_name = digest_title(len(digest.subjects))
+    return Breach(digest.key, incident.severity, incident.id, digest_name, now, facts)
 
 
-# Which of the products that are missing at once is the cause: the one whose own inputs are all there.
+# Root causes: of the products that are missing at once, the one whose inputs are all available.
 
 Product = tuple[str, str]
-"""A contract by its key, and one of its objects."""
+"""A contract key and an object name."""
 
-Broken = Mapping[Product, tuple[datetime, str]]
-"""Of each product with an open incident, what tells which broke first: an instant, and an id."""
+BrokenProducts = Mapping[Product, tuple[datetime, str]]
+"""Opening instant and id of the first open incident, by product; ordered by first breach."""
 
 
-def causes(broken: Broken, made_from: Mapping[Product, Collection[Product]]) -> dict[Product, Product]:
-    """From each broken product to the broken one that it waits for, at once or through others.
+def root_causes(
+    broken: BrokenProducts, made_from: Mapping[Product, Collection[Product]]
+) -> dict[Product, Product]:
+    """Return the root cause of each broken product that has one, directly or through other products.
 
-    Who has no broken input is not in it. Products that are made from each other are one: the first to break
-    stands for them. Of several causes it is the one that broke first.
+    Products without broken inputs are not included. Products that depend on each other in a cycle count as
+    one, and the first to break represents them. Of several root causes the first to break is returned.
     """
-    above = {one: _inputs(one, made_from) & broken.keys() for one in broken}
-    # Who is above each other goes in a circle.
-    circle = {one: {other for other in those if one in above[other]} | {one} for one, those in above.items()}
-    first = {one: min(those, key=lambda other: broken[other]) for one, those in circle.items()}
-    sources = {one for one, those in above.items() if those <= circle[one]}
-    found = {}
-    for one, those in above.items():
-        among = {first[other] for other in {*those, one} & sources}
-        cause = min(among, key=lambda other: broken[other]) if among else one
-        if cause != one:
-            found[one] = cause
-    return found
+    broken_inputs = {product: _all_inputs(product, made_from) & broken.keys() for product in broken}
+    # Products that are inputs of each other form a cycle.
+    cycles = {
+        product: {upstream for upstream in inputs if product in broken_inputs[upstream]} | {product}
+        for product, inputs in broken_inputs.items()
+    }
+    first_broken = {
+        product: min(members, key=lambda other: broken[other]) for product, members in cycles.items()
+    }
+    sources = {product for product, inputs in broken_inputs.items() if inputs <= cycles[product]}
+    result = {}
+    for product, inputs in broken_inputs.items():
+        candidates = {first_broken[other] for other in {*inputs, product} & sources}
+        cause = min(candidates, key=lambda other: broken[other]) if candidates else product
+        if cause != product:
+            result[product] = cause
+    return result
 
 
-def _inputs(one: Product, made_from: Mapping[Product, Collection[Product]]) -> set[Product]:
-    found: set[Product] = set()
-    left = [one]
-    while left:
-        new = {other for other in made_from.get(left.pop(), ()) if other not in found}
-        found |= new
-        left += new
-    return found
+def _all_inputs(product: Product, made_from: Mapping[Product, Collection[Product]]) -> set[Product]:
+    inputs: set[Product] = set()
+    pending = [product]
+    while pending:
+        new = {other for other in made_from.get(pending.pop(), ()) if other not in inputs}
+        inputs |= new
+        pending += new
+    return inputs
 
 
-# One cause, one message: who waits for a broken input is recorded, and told only if it stays broken.
+# Inhibition: downstream incidents of a root cause are recorded, and notified only if they outlast it.
 
 LEAST_GRACE = timedelta(minutes=15)
-"""A product is given so long after its cause has ended, or as long as it usually takes."""
+"""Minimum grace after the end of the root cause; longer if the product usually takes longer."""
 
 
 @dataclass(frozen=True, slots=True)
-class _Open:
-    """Of an open incident what lineage is about; all of it is read only where something changes."""
+class _OpenIncident:
+    """The fields of an open incident that inhibition needs; the full incident is read only if something
+    changes.
+    """
 
     id: str
     key: IncidentKey
     revision: int
     opened_at: datetime
     root_id: str | None
-    holds_up: tuple[str, ...]
+    inhibits: tuple[str, ...]
 
 
-def settle(
+def apply_inhibition(
     tx: Connection,
     made_from: Mapping[Product, Collection[Product]],
-    usual: Callable[[IncidentKey], timedelta | None],
+    usual_delay: Callable[[IncidentKey], timedelta | None],
     now: datetime,
 ) -> None:
-    """Brings all open incidents of deliveries in line with what is made from what.
+    """Update the root causes of all open delivery incidents from the lineage.
 
-    Called once all events of a tick are recorded, in their transaction: so their order does not matter.
-    `usual` is how long after it was due a product usually comes; None where nobody knows.
+    Called in the transaction of a tick after all its events are recorded, so that their order does not
+    matter. `usual_delay` returns a product's usual delay after its due instant, or None if unknown.
     """
     if not made_from:
         return
-    open_: dict[Product, list[_Open]] = defaultdict(list)
-    for one in _standing(tx):
-        open_[one.key.contract, one.key.object].append(one)
-    broken = {product: min((one.opened_at, one.id) for one in those) for product, those in open_.items()}
-    cause_of = causes(broken, made_from)
-    held: dict[str, list[str]] = defaultdict(list)
-    for product, those in open_.items():
+    by_product: dict[Product, list[_OpenIncident]] = defaultdict(list)
+    for incident in _open_deliveries(tx):
+        by_product[incident.key.contract, incident.key.object].append(incident)
+    broken = {
+        product: min((member.opened_at, member.id) for member in members)
+        for product, members in by_product.items()
+    }
+    cause_of = root_causes(broken, made_from)
+    inhibited: dict[str, list[str]] = defaultdict(list)
+    for product, members in by_product.items():
         cause = broken[cause_of[product]][1] if product in cause_of else None
-        for one in those:
+        for incident in members:
             if cause is not None:
-                held[cause].append(f"{one.key.contract}/{one.key.object}")
-                if one.root_id != cause:
-                    grace = max(usual(one.key) or LEAST_GRACE, LEAST_GRACE)
-                    _put_under(tx, one, cause, grace)
-                    said = f"{'/'.join(cause_of[product])} is missing ({cause[:8]})"
-                    incident_store.log(tx, one.id, "inhibited", one.revision, now, detail=said)
-    for those in open_.values():
-        for one in those:
-            _show(tx, one, tuple(sorted(set(held.get(one.id, ())))), now)
+                inhibited[cause].append(f"{incident.key.contract}/{incident.key.object}")
+                if incident.root_id != cause:
+                    grace = max(usual_delay(incident.key) or LEAST_GRACE, LEAST_GRACE)
+                    _set_root_cause(tx, incident, cause, grace)
+                    detail = f"{'/'.join(cause_of[product])} is missing ({cause[:8]})"
+                    incident_store.log(tx, incident.id, "inhibited", incident.revision, now, detail=detail)
+    for members in by_product.values():
+        for incident in members:
+            _update_inhibits(tx, incident, tuple(sorted(set(inhibited.get(incident.id, ())))), now)
 
 
-def _standing(tx: Connection) -> list[_Open]:
-    """The open incidents of deliveries, oldest first."""
+def _open_deliveries(tx: Connection) -> list[_OpenIncident]:
+    """Return the open incidents of deliveries, oldest first."""
     columns = ("contract", "object", "group_id", "id", "revision", "opened_at", "root_id", "holds_up")
     rows = tx.execute(
         select(*(incidents.c[name] for name in columns))
         .where(incidents.c.resolved_at.is_(None))
         .order_by(incidents.c.opened_at, incidents.c.id)
     )
-    found = [
-        _Open(
+    open_incidents = [
+        _OpenIncident(
             row.id, IncidentKey(*row[:3]), row.revision, row.opened_at, row.root_id, tuple(row.holds_up or ())
         )
         for row in rows
     ]
-    return [one for one in found if _is_delivery(one.key)]
+    return [incident for incident in open_incidents if _is_delivery(incident.key)]
 
 
 def _is_delivery(key: IncidentKey) -> bool:
     return not key.contract.startswith("(") and key.group != "quality" and not key.group.endswith(":budget")
 
 
-def _put_under(tx: Connection, one: _Open, cause: str, grace: timedelta) -> None:
+def _set_root_cause(tx: Connection, incident: _OpenIncident, cause: str, grace: timedelta) -> None:
     values = {"root_id": cause, "grace_seconds": int(grace.total_seconds())}
-    tx.execute(update(incidents).where(incidents.c.id == one.id).values(values))
+    tx.execute(update(incidents).where(incidents.c.id == incident.id).values(values))
 
 
-def _show(tx: Connection, one: _Open, names: tuple[str, ...], now: datetime) -> None:
-    before = incident_store.get(tx, one.id) if names != one.holds_up else None
+def _update_inhibits(tx: Connection, incident: _OpenIncident, names: tuple[str, ...], now: datetime) -> None:
+    before = incident_store.get(tx, incident.id) if names != incident.inhibits else None
     if before is None:
         return
-    after = replace(before, holds_up=names, revision=before.revision + 1)
+    after = replace(before, inhibits=names, revision=before.revision + 1)
     incident_store.save(tx, after, "")
-    # What was put under a cause just now stays there.
-    incident_store.log(tx, one.id, "holds up", after.revision, now, detail=f"{len(names)}")
-    for lane in told(tx, one.id):
-        enqueue(tx, lane, UPDATE, after.revision, now)
+    # The root causes set before are not affected.
+    incident_store.log(tx, incident.id, "holds up", after.revision, now, detail=f"{len(names)}")
+    for stream in notified_streams(tx, incident.id):
+        enqueue(tx, stream, UPDATE, after.revision, now)
 
 
-_SIGN = re.compile(r"([*?\[])")
+_GLOB_CHARACTER = re.compile(r"([*?\[])")
 
 
 @dataclass(frozen=True, slots=True)
 class KeyPattern:
-    """Patterns of the shell (`*`, `?`, `[ab]`) for the parts of an incident's key."""
+    """Shell patterns (`*`, `?`, `[ab]`) for the parts of an incident's key."""
 
     contract: str
     object: str = "*"
     group: str = "*"
 
     @classmethod
-    def only(cls, key: IncidentKey) -> KeyPattern:
-        """The pattern that one promise matches, whatever signs are in its name."""
-        return cls(*(_SIGN.sub(r"[\1]", part) for part in (key.contract, key.object, key.group)))
+    def for_key(cls, key: IncidentKey) -> KeyPattern:
+        """Return the pattern that matches exactly one key, with special characters escaped."""
+        return cls(*(_GLOB_CHARACTER.sub(r"[\1]", part) for part in (key.contract, key.object, key.group)))
 
     def __str__(self) -> str:
         parts = [self.contract, self.object, self.group]
@@ -319,31 +357,31 @@ class KeyPattern:
         return "/".join(parts)
 
     def matches(self, key: IncidentKey) -> bool:
-        """Whether it is about this promise. What dq itself reports is only meant where it is named."""
-        own = key.contract.startswith("(") and not self.contract.startswith("(")
+        """True if the key matches. Incidents of dq itself only match patterns that name them explicitly."""
+        is_internal = key.contract.startswith("(") and not self.contract.startswith("(")
         parts = ((key.contract, self.contract), (key.object, self.object), (key.group, self.group))
-        return not own and all(fnmatchcase(part, pattern) for part, pattern in parts)
+        return not is_internal and all(fnmatchcase(part, pattern) for part, pattern in parts)
 
 
 @dataclass(frozen=True, slots=True)
 class AlertSilence:
-    """What is silenced from `at` to before `until`, who wanted it and why."""
+    """A silence in [`starts_at`, `until`), with its user and reason."""
 
     id: int
     pattern: KeyPattern
     reason: str
-    who: str
-    at: datetime
+    user: str
+    starts_at: datetime
     until: datetime
 
     @property
-    def why(self) -> str:
-        """Who and why, as the incident's history has it."""
-        return f"{self.who}: {self.reason}"
+    def description(self) -> str:
+        """User and reason, as in the incident's history."""
+        return f"{self.user}: {self.reason}"
 
 
 def active(tx: Connection, now: datetime) -> list[AlertSilence]:
-    """The silences that hold at `now`, those that last longest first."""
+    """Return the silences active at `now`, longest first."""
     rows = tx.execute(
         select(silences)
         .where(
@@ -353,71 +391,71 @@ def active(tx: Connection, now: datetime) -> list[AlertSilence]:
         )
         .order_by(silences.c.until.desc(), silences.c.id)
     )
-    return [_silence(row) for row in rows]
+    return [_silence_from_row(row) for row in rows]
 
 
-def silenced(tx: Connection, incident: Incident, now: datetime) -> Incident:
-    """The incident under the silences that hold now; nothing is written."""
-    return _under(incident, active(tx, now))
+def with_silences(tx: Connection, incident: Incident, now: datetime) -> Incident:
+    """Return the incident with the active silences applied; nothing is written."""
+    return _apply_silences(incident, active(tx, now))
 
 
-def begin(
-    tx: Connection, pattern: KeyPattern, reason: str, who: str, now: datetime, until: datetime
+def begin_silence(
+    tx: Connection, pattern: KeyPattern, reason: str, user: str, now: datetime, until: datetime
 ) -> list[Incident]:
-    """Silences what matches, now and until then; gives the open incidents that it concerns."""
+    """Silence matching incidents from `now` until `until`, and return the open ones."""
     tx.execute(
         insert(silences).values(
             contract=pattern.contract,
             object=pattern.object,
             group_id=pattern.group,
             reason=reason,
-            by=who,
+            by=user,
             at=now,
             until=until,
         )
     )
     _refresh(tx, now)
-    return [one for one in incident_store.standing(tx) if pattern.matches(one.key)]
+    return [incident for incident in incident_store.open_incidents(tx) if pattern.matches(incident.key)]
 
 
-def end(tx: Connection, ids: Collection[int], who: str, now: datetime) -> None:
-    """Ends silences before their time: what they kept is told now, if it is still open."""
+def end_silences(tx: Connection, ids: Collection[int], user: str, now: datetime) -> None:
+    """End silences early; muted notifications of incidents that are still open are sent now."""
     tx.execute(
         update(silences)
         .where(silences.c.id.in_(ids), silences.c.ended_at.is_(None))
-        .values(ended_at=now, ended_by=who)
+        .values(ended_at=now, ended_by=user)
     )
-    _refresh(tx, now, f"{who} ended it")
+    _refresh(tx, now, f"{user} ended it")
 
 
-def _refresh(tx: Connection, now: datetime, word: str = "") -> None:
-    """Brings every open incident in line with the silences that hold."""
-    holding = active(tx, now)
-    for incident in incident_store.standing(tx):
-        after = _under(incident, holding)
-        was = incident.silenced_until is not None and incident.silenced_until > now
-        if after == incident or not (was or after.silenced_until):
+def _refresh(tx: Connection, now: datetime, end_text: str = "") -> None:
+    """Apply the active silences to every open incident."""
+    active_silences = active(tx, now)
+    for incident in incident_store.open_incidents(tx):
+        after = _apply_silences(incident, active_silences)
+        was_silenced = incident.silenced_until is not None and incident.silenced_until > now
+        if after == incident or not (was_silenced or after.silenced_until):
             continue
         after = replace(after, revision=incident.revision + 1)
         incident_store.save(tx, after, "")
-        kind, detail = ("silenced", said(after)) if after.silenced_until else ("unsilenced", word)
+        kind, detail = ("silenced", silence_text(after)) if after.silenced_until else ("unsilenced", end_text)
         incident_store.log(tx, after.id, kind, after.revision, now, detail=detail)
-        for lane in told(tx, after.id):
-            enqueue(tx, lane, UPDATE, after.revision, now)
+        for stream in notified_streams(tx, after.id):
+            enqueue(tx, stream, UPDATE, after.revision, now)
 
 
-def said(incident: Incident) -> str:
-    """How a silenced incident's history tells of it."""
-    return f"until {incident.silenced_until:%Y-%m-%d %H:%M} UTC by {incident.silenced_why}"
+def silence_text(incident: Incident) -> str:
+    """Return the detail of a `silenced` event in the incident's history."""
+    return f"until {incident.silenced_until:%Y-%m-%d %H:%M} UTC by {incident.silence_reason}"
 
 
-def _under(incident: Incident, holding: Iterable[AlertSilence]) -> Incident:
-    longest = next((one for one in holding if one.pattern.matches(incident.key)), None)
+def _apply_silences(incident: Incident, active_silences: Iterable[AlertSilence]) -> Incident:
+    longest = next((silence for silence in active_silences if silence.pattern.matches(incident.key)), None)
     if longest is None:
-        return replace(incident, silenced_until=None, silenced_why="")
-    return replace(incident, silenced_until=longest.until, silenced_why=longest.why)
+        return replace(incident, silenced_until=None, silence_reason="")
+    return replace(incident, silenced_until=longest.until, silence_reason=longest.description)
 
 
-def _silence(row: Row[tuple[object, ...]]) -> AlertSilence:
+def _silence_from_row(row: Row[tuple[object, ...]]) -> AlertSilence:
     pattern = KeyPattern(row.contract, row.object, row.group_id)
     return AlertSilence(row.id, pattern, row.reason, row.by, row.at, row.until)

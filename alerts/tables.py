@@ -1,4 +1,4 @@
-"""The tables of this room, on the store's shared MetaData."""
+"""Tables of alerts on the store's shared MetaData."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import sqlalchemy as sa
 from dq.store.schema import Json, UtcDateTime, metadata
 
 _OPEN = sa.text("resolved_at IS NULL")
-# SQLite does not enforce lengths, so that its column stays as the first release made it.
+# SQLite does not enforce lengths, so its column keeps the length of the first release.
 _END = sa.String(9).with_variant(sa.String(16), "postgresql")
 
 incident = sa.Table(
@@ -22,27 +22,27 @@ incident = sa.Table(
     sa.Column("severity", sa.String(8), nullable=False),
     sa.Column("title", sa.Text, nullable=False),
     sa.Column("state", _END, nullable=False),
-    # Grows by one with every change that a reader may see.
+    # Incremented with every visible change.
     sa.Column("revision", sa.Integer, nullable=False),
-    # How many breaches it has seen; subjects that broke twice count twice.
+    # Number of breaches; a subject that was breached twice counts twice.
     sa.Column("breaches", sa.Integer, nullable=False),
     sa.Column("opened_at", UtcDateTime, nullable=False),
     sa.Column("acked_at", UtcDateTime),
     sa.Column("acked_by", sa.Text),
     sa.Column("resolved_at", UtcDateTime),
-    # When it was opened or reopened, by our clock.
+    # When it was opened or reopened, by this machine's clock.
     sa.Column("open_since", UtcDateTime),
-    # How often the promise is due.
+    # Interval of the promise's due instants.
     sa.Column("period_seconds", sa.Integer),
-    # When it last began and ended, and since when it does so too often.
+    # Instants of its last openings and closings, and since when it flaps.
     sa.Column("changes", Json),
     sa.Column("flapping_since", UtcDateTime),
-    # The incident whose product this one waits for; how long it is given when that has ended.
+    # The upstream incident that inhibits this one, and the grace after its end.
     sa.Column("root_id", sa.String(36), index=True),
     sa.Column("grace_seconds", sa.Integer),
-    # The names of those that wait for this one.
+    # The names of downstream products inhibited by this incident.
     sa.Column("holds_up", Json),
-    # Until when nobody is told anything but ends, and who wanted it and why.
+    # End of the silence, and its user and reason.
     sa.Column("silenced_until", UtcDateTime),
     sa.Column("silenced_why", sa.Text),
     sa.Index(
@@ -67,7 +67,7 @@ incident_subject = sa.Table(
     # Lists of [label, value].
     sa.Column("facts", Json, nullable=False),
     sa.Column("closing_facts", Json, nullable=False),
-    # How it was closed: kept, excused, withdrawn, given_up, handed_over.
+    # Kind of its end: kept, excused, withdrawn, given_up, handed_over.
     sa.Column("ended", _END),
 )
 
@@ -81,7 +81,7 @@ incident_event = sa.Table(
     sa.Column("revision", sa.Integer, nullable=False),
     sa.Column("subject", sa.Text, nullable=False),
     sa.Column("detail", sa.Text, nullable=False),
-    # Of the incident after the event; NULL where the event changes neither, and in what an older dq wrote.
+    # The incident's after the event; NULL if unchanged, or written by an older dq.
     sa.Column("severity", sa.String(8)),
     sa.Column("title", sa.Text),
 )
@@ -91,7 +91,7 @@ lineage = sa.Table(
     metadata,
     sa.Column("contract", sa.Text, primary_key=True),
     sa.Column("digest", sa.Text, nullable=False),
-    # Lists of [object, [[contract, object], ...]]; NULL where it declares no input.
+    # Lists of [object, [[contract, object], ...]]; NULL if it declares no inputs.
     sa.Column("inputs", Json),
 )
 
@@ -99,7 +99,7 @@ silence = sa.Table(
     "silence",
     metadata,
     sa.Column("id", sa.Integer, primary_key=True),
-    # Patterns of the shell, one for each part of an incident's key.
+    # Shell patterns, one for each part of an incident's key.
     sa.Column("contract", sa.Text, nullable=False),
     sa.Column("object", sa.Text, nullable=False),
     sa.Column("group_id", sa.Text, nullable=False),
@@ -107,21 +107,21 @@ silence = sa.Table(
     sa.Column("by", sa.Text, nullable=False),
     sa.Column("at", UtcDateTime, nullable=False),
     sa.Column("until", UtcDateTime, nullable=False, index=True),
-    # Set where somebody ended it before its time.
+    # Set if it was ended early.
     sa.Column("ended_at", UtcDateTime),
     sa.Column("ended_by", sa.Text),
 )
 
 
 class OutboxStatus(StrEnum):
-    """Where an outbox row stands; the last three are final."""
+    """State of an outbox row; the last three are final."""
 
     READY = "ready"
     SENDING = "sending"
     AMBIGUOUS = "ambiguous"
     SENT = "sent"
-    DROPPED = "dropped"  # not needed any more
-    DEAD = "dead"  # refused, or tried for too long
+    DROPPED = "dropped"  # obsolete
+    DEAD = "dead"  # rejected, or retried for too long
 
 
 WAITING = (OutboxStatus.READY, OutboxStatus.SENDING, OutboxStatus.AMBIGUOUS)
@@ -141,24 +141,24 @@ outbox = sa.Table(
     sa.Column("state", sa.String(9), nullable=False),
     sa.Column("attempt", sa.Integer, nullable=False),
     sa.Column("not_before", UtcDateTime, nullable=False),
-    # Why it was put off until then: escalation, quiet, reminder, calm; empty for what is to be said at once.
+    # Reason of its deferral: escalation, quiet, reminder, calm; empty if not deferred.
     sa.Column("wait", sa.String(10), nullable=False, server_default=""),
-    # The quiet hours of its place, where they hold for it.
+    # The quiet hours of its target, if they apply.
     sa.Column("quiet", sa.Text, nullable=False, server_default=""),
     sa.Column("lease_until", UtcDateTime),
-    # When it was first on its way: where reconciling starts to look.
+    # First attempt; lookups start there.
     sa.Column("tried_at", UtcDateTime),
-    # The incident's revision that was last put on the wire.
+    # The revision of the incident that was sent last.
     sa.Column("rendered", sa.Integer),
-    # How often the channel was searched for a lost message in vain.
+    # Number of lookup misses.
     sa.Column("looks", sa.Integer, nullable=False),
-    # A copy may have arrived already, and nobody can look.
+    # A copy may have been delivered already, and cannot be looked up.
     sa.Column("repeat", sa.Boolean, nullable=False),
-    # It takes the place of one that somebody took away, and is said even when all is over.
+    # It replaces a deleted message, and is sent even if the incident is closed.
     sa.Column("again", sa.Boolean, nullable=False, server_default=sa.false()),
-    # What the channel calls the message that it became.
+    # The channel's reference of the sent message.
     sa.Column("reference", sa.Text),
-    # The digest that it is said in.
+    # The digest of which it is a member.
     sa.Column("digest", sa.ForeignKey("incident.id")),
     sa.Column("reason", sa.Text, nullable=False),
     sa.UniqueConstraint("incident_id", "channel", "target", "operation", "revision"),
@@ -172,10 +172,10 @@ message = sa.Table(
     sa.Column("incident_id", sa.ForeignKey("incident.id"), primary_key=True),
     sa.Column("channel", sa.Text, primary_key=True),
     sa.Column("target", sa.Text, primary_key=True),
-    # Where the channel keeps it: Slack's channel id and ts.
+    # The channel's ids of the message, e.g. Slack's channel id and ts.
     sa.Column("place", sa.Text, nullable=False),
     sa.Column("reference", sa.Text, nullable=False),
-    # The reference of the message below which it stands; empty for a root.
+    # The reference of the thread's root message; empty for a root message.
     sa.Column("thread", sa.Text, nullable=False, server_default=""),
     sa.Column("created_revision", sa.Integer, nullable=False),
     sa.Column("revision", sa.Integer, nullable=False),
@@ -185,7 +185,7 @@ channel_pause = sa.Table(
     "channel_pause",
     metadata,
     sa.Column("channel", sa.Text, primary_key=True),
-    # Empty for all that goes through the channel.
+    # Empty for the whole channel.
     sa.Column("target", sa.Text, primary_key=True),
     sa.Column("until", UtcDateTime, nullable=False),
 )

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import importlib
 
-# As typing has it: under `python -m dq`, a typing.py of the working folder would come first.
+# Not imported from typing: under `python -m dq`, a typing.py in the working folder would be imported first.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from dq.contracts.model import Contract
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from dq.contracts.yaml.parse import BrokenContract
     from dq.contracts.yaml.parse import read as load
     from dq.dataquality.backtest import Backtest
-    from dq.dataquality.clauses.plugins import Broken, Given, Measure, Question
+    from dq.dataquality.clauses.plugins import Broken, Measure, Question, RuleInput
     from dq.dataquality.model.column import Column
     from dq.dataquality.model.metric import aggregate
     from dq.dataquality.pandera import left_out, schema
@@ -90,10 +90,11 @@ __all__ = [
     "BrokenContract", "CheckOutcome", "Column", "Contract", "ConvertOutcome", "CycleStanding",
     "Delivered", "DeliveriesOutcome", "DemoOutcome", "DemoTable", "DoctorOutcome", "DqError",
     "DuesOutcome", "ExcuseOutcome", "ExplainOutcome", "ExportOutcome", "Finding", "FmtOutcome",
-    "GatedRows", "Given", "ImportOutcome", "IncidentsOutcome", "InitOutcome", "LinkOutcome", "Measure",
+    "GatedRows", "ImportOutcome", "IncidentsOutcome", "InitOutcome", "LinkOutcome", "Measure",
     "OutboxOutcome", "PendingOutcome", "PortalOutcome", "PromisesStanding", "Proposal", "ProposeOutcome",
     "Proposed", "Question", "RegisterOutcome", "RepairOutcome", "ReplayOutcome", "Report",
-    "RulesOutcome", "SilenceOutcome", "StorePruneOutcome", "StoreUpgradeOutcome", "SubscriptionsOutcome",
+    "RuleInput", "RulesOutcome", "SilenceOutcome", "StorePruneOutcome", "StoreUpgradeOutcome",
+    "SubscriptionsOutcome",
     "TablesOutcome", "Unmeasured", "Violated", "WatchOutcome", "acknowledge", "aggregate", "audit",
     "backtest", "backtest_contracts", "build_portal", "check", "check_contracts", "check_store",
     "convert_schedule", "cycle", "demo", "demo_tables", "diff", "doctor", "emr", "excuse", "explain",
@@ -104,15 +105,15 @@ __all__ = [
     "upgrade_store", "validate", "watch",
 ]  # fmt: skip
 
-# Where each name is defined.
+# Defining module of each exported name.
 _MODULES: dict[str, tuple[str, ...]] = {
     "dq.contracts.outcome": ("DqError", "Finding"),
-    # A contract, and what the gate says of it.
+    # Contracts and their validation.
     "dq.contracts.model": ("Contract",),
     "dq.contracts.yaml.parse": ("BrokenContract",),
     "dq.operations.validate": ("validate",),
     "dq.operations.diff": ("diff",),
-    # What a pipeline calls.
+    # Checks in pipelines.
     "dq.dataquality.report": ("Report", "Unmeasured", "Violated"),
     "dq.dataquality.quarantine": ("GatedRows",),
     "dq.dataquality.backtest": ("Backtest",),
@@ -122,7 +123,7 @@ _MODULES: dict[str, tuple[str, ...]] = {
     "dq.dataquality.propose": ("Proposed",),
     "dq.dataquality.proposed_rules": ("Proposal",),
     "dq.operations.publish": ("Delivered", "PendingOutcome", "publish", "publish_pending"),
-    # A registry and its catalog.
+    # Registries and catalogs.
     "dq.operations.audit": ("AuditOutcome", "ReplayOutcome", "audit", "replay"),
     "dq.operations.export": ("ExportOutcome", "export"),
     "dq.operations.import_": ("ImportOutcome", "import_"),
@@ -157,7 +158,7 @@ _MODULES: dict[str, tuple[str, ...]] = {
         "check_contracts",
     ),
     "dq.operations.backtest": ("BacktestOutcome", "backtest_contracts"),
-    # How promises stand, and what a consumer waits for.
+    # Delivery SLOs and incidents.
     "dq.operations.status": ("CycleStanding", "PromisesStanding", "cycle", "status"),
     "dq.operations.watch": ("WatchOutcome", "watch"),
     "dq.operations.schedule": (
@@ -168,14 +169,14 @@ _MODULES: dict[str, tuple[str, ...]] = {
         *("AckOutcome", "AlertTestOutcome", "IncidentsOutcome", "OutboxOutcome", "SilenceOutcome"),
         *("acknowledge", "incidents", "outbox", "send_test_alert", "silence"),
     ),
-    # Schemas of pandera.
+    # pandera schemas.
     "dq.dataquality.pandera": ("left_out", "schema"),
-    # The words of a check in a package of one's own.
-    "dq.dataquality.clauses.plugins": ("Broken", "Given", "Measure", "Question"),
+    # API for custom checks in plug-in packages.
+    "dq.dataquality.clauses.plugins": ("Broken", "Measure", "Question", "RuleInput"),
     "dq.dataquality.model.column": ("Column",),
     "dq.dataquality.model.metric": ("aggregate",),
 }
-# Name -> its module, and its name there.
+# Exported name -> (module, attribute of the module).
 _HOMES = {name: (module, name) for module, names in _MODULES.items() for name in names} | {
     "load": ("dq.contracts.yaml.parse", "read"),
     "sql_text": ("dq.contracts.sql.text", "text"),
@@ -191,8 +192,8 @@ def __getattr__(name: str) -> object:
         return version(NAME)
     if name not in _HOMES:
         raise AttributeError(f"module 'dq' has no attribute {name!r}")
-    module, there = _HOMES[name]
-    return getattr(importlib.import_module(module), there)
+    module, attribute = _HOMES[name]
+    return getattr(importlib.import_module(module), attribute)
 
 
 def __dir__() -> list[str]:

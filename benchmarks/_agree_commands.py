@@ -197,7 +197,7 @@ def _imported(claims: Claims, written: WrittenTable, file: Path) -> None:
     contract = parse(text.encode(), str(file)).contract
     assert contract is not None
     kind = row_type(contract.objects[0])
-    unreadable = set(re.findall(r"- name: (\S+)\n\s+# [^\n]*Spark does not read", text))
+    unreadable = set(re.findall(r"- name: (\S+)\n\s+# [^\n]*Spark cannot read", text))
     for column, part in zip(kind.names, kind.parts, strict=True):
         # What types the values of texts have is for the contract to say.
         if written.format not in ("csv", "json") or column in written.table.keys:

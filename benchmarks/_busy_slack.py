@@ -18,7 +18,7 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
 from fakes.slack import TOKEN, FakeSlack
 
-from dq.alerts.channel import Open
+from dq.alerts.channel import OpenChannel
 from dq.alerts.channels import load
 
 BURST, PER_SECOND = 3, 1.0
@@ -84,7 +84,7 @@ class BusySlack(FakeSlack):
             lately.append(now)
         return 0.0
 
-    def open(self) -> dict[str, Open]:
+    def open(self) -> dict[str, OpenChannel]:
         """The channels of a sender that speaks to this one."""
         settings = {"token": TOKEN, "base_url": self.url, "timeout_seconds": "5"}
         return {

@@ -17,7 +17,7 @@ from sqlalchemy import Connection, Table, insert
 from sqlalchemy import text as sql
 
 from dq.alerts.tables import incident, incident_event, incident_subject
-from dq.contracts.schedule.clock import Note
+from dq.contracts.schedule.clock import DstNote
 from dq.dataquality.delivery.tables import cycle, heartbeat, watermark
 from dq.dataquality.results import check_result, check_run
 from dq.store.engine import Store
@@ -198,7 +198,7 @@ def _cycles(number: int) -> Iterator[dict[str, Any]]:
         yield {
             "contract": name(number), "object": "closed", "slo": "daily", "due_at": due,
             "breach_at": due + timedelta(minutes=30), "nominal": f"{due:%Y-%m-%dT%H:%M:%S}",
-            "note": Note.NORMAL.value,
+            "note": DstNote.NORMAL.value,
             "partitions": [[["day", day]]], "status": status, "reason": f"Judged {status}.",
             "delivered_at": came, "first_seen_at": came, "source": "marker" if came else None,
             "claims": [["marker", came.isoformat(), 1000]] if came else None,

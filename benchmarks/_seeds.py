@@ -11,7 +11,7 @@ import yaml
 from _contracts import text
 
 from dq.validators import rule_page
-from dq.validators.lint import rules_of
+from dq.validators.lint import load_rules
 
 TREE = Path(__file__).parent.parent
 BLOCK = re.compile(r"^```yaml[^\n]*\n(.*?)^```$", re.MULTILINE | re.DOTALL)
@@ -69,7 +69,7 @@ def seeds() -> list[Seed]:
     ]
     found += [block for block in pages if "apiVersion:" in block]
     rich = [seed_of(one) for one in dict.fromkeys([*found, text(3, columns=12), DELIVERED])]
-    shown = [rule_page.parse(rule.page) for rule in rules_of().values()]
+    shown = [rule_page.parse(rule.page) for rule in load_rules().values()]
     short = [rule_page.document(fragment)[0] for one in shown for fragment in (one.bad, one.good)]
     return [*rich * RICH, *(seed_of(one) for one in dict.fromkeys(short))]
 

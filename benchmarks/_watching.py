@@ -20,10 +20,10 @@ from dq.contracts.outcome import Breach, Recovery
 from dq.contracts.yaml.parse import parse
 from dq.dataquality.delivery import cycle_store, heartbeat
 from dq.dataquality.delivery import heartbeat as machine_clock
-from dq.dataquality.delivery.cycle import DeliveryPlace, PastMiss, Watched
+from dq.dataquality.delivery.cycle import DeliveryPlace, UnnotifiedMiss, WatchTarget
 from dq.dataquality.delivery.heartbeat import Uptime
 from dq.dataquality.delivery.notify import PLATFORM
-from dq.dataquality.delivery.probe_pool import Errand, Lookout, R, Silence
+from dq.dataquality.delivery.probe_pool import ProbePool, ProbeTask, ProbeTimeout, R
 from dq.dataquality.delivery.tick import tick
 from dq.lake.storage import LocalFiles
 from dq.store.engine import open_store
@@ -60,11 +60,11 @@ BEGIN = datetime(2026, 2, 20, tzinfo=UTC)
 LAKES = 3
 
 
-class OneByOne(Lookout):
+class OneByOne(ProbePool):
     """Looks one after another: no storage is silent here, and threads would only take turns."""
 
-    def answers(self, errands: Sequence[Errand[R]]) -> list[R | Silence]:
-        return [one.work(one.files) for one in errands]
+    def run(self, tasks: Sequence[ProbeTask[R]]) -> list[R | ProbeTimeout]:
+        return [one.probe(one.files) for one in tasks]
 
 
 class Watching:
@@ -90,17 +90,17 @@ class Watching:
         self.start, self.lookout = "a start", OneByOne()
         self.seconds: Counter[str] = Counter()
 
-    def _watched(self, one: Product) -> Watched:
+    def _watched(self, one: Product) -> WatchTarget:
         # Misses of each cadence are counted over some tens of cycles.
         window = "3d" if one.step else "30d"
         text = CONTRACT.format(name=one.name, cron=one.cron, zone=one.zone, grace=one.grace, window=window)
         parsed = parse(text.encode(), f"{one.name}.odcs.yaml")
         assert parsed.contract is not None, parsed.findings
-        slos, findings = promise.read(parsed.contract)
+        slos, findings = promise.read_slos(parsed.contract)
         assert not findings, findings
         home = self.home[one.name]
         place = DeliveryPlace(str(self.place[home] / home), "parquet", "_SUCCESS")
-        return Watched(slos[0], place, LocalFiles())
+        return WatchTarget(slos[0], place, LocalFiles())
 
     def edit(self, one: Product) -> None:
         self.withdrawn.pop(one.name, None)
@@ -177,18 +177,18 @@ class Watching:
 
     def _tick(self, now: datetime, uptime: Uptime) -> bool:
         with self.store.read() as tx:
-            doubted = heartbeat.doubt(tx, now, real=True, uptime=uptime) is not None
+            doubted = heartbeat.evaluation_problem(tx, now, is_current=True, uptime=uptime) is not None
         with self.store.write() as tx:
             if doubted:
-                machine_clock.note_doubt(tx, now, uptime)
+                machine_clock.record_leap(tx, now, uptime)
                 return False
-            heartbeat.beat(tx, now, uptime)
+            heartbeat.record_tick(tx, now, uptime)
 
         def past(_: object, misses: object) -> None:
             assert isinstance(misses, list)
             for one in misses:
-                assert isinstance(one, PastMiss)
-                self.past[one.kept.cycle.contract, one.kept.cycle.due_at.isoformat()] += 1
+                assert isinstance(one, UnnotifiedMiss)
+                self.past[one.record.cycle.contract, one.record.cycle.due_at.isoformat()] += 1
 
         def tell(_: object, event: Breach | Recovery) -> None:
             broken = isinstance(event, Breach)
@@ -205,7 +205,14 @@ class Watching:
         rest = {name for name, due in self.next_due.items() if due > now and name not in awake}
         watched = [one for name, one in self.watched.items() if name not in rest]
         tick(
-            self.store, watched, now, tell, past=past, lookout=self.lookout, unread=rest, withdrawn=ended.get
+            self.store,
+            watched,
+            now,
+            tell,
+            record_unnotified=past,
+            probe_pool=self.lookout,
+            unchanged_contracts=rest,
+            withdrawal_reason=ended.get,
         )
         for one in watched:
             self.next_due[one.slo.key[0]] = next(iter(one.slo.schedule.after(now))).at

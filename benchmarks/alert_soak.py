@@ -28,7 +28,7 @@ from _busy_slack import BusySlack, Clock
 from _report import arguments, finish
 from sqlalchemy import select
 
-from dq.alerts.channel import Open, Sender
+from dq.alerts.channel import OpenChannel, Sender
 from dq.alerts.drain import drain
 from dq.alerts.record import record
 from dq.alerts.route import AlertRoute
@@ -93,12 +93,12 @@ def history(products: int, days: int, bad: float, seed: int) -> list[Event]:
 
 def _missed(name: str, due: datetime, chance: random.Random, channel: str) -> Iterator[Event]:
     key, cycle = IncidentKey(name, name, "daily"), f"{due:%FT%H:%MZ}"
-    facts = (("promised", f"{due:%F %H:%M} UTC"), ("seen", "nothing"))
+    facts = (("promised", f"{due:%F %H:%M} UTC"), ("found", "nothing"))
     title = f"{name} was not delivered by {due:%H:%M}"
     found = due + timedelta(minutes=chance.randint(0, 4))
     yield Event(found, Breach(key, Severity.ERROR, cycle, title, due, facts), channel)
     came = found + timedelta(minutes=chance.randint(20, 600))
-    seen = (("seen", f"delivered {came:%H:%M} UTC"),)
+    seen = (("found", f"delivered {came:%H:%M} UTC"),)
     yield Event(came, Recovery(key, cycle, came, seen), channel)
 
 
@@ -114,11 +114,11 @@ def caused(products: int, seed: int, alone: float = 0.03) -> list[Event]:
                 if together or chance.random() < alone:
                     name, cycle = f"p{number:03}", f"{due:%FT%H:%MZ}"
                     key = IncidentKey(name, name, "daily")
-                    facts = (("promised", f"{due:%F %H:%M} UTC"), ("seen", "nothing"))
+                    facts = (("promised", f"{due:%F %H:%M} UTC"), ("found", "nothing"))
                     breach = Breach(key, Severity.ERROR, cycle, f"{name} was not delivered", due, facts)
                     channel = f"#team-{family % CHANNELS:02}"
                     events.append(Event(found, breach, channel))
-                    events.append(Event(came, Recovery(key, cycle, came, (("seen", "delivered"),)), channel))
+                    events.append(Event(came, Recovery(key, cycle, came, (("found", "delivered"),)), channel))
     return sorted(events, key=lambda one: one.at)
 
 
@@ -148,7 +148,7 @@ class Soak:
                 raise SystemExit(f"{waiting} messages are still waiting two days after the end")
             self.clock.at = max(tick + TICK, self.clock() + timedelta(seconds=1))
 
-    def _drain(self, channels: dict[str, Open], killed: float) -> int:
+    def _drain(self, channels: dict[str, OpenChannel], killed: float) -> int:
         if self.chance.random() < killed:
             open_ = channels["slack"]
             mortal = Mortal(open_.sender, self.chance.randint(0, 2), after=self.chance.random() < 0.5)
@@ -160,8 +160,8 @@ class Soak:
             except Killed:
                 self.kills += 1
                 return 1
-            return done.waiting
-        return drain(self.store, channels, self.clock, sleep=self.clock.sleep, patience=PATIENCE).waiting
+            return done.overdue
+        return drain(self.store, channels, self.clock, sleep=self.clock.sleep, patience=PATIENCE).overdue
 
 
 def told(soak: Soak) -> dict[str, float]:

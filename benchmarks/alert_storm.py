@@ -38,7 +38,7 @@ BEGIN = datetime(2026, 5, 4, 6, 30, tzinfo=UTC)
 # Multiples of Slack's limit: for the first message of each channel, and for the last one of all. In one
 # channel, a message a second for half of each minute takes twice the limit.
 LIMITS = {"20 channels": (0.2, 1.5), "1 channel": (0.01, 2.1), "real clock": (0.3, 3.5)}
-FACTS = (("promised", "2026-05-04 06:00 UTC"), ("seen", "nothing"))
+FACTS = (("promised", "2026-05-04 06:00 UTC"), ("found", "nothing"))
 
 
 def breach(name: str, at: datetime) -> Breach:
@@ -54,7 +54,7 @@ def keep_sending(
     for tick in range(1, most + 1):
         begun = now()
         done = drain(store, channels, now, sleep=sleep, patience=PATIENCE)
-        if not done.waiting:
+        if not done.overdue:
             return tick
         sleep(max((begun + TICK - now()).total_seconds(), 0))
     return most
@@ -136,7 +136,7 @@ def flapping(folder: Path) -> dict[str, float]:
             name = f"{due:%FT%H:%MZ}"
             events: dict[int, Breach | Recovery] = {
                 0: Breach(key, Severity.ERROR, name, "flaps was not delivered", due, FACTS),
-                8: Recovery(key, name, due + timedelta(minutes=8), (("seen", "delivered"),)),
+                8: Recovery(key, name, due + timedelta(minutes=8), (("found", "delivered"),)),
             }
             event = events.get(minute % 15)
             if event is not None:

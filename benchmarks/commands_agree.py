@@ -37,7 +37,7 @@ from fakes.command import Place  # noqa: E402
 from spark import environments  # noqa: E402
 
 from dq.dataquality.model import run_context  # noqa: E402
-from dq.operations.runtime.context import here  # noqa: E402
+from dq.operations.runtime.context import runtime_context  # noqa: E402
 from dq.operations.runtime.spark import session as begin  # noqa: E402
 
 if TYPE_CHECKING:
@@ -136,7 +136,7 @@ def session(home: Path) -> SparkSession:
     home.mkdir(parents=True, exist_ok=True)
     with chdir(home):
         formats = ("hudi",) if hudi_alone() else ("delta", "iceberg")
-        spark = begin(here(None, [home]), formats=formats)
+        spark = begin(runtime_context(None, [home]), formats=formats)
     spark.sparkContext.setLogLevel("OFF")
     return spark
 

@@ -30,10 +30,10 @@ from spark import data, machine
 from spark.contract import text
 from sqlalchemy import Text, func, select
 
-from dq.contracts.access.access_policy import reach
+from dq.contracts.access.access_policy import build_access_policy
 from dq.contracts.model import Contract
 from dq.contracts.yaml.parse import parse
-from dq.dataquality.answers.partition_cache import PartLedger, kept_keys, part_count
+from dq.dataquality.answers.partition_cache import PartitionCache, kept_keys, part_count
 from dq.dataquality.answers.sources import NONE
 from dq.dataquality.check import check
 from dq.dataquality.report import Report
@@ -129,12 +129,12 @@ def _run(
     *,
     levers: bool = True,
 ) -> tuple[float, Report]:
-    memory = None if store is None else PartLedger(store, NOW, most_keys)
-    where = locate(contract, contract.objects[0], None, reach(Path.cwd(), ["/"]))
+    memory = None if store is None else PartitionCache(store, NOW, most_keys)
+    where = locate(contract, contract.objects[0], None, build_access_policy(Path.cwd(), ["/"]))
     request = Request(
         contract, where, spark=spark, partitions=partitions, now=NOW, memory=memory, samples=False
     )
-    request = request if levers else replace(request, levers=NONE)
+    request = request if levers else replace(request, optimizations=NONE)
     before = machine.cpu_seconds()
     report = check(request)
     return machine.cpu_seconds() - before, report

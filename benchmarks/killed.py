@@ -29,7 +29,7 @@ from fakes.registrar import COUNT, LAKE_VARIABLE, Nursery, nursery, register
 from dq.operations.runtime.spark import iceberg_properties
 from dq.registry.catalog import Catalog, CatalogSettings
 from dq.registry.catalogs import open_catalog
-from dq.registry.plan import latest, recall
+from dq.registry.plan import latest, load_applied_state
 from dq.store.engine import Store, open_store
 
 Moment = tuple[int, str]
@@ -53,7 +53,7 @@ def end_of(store: Store, catalog: Catalog) -> tuple[Any, ...]:
     """How a registration has ended: what stands in the catalog, what is remembered and what is logged."""
     tables = [table.spec for table in catalog.tables("air_flights")]
     log = Counter(line.key for line in latest(store, catalog.id, 1_000) if line.ending == "done")
-    return tables, recall(store, catalog.id), log
+    return tables, load_applied_state(store, catalog.id), log
 
 
 def measure(target: Target, folder: Path, *, quick: bool) -> dict[str, float]:

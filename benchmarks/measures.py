@@ -31,7 +31,7 @@ import pyarrow.parquet as pq  # noqa: E402
 from fakes import jvm  # noqa: E402
 from spark import data, environments  # noqa: E402
 
-from dq.contracts.metrics import MEASURES  # noqa: E402
+from dq.contracts.metrics import METRICS  # noqa: E402
 from dq.contracts.yaml.parse import parse  # noqa: E402
 from dq.dataquality.check import check  # noqa: E402
 from dq.dataquality.checks.quantile import EXACT_VALUES  # noqa: E402
@@ -140,11 +140,11 @@ def compared(spark: Any, table: Table, ask: Answers, counts: dict[str, list[int]
     made = parse(contract(table, asked).encode(), f"{table.name}.odcs.yaml")
     assert made.contract is not None, made.findings
     frame = spark.read.parquet(str(table.path))
-    report = check(Request(made.contract, frame, rules=[kind.check for kind in MEASURES.values()]))
+    report = check(Request(made.contract, frame, rules=[kind.check for kind in METRICS.values()]))
     ordered = sorted(asked, key=lambda one: (one.column != "", _place(table, one.column)))
     rows = frame.count()
     for one, result in zip(ordered, report.results, strict=True):
-        assert result.check == MEASURES[one.metric].check
+        assert result.check == METRICS[one.metric].check
         theirs: Numbers = {
             tuple(row[:-1]): None if row[-1] is None else float(row[-1]) for row in ask(sql(one, table.path))
         }
@@ -210,7 +210,7 @@ def main() -> int:
         "disagreements": float(sum(wrong for _, wrong in counts.values())),
         "seconds": time.perf_counter() - began,
     }
-    goals = {"disagreements": ("<", 1.0), "metrics": (">", float(len(MEASURES) - 1))}
+    goals = {"disagreements": ("<", 1.0), "metrics": (">", float(len(METRICS) - 1))}
     return finish(metrics, goals, args)
 
 

@@ -22,7 +22,7 @@ from oracle.renderers import compared
 from oracle.trees import Trees, askable, row
 from pyspark.sql import SparkSession
 
-from dq.dataquality.model.metric import of_count
+from dq.dataquality.model.metric import count_proof
 
 _SHOWN = 5
 _SETTINGS = {
@@ -53,7 +53,7 @@ def main() -> int:
             if wrong.total() <= _SHOWN:
                 print(one)
     spark.stop()
-    told = list(lies(of_count, args.seed, proofs))
+    told = list(lies(count_proof, args.seed, proofs))
     print("\n".join(told[:_SHOWN]))
     metrics = {f"pairs in {name}": float(number) for name, number in asked.items()}
     metrics |= {

@@ -21,7 +21,7 @@ from _report import arguments, finish
 from sqlalchemy import create_engine, event
 from sqlalchemy import text as sql
 
-from dq.contracts.access.access_policy import reach
+from dq.contracts.access.access_policy import build_access_policy
 from dq.contracts.access.data_location import resolve
 from dq.contracts.model import Contract
 from dq.contracts.yaml.parse import read
@@ -29,7 +29,7 @@ from dq.operations.publish import RECEIPTS
 from dq.registry.catalog import CatalogSettings
 from dq.registry.catalogs import open_catalog
 from dq.registry.plan import apply, propose
-from dq.registry.publications import JsonLines, publication, tell
+from dq.registry.publications import JsonLines, build_publication, send_notices
 from dq.registry.publish import publish
 from dq.registry.table import TableSpec, specs
 from dq.store.engine import Store, open_store
@@ -52,7 +52,7 @@ PUBLISHERS = 50
 def table(lake: Path) -> tuple[Contract, TableSpec]:
     """The contract of one table below the folder, and its specification."""
     contract = read(CONTRACT.replace("LAKE", str(lake)))
-    allowed = reach(lake, (str(lake),), registries=(), hosts=(), names=(), environment={})
+    allowed = build_access_policy(lake, (str(lake),), registries=(), hosts=(), names=(), environment={})
     return contract, specs(contract, lambda one: resolve(contract, one, None, allowed))[0]
 
 
@@ -60,7 +60,7 @@ def deliver(store: Store, lake: Path, part: int, rows: int = 1) -> None:
     """Publishes a part, as the command does."""
     contract, spec = table(lake)
     catalog = open_catalog("local", CatalogSettings(store=store))
-    one = publication(
+    one = build_publication(
         contract,
         contract.objects[0],
         spec,
@@ -72,7 +72,7 @@ def deliver(store: Store, lake: Path, part: int, rows: int = 1) -> None:
     file = lake / "events.jsonl"
     place, now = f"file:{file}", datetime.now(UTC)
     done = publish(one, catalog=catalog, store=store, now=now, receipts=RECEIPTS, targets=[place])
-    tell(store, {place: JsonLines(file)}, lambda: datetime.now(UTC), event_id=done.event.id)
+    send_notices(store, {place: JsonLines(file)}, lambda: datetime.now(UTC), event_id=done.event.id)
 
 
 def publish_plainly(folder: Path, count: int) -> None:

@@ -35,7 +35,7 @@ from spark import environments  # noqa: E402
 from dq.contracts.model import Contract  # noqa: E402
 from dq.contracts.yaml.parse import parse  # noqa: E402
 from dq.dataquality import sample  # noqa: E402
-from dq.dataquality.answers.sources import ALL, NONE, Lever  # noqa: E402
+from dq.dataquality.answers.sources import ALL, NONE, Optimization  # noqa: E402
 from dq.dataquality.check import check  # noqa: E402
 from dq.dataquality.report import Report  # noqa: E402
 from dq.dataquality.request import Request  # noqa: E402
@@ -145,7 +145,7 @@ def _one(
     promised = _parsed(document, written)
     readings = {
         "all levers": _checked(promised, spark, ALL),
-        "small tables": _checked(promised, spark, frozenset({Lever.SMALL_TABLES})),
+        "small tables": _checked(promised, spark, frozenset({Optimization.SMALL_TABLES})),
         "no lever": _checked(promised, spark, NONE),
         "dq sample": _sampled(promised, made, folder),
     }
@@ -200,11 +200,13 @@ def _public(node: Any) -> Any:
     return [_public(one) for one in node] if isinstance(node, list) else node
 
 
-def _checked(promised: Contract, spark: SparkSession, levers: frozenset[Lever]) -> Report:
+def _checked(promised: Contract, spark: SparkSession, levers: frozenset[Optimization]) -> Report:
     data = locate(promised, promised.objects[0], None, anywhere())
     # Alone, small tables are what `dq check` asks first; what they cannot tell, Spark scans.
-    begin = (lambda: spark) if levers == {Lever.SMALL_TABLES} else None
-    return check(Request(promised, data, spark=spark, now=NOW, levers=levers, tasks_from=0, begin=begin))
+    begin = (lambda: spark) if levers == {Optimization.SMALL_TABLES} else None
+    return check(
+        Request(promised, data, spark=spark, now=NOW, optimizations=levers, tasks_from=0, start_session=begin)
+    )
 
 
 def _sampled(promised: Contract, made: RandomTable, folder: Path) -> Report:

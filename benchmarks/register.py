@@ -28,12 +28,12 @@ from _report import arguments, finish
 from sqlalchemy import Engine, create_engine, event
 from sqlalchemy import text as sql
 
-from dq.contracts.access.access_policy import reach
+from dq.contracts.access.access_policy import build_access_policy
 from dq.contracts.access.data_location import resolve
 from dq.operations.registry_files import load
 from dq.registry.catalog import ActionKind, Catalog, CatalogPlan, CatalogSettings
 from dq.registry.catalogs import open_catalog
-from dq.registry.plan import WholeRegistry, apply, propose
+from dq.registry.plan import CompleteRegistry, apply, propose
 from dq.registry.table import TableColumn, TableSpec, marked
 from dq.registry.table import specs as of_contract
 from dq.store.engine import Store, open_store
@@ -124,7 +124,7 @@ def measure(name: str, count: int, folder: Path) -> dict[str, float]:
         calls.clear()
         written.clear()
         start, start_cpu = time.perf_counter(), time.process_time()
-        plan = propose(catalog, specs, store, whole=WholeRegistry(""))
+        plan = propose(catalog, specs, store, complete=CompleteRegistry(""))
         apply(catalog, plan, store)
         metrics |= {
             f"{title}, s": time.perf_counter() - start,
@@ -210,7 +210,7 @@ def _changed(
     start = time.perf_counter()
     names = _git(folder, "diff", "--name-only", "HEAD").splitlines()
     loaded = load([folder / name for name in names], lambda _: None)
-    reached = reach(folder, ("s3://lake",))
+    reached = build_access_policy(folder, ("s3://lake",))
     made = [
         spec
         for contract in loaded.contracts

@@ -16,8 +16,8 @@ from itertools import islice
 from _report import arguments, finish
 from croniter import croniter
 
-from dq.contracts.outcome import TextFault
-from dq.contracts.schedule.calendar import DayEffect, FreeDays, zone
+from dq.contracts.outcome import ValueProblem
+from dq.contracts.schedule.calendar import DayEffect, HolidayCalendar, parse_zone
 from dq.contracts.schedule.clock import Schedule, parse
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
@@ -61,13 +61,13 @@ def expressions(count: int) -> list[tuple[str, str]]:
     ]
 
 
-def _calendar(number: int) -> FreeDays:
+def _calendar(number: int) -> HolidayCalendar:
     """One that hardly another schedule has: days of its own, weekends, the holidays of a land of Germany."""
     own = date.fromordinal(START.toordinal() + number % 365)
     excused = date.fromordinal(START.toordinal() + number % 364 + 1)
     effect = (DayEffect.SKIP, DayEffect.SKIP, DayEffect.EXCUSE, DayEffect.MOVE)[number % 4]
     land = LANDS[number % len(LANDS)]
-    return FreeDays(
+    return HolidayCalendar(
         skip=frozenset({own}),
         excuse=frozenset({excused} - {own}),
         # What is due on Sundays alone would never be.
@@ -97,8 +97,8 @@ def croniter_microseconds(pairs: list[tuple[str, str]], limit: int) -> float:
     """CPU microseconds per due of croniter through the same zones, at most `limit` dues of each schedule."""
     count, before = 0, time.process_time()
     for expression, name in pairs:
-        tz = zone(name)
-        assert not isinstance(tz, TextFault)
+        tz = parse_zone(name)
+        assert not isinstance(tz, ValueProblem)
         for due in islice(croniter(expression, START.astimezone(tz)).all_next(datetime), limit):
             if due > END:
                 break
@@ -121,7 +121,7 @@ def seconds_of_tick(pairs: list[tuple[str, str]]) -> float:
 def croniter_seconds_of_tick(pairs: list[tuple[str, str]]) -> float:
     """The same question of croniter: is the last due of an expression within the minute?"""
     now = datetime(2026, 6, 15, 12, 7, tzinfo=UTC)
-    zones = {name: tz for _, name in pairs if not isinstance(tz := zone(name), TextFault)}
+    zones = {name: tz for _, name in pairs if not isinstance(tz := parse_zone(name), ValueProblem)}
     schedules = [croniter(expression, now.astimezone(zones[name])) for expression, name in pairs]
     before = time.process_time()
     for schedule in schedules:

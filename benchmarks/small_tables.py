@@ -30,7 +30,7 @@ from _report import arguments, finish
 from spark import machine
 
 from dq.cli.main import run
-from dq.operations.runtime.context import here
+from dq.operations.runtime.context import runtime_context
 from dq.operations.runtime.spark import session
 
 if TYPE_CHECKING:
@@ -79,7 +79,7 @@ def main() -> int:
         for number in range(tables):
             _deliver(Path(folder), number)
         begun = time.monotonic()
-        spark = session(here(None, [Path()]))
+        spark = session(runtime_context(None, [Path()]))
         started = time.monotonic() - begun
         _check(spark, "t0000.odcs.yaml")
         begun, cpu, before = time.monotonic(), machine.cpu_seconds(), _jobs(spark)

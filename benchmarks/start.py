@@ -62,9 +62,9 @@ def lap():
 import dq.cli.commands.check
 lap()
 import dq
-from dq.operations.runtime.context import here
+from dq.operations.runtime.context import runtime_context
 from dq.operations.runtime.spark import session
-spark = session(here())
+spark = session(runtime_context())
 lap()
 for _ in range(2):
     assert dq.check(sys.argv[1], spark=spark).exit_code == 0

@@ -28,8 +28,8 @@ import sys, time
 from datetime import date
 from pathlib import Path
 from dq.operations.gate import unenforced
-from dq.validators.lint import lint_paths, rules_of
-folder, rules = Path(sys.argv[1]), rules_of()
+from dq.validators.lint import lint_paths, load_rules
+folder, rules = Path(sys.argv[1]), load_rules()
 def seconds(paths):
     before = time.perf_counter(), time.process_time()
     linted = lint_paths(paths, root=folder, rules=rules, today=date(2026, 11, 21), unenforced=unenforced)
@@ -57,8 +57,8 @@ STARTS = {
     "models": "import typer, yaml; from dq.contracts.model import Contract; Contract.model_rebuild()",
     "code_of_the_gate": (
         "import dq.cli.commands.validate as v; from dq.contracts.model import Contract;"
-        "from dq.dataquality.checks import built_in; from dq.validators.lint import rules_of;"
-        "Contract.model_rebuild(); built_in(); rules_of()"
+        "from dq.dataquality.checks import built_in; from dq.validators.lint import load_rules;"
+        "Contract.model_rebuild(); built_in(); load_rules()"
     ),
 }
 

@@ -27,7 +27,7 @@ from _report import arguments, finish
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
 from fakes import late_s3
 
-from dq.lake.storage import AT_ONCE
+from dq.lake.storage import MAX_REQUESTS
 
 CONTRACT = """\
 apiVersion: v3.2.0
@@ -180,8 +180,8 @@ def seconds_of_plain_client(url: str, count: int) -> float:
             connection.getresponse().read()
 
     begun = time.monotonic()
-    with ThreadPoolExecutor(AT_ONCE) as pool:
-        list(pool.map(ask, (range(first, count, AT_ONCE) for first in range(AT_ONCE))))
+    with ThreadPoolExecutor(MAX_REQUESTS) as pool:
+        list(pool.map(ask, (range(first, count, MAX_REQUESTS) for first in range(MAX_REQUESTS))))
     return time.monotonic() - begun
 
 

@@ -25,7 +25,7 @@ from _watch_products import CADENCES
 from _watching import BEGIN, Watching
 
 from dq.dataquality.delivery import cycle_store, replay
-from dq.dataquality.delivery.replay import keys
+from dq.dataquality.delivery.replay import slo_keys
 
 WRONG = (
     "cycles that are none, or lack",
@@ -219,7 +219,7 @@ def judged(watching: Watching, made: Mesh, end: datetime) -> Counter[str]:
                 print(f"{made.products[name]}: {cycle}, found {kept.get(due)}, heard {heard}")
     with watching.store.read() as tx:
         wrong["verdicts that are not derived again"] = sum(
-            bool(one.differences) or not one.proven for one in replay.replay(tx, keys(tx))
+            bool(one.differences) or not one.is_proven for one in replay.replay(tx, slo_keys(tx))
         )
     return wrong
 

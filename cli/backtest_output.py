@@ -9,7 +9,7 @@ from pathlib import Path
 
 from dq.cli import output
 from dq.contracts.escaping import markdown_code, markdown_text
-from dq.contracts.outcome import CheckResult, Finding, Severity, Status, counted, first_of
+from dq.contracts.outcome import CheckResult, Finding, Severity, Status, join_limited, pluralize
 from dq.contracts.yaml.insertion import commented
 from dq.dataquality.backtest import Backtest, RuleHistory
 from dq.dataquality.delivery.cycle import label
@@ -18,210 +18,259 @@ from dq.dataquality.propose import Proposed
 from dq.operations.backtest import Tested, UntestedPast
 from dq.validators.reports.markdown import table
 
-# A back-test for a reader: the rules that would not have held everywhere, and what was not tested.
+# A back-test as text.
 
-# So many partitions are named beside a rule; JSON has all of them.
-_NAMED = 3
+# Maximum number of partitions named per rule; JSON has all of them.
+_MAX_NAMED = 3
 
 
-def describe_backtest(found: Backtest) -> None:
-    """The back-test for a reader: the rules that would not have held everywhere, and what was not tested."""
-    head = f"{found.contract}/{found.object}"
-    if not found.partitions:
-        output.line(f"{output.styled(head, bold=True)}: it has no partition yet.")
+def describe_backtest(backtest: Backtest) -> None:
+    """Print a back-test: the rules that would have failed somewhere, and what was not tested."""
+    head = f"{backtest.contract}/{backtest.object}"
+    if not backtest.partitions:
+        output.line(f"{output.styled(head, bold=True)}: no partitions yet.")
         return
-    first, last = label(found.partitions[0]), label(found.partitions[-1])
-    count = f"{len(found.partitions)} of {found.present} partitions, {first} to {last}"
+    first, last = label(backtest.partitions[0]), label(backtest.partitions[-1])
+    count = f"{len(backtest.partitions)} of {backtest.present} partitions, {first} to {last}"
     output.line(output.styled(f"{head}: {count}", bold=True))
-    quiet = []
-    for rule in found.rules:
-        failed, untested = rule.of(Status.FAIL), unsure(found, rule)
+    passing = []
+    for rule in backtest.rules:
+        failed, untested = rule.with_status(Status.FAIL), undecided(backtest, rule)
         if failed:
-            _rule(rule, failed, good=False)
+            _describe_rule(rule, failed, good=False)
         if untested:
-            _rule(rule, untested, good=None)
+            _describe_rule(rule, untested, good=None)
         if not failed and not untested:
-            quiet.append(rule)
-    tested = len(found.partitions) - len({one.partition for one in found.unread})
-    if quiet and tested:
-        empty = sum(len(one.of(Status.SKIPPED)) == tested for one in quiet)
-        said = f"{counted(len(quiet), 'rule')} would have failed nowhere"
-        output.line(f"  {said}{f', of which {empty} had nothing to test' if empty else ''}.")
-    for text in _unread(found):
+            passing.append(rule)
+    tested = len(backtest.partitions) - len({unread.partition for unread in backtest.unreadable})
+    if passing and tested:
+        empty = sum(len(passing_rule.with_status(Status.SKIPPED)) == tested for passing_rule in passing)
+        summary = f"{pluralize(len(passing), 'rule')} would never have failed"
+        output.line(f"  {summary}{f' ({empty} had nothing to test)' if empty else ''}.")
+    for text in _unread_partitions(backtest):
         output.line(f"  {output.mark(None)} {text}")
-    _ways(found)
-    if found.untold:
-        said = ", ".join(dict.fromkeys(f"{one.property} {one.check}".strip() for one in found.untold))
-        output.line(f"  {counted(len(found.untold), 'rule')} not tested: {said}: {found.untold[0].reason}.")
+    _describe_separate_passes(backtest)
+    if backtest.untested:
+        summary = ", ".join(
+            dict.fromkeys(
+                f"{untested_rule.property} {untested_rule.check}".strip()
+                for untested_rule in backtest.untested
+            )
+        )
+        output.line(
+            f"  {pluralize(len(backtest.untested), 'rule')} not tested: {summary}: "
+            f"{backtest.untested[0].reason}."
+        )
 
 
-def _ways(found: Backtest) -> None:
-    """Which rules cost a check of each partition, and why there were more than one pass."""
-    apart = [rule for rule in found.rules if rule.together < len(rule.results) - len(found.unread)]
-    if apart and len(found.partitions) > 1:
-        # What keeps one rule from being asked of all keeps it in every partition; else these are partitions.
-        names = dict.fromkeys(f"{rule.property} {rule.check}".strip() for rule in apart)
-        output.line(f"  One partition after the other, not all in one pass: {listed(list(names))}.")
+def _describe_separate_passes(backtest: Backtest) -> None:
+    """Print the rules that needed a separate pass for each partition."""
+    unbatched_rules = [
+        rule for rule in backtest.rules if rule.batched_count < len(rule.results) - len(backtest.unreadable)
+    ]
+    if unbatched_rules and len(backtest.partitions) > 1:
+        # Only the rules are named: one that cannot be batched cannot be for any partition.
+        names = dict.fromkeys(f"{rule.property} {rule.check}".strip() for rule in unbatched_rules)
+        output.line(f"  Tested one partition at a time instead of in one pass: {listed(list(names))}.")
 
 
-def _rule(rule: RuleHistory, where: Sequence[tuple[Partition, CheckResult]], *, good: bool | None) -> None:
-    what = f"{rule.property} {rule.check}".strip()
-    said = "could not tell" if good is None else "would have failed"
-    limit = f", promised {rule.allowed}" if rule.allowed else ""
-    count = f"{len(where)} of {len(rule.results)}"
-    output.line(f"  {output.mark(good)} {what}: {said} in {count}{limit}  ({rule.at})")
-    for partition, result in where[:_NAMED]:
+def _describe_rule(
+    rule: RuleHistory, results: Sequence[tuple[Partition, CheckResult]], *, good: bool | None
+) -> None:
+    rule_name = f"{rule.property} {rule.check}".strip()
+    verdict = "could not be tested" if good is None else "would have failed"
+    limit = f", expected {rule.allowed}" if rule.allowed else ""
+    count = f"{len(results)} of {len(rule.results)}"
+    output.line(f"  {output.mark(good)} {rule_name}: {verdict} in {count}{limit}  ({rule.at})")
+    for partition, result in results[:_MAX_NAMED]:
         output.line(f"      {label(partition)}: {result.message if good is None else result.observed}")
-    if len(where) > _NAMED:
-        output.line(f"      … and {len(where) - _NAMED} more, the last one {label(where[-1][0])}")
+    if len(results) > _MAX_NAMED:
+        output.line(f"      … and {len(results) - _MAX_NAMED} more, the latest {label(results[-1][0])}")
 
 
 def listed(names: Sequence[str]) -> str:
-    """The first few of them, and how many more there are."""
-    return first_of(names, _NAMED)
+    """Return the first names, and the number of others."""
+    return join_limited(names, _MAX_NAMED)
 
 
-# A back-test as findings at the lines of its rules, and as Markdown, for whoever reviews a pull request.
+# A back-test as findings at the lines of its rules, and as Markdown, for reviews of pull requests.
 
 RULE = "backtest"
 # The first line of the comment, by which the next run finds it again.
 MARKER = "<!-- dq backtest -->"
-_LOOSEN = "Loosen the rule, or mend these partitions, before it is merged."
-_TELL = "Mend what keeps it from being tested: until then nobody knows."
-_HEADER = ("", "where", "rule", "would have failed in", "promised")
+_LOOSEN_HINT = "Relax the rule, or fix these partitions, before merging."
+_TEST_HINT = "Fix what prevents the test: until then the result is unknown."
+_HEADER = ("", "where", "rule", "would have failed in", "expected")
 
 
 def findings(tested: Sequence[Tested]) -> list[Finding]:
-    """Each rule that would have failed or could not be tested in some partition, at its line."""
-    found: list[Finding] = []
-    for (contract, one), past in tested:
+    """Return a finding for each rule that would have failed or could not be tested in some partition."""
+    rule_findings: list[Finding] = []
+    for (contract, schema_object), past in tested:
         if isinstance(past, UntestedPast):
             error = past.error
-            said = Finding(RULE, Severity.ERROR, error.message, error.mend, one.at(), one.path(), contract.id)
-            found.append(said)
+            past_finding = Finding(
+                RULE,
+                Severity.ERROR,
+                error.message,
+                error.hint,
+                schema_object.locate(),
+                schema_object.path(),
+                contract.id,
+            )
+            rule_findings.append(past_finding)
         else:
-            found += [each for rule in past.rules for each in _of(rule, unsure(past, rule), contract.id)]
-            found += [
-                Finding(
-                    RULE, Severity.ERROR, f"{past.object}: {text}", _TELL, one.at(), one.path(), contract.id
-                )
-                for text in _unread(past)
+            rule_findings += [
+                finding
+                for rule in past.rules
+                for finding in _rule_findings(rule, undecided(past, rule), contract.id)
             ]
-    return sorted(found, key=lambda one: one.at)
+            rule_findings += [
+                Finding(
+                    RULE,
+                    Severity.ERROR,
+                    f"{past.object}: {text}",
+                    _TEST_HINT,
+                    schema_object.locate(),
+                    schema_object.path(),
+                    contract.id,
+                )
+                for text in _unread_partitions(past)
+            ]
+    return sorted(rule_findings, key=lambda finding: finding.at)
 
 
-Where = Sequence[tuple[Partition, CheckResult]]
+PartitionResults = Sequence[tuple[Partition, CheckResult]]
 
 
-def unsure(past: Backtest, rule: RuleHistory) -> Where:
-    """Where a rule could not tell, but for the partitions that no rule could be tested in."""
-    unread = {one.partition for one in past.unread}
-    return [one for one in rule.of(Status.ERROR) if one[0] not in unread]
+def undecided(past: Backtest, rule: RuleHistory) -> PartitionResults:
+    """Return the errors of a rule, without those of partitions in which no rule could be tested."""
+    unread = {partition.partition for partition in past.unreadable}
+    return [result for result in rule.with_status(Status.ERROR) if result[0] not in unread]
 
 
-def _unread(past: Backtest) -> Iterator[str]:
-    """The partitions that could not be tested at all, a sentence for each reason."""
-    for reason in dict.fromkeys(one.reason for one in past.unread):
-        names = [label(one.partition) for one in past.unread if one.reason == reason]
+def _unread_partitions(past: Backtest) -> Iterator[str]:
+    """Yield one sentence per reason with the partitions that could not be tested."""
+    for reason in dict.fromkeys(partition.reason for partition in past.unreadable):
+        names = [label(partition.partition) for partition in past.unreadable if partition.reason == reason]
         yield f"{listed(names)} could not be tested: {reason}"
 
 
-def _of(rule: RuleHistory, unsure: Where, contract: str) -> Iterator[Finding]:
-    what, last = f"{rule.property} {rule.check}".strip(), counted(len(rule.results), "partition")
-    if failed := rule.of(Status.FAIL):
-        named = listed([f"{label(where)} ({result.observed})" for where, result in reversed(failed)])
-        said = f"{what}: would have failed in {len(failed)} of the last {last}: {named};"
-        said += f" promised {rule.allowed}." if rule.allowed else "."
-        yield _finding(rule, said.replace(";.", "."), _LOOSEN, contract)
-    if unsure:
-        named = listed([label(where) for where, _ in reversed(unsure)])
-        why = unsure[-1][1].message
-        said = f"{what}: could not be tested in {len(unsure)} of the last {last}: {named}; {why}."
-        yield _finding(rule, said, _TELL, contract)
+def _rule_findings(
+    rule: RuleHistory, undecided_results: PartitionResults, contract: str
+) -> Iterator[Finding]:
+    rule_name, last = f"{rule.property} {rule.check}".strip(), pluralize(len(rule.results), "partition")
+    if failed := rule.with_status(Status.FAIL):
+        failed_partitions = listed(
+            [f"{label(partition)} ({result.observed})" for partition, result in reversed(failed)]
+        )
+        message = f"{rule_name}: would have failed in {len(failed)} of the last {last}: {failed_partitions};"
+        message += f" expected {rule.allowed}." if rule.allowed else "."
+        yield _finding(rule, message.replace(";.", "."), _LOOSEN_HINT, contract)
+    if undecided_results:
+        failed_partitions = listed([label(partition) for partition, _ in reversed(undecided_results)])
+        why = undecided_results[-1][1].message
+        message = (
+            f"{rule_name}: could not be tested in {len(undecided_results)} of the last {last}: "
+            f"{failed_partitions}; {why}."
+        )
+        yield _finding(rule, message, _TEST_HINT, contract)
 
 
-def _finding(rule: RuleHistory, message: str, mend: str, contract: str) -> Finding:
-    return Finding(RULE, rule.severity, message, mend, rule.at, rule.clause, contract)
+def _finding(rule: RuleHistory, message: str, hint: str, contract: str) -> Finding:
+    return Finding(RULE, rule.severity, message, hint, rule.at, rule.clause, contract)
 
 
-def in_repository(found: Finding, folder: Path) -> Finding:
-    """The finding with its file named from the top of the repository, as services of pull requests do."""
-    file = Path(os.path.normpath(folder / found.at.file))
-    top = next((one for one in file.parents if (one / ".git").exists()), None)
+def in_repository(finding: Finding, folder: Path) -> Finding:
+    """Return the finding with its file relative to the top of the repository, as code hosts expect."""
+    file = Path(os.path.normpath(folder / finding.at.file))
+    top = next((folder_ for folder_ in file.parents if (folder_ / ".git").exists()), None)
     if top is None:
-        return found
-    return replace(found, at=replace(found.at, file=file.relative_to(top).as_posix()))
+        return finding
+    return replace(finding, at=replace(finding.at, file=file.relative_to(top).as_posix()))
 
 
 def as_markdown(tested: Sequence[Tested], folder: Path) -> str:
-    """A heading, a row for each rule that would not have held, and what was not tested."""
+    """Return Markdown: a heading, a row for each rule that would have failed, and what was not tested."""
     pasts = [past for _, past in tested if isinstance(past, Backtest)]
-    rules = [(rule, rule.of(Status.FAIL), unsure(past, rule)) for past in pasts for rule in past.rules]
-    broken = [one for one in rules if one[1] or one[2]]
-    heading = f"## Rules on their past: {len(broken)} of {len(rules)} would not have held"
-    parts = [MARKER, heading if broken else f"## Rules on their past: all {len(rules)} would have held"]
+    rules = [
+        (rule, rule.with_status(Status.FAIL), undecided(past, rule)) for past in pasts for rule in past.rules
+    ]
+    broken = [rule for rule in rules if rule[1] or rule[2]]
+    heading = f"## Backtest: {len(broken)} of {len(rules)} rules would not have passed"
+    parts = [MARKER, heading if broken else f"## Backtest: all {len(rules)} rules would have passed"]
     if not rules:
-        parts = [MARKER, "## Rules on their past: none was tested"]
+        parts = [MARKER, "## Backtest: no rules tested"]
     if broken:
-        parts.append(table(_HEADER, (_row(*one, folder) for one in broken)))
+        parts.append(table(_HEADER, (_row(*rule, folder) for rule in broken)))
     for past in pasts:
         if past.partitions:
             span = f"{label(past.partitions[0])} to {label(past.partitions[-1])}"
-            said = f"{past.contract}/{past.object}: {counted(len(past.partitions), 'partition')}, {span}."
-            parts.append(markdown_text(said))
-        parts += [f"❌ {markdown_text(f'{past.object}: {text}')}" for text in _unread(past)]
-        if past.untold:
-            names = ", ".join(f"{one.property} {one.check}".strip() for one in past.untold)
-            parts.append(markdown_text(f"Not tested: {names}: {past.untold[0].reason}."))
+            summary = (
+                f"{past.contract}/{past.object}: {pluralize(len(past.partitions), 'partition')}, {span}."
+            )
+            parts.append(markdown_text(summary))
+        parts += [f"❌ {markdown_text(f'{past.object}: {text}')}" for text in _unread_partitions(past)]
+        if past.untested:
+            names = ", ".join(f"{rule.property} {rule.check}".strip() for rule in past.untested)
+            parts.append(markdown_text(f"Not tested: {names}: {past.untested[0].reason}."))
     untested = [past for _, past in tested if isinstance(past, UntestedPast)]
-    parts += [f"❌ {markdown_text(f'{one.contract}/{one.object}: {one.error}')}" for one in untested]
+    parts += [
+        f"❌ {markdown_text(f'{untested_past.contract}/{untested_past.object}: {untested_past.error}')}"
+        for untested_past in untested
+    ]
     return "\n\n".join(parts) + "\n"
 
 
-def _row(rule: RuleHistory, failed: Where, unsure: Where, folder: Path) -> list[str]:
-    at = in_repository(Finding(RULE, Severity.INFO, "", "", rule.at), folder).at
-    said = []
+def _row(
+    rule: RuleHistory, failed: PartitionResults, undecided_results: PartitionResults, folder: Path
+) -> list[str]:
+    location = in_repository(Finding(RULE, Severity.INFO, "", "", rule.at), folder).at
+    details = []
     if failed:
-        named = listed([f"{label(where)} ({result.observed})" for where, result in reversed(failed)])
-        said.append(f"{len(failed)} of {len(rule.results)}: {named}")
-    if unsure:
-        said.append(f"could not tell in {len(unsure)}: {listed([label(where) for where, _ in unsure])}")
-    grave = "❌" if rule.severity.blocks else "⚠️"
-    what = f"{rule.property} {rule.check}".strip()
-    place = markdown_code(f"{at.file}:{at.line}")
+        named = listed([f"{label(partition)} ({result.observed})" for partition, result in reversed(failed)])
+        details.append(f"{len(failed)} of {len(rule.results)}: {named}")
+    if undecided_results:
+        details.append(
+            f"could not be tested in {len(undecided_results)}: "
+            f"{listed([label(partition) for partition, _ in undecided_results])}"
+        )
+    sign = "❌" if rule.severity.blocks else "⚠️"
+    rule_name = f"{rule.property} {rule.check}".strip()
+    place = markdown_code(f"{location.file}:{location.line}")
     return [
-        grave,
+        sign,
         place,
-        markdown_code(what),
-        "<br>".join(map(markdown_text, said)),
+        markdown_code(rule_name),
+        "<br>".join(map(markdown_text, details)),
         markdown_text(rule.allowed),
     ]
 
 
-# Proposed rules for a reader: from what was learnt, what is proposed, and what is not, and why.
+# Suggested rules as text.
 
 
-def describe_proposals(one: Proposed) -> None:
-    """On stderr, for a reader: from what was learnt, what is proposed, and what is not promised, and why."""
-    head = output.styled(f"{one.contract}/{one.object}", bold=True)
-    rows = counted(one.rows, "row")
-    if one.partitions:
-        seen = f"{one.partitions:,} of {counted(one.present, 'partition')}, {rows}"
+def describe_proposals(proposed: Proposed) -> None:
+    """Print on stderr the profiled data, the number of suggested rules, and what was left out and why."""
+    head = output.styled(f"{proposed.contract}/{proposed.object}", bold=True)
+    rows = pluralize(proposed.rows, "row")
+    if proposed.partitions:
+        profiled = f"{proposed.partitions:,} of {pluralize(proposed.present, 'partition')}, {rows}"
     else:
-        seen = f"one snapshot of {rows}, which shows nothing of how it changes"
-    output.note(f"{head}: learnt from {seen}.")
-    output.note(f"  {counted(len(one.proposals), 'rule')} proposed, each tested on the same data.")
-    if one.empty:
-        output.note(f"  Without any value, so that nothing is promised: {_names(one.empty)}.")
-    if one.unreadable:
-        output.note(f"  Not read by Spark, so that nothing is proposed: {_names(one.unreadable)}.")
-    if one.hidden:
+        profiled = f"one snapshot of {rows}, which does not show how the data changes"
+    output.note(f"{head}: profiled {profiled}.")
+    output.note(f"  {pluralize(len(proposed.proposals), 'rule')} suggested, each tested on the same data.")
+    if proposed.empty:
+        output.note(f"  Without values, no rules suggested: {_names(proposed.empty)}.")
+    if proposed.unreadable:
+        output.note(f"  Not readable by Spark, no rules suggested: {_names(proposed.unreadable)}.")
+    if proposed.hidden:
         output.note(
-            f"  Sensitive by classification, name or form, so that no value is shown: {_names(one.hidden)}."
+            f"  Sensitive by classification, name or format, values not shown: {_names(proposed.hidden)}."
         )
-    for out in one.dropped:
-        where = commented(out.proposal.column or one.object)
-        output.note(f"  Left out: {where}: {out.proposal.says}: {commented(out.reason)}")
+    for dropped in proposed.dropped:
+        location = commented(dropped.proposal.column or proposed.object)
+        output.note(f"  Omitted: {location}: {dropped.proposal.summary}: {commented(dropped.reason)}")
 
 
 def _names(names: tuple[str, ...]) -> str:

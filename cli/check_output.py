@@ -1,4 +1,4 @@
-"""Results of checks for people and machines, also as messages of Bitol's OORS."""
+"""Check results as text, as JSON and as messages of Bitol's OORS."""
 
 from __future__ import annotations
 
@@ -11,108 +11,115 @@ from datetime import UTC, datetime
 from uuid import uuid4
 
 from dq.cli import output
-from dq.contracts.access.data_location import server_of
+from dq.contracts.access.data_location import select_server
 from dq.contracts.install import NAME
-from dq.contracts.model import Contract, SchemaObject, namer
+from dq.contracts.model import Contract, SchemaObject, clause_namer
 from dq.contracts.outcome import (
     CheckResult,
     Finding,
     Severity,
     Status,
     UsageError,
-    counted,
-    in_json,
+    escape_json_document,
     one_line,
+    pluralize,
 )
 from dq.dataquality.check import Outline
 from dq.dataquality.clauses.clause import RowScope
-from dq.dataquality.clauses.coverage import JsonObject, State
+from dq.dataquality.clauses.coverage import EnforcementState, JsonObject
 from dq.dataquality.delivery.cycle import label
-from dq.dataquality.model.metric import Kind, Tally, Verification
+from dq.dataquality.model.metric import MetricExecution, Tally, Verification
 from dq.dataquality.report import Report
-from dq.operations.check import Failed, name_of
+from dq.operations.check import FailedScope, scope_name
 from dq.operations.check_contracts import Result, as_list
 
-# What runs found as messages of Bitol's Open Observability Results Standard (OORS), one for each run.
+# Results as messages of Bitol's Open Observability Results Standard (OORS), one per run.
 #
-# Written after https://bitol-io.github.io/open-observability-results-standard, draft v0.8.1. A message has
-# no
-# `run` object: it is the last word on its run. No row of the data is in it.
+# Source: https://bitol-io.github.io/open-observability-results-standard, draft v0.8.1. A message has no `run`
+# object, because it is final for its run. It contains no rows of the data.
 
 VERSION = "v0.8.1"
 _STATUS = {Status.PASS: "pass", Status.FAIL: "fail", Status.ERROR: "error", Status.SKIPPED: "skip"}
-# The standard's order: the first of these that occurs is the status of all.
+# The standard's order: the first status that occurs is the overall status.
 _ORDER = ("error", "fail", "warn", "pass", "skip")
-# The two names that both sides have; the others stand among the custom properties.
+# Severities that OORS has too; the others are custom properties.
 _SEVERITY = {Severity.CRITICAL: "critical", Severity.ERROR: "high"}
 
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """The command whose results these are, such as `dq check`; its messages have one run id.
+    """The command that produced the results, e.g. `dq check`; its messages share one run id.
 
-    `staged` is where the data lies that no reader of the target sees, else empty.
+    `staged` is the location of staged data, which readers of the target do not see, else "".
     """
 
     process: str
     contracts: dict[str, Contract]
     server: str | None
-    at: datetime
+    observed_at: datetime
     run_id: str
     staged: str = ""
 
 
-def source(
-    process: str, contracts: Iterable[Contract], server: str | None, at: datetime, staged: str = ""
+def new_source(
+    process: str, contracts: Iterable[Contract], server: str | None, observed_at: datetime, staged: str = ""
 ) -> Source:
-    """A source of a run id that no other has."""
-    return Source(process, {one.key: one for one in contracts}, server, at, str(uuid4()), staged)
+    """Return a source with a new run id."""
+    return Source(
+        process, {contract.key: contract for contract in contracts}, server, observed_at, str(uuid4()), staged
+    )
 
 
 def messages(
-    from_: Source, done: Sequence[Report | Failed], findings: Sequence[Finding] = ()
+    from_: Source, done: Sequence[Report | FailedScope], findings: Sequence[Finding] = ()
 ) -> Iterator[JsonObject]:
-    """A message for each contract that could not be read, and for each object and scope."""
+    """Yield a message for each contract that could not be read, and for each object and scope."""
     for finding in findings:
         yield _message(
-            from_, None, None, [_could_not(finding.rule, "The contract can be read", str(finding))]
+            from_, None, None, [_error_result(finding.rule, "The contract can be read", str(finding))]
         )
-    for one in done:
-        if isinstance(one, Failed):
-            said = _could_not("data", "The data can be tested", str(one.error))
-            target = _target(one.object.name, [one.scope] if one.scope else [])
-            yield _message(from_, one.contract.id, one.contract.version, [{**said, "target": target}])
+    for outcome in done:
+        if isinstance(outcome, FailedScope):
+            result = _error_result("data", "The data can be tested", str(outcome.error))
+            target = _target(outcome.object.name, [outcome.scope] if outcome.scope else [])
+            yield _message(
+                from_, outcome.contract.id, outcome.contract.version, [{**result, "target": target}]
+            )
         else:
-            yield _message(from_, one.contract, one.version, list(_results(one, from_)))
+            yield _message(from_, outcome.contract, outcome.version, list(_results(outcome, from_)))
 
 
-def not_judged_again(
-    from_: Source, contract: Contract, one: SchemaObject, scope: Mapping[str, str]
+def already_published(
+    from_: Source, contract: Contract, schema_object: SchemaObject, scope: Mapping[str, str]
 ) -> JsonObject:
-    """The message of an audit of what this very run has published before."""
-    target = _target(one.name, [scope] if scope else [])
-    said = "It was audited and published before, and is not judged a second time."
-    return _message(from_, contract.id, contract.version, [_unknown("audit", "What is staged", said, target)])
+    """Return the message of an audit whose data the same run has published before."""
+    target = _target(schema_object.name, [scope] if scope else [])
+    reason = "Audited and published before; not evaluated again."
+    return _message(
+        from_, contract.id, contract.version, [_unknown_result("audit", "What is staged", reason, target)]
+    )
 
 
-def show(messages: Iterable[JsonObject]) -> None:
-    """Each message as one line of JSON."""
-    for one in messages:
-        output.line(in_json(json.dumps(one, ensure_ascii=False, default=str, allow_nan=False)))
+def print_messages(messages: Iterable[JsonObject]) -> None:
+    """Print each message as one line of JSON."""
+    for message in messages:
+        output.line(
+            escape_json_document(json.dumps(message, ensure_ascii=False, default=str, allow_nan=False))
+        )
 
 
 def _message(
     from_: Source, contract: str | None, version: str | None, results: list[JsonObject]
 ) -> JsonObject:
-    found = {result["status"] for result in results}
+    statuses = {result["status"] for result in results}
     return {
         "apiVersion": VERSION,
         "kind": "ObservabilityResults",
         "id": str(uuid4()),
-        "observedAt": from_.at.astimezone(UTC).isoformat().replace("+00:00", "Z"),
+        "observedAt": from_.observed_at.astimezone(UTC).isoformat().replace("+00:00", "Z"),
         "source": {"process": from_.process, "runId": from_.run_id, "vendor": NAME},
         **({"contract": _contract(from_, contract, version)} if contract else {}),
-        "status": next((status for status in _ORDER if status in found), "unknown"),
+        "status": next((status for status in _ORDER if status in statuses), "unknown"),
         "results": results,
         **(
             {"customProperties": [{"property": "staged", "value": _text(from_.staged)}]}
@@ -123,11 +130,16 @@ def _message(
 
 
 def _contract(from_: Source, contract: str, version: str | None) -> JsonObject:
-    known = next(
-        (one for one in from_.contracts.values() if (one.id, one.version) == (contract, version)), None
+    declared = next(
+        (
+            candidate
+            for candidate in from_.contracts.values()
+            if (candidate.id, candidate.version) == (contract, version)
+        ),
+        None,
     )
     try:
-        server = server_of(known, from_.server).server if known else None
+        server = select_server(declared, from_.server).server if declared else None
     except UsageError:
         server = None
     return {
@@ -139,30 +151,43 @@ def _contract(from_: Source, contract: str, version: str | None) -> JsonObject:
 
 
 def _results(report: Report, from_: Source) -> Iterator[JsonObject]:
-    scopes = [dict(one) for one in report.partitions]
+    scopes = [dict(partition) for partition in report.partitions]
     if report.verification is not None and report.verification.disagreements:
-        said = "Statistics of files are wrong, so that nobody knows what else is."
-        yield _could_not("statistics", "The statistics of the files are true", said)
+        message = "The statistics of the files are wrong; other results may be wrong too."
+        yield _error_result("statistics", "The statistics of the files are true", message)
     for result in report.results:
         yield _oors_result(result, scopes)
     tested = {result.clause for result in report.results}
     name = _namer(report, from_)
-    untested = [one for one in report.accounts if one.state is State.NOT_EVALUATED and one.path not in tested]
+    untested = [
+        candidate
+        for candidate in report.coverage
+        if candidate.state is EnforcementState.NOT_EVALUATED and candidate.path not in tested
+    ]
     for account in untested:
-        yield _unknown(name(account.path), account.clause, account.reason, _target(report.object, scopes))
+        yield _unknown_result(
+            name(account.path), account.clause, account.reason, _target(report.object, scopes)
+        )
     if not tested and not untested:
-        # Nobody looked, which is not the same as that all is well.
+        # Without this result, a contract without testable clauses would look like a pass.
         reason = "The contract has no clause that can be tested."
-        yield _unknown("clauses", "Clauses were tested", reason, _target(report.object, scopes))
+        yield _unknown_result("clauses", "Clauses were tested", reason, _target(report.object, scopes))
 
 
 def _namer(report: Report, from_: Source) -> Callable[[str], str]:
-    """What gives clauses of a report their names; the path where its contract is not at hand."""
-    of = [
-        one for one in from_.contracts.values() if (one.id, one.version) == (report.contract, report.version)
+    """Return a function from clause path to name; the path itself if the contract is not available."""
+    contracts = [
+        contract
+        for contract in from_.contracts.values()
+        if (contract.id, contract.version) == (report.contract, report.version)
     ]
-    objects = [one for contract in of for one in contract.objects if one.name == report.object]
-    return namer(objects[0]) if objects else str
+    objects = [
+        schema_object
+        for contract in contracts
+        for schema_object in contract.objects
+        if schema_object.name == report.object
+    ]
+    return clause_namer(objects[0]) if objects else str
 
 
 def _oors_result(result: CheckResult, scopes: Sequence[Mapping[str, str]]) -> JsonObject:
@@ -198,8 +223,10 @@ def _oors_result(result: CheckResult, scopes: Sequence[Mapping[str, str]]) -> Js
 
 
 def _target(object: str, scopes: Sequence[Mapping[str, str]]) -> JsonObject:
-    said = [" and ".join(f"{key} = '{_quoted(value)}'" for key, value in scope.items()) for scope in scopes]
-    narrowed = f"({') or ('.join(said)})" if len(said) > 1 else "".join(said)
+    conditions = [
+        " and ".join(f"{key} = '{_quoted(value)}'" for key, value in scope.items()) for scope in scopes
+    ]
+    narrowed = f"({') or ('.join(conditions)})" if len(conditions) > 1 else "".join(conditions)
     return {
         "resourceType": "table",
         "resourceIdentifier": _text(object),
@@ -207,12 +234,12 @@ def _target(object: str, scopes: Sequence[Mapping[str, str]]) -> JsonObject:
     }
 
 
-def _could_not(id: str, name: str, said: str) -> JsonObject:
-    return {"id": id, "type": "check", "name": name, "status": "error", "message": _text(said)}
+def _error_result(id: str, name: str, message: str) -> JsonObject:
+    return {"id": id, "type": "check", "name": name, "status": "error", "message": _text(message)}
 
 
-def _unknown(id: str, name: str, said: str, target: JsonObject) -> JsonObject:
-    return {**_could_not(_text(id), _text(name), said), "status": "unknown", "target": target}
+def _unknown_result(id: str, name: str, message: str, target: JsonObject) -> JsonObject:
+    return {**_error_result(_text(id), _text(name), message), "status": "unknown", "target": target}
 
 
 def _quoted(value: object) -> str:
@@ -220,63 +247,66 @@ def _quoted(value: object) -> str:
 
 
 def _text(text: str) -> str:
-    """One line, in which no reader finds a variable: those of its own environment would be put in."""
+    """Return one line without `${`, which readers might expand from their environment."""
     return one_line(text).replace("${", "$ {")
 
 
-# What checks found, for people on a terminal and for machines.
+# Check results as text and JSON.
 
-# What is shown for a person; JSON has everything.
-_SAMPLES, _CHARACTERS = 3, 200
+# Limits of the text output; JSON has everything.
+_MAX_SAMPLES, _MAX_CHARS = 3, 200
 
 
-def reports(
+def print_reports(
     results: Sequence[Result], findings: Sequence[Finding], form: output.ResultFormat, source: Source
 ) -> None:
-    """What all runs found, by this source.
+    """Print the results of all runs.
 
-    In JSON, what could not be tested has an entry with its `error` and no results; in OORS, a message.
+    A scope that could not be tested is an entry with `error` and no results in JSON, and a message in OORS.
+    OORS has no message for a dry run.
     """
     if form is output.ResultFormat.OORS:
-        for one in results:
-            if isinstance(one, Failed):
-                failure(one)
-        show(messages(source, [one for one in results if not isinstance(one, Outline)], findings))
+        for result in results:
+            if isinstance(result, FailedScope):
+                print_failure(result)
+        print_messages(
+            messages(source, [result for result in results if not isinstance(result, Outline)], findings)
+        )
         return
-    _print(results, findings, form, "Nothing new was delivered. Name a --partition, or say --all.")
+    _print(results, findings, form, "No new deliveries. Pass --partition, or --all.")
 
 
-def outlines(results: Sequence[Result], findings: Sequence[Finding], form: output.ResultFormat) -> None:
-    """What all runs would do."""
-    _print(results, findings, form, "Nothing would be tested. Name a --partition, or say --all.")
+def print_outlines(results: Sequence[Result], findings: Sequence[Finding], form: output.ResultFormat) -> None:
+    """Print what all runs would do."""
+    _print(results, findings, form, "Nothing to test. Pass --partition, or --all.")
 
 
 def _print(
     results: Sequence[Result], findings: Sequence[Finding], form: output.ResultFormat, nothing: str
 ) -> None:
-    for one in results:
-        if isinstance(one, Failed):
-            failure(one)
+    for result in results:
+        if isinstance(result, FailedScope):
+            print_failure(result)
     if form is output.ResultFormat.JSON:
         output.as_json(as_list(results, findings))
         return
-    for one in results:
-        if isinstance(one, Report):
-            describe(one)
-        elif isinstance(one, Outline):
-            foreseen(one)
+    for result in results:
+        if isinstance(result, Report):
+            describe_report(result)
+        elif isinstance(result, Outline):
+            describe_outline(result)
     if not results and not findings:
         output.line(nothing)
 
 
-def failure(one: Failed) -> None:
-    """What could not be tested, on stderr."""
-    scope = f" {name_of(one.scope)}" if one.scope else ""
-    output.problem(one.error, f"{one.contract.id}/{one.object.name}{scope}: ")
+def print_failure(failed: FailedScope) -> None:
+    """Print on stderr a scope that could not be tested."""
+    scope = f" {scope_name(failed.scope)}" if failed.scope else ""
+    output.problem(failed.error, f"{failed.contract.id}/{failed.object.name}{scope}: ")
 
 
-def describe(report: Report, *, quiet: bool = False) -> None:
-    """The report for a reader; `quiet` shows only what is not as promised."""
+def describe_report(report: Report, *, quiet: bool = False) -> None:
+    """Print a report; `quiet` prints only clauses that did not pass."""
     scope = ", ".join(label(partition) for partition in report.partitions) or "whole table"
     counts = report.counts()
     if not quiet:
@@ -286,52 +316,57 @@ def describe(report: Report, *, quiet: bool = False) -> None:
             _result(result, quiet=quiet)
     if quiet:
         return
-    said = ", ".join(f"{number} {status}" for status, number in counts.items() if number) or "no checks"
+    summary = ", ".join(f"{number} {status}" for status, number in counts.items() if number) or "no checks"
     if report.quarantine is not None:
         rows, path = report.quarantine.rows, report.quarantine.path
-        kept = f"{rows:,} row(s) in {path}." if path else "nothing to write."
-        output.line(f"  Quarantine: {report.quarantine.problem or kept}")
-    states = Counter(account.state for account in report.accounts)
-    clauses = ", ".join(f"{states[state]} {state.value}" for state in State if states[state])
-    proven = f", {report.proven} proven without reading" if report.proven else ""
-    kept = f", {report.kept} with answers kept of folders that did not change" if report.kept else ""
-    passes = counted(report.passes, "pass", "passes")
-    output.line(f"  {said}{proven}{kept}, in {passes}. Clauses: {clauses}.")
+        quarantined = f"{rows:,} row(s) in {path}." if path else "no rows to write."
+        output.line(f"  Quarantine: {report.quarantine.problem or quarantined}")
+    states = Counter(account.state for account in report.coverage)
+    clauses = ", ".join(f"{states[state]} {state.value}" for state in EnforcementState if states[state])
+    proven = f", {report.proven} answered from statistics" if report.proven else ""
+    from_cache = (
+        f", {report.from_cache} with cached answers of unchanged folders" if report.from_cache else ""
+    )
+    passes = pluralize(report.passes, "pass", "passes")
+    output.line(f"  {summary}{proven}{from_cache}, in {passes}. Clauses: {clauses}.")
     if report.rows == 0:
-        output.line("  There are no rows here, and so none that could break a clause.")
+        output.line("  No rows to check.")
     for note in report.notes:
         output.line(f"  {note}")
     if report.verification is not None:
-        output.line(f"  {_verified(report.verification)}")
+        output.line(f"  {_verification_text(report.verification)}")
     if report.rules:
-        output.line(f"  Only {', '.join(report.rules)}: this run says nothing of the other clauses.")
+        output.line(f"  Only {', '.join(report.rules)}: other clauses were not tested in this run.")
 
 
-def _verified(verification: Verification) -> str:
-    def told(tally: Tally) -> str:
-        return f"{tally.scans} of {tally.proofs} proofs counted again, {tally.disagreements} wrong"
+def _verification_text(verification: Verification) -> str:
+    def tally_text(tally: Tally) -> str:
+        return f"{tally.scans} of {tally.proofs} answers verified on the rows, {tally.disagreements} wrong"
 
-    ever = f"; in all runs {told(verification.ever)}" if verification.ever is not None else ""
-    return f"Statistics: {told(verification.tally)}{ever}."
+    total = f"; in all runs {tally_text(verification.ever)}" if verification.ever is not None else ""
+    return f"Statistics: {tally_text(verification.tally)}{total}."
 
 
-def foreseen(plan: Outline) -> None:
-    """What a run would do, for a reader."""
+def describe_outline(plan: Outline) -> None:
+    """Print what a run would do."""
     scope = ", ".join(label(partition) for partition in plan.partitions) or "whole table"
     output.line(output.styled(f"{plan.contract}/{plan.object} {scope}", bold=True))
-    jobs = [one for one in plan.passes if one.kind is not Kind.SCHEMA]
-    for one in plan.passes:
-        number = f"{jobs.index(one) + 1}." if one in jobs else "- "
-        where = ", on the whole table" if plan.partitions and one.rows is RowScope.TABLE else ""
-        questions = counted(one.questions, "question")
-        output.line(f"  {number} {one.says}{where}: {questions} for {len(one.clauses)} clauses")
-        output.line(f"     {', '.join(one.clauses)}")
+    jobs = [plan_pass for plan_pass in plan.passes if plan_pass.kind is not MetricExecution.SCHEMA]
+    for plan_pass in plan.passes:
+        number = f"{jobs.index(plan_pass) + 1}." if plan_pass in jobs else "- "
+        scope_note = ", on the whole table" if plan.partitions and plan_pass.rows is RowScope.TABLE else ""
+        questions = pluralize(plan_pass.questions, "question")
+        output.line(
+            f"  {number} {plan_pass.description}{scope_note}: {questions} for "
+            f"{len(plan_pass.clauses)} clauses"
+        )
+        output.line(f"     {', '.join(plan_pass.clauses)}")
     for path, reason in plan.errors:
         output.line(f"  {output.mark(None)} {path} will be an error: {reason}")
     for account in plan.untested:
-        if account.state is State.NOT_EVALUATED:
+        if account.state is EnforcementState.NOT_EVALUATED:
             output.line(f"  - {account.path} is not tested: {account.reason}")
-    output.line("  What the files' statistics prove is not scanned.")
+    output.line("  Answers available from file statistics need no scan.")
 
 
 def _result(result: CheckResult, *, quiet: bool) -> None:
@@ -340,14 +375,14 @@ def _result(result: CheckResult, *, quiet: bool) -> None:
         if not quiet:
             output.line(f"  - {result.property} {result.check}: {result.observed}")
         return
-    what = " ".join(part for part in (result.property, result.check) if part)
-    output.line(f"  {output.mark(good)} {result.severity} {what}: {result.message}")
-    for sample in result.samples[:_SAMPLES]:
+    check_name = " ".join(part for part in (result.property, result.check) if part)
+    output.line(f"  {output.mark(good)} {result.severity} {check_name}: {result.message}")
+    for sample in result.samples[:_MAX_SAMPLES]:
         output.line("      " + ", ".join(f"{key}={_cut(value)}" for key, value in sample.items()))
-    if len(result.samples) > _SAMPLES:
-        output.line(f"      … {len(result.samples) - _SAMPLES} more in --format json")
+    if len(result.samples) > _MAX_SAMPLES:
+        output.line(f"      … {len(result.samples) - _MAX_SAMPLES} more in --format json")
 
 
 def _cut(value: object) -> str:
     text = str(value)
-    return text if len(text) <= _CHARACTERS else text[: _CHARACTERS - 1] + "…"
+    return text if len(text) <= _MAX_CHARS else text[: _MAX_CHARS - 1] + "…"

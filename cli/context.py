@@ -1,4 +1,4 @@
-"""Arguments and options that several commands have."""
+"""Arguments, options and messages that several commands share."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING
 import typer
 
 from dq.cli import output
-from dq.operations.runtime.context import MESSAGES, Messages, instant
+from dq.operations.runtime.context import MESSAGES, Messages, parse_instant
 
 if TYPE_CHECKING:
-    from dq.alerts.drain import Drained
+    from dq.alerts.drain import DrainResult
 
 
 PATHS = typer.Argument(None, help="Contract files or folders (default: the working folder).")
@@ -37,9 +37,9 @@ UNMASKED = typer.Option(
 
 
 class TerminalMessages(Messages):
-    """Notes, alerts and progress as they come: on stderr, or alerts where `show` writes."""
+    """Prints notes, alerts and progress immediately, on stderr; alerts with `show`."""
 
-    def __init__(self, show: Callable[[str], object] = output.aside) -> None:
+    def __init__(self, show: Callable[[str], object] = output.write_stderr) -> None:
         super().__init__()
         self._show = show
 
@@ -52,41 +52,43 @@ class TerminalMessages(Messages):
 
     def alert(self, text: str) -> None:
         super().alert(text)
-        painted(self._show)(text)
+        colorize(self._show)(text)
 
-    def step(self, what: str) -> AbstractContextManager[None]:
-        return output.step(what)
+    def step(self, activity: str) -> AbstractContextManager[None]:
+        return output.step(activity)
 
     def progress(self, total: int) -> output.Progress:
         return output.Progress(total)
 
     def program_output(self) -> AbstractContextManager[None]:
-        return output.others()
+        return output.child_output()
 
 
 def alerts_are_results() -> None:
-    """From now on, this command line shows alerts on stdout."""
+    """Print alerts on stdout for the rest of this command."""
     MESSAGES.set(partial(TerminalMessages, output.block))
 
 
-# By the signs that a block begins with; see alerts/channels/console.py.
+# Colour by the sign at the beginning of an alert; see alerts/channels/console.py.
 _COLOURS: Mapping[str, str] = {"[!]": "red", "[~]": "yellow", "[ok]": "green", "[-]": "blue"}
 
 
-def painted(write: Callable[[str], object]) -> Callable[[str], object]:
-    """Writes the blocks of the console's channel, in colours where the terminal shows them.
+def colorize(write: Callable[[str], object]) -> Callable[[str], object]:
+    """Return a writer that colours alerts of the console channel.
 
-    Raises OSError for one that could not be written: nobody has read it.
+    It raises OSError if an alert could not be written, so that it does not count as delivered.
     """
 
-    def paint(text: str) -> None:
-        head, *rest = text.split("\n")
+    def write_colored(text: str) -> None:
+        head, *alert_lines = text.split("\n")
         colour = _COLOURS.get(head.partition(" ")[0], "")
-        lost = write("\n".join([output.styled(head, colour, bold=True), *map(_alert_line, rest)]))
-        if isinstance(lost, OSError):
-            raise lost
+        write_error = write(
+            "\n".join([output.styled(head, colour, bold=True), *map(_alert_line, alert_lines)])
+        )
+        if isinstance(write_error, OSError):
+            raise write_error
 
-    return paint
+    return write_colored
 
 
 def _alert_line(line: str) -> str:
@@ -94,16 +96,19 @@ def _alert_line(line: str) -> str:
     from dq.alerts.message import COMMAND
 
     label = f"    {COMMAND}  "
-    return f"{label}{output.styled(line.removeprefix(label), bold=True)}" if line.startswith(label) else line
+    if not line.startswith(label):
+        return line
+    command = line.removeprefix(label).lstrip()
+    return f"{line.removesuffix(command)}{output.styled(command, bold=True)}"
 
 
 def note(text: str) -> None:
-    """A note of an operation, on stderr."""
+    """Print a note of an operation on stderr."""
     output.note(f"dq: {text}")
 
 
-def undelivered(drained: Drained) -> int:
-    """Say what could not be sent; give the exit code: 4 when somebody has to fix something, else 0."""
+def undelivered(drained: DrainResult) -> int:
+    """Print undelivered alerts and return the exit code: 4 if someone has to act, else 0."""
     # Imported here: most commands send no alert.
     from dq.operations import alerting
 
@@ -112,6 +117,6 @@ def undelivered(drained: Drained) -> int:
     return alerting.exit_code(drained)
 
 
-def at(as_of: str | None) -> datetime | None:
-    """The instant of `--as-of`, None without it. Raises UsageError for what is none."""
-    return instant(as_of) if as_of else None
+def instant_or_none(as_of: str | None) -> datetime | None:
+    """Return the instant of an option, or None if it is not set. Raises UsageError if it is invalid."""
+    return parse_instant(as_of) if as_of else None

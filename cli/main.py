@@ -1,7 +1,7 @@
-"""The door: finds the command, imports nothing else, and turns errors into sentences and exit codes.
+"""Entry point: imports only the requested command, and turns errors into messages and exit codes.
 
-Exit codes, the same everywhere: 0 fine · 1 violations found · 2 usage or configuration · 3 could not
-evaluate · 4 an alert could not be delivered · 70 a bug of ours · 130 interrupted.
+Exit codes of all commands: 0 success · 1 violations found · 2 usage or configuration · 3 could not
+evaluate · 4 an alert could not be delivered · 70 a bug of dq · 130 interrupted.
 """
 
 from __future__ import annotations
@@ -25,20 +25,20 @@ from typer.main import get_command
 
 from dq.cli import commands, output
 from dq.cli.context import TerminalMessages
-from dq.contracts.outcome import DqError, UsageError
+from dq.contracts.outcome import DqError, UsageError, nearest
 from dq.operations.runtime.context import CONFIG, MESSAGES
 
-BUG = 70
-# Types of options in the help. Those of flags, paths and texts would only repeat the text.
+BUG_EXIT_CODE = 70
+# Types of options shown in the help. Types of flags, paths and strings are left out as redundant.
 _SHOWN_TYPES = dict.fromkeys(("<bool>", "<str>", "<Path>", "<list[str]>", "<list[Path]>")) | {
     "<int>": "N",
     "<int range>": "N",
 }
-# What typer raises for a command line that cannot be understood; it has moved between its versions.
-_MISTAKE: type[Exception] = next(
-    one
-    for one in typer.BadParameter.__mro__
-    if issubclass(one, Exception) and one.__name__ == "ClickException"
+# click's exception for usage errors; its module differs between versions of typer.
+_CLICK_EXCEPTION: type[Exception] = next(
+    base
+    for base in typer.BadParameter.__mro__
+    if issubclass(base, Exception) and base.__name__ == "ClickException"
 )
 HELP = """Data contracts for data lakes: validate in CI, sync to a catalog, check data, and alert on late
 deliveries.
@@ -59,7 +59,7 @@ PANELS = {
 
 
 class Group(NamedTuple):
-    """Commands below another, and their modules. The name of a module stays a hidden alias until 1.0."""
+    """Subcommands of a command, and their modules. Module names stay hidden aliases until 1.0."""
 
     help: str
     modules: Mapping[str, str]
@@ -78,7 +78,7 @@ GROUPS = {
     ),
 }
 _PANEL_OF = {name: panel for panel, members in PANELS.items() for name in members}
-# Old names of commands that are below another now.
+# Old names of commands that are subcommands now.
 ALIASES = {
     module: f"{group} {name}"
     for group, below in GROUPS.items()
@@ -88,14 +88,14 @@ ALIASES = {
 
 
 def names() -> tuple[str, ...]:
-    """Every command that `dq --help` lists, in its order."""
+    """Return all commands of `dq --help`, in its order."""
     return tuple(_PANEL_OF)
 
 
-def application(wanted: Sequence[str], listed: Sequence[str] = ()) -> typer.Typer:
-    """The command line with only the wanted commands imported.
+def application(names: Sequence[str], listed_names: Sequence[str] = ()) -> typer.Typer:
+    """Return the application with only the commands `names` imported.
 
-    The listed ones are there to be shown and suggested, and cannot be run.
+    Those of `listed_names` are shown and suggested, and cannot be run.
     """
     root = typer.Typer(
         name="dq",
@@ -106,10 +106,10 @@ def application(wanted: Sequence[str], listed: Sequence[str] = ()) -> typer.Type
     )
     # A callback makes typer keep the command's name even when there is only one.
     root.callback()(_root)
-    for name in listed:
+    for name in listed_names:
         root.command(name, help=_help_of(name), rich_help_panel=_PANEL_OF.get(name))(_not_imported)
-    for name in wanted:
-        group = _group_of(name, *name.split()[1:]) if name.split()[0] in GROUPS else _imported(name)
+    for name in names:
+        group = _group_app(name, *name.split()[1:]) if name.split()[0] in GROUPS else _import_command(name)
         if isinstance(group, typer.Typer):
             root.add_typer(group, name=name.split()[0], rich_help_panel=_PANEL_OF[name.split()[0]])
         else:
@@ -117,42 +117,46 @@ def application(wanted: Sequence[str], listed: Sequence[str] = ()) -> typer.Type
     return root
 
 
-def _imported(name: str) -> Any:
-    """The function of a command, or its typer application if it has commands of its own."""
+def _import_command(name: str) -> Any:
+    """Return the function of a command, or its typer application if it has subcommands."""
     module = importlib.import_module(f"dq.cli.commands.{_module(name)}")
     return getattr(module, "app", None) or module.command
 
 
-def _group_of(name: str, *only: str) -> typer.Typer:
-    """The commands below `name`, or some of them."""
+def _group_app(name: str, *only: str) -> typer.Typer:
+    """Return the application of a group with all of its subcommands, or only some."""
     group = GROUPS[name.split()[0]]
     app = typer.Typer(help=group.help, no_args_is_help=True)
     # A callback makes typer keep the command's name even when there is only one.
     app.callback()(lambda: None)
     for below in only or group.modules:
-        app.command(below)(_imported(group.modules[below]))
+        app.command(below)(_import_command(group.modules[below]))
     return app
 
 
 def _command_for(arguments: list[str]) -> Any:
-    """The command line as far as these arguments need it: the command, or all of them as they are listed."""
-    return _command(_named(arguments or _to_complete()))
+    """Return the application that these arguments need: one command, or the list of all of them."""
+    return _command(_command_name(arguments or _completion_words()))
 
 
 @cache
 def _command(name: str | None) -> Any:
-    """Made once: a process that runs many command lines would spend a third of its time on it."""
-    made = get_command(application([], names()) if name is None else application([name]))
-    _help_is_ours(made)
-    return made
+    """Return the click command, cached: it takes a third of the time of a short command line."""
+    command = get_command(application([], names()) if name is None else application([name]))
+    _allow_help_colors(command)
+    return command
 
 
 def _help_of(name: str) -> str:
-    """The help of a command from its source, so that help needs nothing that only a command needs."""
+    """Return the help of a command from its source, so that `--help` does not import the command."""
     if name in GROUPS:
         return GROUPS[name].help
     source = pkgutil.get_data(commands.__name__, f"{_module(name)}.py") or b""
-    functions = {one.name: one for one in ast.parse(source).body if isinstance(one, ast.FunctionDef)}
+    functions = {
+        function.name: function
+        for function in ast.parse(source).body
+        if isinstance(function, ast.FunctionDef)
+    }
     documented = functions.get("command") or functions.get("_group")
     return (ast.get_docstring(documented) if documented else None) or ""
 
@@ -165,8 +169,8 @@ def _not_imported() -> None:
     raise AssertionError("a command that is run is imported")
 
 
-def _version(asked: bool) -> None:
-    if asked:
+def _version(requested: bool) -> None:
+    if requested:
         from importlib.metadata import version
 
         from dq.contracts.install import NAME
@@ -186,14 +190,14 @@ def _root(
     CONFIG.set(config)
 
 
-def _to_complete() -> list[str]:
-    """The words before the cursor, where a shell asks how they could go on."""
-    asked = os.environ if "_DQ_COMPLETE" in os.environ else {}
-    return (asked.get("COMP_WORDS") or asked.get("_TYPER_COMPLETE_ARGS") or "").split()[1:]
+def _completion_words() -> list[str]:
+    """Return the words before the cursor if a shell asks for completion, or []."""
+    environment = os.environ if "_DQ_COMPLETE" in os.environ else {}
+    return (environment.get("COMP_WORDS") or environment.get("_TYPER_COMPLETE_ARGS") or "").split()[1:]
 
 
-def _named(arguments: list[str]) -> str | None:
-    """The command that a command line names, after the options of all commands; None if it is unknown."""
+def _command_name(arguments: list[str]) -> str | None:
+    """Return the command that a command line names after the global options, or None if it is unknown."""
     index = _index_of_command(arguments)
     name = arguments[index] if index < len(arguments) else ""
     below = arguments[index + 1] if index + 1 < len(arguments) else ""
@@ -210,7 +214,7 @@ def _index_of_command(arguments: Sequence[str]) -> int:
 
 
 def with_default(arguments: list[str]) -> list[str]:
-    """The arguments with the default command of a group: `dq incidents 3f2a` is `dq incidents list 3f2a`."""
+    """Insert the default command of a group: `dq incidents 3f2a` is `dq incidents list 3f2a`."""
     index = _index_of_command(arguments) + 1
     group = GROUPS.get(arguments[index - 1]) if index <= len(arguments) else None
     following = arguments[index] if index < len(arguments) else ""
@@ -224,14 +228,14 @@ def with_default(arguments: list[str]) -> list[str]:
 
 
 def run(arguments: list[str], imported: Callable[[], None] = lambda: None) -> int:
-    """Runs one command line and gives its exit code; prints what went wrong, never a secret.
+    """Run one command line and return its exit code. Prints errors, never secrets.
 
-    `imported` is called when the command stands there and has not begun.
+    `imported` is called after the command is imported, before it runs.
     """
     before, messages = CONFIG.set(None), MESSAGES.set(TerminalMessages)
     try:
-        with output.door():
-            return _read_by_somebody(_run(arguments, imported))
+        with output.guarded_streams():
+            return _exit_code_after_output(_run(arguments, imported))
     finally:
         CONFIG.reset(before)
         MESSAGES.reset(messages)
@@ -239,15 +243,15 @@ def run(arguments: list[str], imported: Callable[[], None] = lambda: None) -> in
 
 def _run(arguments: list[str], imported: Callable[[], None]) -> int:
     try:
-        _nothing_empty(arguments)
+        _refuse_empty_arguments(arguments)
         arguments = with_default(arguments)
         command = _command_for(arguments)
         imported()
-        # Not in typer's own way, which prints what strangers wrote: file names that pre-commit hands over.
+        # Without typer's standalone mode, which prints arguments unescaped, e.g. file names from pre-commit.
         code = command(arguments, prog_name="dq", standalone_mode=False)
         return code if isinstance(code, int) else 0
-    except _MISTAKE as error:
-        return _mistaken(error)
+    except _CLICK_EXCEPTION as error:
+        return _report_usage_error(error)
     except typer.Abort:
         output.note("Aborted.")
         return 1
@@ -257,65 +261,73 @@ def _run(arguments: list[str], imported: Callable[[], None]) -> int:
         output.problem(error)
         return error.exit_code
     except OSError as error:
-        return _refused_by_the_world(error)
-    except Exception:  # noqa: BLE001  # the last guard: whatever comes here is a bug of ours
-        output.aside(traceback.format_exc())
-        output.note("dq: this is a bug of dq, not a mistake of yours. Please report the lines above.")
-        return BUG
+        return _report_os_error(error)
+    except Exception:  # noqa: BLE001  # the last guard: any other exception is a bug of dq
+        output.write_stderr(traceback.format_exc())
+        output.note("dq: internal error; please report the traceback above")
+        return BUG_EXIT_CODE
 
 
-def _nothing_empty(arguments: list[str]) -> None:
-    """Raises UsageError for an empty word: a variable that a script did not fill is no option left out.
+def _refuse_empty_arguments(arguments: list[str]) -> None:
+    """Raise UsageError for an empty argument, which usually comes from an unset variable of a script.
 
-    `--base "$BASE"` would compare with nothing, and `fmt "$FILE"` write the working folder.
+    Otherwise `--base "$BASE"` would compare with nothing, and `fmt "$FILE"` would write the working folder.
     """
     before = ""
     for word in arguments:
         if not word or re.fullmatch("--[a-z-]+=", word):
             option = before.startswith("-") and before != "--"
             name = word.rstrip("=") or (before if option else "an argument")
-            raise UsageError(f"{name} is empty.", "Fill the variable that it came from, or leave it out.")
+            raise UsageError(f"{name} is empty.", "Set the variable it comes from, or omit it.")
         before = word
 
 
-def _read_by_somebody(code: int) -> int:
-    """The exit code of a command, of which nothing is "fine" that could not be printed."""
-    lost = output.lost()
-    return code if lost is None or code not in (0, 1) else _refused_by_the_world(lost)
+def _exit_code_after_output(code: int) -> int:
+    """Return the exit code of a command; output that could not be written turns success into an error."""
+    write_error = output.write_error()
+    return code if write_error is None or code not in (0, 1) else _report_os_error(write_error)
 
 
-def _refused_by_the_world(error: OSError) -> int:
-    """Says what a disk that is full, or a folder that may not be written, answered, whoever asked."""
-    where = f"{error.filename}: " if error.filename else ""
-    output.note(f"dq: {where}{error.strerror or error}.")
-    output.note("    Check the path, and the rights of this process.")
+def _report_os_error(error: OSError) -> int:
+    """Report an OSError, e.g. a full disk or missing permissions."""
+    prefix = f"{error.filename}: " if error.filename else ""
+    output.note(f"dq: {prefix}{error.strerror or error}.")
+    output.note("    Check the path and the permissions of this process.")
     return DqError.exit_code
 
 
-def _mistaken(error: Any) -> int:
-    """Says what is wrong with the command line; where nothing was said, its help stands there already."""
+def _report_usage_error(error: Any) -> int:
+    """Report a usage error. Without a message, typer has already printed the help."""
     message, context = error.format_message(), getattr(error, "ctx", None)
     if message:
+        message = _with_suggestion(message, error)
         usage = context.get_usage() if context else ""
         help_ = f"{context.command_path} {context.help_option_names[0]}" if context else ""
-        output.mistake(message, usage, help_)
+        output.usage_error(message, usage, help_)
     return int(error.exit_code)
 
 
-def _help_is_ours(command: Any) -> None:
-    """Lets the colours of the help through, which are typer's, to a command and those below it."""
-    plain = command.format_help
+def _with_suggestion(message: str, error: Any) -> str:
+    """Return the message about an unknown option with the option that was probably meant."""
+    name = getattr(error, "option_name", None)
+    similar = nearest(name, error.possibilities or ()) if name else None
+    return f"No such option: {name}. Did you mean {similar!r}?" if similar else message
+
+
+def _allow_help_colors(command: Any) -> None:
+    """Allow typer's colours in the help of a command and its subcommands."""
+    original = command.format_help
 
     def format_help(context: Any, formatter: Any) -> None:
         below = getattr(command, "commands", {}).values()
         for element in (command, *below, *command.get_params(context)):
             _prepare_help(element)
-        with output.ours():
-            plain(context, formatter)
+        with output.trusted_output():
+            original(context, formatter)
 
     command.format_help = format_help
     for below in getattr(command, "commands", {}).values():
-        _help_is_ours(below)
+        _allow_help_colors(below)
 
 
 @cache
@@ -330,21 +342,21 @@ def _prepare_help(element: Any) -> None:
     element.help = output.bracketed("\n\n".join(unwrapped)) or None
     display = getattr(element, "display_type_rich", None)
     if display is not None:
-        element.display_type_rich = lambda ctx: _SHOWN_TYPES.get(shown := display(ctx=ctx), shown)
+        element.display_type_rich = lambda ctx: _SHOWN_TYPES.get(type_name := display(ctx=ctx), type_name)
 
 
 def main() -> None:
     """Entry point of the `dq` script.
 
-    The collector of cycles never looks at code, which stays, nor at what is left when the process ends: both
-    together were a third of the time that one contract takes.
+    Imported code and objects alive at exit are excluded from garbage collection, which would take a third of
+    the time of a command for one contract.
     """
     gc.disable()
-    code = run(sys.argv[1:], _code_stays)
+    code = run(sys.argv[1:], _freeze_code)
     gc.freeze()
     sys.exit(code)
 
 
-def _code_stays() -> None:
+def _freeze_code() -> None:
     gc.freeze()
     gc.enable()

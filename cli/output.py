@@ -1,4 +1,6 @@
-"""The one way out: whatever is printed passes here, and nothing that a stranger wrote steers its reader."""
+"""All output of dq: escapes control sequences from untrusted text before it reaches terminals or CI
+runners.
+"""
 
 from __future__ import annotations
 
@@ -22,41 +24,42 @@ from typing import TYPE_CHECKING, Any, TextIO
 import typer
 
 from dq.contracts import outcome
-from dq.contracts.outcome import DqError, in_json, one_line
+from dq.contracts.outcome import DqError, escape_json_document, one_line
 from dq.operations.runtime import context
 
 if TYPE_CHECKING:
-    from dq.validators.lint import Linted, ReportFormat, Screen
+    from dq.validators.lint import LintResult, ReportFormat, TerminalOptions
 
 
-# What stands in for stdout and stderr while a command runs, so that nobody can write past the door.
+# Replacements for stdout and stderr while a command runs.
 #
-# Python's warnings, the loggers of libraries, tracebacks and typer's help go the same way as what dq itself
-# prints: what could steer a terminal or a CI runner is shown. Only `cli.terminal.output` uses this.
+# Python's warnings, loggers of libraries, tracebacks and typer's help pass through them too: control
+# sequences that a terminal or a CI runner would obey are shown as escapes.
 
-# A colour is asked for by a mark that no text of others can hold: they do not know the key.
-_KEY = os.urandom(8).hex()
-_MARK = re.compile(rf"\x1b{_KEY}\[([0-9;]*)m")
+# Colours are requested by a mark with a random key, which untrusted text cannot contain.
+_MARK_KEY = os.urandom(8).hex()
+_MARK = re.compile(rf"\x1b{_MARK_KEY}\[([0-9;]*)m")
 _SGR = re.compile(r"\x1b\[([0-9;]*)m")
-# What a report for GitHub begins its own lines with; colons and line feeds in the properties are escaped.
+# Beginning of a workflow command of GitHub Actions; colons and line feeds in its properties are escaped.
 _COMMAND = re.compile(r"::(?:error|warning|notice) [^\n]*?::")
-_WIPE = "\r\x1b[K"
-# So much of an unfinished line is kept to see whether its next piece makes a command of it.
-_KEPT = 4_096
-_PIECE = 65_536
+_ERASE_LINE = "\r\x1b[K"
+# Length of an unfinished line that is kept, to see whether the next piece turns it into a command.
+_MAX_UNFINISHED_CHARS = 4_096
+_PIPE_CHUNK_BYTES = 65_536
 
 
 def paint(text: str, code: str) -> str:
-    """The text with a mark that becomes this SGR code where colours are shown, and nothing elsewhere."""
-    return f"\x1b{_KEY}[{code}m{text}\x1b{_KEY}[0m"
+    """Return the text with a mark that becomes this SGR code if colours are enabled, and nothing
+    otherwise.
+    """
+    return f"\x1b{_MARK_KEY}[{code}m{text}\x1b{_MARK_KEY}[0m"
 
 
 class Stream(io.TextIOBase):
-    """One of the two streams. `write` is for all who know nothing of it, the rest for `cli.terminal.output`.
+    """A guarded stdout or stderr. `write` serves other code; the other methods serve this module.
 
-    A reader who has gone away (a closed pipe) is no failure: what is written for nobody is dropped. Nor does
-    a disk that is full, or a terminal that hung up, keep a command from its work: `lost` is the newest reason
-    why something could not be written.
+    A closed pipe is not an error: further output is dropped. Other errors, e.g. a full disk, do not stop a
+    command: `write_error` is the newest one.
     """
 
     def __init__(self, raw: TextIO | None) -> None:
@@ -64,9 +67,9 @@ class Stream(io.TextIOBase):
         self._lock = threading.RLock()
         self._line = ""
         self._live = False
-        self._gone = raw is None
-        self._ours = False
-        self.lost: OSError | None = None
+        self._is_closed = raw is None
+        self._is_trusted = False
+        self.write_error: OSError | None = None
 
     @property
     def encoding(self) -> str:  # type: ignore[override]  # a plain attribute there
@@ -92,49 +95,49 @@ class Stream(io.TextIOBase):
             self._send("")
 
     def write(self, text: str) -> int:
-        """Shows what others write."""
-        self._put(text, _SGR if self._ours else _MARK)
+        """Write the text of other code, escaped."""
+        self._put(text, _SGR if self._is_trusted else _MARK)
         return len(text)
 
     def lines(self, text: str) -> OSError | None:
-        """One or more whole lines of ours; gives why they could not be written, if so."""
+        """Write complete lines. Returns the error if they could not be written."""
         return self._put(f"{text}\n", _MARK)
 
     def commands(self, text: str) -> None:
-        """Lines of ours that a runner of GitHub may take for the commands that they are."""
+        """Write lines in which workflow commands of GitHub Actions stay active."""
         with self._lock:
             for line in text.split("\n"):
                 own = _COMMAND.match(line)
                 if own is None:
                     self.lines(line)
                 else:
-                    rest = outcome.inert(outcome.block(line[own.end() :]))
-                    self._send(f"{outcome.block(own[0])}{rest}\n")
+                    message = outcome.escape_ci_commands(outcome.escape_block(line[own.end() :]))
+                    self._send(f"{outcome.escape_block(own[0])}{message}\n")
 
     def live(self, text: str) -> None:
-        """Writes over the last line of a terminal what will be written over in its turn; "" wipes it."""
+        """Replace the status line of a terminal; "" clears it."""
         with self._lock:
-            self._send(_WIPE + outcome.inert(outcome.one_line(text)))
+            self._send(_ERASE_LINE + outcome.escape_ci_commands(outcome.one_line(text)))
             self._live = bool(text)
 
     @contextmanager
-    def ours(self) -> Iterator[None]:
-        """Meanwhile `write` gets colours from typer or rich, and of strangers only what is clean already."""
-        self._ours = True
+    def trusted(self) -> Iterator[None]:
+        """Let `write` pass colours of typer and rich; the caller has escaped untrusted text."""
+        self._is_trusted = True
         try:
             yield
         finally:
-            self._ours = False
+            self._is_trusted = False
 
     def end(self) -> None:
-        """The command has ended: nothing that is left may fail, or change the exit code, when Python ends."""
+        """Flush; redirect a broken stream to devnull, so that Python's own flush at exit cannot fail."""
         if self._raw is None:
             return
         try:
             self._raw.flush()
         except (OSError, ValueError):
-            self._gone = True
-        if self._gone:
+            self._is_closed = True
+        if self._is_closed:
             with suppress(OSError, ValueError):
                 nowhere = os.open(os.devnull, os.O_WRONLY)
                 os.dup2(nowhere, self._raw.fileno())
@@ -142,27 +145,28 @@ class Stream(io.TextIOBase):
 
     def _put(self, text: str, colors: re.Pattern[str]) -> OSError | None:
         with self._lock:
-            whole = outcome.inert(self._line + self._shown(text, colors))
-            shown = whole[len(self._line) :]
-            line = whole.rpartition("\n")[2]
-            # One that is cut does not begin with what is kept of it.
-            self._line = line if len(line) <= _KEPT else f"x{line[-_KEPT:]}"
-            lost = self._send(_WIPE + shown if self._live else shown)
+            pending_text = outcome.escape_ci_commands(self._line + self._visible(text, colors))
+            new_text = pending_text[len(self._line) :]
+            line = pending_text.rpartition("\n")[2]
+            # The prefix keeps the tail of a long line from being taken for the beginning of a command.
+            self._line = line if len(line) <= _MAX_UNFINISHED_CHARS else f"x{line[-_MAX_UNFINISHED_CHARS:]}"
+            write_error = self._send(_ERASE_LINE + new_text if self._live else new_text)
             self._live = False
-            return lost
+            return write_error
 
-    def _shown(self, text: str, colors: re.Pattern[str]) -> str:
+    def _visible(self, text: str, colors: re.Pattern[str]) -> str:
         if "\x1b" not in text:
-            return outcome.block(text)
-        # The pieces between the marks, and by turns the code of each mark.
+            return outcome.escape_block(text)
+        # Text between the marks alternates with the codes of the marks.
         pieces = colors.split(text)
         sgr = "\x1b[{}m" if self._colored() else ""
         return "".join(
-            sgr.format(one) if number % 2 else outcome.block(one) for number, one in enumerate(pieces)
+            sgr.format(piece) if number % 2 else outcome.escape_block(piece)
+            for number, piece in enumerate(pieces)
         )
 
     def _colored(self) -> bool:
-        """Whether colours are shown: on a terminal, unless the user's environment says otherwise."""
+        """Return True if colours are enabled: on a terminal, unless the environment overrides it."""
         if os.environ.get("NO_COLOR"):
             return False
         if os.environ.get("FORCE_COLOR", "0") not in ("", "0"):
@@ -170,7 +174,7 @@ class Stream(io.TextIOBase):
         return self.isatty() and os.environ.get("TERM") != "dumb"
 
     def _send(self, text: str) -> OSError | None:
-        if self._raw is None or self._gone:
+        if self._raw is None or self._is_closed:
             return None
         if not self.encoding.lower().startswith("utf"):
             text = text.encode(self.encoding, "backslashreplace").decode(self.encoding)
@@ -178,29 +182,29 @@ class Stream(io.TextIOBase):
             self._raw.write(text)
             self._raw.flush()
         except OSError as error:
-            # Windows has its own word for a pipe that nobody reads.
+            # Windows reports a closed pipe as EINVAL.
             if not isinstance(error, BrokenPipeError) and error.errno != errno.EINVAL:
-                self.lost = error
+                self.write_error = error
                 return error
-            self._gone = True
+            self._is_closed = True
         return None
 
 
 def stream(err: bool) -> Stream:
-    """The stream that stands in now; a new one where none does, as when a part of a command is called."""
+    """Return the guarded stream, or a new one if none is installed, e.g. in a direct call of a function."""
     now = sys.stderr if err else sys.stdout
     return now if isinstance(now, Stream) else Stream(now)
 
 
-def relay(read: int, to: int) -> threading.Thread:
-    """Shows on the descriptor `to` what another program writes into a pipe, until it ends; closes both."""
+def relay(read: int, target: int) -> threading.Thread:
+    """Copy the output of another program from a pipe to the descriptor `target`, escaped; closes both."""
 
     def copy() -> None:
-        words = codecs.getincrementaldecoder("utf-8")("backslashreplace")
-        with os.fdopen(to, "w", encoding="utf-8") as raw, os.fdopen(read, "rb", buffering=0) as pipe:
-            shown = Stream(raw)
-            while piece := pipe.read(_PIECE):
-                shown.write(words.decode(piece))
+        decoder = codecs.getincrementaldecoder("utf-8")("backslashreplace")
+        with os.fdopen(target, "w", encoding="utf-8") as raw, os.fdopen(read, "rb", buffering=0) as pipe:
+            writer = Stream(raw)
+            while piece := pipe.read(_PIPE_CHUNK_BYTES):
+                writer.write(decoder.decode(piece))
 
     thread = threading.Thread(target=copy, daemon=True)
     thread.start()
@@ -208,8 +212,8 @@ def relay(read: int, to: int) -> threading.Thread:
 
 
 @contextmanager
-def door() -> Iterator[None]:
-    """Until the end of the block, whoever writes to stdout or stderr writes through here."""
+def guarded_streams() -> Iterator[None]:
+    """Guard stdout and stderr within the block."""
     before = sys.stdout, sys.stderr
     out, err = stream(err=False), stream(err=True)
     sys.stdout, sys.stderr = out, err
@@ -221,28 +225,27 @@ def door() -> Iterator[None]:
         err.end()
 
 
-# The door for output: whatever is printed passes here, and nothing that a stranger wrote steers its reader.
+# Printing.
 #
-# Results go to stdout, all else to stderr; machines get one document on stdout and nothing besides. What a
-# contract, a file's name or the data say is shown as `contracts.printable` says; only colours that are
-# asked
-# for here reach a terminal, and only `commands` begins lines that a CI runner obeys.
+# Results go to stdout, everything else to stderr; machine formats are one document on stdout. Text from
+# contracts, file names and data is escaped; only colours requested here reach a terminal, and only
+# `commands` writes lines that a CI runner obeys.
 
 _COLORS = {"red": "31", "green": "32", "yellow": "33", "blue": "34", "white": "37"}
-# What is rewritten on a terminal must stay one of its lines, however wide the terminal is.
+# A rewritten status line must fit on one line of the terminal.
 _WIDTH = 100
-_LAST_WORDS_SECONDS = 2.0
+_DRAIN_SECONDS = 2.0
 
 
 class Format(StrEnum):
-    """How a command prints its result."""
+    """Output format of a command."""
 
     TEXT = "text"
     JSON = "json"
 
 
 class PageFormat(StrEnum):
-    """How a command prints what people also want on a page or in a comment."""
+    """Output format of a command whose result may go to a page or a comment."""
 
     TEXT = "text"
     JSON = "json"
@@ -250,7 +253,7 @@ class PageFormat(StrEnum):
 
 
 class ResultFormat(StrEnum):
-    """How a command prints what checks found."""
+    """Output format of check results."""
 
     TEXT = "text"
     JSON = "json"
@@ -269,15 +272,15 @@ AS_OF = typer.Option(None, "--as-of", help="Evaluate as of this time, e.g. 2026-
 
 
 @contextmanager
-def others() -> Iterator[None]:
-    """A program that is started meanwhile writes, for all its life, through here on stderr."""
+def child_output() -> Iterator[None]:
+    """Send the output of programs started in the block to stderr, escaped, until they end."""
     try:
-        out, err, to = os.dup(1), os.dup(2), os.dup(2)
+        out, err, target = os.dup(1), os.dup(2), os.dup(2)
     except OSError:  # dq itself was started without them
         yield
         return
     read, write = os.pipe()
-    thread = relay(read, to)
+    thread = relay(read, target)
     stream(err=False).flush()
     for descriptor in (1, 2):
         os.dup2(write, descriptor)
@@ -287,77 +290,77 @@ def others() -> Iterator[None]:
         yield
         failed = False
     finally:
-        for kept, descriptor in ((out, 1), (err, 2)):
-            os.dup2(kept, descriptor)
-            os.close(kept)
+        for original, descriptor in ((out, 1), (err, 2)):
+            os.dup2(original, descriptor)
+            os.close(original)
         if failed:
-            # What it said in the end comes before what is said of it.
-            thread.join(_LAST_WORDS_SECONDS)
+            # Show the program's last output before the error message.
+            thread.join(_DRAIN_SECONDS)
 
 
 def line(text: str = "") -> None:
-    """One line of a result, on stdout; a line break in it is shown."""
-    stream(err=False).lines(_one(text))
+    """Print one line of a result on stdout; line breaks in it are escaped."""
+    stream(err=False).lines(_single_line(text))
 
 
 def note(text: str = "") -> None:
-    """One line that is not part of the result, on stderr."""
-    stream(err=True).lines(_one(text))
+    """Print one line that is not part of the result on stderr."""
+    stream(err=True).lines(_single_line(text))
 
 
-def notes(several: Iterable[object]) -> None:
-    """A line on stderr for each, such as for each finding of what could not be read."""
-    for one in several:
-        note(str(one))
+def notes(items: Iterable[object]) -> None:
+    """Print one line on stderr for each item, e.g. each finding."""
+    for item in items:
+        note(str(item))
 
 
 def block(text: str) -> OSError | None:
-    """Lines of a result that are several by our own making: a report, a page.
+    """Print a multi-line result on stdout, e.g. a report.
 
-    Gives why they could not be written, if so.
+    Returns the error if it could not be written.
     """
     return stream(err=False).lines(text)
 
 
-def aside(text: str) -> OSError | None:
-    """The same on stderr."""
+def write_stderr(text: str) -> OSError | None:
+    """Print a multi-line text on stderr. Returns the error if it could not be written."""
     return stream(err=True).lines(text)
 
 
-def lost() -> OSError | None:
-    """Why something of what was printed could not be written, if so; a reader who went away is no reason."""
-    return stream(err=False).lost or stream(err=True).lost
+def write_error() -> OSError | None:
+    """Return the newest error of writing output, or None. A closed pipe is not an error."""
+    return stream(err=False).write_error or stream(err=True).write_error
 
 
 def commands(text: str) -> None:
-    """A report of which a runner of GitHub takes the lines for the commands that they are."""
+    """Print a report with workflow commands of GitHub Actions."""
     stream(err=False).commands(text)
 
 
 def as_json(value: Any) -> None:
-    """The result as one JSON document."""
+    """Print the result as one JSON document."""
     try:
         text = json.dumps(value, indent=2, ensure_ascii=False, default=str, allow_nan=False)
     except ValueError:
         text = json.dumps(_finite(value), indent=2, ensure_ascii=False, default=str)
-    block(in_json(text))
+    block(escape_json_document(text))
 
 
 def problem(error: DqError, about: str = "") -> None:
-    """What went wrong in the world, and how to mend it, on stderr."""
+    """Print an error and its hint on stderr."""
     note(f"dq: {about}{error.message}")
-    for text in (*error.details, error.mend):
+    for text in (*error.details, error.hint):
         if text:
             note(f"    {text}")
 
 
-def mistake(message: str, usage: str = "", help_option: str = "") -> None:
-    """A command line that cannot be understood, on stderr: its usage, where to read more, what is wrong."""
+def usage_error(message: str, usage: str = "", help_option: str = "") -> None:
+    """Print a usage error on stderr: usage, help option, message."""
     from rich.console import Console
     from rich.panel import Panel
     from rich.text import Text
 
-    with ours(err=True):
+    with trusted_output(err=True):
         console = Console(stderr=True, highlight=False)
         if usage:
             console.print(Text(one_line(usage), "bold yellow"))
@@ -366,38 +369,38 @@ def mistake(message: str, usage: str = "", help_option: str = "") -> None:
         console.print(Panel(Text(one_line(message)), title="Error", title_align="left", border_style="red"))
 
 
-def ours(*, err: bool = False) -> AbstractContextManager[None]:
-    """Meanwhile colours of typer and rich are ours; whoever says so has cleaned what strangers say in it."""
-    return stream(err).ours()
+def trusted_output(*, err: bool = False) -> AbstractContextManager[None]:
+    """Let colours of typer and rich pass within the block; the caller has escaped untrusted text."""
+    return stream(err).trusted()
 
 
 def bracketed(text: str) -> str:
-    """The text for typer's help, which would take what stands in brackets for a style."""
+    """Escape brackets for typer's help, which would take them for a style."""
     from rich.markup import escape
 
     return escape(text)
 
 
 def styled(text: str, fg: str = "", *, bold: bool = False) -> str:
-    """The text with a colour, for what is printed here; where colours are not shown it is just the text."""
+    """Return the text with a colour, which is dropped if colours are disabled."""
     return paint(text, ";".join(code for code in (_COLORS.get(fg, ""), "1" if bold else "") if code))
 
 
-def report(form: ReportFormat, linted: Linted) -> None:
-    """Findings in one of the formats, on stdout."""
+def report(form: ReportFormat, linted: LintResult) -> None:
+    """Print findings in one of the report formats on stdout."""
     text = form.render(linted, screen()).rstrip("\n")
-    commands(text) if form.steers else block(text)
+    commands(text) if form.emits_commands else block(text)
 
 
-def screen() -> Screen:
-    """The reader's screen, as reports want to know it."""
-    from dq.validators.lint import Screen
+def screen() -> TerminalOptions:
+    """Return width and colour function of the terminal, for reports."""
+    from dq.validators.lint import TerminalOptions
 
-    return Screen(paint, shutil.get_terminal_size((100, 24)).columns)
+    return TerminalOptions(paint, shutil.get_terminal_size((100, 24)).columns)
 
 
 def table(header: Sequence[str], rows: Iterable[Sequence[str]], indent: str = "  ") -> None:
-    """Columns as wide as their widest cell; the last one is not padded."""
+    """Print a table; columns are as wide as their widest cell, the last one is not padded."""
     from rich.cells import cell_len, set_cell_size
 
     cells = [[one_line(cell) for cell in row] for row in (header, *rows)]
@@ -409,36 +412,38 @@ def table(header: Sequence[str], rows: Iterable[Sequence[str]], indent: str = " 
 
 
 def mark(good: bool | None) -> str:
-    """A coloured mark: yes, no, or could not tell."""
+    """Return a coloured mark: yes, no, or unknown for None."""
     if good is None:
         return styled("?", fg="yellow")
     return styled("✓", fg="green") if good else styled("✗", fg="red")
 
 
 def is_live() -> bool:
-    """Whether stderr is a terminal, where a line can be written over."""
+    """Return True if stderr is a terminal, where a line can be rewritten."""
     return stream(err=True).isatty()
 
 
 def live(text: str) -> None:
-    """Says on a terminal how far things are, over what was said so before; "" wipes it."""
+    """Replace the status line on the terminal; "" clears it."""
     from rich.cells import cell_len, set_cell_size
 
-    shown = one_line(text)
+    visible_text = one_line(text)
     width = min(_WIDTH, shutil.get_terminal_size((_WIDTH, 24)).columns)
-    stream(err=True).live(shown if cell_len(shown) <= width else set_cell_size(shown, width - 1) + "…")
+    stream(err=True).live(
+        visible_text if cell_len(visible_text) <= width else set_cell_size(visible_text, width - 1) + "…"
+    )
 
 
 @contextmanager
 def step(what: str, clock: Callable[[], float] = time.monotonic) -> Iterator[None]:
-    """Says what is going on while it takes long, and how long it took, on stderr.
+    """Report a long step and its duration on stderr.
 
-    On a terminal the line is rewritten; elsewhere one line is written at the end.
+    On a terminal the line is rewritten; otherwise one line is written at the end.
     """
     terminal = is_live()
     if terminal:
         live(f"  … {what}")
-    begun = clock()
+    started = clock()
     try:
         yield
     except BaseException:
@@ -446,17 +451,17 @@ def step(what: str, clock: Callable[[], float] = time.monotonic) -> Iterator[Non
             live("")
             note(f"  … {what}")
         raise
-    took = f"{clock() - begun:.1f} s"
-    note(f"  {mark(True)} {what} ({took})" if terminal else f"  done: {what} ({took})")
+    elapsed = f"{clock() - started:.1f} s"
+    note(f"  {mark(True)} {what} ({elapsed})" if terminal else f"  done: {what} ({elapsed})")
 
 
-def _one(text: str) -> str:
-    """On one line: what is several lines by our own making goes through `block`."""
+def _single_line(text: str) -> str:
+    """Escape line breaks and tabs; multi-line text goes through `block`."""
     return text.replace("\n", r"\n").replace("\t", r"\t") if "\n" in text or "\t" in text else text
 
 
 def _finite(value: Any) -> Any:
-    """The value with texts for the numbers that JSON does not have, such as a NaN in the data."""
+    """Return the value with strings for numbers that JSON does not have, e.g. NaN."""
     if isinstance(value, float) and not math.isfinite(value):
         return str(value)
     if isinstance(value, Mapping):
@@ -466,7 +471,7 @@ def _finite(value: Any) -> Any:
 
 @dataclass(slots=True)
 class Progress(context.Progress):
-    """Told by many threads what begins and ends; `total` is how many pieces there are."""
+    """Progress of `total` pieces, updated by several threads."""
 
     total: int
     clock: Callable[[], float] = time.monotonic
@@ -476,24 +481,24 @@ class Progress(context.Progress):
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     @contextmanager
-    def step(self, what: str) -> Iterator[None]:
-        """One piece, from its beginning to its end, however it ends."""
-        begun = self.clock()
+    def step(self, item: str) -> Iterator[None]:
+        """Report one piece as running within the block, and as done afterwards."""
+        started = self.clock()
         with self._lock:
-            self._running.append(what)
+            self._running.append(item)
             self._draw()
         try:
             yield
         finally:
             with self._lock:
-                self._running.remove(what)
+                self._running.remove(item)
                 self._done += 1
                 if not self.live:
-                    note(f"  done: checking {what} ({self.clock() - begun:.1f} s)")
+                    note(f"  done: checking {item} ({self.clock() - started:.1f} s)")
                 self._draw()
 
     def close(self) -> None:
-        """Wipes the line, so that what follows stands alone."""
+        """Clear the status line."""
         if self.live:
             live("")
 

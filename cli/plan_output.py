@@ -1,4 +1,4 @@
-"""Plans, drift and results of `dq register`, and the changes that a pull request makes."""
+"""Plans, drift and results of `dq register`, and the contract changes of a pull request."""
 
 from __future__ import annotations
 
@@ -7,115 +7,124 @@ from collections.abc import Sequence
 
 from dq.cli import output
 from dq.contracts.escaping import markdown_code, markdown_text
-from dq.operations.register import Governed, RegisterOutcome, governed_lines
+from dq.operations.register import ManagedResources, RegisterOutcome, resource_lines
 from dq.registry.catalog import Action, ActionKind, CatalogPlan
-from dq.registry.plan import Ending, Logged, Result, change_lines, render
+from dq.registry.plan import ActionOutcome, ActionResult, RunLogEntry, change_lines, render
 from dq.validators.compat.classification import Verdict
-from dq.validators.compat.classified_change import Aspect, Comparison, summary
+from dq.validators.compat.classified_change import Comparison, Concern, summary
 from dq.validators.reports.markdown import table
 
-# A plan for people, for machines, and as a comment on a pull request.
+# A plan as text, as JSON, and as a comment on a pull request.
 
 # The first line of the comment, by which the next run finds it again.
 MARKER = "<!-- dq register -->"
 # A comment on GitHub holds 65,536 characters.
-_ROOM = 50_000
+_MAX_COMMENT_CHARS = 50_000
 _TABLES_HEADER = ("", "table", "grade", "what")
 
 
-def describe(plan: CatalogPlan, results: Sequence[Result], *, applied: bool) -> None:
-    """The plan as a diff, and what became of it."""
+def describe(plan: CatalogPlan, results: Sequence[ActionResult], *, applied: bool) -> None:
+    """Print the plan as a diff, and the results."""
     for text in render(plan):
         output.line(f"  {text}")
-    for one in results:
-        if one.error is not None:
-            output.line(f"  {output.mark(False)} {one.error}")
+    for result in results:
+        if result.error is not None:
+            output.line(f"  {output.mark(False)} {result.error}")
     if applied:
-        done = sum(one.ending is Ending.DONE for one in results)
-        # Orphans that were not to be pruned, and what another run has just done, are no changes of this one.
-        tried = sum(one.action.writes and one.ending is not Ending.UNCHANGED for one in results)
-        output.line(f"Applied {done} of {tried} changes.")
+        done = sum(result.outcome is ActionOutcome.DONE for result in results)
+        # Orphans that are kept, and changes that another run has just made, do not count.
+        attempted = sum(
+            result.action.writes and result.outcome is not ActionOutcome.UNCHANGED for result in results
+        )
+        output.line(f"Applied {done} of {attempted} changes.")
     elif any(action.writes and action.kind is not ActionKind.ORPHAN for action in plan.actions):
-        output.line("Nothing was written. Add --apply to make it so.")
+        output.line("No changes made. Use --apply to apply this plan.")
 
 
 def as_markdown(outcome: RegisterOutcome) -> str:
-    """The plan as the one comment on a pull request that is kept; what does not fit is counted."""
+    """Return the plan as the comment on a pull request; what does not fit is counted."""
     plan, findings = outcome.plan, outcome.findings
     counts = Counter(action.kind for action in plan.actions)
-    said = ", ".join(f"{counts[kind]} {kind}" for kind in ActionKind if counts[kind])
-    parts = [MARKER, f"## Catalog: {said or 'nothing to do'}"]
+    summary_ = ", ".join(f"{counts[kind]} {kind}" for kind in ActionKind if counts[kind])
+    parts = [MARKER, f"## Catalog: {summary_ or 'nothing to do'}"]
     rows = [_row(action) for action in plan.actions if action.kind is not ActionKind.NOOP]
-    parts += _fitting(_TABLES_HEADER, rows, "tables")
+    parts += _fitting_table(_TABLES_HEADER, rows, "tables")
     if findings:
         parts.append("### Not registered")
-        wrong = [
-            (markdown_code(str(one.at)), markdown_text(f"{one.message} {one.mend}".strip()))
-            for one in findings
+        refused = [
+            (markdown_code(str(finding.at)), markdown_text(f"{finding.message} {finding.hint}".strip()))
+            for finding in findings
         ]
-        parts += _fitting(("where", "why"), wrong, "findings")
+        parts += _fitting_table(("where", "why"), refused, "findings")
     for governed in outcome.governed:
-        if lines := governed_lines(governed):
+        if lines := resource_lines(governed):
             parts.append(f"### {governed.name}")
-            parts += _fitting(("what",), [(markdown_text(line),) for line in lines], "changes")
-    parts += [f"Orphans are not judged: {markdown_text(reason)}." for reason in outcome.unclear[:1]]
+            parts += _fitting_table(("what",), [(markdown_text(line),) for line in lines], "changes")
+    parts += [f"Orphans not evaluated: {markdown_text(reason)}." for reason in outcome.unclear[:1]]
     return "\n\n".join(parts) + "\n"
 
 
-def describe_governed(governed: Governed, *, applied: bool) -> None:
-    """The steps as lines, what became of them, and what has to be known beside them."""
-    for text in governed_lines(governed):
+def describe_governed(governed: ManagedResources, *, applied: bool) -> None:
+    """Print the steps of a managed resource, and their results."""
+    for text in resource_lines(governed):
         output.line(f"  {text}")
-    for one in governed.results:
-        if one.error is not None:
-            output.line(f"  {output.mark(False)} {one.error}")
+    for result in governed.results:
+        if result.error is not None:
+            output.line(f"  {output.mark(False)} {result.error}")
     steps = len(governed.steps)
     if governed.error is not None:
-        output.line(f"{governed.name}: it is not known what is to be done.")
+        output.line(f"{governed.name}: required changes unknown.")
     elif applied:
-        done = sum(one.error is None for one in governed.results)
+        done = sum(result.error is None for result in governed.results)
         output.line(f"{governed.name}: applied {done} of {steps} changes.")
     else:
         output.line(f"{governed.name}: {steps} changes." if steps else f"{governed.name}: nothing to do.")
 
 
-def show_log(lines: Sequence[Logged], form: output.PageFormat) -> None:
-    """What runs did with the tables of a catalog, oldest first."""
+def show_log(lines: Sequence[RunLogEntry], form: output.PageFormat) -> None:
+    """Print the changes made to the tables of a catalog, oldest first."""
     if form is output.PageFormat.JSON:
-        output.as_json([_logged(one) for one in lines])
+        output.as_json([_log_entry_dict(entry) for entry in lines])
         return
     rows = [
-        (f"{one.run.at:%Y-%m-%d %H:%M}Z", one.run.id[:8], ".".join(one.key), one.kind, one.grade, one.ending)
-        for one in lines
+        (
+            f"{entry.run.started_at:%Y-%m-%d %H:%M}Z",
+            entry.run.id[:8],
+            ".".join(entry.key),
+            entry.kind,
+            entry.grade,
+            entry.ending,
+        )
+        for entry in lines
     ]
     if form is output.PageFormat.MARKDOWN:
         header = ("when", "run", "table", "action", "grade", "ending")
         output.block(table(header, [[markdown_text(cell) for cell in row] for row in rows]) + "\n")
         return
-    for row, one in zip(rows, lines, strict=True):
-        output.line(f"  {'  '.join(row)}{f': {one.error}' if one.error else ''}")
+    for row, entry in zip(rows, lines, strict=True):
+        output.line(f"  {'  '.join(row)}{f': {entry.error}' if entry.error else ''}")
     if not lines:
-        output.line("No run has changed anything here, as far as this store remembers.")
+        output.line("No applied changes recorded.")
 
 
-def _logged(one: Logged) -> dict[str, object]:
+def _log_entry_dict(entry: RunLogEntry) -> dict[str, object]:
     return {
-        "at": one.run.at.isoformat(),
-        "run": one.run.id,
-        "registry": one.run.registry,
-        "catalog": one.catalog,
-        "table": ".".join(one.key),
-        "kind": one.kind,
-        "grade": one.grade,
-        "ending": one.ending,
-        "before": one.before,
-        "after": one.after,
-        "error": one.error,
+        "at": entry.run.started_at.isoformat(),
+        "run": entry.run.id,
+        "registry": entry.run.registry,
+        "catalog": entry.catalog,
+        "table": ".".join(entry.key),
+        "kind": entry.kind,
+        "grade": entry.grade,
+        "ending": entry.ending,
+        "before": entry.before,
+        "after": entry.after,
+        "error": entry.error,
     }
 
 
 def _row(action: Action) -> tuple[str, ...]:
-    grade = markdown_text(action.grade) if action.writes else ""
+    grade = markdown_text(action.impact) if action.writes else ""
     lines = [action.note] if action.note else []
     lines += change_lines(action)
     return (
@@ -126,39 +135,41 @@ def _row(action: Action) -> tuple[str, ...]:
     )
 
 
-def _fitting(header: Sequence[str], rows: Sequence[Sequence[str]], what: str) -> list[str]:
-    room, fitting = _ROOM // 3, []
+def _fitting_table(header: Sequence[str], rows: Sequence[Sequence[str]], what: str) -> list[str]:
+    remaining_chars, fitting = _MAX_COMMENT_CHARS // 3, []
     for row in rows:
-        room -= sum(len(cell) + 3 for cell in row)
-        if room < 0:
+        remaining_chars -= sum(len(cell) + 3 for cell in row)
+        if remaining_chars < 0:
             break
         fitting.append(row)
-    left = len(rows) - len(fitting)
-    made = [table(header, fitting)] if fitting else []
-    return [*made, f"{left} more {what} did not fit here; `dq register` lists all of them."] if left else made
+    omitted = len(rows) - len(fitting)
+    parts = [table(header, fitting)] if fitting else []
+    return [*parts, f"{omitted} more {what} omitted; `dq register` lists all of them."] if omitted else parts
 
 
-# The changes of contracts as Markdown: the two verdicts apart, each with its changes.
+# Contract changes as Markdown: the two verdicts, each with its changes.
 
 _CHANGES_HEADER = ("verdict", "change", "where", "what")
-_TITLES = {Aspect.COMPATIBILITY: "Compatibility", Aspect.VERSION_POLICY: "Version policy"}
+_TITLES = {Concern.COMPATIBILITY: "Compatibility", Concern.VERSION_POLICY: "Version policy"}
 
 
-def sections(found: Comparison) -> list[str]:
-    """A heading and a table for each of the two questions; nothing where nothing changed."""
-    made = []
-    for part, verdict in found.verdicts.items():
-        said = summary(found, part)
-        made.append(f"### {_TITLES[part]}: {verdict}" + (f" ({markdown_text(said)})" if said else ""))
+def change_sections(comparison: Comparison) -> list[str]:
+    """Return a heading and a table for each of the two verdicts; [] if nothing changed."""
+    parts = []
+    for part, verdict in comparison.verdicts.items():
+        reason = summary(comparison, part)
+        parts.append(f"### {_TITLES[part]}: {verdict}" + (f" ({markdown_text(reason)})" if reason else ""))
         rows = [
             (
-                markdown_text(one.verdict.value),
-                markdown_code(one.rule),
-                markdown_code(one.path or one.contract),
-                markdown_text(one.problem + (one.subscribed if one.verdict is not Verdict.OK else "")),
+                markdown_text(change.verdict.value),
+                markdown_code(change.rule),
+                markdown_code(change.path or change.contract),
+                markdown_text(
+                    change.problem + (change.subscribers_text if change.verdict is not Verdict.OK else "")
+                ),
             )
-            for one in found.of(part)
+            for change in comparison.for_concern(part)
         ]
         if rows:
-            made.append(table(_CHANGES_HEADER, rows))
-    return made
+            parts.append(table(_CHANGES_HEADER, rows))
+    return parts

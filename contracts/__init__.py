@@ -1,1 +1,1 @@
-"""The contract: YAML with places to a typed model, its types, its schedule, and the words of all rooms."""
+"""Contracts: YAML with source locations, typed model, column types, schedules, and shared vocabulary."""

@@ -1,4 +1,4 @@
-"""Elements of a contract in normal form, its service levels as numbers, and what differs between two."""
+"""Diff of two contracts: normalized elements, service levels as numbers, and their changes."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from typing import Any
 
 from dq.contracts import types
 from dq.contracts.extension import Delivery
-from dq.contracts.model import OPERATORS, PLACE, CustomProperty, Extensible, Node, plain
+from dq.contracts.model import OPERATORS, SOURCE_MAP_KEY, CustomProperty, Extensible, Node, strip_source_maps
 from dq.contracts.odcs import SERVICE_LEVELS, time_unit
-from dq.contracts.outcome import Location, TextFault, parse_duration
-from dq.contracts.schedule.calendar import known
-from dq.contracts.schedule.clock import Due, Schedule, parse
-from dq.contracts.slo import schedule_of
+from dq.contracts.outcome import Location, ValueProblem, parse_duration
+from dq.contracts.schedule.calendar import load_zone
+from dq.contracts.schedule.clock import DueTime, Schedule, parse
+from dq.contracts.slo import build_schedule
 from dq.contracts.types import DataType, NotAType
 
-# What a service level promises, as a number that can be compared: whatever its unit, offset or spelling.
+# Service levels as comparable numbers, regardless of unit, offset or spelling.
 
 # Source: "Valid Values for SLA Properties" of ODCS, which also says "latency, preferred to freshness".
 _SYNONYMS = {
@@ -62,10 +62,10 @@ _WORDS = {
 
 
 @dataclass(frozen=True, slots=True)
-class PromisedLevel:
-    """A promised level: `measure` says in what (`seconds`, `instant`, `clock`, `percent`, a unit's name).
+class ServiceLevel:
+    """A promised level: `measure` is its dimension (`seconds`, `instant`, `clock`, `percent`, a unit's name).
 
-    `amount` is None for text that is no number. `civil` marks months and years.
+    `amount` is None for text that is not a number. `civil` marks months and years.
     """
 
     measure: str
@@ -74,24 +74,24 @@ class PromisedLevel:
     civil: bool = False
 
 
-def name_of(property_: str) -> str:
-    """The service level's name as ODCS writes it; an unknown one as it stands, lower case."""
+def service_level_name(property_: str) -> str:
+    """Return the service level's name as ODCS writes it; an unknown one as written, in lower case."""
     lower = re.sub(r"[\s_-]", "", property_).lower()
-    known = SERVICE_LEVELS.get(_SYNONYMS.get(lower, lower))
-    return known[0] if known else lower
+    names = SERVICE_LEVELS.get(_SYNONYMS.get(lower, lower))
+    return names[0] if names else lower
 
 
-def level(property_: str, value: object, unit: str | None) -> PromisedLevel:
-    """The level of a service level property; never fails, what cannot be read is compared as text."""
+def parse_level(property_: str, value: object, unit: str | None) -> ServiceLevel:
+    """Return the level of a service level property. Never fails: unparsable values are compared as text."""
     if isinstance(value, (dt.date, dt.datetime)):
         value = value.isoformat()
     text = str(value).strip()
-    measured = _BY_NAME.get(name_of(property_), _quantity)(text, unit)
-    return measured or PromisedLevel("text", None, f"{text} {unit or ''}".strip())
+    parsed = _BY_NAME.get(service_level_name(property_), _quantity)(text, unit)
+    return parsed or ServiceLevel("text", None, f"{text} {unit or ''}".strip())
 
 
-def compare_levels(first: PromisedLevel, second: PromisedLevel) -> int | None:
-    """-1, 0 or 1 as the first is smaller, equal or larger; None when they cannot be compared."""
+def compare_levels(first: ServiceLevel, second: ServiceLevel) -> int | None:
+    """Return -1, 0 or 1 if the first is smaller, equal or larger, or None if they are not comparable."""
     if first.measure != second.measure or first.amount is None or second.amount is None:
         return 0 if first == second else None
     slack = _CIVIL_SLACK if first.civil != second.civil else 1e-9
@@ -100,55 +100,55 @@ def compare_levels(first: PromisedLevel, second: PromisedLevel) -> int | None:
     return -1 if first.amount < second.amount else 1
 
 
-def _quantity(text: str, unit: str | None) -> PromisedLevel | None:
+def _quantity(text: str, unit: str | None) -> ServiceLevel | None:
     text, unit = _WORDS.get(text.lower(), (text, unit))
     match = _NUMBER.fullmatch(text)
     if match is None:
-        return length(text.upper()) if unit is None and text.upper().startswith("P") else None
-    amount, written = float(match[1]), (match[2] or unit or "").strip()
-    if written.lower() in ("%", "percent", "pct"):
-        return PromisedLevel("percent", amount, text)
-    word = time_unit(written) or ("ms" if written.lower() in ("ms", "milliseconds") else None)
+        return parse_length(text.upper()) if unit is None and text.upper().startswith("P") else None
+    amount, unit_text = float(match[1]), (match[2] or unit or "").strip()
+    if unit_text.lower() in ("%", "percent", "pct"):
+        return ServiceLevel("percent", amount, text)
+    word = time_unit(unit_text) or ("ms" if unit_text.lower() in ("ms", "milliseconds") else None)
     if word in _CIVIL_SECONDS:
-        return PromisedLevel("seconds", amount * _CIVIL_SECONDS[word], text, civil=True)
+        return ServiceLevel("seconds", amount * _CIVIL_SECONDS[word], text, civil=True)
     if word in _SECONDS:
-        return PromisedLevel("seconds", amount * _SECONDS[word], text)
-    return PromisedLevel(written.lower(), amount, text)
+        return ServiceLevel("seconds", amount * _SECONDS[word], text)
+    return ServiceLevel(unit_text.lower(), amount, text)
 
 
-def length(text: str) -> PromisedLevel | None:
-    """The length of time that a text means, such as `2h` or `PT2H`; None for what is none."""
+def parse_length(text: str) -> ServiceLevel | None:
+    """Return the duration of a text such as `2h` or `PT2H`, or None if it is not one."""
     duration = parse_duration(text)
-    if isinstance(duration, TextFault):
+    if isinstance(duration, ValueProblem):
         return None
     seconds = duration.months * _CIVIL_SECONDS["mo"] + duration.elapsed.total_seconds()
-    return PromisedLevel("seconds", seconds, text, civil=bool(duration.months))
+    return ServiceLevel("seconds", seconds, text, civil=bool(duration.months))
 
 
-def _instant(text: str, unit: str | None) -> PromisedLevel | None:  # noqa: ARG001 - one shape for the table
-    day = date_of(text)
+def _instant(text: str, unit: str | None) -> ServiceLevel | None:  # noqa: ARG001 - one shape for the table
+    day = parse_date(text)
     if day is None:
         return None
     try:
         moment = dt.datetime.fromisoformat(text)
     except ValueError:
-        return PromisedLevel(
+        return ServiceLevel(
             "instant", dt.datetime(day.year, day.month, day.day, tzinfo=dt.UTC).timestamp(), text
         )
-    return PromisedLevel(
+    return ServiceLevel(
         "instant", (moment if moment.tzinfo else moment.replace(tzinfo=dt.UTC)).timestamp(), text
     )
 
 
-def date_of(text: str) -> dt.date | None:
-    """The date at the start of a text, or None."""
+def parse_date(text: str) -> dt.date | None:
+    """Return the date at the start of a text, or None."""
     try:
         return dt.date.fromisoformat(text.strip()[:10])
     except ValueError:
         return None
 
 
-def _clock(text: str, unit: str | None) -> PromisedLevel | None:
+def _clock(text: str, unit: str | None) -> ServiceLevel | None:
     match = _CLOCK.fullmatch(text)
     if match is None:
         return None
@@ -158,11 +158,11 @@ def _clock(text: str, unit: str | None) -> PromisedLevel | None:
         sign = -1 if offset[0] == "-" else 1
         digits = offset[1:].replace(":", "")
         total -= sign * (int(digits[:2]) * 3600 + int(digits[2:]) * 60)
-    # A time without an offset is in the zone that `unit` may name; it is comparable with its like only.
-    return PromisedLevel("clock" if offset else f"clock {unit or ''}".strip() + " local", float(total), text)
+    # A time without an offset is in the zone that `unit` may name; it is only comparable within that zone.
+    return ServiceLevel("clock" if offset else f"clock {unit or ''}".strip() + " local", float(total), text)
 
 
-_BY_NAME: Mapping[str, Callable[[str, str | None], PromisedLevel | None]] = {
+_BY_NAME: Mapping[str, Callable[[str, str | None], ServiceLevel | None]] = {
     "timeOfAvailability": _clock,
     "generalAvailability": _instant,
     "endOfSupport": _instant,
@@ -175,8 +175,8 @@ _BY_NAME: Mapping[str, Callable[[str, str | None], PromisedLevel | None]] = {
 _YEAR = timedelta(days=366)
 
 
-class Fires(StrEnum):
-    """How the second schedule relates to the first."""
+class ScheduleRelation(StrEnum):
+    """Relation of the second schedule to the first."""
 
     SAME = "same"
     EARLIER = "earlier"  # at least as many deliveries on each day, none later
@@ -186,90 +186,98 @@ class Fires(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Timing:
-    """When a service level is due: the text, and what reads it."""
+    """Schedule of a service level, as text and parsed."""
 
     text: str
     schedule: Schedule | None
 
 
-def timing(text: str, delivery: Delivery | None) -> Timing:
-    """The timing of a cron; without delivery terms it is read in UTC."""
+def parse_timing(text: str, delivery: Delivery | None) -> Timing:
+    """Return the timing of a cron expression, in UTC if there are no delivery terms."""
     spelling = " ".join(text.split())
     if delivery is None:
-        found = parse(spelling)
+        schedule = parse(spelling)
     else:
-        found = schedule_of(spelling, delivery, delivery.calendar.days() if delivery.calendar else None)
-    return Timing(spelling, None if isinstance(found, TextFault) else found)
+        schedule = build_schedule(
+            spelling, delivery, delivery.calendar.holiday_calendar() if delivery.calendar else None
+        )
+    return Timing(spelling, None if isinstance(schedule, ValueProblem) else schedule)
 
 
-def compare_timings(first: Timing, second: Timing, start: date) -> Fires:
-    """The relation over the year from `start`. A text that is no schedule is only equal to itself."""
+def compare_timings(first: Timing, second: Timing, start: date) -> ScheduleRelation:
+    """Return the relation over the year from `start`. A text that is not a schedule only equals itself."""
     if first == second:
-        return Fires.SAME
+        return ScheduleRelation.SAME
     if first.schedule is None or second.schedule is None:
-        return Fires.SAME if first.text == second.text and first.schedule == second.schedule else Fires.OTHER
-    before, after = _dues(first.schedule, start), _dues(second.schedule, start)
-    instants, instants_after = [due.at for due in before], [due.at for due in after]
+        return (
+            ScheduleRelation.SAME
+            if first.text == second.text and first.schedule == second.schedule
+            else ScheduleRelation.OTHER
+        )
+    dues_before, dues_after = _dues(first.schedule, start), _dues(second.schedule, start)
+    instants, instants_after = [due.at for due in dues_before], [due.at for due in dues_after]
     if instants == instants_after:
-        return Fires.SAME
-    # A day is a day of the first schedule's zone, on both sides: promises are kept per day.
+        return ScheduleRelation.SAME
+    # Days are those of the first schedule's zone on both sides, because promises are compared per day.
     by_day, by_day_after = (
-        _days(before, first.schedule, first.schedule),
-        _days(after, second.schedule, first.schedule),
+        _days(dues_before, first.schedule, first.schedule),
+        _days(dues_after, second.schedule, first.schedule),
     )
     if _covers(by_day_after, by_day):
-        return Fires.EARLIER
+        return ScheduleRelation.EARLIER
     if _covers(by_day, by_day_after):
-        return Fires.LATER
+        return ScheduleRelation.LATER
     return _by_gap(instants, instants_after)
 
 
-def _dues(schedule: Schedule, start: date) -> list[Due]:
+def _dues(schedule: Schedule, start: date) -> list[DueTime]:
     begin = datetime(start.year, start.month, start.day, tzinfo=UTC)
     dues = schedule.between(begin, begin + _YEAR)
-    # What is excused is promised no more than what is not due; what was moved is promised beside what is due.
+    # An excused delivery is not promised; a moved one is promised in addition to the regular one.
     return [due for due in dues if not schedule.excuse(due) for _ in schedule.origins(due)]
 
 
-def _days(dues: list[Due], own: Schedule, first: Schedule) -> dict[date, list[datetime]]:
-    there = known(first.timezone)
+def _days(dues: list[DueTime], schedule: Schedule, first: Schedule) -> dict[date, list[datetime]]:
+    zone_info = load_zone(first.timezone)
     days: dict[date, list[datetime]] = defaultdict(list)
     for due in dues:
-        # The civil date is at hand in the schedule's own zone; making it anew costs far more.
-        if own.timezone == first.timezone:
+        # In the schedule's own zone the civil date is known; computing it costs far more.
+        if schedule.timezone == first.timezone:
             days[due.nominal.date()].append(due.at)
         else:
-            days[due.at.astimezone(there).date()].append(due.at)
+            days[due.at.astimezone(zone_info).date()].append(due.at)
     return days
 
 
-def _covers(covering: dict[date, list[datetime]], covered: dict[date, list[datetime]]) -> bool:
-    """Whether every delivery of `covered` has one of the same rank and day in `covering`, no later."""
+def _covers(candidate: dict[date, list[datetime]], reference: dict[date, list[datetime]]) -> bool:
+    """Return True if each delivery of `reference` has one of the same rank and day in `candidate`, no
+    later.
+    """
     return all(
-        len(covering.get(day, ())) >= len(instants)
-        and all(own <= other for own, other in zip(covering[day], instants, strict=False))
-        for day, instants in covered.items()
+        len(candidate.get(day, ())) >= len(instants)
+        and all(instant <= limit for instant, limit in zip(candidate[day], instants, strict=False))
+        for day, instants in reference.items()
     )
 
 
-def _by_gap(before: list[datetime], after: list[datetime]) -> Fires:
-    longest, longest_after = _longest_gap(before), _longest_gap(after)
-    if longest_after > longest and len(after) < len(before):
-        return Fires.LATER
-    if longest_after < longest and len(after) > len(before):
-        return Fires.EARLIER
-    return Fires.OTHER
+def _by_gap(instants_before: list[datetime], instants_after: list[datetime]) -> ScheduleRelation:
+    longest, longest_after = _longest_gap(instants_before), _longest_gap(instants_after)
+    if longest_after > longest and len(instants_after) < len(instants_before):
+        return ScheduleRelation.LATER
+    if longest_after < longest and len(instants_after) > len(instants_before):
+        return ScheduleRelation.EARLIER
+    return ScheduleRelation.OTHER
 
 
 def _longest_gap(instants: list[datetime]) -> timedelta:
     return max((later - earlier for earlier, later in pairwise(instants)), default=_YEAR)
 
 
-# Elements of a contract in normal form: their values, changes, and one form for what means the same.
+# Normal form of elements: their values and changes.
 
-# One form for values that mean the same: no key order, no spelling, no explicit defaults.
+# Equivalent values have one form: no key order, no spelling, no explicit defaults.
 
-# (model, key) -> the value that ODCS means when the key is absent. Source: the JSON Schema of ODCS 3.2.0.
+# (model, key) -> the default of ODCS. Source: the JSON Schema of ODCS 3.2.0.
 DEFAULTS: Mapping[tuple[str, str], object] = {
     ("Property", "required"): False,
     ("Property", "unique"): False,
@@ -304,14 +312,14 @@ SERVER_DEFAULTS: Mapping[tuple[str, str], str] = {
     ("versant", "port"): "5019",
 }
 
-# Spellings of zones that are one zone.
+# Names of the UTC zone.
 _UTC = frozenset({"utc", "etc/utc", "z", "gmt", "etc/gmt", "etc/zulu", "zulu", "universal", "+00:00"})
 
-# Words for types in engines beside Spark and Hive -> ours. `timestamptz` is a type of its own here, because
-# Iceberg, Trino and PostgreSQL tell it from `timestamp`.
-_FOREIGN = {
-    word: ours
-    for ours, words in {
+# Types of other engines than Spark and Hive -> ours. `timestamptz` is a separate type here, because Iceberg,
+# Trino and PostgreSQL distinguish it from `timestamp`.
+_FOREIGN_TYPES = {
+    word: spark_type
+    for spark_type, words in {
         "varchar": "nvarchar varchar2 nvarchar2 charactervarying",
         "char": "character nchar",
         "decimal": "number",
@@ -329,37 +337,37 @@ _WORD = re.compile(r"[a-z_][a-z_0-9]*")
 
 
 @dataclass(frozen=True, slots=True)
-class Physical:
-    """A physical type: what it is, where we know it, and how it is spelt (case and blanks aside)."""
+class PhysicalType:
+    """A physical type, or None if unknown, and its spelling without case and blanks."""
 
     type: DataType | None
     spelling: str
 
 
-def physical(text: str) -> Physical:
-    """The normal form of a physicalType; a type that we do not know is compared by its spelling."""
+def normalize_physical_type(text: str) -> PhysicalType:
+    """Return the normal form of a physicalType; an unknown type is compared by its spelling."""
     spelling = re.sub(r"\s+", "", text.lower())
     if spelling in _WITH_ZONE:
-        return Physical(DataType("timestamptz"), spelling)
-    for attempt in (text, _WORD.sub(lambda found: _FOREIGN.get(found[0], found[0]), spelling)):
+        return PhysicalType(DataType("timestamptz"), spelling)
+    for attempt in (text, _WORD.sub(lambda match: _FOREIGN_TYPES.get(match[0], match[0]), spelling)):
         try:
-            return Physical(types.parse(attempt), spelling)
+            return PhysicalType(types.parse(attempt), spelling)
         except NotAType:
             continue
-    return Physical(None, spelling)
+    return PhysicalType(None, spelling)
 
 
-def zone(name: str) -> str:
-    """A zone's name; the many names of UTC are one."""
+def normalize_zone(name: str) -> str:
+    """Return a zone's name, with one name for all spellings of UTC."""
     return "UTC" if name.lower() in _UTC else name
 
 
 def canonical(value: Any) -> object:
-    """The value with keys sorted, lists as tuples, dates as text, and nodes without what is absent."""
+    """Return the value with sorted keys, lists as tuples, dates as text, and nodes without absent keys."""
     if isinstance(value, Node):
-        return tuple((key, canonical(inner)) for key, inner in written(value).items())
+        return tuple((key, canonical(inner)) for key, inner in explicit_values(value).items())
     if isinstance(value, Mapping):
-        pairs = ((str(key), canonical(inner)) for key, inner in value.items() if key != PLACE)
+        pairs = ((str(key), canonical(inner)) for key, inner in value.items() if key != SOURCE_MAP_KEY)
         return tuple(sorted(pairs, key=lambda pair: pair[0]))
     if isinstance(value, (list, tuple)):
         return tuple(canonical(inner) for inner in value)
@@ -370,40 +378,42 @@ def canonical(value: Any) -> object:
     return value
 
 
-def unordered(value: Any) -> object:
-    """The same for a list whose order says nothing."""
+def canonical_set(value: Any) -> object:
+    """Return the canonical form of a list whose order has no meaning."""
     items = canonical(value)
     return tuple(sorted(set(items), key=repr)) if isinstance(items, tuple) else items
 
 
-def written(node: Node) -> dict[str, Any]:
-    """The keys of a node that say something: not absent, not empty, not a default; sorted by key."""
-    held = node.__dict__
+def explicit_values(node: Node) -> dict[str, Any]:
+    """Return the keys of a node that are not absent, empty or the default, sorted."""
+    attributes = node.__dict__
     return {
         key: value
-        for key, name, default in fields(type(node))
-        if (value := held[name]) is not None and value != default and value not in ([], {})
+        for key, name, default in model_keys(type(node))
+        if (value := attributes[name]) is not None and value != default and value not in ([], {})
     }
 
 
 @cache
-def fields(model: type[Node]) -> tuple[tuple[str, str, object], ...]:
-    """The keys of a model as contracts write them, sorted: (key, attribute, what absence means)."""
-    listed = ((info.alias or name, name) for name, info in model.model_fields.items())
+def model_keys(model: type[Node]) -> tuple[tuple[str, str, object], ...]:
+    """Return the keys of a model as contracts write them, sorted: (key, attribute, default)."""
+    keys = ((info.alias or name, name) for name, info in model.model_fields.items())
     kind = model.__name__
     return tuple(
-        (key, name, DEFAULTS.get((kind, key), _NEVER)) for key, name in sorted(listed) if key != PLACE
+        (key, name, DEFAULTS.get((kind, key), _NO_DEFAULT))
+        for key, name in sorted(keys)
+        if key != SOURCE_MAP_KEY
     )
 
 
-_NEVER = object()
+_NO_DEFAULT = object()
 
 
-# The words of a diff: an element of a contract in normal form, its values, and a change.
+# Data model of a diff: elements in normal form, their values, and changes.
 
 
 class ElementKind(StrEnum):
-    """What an element of a contract is."""
+    """Kind of element of a contract."""
 
     CONTRACT = "contract"
     OBJECT = "object"
@@ -417,8 +427,8 @@ class ElementKind(StrEnum):
     RELATIONSHIP = "relationship"
 
 
-class Motion(StrEnum):
-    """What happened to an element or to one of its attributes."""
+class ChangeKind(StrEnum):
+    """Kind of change of an element or of one of its attributes."""
 
     ADDED = "added"
     REMOVED = "removed"
@@ -427,22 +437,25 @@ class Motion(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Value:
-    """One attribute: `normal` is compared, `shown` is what a reader recognises."""
+class AttributeValue:
+    """One attribute: `normal` is compared, `source_value` is shown to users."""
 
     normal: object
-    shown: object
-    at: Location
+    source_value: object
+    location: Location
     pointer: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class FlatElement:
-    """One part of a contract whose values are normalised; attributes at their default are absent.
+    """One element of a contract with normalized values; attributes at their default are absent.
 
-    `keys` identify it among its siblings, surest first; `column` is its name in the data. `path` is the
-    way a reader names it (`orders.customer.street`, `orders.tags[]`), `pointer` its place in the document.
-    A `quiet` element's coming and going is told by an attribute of its holder.
+    Attributes:
+        keys: Keys that identify it among its siblings, most reliable first.
+        column: Name in the data.
+        path: Path for users (`orders.customer.street`, `orders.tags[]`).
+        pointer: Path in the document.
+        quiet: True if an attribute of the parent reports its addition and removal.
     """
 
     kind: ElementKind
@@ -450,51 +463,51 @@ class FlatElement:
     column: str
     path: str
     pointer: str
-    at: Location
-    values: Mapping[str, Value]
+    location: Location
+    values: Mapping[str, AttributeValue]
     parts: tuple[FlatElement, ...] = ()
     object_name: str = ""
     nested: bool = False
     quiet: bool = False
 
-    def of(self, kind: ElementKind) -> tuple[FlatElement, ...]:
-        """The parts of one kind, in the order of the file."""
+    def parts_of(self, kind: ElementKind) -> tuple[FlatElement, ...]:
+        """Return the parts of one kind, in the order of the file."""
         return tuple(part for part in self.parts if part.kind is kind)
 
     def normal(self, attribute: str) -> object:
-        """The normal form of an attribute, or None."""
+        """Return the normal form of an attribute, or None."""
         value = self.values.get(attribute)
         return None if value is None else value.normal
 
-    def shown(self, attribute: str) -> object:
-        """An attribute as the file has it, or None."""
+    def source_value(self, attribute: str) -> object:
+        """Return an attribute as written in the file, or None."""
         value = self.values.get(attribute)
-        return None if value is None else value.shown
+        return None if value is None else value.source_value
 
     def walk(self) -> Iterator[FlatElement]:
-        """This element and all properties below it."""
+        """Yield this element and all properties below it."""
         yield self
-        for part in self.of(ElementKind.PROPERTY):
+        for part in self.parts_of(ElementKind.PROPERTY):
             yield from part.walk()
 
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """One fact that differs. `attribute` is empty when the element itself came, went or moved.
+    """One difference. `attribute` is "" if the element itself was added, removed or moved.
 
     `before` and `after` are normal forms (None: absent). `old` and `new` are the element on either side.
-    What has no place on one side stands at its nearest surviving parent there. `facts` are what the
-    siblings add: where among them it came or went, and who was renamed.
+    On the side where it is absent, its location is that of the nearest remaining parent. `facts` describe its
+    siblings: the position of an added or removed element, and renamed elements.
     """
 
     kind: ElementKind
     attribute: str
-    action: Motion
+    action: ChangeKind
     path: str
     before: object
     after: object
-    at_before: Location
-    at_after: Location
+    location_before: Location
+    location_after: Location
     pointer: str
     old: FlatElement | None
     new: FlatElement | None
@@ -502,24 +515,24 @@ class Change:
 
     @property
     def object_name(self) -> str:
-        """The name in the data of the object that it lies in, or nothing."""
+        """Name in the data of the object that it belongs to, or ""."""
         element = self.new or self.old
         return element.object_name if element else ""
 
-    def shown(self) -> tuple[object, object]:
-        """Before and after as the files have them."""
+    def source_values(self) -> tuple[object, object]:
+        """Return the values before and after as written in the files."""
         if not self.attribute:
             return (self.old.path if self.old else None, self.new.path if self.new else None)
         return (
-            self.facts.get("shown_before", self.old.shown(self.attribute) if self.old else None),
-            self.facts.get("shown_after", self.new.shown(self.attribute) if self.new else None),
+            self.facts.get("shown_before", self.old.source_value(self.attribute) if self.old else None),
+            self.facts.get("shown_after", self.new.source_value(self.attribute) if self.new else None),
         )
 
 
-# From the keys of one node to normalised values, for every kind of element alike.
+# Normalized values of a node's keys, for every kind of element.
 
-# TABLE: the attribute, part or key that keys become which are not compared as they stand.
-_BECOMES: Mapping[ElementKind, Mapping[str, str]] = {
+# TABLE: keys that are not compared as written -> the attribute, part or identifying key that they become.
+_TARGETS: Mapping[ElementKind, Mapping[str, str]] = {
     ElementKind.CONTRACT: {
         "server": "servers",
         "object": "schema",
@@ -567,139 +580,143 @@ _BECOMES: Mapping[ElementKind, Mapping[str, str]] = {
     ElementKind.PRICE: {"key": "id"},
     ElementKind.RELATIONSHIP: {"key": "id from to"},
 }
-# Kind of element -> key -> what it becomes.
-FOLDED: Mapping[ElementKind, Mapping[str, str]] = {
+# Kind of element -> key -> attribute, part or identifying key.
+MAPPED_KEYS: Mapping[ElementKind, Mapping[str, str]] = {
     kind: {
         "customProperties": "customProperties.*",
         **{key: attribute for attribute, keys in rows.items() for key in keys.split()},
     }
-    for kind, rows in _BECOMES.items()
+    for kind, rows in _TARGETS.items()
 }
 
-# Custom properties with a meaning of their own, read elsewhere.
+# Custom properties that dq interprets.
 _READ_ELSEWHERE = frozenset({"delivery", "dataset", "scope", "route", "renamedFrom", "partitionTransform"})
 _UNORDERED = frozenset({"tags", "authoritativeDefinitions", "synonyms", "transformSourceObjects", "examples"})
 
 
-def values(node: Node, kind: ElementKind) -> dict[str, Value]:
-    """The attributes that stand in a node as they are compared, without the folded ones.
+def attribute_values(node: Node, kind: ElementKind) -> dict[str, AttributeValue]:
+    """Return the attributes of a node in normal form, without those in `MAPPED_KEYS`.
 
-    Keys that the standard does not have are among them, so that no change is silent.
+    Keys that are not in the standard are included, so that every change is reported.
     """
-    found = {
-        key: value(node, key, unordered(raw) if key in _UNORDERED else canonical(raw), show(raw))
-        for key, raw in written(node).items()
-        if key not in FOLDED[kind]
+    attributes = {
+        key: attribute_value(
+            node, key, canonical_set(raw) if key in _UNORDERED else canonical(raw), display_value(raw)
+        )
+        for key, raw in explicit_values(node).items()
+        if key not in MAPPED_KEYS[kind]
     }
-    found.update(_unknown(node))
+    attributes.update(_unknown_values(node))
     if isinstance(node, Extensible):
-        found.update(custom_values(node))
-    return found
+        attributes.update(custom_values(node))
+    return attributes
 
 
-def value(node: Node, key: str, normal: object, shown: object = None) -> Value:
-    """An attribute that stands under a key of a node."""
-    return Value(normal, normal if shown is None else shown, node.at(key), node.path(key))
+def attribute_value(node: Node, key: str, normal: object, source_value: object = None) -> AttributeValue:
+    """Return the attribute for a key of a node."""
+    return AttributeValue(
+        normal, normal if source_value is None else source_value, node.locate(key), node.path(key)
+    )
 
 
-def element(
+def flat_element(
     node: Node,
     kind: ElementKind,
     keys: tuple[tuple[str, str], ...],
     column: str,
     path: str,
-    found: Mapping[str, Value],
+    attributes: Mapping[str, AttributeValue],
     parts: tuple[FlatElement, ...] = (),
-    **more: Any,
+    **extra: Any,
 ) -> FlatElement:
-    """The element that a node is; `more` are further fields of it."""
-    return FlatElement(kind, keys, column, path, node.path(), node.at(), found, parts, **more)
+    """Return the element of a node; `extra` are further fields of it."""
+    return FlatElement(kind, keys, column, path, node.path(), node.locate(), attributes, parts, **extra)
 
 
-def _unknown(node: Node) -> Iterator[tuple[str, Value]]:
-    unknown = node.place.keys.keys() - _known(type(node)) - (node.model_extra or {}).keys()
-    for key in sorted(unknown):
-        yield key, value(node, key, canonical((node.place.cut or {}).get(key, "written")))
+def _unknown_values(node: Node) -> Iterator[tuple[str, AttributeValue]]:
+    unknown_keys = node.place.keys.keys() - _known_keys(type(node)) - (node.model_extra or {}).keys()
+    for key in sorted(unknown_keys):
+        yield key, attribute_value(node, key, canonical((node.place.removed or {}).get(key, "written")))
 
 
 @cache
-def _known(model: type[Node]) -> frozenset[str]:
-    return frozenset(key for key, _, _ in fields(model)) | {PLACE}
+def _known_keys(model: type[Node]) -> frozenset[str]:
+    return frozenset(key for key, _, _ in model_keys(model)) | {SOURCE_MAP_KEY}
 
 
-def custom_values(node: Extensible) -> Iterator[tuple[str, Value]]:
-    """The custom properties that dq does not read itself, one attribute each."""
+def custom_values(node: Extensible) -> Iterator[tuple[str, AttributeValue]]:
+    """Yield the custom properties that dq does not interpret, one attribute each."""
     for custom in node.custom_properties:
-        if custom.vendor in (None, "dq") and read_elsewhere(custom.property):
+        if custom.vendor in (None, "dq") and is_interpreted(custom.property):
             continue
         owner = f"{custom.vendor}:" if custom.vendor else ""
-        yield f"customProperties.{owner}{custom.property}", _custom(custom)
+        yield f"customProperties.{owner}{custom.property}", _custom_value(custom)
 
 
-def read_elsewhere(name: str) -> bool:
-    """Whether a custom property of this name is one of ours."""
+def is_interpreted(name: str) -> bool:
+    """Return True if dq interprets a custom property of this name."""
     return name in _READ_ELSEWHERE or name.startswith("delivery:")
 
 
-def _custom(custom: CustomProperty) -> Value:
+def _custom_value(custom: CustomProperty) -> AttributeValue:
     normal = (canonical(custom.value), custom.description)
-    return Value(normal, show(custom.value), custom.at("value"), custom.path("value"))
+    return AttributeValue(normal, display_value(custom.value), custom.locate("value"), custom.path("value"))
 
 
-def show(raw: Any) -> object:
-    """A value for a reader: plain, as another YAML reader would give it."""
+def display_value(raw: Any) -> object:
+    """Return a value for display: plain, as another YAML reader would return it."""
     if isinstance(raw, Node):
-        return {key: show(inner) for key, inner in written(raw).items()}
+        return {key: display_value(inner) for key, inner in explicit_values(raw).items()}
     if isinstance(raw, list):
-        return [show(inner) for inner in raw]
-    return plain(raw)
+        return [display_value(inner) for inner in raw]
+    return strip_source_maps(raw)
 
 
-# The facts that differ between two contracts, in the order of the new file, with both places.
+# Changes between two contracts, in the order of the new file, with both locations.
 
-# Which element of the old contract is which of the new: by stable id first, by name last.
+# Matching of elements of the old and the new contract: by stable id first, by name last.
 
 
 @dataclass(frozen=True, slots=True)
-class Pairs:
-    """Siblings matched up; `same` has (old, new), the others have no counterpart. All in file order."""
+class ElementMatch:
+    """Matched siblings: `matched` has (old, new), the others have no counterpart. All in file order."""
 
-    same: list[tuple[FlatElement, FlatElement]]
+    matched: list[tuple[FlatElement, FlatElement]]
     removed: list[FlatElement]
     added: list[FlatElement]
 
 
-def pair(before: Sequence[FlatElement], after: Sequence[FlatElement]) -> Pairs:
-    """Siblings of one kind matched by their keys: every element by its surest key, then by the next.
+def match_elements(before: Sequence[FlatElement], after: Sequence[FlatElement]) -> ElementMatch:
+    """Match siblings of one kind by their keys: every element by its most reliable key, then by the next.
 
-    A key that several elements share on a side matches them in file order, except the ids, of which
-    twins are a mistake that the gate reports. `renamedFrom` is matched against the old column or name.
+    If several elements on a side share a key, they are matched in file order, except for ids: duplicate ids
+    are an error that validation reports. `renamedFrom` is matched against the old column or name.
     """
-    partner: dict[int, int] = {}
-    taken: set[int] = set()
+    match_of: dict[int, int] = {}
+    matched_after: set[int] = set()
     names = _key_names(before, after)
     for name in names:
         index: dict[str, list[int]] = {}
         for number, element in enumerate(before):
-            if number not in partner:
+            if number not in match_of:
                 for text in _old_texts(element, name):
                     index.setdefault(text, []).append(number)
         for number, element in enumerate(after):
-            text = _key(element, name)
-            if number in taken or not text:
+            text = _key_text(element, name)
+            if number in matched_after or not text:
                 continue
-            found = next((old for old in index.get(text, ()) if old not in partner), None)
-            if found is not None:
-                partner[found] = number
-                taken.add(number)
-    same = [(before[old], after[partner[old]]) for old in range(len(before)) if old in partner]
-    removed = [element for number, element in enumerate(before) if number not in partner]
-    added = [element for number, element in enumerate(after) if number not in taken]
-    return Pairs(same, removed, added)
+            match = next((candidate for candidate in index.get(text, ()) if candidate not in match_of), None)
+            if match is not None:
+                match_of[match] = number
+                matched_after.add(number)
+    matched = [(before[old], after[match_of[old]]) for old in range(len(before)) if old in match_of]
+    removed = [element for number, element in enumerate(before) if number not in match_of]
+    added = [element for number, element in enumerate(after) if number not in matched_after]
+    return ElementMatch(matched, removed, added)
 
 
 def _key_names(before: Sequence[FlatElement], after: Sequence[FlatElement]) -> list[str]:
-    """The keys in the order of trust; an element without one of them does not take part in that step."""
+    """Return the keys, most reliable first; an element without a key is skipped in that step."""
     names: list[str] = []
     for element in (*before, *after):
         for name, _ in element.keys:
@@ -710,14 +727,14 @@ def _key_names(before: Sequence[FlatElement], after: Sequence[FlatElement]) -> l
     return names
 
 
-def _key(element: FlatElement, name: str) -> str:
+def _key_text(element: FlatElement, name: str) -> str:
     return next((text for key, text in element.keys if key == name), "")
 
 
 def _old_texts(element: FlatElement, name: str) -> list[str]:
     if name == "renamedFrom":
         return [text for key, text in element.keys if key in ("column", "name") and text]
-    text = _key(element, name)
+    text = _key_text(element, name)
     return [text] if text else []
 
 
@@ -732,66 +749,69 @@ _KEYED_BY_COLUMN = (
 
 
 def changes(old: FlatElement, new: FlatElement, start: date) -> Iterator[Change]:
-    """What differs between two contracts in normal form. Schedules are compared over the year from `start`.
+    """Yield the changes between two contracts in normal form. Schedules are compared over the year from
+    `start`.
 
-    There is nothing between two files that say the same in other words.
+    Equivalent files have no changes.
     """
-    yield from _values(old, new, start)
+    yield from _value_changes(old, new, start)
     for kind in ElementKind:
-        first, second = old.of(kind), new.of(kind)
-        if first or second:
-            pairs = pair(first, second)
+        old_parts, new_parts = old.parts_of(kind), new.parts_of(kind)
+        if old_parts or new_parts:
+            pairs = match_elements(old_parts, new_parts)
             if kind is ElementKind.PROPERTY:
-                yield from _order(old, new, pairs)
-            yield from _siblings(old, new, kind, pairs, start)
+                yield from _order_change(old, new, pairs)
+            yield from _sibling_changes(old, new, kind, pairs, start)
 
 
-def _siblings(
-    old: FlatElement, new: FlatElement, kind: ElementKind, pairs: Pairs, start: date
+def _sibling_changes(
+    old: FlatElement, new: FlatElement, kind: ElementKind, pairs: ElementMatch, start: date
 ) -> Iterator[Change]:
     removed, added, moved = pairs.removed, pairs.added, []
     if kind is ElementKind.PROPERTY and not old.nested:
-        moved = _moved(old, new, removed, added)
-        gone = {id(change.old) for change in moved}
-        come = {id(change.new) for change in moved}
-        removed = [element for element in removed if id(element) not in gone]
-        added = [element for element in added if id(element) not in come]
-    for first, second in pairs.same:
-        yield from _named(first, second)
-        yield from changes(_renamed(first, second), second, start)
+        moved = _moves(old, new, removed, added)
+        moved_from = {id(change.old) for change in moved}
+        moved_to = {id(change.new) for change in moved}
+        removed = [element for element in removed if id(element) not in moved_from]
+        added = [element for element in added if id(element) not in moved_to]
+    for first, second in pairs.matched:
+        yield from _identity_changes(first, second)
+        yield from changes(_with_new_names(first, second), second, start)
     yield from moved
-    hint = _hint(removed, added)
+    hint = _rename_hint(removed, added)
     for element in removed:
         if not element.quiet:
-            facts = {"last": element is old.of(kind)[-1], "hint": hint}
-            yield _whole(Motion.REMOVED, element, None, new, facts)
-    survivors = {id(second) for _, second in pairs.same}
+            facts = {"last": element is old.parts_of(kind)[-1], "hint": hint}
+            yield _element_change(ChangeKind.REMOVED, element, None, new, facts)
+    survivors = {id(second) for _, second in pairs.matched}
     for element in added:
         if not element.quiet:
             facts = {
-                "middle": _followed(new.of(kind), element, survivors),
-                "reused": any(one.column == element.column for one in old.of(kind)),
+                "middle": _is_before_survivor(new.parts_of(kind), element, survivors),
+                "reused": any(candidate.column == element.column for candidate in old.parts_of(kind)),
             }
-            yield _whole(Motion.ADDED, None, element, old, facts)
+            yield _element_change(ChangeKind.ADDED, None, element, old, facts)
 
 
-def _renamed(old: FlatElement, new: FlatElement) -> FlatElement:
-    """The old element with its own keys and partition in the names that its columns have now.
+def _with_new_names(old: FlatElement, new: FlatElement) -> FlatElement:
+    """Return the old element with its keys and partition in the new names of its columns.
 
-    A renamed column is one finding; it must not change the key that it is part of as well.
+    A renamed column is one change; it must not also count as a change of the key.
     """
     if old.kind is not ElementKind.OBJECT:
         return old
-    pairs = pair(old.of(ElementKind.PROPERTY), new.of(ElementKind.PROPERTY)).same
+    pairs = match_elements(old.parts_of(ElementKind.PROPERTY), new.parts_of(ElementKind.PROPERTY)).matched
     names = {first.column: second.column for first, second in pairs if first.column != second.column}
     if not names and old.column == new.column:
         return old
-    found = dict(old.values)
+    attributes = dict(old.values)
     for key in ("primaryKey", "partition"):
-        value = found.get(key)
+        value = attributes.get(key)
         if value is not None and isinstance(value.normal, tuple):
-            found[key] = replace(value, normal=tuple(_renamed_item(item, names) for item in value.normal))
-    return replace(old, values=found)
+            attributes[key] = replace(
+                value, normal=tuple(_renamed_item(item, names) for item in value.normal)
+            )
+    return replace(old, values=attributes)
 
 
 def _renamed_item(item: object, names: dict[str, str]) -> object:
@@ -800,126 +820,154 @@ def _renamed_item(item: object, names: dict[str, str]) -> object:
     return names.get(str(item), item)
 
 
-def _named(old: FlatElement, new: FlatElement) -> Iterator[Change]:
-    """The name in the data and the stable id as attributes of their own.
+def _identity_changes(old: FlatElement, new: FlatElement) -> Iterator[Change]:
+    """Yield changes of the name in the data and of the stable id.
 
-    An id that is given or taken away is no change: the name still says who it is.
+    Adding or removing an id is not a change, because the name still identifies the element.
     """
     ids = dict(old.keys).get("id"), dict(new.keys).get("id")
     if ids[0] and ids[1] and ids[0] != ids[1]:
-        yield _renaming(old, new, "id", ids)
+        yield _identity_change(old, new, "id", ids)
     if old.kind in _KEYED_BY_COLUMN and old.column != new.column:
-        yield _renaming(old, new, "column", (old.column, new.column))
+        yield _identity_change(old, new, "column", (old.column, new.column))
 
 
-def _renaming(old: FlatElement, new: FlatElement, attribute: str, names: tuple[object, object]) -> Change:
+def _identity_change(
+    old: FlatElement, new: FlatElement, attribute: str, names: tuple[object, object]
+) -> Change:
     facts: dict[str, object] = {"shown_before": names[0], "shown_after": names[1]}
-    ends = (old.at, new.at, new.pointer, old, new)
-    return Change(old.kind, attribute, Motion.CHANGED, old.path, names[0], names[1], *ends, facts)
+    sides = (old.location, new.location, new.pointer, old, new)
+    return Change(old.kind, attribute, ChangeKind.CHANGED, old.path, names[0], names[1], *sides, facts)
 
 
-def _values(old: FlatElement, new: FlatElement, start: date) -> Iterator[Change]:
+def _value_changes(old: FlatElement, new: FlatElement, start: date) -> Iterator[Change]:
     for key in (*new.values, *(key for key in old.values if key not in new.values)):
         first, second = old.values.get(key), new.values.get(key)
         if key.startswith("delivery.") and ("delivery" in old.values) != ("delivery" in new.values):
-            # Terms of a delivery that comes or goes are told by its coming or going.
+            # If the delivery itself was added or removed, its terms are not reported separately.
             continue
-        facts = _relation(first, second, start)
+        facts = _difference(first, second, start)
         if facts is None:
             continue
-        action = Motion.ADDED if first is None else Motion.REMOVED if second is None else Motion.CHANGED
+        action = (
+            ChangeKind.ADDED
+            if first is None
+            else ChangeKind.REMOVED
+            if second is None
+            else ChangeKind.CHANGED
+        )
         before, after = (value.normal if value else None for value in (first, second))
         pointer = second.pointer if second and second.pointer else new.pointer
-        ends = (first.at if first else old.at, second.at if second else new.at, pointer, old, new)
-        yield Change(new.kind, key, action, new.path, before, after, *ends, facts)
+        sides = (
+            first.location if first else old.location,
+            second.location if second else new.location,
+            pointer,
+            old,
+            new,
+        )
+        yield Change(new.kind, key, action, new.path, before, after, *sides, facts)
 
 
-def _relation(first: Value | None, second: Value | None, start: date) -> dict[str, object] | None:
-    """How two values differ, with what only their normal forms can tell; None where they do not."""
+def _difference(
+    first: AttributeValue | None, second: AttributeValue | None, start: date
+) -> dict[str, object] | None:
+    """Return facts about the difference of two values, or None if they are equal."""
     if first is None or second is None:
         return {}
     before, after = first.normal, second.normal
-    if isinstance(before, PromisedLevel) and isinstance(after, PromisedLevel):
+    if isinstance(before, ServiceLevel) and isinstance(after, ServiceLevel):
         order = compare_levels(before, after)
         return None if order == 0 else {"order": order}
     if isinstance(before, Timing) and isinstance(after, Timing):
         fires = compare_timings(before, after, start)
-        return None if fires is Fires.SAME else {"fires": fires}
+        return None if fires is ScheduleRelation.SAME else {"fires": fires}
     return None if before == after else {}
 
 
-def _whole(
-    action: Motion,
+def _element_change(
+    action: ChangeKind,
     old: FlatElement | None,
     new: FlatElement | None,
     other: FlatElement,
     facts: dict[str, object],
 ) -> Change:
-    """An element that came or went; on the side where it is not, it stands at its nearest parent."""
+    """Return the change for an added or removed element; where absent, its location is its nearest
+    parent's.
+    """
     element = new or old
     assert element is not None
     before, after = old or other, new or other
-    ends = (before.at, after.at, after.pointer, old, new)
-    return Change(element.kind, "", action, element.path, None, None, *ends, facts)
+    sides = (before.location, after.location, after.pointer, old, new)
+    return Change(element.kind, "", action, element.path, None, None, *sides, facts)
 
 
-def _order(old: FlatElement, new: FlatElement, pairs: Pairs) -> Iterator[Change]:
-    """Whether the columns that stayed stand in another order."""
-    position = {id(element): number for number, element in enumerate(new.of(ElementKind.PROPERTY))}
-    stayed = [position[id(second)] for _, second in pairs.same]
-    if all(first < second for first, second in pairwise(stayed)):
+def _order_change(old: FlatElement, new: FlatElement, pairs: ElementMatch) -> Iterator[Change]:
+    """Yield a change if the order of the remaining columns differs."""
+    new_positions = {id(element): number for number, element in enumerate(new.parts_of(ElementKind.PROPERTY))}
+    positions = [new_positions[id(second)] for _, second in pairs.matched]
+    if all(first < second for first, second in pairwise(positions)):
         return
-    before = [first.column for first, _ in pairs.same]
-    after = [second.column for _, second in sorted(pairs.same, key=lambda one: position[id(one[1])])]
+    before = [first.column for first, _ in pairs.matched]
+    after = [
+        second.column
+        for _, second in sorted(pairs.matched, key=lambda matched_pair: new_positions[id(matched_pair[1])])
+    ]
     facts: dict[str, object] = {"shown_before": before, "shown_after": after, "added": bool(pairs.added)}
-    ends = (old.at, new.at, new.pointer, old, new)
-    yield Change(new.kind, "order", Motion.CHANGED, new.path, tuple(before), tuple(after), *ends, facts)
+    sides = (old.location, new.location, new.pointer, old, new)
+    yield Change(new.kind, "order", ChangeKind.CHANGED, new.path, tuple(before), tuple(after), *sides, facts)
 
 
-def _followed(siblings: Sequence[FlatElement], added: FlatElement, survivors: set[int]) -> bool:
-    """Whether a column that was there before stands behind the added one."""
-    place = next(number for number, element in enumerate(siblings) if element is added)
-    return any(id(element) in survivors for element in siblings[place + 1 :])
+def _is_before_survivor(siblings: Sequence[FlatElement], added: FlatElement, survivors: set[int]) -> bool:
+    """Return True if an existing column follows the added one."""
+    index = next(number for number, element in enumerate(siblings) if element is added)
+    return any(id(element) in survivors for element in siblings[index + 1 :])
 
 
-def _moved(
+def _moves(
     old: FlatElement, new: FlatElement, removed: Sequence[FlatElement], added: Sequence[FlatElement]
 ) -> list[Change]:
-    """Properties of an object that went from one level to another: into a struct, or out of one."""
-    gone = [inner for element in removed for inner in element.walk()]
-    come = [inner for element in added for inner in element.walk()]
-    stayed = [inner for element in new.of(ElementKind.PROPERTY) for inner in element.walk()]
-    left = [inner for element in old.of(ElementKind.PROPERTY) for inner in element.walk()]
-    paths_before, paths_after = {one.path for one in left}, {one.path for one in stayed}
-    come_anywhere = come or [inner for inner in stayed if inner.path not in paths_before]
-    gone_anywhere = gone or [inner for inner in left if inner.path not in paths_after]
-    found: list[Change] = []
+    """Return the properties of an object that moved into or out of a struct."""
+    removed_elements = [inner for element in removed for inner in element.walk()]
+    added_elements = [inner for element in added for inner in element.walk()]
+    new_elements = [inner for element in new.parts_of(ElementKind.PROPERTY) for inner in element.walk()]
+    old_elements = [inner for element in old.parts_of(ElementKind.PROPERTY) for inner in element.walk()]
+    paths_before, paths_after = (
+        {element.path for element in old_elements},
+        {element.path for element in new_elements},
+    )
+    move_targets = added_elements or [inner for inner in new_elements if inner.path not in paths_before]
+    move_sources = removed_elements or [inner for inner in old_elements if inner.path not in paths_after]
+    moves: list[Change] = []
     used: set[int] = set()
-    for first in gone_anywhere if come else gone:
+    for first in move_sources if added_elements else removed_elements:
         match = next(
             (
                 second
-                for second in (come_anywhere if gone else come)
-                if id(second) not in used and _same_elsewhere(first, second)
+                for second in (move_targets if removed_elements else added_elements)
+                if id(second) not in used and _is_move(first, second)
             ),
             None,
         )
         if match is not None:
             used.add(id(match))
             facts: dict[str, object] = {"shown_before": first.path, "shown_after": match.path}
-            found.append(replace(_whole(Motion.MOVED, first, match, new, facts), path=first.path))
-    return found
+            moves.append(
+                replace(_element_change(ChangeKind.MOVED, first, match, new, facts), path=first.path)
+            )
+    return moves
 
 
-def _same_elsewhere(first: FlatElement, second: FlatElement) -> bool:
+def _is_move(first: FlatElement, second: FlatElement) -> bool:
     if first.nested == second.nested or first.column != second.column or first.column[0] in "[{":
         return False
     types = ("physicalType", "logicalType")
     return all(first.normal(key) == second.normal(key) for key in types)
 
 
-def _hint(removed: Sequence[FlatElement], added: Sequence[FlatElement]) -> str:
-    """The new name of what looks like a rename: one column went and one like it came. Never a verdict."""
+def _rename_hint(removed: Sequence[FlatElement], added: Sequence[FlatElement]) -> str:
+    """Return the new name if one removed and one similar added column look like a rename, else "". A hint
+    only.
+    """
     if (
         len(removed) != 1
         or len(added) != 1
@@ -927,11 +975,11 @@ def _hint(removed: Sequence[FlatElement], added: Sequence[FlatElement]) -> str:
     ):
         return ""
     first, second = removed[0], added[0]
-    alike = ("physicalType", "logicalType", "required", "classification")
-    if any(first.normal(key) != second.normal(key) for key in alike):
+    compared = ("physicalType", "logicalType", "required", "classification")
+    if any(first.normal(key) != second.normal(key) for key in compared):
         return ""
-    described = first.normal("description") is not None
-    if described and first.normal("description") == second.normal("description"):
+    has_description = first.normal("description") is not None
+    if has_description and first.normal("description") == second.normal("description"):
         return second.column
     return second.column if _similar(first.column, second.column) else ""
 

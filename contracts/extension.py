@@ -1,4 +1,4 @@
-"""What dq adds to ODCS: one custom property per place, its value typed and closed, and its JSON Schema."""
+"""dq's extensions of ODCS: one typed custom property per kind of element, and their JSON Schema."""
 
 from __future__ import annotations
 
@@ -10,24 +10,24 @@ from typing import Annotated, Any, Literal, TypeVar, get_args
 from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, WithJsonSchema
 
 from dq.contracts.model import (
-    PLACE,
+    SOURCE_MAP_KEY,
     Contract,
     CustomProperty,
     Extensible,
     Node,
-    Place,
     Quality,
     SchemaObject,
     Server,
     SlaProperty,
+    SourceMap,
     SupportChannel,
-    plain,
-    typed,
+    parse_model,
+    strip_source_maps,
 )
-from dq.contracts.outcome import DataFormat, Finding, mistake
-from dq.contracts.schedule.calendar import DayEffect, FreeDays
+from dq.contracts.outcome import DataFormat, Finding, error_finding
+from dq.contracts.schedule.calendar import DayEffect, HolidayCalendar
 
-# The kinds of values that dq's own terms hold: dates, texts, templates of partitions, markers, signs.
+# Value types of the extensions: dates, texts, partition templates, markers, characters.
 
 _LONGEST_NAME = 255
 
@@ -37,28 +37,28 @@ def _date(value: object) -> object:
         try:
             return dt.date.fromisoformat(value)
         except ValueError:
-            raise ValueError(f"{value!r} is not a date such as 2027-01-31") from None
+            raise ValueError(f"{value!r} is not a date of the form 2027-01-31") from None
     return value
 
 
-def _partition(value: object) -> object:
-    """`{key: template}` or `{key: [template, …]}`, without the places that the reader left inside."""
+def _partition_templates(value: object) -> object:
+    """Normalize `{key: template}` or `{key: [template, …]}`, without source maps."""
     if not isinstance(value, dict):
         raise ValueError("it must be a mapping from partition columns to values")
-    made = {}
+    result = {}
     for key, templates in value.items():
-        if key == PLACE:
+        if key == SOURCE_MAP_KEY:
             continue
-        listed = templates if isinstance(templates, list) else [templates]
-        if not listed or not all(isinstance(one, str) for one in listed):
+        template_list = templates if isinstance(templates, list) else [templates]
+        if not template_list or not all(isinstance(template, str) for template in template_list):
             raise ValueError(f"{key} must be text or a list of texts; quote numbers and dates")
-        made[key] = listed
-    if not made:
-        raise ValueError("it names no partition column")
-    return made
+        result[key] = template_list
+    if not result:
+        raise ValueError("it has no partition column")
+    return result
 
 
-# A marker of such a name would be taken for data, or for what a table format keeps of itself.
+# A marker with such a name would be mistaken for data, or for metadata of a table format.
 _DATA = re.compile(
     r"(?i).*\.(parquet|orc|avro|json|csv|txt|gz|zst|snappy|lz4|bz2|crc)|.*=.*|_temporary|_delta_log|_metadata"
     r"|_common_metadata|metadata|\.hoodie"
@@ -66,20 +66,20 @@ _DATA = re.compile(
 
 
 def _marker(value: object) -> object:
-    """One file name that is no name of data."""
+    """Validate a single file name that cannot be mistaken for data."""
     if not isinstance(value, str):
         return value
-    unseen = not value.isprintable() or value != value.strip()
-    if unseen or re.search(r"[/\\:*?\[\]{}#%~]", value) or not value.strip(". "):
-        raise ValueError(f"{value!r} is not one file name such as _SUCCESS")
+    is_invisible = not value.isprintable() or value != value.strip()
+    if is_invisible or re.search(r"[/\\:*?\[\]{}#%~]", value) or not value.strip(". "):
+        raise ValueError(f"{value!r} is not a valid file name; use e.g. _SUCCESS")
     if len(value.encode()) > _LONGEST_NAME:
         raise ValueError(f"it is longer than {_LONGEST_NAME} bytes")
     if _DATA.fullmatch(value):
-        raise ValueError(f"{value!r} is a name that data has; a marker is such as _SUCCESS")
+        raise ValueError(f"{value!r} looks like a data file; use a marker name, e.g. _SUCCESS")
     return value
 
 
-def _filled(text: str) -> str:
+def _not_blank(text: str) -> str:
     if not text.strip():
         raise ValueError("it must not be empty")
     return text
@@ -87,22 +87,22 @@ def _filled(text: str) -> str:
 
 Date = Annotated[dt.date, BeforeValidator(_date)]
 
-Filled = Annotated[str, AfterValidator(_filled)]
+NonEmptyText = Annotated[str, AfterValidator(_not_blank)]
 
 Marker = Annotated[str, BeforeValidator(_marker), WithJsonSchema({"type": "string"})]
 
 _TEXTS = {"type": "array", "items": {"type": "string"}, "minItems": 1}
 Partition = Annotated[
     dict[str, list[str]],
-    BeforeValidator(_partition),
+    BeforeValidator(_partition_templates),
     WithJsonSchema({"type": "object", "additionalProperties": {"anyOf": [{"type": "string"}, _TEXTS]}}),
 ]
 
 
-Sign = Annotated[str, Field(min_length=1, max_length=1)]
+Character = Annotated[str, Field(min_length=1, max_length=1)]
 
 
-# What dq adds to ODCS: one custom property per place, its value typed and closed.
+# Extensions: one custom property per kind of element, with a typed value that allows no unknown keys.
 #
 # | on | property | model |
 # |---|---|---|
@@ -124,19 +124,19 @@ class Calendar(Node):
 
     skip: list[Date] = Field([], description="Dates without a delivery.")
     move: list[Date] = Field([], description="Dates whose delivery is due on the next working day.")
-    excuse: list[Date] = Field([], description="Dates whose delivery is due, and counts neither way.")
-    weekdays_only: bool = Field(False, description="Saturdays and Sundays are free days.")
+    excuse: list[Date] = Field([], description="Dates whose delivery is due, but excluded from the SLO.")
+    weekdays_only: bool = Field(False, description="Treat Saturdays and Sundays as free days.")
     holidays: list[str] = Field(
-        [], description="Public holidays are free days: ISO 3166 codes such as DE or DE-BY."
+        [], description="Treat public holidays as free days: ISO 3166 codes, e.g. DE or DE-BY."
     )
     free_days: Literal["skip", "move", "excuse"] = Field(
-        "skip", description="What becomes of a delivery on a weekend or public holiday."
+        "skip", description="How to handle a delivery on a weekend or public holiday."
     )
-    valid_until: Date | None = Field(None, description="The calendar is known up to this date.")
+    valid_until: Date | None = Field(None, description="Last date that the calendar covers.")
 
-    def days(self) -> FreeDays:
-        """What the schedule asks of it."""
-        return FreeDays(
+    def holiday_calendar(self) -> HolidayCalendar:
+        """Return the calendar in the form that schedules use."""
+        return HolidayCalendar(
             frozenset(self.skip),
             self.weekdays_only,
             self.valid_until,
@@ -147,97 +147,108 @@ class Calendar(Node):
         )
 
 
-# What shows that a cycle arrived, most trusted first.
+# Evidence of the arrival of a cycle, most trusted first.
 EvidenceSource = Literal["receipt", "marker", "commit", "file"]
 
 
 class Delivery(Node):
-    """When a delivery is due, what it must bring and how it is known to have arrived."""
+    """A delivery: when it is due, what it must bring and how its arrival is known."""
 
     timezone: str = Field("UTC", description="IANA zone of the schedule.")
     dialect: Literal["unix", "seconds_first", "eventbridge"] = Field(
         "unix", description="How to read the cron."
     )
     dst: Literal["vixie", "skip", "shift"] = Field(
-        "vixie", description="What a time inside a DST change means."
+        "vixie", description="How to handle times inside a DST change."
     )
-    grace: str = Field("0m", description="Elapsed time after the due instant that is still good.")
+    grace: str = Field("0m", description="Time after the due time during which a delivery is still on time.")
     partition: Partition = Field(
         {},
-        description="Partition column to value template, such as '{due - 1d:%Y-%m-%d}'; a list makes a set.",
+        description="Partition column to value template, e.g. '{due - 1d:%Y-%m-%d}'; a list gives several "
+        "values.",
     )
     evidence: list[EvidenceSource] = Field(
-        [*get_args(EvidenceSource)], description="What shows the arrival, most trusted first."
+        [*get_args(EvidenceSource)], description="Evidence of an arrival, most trusted first."
     )
     empty: Literal["allowed", "forbidden"] = Field(
-        "forbidden", description="Whether zero rows are a delivery."
+        "forbidden", description="Whether a delivery may have zero rows."
     )
     calendar: Calendar | None = None
-    objective: str = Field("95%", description="Share of good cycles that is promised.")
+    objective: str = Field("95%", description="Objective: share of deliveries on time.")
     window: str = Field("90d", description="Rolling window of the objective.")
     severity: Literal["info", "warning", "error", "critical"] = Field(
         "error", description="Severity of a breach."
     )
-    give_up_after: str | None = Field(None, description="A missing cycle is closed as never after this time.")
+    give_up_after: str | None = Field(
+        None, description="Close a missing delivery as never delivered after this time."
+    )
 
 
 class DatasetTerms(Node):
-    """How an object's data lies and how it may change."""
+    """Format and layout of an object's data, and how it may change."""
 
     additional_columns: Literal["forbid", "warn", "allow"] = Field(
-        "warn", description="What a column means that the contract does not name."
+        "warn", description="How to treat columns that the contract does not declare."
     )
     compatibility: Literal[
         "FORWARD", "BACKWARD", "FULL", "NONE", "FORWARD_TRANSITIVE", "BACKWARD_TRANSITIVE", "FULL_TRANSITIVE"
-    ] = Field("FORWARD", description="Whom a change of this object may not break.")
-    marker: Marker = Field("_SUCCESS", description="The file that a producer writes last.")
+    ] = Field("FORWARD", description="Which readers a change of this object may not break.")
+    marker: Marker = Field("_SUCCESS", description="File that the producer writes last.")
     format: DataFormat | None = None
     partition_indexes: list[list[str]] = Field(
-        [], description="Indexes over partition keys that Glue keeps, at most three, each a list of keys."
+        [], description="Glue partition indexes, at most three, each a list of partition keys."
     )
 
 
 class Csv(Node):
-    """How the CSV files of a server are written; RFC 4180 unless it says otherwise."""
+    """Format of the CSV files of a server; RFC 4180 by default."""
 
-    delimiter: Sign | None = Field(None, description="Between two values; the server's own key otherwise.")
-    quote: Sign | Literal["none"] = Field(
-        '"', description="Around a value that holds delimiters, line breaks or quotes; `none`: none is."
+    delimiter: Character | None = Field(
+        None, description="Separator between values; default: the server's own key."
     )
-    escape: Sign | None = Field(None, description="Before a quote in quotes; the quote itself otherwise.")
+    quote: Character | Literal["none"] = Field(
+        '"', description="Quotes a value with delimiters, line breaks or quotes; `none` disables quoting."
+    )
+    escape: Character | None = Field(
+        None, description="Escapes a quote inside quotes; default: the quote itself."
+    )
     header: bool = Field(True, description="Whether the first line of every file names its columns.")
-    encoding: str | None = Field(None, description="Of the text; the server's own key, else UTF-8.")
-    null_text: str | None = Field(None, description="A text that stands for NULL, as nothing does.")
+    encoding: str | None = Field(
+        None, description="Text encoding; default: the server's own key, else UTF-8."
+    )
+    null_text: str | None = Field(None, description="Text that means NULL, in addition to an empty value.")
 
 
 class Scope(Node):
-    """Which rows a quality rule speaks about."""
+    """Rows that a quality rule applies to."""
 
     rows: Literal["partition", "window", "table"] | None = None
-    where: str | None = Field(None, description="SQL predicate; rows where it is not true are left out.")
-    window: str | None = Field(None, description="With rows: window, how far back.")
+    where: str | None = Field(None, description="SQL predicate; rows for which it is not true are ignored.")
+    window: str | None = Field(None, description="With rows: window, the length of the window.")
     time: str | None = Field(
         None,
-        description="With rows: window, the column that tells when a row is of; else the date of partition.",
+        description="With rows: window, the column with the time of a row; default: the date of the "
+        "partition.",
     )
 
 
 class Route(Node):
-    """Which breaches a support channel is told about, and when."""
+    """Breaches that a support channel is notified of, and when."""
 
     severities: list[Literal["info", "warning", "error", "critical"]] = Field(
-        ["warning", "error", "critical"], description="Breaches of these are told."
+        ["warning", "error", "critical"], description="Severities of breaches to send."
     )
     escalate_after: str | None = Field(
         None,
-        description="Told only of what is open, and acknowledged by nobody, after this time, such as 30m.",
+        description="Send only incidents that are still open and unacknowledged after this time, e.g. 30m.",
     )
     quiet: str | None = Field(
-        None, description="Time of the day, such as '22:00-07:00', at which small things wait for its end."
+        None,
+        description="Quiet hours, e.g. '22:00-07:00'; alerts of the quiet severities wait until their end.",
     )
     timezone: str = Field("UTC", description="IANA zone of the quiet hours.")
     quiet_severities: list[Literal["info", "warning", "error", "critical"]] = Field(
-        ["info", "warning"], description="What is small."
+        ["info", "warning"], description="Severities that wait during quiet hours."
     )
 
 
@@ -253,107 +264,114 @@ N = TypeVar("N", bound=Node)
 
 
 def delivery(contract: Contract, sla: SlaProperty) -> tuple[Delivery | None, list[Finding]]:
-    """The delivery terms of an SLA entry, or None when it has none or they cannot be typed."""
-    custom = _ours(sla, "delivery")
+    """Return the delivery terms of an SLA entry, or None if it has none or they are invalid."""
+    custom = _dq_property(sla, "delivery")
     if custom is None and sla.id is not None:
         custom = contract.custom(f"delivery:{sla.id}")
     return _read(custom, Delivery)
 
 
-def dataset(one: SchemaObject) -> tuple[DatasetTerms, list[Finding]]:
-    """The object's dataset terms; the defaults where it has none."""
-    made, findings = _read(_ours(one, "dataset"), DatasetTerms)
-    return made or _default(one, DatasetTerms), findings
+def dataset(schema_object: SchemaObject) -> tuple[DatasetTerms, list[Finding]]:
+    """Return the object's dataset terms, or the defaults."""
+    terms, findings = _read(_dq_property(schema_object, "dataset"), DatasetTerms)
+    return terms or _default(schema_object, DatasetTerms), findings
 
 
 def csv(server: Server) -> tuple[Csv, list[Finding]]:
-    """The server's terms for CSV; the defaults where it has none."""
-    made, findings = _read(_ours(server, "csv"), Csv)
-    return made or _default(server, Csv), findings
+    """Return the server's terms for CSV, or the defaults."""
+    terms, findings = _read(_dq_property(server, "csv"), Csv)
+    return terms or _default(server, Csv), findings
 
 
 def scope(quality: Quality) -> tuple[Scope, list[Finding]]:
-    """The rule's scope; the empty one where it has none."""
-    made, findings = _read(_ours(quality, "scope"), Scope)
-    return made or _default(quality, Scope), findings
+    """Return the rule's scope, or the empty one."""
+    terms, findings = _read(_dq_property(quality, "scope"), Scope)
+    return terms or _default(quality, Scope), findings
 
 
 def route(channel: SupportChannel) -> tuple[Route, list[Finding]]:
-    """The channel's route; the defaults where it has none, or one that is not wholly understood.
+    """Return the channel's route, or the defaults if it has none or has findings.
 
-    A severity that is misspelt must not leave a channel that hears of nothing.
+    A misspelt severity must not leave a channel without notifications.
     """
-    made, findings = _read(_ours(channel, "route"), Route)
-    return made if made and not findings else _default(channel, Route), findings
+    terms, findings = _read(_dq_property(channel, "route"), Route)
+    return terms if terms and not findings else _default(channel, Route), findings
 
 
-def faults(contract: Contract) -> tuple[list[Finding], set[str]]:
-    """What is wrong with the form of all extension values of a contract, and the paths that were left out."""
+def extension_findings(contract: Contract) -> tuple[list[Finding], set[str]]:
+    """Return the findings about all extension values of a contract, and the paths that were removed."""
     findings: list[Finding] = []
-    cut: set[str] = set()
+    removed: set[str] = set()
     for custom, model in _values(contract):
-        _, wrong, gone = _typed(custom, model)
-        findings += wrong
-        cut |= gone
-    return findings, cut
+        _, value_findings, removed_paths = _parse_value(custom, model)
+        findings += value_findings
+        removed |= removed_paths
+    return findings, removed
 
 
 def _values(contract: Contract) -> Iterator[tuple[CustomProperty, type[Node]]]:
-    """Every custom property of ours, where it belongs, with the model of its value."""
+    """Yield every custom property of dq in its allowed places, with the model of its value."""
     for custom in contract.custom_properties:
         if custom.property.startswith("delivery:") and custom.vendor in (None, VENDOR):
             yield custom, Delivery
-    places: list[tuple[str, Sequence[Extensible]]] = [
+    candidates: list[tuple[str, Sequence[Extensible]]] = [
         ("delivery", contract.sla_properties),
         ("dataset", contract.objects),
         ("csv", contract.servers),
         ("route", contract.support),
     ]
-    for one in contract.objects:
-        places.append(("scope", one.quality))
-        places += [("scope", prop.quality) for prop in one.walk() if prop.quality]
-    for name, nodes in places:
+    for schema_object in contract.objects:
+        candidates.append(("scope", schema_object.quality))
+        candidates += [("scope", prop.quality) for prop in schema_object.walk() if prop.quality]
+    for name, nodes in candidates:
         for node in nodes:
-            found = _ours(node, name) if node.custom_properties else None
-            if found is not None:
-                yield found, MODELS[name]
+            custom_property = _dq_property(node, name) if node.custom_properties else None
+            if custom_property is not None:
+                yield custom_property, MODELS[name]
 
 
-def _ours(node: Extensible, name: str) -> CustomProperty | None:
+def _dq_property(node: Extensible, name: str) -> CustomProperty | None:
     return next(
-        (one for one in node.custom_properties if one.property == name and one.vendor in (None, VENDOR)), None
+        (
+            custom
+            for custom in node.custom_properties
+            if custom.property == name and custom.vendor in (None, VENDOR)
+        ),
+        None,
     )
 
 
 def _default(node: Node, model: type[N]) -> N:
-    # Nothing is written that could be wrong, and making a validator takes longer than most contracts need.
+    # There is nothing to validate, and building a validator takes longer than reading most contracts.
     return model.model_construct(place=node.place)  # type: ignore[return-value]  # the plugin forgets N
 
 
 def _read(custom: CustomProperty | None, model: type[N]) -> tuple[N | None, list[Finding]]:
     if custom is None:
         return None, []
-    made, findings, _ = _typed(custom, model)
-    return made, findings
+    value, findings, _ = _parse_value(custom, model)
+    return value, findings
 
 
-def _typed(custom: CustomProperty, model: type[N]) -> tuple[N | None, list[Finding], set[str]]:
+def _parse_value(custom: CustomProperty, model: type[N]) -> tuple[N | None, list[Finding], set[str]]:
     if not isinstance(custom.value, dict):
         message = f"the value of {custom.property!r} must be a mapping."
-        at, path = custom.at("value"), custom.path("value")
-        return None, [mistake("wrong-type", message, "See 'dq schema'.", at, path)], {path}
-    return typed(model, _copied(custom.value))
+        location, path = custom.locate("value"), custom.path("value")
+        return None, [error_finding("wrong-type", message, "See 'dq schema'.", location, path)], {path}
+    return parse_model(model, _copy_value(custom.value))
 
 
-def _copied(value: Any) -> Any:
-    """A copy that may be cut without changing the contract; places are shared."""
+def _copy_value(value: Any) -> Any:
+    """Return a copy that can be modified without changing the contract; source maps are shared."""
     if isinstance(value, dict):
-        return {key: inner if isinstance(inner, Place) else _copied(inner) for key, inner in value.items()}
-    return [_copied(inner) for inner in value] if isinstance(value, list) else value
+        return {
+            key: inner if isinstance(inner, SourceMap) else _copy_value(inner) for key, inner in value.items()
+        }
+    return [_copy_value(inner) for inner in value] if isinstance(value, list) else value
 
 
 def json_schema() -> dict[str, Any]:
-    """JSON Schema (2020-12) of the four extension values, for editors."""
+    """Return the JSON Schema (2020-12) of the extension values, for editors."""
     definitions: dict[str, object] = {}
     for name, model in MODELS.items():
         schema = model.model_json_schema(ref_template="#/$defs/{model}")
@@ -371,17 +389,17 @@ def json_schema() -> dict[str, Any]:
             }
             for name in MODELS
         ],
-        "$defs": plain(definitions),
+        "$defs": strip_source_maps(definitions),
     }
 
 
-# What dq adds to ODCS as a JSON Schema of the whole contract: editors lay it over the official one.
+# JSON Schema of the extensions for the whole contract: editors combine it with the official one.
 
 
 def editor_schema() -> dict[str, object]:
-    """The schema, which says nothing but what dq's own values look like, and where.
+    """Return the schema, which only describes the extensions and their places.
 
-    Written in draft 7, which every editor knows.
+    It uses draft 7, which every editor supports.
     """
     return {
         "$schema": "http://json-schema.org/draft-07/schema#",
@@ -399,27 +417,32 @@ def editor_schema() -> dict[str, object]:
 
 
 def _custom(name: str) -> dict[str, Any]:
-    """A mapping whose custom property of this name is ours."""
+    """Return the schema of a mapping with the custom property of this name."""
     return {"properties": {"customProperties": {"items": _custom_property({"const": name}, name)}}}
 
 
-def _custom_property(named: dict[str, str], value: str) -> dict[str, Any]:
-    """A custom property: when it has the name, and no other vendor, its value is of this kind."""
+def _custom_property(name_schema: dict[str, str], value: str) -> dict[str, Any]:
+    """Return the schema of a custom property: with this name and no other vendor, its value has this
+    schema.
+    """
     return {
-        "if": {"required": ["property"], "properties": {"property": named, "vendor": {"const": VENDOR}}},
+        "if": {
+            "required": ["property"],
+            "properties": {"property": name_schema, "vendor": {"const": VENDOR}},
+        },
         "then": {"properties": {"value": {"$ref": f"#/$defs/{value}"}}},
     }
 
 
-def _element(more: dict[str, Any]) -> dict[str, Any]:
-    """An object or a property: quality rules and properties at any depth."""
-    inside = {"$ref": "#/$defs/property"}
+def _element(extra: dict[str, Any]) -> dict[str, Any]:
+    """Return the schema of an object or a property: quality rules and properties at any depth."""
+    reference = {"$ref": "#/$defs/property"}
     return {
         "properties": {
-            **more["properties"],
+            **extra["properties"],
             "quality": {"items": _custom("scope")},
-            "properties": {"items": inside},
-            "items": inside,
-            "map": {"properties": {"key": inside, "value": inside}},
+            "properties": {"items": reference},
+            "items": reference,
+            "map": {"properties": {"key": reference, "value": reference}},
         }
     }

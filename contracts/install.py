@@ -1,4 +1,4 @@
-"""How this dq was installed, the commands that add to it, and how plug-ins are found."""
+"""Installation of dq, commands to install extras, and discovery of plug-ins."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from urllib.parse import unquote, urlsplit, urlunsplit
 
 from dq.contracts.outcome import MissingTool, one_line
 
-# How this dq was installed, and the commands that add to it: the one place that messages take them from.
+# Installation of dq, and the commands for extras that messages show.
 #
-# What reads the metadata of packages is imported when somebody asks: it is a tenth of a start.
+# Package metadata is imported on demand: it is a tenth of the startup time.
 
 NAME = "dq-contracts"
 
 
 @cache
 def release() -> str:
-    """The version of this dq; the empty text where it was never installed."""
+    """Return the version of dq, or "" if it is not installed."""
     from importlib import metadata
 
     try:
@@ -33,44 +33,44 @@ def release() -> str:
 
 
 def install_command(*extras: str) -> str:
-    """The command that installs these extras, from where this dq came: a checkout, Git, a wheel or an index.
+    """Return the command that installs these extras from dq's origin: a checkout, Git, a wheel or an index.
 
-    pip and uv note the origin beside the package (PEP 610); what came from an index has no note.
+    pip and uv record the origin in the package's metadata (PEP 610), except for an index.
     """
     return f"pip install {_requirement(extras)}"
 
 
 @contextmanager
-def needing(who: str, *extras: str) -> Iterator[None]:
-    """Around the import of what extras bring: where it is not there, or broken, MissingTool says so.
+def require_extras(subject: str, *extras: str) -> Iterator[None]:
+    """Raise MissingTool if an import in the block fails because extras are missing or broken.
 
-    `who` begins its sentence, such as `Parquet needs pyarrow`.
+    `subject` begins the message, e.g. `Parquet needs pyarrow`.
     """
     try:
         yield
     except ImportError as error:
-        gone = isinstance(error, ModuleNotFoundError)
-        why = "is not installed" if gone else f"cannot be loaded ({one_line(str(error))})"
-        raise MissingTool(f"{who}, which {why}.", install_command(*extras)) from error
+        is_missing = isinstance(error, ModuleNotFoundError)
+        reason = "is not installed" if is_missing else f"cannot be loaded ({one_line(str(error))})"
+        raise MissingTool(f"{subject}, which {reason}.", install_command(*extras)) from error
 
 
 def upgrade_command() -> str:
-    """The command that takes a newer dq from where this one came."""
+    """Return the command that upgrades dq from its origin."""
     return f"pip install --upgrade {_requirement(())}"
 
 
 def _requirement(extras: tuple[str, ...]) -> str:
-    named = f"[{','.join(extras)}]" if extras else ""
+    extras_text = f"[{','.join(extras)}]" if extras else ""
     origin = _origin()
     if origin is None:
-        return _quoted(NAME + named)
+        return _quoted(NAME + extras_text)
     url = _without_password(origin["url"])
     if origin.get("dir_info", {}).get("editable"):
-        return f"--editable {_quoted(unquote(urlsplit(url).path) + named)}"
+        return f"--editable {_quoted(unquote(urlsplit(url).path) + extras_text)}"
     vcs = origin.get("vcs_info")
     if vcs:
         url = f"{vcs['vcs']}+{url}@{vcs.get('requested_revision') or vcs['commit_id']}"
-    return _quoted(f"{NAME}{named} @ {url}")
+    return _quoted(f"{NAME}{extras_text} @ {url}")
 
 
 def _origin() -> dict[str, Any] | None:
@@ -85,7 +85,7 @@ def _origin() -> dict[str, Any] | None:
 
 
 def _without_password(url: str) -> str:
-    """The URL with no user but Git's own of SSH, which is no secret."""
+    """Return the URL without credentials; the user `git` of SSH is kept."""
     parts = urlsplit(url)
     user, _, host = parts.netloc.rpartition("@")
     return urlunsplit(parts._replace(netloc=parts.netloc if user == "git" else host))
@@ -94,52 +94,52 @@ def _without_password(url: str) -> str:
 def _quoted(text: str) -> str:
     import shlex
 
-    # The shell of Windows knows double quotes only.
+    # The Windows shell only supports double quotes.
     return f'"{text}"' if os.name == "nt" else shlex.quote(text)
 
 
-# Shelves: folders in which one file is one thing, discovered and never listed by hand.
+# Plug-in discovery: packages with one plug-in per module.
 
 
-class Item(Protocol):
-    """What lies on a shelf: anything with an id that is unique there."""
+class Plugin(Protocol):
+    """A plug-in: any object with an id that is unique in its package."""
 
     @property
     def id(self) -> str: ...
 
 
-T = TypeVar("T", bound=Item)
+T = TypeVar("T", bound=Plugin)
 
 
-class BrokenShelf(Exception):
-    """A file on a shelf defines no item, or two files define the same id: a fault of the one who added it."""
+class PluginError(Exception):
+    """A module defines no plug-in, or two modules define the same id: a bug of the plug-in's author."""
 
 
-def load(package: ModuleType, attribute: str, kind: type[T]) -> dict[str, T]:
-    """Every item on the shelf by id, in the order of the file names.
+def load_plugins(package: ModuleType, attribute: str, kind: type[T]) -> dict[str, T]:
+    """Return every plug-in of a package by id, in the order of the module names.
 
-    Each module of `package` (but those that start with an underscore) must define `attribute`, an
-    instance of `kind`; a package in it that defines none is a group of such modules. Raises BrokenShelf for
-    a file without one, and for twins.
+    Each module of `package` (except those that start with an underscore) must define `attribute`, an
+    instance of `kind`; a subpackage that defines none is a group of such modules. Raises PluginError for a
+    module without one, and for duplicate ids.
     """
     items: dict[str, T] = {}
     for module in _modules(package, attribute):
         item = getattr(module, attribute, None)
         if not isinstance(item, kind):
-            raise BrokenShelf(f"{module.__name__} defines no {attribute} of type {kind.__name__}")
+            raise PluginError(f"{module.__name__} does not define {attribute} of type {kind.__name__}")
         if item.id in items:
-            raise BrokenShelf(f"{module.__name__} defines {item.id!r}, which another file defines too")
+            raise PluginError(f"{module.__name__} defines {item.id!r}, which another file also defines")
         items[item.id] = item
     return items
 
 
-# No file is laid on a shelf while a process runs, and each contract asks for several shelves.
+# Cached: modules do not change while a process runs, and each contract needs several plug-in packages.
 @cache
 def _modules(package: ModuleType, attribute: str) -> tuple[ModuleType, ...]:
-    found: list[ModuleType] = []
+    modules: list[ModuleType] = []
     for _, name, is_package in pkgutil.iter_modules(package.__path__):
         if not name.startswith("_"):
             module = importlib.import_module(f"{package.__name__}.{name}")
             is_group = is_package and not hasattr(module, attribute)
-            found += _modules(module, attribute) if is_group else (module,)
-    return tuple(sorted(found, key=lambda module: module.__name__.rpartition(".")[2]))
+            modules += _modules(module, attribute) if is_group else (module,)
+    return tuple(sorted(modules, key=lambda module: module.__name__.rpartition(".")[2]))

@@ -1,4 +1,4 @@
-"""The tables that a contract promises, and which contracts are made from which."""
+"""Lineage between contracts, and the tables that a contract promises."""
 
 from __future__ import annotations
 
@@ -10,32 +10,32 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from dq.contracts.access.access_policy import parse
-from dq.contracts.access.data_location import is_lake, paths, resolve
+from dq.contracts.access.access_policy import parse_location
+from dq.contracts.access.data_location import is_lake, location_templates, resolve
 from dq.contracts.model import Contract, SchemaObject, Server
-from dq.contracts.outcome import Location, TextFault, UsageError
+from dq.contracts.outcome import Location, UsageError, ValueProblem
 from dq.contracts.slo import NOT_IN_FORCE
 
-# Who is made from whom: the declared inputs of contracts, as far as their own texts say so.
+# Lineage from the declared inputs of contracts.
 #
-# An object's inputs stand in three places. `customProperties` with `property: inputs`, on the object or,
-# for all objects, on the contract; `transformSourceObjects` of properties; the `to` of relationships. Each
-# names a contract (`crm`, `crm@2`), an object of it (`crm/customers`, `crm.customers`), or an object alone
-# (`customers`); columns behind it are left out. A name that fits several contracts is no one's.
+# An object's inputs are declared in three places: `customProperties` with `property: inputs`, on the object
+# or, for all objects, on the contract; `transformSourceObjects` of properties; the `to` of relationships.
+# Each names a contract (`crm`, `crm@2`), an object of it (`crm/customers`, `crm.customers`), or an object
+# alone (`customers`); columns after it are ignored. A name that matches several contracts is not resolved.
 
 DataObject = tuple[str, str]
 """A contract by its key, and the name of one of its objects."""
 
 PROPERTY = "inputs"
-_MOST = 200  # a longer list of inputs is no list that somebody keeps
+_MAX_INPUTS = 200  # longer lists of inputs are truncated
 
 
 @dataclass(frozen=True, slots=True)
 class LineageOutline:
-    """What a contract says of lineage, for whoever cannot hold all contracts at once.
+    """Lineage information of a contract, for use without keeping all contracts in memory.
 
-    `objects` are the names of each object, its own first (then its id and physical name), and the inputs
-    that it writes, those of the whole contract included.
+    `objects` are the names of each object (name, id, physical name), and its declared inputs, including those
+    of the contract.
     """
 
     key: str
@@ -45,114 +45,142 @@ class LineageOutline:
 
 
 def outline(contract: Contract) -> LineageOutline:
-    """The outline of a contract."""
-    shared = _listed(contract.custom(PROPERTY))
+    """Return the lineage outline of a contract."""
+    contract_inputs = _text_items(contract.custom(PROPERTY))
     objects = tuple(
         (
-            tuple(dict.fromkeys(text for text in (one.name, one.id, one.physical_name) if text)),
-            tuple([*shared, *_written(one)][:_MOST]),
+            tuple(
+                dict.fromkeys(
+                    text
+                    for text in (schema_object.name, schema_object.id, schema_object.physical_name)
+                    if text
+                )
+            ),
+            tuple([*contract_inputs, *_input_texts(schema_object)][:_MAX_INPUTS]),
         )
-        for one in contract.objects
+        for schema_object in contract.objects
     )
     return LineageOutline(contract.key, contract.id, contract.file, objects)
 
 
 def inputs(contracts: Iterable[Contract]) -> dict[DataObject, frozenset[DataObject]]:
-    """The inputs of every object that declares some which are among these contracts; none is its own."""
-    return inputs_of(map(outline, contracts))
+    """Return the inputs of every object that are objects of these contracts, without itself."""
+    return inputs_from_outlines(map(outline, contracts))
 
 
-def inputs_of(outlines: Iterable[LineageOutline]) -> dict[DataObject, frozenset[DataObject]]:
-    """The same by the outlines of contracts."""
-    known = list(outlines)
-    names = _names(known)
-    found: dict[DataObject, frozenset[DataObject]] = {}
-    for contract in known:
-        for called, written in contract.objects:
-            me = (contract.key, called[0])
-            made_from = {place for text in written for place in _places(contract, text, names)} - {me}
-            if made_from:
-                found[me] = frozenset(made_from)
-    return found
+def inputs_from_outlines(outlines: Iterable[LineageOutline]) -> dict[DataObject, frozenset[DataObject]]:
+    """Return the same from the outlines of contracts."""
+    all_outlines = list(outlines)
+    names = _resolve_names(all_outlines)
+    inputs_by_object: dict[DataObject, frozenset[DataObject]] = {}
+    for contract in all_outlines:
+        for object_names, input_texts in contract.objects:
+            data_object = (contract.key, object_names[0])
+            sources = {
+                place for text in input_texts for place in _matching_objects(contract, text, names)
+            } - {data_object}
+            if sources:
+                inputs_by_object[data_object] = frozenset(sources)
+    return inputs_by_object
 
 
-def declares(contract: Contract) -> bool:
-    """Whether a contract names any input, known or not."""
-    return bool(_listed(contract.custom(PROPERTY))) or any(any(_written(one)) for one in contract.objects)
+def declares_inputs(contract: Contract) -> bool:
+    """Return True if a contract declares any input, known or not."""
+    return bool(_text_items(contract.custom(PROPERTY))) or any(
+        any(_input_texts(schema_object)) for schema_object in contract.objects
+    )
 
 
-def declared(contract: Contract) -> list[str]:
-    """The inputs of a contract and its objects as they are written, each once."""
-    texts = [text for one in contract.objects for text in _written(one)]
-    return list(dict.fromkeys([*_listed(contract.custom(PROPERTY)), *texts]))
+def declared_inputs(contract: Contract) -> list[str]:
+    """Return the distinct inputs of a contract and its objects as written."""
+    texts = [text for schema_object in contract.objects for text in _input_texts(schema_object)]
+    return list(dict.fromkeys([*_text_items(contract.custom(PROPERTY)), *texts]))
 
 
-def consumers(declared: Mapping[DataObject, Collection[DataObject]], of: DataObject) -> dict[DataObject, int]:
-    """Whoever is made from an object, at once (1) or through others (2 and more), the nearest first."""
+def consumers(
+    inputs_by_object: Mapping[DataObject, Collection[DataObject]], source: DataObject
+) -> dict[DataObject, int]:
+    """Return the consumers of an object with their distance: 1 for direct ones, nearest first."""
     users: dict[DataObject, list[DataObject]] = defaultdict(list)
-    for user, made_from in declared.items():
-        for one in made_from:
-            users[one].append(user)
-    far: dict[DataObject, int] = {}
-    steps, here = 0, [of]
-    while here:
+    for user, sources in inputs_by_object.items():
+        for source_object in sources:
+            users[source_object].append(user)
+    distances: dict[DataObject, int] = {}
+    steps, frontier = 0, [source]
+    while frontier:
         steps += 1
-        here = sorted({user for one in here for user in users[one] if user != of and user not in far})
-        far |= dict.fromkeys(here, steps)
-    return far
+        frontier = sorted(
+            {
+                user
+                for data_object in frontier
+                for user in users[data_object]
+                if user != source and user not in distances
+            }
+        )
+        distances |= dict.fromkeys(frontier, steps)
+    return distances
 
 
-def _listed(custom: object) -> list[str]:
+def _text_items(custom: object) -> list[str]:
     value = getattr(custom, "value", None)
-    return [one.strip() for one in value if isinstance(one, str)] if isinstance(value, list) else []
+    return [item.strip() for item in value if isinstance(item, str)] if isinstance(value, list) else []
 
 
-def _written(one: SchemaObject) -> Iterator[str]:
-    yield from _listed(one.custom(PROPERTY))
-    for element in (one, *one.walk()):
+def _input_texts(schema_object: SchemaObject) -> Iterator[str]:
+    yield from _text_items(schema_object.custom(PROPERTY))
+    for element in (schema_object, *schema_object.walk()):
         for relationship in element.relationships:
             to = relationship.to
             yield from to if isinstance(to, list) else [to] if to else []
-    for column in one.walk():
+    for column in schema_object.walk():
         yield from column.transform_source_objects or ()
 
 
-def _names(contracts: Sequence[LineageOutline]) -> dict[str, frozenset[DataObject]]:
-    """What each name stands for that somebody may mean; empty for one that several contracts have."""
-    # Most registries declare little, and names of all their objects are many.
-    asked = {
+def _resolve_names(contracts: Sequence[LineageOutline]) -> dict[str, frozenset[DataObject]]:
+    """Return the objects that each used name refers to; empty if several contracts have it."""
+    # Only names in use are indexed: most registries declare few inputs, but have many objects.
+    names_in_use = {
         form
         for contract in contracts
-        for _, written in contract.objects
-        for text in written
+        for _, input_texts in contract.objects
+        for text in input_texts
         for name in _candidates(contract, text.strip())
         for form in (name, f"{contract.key}/{name}")
     }
-    if not asked:
+    if not names_in_use:
         return {}
     holders: dict[str, set[str]] = defaultdict(set)
-    meant: dict[str, set[DataObject]] = defaultdict(set)
+    objects_by_name: dict[str, set[DataObject]] = defaultdict(set)
     for contract in contracts:
         file = posixpath.normpath(contract.file)
-        whole = [(contract.key, called[0]) for called, _ in contract.objects]
-        for name in asked.intersection((contract.key, contract.id, f"{file}#")):
+        all_objects = [(contract.key, object_names[0]) for object_names, _ in contract.objects]
+        for name in names_in_use.intersection((contract.key, contract.id, f"{file}#")):
             holders[name].add(contract.key)
-            meant[name] |= set(whole)
-        for called, _ in contract.objects:
-            for inner in called:
-                forms = [f"{outer}{sign}{inner}" for outer in {contract.key, contract.id} for sign in "/."]
-                for name in asked.intersection((inner, *forms, f"{file}#{inner}")):
+            objects_by_name[name] |= set(all_objects)
+        for object_names, _ in contract.objects:
+            for object_name in object_names:
+                forms = [
+                    f"{outer}{sign}{object_name}" for outer in {contract.key, contract.id} for sign in "/."
+                ]
+                for name in names_in_use.intersection((object_name, *forms, f"{file}#{object_name}")):
                     holders[name].add(contract.key)
-                    meant[name].add((contract.key, called[0]))
-    return {name: frozenset(meant[name]) if len(holders[name]) == 1 else frozenset() for name in meant}
+                    objects_by_name[name].add((contract.key, object_names[0]))
+    return {
+        name: frozenset(objects_by_name[name]) if len(holders[name]) == 1 else frozenset()
+        for name in objects_by_name
+    }
 
 
-def _places(
+def _matching_objects(
     contract: LineageOutline, text: str, names: Mapping[str, frozenset[DataObject]]
 ) -> frozenset[DataObject]:
-    own = {f"{contract.key}/{called[0]}" for called, _ in contract.objects}
+    """Return the objects that the text of a contract's input refers to; empty if unknown or ambiguous.
+
+    `names` are those of all contracts; a name in the contract itself takes precedence.
+    """
+    own_names = {f"{contract.key}/{object_names[0]}" for object_names, _ in contract.objects}
     for name in _candidates(contract, text.strip()):
-        if f"{contract.key}/{name}" in own:
+        if f"{contract.key}/{name}" in own_names:
             return names[f"{contract.key}/{name}"]
         if name in names:
             return names[name]
@@ -160,15 +188,15 @@ def _places(
 
 
 def _candidates(contract: LineageOutline, text: str) -> Iterator[str]:
-    """The text, then without the column at its end, and so on; a file of it as seen from the contract."""
-    file, hash_, inside = text.removeprefix("file://").rpartition("#")
+    """Yield the text, then without its last part, and so on; file names are relative to the contract."""
+    file, hash_, fragment = text.removeprefix("file://").rpartition("#")
     if hash_:
-        beside = posixpath.normpath(posixpath.join(posixpath.dirname(contract.file), file))
-        inside = inside.removeprefix("/schema/").lstrip("/")
-        prefix = f"{beside}#"
+        path = posixpath.normpath(posixpath.join(posixpath.dirname(contract.file), file))
+        fragment = fragment.removeprefix("/schema/").lstrip("/")
+        prefix = f"{path}#"
     else:
         prefix = ""
-    parts = inside.split(".")
+    parts = fragment.split(".")
     for size in range(len(parts), 0, -1):
         yield prefix + ".".join(parts[:size])
     if hash_:
@@ -196,7 +224,7 @@ def table_name(schema_object: SchemaObject) -> str:
 
 
 def is_view(schema_object: SchemaObject) -> bool:
-    """Whether the object is a view, which has no folder of its own."""
+    """Return True if the object is a view, which has no folder of its own."""
     return (schema_object.physical_type or "").lower() == "view"
 
 
@@ -207,24 +235,23 @@ def table_folder(path: str) -> str:
     return "/".join(steps[:pattern])
 
 
-# The tables that a contract promises, as far as its text alone tells: for comparing contracts of a
-# registry.
+# Tables that a contract promises, from its text alone, for comparing contracts of a registry.
 #
-# Nothing outside of the contract is asked: a variable stands for its default, and a place that needs
-# another one, or that dq does not read, is unknown.
+# Nothing outside of the contract is read: variables have their defaults, and a location with another
+# variable, or that dq cannot read, is unknown.
 
-# No contract that people write has more; one that was made to cost time is compared by the first of them.
+# Maximum number of compared tables, which bounds the cost of malicious contracts.
 MAX_TABLES = 1_000
 # The longest key of S3 has 1,024 bytes, the longest path of Linux 4,096.
 _MAX_PATH = 4_096
-# Stands for a variable without a default in a name or path, which is unknown then.
+# Replaces a variable without a default in a name or path, which is then unknown.
 _UNSET = "variable_without_a_value"
 # Every file of a folder, such as *.parquet.
 _EVERY_FILE = re.compile(r"/?\*+(\.\w+)*")
 
 
 class TableFolder(NamedTuple):
-    """A folder in its plainest spelling. `root` is `s3://bucket/`, `/`, or "" or `../` of a relative path."""
+    """A normalized folder. `root` is `s3://bucket/`, `/`, or "" or `../` for a relative path."""
 
     root: str
     steps: tuple[str, ...]
@@ -232,12 +259,12 @@ class TableFolder(NamedTuple):
     def __str__(self) -> str:
         return self.root + "/".join(self.steps) or "."
 
-    def holds(self, other: TableFolder) -> bool:
-        """Whether the other folder is this one or lies in it."""
+    def contains(self, other: TableFolder) -> bool:
+        """Return True if the other folder is this one or below it."""
         return self.root == other.root and other.steps[: len(self.steps)] == self.steps
 
     def up(self) -> Iterator[TableFolder]:
-        """Yield the folder itself and every folder that it lies in."""
+        """Yield the folder itself and every parent folder."""
         for count in range(len(self.steps), -1, -1):
             yield TableFolder(self.root, self.steps[:count])
 
@@ -246,22 +273,22 @@ class TableFolder(NamedTuple):
 class PromisedTable:
     """A table of one object on one server.
 
-    `name` is `database.table`, or "" where the database is not known. `folder` is None for a view, and where
-    it is not known. `environment` and `account` are the server's, or "". `at` and `path` are the place of the
-    name in the contract, `folder_at` and `folder_path` that of the server's location.
+    `name` is `database.table`, or "" if the database is unknown. `folder` is None for a view, and if it is
+    unknown. `environment` and `account` are the server's, or "". `location` and `path` locate the name in the
+    contract, `folder_location` and `folder_path` the server's location.
     """
 
     name: str
     folder: TableFolder | None
     environment: str
     account: str
-    at: Location
+    location: Location
     path: str
-    folder_at: Location
+    folder_location: Location
     folder_path: str
 
     def is_same_table(self, other: PromisedTable) -> bool:
-        """Whether both are one table of one catalog."""
+        """Return True if both may be the same table of the same catalog."""
         return (
             bool(self.name)
             and self.name == other.name
@@ -270,72 +297,77 @@ class PromisedTable:
         )
 
     def overlaps(self, other: PromisedTable) -> bool:
-        """Whether the folders are the same, or one lies in the other."""
+        """Return True if the folders are the same, or one contains the other."""
         if self.folder is None or other.folder is None:
             return False
-        inside = self.folder.holds(other.folder) or other.folder.holds(self.folder)
-        return inside and _may_be_same(self.environment, other.environment)
+        nested = self.folder.contains(other.folder) or other.folder.contains(self.folder)
+        return nested and _may_be_same(self.environment, other.environment)
 
 
 def promised_tables(contract: Contract) -> tuple[PromisedTable, ...]:
-    """Return the tables of a contract that is in force, on its servers that hold a lake's data."""
+    """Return the tables of a contract on its lake servers; empty if the contract is not in force."""
     if contract.status in NOT_IN_FORCE:
         return ()
     servers = {server.server: server for server in reversed(contract.servers) if is_lake(server)}
     pairs = itertools.product(servers.values(), contract.objects)
-    found = (_promised_table(contract, one, server) for server, one in itertools.islice(pairs, MAX_TABLES))
-    return tuple(table for table in found if table is not None)
+    tables = (
+        _promised_table(contract, schema_object, server)
+        for server, schema_object in itertools.islice(pairs, MAX_TABLES)
+    )
+    return tuple(table for table in tables if table is not None)
 
 
-def _promised_table(contract: Contract, one: SchemaObject, server: Server) -> PromisedTable | None:
+def _promised_table(contract: Contract, schema_object: SchemaObject, server: Server) -> PromisedTable | None:
     try:
-        place = resolve(contract, one, server.server, _ByText())
+        location = resolve(contract, schema_object, server.server, _TextOnlyPolicy())
     except UsageError:
         return None
-    name_key = "physicalName" if one.has("physicalName") else "name"
-    folder_key = next((key for key, _ in paths(server) if server.get(key)), "")
-    known = _UNSET not in place.database
+    name_key = "physicalName" if schema_object.has("physicalName") else "name"
+    folder_key = next((key for key, _ in location_templates(server) if server.get(key)), "")
+    has_database = _UNSET not in location.database
     return PromisedTable(
-        f"{database_name(contract, place.database)}.{table_name(one)}" if known else "",
-        None if is_view(one) or not place.path or _UNSET in place.path else _folder(place.path),
+        f"{database_name(contract, location.database)}.{table_name(schema_object)}" if has_database else "",
+        None
+        if is_view(schema_object) or not location.path or _UNSET in location.path
+        else _folder(location.path),
         server.environment or "",
         server.get("account") or "",
-        one.at(name_key),
-        one.path(name_key),
-        server.at(folder_key),
+        schema_object.locate(name_key),
+        schema_object.path(name_key),
+        server.locate(folder_key),
         server.path(folder_key),
     )
 
 
 @dataclass(frozen=True, slots=True)
-class _ByText:
-    """Terms of places for a reader who opens none: every well-formed place, variables by their defaults."""
+class _TextOnlyPolicy:
+    """Location policy without access: accepts every well-formed location, and uses defaults of variables."""
 
-    def value(self, _name: str, default: str | None) -> str | TextFault:
+    def value(self, _name: str, default: str | None) -> str | ValueProblem:
         return _UNSET if default is None else default
 
-    def vouch(self, text: str) -> str | TextFault:
-        made = parse(text)
-        return made if isinstance(made, TextFault) else text
+    def validate(self, text: str) -> str | ValueProblem:
+        address = parse_location(text)
+        return address if isinstance(address, ValueProblem) else text
 
 
 def _folder(path: str) -> TableFolder | None:
-    """The folder of a place, however it is spelt; None where it is unknown.
+    """Return the normalized folder of a location, or None if it is unknown.
 
-    A pattern that takes some files of a folder stands for itself: two of them may lie side by side.
+    A pattern for some files of a folder is kept, because two of them may not overlap.
     """
     folder = table_folder(path)
-    whole = _EVERY_FILE.fullmatch(path[len(folder) :]) is not None
-    made = parse((folder or ("/" if path.startswith("/") else ".")) if whole else path)
-    if isinstance(made, TextFault) or len(path) > _MAX_PATH:
+    is_every_file = _EVERY_FILE.fullmatch(path[len(folder) :]) is not None
+    address = parse_location((folder or ("/" if path.startswith("/") else ".")) if is_every_file else path)
+    if isinstance(address, ValueProblem) or len(path) > _MAX_PATH:
         return None
-    if made.scheme:
-        return TableFolder(f"{made.scheme}://{made.host}/", made.segments)
-    text = posixpath.normpath(str(made))
+    if address.scheme:
+        return TableFolder(f"{address.scheme}://{address.host}/", address.segments)
+    text = posixpath.normpath(str(address))
     steps = tuple(step for step in text.split("/") if step not in ("", "."))
-    # What lies above the working folder holds more than its letters tell.
-    above = steps.count("..")
-    return TableFolder("/" if text.startswith("/") else "../" * above, steps[above:])
+    # Folders above the working folder are counted in the root.
+    levels_up = steps.count("..")
+    return TableFolder("/" if text.startswith("/") else "../" * levels_up, steps[levels_up:])
 
 
 def _may_be_same(value: str, other: str) -> bool:

@@ -1,7 +1,8 @@
-"""The name of a clause by ids and names, which stays when a column moves; its path is by positions.
+"""Typed model of an ODCS contract, with the source location of every value.
 
-`schema[0].properties[4].required` is `schema/orders/properties/state/required`, in the manner in which ODCS
-refers to what has an id.
+Clauses have a path by positions, and a name by ids and names that is stable when columns move:
+`schema[0].properties[4].required` is `schema/orders/properties/state/required`, in the form of ODCS
+references.
 """
 
 from __future__ import annotations
@@ -22,130 +23,144 @@ from pydantic.fields import FieldInfo
 from pydantic_core import ErrorDetails, PydanticOmit
 
 from dq.contracts import odcs as versions
-from dq.contracts.outcome import Finding, Location, mistake, nearest, one_of, suggestion
+from dq.contracts.outcome import Finding, Location, error_finding, nearest, one_of, suggestion
 
 
-def namer(one: SchemaObject) -> Callable[[str], str]:
-    """What names the paths of an object's clauses.
+def clause_namer(schema_object: SchemaObject) -> Callable[[str], str]:
+    """Return a function that converts a path below an object to the name of the clause.
 
-    Of each part the id counts, else the name; of a relationship what it leads to. What has neither, or shares
-    it with another one beside it, keeps its position; so does what is called like a position.
+    Each part is named by its id, else by its name; a relationship by its id, else by its target. A part with
+    neither, with the same label as a sibling, or with a label that looks like a position keeps its position.
     """
-    known = {one.path(): f"schema/{one.id or one.name}"}
-    _below(one, known)
+    names = {schema_object.path(): f"schema/{schema_object.id or schema_object.name}"}
+    _name_descendants(schema_object, names)
 
     def name(path: str) -> str:
-        # The nearest node that the path lies in; a table of a thousand columns asks for each of them.
+        # Find the nearest enclosing node; a table of a thousand columns does this for each of them.
         node = path
-        while node and node not in known:
+        while node and node not in names:
             node = node[: max(node.rfind("."), node.rfind("["), 0)]
         if not node:
             return path
-        rest = path[len(node) :].replace("[", ".").replace("]", "")
-        return known[node] + rest.replace(".", "/")
+        suffix = path[len(node) :].replace("[", ".").replace("]", "")
+        return names[node] + suffix.replace(".", "/")
 
     return name
 
 
-def _below(element: SchemaObject | Property, known: dict[str, str]) -> None:
-    above = known[element.path()]
-    _label(known, f"{above}/properties", [(one, one.id or one.name) for one in element.properties])
-    _label(known, f"{above}/quality", [(one, one.id or one.name) for one in element.quality])
-    _label(known, f"{above}/relationships", [(one, _leads_to(one)) for one in element.relationships])
+def _name_descendants(element: SchemaObject | Property, names: dict[str, str]) -> None:
+    parent = names[element.path()]
+    _name_children(
+        names, f"{parent}/properties", [(prop, prop.id or prop.name) for prop in element.properties]
+    )
+    _name_children(
+        names, f"{parent}/quality", [(quality, quality.id or quality.name) for quality in element.quality]
+    )
+    _name_children(
+        names,
+        f"{parent}/relationships",
+        [(relationship, _target_label(relationship)) for relationship in element.relationships],
+    )
     children = list(element.properties)
     if isinstance(element, Property):
         children = list(element.children())
         if element.items is not None:
-            known[element.items.path()] = f"{above}/items"
+            names[element.items.path()] = f"{parent}/items"
         if element.map is not None:
-            known[element.map.key.path()] = f"{above}/map/key"
-            known[element.map.value.path()] = f"{above}/map/value"
+            names[element.map.key.path()] = f"{parent}/map/key"
+            names[element.map.value.path()] = f"{parent}/map/value"
     for child in children:
-        _below(child, known)
+        _name_descendants(child, names)
 
 
-def _label(known: dict[str, str], above: str, labelled: Sequence[tuple[Node, str | None]]) -> None:
-    times = Counter(label for _, label in labelled)
-    for index, (node, label) in enumerate(labelled):
-        own = label and times[label] == 1 and not label.isdecimal()
-        known[node.path()] = f"{above}/{label if own else index}"
+def _name_children(
+    names: dict[str, str], parent: str, labelled_nodes: Sequence[tuple[Node, str | None]]
+) -> None:
+    times = Counter(label for _, label in labelled_nodes)
+    for index, (node, label) in enumerate(labelled_nodes):
+        has_own_label = label and times[label] == 1 and not label.isdecimal()
+        names[node.path()] = f"{parent}/{label if has_own_label else index}"
 
 
-def _leads_to(one: Relationship) -> str | None:
-    to = [one.to] if isinstance(one.to, str) else one.to or []
-    return one.id or ",".join(to) or None
+def _target_label(relationship: Relationship) -> str | None:
+    targets = [relationship.to] if isinstance(relationship.to, str) else relationship.to or []
+    return relationship.id or ",".join(targets) or None
 
 
-# Where every value of a document was written, kept beside the value at little cost.
+# Source maps: the location of every value of a document, stored next to the value.
 
-# The key under which a mapping read from YAML carries its Place. No YAML key can be equal to it,
-# because NUL is refused before parsing.
-PLACE = "\0place"
+# Key under which a mapping read from YAML carries its SourceMap. No YAML key can be equal to it,
+# because NUL is rejected before parsing.
+SOURCE_MAP_KEY = "\0place"
 
-# The reader refuses a document whose values lie deeper.
+# The reader rejects a document with values nested deeper.
 MAX_DEPTH = 64
 
-Spot = tuple[int, int]
+Position = tuple[int, int]
 
 
 @dataclass(slots=True, eq=False)
-class Place:
-    """Where one mapping was written, and where each of its keys, values and list items stands.
+class SourceMap:
+    """Source positions of one mapping and of its keys, values and list items.
 
-    `path` is the way from the document's root, such as `schema[0].properties[2]`. Spots are
-    (line, column), counting from 1. `raw` has the text of values that YAML turned into something
-    else than what was written (`1.10`, `yes`, `2026-01-01`); `cut` has the values of keys that the
-    loader left out because the model has no room for them.
+    Positions are (line, column), counting from 1.
+
+    Attributes:
+        path: Path from the document's root, e.g. `schema[0].properties[2]`.
+        raw: Source text of values that YAML converts (`1.10`, `yes`, `2026-01-01`).
+        removed: Values of keys that were removed because they do not fit the model.
     """
 
     file: str
     path: str
-    spot: Spot
-    keys: dict[str, Spot] = field(default_factory=dict)
-    values: dict[str, Spot] = field(default_factory=dict)
-    items: dict[str, list[Spot]] = field(default_factory=dict)
+    position: Position
+    keys: dict[str, Position] = field(default_factory=dict)
+    values: dict[str, Position] = field(default_factory=dict)
+    items: dict[str, list[Position]] = field(default_factory=dict)
     raw: dict[str, str] = field(default_factory=dict)
-    # Made on demand: nearly no mapping has any.
-    cut: dict[str, object] | None = None
+    # Created on demand: hardly any mapping needs it.
+    removed: dict[str, object] | None = None
     # The SHA-256 of the whole file, at the document's root only.
     digest: str = ""
 
-    def at(self, key: str | None = None, index: int | None = None) -> Location:
-        """The place of a key's value, of one item of its list, or of the mapping itself.
+    def locate(self, key: str | None = None, index: int | None = None) -> Location:
+        """Return the location of a key's value, of one item of its list, or of the mapping itself.
 
-        A key that is absent gives the mapping's own place, so that a finding about something missing
-        stands where it would be added.
+        An absent key has the mapping's own location, so that a finding about a missing key points to where it
+        would be added.
         """
-        spot = self.spot
+        position = self.position
         if key is not None:
-            spot = self.values.get(key, self.spot)
+            position = self.values.get(key, self.position)
             if index is not None and index < len(self.items.get(key, ())):
-                spot = self.items[key][index]
-        return Location(self.file, *spot)
+                position = self.items[key][index]
+        return Location(self.file, *position)
 
-    def at_key(self, key: str) -> Location:
-        """The place of the key itself: for a key that should not be there."""
-        return Location(self.file, *self.keys.get(key, self.spot))
+    def locate_key(self, key: str) -> Location:
+        """Return the location of the key itself, e.g. of one that is not allowed."""
+        return Location(self.file, *self.keys.get(key, self.position))
 
-    def below(self, key: str) -> str:
-        """The path of one of its keys."""
+    def child_path(self, key: str) -> str:
+        """Return the path of one of its keys."""
         return f"{self.path}.{key}" if self.path else key
 
 
-def plain(value: object) -> object:
-    """The value without the Places inside it, as any other YAML reader would give it."""
+def strip_source_maps(value: object) -> object:
+    """Return the value without the source maps inside it, as any other YAML reader would return it."""
     if isinstance(value, dict):
-        return {key: plain(inner) for key, inner in value.items() if key != PLACE}
+        return {key: strip_source_maps(inner) for key, inner in value.items() if key != SOURCE_MAP_KEY}
     if isinstance(value, list):
-        return [plain(inner) for inner in value]
+        return [strip_source_maps(inner) for inner in value]
     return value
 
 
-# What every element of a contract is: strict, closed, frozen, and aware of where it was written.
+# Base of all elements of a contract: strict, closed, frozen, and with its source location.
 
 
 class _NotInJsonSchema:
-    """Leaves a field out of the JSON Schema. pydantic's own marker costs its schema writer at every start."""
+    """Leaves a field out of the JSON Schema. pydantic's own marker imports its schema generator at every
+    start.
+    """
 
     def __get_pydantic_json_schema__(self, *_: object) -> dict[str, Any]:
         raise PydanticOmit
@@ -154,14 +169,14 @@ class _NotInJsonSchema:
 class Node(BaseModel):
     """One mapping of a contract. Attributes are the ODCS keys in snake case.
 
-    Strict (no coercion: `required: "yes"` is refused), closed (an unknown key is refused) and frozen.
-    Two nodes are equal when their values are, wherever they stand.
+    Strict (no coercion: `required: "yes"` is rejected), closed (an unknown key is rejected) and frozen.
+    Two nodes are equal if their values are, regardless of their locations.
     """
 
     model_config = ConfigDict(
         strict=True,
         allow_inf_nan=False,
-        # A validator is built for the root alone and when first asked for: it starts a tenth faster.
+        # Build a validator only for the root and on first use: startup is a tenth faster.
         defer_build=True,
         frozen=True,
         extra="forbid",
@@ -171,57 +186,57 @@ class Node(BaseModel):
         protected_namespaces=(),
     )
 
-    place: Annotated[Place, Field(alias=PLACE, repr=False, exclude=True), _NotInJsonSchema()]
+    place: Annotated[SourceMap, Field(alias=SOURCE_MAP_KEY, repr=False, exclude=True), _NotInJsonSchema()]
 
-    def at(self, key: str | None = None, index: int | None = None) -> Location:
-        """Where a key's value stands, by its name in the file; without a key, where the node begins."""
-        return self.place.at(key, index)
+    def locate(self, key: str | None = None, index: int | None = None) -> Location:
+        """Return the location of a key's value, by the key's name in the file, or of the node itself."""
+        return self.place.locate(key, index)
 
     def path(self, key: str | None = None) -> str:
-        """The way from the document's root to this node or one of its keys."""
-        return self.place.path if key is None else self.place.below(key)
+        """Return the path from the document's root to this node or one of its keys."""
+        return self.place.path if key is None else self.place.child_path(key)
 
     def has(self, key: str) -> bool:
-        """Whether the file writes this key, whatever its value."""
+        """Return True if the file contains this key, whatever its value."""
         return key in self.place.keys
 
     def __eq__(self, other: object) -> bool:
         if type(self) is not type(other):
             return NotImplemented
-        mine, theirs = dict(self.__dict__), dict(other.__dict__)
-        mine.pop("place"), theirs.pop("place")
-        return mine == theirs
+        own_values, other_values = dict(self.__dict__), dict(other.__dict__)
+        own_values.pop("place"), other_values.pop("place")
+        return own_values == other_values
 
     def __hash__(self) -> int:
-        return id(self)  # an equal node elsewhere has a path and places of its own
+        return id(self)  # an equal node elsewhere has another path and other locations
 
 
-# A value that ODCS leaves open. Mappings inside still carry their places; see `plain`.
+# A value that ODCS leaves open. Mappings inside still carry their source maps; see `strip_source_maps`.
 Open = Any
 
 
-def no_items() -> list[Any]:
-    """What a list is that is not written.
+def empty_list() -> list[Any]:
+    """Return an empty list, the default of list fields.
 
-    Not `[]`, which pydantic would copy deeply for every element, nor `list`, whose signature it has to parse.
+    Not `[]`, which pydantic would deep-copy for every element, nor `list`, whose signature it has to parse.
     """
     return []
 
 
-# What many elements of a contract share: custom properties, definitions, context.
+# Shared parts of elements: custom properties, definitions, context.
 
 
-def _one_value(value: object) -> object:
+def _scalar(value: object) -> object:
     if isinstance(value, (dict, list)):
         raise ValueError("it must be one value: text, a number, or true or false")
     return value
 
 
-Scalar = Annotated[Any, AfterValidator(_one_value)]  # text, number, true/false, null or a date
+Scalar = Annotated[Any, AfterValidator(_scalar)]  # text, number, true/false, null or a date
 
 
 class CustomProperty(Node):
-    """A key and value of the organisation's own, or of a tool's (`vendor`)."""
+    """A key and value that the organisation, or a tool (`vendor`), defines."""
 
     property: str
     value: Open
@@ -231,7 +246,7 @@ class CustomProperty(Node):
 
 
 class AuthoritativeDefinition(Node):
-    """A link to where something is defined for good."""
+    """A link to an authoritative definition."""
 
     url: str
     type: str
@@ -240,28 +255,28 @@ class AuthoritativeDefinition(Node):
 
 
 class Extensible(Node):
-    """What may carry custom properties."""
+    """An element that may have custom properties."""
 
-    custom_properties: list[CustomProperty] = Field(default_factory=no_items)
+    custom_properties: list[CustomProperty] = Field(default_factory=empty_list)
 
     def custom(self, name: str) -> CustomProperty | None:
-        """The first custom property of this name."""
+        """Return the first custom property of this name, or None."""
         return next((custom for custom in self.custom_properties if custom.property == name), None)
 
 
 class Described(Extensible):
-    """What may carry tags and definitions besides."""
+    """An element that may also have tags and definitions."""
 
     id: str | None = None
-    tags: list[str] = Field(default_factory=no_items)
-    authoritative_definitions: list[AuthoritativeDefinition] = Field(default_factory=no_items)
+    tags: list[str] = Field(default_factory=empty_list)
+    authoritative_definitions: list[AuthoritativeDefinition] = Field(default_factory=empty_list)
 
 
 class Description(Extensible):
     usage: str | None = None
     purpose: str | None = None
     limitations: str | None = None
-    authoritative_definitions: list[AuthoritativeDefinition] = Field(default_factory=no_items)
+    authoritative_definitions: list[AuthoritativeDefinition] = Field(default_factory=empty_list)
 
 
 class VerifiedStatement(Described):
@@ -275,17 +290,17 @@ class Constraint(Described):
 
 class Instructions(Node):
     instructions: str | None = None
-    verified_statements: list[VerifiedStatement] = Field(default_factory=no_items)
-    constraints: list[Constraint] = Field(default_factory=no_items)
+    verified_statements: list[VerifiedStatement] = Field(default_factory=empty_list)
+    constraints: list[Constraint] = Field(default_factory=empty_list)
 
 
-def shape(value: object) -> str:
-    """The tag of a union's branch: what kind of value it is."""
+def shape_tag(value: object) -> str:
+    """Return the tag of a union's branch by the kind of value."""
     return "~list" if isinstance(value, list) else "~text" if isinstance(value, str) else "~mapping"
 
 
 Context = Annotated[
-    Annotated[str, Tag("~text")] | Annotated[Instructions, Tag("~mapping")], Discriminator(shape)
+    Annotated[str, Tag("~text")] | Annotated[Instructions, Tag("~mapping")], Discriminator(shape_tag)
 ]
 
 
@@ -296,11 +311,11 @@ LogicalType = Literal[
 ]
 
 
-Names = Annotated[Annotated[str, Tag("~text")] | Annotated[list[str], Tag("~list")], Discriminator(shape)]
+Names = Annotated[Annotated[str, Tag("~text")] | Annotated[list[str], Tag("~list")], Discriminator(shape_tag)]
 
 
 class Relationship(Extensible):
-    """A foreign key: `from` is implied where it stands on a property."""
+    """A foreign key: `from` is implied if it is on a property."""
 
     id: str | None = None
     type: Literal["foreignKey"] = "foreignKey"
@@ -315,7 +330,7 @@ def _text_or_mapping(value: object) -> object:
 
 
 class Quality(Described):
-    """One quality rule; which keys it needs follows from its type (see the rules on the shelf)."""
+    """One quality rule; its type determines the keys that it needs (see `validators/rules`)."""
 
     type: Literal["text", "library", "sql", "custom"] = "library"
     name: str | None = None
@@ -349,7 +364,7 @@ class Quality(Described):
     schedule: str | None = None
 
     def operators(self) -> list[tuple[str, Any]]:
-        """The comparison operators that the file writes, by their ODCS names."""
+        """Return the comparison operators in the file, by their ODCS names."""
         keys = self.place.keys
         return [(name, getattr(self, attribute)) for name, attribute in OPERATORS.items() if name in keys]
 
@@ -367,7 +382,7 @@ OPERATORS = {
 
 
 class TypeOptions(Node):
-    """`logicalTypeOptions`: which of them fit which logical type is checked by a rule."""
+    """`logicalTypeOptions`. A rule checks which of them fit the logical type."""
 
     min_length: int | None = None
     max_length: int | None = None
@@ -410,7 +425,7 @@ class Synonym(Extensible):
 
 
 class Element(Described):
-    """What objects and properties share."""
+    """Common keys of objects and properties."""
 
     name: str | None = None
     physical_name: str | None = None
@@ -418,13 +433,13 @@ class Element(Described):
     description: str | None = None
     business_name: str | None = None
     deprecated: bool | None = None
-    synonyms: list[Synonym] = Field(default_factory=no_items)
-    relationships: list[Relationship] = Field(default_factory=no_items)
-    quality: list[Quality] = Field(default_factory=no_items)
+    synonyms: list[Synonym] = Field(default_factory=empty_list)
+    relationships: list[Relationship] = Field(default_factory=empty_list)
+    quality: list[Quality] = Field(default_factory=empty_list)
 
     @property
     def column(self) -> str:
-        """The name in the data: the physical name, else the name."""
+        """Name in the data: the physical name, else the name."""
         return self.physical_name or self.name or ""
 
 
@@ -453,12 +468,12 @@ class Property(Element):
     transform_description: str | None = None
     examples: list[Open] | None = None
     enum: list[EnumValue] | None = None
-    properties: list[Property] = Field(default_factory=no_items)
+    properties: list[Property] = Field(default_factory=empty_list)
     items: Property | None = None
     map: MapTypes | None = None
 
     def children(self) -> Iterator[Property]:
-        """The properties directly inside: of a struct, of an array's items, of a map's key and value."""
+        """Yield the direct children: of a struct, of an array's items, of a map's key and value."""
         yield from self.properties
         if self.items is not None:
             yield self.items
@@ -473,71 +488,71 @@ class SchemaObject(Element):
     name: str
     logical_type: Literal["object", "blob"] | None = None
     data_granularity_description: str | None = None
-    properties: list[Property] = Field(default_factory=no_items)
+    properties: list[Property] = Field(default_factory=empty_list)
     context: Context | None = None
 
     def walk(self) -> Iterator[Property]:
-        """Every property, nested ones after the one that holds them."""
+        """Yield every property, nested ones after their parent."""
         stack = list(reversed(self.properties))
         while stack:
-            one = stack.pop()
-            yield one
+            prop = stack.pop()
+            yield prop
             # Most columns have nothing inside, and a registry has many columns.
-            if one.properties or one.items is not None or one.map is not None:
-                stack.extend(reversed(list(one.children())))
+            if prop.properties or prop.items is not None or prop.map is not None:
+                stack.extend(reversed(list(prop.children())))
 
-    def single(self) -> Iterator[tuple[Property, ...]]:
-        """Every property that stands once in a row, behind those that hold it: none of an array or map."""
+    def single_valued_paths(self) -> Iterator[tuple[Property, ...]]:
+        """Yield the path of every property that has one value per row, i.e. is not inside an array or map."""
         stack: list[tuple[Property, ...]] = [(prop,) for prop in reversed(self.properties)]
         while stack:
-            way = stack.pop()
-            yield way
-            stack += [(*way, inner) for inner in reversed(way[-1].properties)]
+            path = stack.pop()
+            yield path
+            stack += [(*path, inner) for inner in reversed(path[-1].properties)]
 
     def partition_keys(self) -> list[Property]:
-        """The partition columns in the order of their positions (1-based; unplaced ones last)."""
-        keys = [one for one in self.properties if one.partitioned]
-        return sorted(keys, key=lambda one: one.partition_key_position or 1 << 30)
+        """Return the partition columns ordered by position (1-based; those without one last)."""
+        keys = [prop for prop in self.properties if prop.partitioned]
+        return sorted(keys, key=lambda prop: prop.partition_key_position or 1 << 30)
 
     def primary_key(self) -> list[Property]:
-        """The columns of the primary key in the order of their positions."""
-        keys = [one for one in self.properties if one.primary_key]
-        return sorted(keys, key=lambda one: one.primary_key_position or 1 << 30)
+        """Return the columns of the primary key ordered by position."""
+        keys = [prop for prop in self.properties if prop.primary_key]
+        return sorted(keys, key=lambda prop: prop.primary_key_position or 1 << 30)
 
 
-# What makes two files the same contract, and the one name under which the store files what became of it.
+# Identity of a contract, and the key of its records in the state store.
 #
-# Two majors of a contract may stand side by side, and are two products: each has deliveries, runs and
-# incidents of its own. So nothing is filed under the id alone.
+# Two major versions of a contract may coexist as two products: each has its own deliveries, runs and
+# incidents. So no record is keyed by the id alone.
 
 Identity = tuple[str, str]
-"""The id and the major version, as texts."""
+"""Id and major version, as texts."""
 
-_FIRST = "1"
-_BETWEEN = "@"
+_DEFAULT_MAJOR = "1"
+_SEPARATOR = "@"
 
 
 def identity(id: str, version: str) -> Identity:
-    """The id and the major version of a contract: `("orders", "2")` for orders 2.1.0."""
+    """Return the id and the major version of a contract: `("orders", "2")` for orders 2.1.0."""
     return id, version.removeprefix("v").partition(".")[0]
 
 
-def key(id: str, version: str) -> str:
-    """The identity as one text, another one for each identity, whatever the two texts hold.
+def contract_key(id: str, version: str) -> str:
+    """Return the identity as one text, which is unique for any id and version.
 
-    Major 1 is the id alone, every other one `id@major`. An id must not have an `@` (rule `id-form`); one
-    that has it all the same always carries its major, so that no id can pass for another's major.
+    Major 1 is the id alone, every other one `id@major`. An id must not contain `@` (rule `id-form`); if it
+    does, the major is always added, so that it cannot be mistaken for another contract's key.
     """
     name, major = identity(id, version)
-    if major == _FIRST and _BETWEEN not in name:
+    if major == _DEFAULT_MAJOR and _SEPARATOR not in name:
         return name
-    return f"{name}{_BETWEEN}{quote(major, safe='')}"
+    return f"{name}{_SEPARATOR}{quote(major, safe='')}"
 
 
 # The contract as typed values: ODCS 3.0 to 3.2, one model for all three.
 #
-# Which key belongs to which version, and which keys a server type takes, are tables in `odcs.py`. Source:
-# the Open Data Contract Standard, https://bitol-io.github.io/open-data-contract-standard/.
+# Tables in `odcs.py` list the keys of each version and of each server type. Source: the Open Data Contract
+# Standard, https://bitol-io.github.io/open-data-contract-standard/.
 
 
 class Role(Extensible):
@@ -550,7 +565,7 @@ class Role(Extensible):
 
 
 class Server(Extensible):
-    """Where the data lives. Which further keys a type takes: `odcs.SERVER_TYPES`."""
+    """Location of the data. `odcs.SERVER_TYPES` lists the further keys of each type."""
 
     model_config = ConfigDict(extra="allow")
 
@@ -559,10 +574,12 @@ class Server(Extensible):
     id: str | None = None
     description: str | None = None
     environment: str | None = None
-    roles: list[Role] = Field(default_factory=no_items)
+    roles: list[Role] = Field(default_factory=empty_list)
 
     def get(self, key: str) -> str | None:
-        """One of the type's own keys (`location`, `path`, `database` …) as written, or None."""
+        """Return the value of one of the type's own keys (`location`, `path`, `database` …) as text, or
+        None.
+        """
         value = (self.model_extra or {}).get(key)
         return None if value is None else str(value)
 
@@ -598,12 +615,12 @@ class Member(Described):
 class Team(Described):
     name: str | None = None
     description: str | None = None
-    members: list[Member] = Field(default_factory=no_items)
+    members: list[Member] = Field(default_factory=empty_list)
 
 
 # ODCS 3.0 lists the members; 3.1 made the team an object and keeps the list as deprecated.
 TeamForm = Annotated[
-    Annotated[Team, Tag("~mapping")] | Annotated[list[Member], Tag("~list")], Discriminator(shape)
+    Annotated[Team, Tag("~mapping")] | Annotated[list[Member], Tag("~list")], Discriminator(shape_tag)
 ]
 
 
@@ -620,7 +637,7 @@ class SlaProperty(Extensible):
     description: str | None = None
     scheduler: str | None = None
     schedule: str | None = None
-    authoritative_definitions: list[AuthoritativeDefinition] = Field(default_factory=no_items)
+    authoritative_definitions: list[AuthoritativeDefinition] = Field(default_factory=empty_list)
 
 
 class Contract(Extensible):
@@ -635,18 +652,18 @@ class Contract(Extensible):
     tenant: str | None = None
     domain: str | None = None
     data_product: str | None = None
-    tags: list[str] = Field(default_factory=no_items)
+    tags: list[str] = Field(default_factory=empty_list)
     description: Description | None = None
     context: Context | None = None
-    servers: list[Server] = Field(default_factory=no_items)
-    objects: list[SchemaObject] = Field(default_factory=no_items, alias="schema")
-    support: list[SupportChannel] = Field(default_factory=no_items)
+    servers: list[Server] = Field(default_factory=empty_list)
+    objects: list[SchemaObject] = Field(default_factory=empty_list, alias="schema")
+    support: list[SupportChannel] = Field(default_factory=empty_list)
     price: Price | None = None
     team: TeamForm | None = None
-    roles: list[Role] = Field(default_factory=no_items)
+    roles: list[Role] = Field(default_factory=empty_list)
     sla_default_element: str | None = None
-    sla_properties: list[SlaProperty] = Field(default_factory=no_items)
-    authoritative_definitions: list[AuthoritativeDefinition] = Field(default_factory=no_items)
+    sla_properties: list[SlaProperty] = Field(default_factory=empty_list)
+    authoritative_definitions: list[AuthoritativeDefinition] = Field(default_factory=empty_list)
     contract_created_ts: str | None = None
 
     @property
@@ -655,41 +672,48 @@ class Contract(Extensible):
 
     @property
     def digest(self) -> str:
-        """The SHA-256 of its file, as 64 hexadecimal digits; empty where it was read from none."""
+        """SHA-256 of its file, as 64 hexadecimal digits, or "" if it was not read from a file."""
         return self.place.digest
 
     @property
     def identity(self) -> Identity:
-        """The id and the major version: two files with the same one are the same contract."""
+        """Id and major version: two files with the same identity are the same contract."""
         return identity(self.id, self.version)
 
     @property
     def key(self) -> str:
-        """What the store files its deliveries, runs and incidents under; see `key`."""
-        return key(self.id, self.version)
+        """Key of its deliveries, runs and incidents in the state store; see `contract_key`."""
+        return contract_key(self.id, self.version)
 
     @property
     def odcs(self) -> tuple[int, int, int]:
-        """The version of the standard that this contract follows, such as (3, 2, 0)."""
-        return versions.of(self.api_version)
+        """Version of the standard that this contract follows, e.g. (3, 2, 0)."""
+        return versions.parse_version(self.api_version)
 
     def object(self, name: str) -> SchemaObject | None:
-        """The object of this name or id."""
-        return next((one for one in self.objects if name in (one.name, one.id)), None)
+        """Return the object of this name or id, or None."""
+        return next(
+            (
+                schema_object
+                for schema_object in self.objects
+                if name in (schema_object.name, schema_object.id)
+            ),
+            None,
+        )
 
     def members(self) -> list[Member]:
-        """The team's members, in either of the two forms that ODCS knows."""
+        """Return the team's members, from either form that ODCS allows."""
         if isinstance(self.team, Team):
             return self.team.members
         return self.team or []
 
 
-# Errors of form in the reader's words: what pydantic found, said with the text that stands in the file.
+# Messages for type errors: pydantic's errors, described with the text of the file.
 
-# pydantic's error type -> what the value must be, and an example of it.
-_WANTED = {
+# pydantic's error type -> expected kind of value, and an example of it.
+_EXPECTED = {
     "string_type": ("text", "some text"),
-    "bool_type": ("true or false", "true"),
+    "bool_type": ("a boolean", "true"),
     "int_type": ("a whole number", "1"),
     "int_from_float": ("a whole number", "1"),
     "float_type": ("a number", "1.5"),
@@ -707,12 +731,12 @@ _WANTED = {
 _EXPONENT = re.compile(r"[-+]?[0-9]{1,20}(\.[0-9]{0,20})?[eE][-+]?[0-9]{1,2}")
 
 
-def read_as(value: object) -> str:
-    """The kind of value that YAML gave, in a reader's words."""
+def describe_value(value: object) -> str:
+    """Return a description of a value that YAML has read, for messages."""
     if value is None:
         return "nothing"
     if isinstance(value, bool):
-        return f"{str(value).lower()} (true or false)"
+        return f"{str(value).lower()} (a boolean)"
     if isinstance(value, (int, float)):
         return f"the number {value}"
     if isinstance(value, dt.date):
@@ -722,7 +746,7 @@ def read_as(value: object) -> str:
     return "a list" if isinstance(value, list) else "a mapping"
 
 
-def spelled(number: float) -> str:
+def format_number(number: float) -> str:
     """Return a number as YAML 1.1 and 1.2 both read it: `1.0e-06`, where Python writes `1e-06`."""
     if isinstance(number, int):
         return str(number)
@@ -735,152 +759,207 @@ def with_point(text: str) -> str:
     return text if "e" not in text or "." in text else text.replace("e", ".0e")
 
 
-def empty(holder: Place, key: str) -> Finding:
-    """The finding for a key without a value, which stands at the key where nothing is written."""
-    at, key_at = holder.at(key), holder.at_key(key)
-    mend = f"Give '{key}' a value, or remove it."
-    written = at.line == key_at.line and at.column > key_at.column + len(key) + 1
-    if not written:
-        mend += " What begins with '#' is a comment to YAML, unless it stands in quotes."
-    return mistake("wrong-type", f"{key} is empty.", mend, at if written else key_at, holder.below(key))
+def empty_value_finding(source_map: SourceMap, key: str) -> Finding:
+    """Return the finding for a key without a value, located at the key if nothing is written."""
+    value_location, key_location = source_map.locate(key), source_map.locate_key(key)
+    hint = f"Give '{key}' a value, or remove it."
+    is_on_key_line = (
+        value_location.line == key_location.line
+        and value_location.column > key_location.column + len(key) + 1
+    )
+    if not is_on_key_line:
+        hint += " YAML treats unquoted text after '#' as a comment."
+    return error_finding(
+        "wrong-type",
+        f"{key} is empty.",
+        hint,
+        value_location if is_on_key_line else key_location,
+        source_map.child_path(key),
+    )
 
 
-def explain(
-    detail: ErrorDetails, model: type[Node], holder: Place, key: str | int, index: int | None
+def explain_error(
+    detail: ErrorDetails, model: type[Node], source_map: SourceMap, key: str | int, index: int | None
 ) -> Finding:
-    """The finding for one error of form.
+    """Return the finding for one of pydantic's errors.
 
-    `holder` is the mapping that the error is in, `key` the key there and `index` the place in its list,
-    if it is about an item.
+    `source_map` is of the mapping with the error, `key` the key in it and `index` the position in its list
+    if the error is about an item.
     """
     kind, value = detail["type"], detail.get("input")
     name = f"{key}[{index}]" if index is not None else str(key)
-    path = holder.below(name)
-    at = holder.at(str(key), index)
+    path = source_map.child_path(name)
+    location = source_map.locate(str(key), index)
     if index is None and isinstance(value, dict | list):
-        # What is written below its key begins with something that is not meant.
-        at = min(at, holder.at_key(str(key)), key=lambda one: one.line)
+        # The value may begin on a line below its key; report the earlier one.
+        location = min(location, source_map.locate_key(str(key)), key=lambda candidate: candidate.line)
     if kind == "extra_forbidden":
-        return _unknown_key(model, detail["loc"], holder, str(key), value, path)
+        return _unknown_key_finding(model, detail["loc"], source_map, str(key), value, path)
     if kind == "missing":
-        what = holder.path or _named(model)
-        return mistake("missing-key", f"{what} needs {key!r}.", f"Add '{key}: …'.", holder.at(), path)
+        subject = source_map.path or _document_name(model)
+        return error_finding(
+            "missing-key", f"{subject} needs {key!r}.", f"Add '{key}: …'.", source_map.locate(), path
+        )
     if kind in ("literal_error", "enum"):
-        return _wrong_word(detail, name, value, at, path)
+        return _unknown_value_finding(detail, name, value, location, path)
     if value is None:
         if index is None:
-            return empty(holder, str(key))
-        return mistake("wrong-type", f"{name} is empty.", "Remove the empty item.", at, path)
-    if kind not in _WANTED:
-        # Our own validators raise with a whole clause, which pydantic prefixes.
-        said = detail["msg"].removeprefix("Value error, ")
-        return mistake("wrong-type", f"{name}: {said}.", "Run 'dq schema' to see what fits.", at, path)
-    wanted, example = _WANTED[kind]
+            return empty_value_finding(source_map, str(key))
+        return error_finding("wrong-type", f"{name} is empty.", "Remove the empty item.", location, path)
+    if kind not in _EXPECTED:
+        # Our own validators raise with a complete message, which pydantic prefixes.
+        problem = detail["msg"].removeprefix("Value error, ")
+        return error_finding(
+            "wrong-type", f"{name}: {problem}.", "Run 'dq schema' to see what fits.", location, path
+        )
+    expected, example = _EXPECTED[kind]
     if index is None and isinstance(detail["loc"][-1], int):
-        first = next((key for key, info in _fields_at(model, detail["loc"]) if info.is_required()), "…")
+        first_key = next((key for key, info in _fields_at(model, detail["loc"]) if info.is_required()), "…")
         # Quoted, as JSON is YAML: a bare 01 would be read as a number.
-        short = isinstance(value, (str, int)) and len(str(value)) < 40
-        shown = json.dumps(value, ensure_ascii=False) if short else "…"
-        message = f"every item of {name} must be a mapping, not {read_as(value)}."
-        return mistake("wrong-type", message, f"Write {name}: [{{{first}: {shown}}}, …].", at, path)
+        is_short = isinstance(value, (str, int)) and len(str(value)) < 40
+        value_text = json.dumps(value, ensure_ascii=False) if is_short else "…"
+        message = f"every item of {name} must be a mapping, not {describe_value(value)}."
+        return error_finding(
+            "wrong-type", message, f"Write {name}: [{{{first_key}: {value_text}}}, …].", location, path
+        )
     # An item is written without the key of its list.
-    begin = f"{key}: " if index is None else ""
-    raw = holder.raw.get(str(key)) if index is None else None
+    prefix = f"{key}: " if index is None else ""
+    raw = source_map.raw.get(str(key)) if index is None else None
     if kind == "string_type" and isinstance(value, (bool, int, float, dt.date)):
-        written = raw or _yaml(value)
-        message = f"{name} must be text, and YAML reads {written} as {read_as(value)}."
-        return mistake("wrong-type", message, f'Quote it: {begin}"{written}".', at, path)
-    message = f"{name} must be {wanted}, not {read_as(value)}."
-    mend = f"Write {begin}{example}."
-    if wanted == "a mapping" and isinstance(value, str) and "purpose" in keys_at(model, detail["loc"]):
+        source_text = raw or _yaml_scalar(value)
+        message = f"{name} must be text, and YAML reads {source_text} as {describe_value(value)}."
+        return error_finding("wrong-type", message, f'Quote it: {prefix}"{source_text}".', location, path)
+    message = f"{name} must be {expected}, not {describe_value(value)}."
+    hint = f"Write {prefix}{example}."
+    if expected == "a mapping" and isinstance(value, str) and "purpose" in keys_at(model, detail["loc"]):
         text = json.dumps(value, ensure_ascii=False) if len(value) < 80 else "…"
-        mend = f"Write {begin}{{purpose: {text}}}."
+        hint = f"Write {prefix}{{purpose: {text}}}."
     if isinstance(value, str) and kind in ("bool_type", "int_type", "float_type"):
-        message = f"{name} must be {wanted}, and {value!r} is text."
-        if _looks_right(kind, value):
-            mend = f"Remove the quotes: {begin}{value}."
+        message = f"{name} must be {expected}, not the string {value!r}."
+        if _has_form(kind, value):
+            hint = f"Remove the quotes: {prefix}{value}."
         elif kind == "float_type" and _EXPONENT.fullmatch(value):
-            mend = f"Write {begin}{spelled(float(value))}."
-    return mistake("wrong-type", message, mend, at, path)
+            hint = f"Write {prefix}{format_number(float(value))}."
+    return error_finding("wrong-type", message, hint, location, path)
 
 
-def _unknown_key(
-    model: type[Node], loc: tuple[int | str, ...], holder: Place, key: str, value: object, path: str
+# Logical types by the names that SQL, Spark and Python use.
+_TYPE_ALIASES = {
+    "datetime": "timestamp",
+    **dict.fromkeys(("int", "long", "bigint", "smallint", "tinyint", "short"), "integer"),
+    **dict.fromkeys(("float", "double", "decimal", "numeric"), "number"),
+    **dict.fromkeys(("str", "text", "varchar", "char"), "string"),
+    **dict.fromkeys(("struct", "record", "map"), "object"),
+    **dict.fromkeys(("list", "set"), "array"),
+}
+# Operators by the names that ODCS does not use.
+_KEY_ALIASES = {
+    **dict.fromkeys(("mustEqual", "mustBeEqual", "mustBeEqualTo"), "mustBe"),
+    **dict.fromkeys(("mustNotEqual", "mustNotBeEqualTo"), "mustNotBe"),
+    **dict.fromkeys(("mustBeAtLeast", "mustBeMin"), "mustBeGreaterOrEqualTo"),
+    **dict.fromkeys(("mustBeAtMost", "mustBeMax"), "mustBeLessOrEqualTo"),
+}
+
+
+def _unknown_key_finding(
+    model: type[Node], loc: tuple[int | str, ...], source_map: SourceMap, key: str, value: object, path: str
 ) -> Finding:
-    known = sorted(keys_at(model, loc[:-1]))
-    where = holder.path or _named(model)
-    hint = nearest(key, known)
+    known_keys = sorted(keys_at(model, loc[:-1]))
+    subject = source_map.path or _document_name(model)
+    candidate = nearest(key, known_keys)
     if key == "$ref":
-        mend = "ODCS has no $ref: write the element out, or share it with a YAML anchor."
-    elif translated := versions.hint(key, value, known, holder.keys):
-        mend = translated
-    elif hint and hint != key and _is_meant(key.lower(), hint.lower()):
-        mend = f"Did you mean {hint!r}?"
-    elif inside := _that_hold(model, loc, key):
-        mend = f"It stands under {inside!r}."
-    elif "customProperties" in known:
-        mend = "Put what is your own under 'customProperties'."
+        hint = "ODCS has no $ref: write the element out, or share it with a YAML anchor."
+    elif translated := versions.migration_hint(key, value, known_keys, source_map.keys):
+        hint = translated
+    elif (alias := _KEY_ALIASES.get(key)) in known_keys:
+        hint = f"Did you mean {alias!r}?"
+    elif candidate and candidate != key and _is_misspelling(key.lower(), candidate.lower()):
+        hint = f"Did you mean {candidate!r}?"
+    elif container := _containing_key(model, loc, key):
+        hint = f"It belongs under {container!r}."
+    elif "customProperties" in known_keys:
+        hint = "Put your own keys under 'customProperties'."
     else:
-        mend = f"It takes {', '.join(known)}."
-    return mistake("unknown-key", f"{where} has no key {key!r}.", mend, holder.at_key(key), path)
+        hint = f"It takes {', '.join(known_keys)}."
+    return error_finding(
+        "unknown-key", f"{subject} has no key {key!r}.", hint, source_map.locate_key(key), path
+    )
 
 
-def _that_hold(model: type[Node], loc: tuple[int | str, ...], key: str) -> str | None:
-    """The one key at this place whose value has the unknown one, if there is just one."""
-    found = {
+def _containing_key(model: type[Node], loc: tuple[int | str, ...], key: str) -> str | None:
+    """Return the key of this mapping whose value allows the unknown key, or None unless there is exactly
+    one.
+    """
+    names = {
         name
         for name, info in _fields_at(model, loc[:-1])
         if any(key in keys_at(inner) for inner in _node_types(info.annotation))
     }
-    return found.pop() if len(found) == 1 else None
+    return names.pop() if len(names) == 1 else None
 
 
-def _is_meant(key: str, hint: str) -> bool:
-    return key.startswith(hint) or _differ(key, hint) <= (len(hint) + 1) // 3
+def _is_misspelling(key: str, hint: str) -> bool:
+    return key.startswith(hint) or _edit_distance(key, hint) <= (len(hint) + 1) // 3
 
 
-def _differ(one: str, other: str) -> int:
-    """How many signs have to be added, taken away, exchanged or swapped to make one word of the other."""
-    earlier: list[int] = []
-    before = list(range(len(other) + 1))
-    for row, sign in enumerate(one, 1):
-        after = [row]
-        for column, theirs in enumerate(other, 1):
-            after.append(min(before[column] + 1, after[-1] + 1, before[column - 1] + (sign != theirs)))
-            if row > 1 < column and sign == other[column - 2] and theirs == one[row - 2]:
-                after[column] = min(after[column], earlier[column - 2] + 1)
-        earlier, before = before, after
-    return before[-1]
+def _edit_distance(word: str, other: str) -> int:
+    """Return the Damerau-Levenshtein distance: insertions, deletions, substitutions and transpositions."""
+    row_before_last: list[int] = []
+    last_row = list(range(len(other) + 1))
+    for row_number, letter in enumerate(word, 1):
+        current_row = [row_number]
+        for column, other_letter in enumerate(other, 1):
+            current_row.append(
+                min(
+                    last_row[column] + 1, current_row[-1] + 1, last_row[column - 1] + (letter != other_letter)
+                )
+            )
+            if (
+                row_number > 1 < column
+                and letter == other[column - 2]
+                and other_letter == word[row_number - 2]
+            ):
+                current_row[column] = min(current_row[column], row_before_last[column - 2] + 1)
+        row_before_last, last_row = last_row, current_row
+    return last_row[-1]
 
 
-def _wrong_word(detail: ErrorDetails, name: str, value: Any, at: Location, path: str) -> Finding:
+def _unknown_value_finding(
+    detail: ErrorDetails, name: str, value: Any, location: Location, path: str
+) -> Finding:
     expected = str(detail.get("ctx", {}).get("expected", ""))
     words = [word.strip("' ") for word in expected.replace(" or ", ", ").split(",")]
-    shown = f"{value!r}" if isinstance(value, str) else read_as(value)
-    mend = suggestion(value, words, f"Write {one_of(words)}.")
-    return mistake("unknown-value", f"{name} is {shown}, which is not one that it can have.", mend, at, path)
+    value_text = f"{value!r}" if isinstance(value, str) else describe_value(value)
+    alias = _TYPE_ALIASES.get(value.lower()) if isinstance(value, str) else None
+    hint = (
+        f"Did you mean {alias!r}?" if alias in words else suggestion(value, words, f"Write {one_of(words)}.")
+    )
+    message = (
+        f"unknown {name} {value_text}." if isinstance(value, str) else f"{name} must not be {value_text}."
+    )
+    return error_finding("unknown-value", message, hint, location, path)
 
 
-def _named(model: type[Node]) -> str:
-    """What a document of this model is called: its title, else its name."""
+def _document_name(model: type[Node]) -> str:
+    """Return the name of a document of this model: its title, else the model's name."""
     return model.model_config.get("title") or f"the {model.__name__.lower()}"
 
 
 def keys_at(model: type[Node], loc: tuple[int | str, ...] = ()) -> set[str]:
-    """Every key that a mapping at this place may have, as written in the file."""
+    """Return every key that a mapping at this location may have, as written in the file."""
     return {key for key, _ in _fields_at(model, loc)}
 
 
 def models_at(model: type[Node], loc: tuple[int | str, ...]) -> list[type[Node]]:
-    """The models that a mapping at this place may be of."""
+    """Return the possible models of a mapping at this location."""
     models = [model]
     for part in loc:
         if isinstance(part, int) or part.startswith("~"):
             continue
         models = [
             inner
-            for one in models
-            for key, info in _fields_at(one, ())
+            for candidate in models
+            for key, info in _fields_at(candidate, ())
             if key == part
             for inner in _node_types(info.annotation)
         ]
@@ -888,164 +967,169 @@ def models_at(model: type[Node], loc: tuple[int | str, ...]) -> list[type[Node]]
 
 
 def _fields_at(model: type[Node], loc: tuple[int | str, ...]) -> Iterator[tuple[str, FieldInfo]]:
-    """The fields that a mapping at this place may have, by their keys in the file."""
-    for one in models_at(model, loc) if loc else [model]:
-        for name, info in one.model_fields.items():
-            if info.alias != PLACE:
+    """Yield the fields that a mapping at this location may have, by their keys in the file."""
+    for candidate in models_at(model, loc) if loc else [model]:
+        for name, info in candidate.model_fields.items():
+            if info.alias != SOURCE_MAP_KEY:
                 yield info.alias or name, info
 
 
 def _node_types(annotation: Any) -> list[type[Node]]:
     if isinstance(annotation, type) and issubclass(annotation, Node):
         return [annotation]
-    return [found for inner in typing.get_args(annotation) for found in _node_types(inner)]
+    return [node_type for inner in typing.get_args(annotation) for node_type in _node_types(inner)]
 
 
-def _yaml(value: Any) -> str:
+def _yaml_scalar(value: Any) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def _looks_right(kind: str, value: str) -> bool:
+def _has_form(kind: str, value: str) -> bool:
     if kind == "bool_type":
         return value in ("true", "false")
     return value.replace(".", "", kind == "float_type").lstrip("-").isdigit()
 
 
-# Values of YAML to one of our models, and everything that is wrong with their form, all at once.
+# Conversion of YAML values to a model, with all type errors at once.
 #
-# Parts that do not fit are cut out one by one and the rest is typed.
+# Parts that do not fit are removed, and the remaining document is validated again.
 
 N = TypeVar("N", bound=Node)
 
-# More mistakes of form than anyone reads at once; the rest is cut out all the same.
+# Maximum number of reported findings; further invalid parts are removed without a finding.
 MAX_FINDINGS = 1_000
-# With more errors of form than this, a file is none of ours.
+# A file with more type errors than this is not a contract.
 MAX_ERRORS = 20_000
 
-# Keys without which a document has no identity; a stand-in lets the rest be read all the same.
-_ROOT_STAND_INS: dict[str, Any] = {"id": "", "version": "", "kind": "DataContract"}
+# Keys without which a document has no identity, with defaults so that the remaining document can be read.
+_ROOT_DEFAULTS: dict[str, Any] = {"id": "", "version": "", "kind": "DataContract"}
 
 
-def typed(model: type[N], top: dict[str, Any]) -> tuple[N | None, list[Finding], set[str]]:
-    """`top` as a `model`, the findings about its form, and the paths that were cut out to get there.
+def parse_model(model: type[N], document: dict[str, Any]) -> tuple[N | None, list[Finding], set[str]]:
+    """Return the document as a model, the findings about its types, and the paths that were removed.
 
-    `top` is changed. None is given when the root itself cannot be typed.
+    The model is None if the root itself is invalid. `document` is modified.
     """
     findings: list[Finding] = []
-    cut: set[str] = set()
-    # Each round cuts at least one part away, and every part lies at most MAX_DEPTH deep.
+    removed: set[str] = set()
+    # Each round removes at least one part, and every part is at most MAX_DEPTH deep.
     for _ in range(MAX_DEPTH):
         try:
-            return model.model_validate(top), findings, cut
+            return model.model_validate(document), findings, removed
         except ValidationError as error:
             details = error.errors(include_url=False)
             if len(details) > MAX_ERRORS:
-                return None, [*findings, _hopeless(top, len(details))], cut
+                return None, [*findings, _not_a_contract(document, len(details))], removed
         removals: list[tuple[Any, int | str]] = []
-        rootless = False
-        misspelt = _misspelt(details)
-        lists = Counter(one["loc"][:-1] for one in details if one["type"] in _NO_MAPPING)
+        lacks_root_key = False
+        is_misspelt = _misspelling_test(details)
+        lists = Counter(entry["loc"][:-1] for entry in details if entry["type"] in _NOT_A_MAPPING)
         for detail in details:
-            steps = _steps(top, detail["loc"])
-            if _is_date_as_text(detail, steps):
+            steps = _trace(document, detail["loc"])
+            if _restore_date_text(detail, steps):
                 continue
-            holder, key, index = _spot(steps)
-            path = holder.below(key if index is None else f"{key}[{index}]")
+            source_map, key, index = _enclosing_mapping(steps)
+            path = source_map.child_path(key if index is None else f"{key}[{index}]")
             missing = detail["type"] == "missing"
-            if (listed := detail["loc"][:-1]) in lists and lists[listed] == len(steps[-1][0]) > 1:
-                # One mistake: the whole list is written in another form.
-                steps, path, index = steps[:-1], holder.below(key), None
-                if path in cut:
+            if (list_loc := detail["loc"][:-1]) in lists and lists[list_loc] == len(steps[-1][0]) > 1:
+                # One mistake: all items of the list have the wrong form.
+                steps, path, index = steps[:-1], source_map.child_path(key), None
+                if path in removed:
                     continue
-            if path not in cut and len(findings) < MAX_FINDINGS and not (missing and misspelt(detail)):
-                findings.append(explain(detail, model, holder, key, index))
+            if path not in removed and len(findings) < MAX_FINDINGS and not (missing and is_misspelt(detail)):
+                findings.append(explain_error(detail, model, source_map, key, index))
                 if len(findings) == MAX_FINDINGS:
                     findings[-1] = replace(
-                        findings[-1], message=f"{findings[-1].message} More are not listed."
+                        findings[-1], message=f"{findings[-1].message} More errors are not listed."
                     )
-            cut.add(path)
+            removed.add(path)
             if missing and len(steps) == 1:
-                # The rest is looked at all the same: the key may be misspelt, which is said of its twin.
-                rootless = rootless or detail["loc"][0] not in _ROOT_STAND_INS
+                # Continue: the key may be misspelt, which the finding about the unknown key says.
+                lacks_root_key = lacks_root_key or detail["loc"][0] not in _ROOT_DEFAULTS
                 continue
             if missing:
-                # What lacks a key goes as a whole.
-                cut.add(steps[-1][0][PLACE].path)
+                # An element without a required key is removed entirely.
+                removed.add(steps[-1][0][SOURCE_MAP_KEY].path)
             removals.append(steps[-2] if missing else steps[-1])
-        if rootless:
-            return None, findings, cut
+        if lacks_root_key:
+            return None, findings, removed
         _remove(removals)
-        for key, stand_in in _ROOT_STAND_INS.items():
-            if key in cut and model is Contract:
-                top.setdefault(key, stand_in)
-    return None, findings, cut
+        for key, default in _ROOT_DEFAULTS.items():
+            if key in removed and model is Contract:
+                document.setdefault(key, default)
+    return None, findings, removed
 
 
-# pydantic's errors for what is no mapping where the model has one.
-_NO_MAPPING = ("model_type", "model_attributes_type", "dict_type")
+# pydantic's errors for a value that should be a mapping.
+_NOT_A_MAPPING = ("model_type", "model_attributes_type", "dict_type")
 
 
-def _is_date_as_text(detail: ErrorDetails, steps: list[tuple[Any, int | str]]) -> bool:
-    """Puts the text back that YAML took for a date, where ODCS has text: its own examples are not quoted."""
+def _restore_date_text(detail: ErrorDetails, steps: list[tuple[Any, int | str]]) -> bool:
+    """Restore the text of a date if ODCS expects text, and return True if so.
+
+    YAML reads unquoted dates as dates, and ODCS's own examples are not quoted.
+    """
     container, key = steps[-1]
     if detail["type"] != "string_type" or not isinstance(detail.get("input"), dt.date):
         return False
-    written = container[PLACE].raw.get(key) if isinstance(container, dict) else None
-    container[key] = written or detail["input"].isoformat()
+    source_text = container[SOURCE_MAP_KEY].raw.get(key) if isinstance(container, dict) else None
+    container[key] = source_text or detail["input"].isoformat()
     return True
 
 
-def _misspelt(details: list[ErrorDetails]) -> Callable[[ErrorDetails], bool]:
-    """Answers whether a key that is missing stands beside an unknown one that reads like it."""
+def _misspelling_test(details: list[ErrorDetails]) -> Callable[[ErrorDetails], bool]:
+    """Return a predicate that is True for a missing key if a similar unknown key is next to it."""
     unknown: dict[tuple[int | str, ...], list[str]] = {}
     for detail in details:
         if detail["type"] == "extra_forbidden":
             unknown.setdefault(detail["loc"][:-1], []).append(str(detail["loc"][-1]))
     return lambda missing: any(
-        written == "$ref" or nearest(written, [str(missing["loc"][-1])])
-        for written in unknown.get(missing["loc"][:-1], ())
+        unknown_key == "$ref" or nearest(unknown_key, [str(missing["loc"][-1])])
+        for unknown_key in unknown.get(missing["loc"][:-1], ())
     )
 
 
-def _steps(top: dict[str, Any], loc: tuple[int | str, ...]) -> list[tuple[Any, int | str]]:
-    """The way to a place as (container, key) pairs; pydantic's union tags are not part of it."""
+def _trace(document: dict[str, Any], loc: tuple[int | str, ...]) -> list[tuple[Any, int | str]]:
+    """Return the path to a location as (container, key) pairs, without pydantic's union tags."""
     steps: list[tuple[Any, int | str]] = []
-    here: Any = top
+    current: Any = document
     for part in loc:
-        written = isinstance(here, dict) and part in here
-        if isinstance(part, str) and part.startswith("~") and not written:
+        is_key = isinstance(current, dict) and part in current
+        if isinstance(part, str) and part.startswith("~") and not is_key:
             continue
-        steps.append((here, part))
-        inside = isinstance(here, (dict, list)) and (part in here if isinstance(here, dict) else True)
-        here = here[part] if inside else None
+        steps.append((current, part))
+        is_inside = isinstance(current, (dict, list)) and (
+            part in current if isinstance(current, dict) else True
+        )
+        current = current[part] if is_inside else None
     return steps
 
 
-def _hopeless(top: dict[str, Any], count: int) -> Finding:
-    message = f"{count:,} values or keys are not those of a contract; perhaps it is another kind of file."
-    mend = "Compare it with a contract that 'dq init' writes."
-    return mistake("not-a-contract", message, mend, top[PLACE].at())
+def _not_a_contract(document: dict[str, Any], count: int) -> Finding:
+    message = f"{count:,} unknown keys or values; this may not be a contract."
+    hint = "Compare it with a contract created by 'dq init'."
+    return error_finding("not-a-contract", message, hint, document[SOURCE_MAP_KEY].locate())
 
 
-def _spot(steps: list[tuple[Any, int | str]]) -> tuple[Place, str, int | None]:
-    """The mapping that a place is in, the key there, and the index if it is about an item of a list."""
-    holder, key = steps[-1]
-    if isinstance(holder, dict):
-        return holder[PLACE], str(key), None
+def _enclosing_mapping(steps: list[tuple[Any, int | str]]) -> tuple[SourceMap, str, int | None]:
+    """Return the source map of the enclosing mapping, the key in it, and the index of a list item or None."""
+    container, key = steps[-1]
+    if isinstance(container, dict):
+        return container[SOURCE_MAP_KEY], str(key), None
     mapping, list_key = next(step for step in reversed(steps) if isinstance(step[0], dict))
-    return mapping[PLACE], str(list_key), int(key)
+    return mapping[SOURCE_MAP_KEY], str(list_key), int(key)
 
 
 def _remove(removals: list[tuple[Any, int | str]]) -> None:
-    """Takes the parts out; items of one list from the back, so that indices stay true."""
+    """Remove the parts; items of a list from the end, so that indices stay valid."""
     indices: dict[int, tuple[list[Any], set[int]]] = {}
-    for holder, key in removals:
-        if isinstance(holder, dict):
-            if key in holder:
-                place: Place = holder[PLACE]
-                place.cut = {**(place.cut or {}), str(key): holder.pop(key)}
+    for container, key in removals:
+        if isinstance(container, dict):
+            if key in container:
+                source_map: SourceMap = container[SOURCE_MAP_KEY]
+                source_map.removed = {**(source_map.removed or {}), str(key): container.pop(key)}
         else:
-            indices.setdefault(id(holder), (holder, set()))[1].add(int(key))
-    for items, gone in indices.values():
-        for index in sorted(gone, reverse=True):
+            indices.setdefault(id(container), (container, set()))[1].add(int(key))
+    for items, removed in indices.values():
+        for index in sorted(removed, reverse=True):
             del items[index]

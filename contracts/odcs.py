@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 # TABLE: versions of ODCS, and the server types, service levels and keys of each.
 
-# TABLE: which versions of ODCS we read, and in which one a key or a value arrived.
+# TABLE: supported versions of ODCS, and the version that introduced each key and value.
 #
 # Source: the changelog and the JSON Schemas of ODCS 3.0.2, 3.1.0 and 3.2.0.
 
@@ -19,7 +19,7 @@ Version = tuple[int, int, int]
 SUPPORTED = ("v3.0.0", "v3.0.1", "v3.0.2", "v3.1.0", "v3.2.0")
 NEWEST = "v3.2.0"
 
-# Version -> node type -> the keys that it added, as written. What is absent here has been there since 3.0.0.
+# Version -> node type -> keys that it added. Keys that are not listed exist since 3.0.0.
 _KEYS_ADDED: dict[Version, dict[str, str]] = {
     (3, 0, 1): {"Contract": "authoritativeDefinitions"},
     (3, 0, 2): {"Property": "physicalName"},
@@ -62,7 +62,7 @@ VALUE_SINCE: dict[tuple[str, str, str], Version] = {
     ("SchemaObject", "logicalType", "blob"): (3, 1, 0),
 }
 
-# Until 3.0.2 the metric of a library rule was its `rule`, and some had other names.
+# Until 3.0.2 the metric of a library rule was its `rule`, and some metrics had other names.
 EARLIER_METRICS = {
     "duplicateCount": "duplicateValues",
     "nullCheck": "nullValues",
@@ -70,14 +70,14 @@ EARLIER_METRICS = {
 }
 
 
-def of(text: str) -> Version:
-    """The version that a contract writes, such as (3, 2, 0) for `v3.2.0`."""
+def parse_version(text: str) -> Version:
+    """Parse a version as contracts write it, e.g. (3, 2, 0) for `v3.2.0`."""
     major, minor, patch = text.removeprefix("v").split(".")
     return int(major), int(minor), int(patch)
 
 
-def text(version: Version) -> str:
-    """The version as contracts write it."""
+def format_version(version: Version) -> str:
+    """Return the version as contracts write it."""
     return "v" + ".".join(str(part) for part in version)
 
 
@@ -93,7 +93,7 @@ class ServerType(NamedTuple):
 
 
 def _row(required: str, optional: str = "", since: str = "3.0.0") -> ServerType:
-    return ServerType(tuple(required.split()), tuple(optional.split()), of(since))
+    return ServerType(tuple(required.split()), tuple(optional.split()), parse_version(since))
 
 
 SERVER_TYPES: dict[str, ServerType] = {
@@ -147,18 +147,18 @@ SERVER_TYPES: dict[str, ServerType] = {
     "zen": _row("host database", "port", "3.1.0"),
 }
 
-# `encoding` came to every type that has it with 3.2.0; of athena's keys `workgroup` came then, and
-# `stagingDir` was required before.
+# 3.2.0 added `encoding` to every type that has it, and `workgroup` to athena, whose `stagingDir` was required
+# before.
 LATER_KEYS = {"encoding": (3, 2, 0), "workgroup": (3, 2, 0)}
-# Until 3.0.2 the key was another one.
+# Until 3.0.2 the key had another name.
 EARLIER_NAMES = {("athena", "stagingDir"): ("staging_dir", (3, 0, 2))}
 EARLIER_REQUIRED = {"athena": (("stagingDir",), (3, 2, 0))}
 
 
 # TABLE: service levels of ODCS and the units that their values may have.
 #
-# ODCS names the properties ("case-insensitive", and others are allowed) and leaves their units open but for
-# days and years. Source: the section "Service-Level Agreement" of ODCS 3.1.
+# ODCS names the properties ("case-insensitive", and others are allowed) and specifies no units except days
+# and years. Source: the section "Service-Level Agreement" of ODCS 3.1.
 
 _LEVELS = "availability errorRate throughput generalAvailability endOfSupport endOfLife timeOfAvailability"
 _TIMED_LEVELS = "frequency freshness latency retention timeToDetect timeToNotify timeToRepair"
@@ -168,7 +168,7 @@ SERVICE_LEVELS: dict[str, tuple[str, bool]] = {
     **{name.lower(): (name, True) for name in _TIMED_LEVELS.split()},
 }
 
-# Unit of time as our durations write it -> the other spellings that contracts use.
+# Unit of time in our durations -> other spellings that contracts use.
 _SPELLINGS = {
     "s": ("sec", "secs", "second", "seconds"),
     "min": ("mins", "minute", "minutes"),
@@ -179,25 +179,23 @@ _SPELLINGS = {
     "y": ("yr", "yrs", "year", "years"),
 }
 TIME_UNITS: dict[str, str] = {
-    spelling: unit for unit, others in _SPELLINGS.items() for spelling in (unit, *others)
+    spelling: unit for unit, spellings in _SPELLINGS.items() for spelling in (unit, *spellings)
 }
 
 
-def time_unit(written: str) -> str | None:
-    """The unit of time that a spelling means, whatever its case; None for a bare `m` and for what is none."""
-    return TIME_UNITS.get(written.strip().lower())
+def time_unit(text: str) -> str | None:
+    """Return the unit of time of a spelling, ignoring case, or None for `m` and unknown units."""
+    return TIME_UNITS.get(text.strip().lower())
 
 
-# What a YAML document is by its top keys, and what ODCS has in place of keys of other formats.
-
-# What a YAML document is, by its top keys: a data contract, or one of what people keep beside contracts.
+# Kind of a YAML document by its top-level keys: a data contract, or another common format.
 #
-# A repository holds thousands of YAML files, so the first question is put to the bytes alone: a regular
-# expression for a line `kind: DataContract` at the depth of the top keys. Only what passes is parsed.
+# A repository holds thousands of YAML files, so the raw bytes are checked first: with a regular expression
+# for a line `kind: DataContract` at the indentation of the top-level keys. Only matching files are parsed.
 
 CONTRACT = "DataContract"
 OTHER = "of another kind"
-ASIDE = "a subscription that lies outside of the registry's own folder subscriptions, and has no effect"
+MISPLACED_SUBSCRIPTION = "a subscription outside the registry's folder subscriptions, which has no effect"
 
 _KIND = rb"""["']?kind["']?[ \t]*:\s+(?:[!&]\S*[ \t]+)*["']?([^"'\s#,{}]+)"""
 _VERSION = rb"""["']?apiVersion["']?[ \t]*:\s+["']?v?([0-9][^"'\s#,{}]*)"""
@@ -207,15 +205,15 @@ _KEY = re.compile(rb"""^["']?([A-Za-z$][\w.$-]*)["']?[ \t]*:(?:[ \t]+["']?([^"'\
 _UTF16 = {codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}
 _ODCS = re.compile(rb"[23]\.\d+(?:\.\d+)?")
 
-# The top keys stand near the beginning of what people write; this is only asked to give a name to it.
-_LOOKED_AT = 65_536
+# Only the begin of a file is searched for the top-level keys, to name its format.
+_PREFIX_BYTES = 65_536
 
 
 def is_contract(data: bytes) -> bool:
-    """Whether the document says that it is a data contract, whatever the name of its file.
+    """Return True if the document declares itself a data contract, regardless of its file name.
 
-    So does a document with the version of ODCS whose `kind` is missing or misspelt: it is a mistake to be
-    told, not a file to be passed over.
+    A document with a version of ODCS whose `kind` is missing or misspelt counts too, so that the mistake is
+    reported instead of skipping the file.
     """
     data = _as_utf8(data)
     if b"kind" not in data and b"apiVersion" not in data:
@@ -225,26 +223,30 @@ def is_contract(data: bytes) -> bool:
         return False
     if first[2] == b"{":
         kinds = _FLOW_KIND.findall(data)
-        return any(_near(kind) for kind in kinds)
+        return any(_is_contract_kind(kind) for kind in kinds)
     kind = _value(_KIND, first[1], data)
     if kind is not None:
-        return _near(kind)
+        return _is_contract_kind(kind)
     version = _value(_VERSION, first[1], data)
     return version is not None and _ODCS.fullmatch(version) is not None and b"schema" in data
 
 
-def looks_like(data: bytes) -> str:
-    """What a document that is no contract seems to be, in the words of `foreign`; else `OTHER`."""
-    keys = {match[1].decode(): _read(match[2]) for match in _KEY.finditer(_as_utf8(data[:_LOOKED_AT]))}
-    return foreign(keys) or ("an older format of contracts" if OLD_KEY in keys else OTHER)
+def describe_format(data: bytes) -> str:
+    """Return the apparent format of a document that is not a contract, as `known_format` names it, else
+    `OTHER`.
+    """
+    keys = {
+        match[1].decode(): _parse_scalar(match[2]) for match in _KEY.finditer(_as_utf8(data[:_PREFIX_BYTES]))
+    }
+    return known_format(keys) or ("an older format of contracts" if OLD_KEY in keys else OTHER)
 
 
 OLD_KEY = "dataContractSpecification"
 
 
-def foreign(top: Mapping[str, Any]) -> str | None:
-    """What a mapping with these top keys is, where it is something else that we know."""
-    return next((name for name, is_one in _FOREIGN.items() if is_one(top)), None)
+def known_format(top: Mapping[str, Any]) -> str | None:
+    """Return the name of the other known format that a mapping with these top-level keys has, or None."""
+    return next((name for name, matches in _FORMATS.items() if matches(top)), None)
 
 
 def _is_kubernetes(top: Mapping[str, Any]) -> bool:
@@ -252,13 +254,13 @@ def _is_kubernetes(top: Mapping[str, Any]) -> bool:
     return "metadata" in top and isinstance(kind, str) and "apiVersion" in top and kind != CONTRACT
 
 
-# What people keep beside contracts, and how it is known.
-_FOREIGN: dict[str, Callable[[Mapping[str, Any]], bool]] = {
+# Other common formats, and how they are recognized.
+_FORMATS: dict[str, Callable[[Mapping[str, Any]], bool]] = {
     "dbt": lambda top: top.get("version") == 2 and not top.keys().isdisjoint(("models", "sources", "seeds")),
     "a dbt project": lambda top: "model-paths" in top or "config-version" in top,
     "Kubernetes": _is_kubernetes,
     "the Open Data Product Specification": lambda top: "product" in top and "kind" not in top,
-    ASIDE: lambda top: {"contract", "major", "consumer"} <= top.keys(),
+    MISPLACED_SUBSCRIPTION: lambda top: {"contract", "major", "consumer"} <= top.keys(),
     "the Open Data Product Standard": lambda top: top.get("kind") == "DataProduct",
     "OpenAPI": lambda top: "openapi" in top and "paths" in top,
     "JSON Schema": lambda top: "json-schema.org" in str(top.get("$schema")) and "kind" not in top,
@@ -266,17 +268,17 @@ _FOREIGN: dict[str, Callable[[Mapping[str, Any]], bool]] = {
 
 
 def _value(key: bytes, indent: bytes, data: bytes) -> bytes | None:
-    found = re.search(rb"^" + re.escape(indent) + key, data, re.MULTILINE)
-    return None if found is None else found[1]
+    match = re.search(rb"^" + re.escape(indent) + key, data, re.MULTILINE)
+    return None if match is None else match[1]
 
 
-def _near(kind: bytes) -> bool:
-    """Whether a word is `DataContract`, in any case and with the usual slips: one letter too many, say."""
+def _is_contract_kind(kind: bytes) -> bool:
+    """Return True if a word is `DataContract`, ignoring case and common typos."""
     word = re.sub(r"[^a-z]", "", kind.decode("utf-8", "replace").lower())
     return word.startswith("datacontr") or (word.startswith("dat") and word.endswith("contract"))
 
 
-def _read(value: bytes | None) -> str | int:
+def _parse_scalar(value: bytes | None) -> str | int:
     text = (value or b"").decode("utf-8", "replace")
     return int(text) if text.isascii() and text.isdigit() and len(text) < 5 else text
 
@@ -288,7 +290,7 @@ def _as_utf8(data: bytes) -> bytes:
     return data.removeprefix(codecs.BOM_UTF8)
 
 
-# TABLE: keys of other formats that people write into contracts, and what ODCS has in their place.
+# TABLE: keys of other formats that users write into contracts, and their equivalents in ODCS.
 #
 # Sources: dbt's and Avro's column keys, the Data Contract Specification, ODCS 2.2, OpenAPI and JSON Schema.
 
@@ -305,49 +307,55 @@ _LOGICAL_TYPES = {
 _URL = re.compile(r"[\w:/.\-#?=%&@+]{1,200}")
 
 
-def hint(key: str, value: object, known: Container[str], written: Container[str]) -> str | None:
-    """Return what to write instead of a key of another format, or None where no format that we know has it.
+def migration_hint(
+    key: str, value: object, allowed_keys: Container[str], present_keys: Container[str]
+) -> str | None:
+    """Return what to write instead of a key of another format, or None if no known format has it.
 
     Args:
         key: The unknown key.
-        value: Its value as YAML gave it.
-        known: The keys that the mapping may have.
-        written: The keys that it has.
+        value: Its value as read from YAML.
+        allowed_keys: The keys that the mapping may have.
+        present_keys: The keys that it has.
     """
     row = _ROWS.get(key)
-    if row is None or row[0] not in known:
+    if row is None or row[0] not in allowed_keys:
         return None
-    return row[1](value, known, written)
+    return row[1](value, allowed_keys, present_keys)
 
 
-def _editor_schema(value: object, _known: Container[str], _written: Container[str]) -> str:
-    shown = value if isinstance(value, str) and _URL.fullmatch(value) else "…"
-    return f"Write it as a comment, which editors read: '# yaml-language-server: $schema={shown}'."
+def _editor_schema(value: object, _allowed_keys: Container[str], _present_keys: Container[str]) -> str:
+    url = value if isinstance(value, str) and _URL.fullmatch(value) else "…"
+    return f"Write it as a comment for editors: '# yaml-language-server: $schema={url}'."
 
 
-def _null_allowed(value: object, _known: Container[str], _written: Container[str]) -> str:
+def _null_allowed(value: object, _allowed_keys: Container[str], _present_keys: Container[str]) -> str:
     if value is True:
-        return "Leave it out: a value may be NULL unless the property says 'required: true'."
+        return "Remove it: a value may be NULL unless the property has 'required: true'."
     if value is False:
         return "Write 'required: true'."
-    return "Write 'required: true' where no value may be NULL, and leave it out elsewhere."
+    return "Write 'required: true' if no value may be NULL, or remove it."
 
 
-def _null_refused(value: object, _known: Container[str], _written: Container[str]) -> str:
-    return _null_allowed(not value if isinstance(value, bool) else value, _known, _written)
+def _null_refused(value: object, _allowed_keys: Container[str], _present_keys: Container[str]) -> str:
+    return _null_allowed(not value if isinstance(value, bool) else value, _allowed_keys, _present_keys)
 
 
-def _type(value: object, known: Container[str], written: Container[str]) -> str:
+def _type(value: object, allowed_keys: Container[str], present_keys: Container[str]) -> str:
     if not isinstance(value, str) or not value.strip():
         return "Write 'logicalType: …', and 'physicalType: …' for the type in the table."
-    shown = value if re.fullmatch(r"[\w(), <>:]{1,60}", value) else "…"
-    physical = f"physicalType: {shown}" if re.fullmatch(r"[\w()<>…]+", shown) else f'physicalType: "{shown}"'
-    if "required" not in known:
-        # An object, whose logical type is no matter of choice.
+    type_text = value if re.fullmatch(r"[\w(), <>:]{1,60}", value) else "…"
+    physical = (
+        f"physicalType: {type_text}"
+        if re.fullmatch(r"[\w()<>…]+", type_text)
+        else f'physicalType: "{type_text}"'
+    )
+    if "required" not in allowed_keys:
+        # An object, whose logical type is fixed.
         return f"Write '{physical}'."
-    if "physicalType" in written:
+    if "physicalType" in present_keys:
         return "Remove it: 'logicalType' and 'physicalType' name the type."
-    if "logicalType" in written:
+    if "logicalType" in present_keys:
         return f"Write '{physical}'."
     word = re.split(r"[^a-z]", value.strip().lower())[0]
     logical = _LOGICAL_TYPES.get(word, "…")
@@ -356,21 +364,21 @@ def _type(value: object, known: Container[str], written: Container[str]) -> str:
     return f"Write 'logicalType: {logical}' and '{physical}'."
 
 
-def _renamed(name: str) -> Callable[[object, Container[str], Container[str]], str]:
-    def renamed(value: object, _known: Container[str], _written: Container[str]) -> str:
-        plain = isinstance(value, (bool, int)) or (isinstance(value, str) and len(value) < 40)
-        return f"Write '{name}: {json.dumps(value, ensure_ascii=False) if plain else '…'}'."
+def _rename_hint(name: str) -> Callable[[object, Container[str], Container[str]], str]:
+    def rename_hint(value: object, _allowed_keys: Container[str], _present_keys: Container[str]) -> str:
+        is_short = isinstance(value, (bool, int)) or (isinstance(value, str) and len(value) < 40)
+        return f"Write '{name}: {json.dumps(value, ensure_ascii=False) if is_short else '…'}'."
 
-    return renamed
+    return rename_hint
 
 
-def _properties(value: object, _known: Container[str], _written: Container[str]) -> str:
+def _properties(value: object, _allowed_keys: Container[str], _present_keys: Container[str]) -> str:
     if isinstance(value, list):
         return "ODCS calls it 'properties'."
     return "ODCS calls it 'properties', a list: 'properties: [{name: …, logicalType: …}]'."
 
 
-# Key -> a key of ODCS that the mapping must be able to have for the row to hold, and what to write.
+# Key -> ODCS key that the mapping must allow for the row to apply, and function for the hint.
 _ROWS: dict[str, tuple[str, Callable[[object, Container[str], Container[str]], str]]] = {
     "$schema": ("apiVersion", _editor_schema),
     **dict.fromkeys(("nullable", "isNullable", "is_nullable"), ("required", _null_allowed)),
@@ -378,6 +386,6 @@ _ROWS: dict[str, tuple[str, Callable[[object, Container[str], Container[str]], s
     **dict.fromkeys(("notNull", "not_null"), ("required", _null_refused)),
     **dict.fromkeys(("type", "dataType", "data_type"), ("logicalType", _type)),
     **dict.fromkeys(("columns", "fields"), ("properties", _properties)),
-    **dict.fromkeys(("isPrimary", "isPrimaryKey"), ("primaryKey", _renamed("primaryKey"))),
-    "isUnique": ("unique", _renamed("unique")),
+    **dict.fromkeys(("isPrimary", "isPrimaryKey"), ("primaryKey", _rename_hint("primaryKey"))),
+    "isUnique": ("unique", _rename_hint("unique")),
 }

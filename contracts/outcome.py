@@ -1,4 +1,4 @@
-"""What a check reports: places, findings, errors, outcomes, and the wording of their texts."""
+"""Shared vocabulary: locations, findings, errors, check results, durations, and safe text output."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from functools import lru_cache
 from itertools import islice
 from typing import Literal, get_args
 
-# Texts that nothing can be done with, numbers of things in words, and the word that somebody meant.
+# Text output: escaping, plurals, and suggestions for misspelt words.
 
-# Texts of strangers as a terminal or the log of a CI server can take them: nothing in them does anything.
+# Untrusted text made safe for a terminal or a CI log.
 #
-# A contract, its file's name and its data may hold escape sequences, characters that turn the reading
-# direction, and lines that a runner takes for commands. Each becomes something that can be seen.
+# A contract, its file's name and its data may contain escape sequences, characters that change the reading
+# direction, and lines that a CI runner takes for commands. Each becomes a visible escape.
 
 # Unicode's Cc, Cs, Zl, Zp and Cf but for the two joiners that scripts and emoji need, and the
 # noncharacters. Written out, because asking unicodedata about each takes longer than a command may.
@@ -33,55 +33,57 @@ _WITHOUT_BREAKS = (
 _IN_BLOCK = re.compile(f"[{_WITHOUT_BREAKS}]")
 _IN_LINE = re.compile(f"[\t\n{_WITHOUT_BREAKS}]")
 
-# What stays of the characters that a comparison of texts by the rules of a language leaves out, as GitHub's
-# runner compares: `:<joiner>:error::` begins a command, too. And the colours that a terminal is sent.
+# Characters that a culture-sensitive comparison ignores, as GitHub's runner compares: `:<joiner>:error::`
+# begins a command, too. And the terminal's colour sequences.
 _NOTHING = (
     "(?:[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200c\u200d\u3164\ufe00-\ufe0f\uffa0"
     "\U000e0100-\U000e0fff\u0300-\u036f\u20d0-\u20ff]|\x1b\\[[0-9;]*m)"
 )
-# GitHub and its kin: `::name` where a line begins. Both, Azure and TeamCity: `##[`, `##vso[`, anywhere.
+# GitHub and compatible: `::name` at the begin of a line. These, Azure and TeamCity: `##[`, `##vso[`,
+# anywhere.
 _AT_START = re.compile(rf"^((?:[^\S\n]|{_NOTHING})*:{_NOTHING}*):", re.MULTILINE)
 _ANYWHERE = re.compile(rf"(#{_NOTHING}*#(?:[A-Za-z0-9_.-]|{_NOTHING})*)\[")
 
 
 def one_line(text: str) -> str:
-    """The text on one line: every control character and every line break is an escape, such as `\\x1b`.
+    """Return the text on one line: every control character and line break is an escape, e.g. `\\x1b`.
 
     Marks of direction, invisible format characters, lone surrogates and noncharacters are escapes too.
     """
     return _IN_LINE.sub(_escape, text) if _IN_LINE.search(text) else text
 
 
-def block(text: str) -> str:
-    """The same for a text of several lines by our own making: its line feeds and tabs stay."""
+def escape_block(text: str) -> str:
+    """Return the same for a text with lines of our own making: line feeds and tabs are kept."""
     if text.isascii() and text.isprintable():  # most texts are plain, and a page has thousands of them
         return text
     return _IN_BLOCK.sub(_escape, text) if _IN_BLOCK.search(text) else text
 
 
-def inert(text: str) -> str:
-    """Lines of which a CI runner takes none for a command: the sign that would start one is an escape."""
+def escape_ci_commands(text: str) -> str:
+    """Return the text with escapes where a CI runner would recognize a command."""
     if ":" in text and _AT_START.search(text):
         text = _AT_START.sub(r"\1\\x3a", text)
     return _ANYWHERE.sub(r"\1\\x5b", text) if "[" in text and "#" in text else text
 
 
-def in_json(document: str) -> str:
-    """A JSON document with the same meaning, in which all of these characters are JSON's own escapes."""
-    # They can only stand inside of its strings, where an escape means the character.
-    plain = document.isascii() and document.isprintable()
-    if not plain and _IN_BLOCK.search(document):
+def escape_json_document(document: str) -> str:
+    """Return an equivalent JSON document in which all of these characters are JSON escapes."""
+    # They can only occur inside its strings, where an escape is equivalent.
+    is_printable_ascii = document.isascii() and document.isprintable()
+    if not is_printable_ascii and _IN_BLOCK.search(document):
         document = _IN_BLOCK.sub(_json_escape, document)
     return _ANYWHERE.sub(r"\1\\u005b", document) if "#" in document else document
 
 
-def in_xml(text: str) -> str:
-    """Text inside of XML 1.0, its `<`, `>`, `&` and quotes escaped already: what XML can hold are references.
+def escape_xml_text(text: str) -> str:
+    """Return text for XML 1.0 with character references; `<`, `>`, `&` and quotes must be escaped already.
 
-    What it cannot hold in any way (most of ASCII's control characters, lone surrogates) is shown.
+    Characters that XML does not allow (most ASCII control characters, lone surrogates) become visible
+    escapes.
     """
-    shown = _IN_BLOCK.sub(_xml_escape, text) if _IN_BLOCK.search(text) else text
-    return _ANYWHERE.sub(r"\1&#91;", _AT_START.sub(r"\1&#58;", shown))
+    escaped = _IN_BLOCK.sub(_xml_escape, text) if _IN_BLOCK.search(text) else text
+    return _ANYWHERE.sub(r"\1&#91;", _AT_START.sub(r"\1&#58;", escaped))
 
 
 def _escape(match: re.Match[str]) -> str:
@@ -90,88 +92,85 @@ def _escape(match: re.Match[str]) -> str:
 
 def _json_escape(match: re.Match[str]) -> str:
     units = match[0].encode("utf-16-be", "surrogatepass").hex()
-    return "".join(f"\\u{units[at : at + 4]}" for at in range(0, len(units), 4))
+    return "".join(f"\\u{units[start : start + 4]}" for start in range(0, len(units), 4))
 
 
 def _xml_escape(match: re.Match[str]) -> str:
     code = ord(match[0])
-    held = code == 0x0D or 0x20 <= code < 0xD800 or 0xE000 <= code < 0xFFFE or code >= 0x10000
-    return f"&#{code};" if held else _escape(match)
+    is_allowed = code == 0x0D or 0x20 <= code < 0xD800 or 0xE000 <= code < 0xFFFE or code >= 0x10000
+    return f"&#{code};" if is_allowed else _escape(match)
 
 
-# Numbers of things in words.
+# Plurals and lists.
 
 
-def counted(number: int, one: str, many: str = "") -> str:
-    """`1 miss`, `1,204 misses`; `many` where an s makes no plural."""
-    return f"{number:,} {one if number == 1 else many or one + 's'}"
+def pluralize(number: int, singular: str, plural: str = "") -> str:
+    """Return e.g. `1 miss` or `1,204 misses`; pass `plural` unless it is the singular with an s."""
+    return f"{number:,} {singular if number == 1 else plural or singular + 's'}"
 
 
-def first_of(names: Sequence[str], most: int) -> str:
-    """The first of them, and how many more there are: `a, b and 1,204 more`."""
-    more = len(names) - most
-    return ", ".join(names[:most]) + (f" and {more:,} more" if more > 0 else "")
+def join_limited(names: Sequence[str], limit: int) -> str:
+    """Return the first names and the number of further ones: `a, b and 1,204 more`."""
+    remaining = len(names) - limit
+    return ", ".join(names[:limit]) + (f" and {remaining:,} more" if remaining > 0 else "")
 
 
-# The word that somebody meant, among those that there are.
+# Suggestions for misspelt words.
 
 
-def nearest(word: str, known: Iterable[str]) -> str | None:
-    """The known word that is most like this one, whatever the case, or None when none is near.
+def nearest(word: str, candidates: Iterable[str]) -> str | None:
+    """Return the candidate that is most similar to the word, ignoring case, or None if none is similar.
 
-    Among more than a hundred words only some that begin alike are compared. Hand in a frozenset where there
-    are many words and many questions: what is made of it is remembered.
+    With more than 150 candidates, only some with the same prefix are compared. Pass a frozenset if there are
+    many candidates and many calls: its index is cached.
     """
     lower = word.lower()
     if not lower or len(lower) > 100:
         return None
-    if not isinstance(known, frozenset):
-        listed = tuple(islice(known, 1_000))
-        if len(listed) <= 100:
-            return _nearest(lower, listed)
-        known = frozenset(listed)
-    return _nearest(lower, _by_beginning(known).get(lower[:3], ()))
+    if not isinstance(candidates, frozenset):
+        candidates = frozenset(islice(candidates, 1_000))
+    if len(candidates) <= 150:
+        return _nearest(lower, tuple(sorted(candidates)))
+    return _nearest(lower, _group_by_prefix(candidates).get(lower[:3], ()))
 
 
-def suggestion(word: object, known: Iterable[str], otherwise: str) -> str:
-    """Asks for the known word that is near; what else to say where none is, or where a text was meant."""
-    near = nearest(word, known) if isinstance(word, str) else None
-    return f"Did you mean {near!r}?" if near else otherwise
+def suggestion(word: object, candidates: Iterable[str], default: str) -> str:
+    """Return "Did you mean …?" with the closest candidate, or `default` if there is none."""
+    match = nearest(word, candidates) if isinstance(word, str) else None
+    return f"Did you mean {match!r}?" if match else default
 
 
 def one_of(words: Sequence[str]) -> str:
-    """The words to choose from, after "Write": `date`, or `one of string, varchar`."""
+    """Return the choices, to follow "Write": `date`, or `one of string, varchar`."""
     return words[0] if len(words) == 1 else f"one of {', '.join(words)}"
 
 
 @lru_cache(4)
-def _by_beginning(known: frozenset[str]) -> dict[str, tuple[str, ...]]:
-    """At most forty words for each of their beginnings."""
-    found: dict[str, list[str]] = {}
-    for one in sorted(known):
-        beside = found.setdefault(one[:3].lower(), [])
-        if len(beside) < 40:
-            beside.append(one)
-    return {beginning: tuple(words) for beginning, words in found.items()}
+def _group_by_prefix(candidates: frozenset[str]) -> dict[str, tuple[str, ...]]:
+    """Return at most forty words for each prefix of three letters."""
+    by_prefix: dict[str, list[str]] = {}
+    for word in sorted(candidates):
+        group = by_prefix.setdefault(word[:3].lower(), [])
+        if len(group) < 40:
+            group.append(word)
+    return {beginning: tuple(words) for beginning, words in by_prefix.items()}
 
 
 @lru_cache(2048)
-def _nearest(lower: str, known: tuple[str, ...]) -> str | None:
-    # Imported here: a contract without a misspelt word needs none of it.
+def _nearest(lower: str, candidates: tuple[str, ...]) -> str | None:
+    # Imported here, because a contract without misspelt words does not need it.
     from difflib import get_close_matches
 
-    by_lower = {one.lower(): one for one in known}
-    near = get_close_matches(lower, by_lower, n=1, cutoff=0.6)
-    return by_lower[near[0]] if near else None
+    by_lower = {candidate.lower(): candidate for candidate in candidates}
+    matches = get_close_matches(lower, by_lower, n=1, cutoff=0.6)
+    return by_lower[matches[0]] if matches else None
 
 
-# Where something stands, what was found there, what is wrong with a value, and how a check ended.
-
-# The words that all rooms share: where something stands, what was found, how a check ended.
+# Locations, findings, check results, cycles and incidents.
 
 
 class Severity(StrEnum):
-    """How much a finding, a failed check or a breach matters, mildest first."""
+    """Severity of a finding, a failed check or a breach, lowest first."""
 
     INFO = "info"
     WARNING = "warning"
@@ -185,13 +184,13 @@ class Severity(StrEnum):
 
     @property
     def blocks(self) -> bool:
-        """Whether it turns a gate red: errors and worse do."""
+        """True if it fails a gate: errors and higher severities."""
         return self.rank >= Severity.ERROR.rank
 
 
 @dataclass(frozen=True, slots=True, order=True)
 class Location:
-    """A place in a file; line and column count from 1, as editors do."""
+    """A position in a file; line and column count from 1, as in editors."""
 
     file: str
     line: int = 1
@@ -203,29 +202,29 @@ class Location:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """What is wrong with a contract, where, and how to mend it.
+    """A problem of a contract, its location, and how to fix it.
 
-    `path` is the place inside the document, such as `schema[0].properties[2].logicalType`.
+    `path` is the path inside the document, e.g. `schema[0].properties[2].logicalType`.
     """
 
     rule: str
     severity: Severity
     message: str
-    mend: str
+    hint: str
     at: Location
     path: str = ""
     contract: str = ""
 
     def __str__(self) -> str:
-        return f"{self.at}: {self.severity} {self.rule}: {self.message} {self.mend}".rstrip()
+        return f"{self.at}: {self.severity} {self.rule}: {self.message} {self.hint}".rstrip()
 
     def as_dict(self) -> dict[str, object]:
-        """As JSON values; `dq schema findings` prints their schema."""
+        """Return the finding as JSON values; `dq schema findings` prints their schema."""
         return {
             "rule": self.rule,
             "severity": self.severity.value,
             "message": self.message,
-            "mend": self.mend,
+            "hint": self.hint,
             "file": self.at.file,
             "line": self.at.line,
             "column": self.at.column,
@@ -234,13 +233,13 @@ class Finding:
         }
 
 
-def mistake(rule: str, message: str, mend: str, at: Location, path: str = "") -> Finding:
-    """A finding of severity error."""
-    return Finding(rule, Severity.ERROR, message, mend, at, path)
+def error_finding(rule: str, message: str, hint: str, location: Location, path: str = "") -> Finding:
+    """Return a finding of severity error."""
+    return Finding(rule, Severity.ERROR, message, hint, location, path)
 
 
 class Status(StrEnum):
-    """How a check ended. ERROR: could not be measured. SKIPPED: there was nothing to measure."""
+    """Status of a check. ERROR: could not be measured. SKIPPED: there was nothing to measure."""
 
     PASS = "pass"
     FAIL = "fail"
@@ -248,17 +247,17 @@ class Status(StrEnum):
     SKIPPED = "skipped"
 
 
-KEPT, BROKEN, UNTOLD = "kept", "broken", "could not tell"
-"""What all results of a run come to."""
+VERDICT_PASS, VERDICT_FAIL, VERDICT_UNKNOWN = "kept", "broken", "could not tell"
+"""Verdicts of a run over all of its results."""
 
 Row = Mapping[str, object]
 
 
 @dataclass(frozen=True, slots=True)
 class GroupResult:
-    """The answer for one group of rows; `key` are the values that make it, None is NULL.
+    """Result for one group of rows; `key` are its values of the group columns, None for NULL.
 
-    `value` is the measured number, when there is one that may be shown.
+    `value` is the measured number, or None if there is none or it may not be shown.
     """
 
     key: tuple[str | None, ...]
@@ -268,28 +267,34 @@ class GroupResult:
 
 
 class AnsweredBy(StrEnum):
-    """Where the answer to a clause was found: in the schema, in statistics that prove it, in what earlier
-    runs kept of files that are as they were (only the others were read), or in the rows."""
+    """Source of a result: the schema, column statistics, cached results of unchanged files (only changed ones
+    were read), or a scan of the rows."""
 
     SCHEMA = "schema"
     STATISTICS = "statistics"
-    KEPT = "kept"
+    CACHE = "kept"
     SCAN = "scan"
 
 
 @dataclass(frozen=True, slots=True)
 class CheckResult:
-    """The answer to one clause of a contract on one scope of data.
+    """Result of one clause of a contract on one scope of data.
 
-    `clause` is the clause's path inside the contract, which together with contract, object and scope is
-    its identity in one version of it. `name` says the same by ids and names and stays when a column moves;
-    it is empty where nobody gave it. `observed` and `allowed` are texts ready to print; `value` is the
-    measured number, when there is one. `samples` holds up to 20 keys of failing rows, classified columns
-    masked. `groups` are the answers for groups by the columns `by`. `of` tells what was measured, where
-    later runs compare with it. `rows` is how many rows were looked at and `failed_rows` how many of them
-    break the clause, where that is known. `threshold` is what `value` must be, as ODCS writes it, such as
-    `{"mustBeLessThan": 5}`, and `unit` what both count: `rows`, `percent`, or nothing that is the same for
-    all checks. `answered_by` is None where there is no answer, or nobody noted it.
+    Attributes:
+        clause: Path inside the contract; with contract, object and scope its identity in one version of it.
+        observed: Measured value as text.
+        allowed: Allowed values as text.
+        value: Measured number, if there is one.
+        samples: Up to 20 keys of failing rows, with classified columns masked.
+        group_columns: Columns of `groups`.
+        groups: Results per group.
+        fingerprint: Identifies the measured quantity if later runs compare with it, else "".
+        rows: Number of rows that were evaluated, if known.
+        failed_rows: Number of them that violate the clause, if known.
+        threshold: Condition on `value` as ODCS writes it, e.g. `{"mustBeLessThan": 5}`.
+        unit: Unit of `value` and `threshold`: `rows`, `percent`, or "" if it depends on the check.
+        name: The clause by ids and names, which is stable when columns move, or "" if not set.
+        answered_by: Source of the result, or None if there is no result or it is not recorded.
     """
 
     check: str
@@ -304,16 +309,16 @@ class CheckResult:
     at: Location
     value: float | None = None
     samples: tuple[Row, ...] = ()
-    by: tuple[str, ...] = ()
+    group_columns: tuple[str, ...] = ()
     groups: tuple[GroupResult, ...] = ()
-    of: str = ""
+    fingerprint: str = ""
     rows: int | None = None
     failed_rows: int | None = None
     threshold: Mapping[str, builtins.object] = field(default_factory=dict)
     unit: str = ""
-    # It follows from the clause and its contract, and makes no other result.
+    # Derived from the clause and its contract, so it does not make results differ.
     name: str = field(default="", compare=False)
-    # The answer is the same, wherever it was found.
+    # The result is the same for every source.
     answered_by: AnsweredBy | None = field(default=None, compare=False)
 
 
@@ -344,9 +349,9 @@ class CycleStatus(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class IncidentKey:
-    """What an incident is about: at most one of a key is open at any time.
+    """Identity of an incident: at most one incident per key is open at any time.
 
-    `contract` is the contract's key: its id, with the major where that is not 1. `group` is the SLO's id
+    `contract` is the contract's key: its id, with the major version unless that is 1. `group` is the SLO's id
     for deliveries and `quality` for failed checks.
     """
 
@@ -360,29 +365,30 @@ class IncidentKey:
 
 @dataclass(frozen=True, slots=True)
 class Breach:
-    """A promise that is broken as of `at`: opens an incident, or joins the open one.
+    """A breach as of `occurred_at`: opens an incident, or joins the open one.
 
-    `subject` names the cycle or the run (a due instant in UTC, a partition). `facts` are lines of
-    (label, value) for a reader: what was promised, what was seen, what to do. `period` is how often the
-    promise is due, where it is due by a schedule.
+    Attributes:
+        subject: The cycle or run (a due instant in UTC, a partition).
+        facts: Lines of (label, value) for people: what was promised, what was observed, what to do.
+        period: Interval of the schedule, or None without one.
     """
 
     key: IncidentKey
     severity: Severity
     subject: str
     title: str
-    at: datetime
+    occurred_at: datetime
     facts: tuple[tuple[str, str], ...] = ()
     period: timedelta | None = None
 
 
-class End(StrEnum):
-    """How a broken promise ended. Only what is kept again is good news.
+class Resolution(StrEnum):
+    """Resolution of a breach. Only RECOVERED is good news.
 
-    `HANDED_OVER`: it is broken still, and incidents of their own tell of it.
+    `HANDED_OVER`: the breach continues and is tracked by separate incidents.
     """
 
-    KEPT = "kept"
+    RECOVERED = "kept"
     GIVEN_UP = "given_up"
     WITHDRAWN = "withdrawn"
     EXCUSED = "excused"
@@ -391,76 +397,80 @@ class End(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Recovery:
-    """A broken promise that is over for one subject, and how; the incident closes with its last subject.
+    """The end of a breach for one subject; the incident closes with its last subject.
 
-    `title` says the end in words; where it is empty, what was broken keeps the title that it has.
-    `severity` is that of what is still broken; None: as it was.
+    Attributes:
+        title: New title, or "" to keep the title of the breach.
+        severity: Severity of what is still breached, or None if unchanged.
     """
 
     key: IncidentKey
     subject: str
-    at: datetime
+    occurred_at: datetime
     facts: tuple[tuple[str, str], ...] = field(default=())
-    end: End = End.KEPT
+    end: Resolution = Resolution.RECOVERED
     title: str = ""
     severity: Severity | None = None
 
 
-# A fault: what is wrong with one value that a contract holds, before it is known where it stands.
+# Problems of values, before their location is known.
 
 
 @dataclass(frozen=True, slots=True)
-class TextFault:
-    """What is wrong with a text found in a contract, and what to write instead.
+class ValueProblem:
+    """A problem of a value in a contract, and how to fix it.
 
-    `code` is stable and fit for tables (`CRON_RANGE`); `message` quotes what was found; `mend` is one
-    sentence that shows what to write. A rule turns it into a `Finding` by adding the location.
+    `code` is stable (`CRON_RANGE`); `message` quotes the value; `hint` is one sentence that shows what to
+    write. A rule turns it into a `Finding` by adding the location.
     """
 
     code: str
     message: str
-    mend: str
+    hint: str
 
     def __str__(self) -> str:
-        return f"{self.message} {self.mend}".rstrip()
+        return f"{self.message} {self.hint}".rstrip()
 
 
-# Broken promises of the world, as one tree.
+# Error tree.
 #
-# A user's mistake in a contract is a `Finding`, never an exception. What stands here is raised when the
-# world does not answer as it should, always `from` its cause, and the command line turns it into one
-# sentence and an exit code::
+# A user's mistake in a contract is a `Finding`, never an exception. These errors are raised when the
+# environment fails, always `from` their cause, and the command line turns them into one sentence and an exit
+# code::
 #
 #     DqError
 #     ├── UsageError           2  the command or its configuration cannot be understood
 #     │   └── MissingTool      2  Java, an extra or a jar is not installed
-#     ├── Unreadable           3  a path, base, catalog, lake or store could not be read
+#     ├── ReadError            3  a path, base, catalog, lake or store could not be read
 #     │   └── StoreError       3  the state store refused or is of another version
-#     └── Undeliverable        4  an alert could not be handed over
+#     └── DeliveryError        4  an alert could not be delivered
 
 
 class DqError(Exception):
-    """What went wrong in the world, and how to mend it.
+    """A failure of the environment, and how to fix it. No text of it may contain a secret.
 
-    `message` says what and where, on one line; `details` are further lines, where there are several things
-    wrong; `mend` is one sentence or a command to paste. None of them may hold a secret. `at` is the place in
-    a contract that it is about, which `message` begins with; `what` is the rest.
+    Attributes:
+        message: What failed and where, on one line; begins with `at` if set.
+        details: Further lines if there are several problems.
+        hint: One sentence or a command to paste.
+        at: Location in a contract, or None.
+        what: `message` without the location.
     """
 
     exit_code = 3
 
     def __init__(
-        self, message: str, mend: str = "", details: Sequence[str] = (), *, at: Location | None = None
+        self, message: str, hint: str = "", details: Sequence[str] = (), *, at: Location | None = None
     ) -> None:
         super().__init__(message)
         self.what = message
         self.at = at
         self.message = message if at is None else f"{at}: {message}"
-        self.mend = mend
+        self.hint = hint
         self.details = tuple(details)
 
     def __str__(self) -> str:
-        return " ".join(part for part in (self.message, *self.details, self.mend) if part)
+        return " ".join(part for part in (self.message, *self.details, self.hint) if part)
 
 
 class UsageError(DqError):
@@ -470,24 +480,24 @@ class UsageError(DqError):
 
 
 class MissingTool(UsageError):
-    """Java, an extra of this package or a jar is missing; `mend` is the command that installs it."""
+    """Java, an extra of this package or a jar is missing; `hint` is the command that installs it."""
 
 
-class Unreadable(DqError):
-    """Something that had to be read could not be: the answer is unknown, never fine."""
+class ReadError(DqError):
+    """Something could not be read: the result is unknown, never fine."""
 
 
-class StoreError(Unreadable):
+class StoreError(ReadError):
     """The state store cannot be opened, is locked for too long or has another schema version."""
 
 
-class Undeliverable(DqError):
-    """A notification could not be handed to its channel and will not be tried again by itself."""
+class DeliveryError(DqError):
+    """A notification could not be delivered and will not be retried automatically."""
 
     exit_code = 4
 
 
-# Values of contracts: durations, formats of data, and values as JSON has them.
+# Values of contracts: durations, data formats, and JSON values.
 
 # Durations as contracts write them: `45m`, `2h`, `6mo`, or ISO 8601 such as `PT30M`.
 
@@ -495,7 +505,7 @@ SECONDS = {"s": 1, "m": 60, "h": 3_600, "d": 86_400, "w": 604_800}
 """Units of elapsed time, in seconds; `m` is always minutes, a month is `mo`."""
 
 MONTHS = {"mo": 1, "y": 12}
-"""Units of civil time, in months: how long they last depends on where they start."""
+"""Units of civil time, in months: their length depends on the start."""
 
 _SHORT_DURATION = re.compile(r"(?:\d+(?:mo|[smhdwy]))+", re.ASCII)
 _TERM = re.compile(r"(\d+)(mo|[smhdwy])", re.ASCII)
@@ -505,24 +515,24 @@ _ISO = re.compile(
     re.ASCII,
 )
 _CENTURY = timedelta(days=36_525)
-_MEND = "Write a whole number and a unit, such as 45m, 2h, 3d, 1w, 6mo or 1y, or ISO 8601 such as PT30M."
+_HINT = "Write a whole number and a unit, e.g. 45m, 2h, 3d, 1w, 6mo or 1y, or ISO 8601, e.g. PT30M."
 
 
 @dataclass(frozen=True, slots=True)
 class Duration:
-    """A length of time in two parts that do not convert into each other: civil months and elapsed time."""
+    """A duration of civil months and elapsed time, which do not convert into each other."""
 
     months: int
     elapsed: timedelta
     text: str
 
-    def timedelta(self) -> timedelta | TextFault:
-        """The elapsed time, or a fault when there are months in it, which have no fixed length."""
+    def timedelta(self) -> timedelta | ValueProblem:
+        """Return the elapsed time, or a problem if it has months, which have no fixed length."""
         if self.months:
-            return TextFault(
+            return ValueProblem(
                 "DURATION_CIVIL",
-                f"{self.text!r} counts months or years, whose length differs.",
-                "Write elapsed time where a deadline is meant: 30d for a month, 365d for a year.",
+                f"{self.text!r} uses months or years, which vary in length.",
+                "Use a fixed length for deadlines: 30d for a month, 365d for a year.",
             )
         return self.elapsed
 
@@ -530,25 +540,27 @@ class Duration:
         return self.text
 
 
-def parse_duration(text: str) -> Duration | TextFault:
-    """The duration a text means; it is never negative, and zero (`0m`) is allowed."""
-    clean = text.strip()
-    if len(clean) > 100:
-        return TextFault("DURATION_TEXT", f"a text of {len(clean):,} characters is no duration.", _MEND)
-    amounts = _amounts(clean)
+def parse_duration(text: str) -> Duration | ValueProblem:
+    """Return the duration of a text; it is never negative, and zero (`0m`) is allowed."""
+    stripped = text.strip()
+    if len(stripped) > 100:
+        return ValueProblem(
+            "DURATION_TEXT", f"{len(stripped):,} characters are too long for a duration.", _HINT
+        )
+    amounts = _amounts(stripped)
     if amounts is None:
-        return TextFault("DURATION_TEXT", f"{text!r} is no duration.", _nearest_duration(clean))
+        return ValueProblem("DURATION_TEXT", f"{text!r} is not a duration.", _nearest_duration(stripped))
     months = sum(amount * MONTHS[unit] for unit, amount in amounts if unit in MONTHS)
     seconds = sum(amount * SECONDS[unit] for unit, amount in amounts if unit in SECONDS)
     if months > 1_200 or seconds > _CENTURY.total_seconds():
-        return TextFault("DURATION_LONG", f"{text!r} is longer than a century.", _MEND)
-    return Duration(months, timedelta(seconds=seconds), clean)
+        return ValueProblem("DURATION_LONG", f"{text!r} is longer than a century.", _HINT)
+    return Duration(months, timedelta(seconds=seconds), stripped)
 
 
-def parse_elapsed(text: str) -> timedelta | TextFault:
-    """The elapsed time that a text means; months and years, whose length differs, are a fault."""
+def parse_elapsed(text: str) -> timedelta | ValueProblem:
+    """Return the elapsed time of a text; months and years, whose length varies, are a problem."""
     duration = parse_duration(text)
-    return duration if isinstance(duration, TextFault) else duration.timedelta()
+    return duration if isinstance(duration, ValueProblem) else duration.timedelta()
 
 
 def _amounts(text: str) -> list[tuple[str, int]] | None:
@@ -560,27 +572,27 @@ def _amounts(text: str) -> list[tuple[str, int]] | None:
 
 
 def _nearest_duration(text: str) -> str:
-    """The usual mend, or an exact one for the mistakes people make most."""
+    """Return a fix for the most common mistakes, else the general hint."""
     if _SHORT_DURATION.fullmatch(text.lower().replace(" ", "")):
-        return f"Write {text.lower().replace(' ', '')!r}: small letters, no space."
+        return f"Write {text.lower().replace(' ', '')!r}: lowercase, without spaces."
     if text.isdecimal():
-        return f"Write the unit too: {text}m for minutes, {text}h for hours, {text}d for days."
-    return _MEND
+        return f"Add a unit: {text}m for minutes, {text}h for hours, {text}d for days."
+    return _HINT
 
 
-# TABLE: the formats that data can lie in, by the word of a contract.
+# TABLE: data formats, by their names in contracts.
 
 DataFormat = Literal["parquet", "orc", "avro", "json", "csv", "iceberg", "delta", "hudi"]
 
 FORMATS: tuple[str, ...] = get_args(DataFormat)
 
 LAKEHOUSE = frozenset({"iceberg", "delta", "hudi"})
-"""Tables with a log of commits, which say themselves what their columns and partitions are."""
+"""Table formats with a commit log, which record their own columns and partitions."""
 
 
 # Values as JSON has them.
 
 
-def iso(at: date | None) -> str | None:
-    """An instant or a day as ISO 8601, or None if there is none."""
-    return None if at is None else at.isoformat()
+def iso(value: date | None) -> str | None:
+    """Return an instant or a day as ISO 8601, or None for None."""
+    return None if value is None else value.isoformat()

@@ -1,4 +1,4 @@
-"""The delivery promises of a contract, and the cycles that follow from them."""
+"""Delivery SLOs of a contract, and their cycles."""
 
 from __future__ import annotations
 
@@ -20,23 +20,23 @@ from dq.contracts.outcome import (
     SECONDS,
     Finding,
     Severity,
-    TextFault,
-    mistake,
+    ValueProblem,
+    error_finding,
     parse_elapsed,
     suggestion,
 )
-from dq.contracts.schedule.calendar import TZDATA_VERSION, DayEffect, FreeDays
-from dq.contracts.schedule.clock import DstPolicy, Due, Note, Schedule, parse
+from dq.contracts.schedule.calendar import TZDATA_VERSION, DayEffect, HolidayCalendar
+from dq.contracts.schedule.clock import DstNote, DstPolicy, DueTime, Schedule, parse
 from dq.contracts.schedule.cron import Dialect
 
 # Promised deliveries, each with its identity, breach instant and expected partitions.
 
-# Partition templates such as `{due - 1d:%Y-%m-%d}`: which data a delivery must bring.
+# Partition templates such as `{due - 1d:%Y-%m-%d}`: the partitions that a delivery must contain.
 #
 # Arithmetic is civil, in the schedule's zone: a day before is the same time on the previous date, whether
 # 23, 24 or 25 hours long. `due` and `due.local` are the civil time the schedule names.
 
-# Own renderings and not strftime: its answers for %y, %e or a year below 1000 depend on the platform.
+# Not strftime, whose output for %y, %e or a year below 1000 depends on the platform.
 _DIRECTIVES: dict[str, Callable[[datetime], str]] = {
     "Y": lambda t: f"{t.year:04}",
     "y": lambda t: f"{t.year % 100:02}",
@@ -59,91 +59,93 @@ _PLACE = re.compile(
 _TERM = re.compile(r"([+-])\s*(\d+)\s*(mo|[mhdwy])", re.ASCII)
 _DIRECTIVE = re.compile(r"%(.?)", re.DOTALL)
 _FURTHEST = 400 * 366 * 86_400
-_MEND = "Write {due:%Y-%m-%d}, or with civil arithmetic {due - 1d:%Y-%m-%d}; units are m h d w mo y."
+_HINT = "Write {due:%Y-%m-%d}, or with civil arithmetic {due - 1d:%Y-%m-%d}; units are m h d w mo y."
 
 
 @dataclass(frozen=True, slots=True)
-class _Place:
+class _Placeholder:
     """One `{due ...}`: civil months to add, then elapsed civil time, then the format."""
 
     months: int
     elapsed: timedelta
-    form: str
+    date_format: str
 
     def text(self, nominal: datetime) -> str:
         moment = add_months(nominal, self.months) + self.elapsed
-        return _DIRECTIVE.sub(lambda found: _DIRECTIVES[found[1]](moment), self.form)
+        return _DIRECTIVE.sub(lambda match: _DIRECTIVES[match[1]](moment), self.date_format)
 
 
 @lru_cache(maxsize=16_384)
-def compiled(template: str) -> tuple[str | _Place, ...] | TextFault:
-    """A template as literal texts and places, or the fault in it."""
+def parse_template(template: str) -> tuple[str | _Placeholder, ...] | ValueProblem:
+    """Return a template as literal texts and placeholders, or its problem."""
     if len(template) > 1_000:
-        return TextFault("PARTITION_FORM", f"a template of {len(template):,} characters is none.", _MEND)
-    parts: list[str | _Place] = []
+        return ValueProblem(
+            "PARTITION_FORM", f"the template has {len(template):,} characters, which is too long.", _HINT
+        )
+    parts: list[str | _Placeholder] = []
     for piece in _PIECE.finditer(template):
         text = piece[0]
         if text in ("{{", "}}"):
             parts.append(text[0])
         elif text in ("{", "}"):
-            return TextFault(
+            return ValueProblem(
                 "PARTITION_BRACE",
-                f"{template!r} has a {text!r} without a partner.",
+                f"{template!r} has an unmatched {text!r}.",
                 "Write {{ or }} for a brace.",
             )
         elif piece[1] is None:
             parts.append(text)
         else:
-            place = _place(piece[1], template)
-            if isinstance(place, TextFault):
-                return place
-            parts.append(place)
+            placeholder = _parse_placeholder(piece[1], template)
+            if isinstance(placeholder, ValueProblem):
+                return placeholder
+            parts.append(placeholder)
     return tuple(parts)
 
 
-def check(template: str) -> TextFault | None:
-    """The fault of a template, found without a due, or None."""
-    found = compiled(template)
-    return found if isinstance(found, TextFault) else None
+def template_problem(template: str) -> ValueProblem | None:
+    """Return the problem of a template, or None."""
+    parsed = parse_template(template)
+    return parsed if isinstance(parsed, ValueProblem) else None
 
 
-def render(template: str, due: Due) -> str:
-    """The partition value a template means for a due. Raises ValueError for a faulty template."""
-    parts = compiled(template)
-    if isinstance(parts, TextFault):
+def render(template: str, due: DueTime) -> str:
+    """Return the partition value of a template at a due time. Raises ValueError for an invalid template."""
+    parts = parse_template(template)
+    if isinstance(parts, ValueProblem):
         raise ValueError(str(parts))
     return "".join(part if isinstance(part, str) else part.text(due.nominal) for part in parts)
 
 
-def _place(inside: str, template: str) -> _Place | TextFault:
-    found = _PLACE.fullmatch(inside)
-    if found is None:
-        return TextFault("PARTITION_PLACE", f"{'{' + inside + '}'!r} in {template!r} is not readable.", _MEND)
-    if not found[2]:
-        return TextFault(
-            "PARTITION_FORM", f"{'{' + inside + '}'!r} in {template!r} does not say how to write it.", _MEND
+def _parse_placeholder(text: str, template: str) -> _Placeholder | ValueProblem:
+    match = _PLACE.fullmatch(text)
+    if match is None:
+        return ValueProblem("PARTITION_PLACE", f"{'{' + text + '}'!r} in {template!r} is not valid.", _HINT)
+    if not match[2]:
+        return ValueProblem(
+            "PARTITION_FORM", f"{'{' + text + '}'!r} in {template!r} has no date format.", _HINT
         )
-    for directive in _DIRECTIVE.findall(found[2]):
+    for directive in _DIRECTIVE.findall(match[2]):
         if directive not in _DIRECTIVES:
-            return TextFault(
+            return ValueProblem(
                 "PARTITION_DIRECTIVE",
-                f"'%{directive}' in {template!r} is not allowed: it depends on the machine or means no date.",
+                f"'%{directive}' in {template!r} is not allowed: it is locale-dependent or not a date.",
                 f"Write one of {' '.join('%' + name for name in _DIRECTIVES)}.",
             )
     months = seconds = 0
-    for sign, number, unit in _TERM.findall(found[1]):
+    for sign, number, unit in _TERM.findall(match[1]):
         amount = int(sign + number)
         months += amount * MONTHS.get(unit, 0)
         seconds += amount * SECONDS.get(unit, 0)
     if abs(months) > 4_800 or abs(seconds) > _FURTHEST:
-        return TextFault(
-            "PARTITION_FAR", f"{'{' + inside + '}'!r} in {template!r} is over 400 years away.", _MEND
+        return ValueProblem(
+            "PARTITION_FAR", f"{'{' + text + '}'!r} in {template!r} is over 400 years away.", _HINT
         )
-    return _Place(months, timedelta(seconds=seconds), found[2])
+    return _Placeholder(months, timedelta(seconds=seconds), match[2])
 
 
 def add_months(moment: datetime, months: int) -> datetime:
-    """The same day some months on, or the last day of a shorter month."""
+    """Return the same day some months later, or the last day of a shorter month."""
     year, month = divmod(moment.year * 12 + moment.month - 1 + months, 12)
     day = min(moment.day, calendar.monthrange(year, month + 1)[1])
     return moment.replace(year=year, month=month + 1, day=day)
@@ -157,11 +159,15 @@ Partition = tuple[tuple[str, str], ...]
 
 @dataclass(frozen=True, slots=True)
 class Cycle:
-    """One promised delivery; (contract, object, slo, due_at) is its identity, the contract by its key.
+    """One promised delivery, identified by (contract key, object, slo, due_at).
 
-    Instants are aware, in UTC; `nominal` is the civil time in the schedule's zone. `partitions` is what
-    must have arrived, all of it; empty for a snapshot without partitions. `excuse` says why the calendar does
-    not count it, and `calendar` which release of public holidays took part, if one did.
+    Instants are aware, in UTC.
+
+    Attributes:
+        nominal: Civil time in the schedule's zone.
+        partitions: All partitions that must arrive; empty for a snapshot without partitions.
+        excuse: Why the calendar excludes it from the SLO, or "".
+        calendar: Release of the public holidays that were used, or "".
     """
 
     contract: str
@@ -170,7 +176,7 @@ class Cycle:
     due_at: datetime
     breach_at: datetime
     nominal: datetime
-    note: Note
+    note: DstNote
     partitions: tuple[Partition, ...] = ()
     tzdata: str = TZDATA_VERSION
     excuse: str = ""
@@ -178,7 +184,7 @@ class Cycle:
 
     @property
     def key(self) -> tuple[str, str, str]:
-        """The key of its SLO."""
+        """Key of its SLO."""
         return (self.contract, self.object, self.slo)
 
 
@@ -193,11 +199,11 @@ def cycles(
     grace: timedelta,
     partition: Mapping[str, str | Sequence[str]] | None = None,
 ) -> Iterator[Cycle]:
-    """The cycles with start < due_at <= end, ascending.
+    """Yield the cycles with start < due_at <= end, ascending.
 
-    `grace` is elapsed time. A list of templates for a column makes a set: every combination over the
-    columns is expected, for every day that the calendar has moved onto one. Templates must have passed
-    `check`; a faulty one raises ValueError.
+    `grace` is elapsed time. If columns have lists of templates, every combination is expected, also for every
+    day that the calendar has moved onto another. Templates must have passed `template_problem`; an invalid
+    one raises ValueError.
     """
     release = schedule.calendar.release if schedule.calendar else ""
     templates = {
@@ -219,24 +225,31 @@ def cycles(
         )
 
 
-def _expected(templates: Mapping[str, Sequence[str]], schedule: Schedule, due: Due) -> tuple[Partition, ...]:
-    """The partitions of the civil times that the expression names, which a move does not change."""
-    named = (_partitions(templates, due._replace(nominal=one)) for one in schedule.origins(due))
-    return tuple(dict.fromkeys(partition for partitions in named for partition in partitions))
+def _expected(
+    templates: Mapping[str, Sequence[str]], schedule: Schedule, due: DueTime
+) -> tuple[Partition, ...]:
+    """Return the partitions of the civil times in the cron expression, before the calendar moves them."""
+    partitions_by_time = (
+        _partitions(templates, due._replace(nominal=nominal)) for nominal in schedule.origins(due)
+    )
+    return tuple(dict.fromkeys(partition for partitions in partitions_by_time for partition in partitions))
 
 
-def _partitions(templates: Mapping[str, Sequence[str]], due: Due) -> tuple[Partition, ...]:
+def _partitions(templates: Mapping[str, Sequence[str]], due: DueTime) -> tuple[Partition, ...]:
     # dict.fromkeys keeps the order and drops a value that two templates of one column share.
-    values = [dict.fromkeys(render(template, due) for template in listed) for listed in templates.values()]
+    values = [
+        dict.fromkeys(render(template, due) for template in column_templates)
+        for column_templates in templates.values()
+    ]
     return tuple(tuple(zip(templates, combination, strict=True)) for combination in product(*values))
 
 
-# What is ahead of a schedule: the days that its calendar changes.
+# Days of a schedule that its calendar changes.
 
 
 @dataclass(frozen=True, slots=True)
 class ChangedDay:
-    """A civil date that the expression names and the calendar changes. `due_on` is set where it moves."""
+    """A civil date of the schedule that the calendar changes. `due_on` is set if it is moved."""
 
     day: date
     effect: DayEffect
@@ -245,41 +258,40 @@ class ChangedDay:
 
 
 def changed_days(schedule: Schedule, start: datetime, end: datetime) -> Iterator[ChangedDay]:
-    """The dates of deliveries in (start, end] that the calendar skips, moves or excuses, ascending."""
+    """Yield the dates of deliveries in (start, end] that the calendar skips, moves or excuses, ascending."""
     calendar = schedule.calendar
     if calendar is None:
         return
-    plain = replace(schedule, calendar=None)
-    for day in dict.fromkeys(due.nominal.date() for due in plain.between(start, end)):
+    without_calendar = replace(schedule, calendar=None)
+    for day in dict.fromkeys(due.nominal.date() for due in without_calendar.between(start, end)):
         effect = calendar.effect(day)
         if effect is not None:
-            moved = calendar.due_on(day) if effect is DayEffect.MOVE else None
-            yield ChangedDay(day, effect, calendar.reason(day), moved)
+            moved_to = calendar.due_on(day) if effect is DayEffect.MOVE else None
+            yield ChangedDay(day, effect, calendar.reason(day), moved_to)
 
 
-# The delivery promises of a contract, ready to be asked: schedule, grace, partitions, objective.
+# Delivery SLOs of a contract: schedule, grace, partitions, objective.
 #
-# A rule of the gate and the watcher read them through the same door, so what passes the gate can be
-# watched.
+# Validation and the watcher use the same function, so what passes validation can be watched.
 
-# A missing snapshot is given up when three more were due; a missing partition can still be delivered.
+# A missing snapshot is given up after three further due times; a missing partition can still be delivered.
 GIVE_UP_PARTITION = timedelta(days=14)
 
-HISTORY_KEPT = timedelta(days=400)
-"""How long each cycle is kept at least: budgets are counted from them, and trends over a year."""
+CYCLE_RETENTION = timedelta(days=400)
+"""Minimum retention of cycles: error budgets and yearly trends are computed from them."""
 
-# What a contract of such a status promises is not owed: not yet, or no more.
+# Statuses of contracts whose SLOs do not apply, not yet or no longer.
 NOT_IN_FORCE = ("draft", "proposed", "retired")
 
-# Each is looked for at every tick until it is there.
-MOST_PARTITIONS = 1_000
+# Each is looked for at every tick until it arrives.
+MAX_PARTITIONS = 1_000
 
 _PERCENT = re.compile(r"(\d{1,3}(?:\.\d{1,6})?)\s*%")
 
 
 @dataclass(frozen=True, slots=True)
 class Slo:
-    """One delivery promise of one object. `objective` is the promised share of good cycles, in (0, 1]."""
+    """One delivery SLO of one object. `objective` is the promised share of good cycles, in (0, 1]."""
 
     contract: Contract
     object: SchemaObject
@@ -294,117 +306,118 @@ class Slo:
     severity: Severity
     partition: Mapping[str, list[str]] = field(default_factory=dict)
     key: tuple[str, str, str] = field(init=False, repr=False, compare=False)
-    """(contract's key, object name, SLO id): what its cycles and incidents are filed under."""
+    """(contract key, object name, SLO id): key of its cycles and incidents."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "key", (self.contract.key, self.object.name, self.id))
 
     def period(self, due_at: datetime) -> timedelta | None:
-        """From this due instant to the next; None for the last one of all."""
-        following = next(iter(self.schedule.after(due_at)), None)
-        return following.at - due_at if following else None
+        """Return the time from this due instant to the next, or None for the last one."""
+        next_due = next(iter(self.schedule.after(due_at)), None)
+        return next_due.at - due_at if next_due else None
 
     def cycles(self, start: datetime, end: datetime) -> Iterator[Cycle]:
         """The cycles with start < due_at <= end, ascending."""
-        contract, one, slo = self.key
+        contract, object_name, slo = self.key
         return cycles(
             self.schedule,
             start,
             end,
             contract=contract,
-            object=one,
+            object=object_name,
             slo=slo,
             grace=self.grace,
             partition=self.partition,
         )
 
 
-def read(contract: Contract) -> tuple[list[Slo], list[Finding]]:
-    """Every delivery promise that can be understood, and findings for what cannot."""
+def read_slos(contract: Contract) -> tuple[list[Slo], list[Finding]]:
+    """Return every valid delivery SLO, and findings for the invalid ones."""
     slos: dict[tuple[str, str, str], Slo] = {}
     findings: list[Finding] = []
     for sla in contract.sla_properties:
-        delivery, form = extension.delivery(contract, sla)
-        findings += form
+        delivery, form_findings = extension.delivery(contract, sla)
+        findings += form_findings
         if delivery is None:
             continue
-        slo, wrong = _slo(contract, sla, delivery)
+        slo, slo_findings = _build_slo(contract, sla, delivery)
         if slo is not None and slo.key in slos:
-            wrong = [_same(slo, slos[slo.key])]
-        findings += wrong
-        if slo is not None and not form and not wrong:
+            slo_findings = [_duplicate_slo(slo, slos[slo.key])]
+        findings += slo_findings
+        if slo is not None and not form_findings and not slo_findings:
             slos[slo.key] = slo
     return list(slos.values()), findings
 
 
-def _same(slo: Slo, twin: Slo) -> Finding:
-    """The finding for a second promise that would share the cycles of the first."""
+def _duplicate_slo(slo: Slo, first: Slo) -> Finding:
+    """Return the finding for a second SLO that would share the cycles of the first."""
     key = "id" if slo.sla.has("id") else "property"
-    line = twin.sla.at(key).line
-    message = f"delivery {slo.id!r} of {slo.object.name!r} is promised in line {line} already."
-    at, path = slo.sla.at(key), slo.sla.path(key)
-    return mistake("duplicate-id", message, "Give each an 'id' of its own.", at, path)
+    line = first.sla.locate(key).line
+    message = f"delivery {slo.id!r} of {slo.object.name!r} is already defined in line {line}."
+    location, path = slo.sla.locate(key), slo.sla.path(key)
+    return error_finding("duplicate-id", message, "Give each its own 'id'.", location, path)
 
 
-def _slo(contract: Contract, sla: SlaProperty, delivery: Delivery) -> tuple[Slo | None, list[Finding]]:
+def _build_slo(contract: Contract, sla: SlaProperty, delivery: Delivery) -> tuple[Slo | None, list[Finding]]:
     findings: list[Finding] = []
 
-    def wrong(rule: str, node: Node, key: str, message: str, mend: str) -> None:
-        findings.append(mistake(rule, message, mend, node.at(key), node.path(key)))
+    def report(rule: str, node: Node, key: str, message: str, hint: str) -> None:
+        findings.append(error_finding(rule, message, hint, node.locate(key), node.path(key)))
 
-    def length(key: str, text: str) -> timedelta:
+    def parse_length(key: str, text: str) -> timedelta:
         elapsed = parse_elapsed(text)
-        if isinstance(elapsed, TextFault):
-            wrong("duration-invalid", delivery, key, f"{key}: {elapsed.message}", elapsed.mend)
+        if isinstance(elapsed, ValueProblem):
+            report("duration-invalid", delivery, key, f"{key}: {elapsed.message}", elapsed.hint)
             return timedelta(0)
         return elapsed
 
     terms = delivery.calendar
-    calendar = terms.days() if terms else None
+    calendar = terms.holiday_calendar() if terms else None
     if terms and calendar:
-        for key, odd in calendar.faults():
-            wrong("calendar-invalid", terms, key, f"{key}: {odd.message}", odd.mend)
+        for key, calendar_problem in calendar.problems():
+            report(
+                "calendar-invalid", terms, key, f"{key}: {calendar_problem.message}", calendar_problem.hint
+            )
         calendar = None if findings else calendar
     schedule = _schedule(sla, delivery, calendar)
-    if isinstance(schedule, TextFault):
-        zone = schedule.code.startswith("ZONE")
-        node, key = (delivery, "timezone") if zone else (sla, "schedule")
-        rule = "unknown-timezone" if zone else "cron-invalid"
-        message = schedule.message if zone else f"{schedule.code}: {schedule.message}"
-        wrong(rule, node, key, message, schedule.mend)
-        # The parser stops at an unknown zone; the expression may be wrong all the same.
-        cron = _schedule(sla, delivery, calendar, timezone="UTC") if zone else None
-        if isinstance(cron, TextFault):
-            wrong("cron-invalid", sla, "schedule", f"{cron.code}: {cron.message}", cron.mend)
-    one = _object(contract, sla)
-    if isinstance(one, TextFault):
-        wrong("sla-element-unknown", sla, "element", one.message, one.mend)
-    grace, window = length("grace", delivery.grace), length("window", delivery.window)
-    give_up = length("giveUpAfter", delivery.give_up_after) if delivery.give_up_after else None
+    if isinstance(schedule, ValueProblem):
+        is_zone_problem = schedule.code.startswith("ZONE")
+        node, key = (delivery, "timezone") if is_zone_problem else (sla, "schedule")
+        rule = "unknown-timezone" if is_zone_problem else "cron-invalid"
+        report(rule, node, key, schedule.message, schedule.hint)
+        # The parser stops at an unknown zone; check the expression too.
+        cron_problem = _schedule(sla, delivery, calendar, timezone="UTC") if is_zone_problem else None
+        if isinstance(cron_problem, ValueProblem):
+            report("cron-invalid", sla, "schedule", cron_problem.message, cron_problem.hint)
+    schema_object = _object(contract, sla)
+    if isinstance(schema_object, ValueProblem):
+        report("sla-element-unknown", sla, "element", schema_object.message, schema_object.hint)
+    grace, window = parse_length("grace", delivery.grace), parse_length("window", delivery.window)
+    give_up = parse_length("giveUpAfter", delivery.give_up_after) if delivery.give_up_after else None
     objective = _objective(delivery.objective)
-    if isinstance(objective, TextFault):
-        wrong("objective-invalid", delivery, "objective", objective.message, objective.mend)
+    if isinstance(objective, ValueProblem):
+        report("objective-invalid", delivery, "objective", objective.message, objective.hint)
     for column, templates in delivery.partition.items():
         for template in templates:
-            fault = check(template)
-            if fault is not None:
-                message = f"{column}: {fault.message}"
-                wrong("partition-template-invalid", delivery, "partition", message, fault.mend)
+            problem = template_problem(template)
+            if problem is not None:
+                message = f"{column}: {problem.message}"
+                report("partition-template-invalid", delivery, "partition", message, problem.hint)
     count = math.prod(len(templates) for templates in delivery.partition.values())
-    if count > MOST_PARTITIONS:
-        message = f"each delivery would bring {count:,} partitions, more than {MOST_PARTITIONS:,}."
-        mend = "Promise fewer in one entry."
-        wrong("partition-template-invalid", delivery, "partition", message, mend)
+    if count > MAX_PARTITIONS:
+        message = f"each delivery would have {count:,} partitions, more than {MAX_PARTITIONS:,}."
+        advice = "Use fewer partitions per entry."
+        report("partition-template-invalid", delivery, "partition", message, advice)
     if (
         findings
-        or isinstance(schedule, TextFault)
-        or isinstance(one, TextFault)
-        or isinstance(objective, TextFault)
+        or isinstance(schedule, ValueProblem)
+        or isinstance(schema_object, ValueProblem)
+        or isinstance(objective, ValueProblem)
     ):
         return None, findings
     return Slo(
         contract=contract,
-        object=one,
+        object=schema_object,
         sla=sla,
         delivery=delivery,
         id=sla.id or sla.property,
@@ -419,50 +432,50 @@ def _slo(contract: Contract, sla: SlaProperty, delivery: Delivery) -> tuple[Slo 
 
 
 def _schedule(
-    sla: SlaProperty, delivery: Delivery, calendar: FreeDays | None, timezone: str | None = None
-) -> Schedule | TextFault:
+    sla: SlaProperty, delivery: Delivery, calendar: HolidayCalendar | None, timezone: str | None = None
+) -> Schedule | ValueProblem:
     if sla.schedule is None:
-        return TextFault(
+        return ValueProblem(
             "CRON_MISSING", "a delivery needs a schedule.", "Add 'schedule: \"0 6 * * *\"' to the entry."
         )
-    return schedule_of(sla.schedule, delivery, calendar, timezone)
+    return build_schedule(sla.schedule, delivery, calendar, timezone)
 
 
-def schedule_of(
-    text: str, delivery: Delivery, calendar: FreeDays | None, timezone: str | None = None
-) -> Schedule | TextFault:
-    """The schedule of a cron by the terms of a delivery, in its own zone or in this one."""
-    # An absent `dst` leaves the dialect its habit.
+def build_schedule(
+    text: str, delivery: Delivery, calendar: HolidayCalendar | None, timezone: str | None = None
+) -> Schedule | ValueProblem:
+    """Return the schedule of a cron expression by the delivery's terms, in its zone or in `timezone`."""
+    # Without `dst`, the dialect's default applies.
     dst = DstPolicy(delivery.dst) if delivery.has("dst") else None
     dialect = Dialect(delivery.dialect)
     return parse(text, timezone=timezone or delivery.timezone, dialect=dialect, dst=dst, calendar=calendar)
 
 
-def _object(contract: Contract, sla: SlaProperty) -> SchemaObject | TextFault:
-    """The object that the entry speaks about: its element, the default element, or the only one."""
+def _object(contract: Contract, sla: SlaProperty) -> SchemaObject | ValueProblem:
+    """Return the object of the entry: its element, the default element, or the only object."""
     element = sla.element or contract.sla_default_element
-    names = [one.name for one in contract.objects]
+    names = [schema_object.name for schema_object in contract.objects]
     if element is None:
         if len(contract.objects) == 1:
             return contract.objects[0]
-        return TextFault(
+        return ValueProblem(
             "ELEMENT",
-            "the entry does not say which object it speaks about.",
+            "the entry has no 'element', and the contract has several objects.",
             f"Add 'element: {names[0]}'." if names else "Add an object under 'schema'.",
         )
     name = element.partition(".")[0]
-    found = contract.object(name)
-    if found is not None:
-        return found
-    mend = suggestion(name, names, f"It has {', '.join(names) or 'none'}.")
-    return TextFault("ELEMENT", f"element {element!r} names no object of this contract.", mend)
+    match = contract.object(name)
+    if match is not None:
+        return match
+    hint = suggestion(name, names, f"It has {', '.join(names) or 'none'}.")
+    return ValueProblem("ELEMENT", f"element {element!r} is not an object of this contract.", hint)
 
 
-def _objective(text: str) -> Fraction | TextFault:
+def _objective(text: str) -> Fraction | ValueProblem:
     match = _PERCENT.fullmatch(text.strip())
     share = Fraction(match.group(1)) / 100 if match else Fraction(0)
     if 0 < share <= 1:
         return share
-    return TextFault(
-        "OBJECTIVE", f"objective {text!r} is not a share of cycles.", "Write a percentage such as 95%."
+    return ValueProblem(
+        "OBJECTIVE", f"objective {text!r} is not a percentage.", "Write a percentage, e.g. 95%."
     )

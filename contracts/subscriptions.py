@@ -1,4 +1,4 @@
-"""Who consumes what: the subscription files of a registry, their columns, and who may approve them."""
+"""Subscriptions of consumers to contracts: files, covered columns, and approvers."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from typing import Annotated, TypeVar
 
 from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field
 
-from dq.contracts.extension import Date, Filled
-from dq.contracts.model import Contract, Identity, Node, Property, SchemaObject, Team, no_items, typed
+from dq.contracts.extension import Date, NonEmptyText
+from dq.contracts.model import Contract, Identity, Node, Property, SchemaObject, Team, empty_list, parse_model
 from dq.contracts.outcome import Finding, nearest
 from dq.contracts.yaml import source
 
-# A subscription: one consumer's agreed use of a contract, from a file to a typed value.
+# A subscription: one consumer's agreed use of a contract, read from a file.
 
 
 def _positive(number: int) -> int:
@@ -25,38 +25,38 @@ def _positive(number: int) -> int:
     return number
 
 
-def _named(entries: list[str]) -> list[str]:
-    # Without the key it is about everything: whoever removes the last entry means the opposite.
+def _not_empty(entries: list[str]) -> list[str]:
+    # Without the key everything is covered, but removing the last entry is meant to cover nothing.
     if not entries:
         raise ValueError("it must not be an empty list; without it, everything is meant")
     return entries
 
 
 def _not_null(value: object) -> object:
-    # A key whose value was forgotten would mean no filter, or no end.
+    # A key without a value would mean no filter, or no end.
     if value is None:
         raise ValueError("it has no value")
     return value
 
 
 T = TypeVar("T")
-Named = Annotated[list[Filled], AfterValidator(_named)]
-# None stands for a key that is not there; one that is there has a value.
-Given = Annotated[T | None, BeforeValidator(_not_null)]
+NonEmptyNames = Annotated[list[NonEmptyText], AfterValidator(_not_empty)]
+# None only for an absent key; a key that is set has a value.
+NotNull = Annotated[T | None, BeforeValidator(_not_null)]
 Major = Annotated[int, AfterValidator(_positive)]
 
 
 class Consumer(Node):
-    """Who consumes: a team, and in AWS the account and perhaps the one principal that reads."""
+    """A consumer: a team, and in AWS the account and perhaps the one principal that reads."""
 
     model_config = ConfigDict(title="the consumer")
 
-    team: Filled = Field(description="The team that consumes.")
-    account: Given[str] = Field(None, description="Its AWS account, 12 digits in quotes.")
-    principal: Given[str] = Field(
-        None, description="The ARN of the one role or user of that account that reads; else the account."
+    team: NonEmptyText = Field(description="The team that consumes.")
+    account: NotNull[str] = Field(None, description="Its AWS account, 12 digits in quotes.")
+    principal: NotNull[str] = Field(
+        None, description="ARN of the only role or user of the account that reads; default: the account."
     )
-    contact: Given[str] = Field(None, description="Where the team is asked, such as a channel or an address.")
+    contact: NotNull[str] = Field(None, description="How to reach the team, e.g. a channel or an address.")
 
 
 class Subscription(Node):
@@ -67,25 +67,27 @@ class Subscription(Node):
 
     model_config = ConfigDict(title="the subscription")
 
-    contract: Filled = Field(description="The id of the contract.")
+    contract: NonEmptyText = Field(description="The id of the contract.")
     major: Major = Field(description="The major version of the contract.")
-    consumer: Consumer = Field(description="Who consumes.")
-    purpose: Filled = Field(description="What the data is used for.")
-    columns: Named = Field(
-        default_factory=no_items,
+    consumer: Consumer = Field(description="The consumer.")
+    purpose: NonEmptyText = Field(description="What the data is used for.")
+    columns: NonEmptyNames = Field(
+        default_factory=empty_list,
         description="The columns that are used, as object.column; an object alone means all of its columns.",
     )
-    tags: Named = Field(
-        default_factory=no_items, description="Columns and objects with one of these tags are used too."
+    tags: NonEmptyNames = Field(
+        default_factory=empty_list, description="Columns and objects with one of these tags are used too."
     )
-    row_filter: Given[str] = Field(
+    row_filter: NotNull[str] = Field(
         None, description="A SQL predicate: only rows for which it is true are used. Needs a single object."
     )
     start_date: Date = Field(description="The first day, in UTC.")
-    end_date: Given[Date] = Field(None, description="The last day, in UTC; without it there is no end.")
-    approvers: list[Filled] = Field(
-        default_factory=no_items,
-        description="Who agreed to it for the producer, and is asked before it changes.",
+    end_date: NotNull[Date] = Field(
+        None, description="The last day, in UTC; without it, the subscription does not end."
+    )
+    approvers: list[NonEmptyText] = Field(
+        default_factory=empty_list,
+        description="Who approved it for the producer, and approves changes.",
     )
 
     @property
@@ -94,201 +96,237 @@ class Subscription(Node):
 
     @property
     def identity(self) -> Identity:
-        """The id and the major version of the contract that it names."""
+        """Id and major version of its contract."""
         return self.contract, str(self.major)
 
     @property
     def reader(self) -> str:
-        """Whom AWS lets read: the principal, else the account; empty where it names neither."""
+        """AWS principal that may read, else the account, or ""."""
         return self.consumer.principal or self.consumer.account or ""
 
-    def active(self, today: date) -> bool:
-        """Whether it holds on this day; both of its ends do."""
-        return self.start_date <= today and not self.over(today)
+    def is_active(self, today: date) -> bool:
+        """Return True if it is active on this day; start and end date are inclusive."""
+        return self.start_date <= today and not self.is_expired(today)
 
-    def over(self, today: date) -> bool:
-        """Whether its last day is past."""
+    def is_expired(self, today: date) -> bool:
+        """Return True if its last day is past."""
         return self.end_date is not None and self.end_date < today
 
 
 def read(data: bytes, file: str) -> tuple[Subscription | None, list[Finding]]:
-    """The subscription in a file, and what is wrong with its form, by place. None where its core is.
+    """Read a subscription file; return it, or None if it is invalid, and the findings by location.
 
-    Never raises for what the file says. One with any finding should be taken for nothing but its names.
+    Never raises for the content of the file. If there are findings, only use the names in it.
     """
-    top, findings = source.read(data, file)
-    if top is None:
-        return None, [_of_subscription(one) for one in findings]
-    made, form, _ = typed(Subscription, top)
-    return made, sorted([*findings, *form], key=lambda one: one.at)
+    document, findings = source.read(data, file)
+    if document is None:
+        return None, [_adapt_finding(finding) for finding in findings]
+    subscription, form_findings, _ = parse_model(Subscription, document)
+    return subscription, sorted([*findings, *form_findings], key=lambda finding: finding.at)
 
 
 def json_schema() -> dict[str, object]:
-    """JSON Schema (2020-12) of a subscription file, for editors."""
+    """Return the JSON Schema (2020-12) of a subscription file, for editors."""
     schema = Subscription.model_json_schema(ref_template="#/$defs/{model}")
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", **schema, "title": "dq subscription"}
 
 
-def _of_subscription(finding: Finding) -> Finding:
-    """The finding of the reader of YAML in a subscription's words."""
+def _adapt_finding(finding: Finding) -> Finding:
+    """Return a finding of the YAML reader with a message for subscriptions."""
     if finding.rule != "not-a-contract":
         return finding
-    mend = "Write a mapping that begins with 'contract: …' and 'major: …'."
-    return replace(finding, rule="wrong-type", mend=mend)
+    hint = "Write a mapping that begins with 'contract: …' and 'major: …'."
+    return replace(finding, rule="wrong-type", hint=hint)
 
 
-# Which objects and columns of a contract a subscription is about.
+# Objects and columns of a contract that a subscription covers.
 
 
 @dataclass(frozen=True, slots=True)
 class CoveredObject:
-    """An object that a subscription is about: all of it, or these properties, each once, in their order.
+    """An object that a subscription covers: all columns, or these distinct properties, in order.
 
-    `paths` are those properties as a diff names them, such as `orders.customer.street`, and `fields` those
-    of them that stand inside of a column that is not named itself.
+    `paths` are the properties as a diff names them, e.g. `orders.customer.street`, and `fields` those in a
+    column that is not covered itself.
     """
 
     object: SchemaObject
-    whole: bool
+    all_columns: bool
     properties: tuple[Property, ...] = ()
     paths: tuple[str, ...] = ()
     fields: tuple[str, ...] = ()
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """The columns in the data, in the object's order, without those of which only `fields` are named."""
-        if self.whole:
+        """Covered columns in the data, in the object's order, without those whose `fields` alone are
+        covered.
+        """
+        if self.all_columns:
             return tuple(prop.column for prop in self.object.properties)
         return tuple(
-            prop.column for prop in self.object.properties if any(prop is one for one in self.properties)
+            prop.column
+            for prop in self.object.properties
+            if any(prop is covered_property for covered_property in self.properties)
         )
 
-    def every(self) -> Iterator[Property]:
-        """Every property that it is about, with what is nested inside."""
-        if self.whole:
+    def walk_properties(self) -> Iterator[Property]:
+        """Yield every covered property, including nested ones."""
+        if self.all_columns:
             yield from self.object.walk()
             return
         stack = list(self.properties)
         while stack:
-            one = stack.pop()
-            yield one
-            stack += one.children()
+            prop = stack.pop()
+            yield prop
+            stack += prop.children()
 
 
-def covered(subscription: Subscription, contract: Contract) -> list[CoveredObject]:
-    """What the subscription is about, in the contract's order, without what the contract does not have."""
+def covered_objects(subscription: Subscription, contract: Contract) -> list[CoveredObject]:
+    """Return the objects that the subscription covers, in the contract's order."""
     if not subscription.columns and not subscription.tags:
-        return [CoveredObject(one, whole=True) for one in contract.objects]
-    found = []
-    for one in contract.objects:
-        named = [name for name in subscription.columns if _object_of(name, contract) is one]
-        if any(name in (one.name, one.physical_name) for name in named) or _tagged(one.tags, subscription):
-            found.append(CoveredObject(one, whole=True))
+        return [CoveredObject(schema_object, all_columns=True) for schema_object in contract.objects]
+    covered = []
+    for schema_object in contract.objects:
+        entries = [name for name in subscription.columns if _find_object(name, contract) is schema_object]
+        if any(name in (schema_object.name, schema_object.physical_name) for name in entries) or _has_tag(
+            schema_object.tags, subscription
+        ):
+            covered.append(CoveredObject(schema_object, all_columns=True))
             continue
-        wanted = {_rest(name, one) for name in named}
-        ways = [way for way in _ways(one) if wanted & way.written or _tagged(way.property.tags, subscription)]
-        if ways:
-            properties, paths = tuple(way.property for way in ways), tuple(way.path for way in ways)
-            tops = {way.top for way in ways if way.is_column}
-            fields = tuple(way.path for way in ways if way.top not in tops)
-            found.append(CoveredObject(one, False, properties, paths, fields))
-    return found
+        property_paths = {_property_path(name, schema_object) for name in entries}
+        column_paths = [
+            column_path
+            for column_path in _column_paths(schema_object)
+            if property_paths & column_path.spellings or _has_tag(column_path.property.tags, subscription)
+        ]
+        if column_paths:
+            properties, paths = (
+                tuple(column_path.property for column_path in column_paths),
+                tuple(column_path.path for column_path in column_paths),
+            )
+            top_columns = {column_path.top for column_path in column_paths if column_path.is_column}
+            fields = tuple(
+                column_path.path for column_path in column_paths if column_path.top not in top_columns
+            )
+            covered.append(CoveredObject(schema_object, False, properties, paths, fields))
+    return covered
 
 
 def unknown_columns(subscription: Subscription, contract: Contract) -> Iterator[tuple[int, str, str | None]]:
-    """The entries of `columns` that the contract does not have: index, text, and the nearest that it has."""
+    """Yield the entries of `columns` that the contract does not have: index, text, and the closest match."""
     for index, name in enumerate(subscription.columns):
-        one = _object_of(name, contract)
-        rest = _rest(name, one) if one else ""
-        if one is None or (rest and not any(rest in way.written for way in _ways(one))):
+        schema_object = _find_object(name, contract)
+        property_path = _property_path(name, schema_object) if schema_object else ""
+        if schema_object is None or (
+            property_path
+            and not any(
+                property_path in column_path.spellings for column_path in _column_paths(schema_object)
+            )
+        ):
             yield index, name, nearest(name, _element_names(contract))
 
 
 def unknown_tags(subscription: Subscription, contract: Contract) -> Iterator[tuple[int, str, str | None]]:
-    """The entries of `tags` that no column and no object has: index, text, and the nearest that is there."""
-    known = {
+    """Yield the entries of `tags` that no column and no object has: index, text, and the closest match."""
+    known_tags = {
         tag
-        for one in contract.objects
-        for tags in (one.tags, *(prop.tags for prop in one.properties))
+        for schema_object in contract.objects
+        for tags in (schema_object.tags, *(prop.tags for prop in schema_object.properties))
         for tag in tags
     }
     for index, tag in enumerate(subscription.tags):
-        if tag not in known:
-            yield index, tag, nearest(tag, sorted(known))
+        if tag not in known_tags:
+            yield index, tag, nearest(tag, sorted(known_tags))
 
 
-def reaches(subscription: Subscription, contract: Contract, path: str) -> bool:
-    """Whether a change at this path, as a diff names it, reaches what the subscription is about.
+def affects(subscription: Subscription, contract: Contract, path: str) -> bool:
+    """Return True if a change at this path, as a diff names it, affects the subscription.
 
-    A change of the whole contract or object does; so does one above or below a column.
+    A change of the whole contract or object does, and one above or below a covered column.
     """
     if not path:
         return True
-    heads = {one.column: one for one in contract.objects if _overlap(one.column, path)}
-    if not heads:
-        # Servers, service levels and the like are everybody's.
+    objects_by_column = {
+        schema_object.column: schema_object
+        for schema_object in contract.objects
+        if _overlaps(schema_object.column, path)
+    }
+    if not objects_by_column:
+        # Servers, service levels etc. affect all subscriptions.
         return True
-    for one in covered(subscription, contract):
-        if one.object.column in heads and (one.whole or any(_overlap(own, path) for own in one.paths)):
+    for covered_object in covered_objects(subscription, contract):
+        if covered_object.object.column in objects_by_column and (
+            covered_object.all_columns or any(_overlaps(own_path, path) for own_path in covered_object.paths)
+        ):
             return True
     return False
 
 
-def _overlap(first: str, second: str) -> bool:
-    """Whether one path is at, above or below the other: `orders` and `orders.id` are."""
+def _overlaps(first: str, second: str) -> bool:
+    """Return True if one path is equal to, above or below the other, e.g. `orders` and `orders.id`."""
     short, long = sorted((first, second), key=len)
     return long == short or long.startswith((f"{short}.", f"{short}[", f"{short}{{"))
 
 
-def _object_of(name: str, contract: Contract) -> SchemaObject | None:
-    """The object that an entry begins with; the longest name, where several fit."""
-    fitting = [
-        (len(own), one)
-        for one in contract.objects
-        for own in (one.name, one.physical_name)
-        if own and (name == own or name.startswith(f"{own}."))
+def _find_object(name: str, contract: Contract) -> SchemaObject | None:
+    """Return the object that an entry begins with, or None; the longest match if there are several."""
+    matches = [
+        (len(own_name), schema_object)
+        for schema_object in contract.objects
+        for own_name in (schema_object.name, schema_object.physical_name)
+        if own_name and (name == own_name or name.startswith(f"{own_name}."))
     ]
-    return max(fitting, key=lambda each: each[0])[1] if fitting else None
+    return max(matches, key=lambda match: match[0])[1] if matches else None
 
 
-def _rest(name: str, one: SchemaObject) -> str:
-    """The way to the property inside of an entry that begins with this object's name."""
-    own = max((each for each in (one.name, one.physical_name) if each and _overlap(each, name)), key=len)
-    return name[len(own) + 1 :]
+def _property_path(name: str, schema_object: SchemaObject) -> str:
+    """Return the path of the property in an entry that begins with this object's name."""
+    own_name = max(
+        (
+            candidate
+            for candidate in (schema_object.name, schema_object.physical_name)
+            if candidate and _overlaps(candidate, name)
+        ),
+        key=len,
+    )
+    return name[len(own_name) + 1 :]
 
 
 @dataclass(frozen=True, slots=True)
-class _Way:
-    """A named property that stands once in a row: its path in a diff, its column, how it may be written."""
+class _ColumnPath:
+    """A property with one value per row: its path in a diff, its column, and its possible spellings."""
 
     property: Property
     path: str
     top: str
-    written: frozenset[str]
+    spellings: frozenset[str]
     is_column: bool
 
 
-def _ways(one: SchemaObject) -> Iterator[_Way]:
-    for way in one.single():
-        path = ".".join((one.column, *(prop.column for prop in way)))
-        names = [[each for each in (prop.name, prop.physical_name) if each] for prop in way]
-        written = frozenset(map(".".join, product(*names)))
-        yield _Way(way[-1], path, way[0].column, written, len(way) == 1)
+def _column_paths(schema_object: SchemaObject) -> Iterator[_ColumnPath]:
+    for properties in schema_object.single_valued_paths():
+        path = ".".join((schema_object.column, *(prop.column for prop in properties)))
+        names = [[name for name in (prop.name, prop.physical_name) if name] for prop in properties]
+        spellings = frozenset(map(".".join, product(*names)))
+        yield _ColumnPath(properties[-1], path, properties[0].column, spellings, len(properties) == 1)
 
 
 def _element_names(contract: Contract) -> list[str]:
     return [
         name
-        for one in contract.objects
-        for name in (one.name, *(f"{one.name}.{prop.name or prop.column}" for prop in one.properties))
+        for schema_object in contract.objects
+        for name in (
+            schema_object.name,
+            *(f"{schema_object.name}.{prop.name or prop.column}" for prop in schema_object.properties),
+        )
     ]
 
 
-def _tagged(tags: list[str], subscription: Subscription) -> bool:
+def _has_tag(tags: list[str], subscription: Subscription) -> bool:
     return not set(subscription.tags).isdisjoint(tags)
 
 
-# The people and teams that may approve the use of a contract.
+# People and teams that may approve the use of a contract.
 
 APPROVING_ROLES = ("owner", "steward", "approver")
 _SEPARATOR = re.compile(r"[,;\n]")
@@ -298,14 +336,14 @@ def approvers(contract: Contract, start_date: date) -> list[str]:
     """Return the names that may approve a subscription that begins on `start_date`, each once, in order.
 
     These are the team's name, its members whose role is one of `APPROVING_ROLES`, by username and name, and
-    the approvers of the contract's and its servers' roles. A member who left before `start_date` is none.
+    the approvers of the contract's and its servers' roles, except members who left before `start_date`.
     """
     return list(dict.fromkeys(name for text in _names(contract, start_date) if (name := text.strip())))
 
 
 def is_approver(name: str, contract: Contract, start_date: date) -> bool:
-    """Return whether the name, in any case, may approve a subscription that begins on `start_date`."""
-    return name.strip().casefold() in {known.casefold() for known in approvers(contract, start_date)}
+    """Return True if the name, in any case, may approve a subscription that begins on `start_date`."""
+    return name.strip().casefold() in {approver.casefold() for approver in approvers(contract, start_date)}
 
 
 def _names(contract: Contract, start_date: date) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""Logical and physical types of columns, and what each table format makes of columns that change."""
+"""Logical and physical types of columns, and schema evolution of table formats."""
 
 from __future__ import annotations
 
@@ -10,13 +10,11 @@ from functools import lru_cache
 from dq.contracts.model import Property, SchemaObject
 from dq.contracts.odcs import Version
 
-# Logical types of ODCS, the physical types that may carry them, and the type that a column must have.
-
-# TABLE: logical types of ODCS and the physical types of Spark, Hive and Glue that may carry them.
+# TABLE: logical types of ODCS and the physical types of Spark, Hive and Glue that can represent them.
 #
 # Sources: ODCS `logicalType`; Spark SQL "Data Types"; AWS Glue and Athena "Data types in Amazon Athena".
 
-# Canonical name -> other spellings that Spark, Hive or Glue accept for the same thing.
+# Canonical name -> other spellings that Spark, Hive or Glue accept.
 _SPELLINGS = {
     "string": ("text",),
     "boolean": ("bool",),
@@ -39,9 +37,9 @@ _SPELLINGS = {
     "variant": (),
     "interval": (),
 }
-CANONICAL = {spelling: name for name, others in _SPELLINGS.items() for spelling in (name, *others)}
+CANONICAL = {spelling: name for name, spellings in _SPELLINGS.items() for spelling in (name, *spellings)}
 
-# Logical type -> the physical types that can carry it, the first being what we create by default.
+# Logical type -> physical types that can represent it; the first is the default.
 CARRIERS: dict[str, tuple[str, ...]] = {
     "string": ("string", "varchar", "char", "binary", "variant"),
     "integer": ("bigint", "int", "smallint", "tinyint", "decimal"),
@@ -58,7 +56,7 @@ CARRIERS: dict[str, tuple[str, ...]] = {
 
 MAX_PRECISION = 38
 MAX_FRACTION = 12
-MAX_CHARACTERS = 131_072  # what Glue keeps of a column's type
+MAX_CHARACTERS = 131_072  # Glue's limit for a column's type
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +73,7 @@ class DataType:
     names: tuple[str, ...] = ()
 
     def __str__(self) -> str:
-        """As Spark DDL, lower case: `decimal(18,2)`, `struct<a:int,b:array<string>>`."""
+        """Return Spark DDL in lower case: `decimal(18,2)`, `struct<a:int,b:array<string>>`."""
         if self.numbers:
             return f"{self.name}({','.join(str(number) for number in self.numbers)})"
         if self.names:
@@ -87,16 +85,16 @@ class DataType:
 
 
 class NotAType(ValueError):
-    """The text names no type; the message says why."""
+    """The text is not a type; the message says why."""
 
 
 _TOKEN = re.compile(r"\s*(`[^`]+`|[A-Za-z_0-9$\-]+|[<>(),:])")
 
 
-# Thousands of columns have the same few types.
+# Cached, because thousands of columns share a few types.
 @lru_cache(maxsize=4096)
 def parse(text: str) -> DataType:
-    """The type that a physicalType names, whatever its case and spelling.
+    """Parse a physicalType, regardless of case and spelling.
 
     Raises NotAType with a reason. A struct's fields may be written `name:type` or `name type`.
     """
@@ -112,30 +110,32 @@ def parse(text: str) -> DataType:
         tokens.append(match.group(1))
         position = match.end()
     reader = _TypeReader(tokens)
-    made = reader.type(0)
+    data_type = reader.type(0)
     if reader.peek():
-        raise NotAType(f"unexpected {reader.next()!r} after {made}")
-    return made
+        raise NotAType(f"unexpected {reader.next()!r} after {data_type}")
+    return data_type
 
 
 class _TypeReader:
     def __init__(self, tokens: list[str]) -> None:
         self._tokens = tokens
-        self._at = 0
+        self._position = 0
 
     def peek(self) -> str:
-        """The next token, empty at the end."""
-        return self._tokens[self._at] if self._at < len(self._tokens) else ""
+        """Return the next token, or "" at the end."""
+        return self._tokens[self._position] if self._position < len(self._tokens) else ""
 
     def next(self) -> str:
         token = self.peek()
-        self._at += 1
+        self._position += 1
         return token
 
     def expect(self, token: str) -> None:
-        found = self.next()
-        if found != token:
-            raise NotAType(f"{token!r} is missing" if not found else f"{token!r} is expected, not {found!r}")
+        token_found = self.next()
+        if token_found != token:
+            raise NotAType(
+                f"{token!r} is missing" if not token_found else f"expected {token!r}, not {token_found!r}"
+            )
 
     def type(self, depth: int) -> DataType:
         if depth > 32:
@@ -159,10 +159,10 @@ class _TypeReader:
         self.expect("<")
         parts: list[DataType] = []
         names: list[str] = []
-        seen: set[str] = set()
+        names_seen: set[str] = set()
         while True:
             if name == "struct":
-                names.append(self._field(seen))
+                names.append(self._field(names_seen))
                 if self.peek() == ":":
                     self.next()
             parts.append(self.type(depth + 1))
@@ -170,19 +170,19 @@ class _TypeReader:
                 break
             self.next()
         self.expect(">")
-        wanted = {"array": 1, "map": 2}.get(name, len(parts))
-        if len(parts) != wanted:
-            raise NotAType(f"{name} takes {wanted} type(s), not {len(parts)}")
+        expected = {"array": 1, "map": 2}.get(name, len(parts))
+        if len(parts) != expected:
+            raise NotAType(f"{name} takes {expected} type(s), not {len(parts)}")
         return DataType(name, (), tuple(parts), tuple(names))
 
-    def _field(self, seen: set[str]) -> str:
+    def _field(self, names_seen: set[str]) -> str:
         token = self.next()
         if not token or token in "<>(),:":
             raise NotAType("struct has a field without a name")
         name = token.strip("`")
-        if name.lower() in seen:
+        if name.lower() in names_seen:
             raise NotAType(f"struct has two fields {name!r}")
-        seen.add(name.lower())
+        names_seen.add(name.lower())
         return name
 
     def _numbered(self, name: str) -> DataType:
@@ -198,7 +198,7 @@ class _TypeReader:
             self.next()
         self.expect(")")
         if name in ("timestamp", "timestamp_ntz") and len(numbers) == 1 and numbers[0] <= MAX_FRACTION:
-            # Athena's and Trino's `timestamp(6)`: how many digits of a second, which lakes keep anyway.
+            # Athena's and Trino's `timestamp(6)`: fractional digits of a second, which lakes keep anyway.
             return DataType(name)
         if name not in ("decimal", "char", "varchar"):
             raise NotAType(f"{name} takes no number in parentheses")
@@ -207,9 +207,7 @@ class _TypeReader:
                 raise NotAType("decimal takes a precision and a scale")
             numbers = [*numbers, 0][:2]
             if not 1 <= numbers[0] <= MAX_PRECISION or numbers[1] > numbers[0]:
-                raise NotAType(
-                    f"decimal({numbers[0]}, {numbers[1]}) is outside of 1 to {MAX_PRECISION} digits"
-                )
+                raise NotAType(f"decimal({numbers[0]}, {numbers[1]}) is outside 1 to {MAX_PRECISION} digits")
         elif len(numbers) != 1:
             raise NotAType(f"{name} takes one length")
         elif not numbers[0]:
@@ -226,9 +224,9 @@ _PREFIXES = {
 
 
 def carriers(logical: str, odcs: Version) -> tuple[str, ...]:
-    """The physical types that can carry a logical type in a version of ODCS.
+    """Return the physical types that can represent a logical type in a version of ODCS.
 
-    3.0 has no logical type for timestamps but `date`.
+    In 3.0, `date` is also the logical type of timestamps.
     """
     if logical == "date" and odcs < _WITH_TIMESTAMPS:
         return CARRIERS["date"] + CARRIERS["timestamp"]
@@ -239,21 +237,21 @@ _WITH_TIMESTAMPS = (3, 1, 0)
 
 
 def carries(physical: DataType, logical: str, odcs: Version) -> bool:
-    """Whether values of a logical type can live in a physical type, in a version of ODCS."""
+    """Return True if a physical type can represent a logical type in a version of ODCS."""
     return physical.name in carriers(logical, odcs)
 
 
-# From a property to the physical type that its column must have.
+# Physical type of a property's column.
 
 # Oracle's and Snowflake's decimal.
 _FOREIGN_DECIMAL = re.compile(r"number\s*(\(\s*[0-9]+\s*(?:,\s*[0-9]+\s*)?\))", re.ASCII | re.IGNORECASE)
 
 
 def physical_type(prop: Property) -> DataType | None:
-    """The exact type that the contract promises, or None when it leaves the choice open.
+    """Return the exact type that the contract specifies, or None if it leaves the choice open.
 
-    That is `physicalType` where it is a type of Spark, else a struct, array or map put together from
-    the parts that have one. A physicalType of another engine promises nothing here.
+    That is `physicalType` if it is a Spark type, else a struct, array or map if all of its parts have an
+    exact type. A physicalType of another engine is ignored.
     """
     if prop.physical_type is not None:
         try:
@@ -277,10 +275,10 @@ def _struct(properties: Sequence[Property], parts: Iterable[DataType]) -> DataTy
 
 
 def catalog_type(prop: Property) -> DataType:
-    """The type that a table is created with: what is promised, else the usual carrier of the logical type."""
-    promised = physical_type(prop)
-    if promised is not None:
-        return promised
+    """Return the type for creating a table: the exact type, else the default type of the logical type."""
+    exact = physical_type(prop)
+    if exact is not None:
+        return exact
     if prop.logical_type == "object" and prop.properties:
         return _struct(prop.properties, map(catalog_type, prop.properties))
     declared = _FOREIGN_DECIMAL.fullmatch(prop.physical_type or "")
@@ -290,19 +288,19 @@ def catalog_type(prop: Property) -> DataType:
         except NotAType:
             return DataType(CARRIERS[prop.logical_type or "string"][0])
     if prop.logical_type in ("array", "vector"):
-        # The items of a vector are numbers, of embeddings 32 bits each.
-        usual = DataType("float" if prop.logical_type == "vector" else "string")
-        item = catalog_type(prop.items) if prop.items is not None else usual
+        # The items of a vector are numbers; embeddings have 32 bits each.
+        default_item = DataType("float" if prop.logical_type == "vector" else "string")
+        item = catalog_type(prop.items) if prop.items is not None else default_item
         return DataType("array", (), (item,))
     if prop.logical_type == "map" and prop.map is not None:
         return DataType("map", (), (catalog_type(prop.map.key), catalog_type(prop.map.value)))
     if prop.logical_type in ("object", "map"):
-        # Without its fields nothing can be said of its structure; text holds it as JSON.
+        # Without fields the structure is unknown; it is stored as JSON text.
         return DataType("string")
     return DataType(CARRIERS[prop.logical_type or "string"][0])
 
 
-# A physical type -> the logical one that its values usually have.
+# Physical type -> default logical type.
 _LOGICAL = {
     **dict.fromkeys(("string", "char", "varchar", "binary", "interval"), "string"),
     **dict.fromkeys(("tinyint", "smallint", "int", "bigint"), "integer"),
@@ -317,22 +315,21 @@ _LOGICAL = {
 
 
 def logical_type(kind: DataType) -> str:
-    """The logical type that is written beside a physical one where nothing else is known."""
+    """Return the default logical type of a physical type."""
     if kind.name == "decimal":
         return "number" if kind.numbers[1:] != (0,) else "integer"
     return _LOGICAL[kind.name]
 
 
-def row_type(one: SchemaObject) -> DataType:
-    """The object's columns as one struct type, by their names in the data."""
-    return _struct(one.properties, map(catalog_type, one.properties))
+def row_type(schema_object: SchemaObject) -> DataType:
+    """Return the object's columns as one struct type, by their names in the data."""
+    return _struct(schema_object.properties, map(catalog_type, schema_object.properties))
 
 
-# TABLE: what a table format makes of columns that come, go, move or change their name, with sources.
+# TABLE: schema evolution of table formats: added, removed, reordered and renamed columns, with sources.
 #
-# These cells are about data: whether files that were written before are still read right. A query that
-# names a removed or renamed column fails in all of them, which is a matter of effect, not of format.
-# Unlisted formats and cells without a source are "no".
+# The flags say if files that were written before the change are still read correctly. A query that names a
+# removed or renamed column fails with all formats. Unlisted formats and flags without a source are False.
 
 ATHENA = "Athena User Guide, Handle schema updates"
 ICEBERG = "Iceberg spec, Schema Evolution and Partition Evolution"
@@ -342,12 +339,13 @@ TRINO = "Trino docs file-formats; CoercionUtils.createCoercerForStruct pairs fie
 
 
 @dataclass(frozen=True, slots=True)
-class Structure:
-    """How a format finds columns. Each flag: old files stay readable after this change.
+class SchemaEvolution:
+    """Schema evolution of a format. Each flag: old files stay readable after this change.
 
-    `partition` says what a change of the partition keys means: `new layout` (paths and filters change),
-    `hidden` (old and new coexist), `hidden v1` (fields may be added only). `shared` formats keep the schema
-    with the table, so that every reader sees the current types.
+    Attributes:
+        partition: Effect of a change of the partition keys: `new layout` (paths and filters change), `hidden`
+            (old and new coexist), `hidden v1` (fields may only be added).
+        shared: True if the schema is stored with the table, so that every reader sees the current types.
     """
 
     add_middle: bool
@@ -363,27 +361,27 @@ class Structure:
 LAYOUT, HIDDEN, HIDDEN_V1 = "new layout", "hidden", "hidden v1"
 
 #                                middle  remove  rename  reorder defaults
-STRUCTURES: Mapping[str, Structure] = {
-    "csv": Structure(False, False, True, False, False, LAYOUT, False, ATHENA),
-    "json": Structure(True, True, False, True, False, LAYOUT, False, ATHENA),
-    "avro": Structure(
+SCHEMA_EVOLUTION: Mapping[str, SchemaEvolution] = {
+    "csv": SchemaEvolution(False, False, True, False, False, LAYOUT, False, ATHENA),
+    "json": SchemaEvolution(True, True, False, True, False, LAYOUT, False, ATHENA),
+    "avro": SchemaEvolution(
         True, True, False, True, True, LAYOUT, False, f"{ATHENA}; Avro spec, Schema Resolution"
     ),
-    "parquet-name": Structure(True, True, False, True, False, LAYOUT, False, ATHENA),
-    "parquet-index": Structure(False, False, True, False, False, LAYOUT, False, ATHENA),
-    "orc-index": Structure(False, False, True, False, False, LAYOUT, False, f"{ATHENA}; {TRINO}"),
-    "orc-name": Structure(True, True, False, True, False, LAYOUT, False, ATHENA),
-    "iceberg-v1": Structure(True, True, True, True, False, HIDDEN_V1, True, ICEBERG),
-    "iceberg-v2": Structure(True, True, True, True, False, HIDDEN, True, ICEBERG),
-    "iceberg-v3": Structure(True, True, True, True, True, HIDDEN, True, ICEBERG),
-    "delta-3": Structure(True, True, True, True, False, LAYOUT, True, DELTA),
-    "delta-4": Structure(True, True, True, True, False, LAYOUT, True, DELTA),
-    "hudi": Structure(True, True, False, False, False, LAYOUT, True, HUDI),
+    "parquet-name": SchemaEvolution(True, True, False, True, False, LAYOUT, False, ATHENA),
+    "parquet-index": SchemaEvolution(False, False, True, False, False, LAYOUT, False, ATHENA),
+    "orc-index": SchemaEvolution(False, False, True, False, False, LAYOUT, False, f"{ATHENA}; {TRINO}"),
+    "orc-name": SchemaEvolution(True, True, False, True, False, LAYOUT, False, ATHENA),
+    "iceberg-v1": SchemaEvolution(True, True, True, True, False, HIDDEN_V1, True, ICEBERG),
+    "iceberg-v2": SchemaEvolution(True, True, True, True, False, HIDDEN, True, ICEBERG),
+    "iceberg-v3": SchemaEvolution(True, True, True, True, True, HIDDEN, True, ICEBERG),
+    "delta-3": SchemaEvolution(True, True, True, True, False, LAYOUT, True, DELTA),
+    "delta-4": SchemaEvolution(True, True, True, True, False, LAYOUT, True, DELTA),
+    "hudi": SchemaEvolution(True, True, False, False, False, LAYOUT, True, HUDI),
 }
 
-# A format as contracts and people write it -> the way it is read unless told otherwise. Sources: ORC by
-# index is the default of Athena and Trino, Parquet by name that of all; Iceberg writes v2 by default.
-_USUAL = {
+# Format as contracts write it -> default profile. Sources: ORC by index is the default of Athena and Trino,
+# Parquet by name that of all; Iceberg writes v2 by default.
+_DEFAULT_PROFILES = {
     "": "parquet-name",
     "any": "parquet-name",
     "parquet": "parquet-name",
@@ -397,35 +395,37 @@ _USUAL = {
     "ndjson": "json",
     "json-lines": "json",
 }
-# Family -> how its rows begin, the oldest version that has one, and the newest.
-_KNOWN = {"iceberg": ("iceberg-v", 1, 3), "delta": ("delta-", 3, 4)}
+# Family -> prefix of its profiles, oldest and newest version.
+_VERSIONED = {"iceberg": ("iceberg-v", 1, 3), "delta": ("delta-", 3, 4)}
 _VERSION = re.compile(r"(iceberg|delta)[ _-]?v?(\d+)(?:\.\d+)*", re.ASCII)
 
-# Formats whose rename is only understood by these engines.
+# Formats with renames that only these engines support.
 _RENAME_ENGINES = {"hudi": frozenset({"spark", "spark-3"})}
 # Engines that pair the fields of a struct by position in partitioned tables of files.
 _STRUCT_BY_INDEX = frozenset({"trino"})
 
 
-def profile(written: str) -> str:
-    """The row that a format means: `parquet`, `iceberg v3`, `delta-3.2`; an unknown one as it stands."""
-    word = written.strip().lower().replace("_", "-").replace(" ", "-")
+def format_profile(text: str) -> str:
+    """Return the profile of a format such as `parquet`, `iceberg v3`, `delta-3.2`; an unknown one as
+    written.
+    """
+    word = text.strip().lower().replace("_", "-").replace(" ", "-")
     match = _VERSION.fullmatch(word)
     if match is not None:
-        prefix, oldest, newest = _KNOWN[match[1]]
+        prefix, oldest, newest = _VERSIONED[match[1]]
         return f"{prefix}{min(max(int(match[2]), oldest), newest)}"
-    return _USUAL.get(word, word)
+    return _DEFAULT_PROFILES.get(word, word)
 
 
-_NOTHING = Structure(False, False, False, False, False, LAYOUT, False, "no source")
+_UNKNOWN_FORMAT = SchemaEvolution(False, False, False, False, False, LAYOUT, False, "no source")
 
 
-def structure(format_: str, engines: tuple[str, ...], *, nested: bool) -> Structure:
-    """The row of a format as these engines read it; fields of a struct where `nested`."""
-    row = STRUCTURES.get(format_, _NOTHING)
+def schema_evolution(format_: str, engines: tuple[str, ...], *, nested: bool) -> SchemaEvolution:
+    """Return the schema evolution of a format as these engines read it; `nested` for fields of a struct."""
+    row = SCHEMA_EVOLUTION.get(format_, _UNKNOWN_FORMAT)
     if nested and not row.shared and _STRUCT_BY_INDEX & set(engines):
-        return Structure(False, False, True, False, row.defaults, row.partition, False, TRINO)
-    allowed = _RENAME_ENGINES.get(format_)
-    if allowed is not None and engines and set(engines) <= allowed:
+        return SchemaEvolution(False, False, True, False, row.defaults, row.partition, False, TRINO)
+    engines_with_rename = _RENAME_ENGINES.get(format_)
+    if engines_with_rename is not None and engines and set(engines) <= engines_with_rename:
         return replace(row, rename=True)
     return row

@@ -1,1 +1,1 @@
-"""The Spark side and the delivery side: metrics, checks, plan, measurement; evidence, cycles, budgets."""
+"""Data quality checks (metrics, clauses, plan, measurement) and delivery SLOs (evidence, cycles, budgets)."""

@@ -1,4 +1,4 @@
-"""The back-test of one object: which partitions are there, and in which its rules would have failed."""
+"""Back-test of one object: its partitions, and those in which its rules would have failed."""
 
 from __future__ import annotations
 
@@ -10,16 +10,29 @@ from datetime import UTC, datetime
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from dq.contracts.model import namer
-from dq.contracts.outcome import CheckResult, DqError, Location, Severity, Status, Unreadable, UsageError
+from dq.contracts.model import clause_namer
+from dq.contracts.outcome import CheckResult, DqError, Location, ReadError, Severity, Status, UsageError
 from dq.contracts.sql import text as sql
 from dq.contracts.types import DataType
-from dq.dataquality.answers.sources import Lever, Shortcut, counted, provable, shortcut
-from dq.dataquality.check import by_schema, check
+from dq.dataquality.answers.sources import (
+    KnownAnswers,
+    Optimization,
+    answer_without_scan,
+    combine_statistics,
+    provable,
+)
+from dq.dataquality.check import check, evaluate_by_schema
 from dq.dataquality.clauses.clause import Clause, RowScope
 from dq.dataquality.clauses.coverage import JsonObject, in_scope
-from dq.dataquality.clauses.kind import Shelf, answered, asked_by, metrics_of, then_asked, unmeasured
-from dq.dataquality.clauses.metric_rule import columns_compared
+from dq.dataquality.clauses.kind import (
+    CheckKinds,
+    evaluate_clause,
+    follow_up_metrics,
+    metrics_for,
+    metrics_for_all,
+    unmeasured,
+)
+from dq.dataquality.clauses.metric_rule import comparing_rules
 from dq.dataquality.model import column
 from dq.dataquality.model.metric import (
     SCHEMA,
@@ -27,20 +40,33 @@ from dq.dataquality.model.metric import (
     Answer,
     Answers,
     Failure,
-    Kind,
-    Merge,
+    MergeRule,
     Metric,
+    MetricExecution,
     RepeatedKeys,
-    merge_of,
-    of_users,
+    is_user_defined,
+    merge_rule,
 )
-from dq.dataquality.model.run_context import Earlier, EarlierMeasure, Partition
-from dq.dataquality.request import Chosen, Request, choose, occasion_of, opened, others_of
-from dq.dataquality.results import COUNTED
+from dq.dataquality.model.run_context import Partition, PastMeasurement, PastRowCount
+from dq.dataquality.request import (
+    CheckSelection,
+    Request,
+    context_for,
+    object_opener,
+    open_data,
+    select_clauses,
+)
+from dq.dataquality.results import ROW_COUNT_CHECKS
 from dq.dataquality.spark import measure
-from dq.dataquality.spark.columnar_files import MOST_FILES as MOST_FILES
-from dq.dataquality.spark.columnar_files import NULL_PARTITION, columns_of, literal, named_folders, only
-from dq.dataquality.spark.dataset import FILES, TEXTS, Dataset, files_of, gathered
+from dq.dataquality.spark.columnar_files import MAX_INSPECTED_FILES as MOST_FILES
+from dq.dataquality.spark.columnar_files import (
+    NULL_PARTITION,
+    columns_of,
+    literal,
+    named_folders,
+    only_partitions,
+)
+from dq.dataquality.spark.dataset import FILE_FORMATS, TEXT_FORMATS, Dataset, files_of, repartition_small
 from dq.dataquality.spark.schema import type_ddl, with_notes
 from dq.dataquality.spark.session import attempt, time_limit
 from dq.lake.storage import unescaped
@@ -50,241 +76,267 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 
-# The partitions that a table has, oldest first, each as a path names it and as its rows hold it.
+# Partitions of a table, oldest first, with the values in the path and in the rows.
 
-# More are no partitions but a column of its own value in nearly each row.
-MOST = 100_000
-# So many are asked of Spark in one list of values.
-_AT_ONCE = 1_000
+# With more values than this, a column is not a partition column.
+MAX_PARTITIONS = 100_000
+# Number of partitions in one list of values in Spark SQL.
+_BATCH_SIZE = 1_000
 
 
 @dataclass(frozen=True, slots=True)
-class FoundPartition:
-    """A partition that is there.
+class TablePartition:
+    """An existing partition.
 
-    `key` has the values of its columns as Spark gives them, and is None where its text is no value of its
-    column. `files` are those in its folder, None where a
-    table's format keeps them to itself.
+    `key` has the typed values of its columns as Spark returns them, or None if the text is not a valid value.
+    `files` are the files in its folder, or None if the table format does not expose them.
     """
 
-    partition: Partition
+    values: Partition
     key: measure.Key | None
     files: tuple[str, ...] | None = None
 
 
 def partitions(
     spark: SparkSession, table: DataFrame | Dataset, columns: Sequence[str]
-) -> tuple[FoundPartition, ...]:
-    """Every partition of the data, the oldest first, by its columns' values; NULL comes before all others.
+) -> tuple[TablePartition, ...]:
+    """Return every partition of the data, oldest first, ordered by the columns' values with NULL first.
 
-    `columns` are those that the contract calls partition columns; without any, those of the names of folders,
-    or of the catalog. Nothing but names is read where folders or the catalog tell; else one pass reads these
-    columns. Raises UsageError, with the way out, for a table without partitions.
+    `columns` are the contract's partition columns; if empty, those of the folder names or the catalog. Only
+    names are read if folders or the catalog list the partitions; otherwise one pass reads these columns.
+
+    Raises UsageError for a table without partitions.
     """
-    if isinstance(table, Dataset) and not table.placed:
-        found = _of_folders(spark, table, columns) if table.format in FILES and table.path else None
-        if found is not None:
-            return found
-        found = _of_catalog(spark, table, columns) if table.table else None
-        if found is not None:
-            return found
+    if isinstance(table, Dataset) and not table.external_partitions:
+        listed = (
+            _partitions_from_folders(spark, table, columns)
+            if table.format in FILE_FORMATS and table.path
+            else None
+        )
+        if listed is not None:
+            return listed
+        listed = _partitions_from_catalog(spark, table, columns) if table.table else None
+        if listed is not None:
+            return listed
     if not columns:
         raise UsageError(
-            "it has no partitions, so that there is no history to test rules on.",
-            "'dq check --all' tests it as it stands; or mark its partition columns: partitioned: true.",
+            "it has no partitions and therefore no history to test rules on.",
+            "Mark its partition columns with partitioned: true, or run 'dq check --all' on the whole table.",
         )
-    from dq.dataquality.request import opened
+    from dq.dataquality.request import open_data
 
-    return _of_rows(spark, opened(table, spark), columns)
+    return _partitions_from_rows(spark, open_data(table, spark), columns)
 
 
-def _of_folders(
+def _partitions_from_folders(
     spark: SparkSession, dataset: Dataset, columns: Sequence[str]
-) -> tuple[FoundPartition, ...] | None:
-    """By the names of folders; None where they do not hold these columns."""
+) -> tuple[TablePartition, ...] | None:
+    """Return the partitions by folder names, or None if the names do not hold these columns."""
     files, fields = files_of(spark, dataset)
-    types = {one.name.lower(): from_spark_json(one.dataType.jsonValue()) for one in fields}
-    named = tuple(columns) or tuple(one.name for one in fields)
-    if not named or any(name.lower() not in types for name in named):
+    types = {
+        struct_field.name.lower(): from_spark_json(struct_field.dataType.jsonValue())
+        for struct_field in fields
+    }
+    names = tuple(columns) or tuple(struct_field.name for struct_field in fields)
+    if not names or any(name.lower() not in types for name in names):
         return None
-    held: dict[Partition, list[str]] = {}
+    files_by_partition: dict[Partition, list[str]] = {}
     for file in files:
-        told = named_folders(file)
-        if any(name.lower() not in told for name in named):
+        folder_values = named_folders(file)
+        if any(name.lower() not in folder_values for name in names):
             return None
-        held.setdefault(tuple((name, told[name.lower()]) for name in named), []).append(file)
-    made = [FoundPartition(partition, None, tuple(files)) for partition, files in held.items()]
-    return _in_order(_with_keys(spark, made, [types[name.lower()] for name in named]))
+        files_by_partition.setdefault(
+            tuple((name, folder_values[name.lower()]) for name in names), []
+        ).append(file)
+    table_partitions = [
+        TablePartition(partition, None, tuple(files)) for partition, files in files_by_partition.items()
+    ]
+    return _sort_partitions(_with_keys(spark, table_partitions, [types[name.lower()] for name in names]))
 
 
-def _of_catalog(
+def _partitions_from_catalog(
     spark: SparkSession, dataset: Dataset, columns: Sequence[str]
-) -> tuple[FoundPartition, ...] | None:
-    """By the catalog's list; None where the catalog has none for such a table."""
-    shown = attempt(lambda: spark.sql(f"SHOW PARTITIONS {dataset.table}").collect())
-    if isinstance(shown, Failure) or not shown:
+) -> tuple[TablePartition, ...] | None:
+    """Return the partitions listed by the catalog, or None if it lists none for this table."""
+    rows = attempt(lambda: spark.sql(f"SHOW PARTITIONS {dataset.table}").collect())
+    if isinstance(rows, Failure) or not rows:
         return None
     schema = from_spark_json(spark.table(str(dataset.table)).schema.jsonValue())
-    found: dict[Partition, None] = {}
-    for (text,) in shown:
+    unique_partitions: dict[Partition, None] = {}
+    for (text,) in rows:
         pairs = [part.partition("=") for part in text.split("/")]
-        told = {unescaped(name).lower(): (unescaped(name), unescaped(value)) for name, _, value in pairs}
-        if any(name.lower() not in told for name in columns):
+        values_by_name = {
+            unescaped(name).lower(): (unescaped(name), unescaped(value)) for name, _, value in pairs
+        }
+        if any(name.lower() not in values_by_name for name in columns):
             return None
-        named = columns or [name for name, _ in told.values()]
-        found[tuple((name, told[name.lower()][1]) for name in named)] = None
-    kinds = [column.field(schema, name) for name, _ in next(iter(found))]
+        names = columns or [name for name, _ in values_by_name.values()]
+        unique_partitions[tuple((name, values_by_name[name.lower()][1]) for name in names)] = None
+    kinds = [column.struct_field(schema, name) for name, _ in next(iter(unique_partitions))]
     if any(kind is None for kind in kinds):
         return None
-    return _in_order(_with_keys(spark, [FoundPartition(one, None) for one in found], kinds))  # type: ignore[arg-type]
+    return _sort_partitions(
+        _with_keys(spark, [TablePartition(partition, None) for partition in unique_partitions], kinds)  # type: ignore[arg-type]
+    )
 
 
-def _of_rows(spark: SparkSession, frame: DataFrame, columns: Sequence[str]) -> tuple[FoundPartition, ...]:
-    """By the different values of the columns in all rows."""
+def _partitions_from_rows(
+    spark: SparkSession, frame: DataFrame, columns: Sequence[str]
+) -> tuple[TablePartition, ...]:
+    """Return the partitions by the distinct values of the columns in all rows."""
     schema = from_spark_json(frame.schema.jsonValue())
     kinds = []
     for name in columns:
-        kind = column.field(schema, name)
+        kind = column.struct_field(schema, name)
         if kind is None:
             raise UsageError(
-                f"its data has no column {name!r}, which the contract calls a partition column.",
-                "Correct the contract, or deliver the column.",
+                f"its data has no column {name!r}, which the contract declares as a partition column.",
+                "Correct the contract, or add the column to the data.",
             )
         kinds.append(kind)
     texts = [f"CAST({sql.name(name)} AS STRING)" for name in columns]
-    rows = attempt(lambda: frame.selectExpr(*texts).distinct().limit(MOST + 1).collect())
+    rows = attempt(lambda: frame.selectExpr(*texts).distinct().limit(MAX_PARTITIONS + 1).collect())
     if isinstance(rows, Failure):
         raise UsageError(f"its partitions cannot be listed: {rows.message}.", "Check its partition columns.")
-    if len(rows) > MOST:
+    if len(rows) > MAX_PARTITIONS:
         raise UsageError(
-            f"{', '.join(columns)} has more than {MOST:,} different values, which are no partitions.",
-            "Mark the columns that the table is partitioned by: partitioned: true.",
+            f"{', '.join(columns)} has more than {MAX_PARTITIONS:,} distinct values, too many for "
+            "partitions.",
+            "Mark the columns that the table is partitioned by with partitioned: true.",
         )
-    # Not the values of the rows: a check of a partition is told its text.
-    named: dict[Partition, None] = {
+    # Texts instead of typed values, because a check of a partition takes texts.
+    unique_partitions: dict[Partition, None] = {
         tuple(
             (name, NULL_PARTITION if text is None else str(text))
             for name, text in zip(columns, row, strict=True)
         ): None
         for row in rows
     }
-    return _in_order(_with_keys(spark, [FoundPartition(one, None) for one in named], kinds))
+    return _sort_partitions(
+        _with_keys(spark, [TablePartition(partition, None) for partition in unique_partitions], kinds)
+    )
 
 
 def key_sql(value: str, kind: DataType) -> str:
-    """What Spark gives for the value of a partition column, so that Python compares it as Spark does."""
-    # Python would read an instant in the zone of its own machine.
+    """Return the SQL of a partition column's value that compares in Python as in Spark."""
+    # PySpark converts instants to the zone of the machine.
     return f"unix_micros({value})" if kind.name == "timestamp" else value
 
 
 def _with_keys(
-    spark: SparkSession, found: Sequence[FoundPartition], kinds: Sequence[DataType]
-) -> Iterable[FoundPartition]:
-    """The partitions with the values that their texts stand for; of several with the same values, one."""
-    asked: list[tuple[FoundPartition, str]] = []
-    for one in found:
-        texts = [_literal(text, kind) for (_, text), kind in zip(one.partition, kinds, strict=True)]
+    spark: SparkSession, table_partitions: Sequence[TablePartition], kinds: Sequence[DataType]
+) -> Iterable[TablePartition]:
+    """Add the typed values of the partitions; partitions with equal values are merged."""
+    castable: list[tuple[TablePartition, str]] = []
+    for partition in table_partitions:
+        texts = [_literal(text, kind) for (_, text), kind in zip(partition.values, kinds, strict=True)]
         if None in texts:
-            yield one
+            yield partition
         else:
-            asked.append((one, f"({', '.join(str(text) for text in texts)})"))
-    names = [f"_dq_p{at}" for at in range(len(kinds))]
+            castable.append((partition, f"({', '.join(str(text) for text in texts)})"))
+    names = [f"_dq_p{index}" for index in range(len(kinds))]
     keys = [key_sql(name, kind) for name, kind in zip(names, kinds, strict=True)]
-    same: dict[measure.Key, FoundPartition] = {}
-    for begin in range(0, len(asked), _AT_ONCE):
-        some = asked[begin : begin + _AT_ONCE]
-        rows = [f"({at}, {text[1:]}" for at, (_, text) in enumerate(some)]
+    by_key: dict[measure.Key, TablePartition] = {}
+    for begin in range(0, len(castable), _BATCH_SIZE):
+        batch = castable[begin : begin + _BATCH_SIZE]
+        rows = [f"({index}, {text[1:]}" for index, (_, text) in enumerate(batch)]
         table = f"VALUES {', '.join(rows)} AS t(_dq_at, {', '.join(names)})"
-        # Texts of paths stand in it as literals of their columns' types.
+        # The values are literals of their columns' types.
         query = f"SELECT _dq_at, {', '.join(keys)} FROM {table}"  # noqa: S608
-        for at, *key in spark.sql(query).collect():
-            one = some[at][0]
-            known = same.get(tuple(key))
-            # Two folders may name one value, such as month=1 and month=01: Spark reads both for either.
-            files = one.files if known is None else (*(known.files or ()), *(one.files or ()))
-            same[tuple(key)] = replace(known or one, key=tuple(key), files=files)
-    yield from same.values()
+        for index, *key in spark.sql(query).collect():
+            partition = batch[index][0]
+            duplicate = by_key.get(tuple(key))
+            # Two folders may have the same value, e.g. month=1 and month=01; Spark reads both for either.
+            files = (
+                partition.files if duplicate is None else (*(duplicate.files or ()), *(partition.files or ()))
+            )
+            by_key[tuple(key)] = replace(duplicate or partition, key=tuple(key), files=files)
+    yield from by_key.values()
 
 
 def _literal(text: str, kind: DataType) -> str | None:
-    """A text of a path as a value of its column, None where it is none."""
+    """Return the SQL of a path's text as a value of its column, or None if it is not a valid value."""
     if text == NULL_PARTITION:
         return f"CAST(NULL AS {type_ddl(kind)})"
     try:
-        made = literal(text, kind)
+        value_sql = literal(text, kind)
     except (ValueError, ArithmeticError):
         return None
-    return None if made is None else f"CAST({made} AS {type_ddl(kind)})"
+    return None if value_sql is None else f"CAST({value_sql} AS {type_ddl(kind)})"
 
 
-def _in_order(found: Iterable[FoundPartition]) -> tuple[FoundPartition, ...]:
-    return tuple(sorted(found, key=lambda one: (one.key is not None, _sortable(one))))
+def _sort_partitions(table_partitions: Iterable[TablePartition]) -> tuple[TablePartition, ...]:
+    return tuple(
+        sorted(table_partitions, key=lambda partition: (partition.key is not None, _sort_key(partition)))
+    )
 
 
-def _sortable(one: FoundPartition) -> tuple[Any, ...]:
-    if one.key is None:
-        return tuple(text for _, text in one.partition)
-    return tuple((value is not None, value if value is not None else 0) for value in one.key)
+def _sort_key(partition: TablePartition) -> tuple[Any, ...]:
+    if partition.key is None:
+        return tuple(text for _, text in partition.values)
+    return tuple((value is not None, value if value is not None else 0) for value in partition.key)
 
 
-# Which partitions a check of one opens with the same columns: those that may be asked together.
+# Groups of partitions that a check opens with the same columns, so that one job can answer all of them.
 
 
-def alike(data: DataFrame | Dataset, found: Sequence[FoundPartition]) -> list[Sequence[FoundPartition]]:
-    """The partitions in groups, each of those whose columns are the same.
+def group_by_columns(
+    data: DataFrame | Dataset, table_partitions: Sequence[TablePartition]
+) -> list[Sequence[TablePartition]]:
+    """Group the partitions by their columns.
 
-    A table's columns are those of all of its partitions. Of plain files each tells its own, and a partition
-    whose files differ, or cannot be looked at, is in no group. Of CSV only the values tell (see `plain`), and
-    of JSON each partition alone.
+    All partitions of a table have the same columns. For plain files the columns are read from the files, and
+    a partition whose files differ or cannot be read is in no group. CSV partitions form one group (see
+    `has_uniform_columns`), JSON partitions none.
     """
-    if not isinstance(data, Dataset) or data.table is not None or data.format not in FILES:
-        return [found]
-    if data.format in TEXTS:
-        return [found] if data.format == "csv" else []
-    groups: dict[object, list[FoundPartition]] = {}
-    for one in found:
-        told = _columns(one, data.format)
-        if told is not None:
-            groups.setdefault(told, []).append(one)
+    if not isinstance(data, Dataset) or data.table is not None or data.format not in FILE_FORMATS:
+        return [table_partitions]
+    if data.format in TEXT_FORMATS:
+        return [table_partitions] if data.format == "csv" else []
+    groups: dict[object, list[TablePartition]] = {}
+    for partition in table_partitions:
+        columns = _partition_columns(partition, data.format)
+        if columns is not None:
+            groups.setdefault(columns, []).append(partition)
     return list(groups.values())
 
 
-def _columns(one: FoundPartition, form: str) -> object:
-    """The columns of a partition's files, None where they differ or are not known."""
-    if one.files is None:
+def _partition_columns(partition: TablePartition, file_format: str) -> object:
+    """Return the columns of a partition's files, or None if they differ or are unknown."""
+    if partition.files is None:
         return ()
     try:
-        told = {(file.names, file.types) for file in columns_of(one.files, form)}
-    except Unreadable:
+        distinct_columns = {(file.names, file.types) for file in columns_of(partition.files, file_format)}
+    except ReadError:
         return None
-    return told.pop() if len(told) == 1 else None
+    return distinct_columns.pop() if len(distinct_columns) == 1 else None
 
 
-def plain(data: DataFrame | Dataset, table: DataFrame) -> bool:
-    """Whether partitions that were opened together have the columns that each has when it is opened alone.
+def has_uniform_columns(data: DataFrame | Dataset, table: DataFrame) -> bool:
+    """Return True if partitions opened together have the same columns as when opened individually.
 
-    A reader of CSV notes on a column that a value is none of its type, or that a file lacks it. Without any
-    such note, no part of the data has one.
+    The CSV reader adds a note to a column with invalid values or missing files. Without notes, no partition
+    would have one.
     """
-    if not isinstance(data, Dataset) or data.table is not None or data.format not in TEXTS:
+    if not isinstance(data, Dataset) or data.table is not None or data.format not in TEXT_FORMATS:
         return True
-    return not any(each.metadata for each in table.schema.fields)
+    return not any(struct_field.metadata for struct_field in table.schema.fields)
 
 
-# What a back-test found: of each rule, in which partitions it would have failed.
+# Results of a back-test: for each rule the partitions in which it would have failed.
 
 
 @dataclass(frozen=True, slots=True)
-class UnreadPartition:
-    """A partition that could not be tested at all, and why: there every rule could not tell."""
+class UnreadablePartition:
+    """A partition that could not be tested, with the reason. Every rule is an error there."""
 
     partition: Partition
     reason: str
 
 
 @dataclass(frozen=True, slots=True)
-class Untold:
-    """A rule that history says nothing about, and why."""
+class UntestedRule:
+    """A rule that cannot be back-tested, with the reason."""
 
     check: str
     clause: str
@@ -295,9 +347,9 @@ class Untold:
 
 @dataclass(frozen=True, slots=True)
 class RuleHistory:
-    """What one rule would have said of each partition, the oldest first. `name` is it by ids and names.
+    """Results of one rule in each partition, oldest first. `name` identifies the rule by ids and names.
 
-    In so many partitions it was tested by one pass over all, `together`; in the others one by one.
+    `batched_count` is the number of partitions tested in a batch; the others were tested individually.
     """
 
     check: str
@@ -308,21 +360,21 @@ class RuleHistory:
     allowed: str
     at: Location
     results: tuple[tuple[Partition, CheckResult], ...]
-    together: int = 0
+    batched_count: int = 0
 
-    def of(self, status: Status) -> list[tuple[Partition, CheckResult]]:
-        """The partitions where it ended so."""
+    def with_status(self, status: Status) -> list[tuple[Partition, CheckResult]]:
+        """Return the partitions with this status."""
         return [(partition, result) for partition, result in self.results if result.status is status]
 
     @builtins.property
     def counts(self) -> dict[str, int]:
-        """How many partitions ended how."""
-        counted = Counter(result.status for _, result in self.results)
-        return {status.value: counted[status] for status in Status}
+        """Number of partitions per status."""
+        counter = Counter(result.status for _, result in self.results)
+        return {status.value: counter[status] for status in Status}
 
     def as_dict(self) -> JsonObject:
-        """As JSON values: all partitions that it would not have kept, with what was found there."""
-        failed = self.of(Status.FAIL)
+        """Return JSON values, with all partitions in which the rule did not pass."""
+        failed = self.with_status(Status.FAIL)
         return {
             "check": self.check,
             "clause": self.clause,
@@ -333,12 +385,12 @@ class RuleHistory:
             "at": str(self.at),
             "total": len(self.results),
             "counts": self.counts,
-            "together": self.together,
+            "together": self.batched_count,
             "first": dict(failed[0][0]) if failed else None,
             "last": dict(failed[-1][0]) if failed else None,
-            "failed": [_entry(*one) for one in failed],
-            "untold": [_entry(*one) for one in self.of(Status.ERROR)],
-            "skipped": [_entry(*one) for one in self.of(Status.SKIPPED)],
+            "failed": [_entry(*pair) for pair in failed],
+            "untold": [_entry(*pair) for pair in self.with_status(Status.ERROR)],
+            "skipped": [_entry(*pair) for pair in self.with_status(Status.SKIPPED)],
         }
 
 
@@ -353,10 +405,10 @@ def _entry(partition: Partition, result: CheckResult) -> JsonObject:
 
 @dataclass(frozen=True, slots=True)
 class Backtest:
-    """What the rules of an object would have said of its partitions, the oldest first.
+    """Results of an object's rules in its partitions, oldest first.
 
-    `present` is how many partitions the table has, of which `partitions` are the last. `untold` are rules
-    that were not tested, and `unread` are partitions that could not be.
+    `present` is the number of partitions of the table; `partitions` are the last of them. `untested` are
+    rules that were not tested, `unreadable` are partitions that could not be tested.
     """
 
     contract: str
@@ -365,447 +417,538 @@ class Backtest:
     partitions: tuple[Partition, ...]
     present: int
     rules: tuple[RuleHistory, ...]
-    untold: tuple[Untold, ...]
-    unread: tuple[UnreadPartition, ...]
+    untested: tuple[UntestedRule, ...]
+    unreadable: tuple[UnreadablePartition, ...]
     at: datetime | None = None
 
-    def of(self, status: Status) -> tuple[RuleHistory, ...]:
-        """The rules that ended so in some partition."""
-        return tuple(rule for rule in self.rules if rule.of(status))
+    def with_status(self, status: Status) -> tuple[RuleHistory, ...]:
+        """Return the rules that have this status in some partition."""
+        return tuple(rule for rule in self.rules if rule.with_status(status))
 
     @property
     def exit_code(self) -> int:
-        """1 where a rule that is more than a warning would have failed, 3 where one could not tell, else 0.
+        """1 if a rule of severity error or critical would have failed, 3 if one is an error, else 0.
 
-        Failed goes before what could not be told. Rules that history says nothing about change nothing,
-        unless they are all that was asked.
+        Failures take precedence. Untested rules only count (as 3) if no rule was tested.
         """
-        if _grave(self.of(Status.FAIL)):
+        if _any_blocks(self.with_status(Status.FAIL)):
             return 1
-        if _grave(self.of(Status.ERROR)) or (self.untold and not self.rules):
-            return Unreadable.exit_code
+        if _any_blocks(self.with_status(Status.ERROR)) or (self.untested and not self.rules):
+            return ReadError.exit_code
         return 0
 
     def as_dict(self) -> JsonObject:
-        """As JSON values. No row of the data is in it."""
+        """Return the back-test as JSON values, without rows of the data."""
         return {
             "contract": self.contract,
             "version": self.version,
             "object": self.object,
             "at": self.at.isoformat() if self.at else None,
-            "partitions": [dict(one) for one in self.partitions],
+            "partitions": [dict(partition) for partition in self.partitions],
             "present": self.present,
             "rules": [rule.as_dict() for rule in self.rules],
             "not_tested": [
                 {
-                    "check": one.check,
-                    "clause": one.clause,
-                    "property": one.property or None,
-                    "at": str(one.at),
-                    "reason": one.reason,
+                    "check": rule.check,
+                    "clause": rule.clause,
+                    "property": rule.property or None,
+                    "at": str(rule.at),
+                    "reason": rule.reason,
                 }
-                for one in self.untold
+                for rule in self.untested
             ],
-            "unread": [{"partition": dict(one.partition), "reason": one.reason} for one in self.unread],
+            "unread": [
+                {"partition": dict(unreadable.partition), "reason": unreadable.reason}
+                for unreadable in self.unreadable
+            ],
         }
 
 
-def _grave(rules: Iterable[RuleHistory]) -> bool:
+def _any_blocks(rules: Iterable[RuleHistory]) -> bool:
     return any(rule.severity.blocks for rule in rules)
 
 
-# The back-test of one object: what its rules would have said of each partition that is there.
-
-# Many partitions at once: each question is put to all of them, and answered for each.
+# Batches of partitions: each metric is measured for all partitions of a batch in one job.
 #
-# Partitions go together that a check of one would open with the same columns. What has no answer here is
-# left
-# to a check of the partition alone, so that nothing is told here that such a check would not tell.
+# A batch has partitions with the same columns. Metrics without an answer here are left to a check of the
+# individual partition, so that the results are the same as those of such checks.
 
-# The filter of so many partitions is planned in no time.
-MOST_AT_ONCE = 300
-# Values of a column that are held at once, as `checks.quantile` says for one check.
-MOST_RANKED = 200_000
-# So many more failures than successes show that most partitions fail: each alone is cheaper then.
-_PATIENCE = 8
+# Spark plans a filter on this many partitions fast.
+MAX_BATCH_PARTITIONS = 300
+# Values of a column that are in memory at once; see `checks.quantile`.
+MAX_RANKED_VALUES = 200_000
+# Failed batches, beyond the successful ones, after which partitions are checked individually.
+_MIN_FAILED_GROUPS = 8
 
 
-Past = Sequence[Earlier | EarlierMeasure]
+History = Sequence[PastRowCount | PastMeasurement]
 
 
 @dataclass(frozen=True, slots=True)
-class ToldTogether:
-    """What was told of a partition: answers by question, and the data that has its columns."""
+class BatchedAnswers:
+    """Answers of one partition from a batch, and the frame with its columns."""
 
     table: DataFrame
     answers: Answers
 
 
 @dataclass(frozen=True, slots=True)
-class _Tested:
-    """The partitions of a table that are tested, of so many, and by what; and which groups of them could be
-    asked together."""
+class _BacktestRun:
+    """Partitions and clauses of a back-test; `outcomes` records which batches succeeded."""
 
     request: Request
-    chosen: Chosen
-    partitions: Sequence[FoundPartition]
+    selection: CheckSelection
+    partitions: Sequence[TablePartition]
     present: int
     outcomes: list[bool] = field(default_factory=list)
 
-    def of(self, partition: FoundPartition, past: Past = ()) -> Request:
-        """A check of this partition."""
-        return replace(self.request, partitions=[dict(partition.partition)], history=tuple(past))
+    def request_for(self, partition: TablePartition, history: History = ()) -> Request:
+        """Return the request to check this partition."""
+        return replace(self.request, partitions=[dict(partition.values)], history=tuple(history))
 
-    def clauses(self, partition: FoundPartition, schema: DataType, past: Past = ()) -> tuple[Clause, ...]:
-        """The clauses as a check of this partition has them."""
-        asked = self.of(partition, past)
-        return self.chosen.on(asked, schema, occasion_of(asked))
+    def clauses_for(
+        self, partition: TablePartition, schema: DataType, history: History = ()
+    ) -> tuple[Clause, ...]:
+        """Return the clauses as bound by a check of this partition."""
+        request = self.request_for(partition, history)
+        return self.selection.bind(request, schema, context_for(request))
 
     @property
-    def patient(self) -> bool:
-        """Whether not most of the groups failed."""
-        return len(self.outcomes) < _PATIENCE + 2 * sum(self.outcomes)
+    def may_batch(self) -> bool:
+        """True unless most batches have failed."""
+        return len(self.outcomes) < _MIN_FAILED_GROUPS + 2 * sum(self.outcomes)
 
 
-def together(tested: _Tested) -> dict[FoundPartition, ToldTogether]:
-    """What can be told of the partitions at once; one of which nothing can is left out.
+def answer_in_batches(run: _BacktestRun) -> dict[TablePartition, BatchedAnswers]:
+    """Return the answers of the partitions that can be measured in batches.
 
-    A partition that fails is looked for by halves, and left out with what none can answer.
+    A failing batch is bisected; partitions without answers are left out.
     """
-    told: dict[FoundPartition, ToldTogether] = {}
-    found = tested.partitions
-    sound = [one for one in found if one.key is not None and one.key == tuple(map(_itself, one.key))]
-    for group in alike(tested.request.data, sound):
-        for some in _parts(group):
-            told |= dict(_tell(tested, some))
-    return told
+    answers_by_partition: dict[TablePartition, BatchedAnswers] = {}
+    table_partitions = run.partitions
+    comparable = [
+        partition
+        for partition in table_partitions
+        if partition.key is not None and partition.key == tuple(map(_value_unless_nan, partition.key))
+    ]
+    for group in group_by_columns(run.request.data, comparable):
+        for batch in _batches(group):
+            answers_by_partition |= dict(_answer_group(run, batch))
+    return answers_by_partition
 
 
-def _itself(value: object) -> object:
-    """The value; of NaN, which equals nothing and so is found nowhere, none."""
+def _value_unless_nan(value: object) -> object:
+    """Return the value, or None for NaN, which equals no value."""
     return value if value == value else None
 
 
-def _parts(group: Sequence[FoundPartition]) -> Iterator[list[FoundPartition]]:
-    """Not more partitions and files at once than are looked at in the same way for one."""
-    part: list[FoundPartition] = []
+def _batches(group: Sequence[TablePartition]) -> Iterator[list[TablePartition]]:
+    """Split a group into batches with limited numbers of partitions and files."""
+    batch: list[TablePartition] = []
     files = 0
-    for one in group:
-        more = len(one.files or ())
-        if part and (len(part) == MOST_AT_ONCE or files + more > MOST_FILES):
-            yield part
-            part, files = [], 0
-        part.append(one)
-        files += more
-    if part:
-        yield part
+    for partition in group:
+        added_files = len(partition.files or ())
+        if batch and (len(batch) == MAX_BATCH_PARTITIONS or files + added_files > MOST_FILES):
+            yield batch
+            batch, files = [], 0
+        batch.append(partition)
+        files += added_files
+    if batch:
+        yield batch
 
 
-def _tell(tested: _Tested, group: Sequence[FoundPartition]) -> Iterator[tuple[FoundPartition, ToldTogether]]:
-    if len(group) < 2 or not tested.patient:
+def _answer_group(
+    run: _BacktestRun, group: Sequence[TablePartition]
+) -> Iterator[tuple[TablePartition, BatchedAnswers]]:
+    if len(group) < 2 or not run.may_batch:
         return
-    told = _told(tested, group)
-    tested.outcomes.append(told is not None)
-    if told is not None:
-        yield from told.items()
+    group_answers = _answers_for_group(run, group)
+    run.outcomes.append(group_answers is not None)
+    if group_answers is not None:
+        yield from group_answers.items()
         return
     middle = len(group) // 2
-    yield from _tell(tested, group[:middle])
-    yield from _tell(tested, group[middle:])
+    yield from _answer_group(run, group[:middle])
+    yield from _answer_group(run, group[middle:])
 
 
-def _told(tested: _Tested, group: Sequence[FoundPartition]) -> dict[FoundPartition, ToldTogether] | None:
-    """What is told of all of these partitions; None where one of them keeps the others from it."""
-    request = tested.request
-    scope = [dict(one.partition) for one in group]
-    everything = len(group) == tested.present
+def _answers_for_group(
+    run: _BacktestRun, group: Sequence[TablePartition]
+) -> dict[TablePartition, BatchedAnswers] | None:
+    """Return the answers of all of these partitions, or None if one of them makes the batch fail."""
+    request = run.request
+    scope = [dict(partition.values) for partition in group]
+    is_whole_table = len(group) == run.present
     try:
-        table = opened(request.data, request.spark, scope)
-        # Without a filter, where it would choose everything, Spark plans faster.
-        rows = table if everything else only(table, scope)
+        table = open_data(request.data, request.spark, scope)
+        # Spark plans faster without a filter that selects everything.
+        rows = table if is_whole_table else only_partitions(table, scope)
     except DqError:
         return None
     schema = measure.schema_of(table)
-    by = _by(group, schema)
-    if by is None or not plain(request.data, table):
+    key_columns = _partition_key_sql(group, schema)
+    if key_columns is None or not has_uniform_columns(request.data, table):
         return None
-    asked = {one: list(tested.clauses(one, schema)) for one in group}
-    shelf = tested.chosen.kinds
-    first = dict.fromkeys(metric for each in asked.values() for metric in metrics_of(each, shelf))
-    metrics = [one for one in (*first, measure.COUNT) if measure.separable(one, schema)]
-    known = _known(request, table, () if everything else scope, metrics, group)
-    others = others_of(request, tested.chosen.one, lambda: table)
-    partitions = _Rows(rows, by, others, request.limit_seconds)
-    if not partitions.ask(metrics, known):
+    clauses_by_partition = {partition: list(run.clauses_for(partition, schema)) for partition in group}
+    kinds = run.selection.kinds
+    first_metrics = dict.fromkeys(
+        metric for clauses in clauses_by_partition.values() for metric in metrics_for_all(clauses, kinds)
+    )
+    metrics = [metric for metric in (*first_metrics, measure.COUNT) if measure.is_separable(metric, schema)]
+    answers_by_partition = _answers_without_scan(
+        request, table, () if is_whole_table else scope, metrics, group
+    )
+    open_object = object_opener(request, run.selection.schema_object, lambda: table)
+    batch = _PartitionBatch(rows, key_columns, open_object, request.limit_seconds)
+    if not batch.answer_metrics(metrics, answers_by_partition):
         return None
-    second: dict[Metric, None] = {}
-    for one, each in asked.items():
-        for clause in each:
-            if all(metric in known[one] for metric in metrics_of([clause], shelf)):
-                second |= dict.fromkeys(then_asked(clause, known[one], shelf))
-    ranked = sum(_integer(known[one].get(measure.COUNT)) for one in group) <= MOST_RANKED
-    more = [
-        one for one in second if measure.separable(one, schema) and (ranked or one.kind is not Kind.RANKED)
+    follow_ups: dict[Metric, None] = {}
+    for partition, clauses in clauses_by_partition.items():
+        for clause in clauses:
+            if all(metric in answers_by_partition[partition] for metric in metrics_for_all([clause], kinds)):
+                follow_ups |= dict.fromkeys(follow_up_metrics(clause, answers_by_partition[partition], kinds))
+    may_rank = (
+        sum(_integer(answers_by_partition[partition].get(measure.COUNT)) for partition in group)
+        <= MAX_RANKED_VALUES
+    )
+    further_metrics = [
+        metric
+        for metric in follow_ups
+        if measure.is_separable(metric, schema) and (may_rank or metric.kind is not MetricExecution.RANKED)
     ]
-    if more and not partitions.ask(more, known):
+    if further_metrics and not batch.answer_metrics(further_metrics, answers_by_partition):
         return None
-    return {one: ToldTogether(table, answers) for one, answers in known.items()}
+    return {partition: BatchedAnswers(table, answers) for partition, answers in answers_by_partition.items()}
 
 
-def _by(group: Sequence[FoundPartition], schema: DataType) -> list[str] | None:
-    """What tells the partitions apart, as Spark gives their keys; None where the data has no such column."""
-    kinds = [(name, column.field(schema, name)) for name, _ in group[0].partition]
-    made = [key_sql(sql.name(name), kind) for name, kind in kinds if kind is not None]
-    return made if len(made) == len(kinds) else None
+def _partition_key_sql(group: Sequence[TablePartition], schema: DataType) -> list[str] | None:
+    """Return the SQL of the partition key, or None if the data lacks one of its columns."""
+    kinds = [(name, column.struct_field(schema, name)) for name, _ in group[0].values]
+    key_expressions = [key_sql(sql.name(name), kind) for name, kind in kinds if kind is not None]
+    return key_expressions if len(key_expressions) == len(kinds) else None
 
 
-def _known(
+def _answers_without_scan(
     request: Request,
     table: DataFrame,
     parts: Sequence[Mapping[str, str]],
     metrics: Sequence[Metric],
-    group: Sequence[FoundPartition],
-) -> dict[FoundPartition, dict[Metric, Answer]]:
-    """What needs no scan by partition: what no row of all breaks, and what files tell of themselves."""
+    group: Sequence[TablePartition],
+) -> dict[TablePartition, dict[Metric, Answer]]:
+    """Return answers that need no scan: zero counts of the whole table, and file statistics."""
     data = request.data
-    source = data if isinstance(data, Dataset) and not data.placed else None
-    made = shortcut(metrics, table, source, parts, request.options)
-    nothing: dict[Metric, Answer] = {
-        one: 0
-        for one, answer in made.answers.items()
-        if answer == 0 and (merge_of(one) is Merge.SUM or isinstance(one, RepeatedKeys))
+    source = data if isinstance(data, Dataset) and not data.external_partitions else None
+    known_answers = answer_without_scan(metrics, table, source, parts, request.options)
+    zero_answers: dict[Metric, Answer] = {
+        metric: 0
+        for metric, answer in known_answers.answers.items()
+        if answer == 0 and (merge_rule(metric) is MergeRule.SUM or isinstance(metric, RepeatedKeys))
     }
     schema = measure.schema_of(table)
-    told = _by_files(made, group, provable(metrics, schema)) if Lever.STATISTICS in request.levers else {}
-    return {one: {SCHEMA: schema, **nothing, **told.get(one, {})} for one in group}
-
-
-def _by_files(
-    made: Shortcut, group: Sequence[FoundPartition], asked: Sequence[Aggregate]
-) -> dict[FoundPartition, dict[Metric, Answer]]:
-    """What the files of each partition tell; nothing, where one of its files is not known."""
-    files = {file.path: file for file in made.files}
+    file_answers = (
+        _answers_from_files(known_answers, group, provable(metrics, schema))
+        if Optimization.STATISTICS in request.optimizations
+        else {}
+    )
     return {
-        one: counted(asked, [files[path] for path in one.files])
-        for one in group
-        if files and one.files is not None and all(path in files for path in one.files)
+        partition: {SCHEMA: schema, **zero_answers, **file_answers.get(partition, {})} for partition in group
+    }
+
+
+def _answers_from_files(
+    known_answers: KnownAnswers, group: Sequence[TablePartition], aggregates: Sequence[Aggregate]
+) -> dict[TablePartition, dict[Metric, Answer]]:
+    """Return the answers from the file statistics of each partition whose files all have them."""
+    files = {file.path: file for file in known_answers.files}
+    return {
+        partition: combine_statistics(aggregates, [files[path] for path in partition.files])
+        for partition in group
+        if files and partition.files is not None and all(path in files for path in partition.files)
     }
 
 
 @dataclass(frozen=True, slots=True)
-class _Rows:
-    """The rows of partitions that are asked together."""
+class _PartitionBatch:
+    """Rows of the partitions of a batch."""
 
     frame: DataFrame
-    by: Sequence[str]
-    others: measure.Others
+    key_columns: Sequence[str]
+    open_object: measure.OpenObject
     limit_seconds: float | None
 
-    def ask(self, metrics: Iterable[Metric], known: dict[FoundPartition, dict[Metric, Answer]]) -> bool:
-        """Puts the answers to these metrics into `known`; False where what is not a user's has none."""
-        missing = [one for one in metrics if any(one not in answers for answers in known.values())]
-        made = measure.plan(missing, measure.schema_of(self.frame))
-        for metric, failure in made.failures:
-            # Another way to ask it is the check's own.
+    def answer_metrics(
+        self, metrics: Iterable[Metric], answers_by_partition: dict[TablePartition, dict[Metric, Answer]]
+    ) -> bool:
+        """Add the answers to these metrics; return False if a metric that is not user-defined has none."""
+        missing = [
+            metric
+            for metric in metrics
+            if any(metric not in answers for answers in answers_by_partition.values())
+        ]
+        spark_plan = measure.plan(missing, measure.schema_of(self.frame))
+        for metric, failure in spark_plan.failures:
+            # Only a check of the partition itself can measure the alternative metric.
             if getattr(metric, "instead", None) is None:
-                for answers in known.values():
+                for answers in answers_by_partition.values():
                     answers[metric] = failure
-        return all(self._pass(one, known) for one in made.passes)
+        return all(self._answer_pass(spark_pass, answers_by_partition) for spark_pass in spark_plan.passes)
 
-    def _pass(self, one: measure.Pass, known: dict[FoundPartition, dict[Metric, Answer]]) -> bool:
-        theirs = tuple(metric for metric in one.metrics if of_users(metric))
-        told = self._answers(one, known, self.limit_seconds if theirs else None)
-        if isinstance(told, Failure) and theirs:
-            ours = tuple(metric for metric in one.metrics if metric not in theirs)
-            if not ours:
+    def _answer_pass(
+        self, spark_pass: measure.Pass, answers_by_partition: dict[TablePartition, dict[Metric, Answer]]
+    ) -> bool:
+        author_metrics = tuple(metric for metric in spark_pass.metrics if is_user_defined(metric))
+        pass_answers = self._pass_answers(
+            spark_pass, answers_by_partition, self.limit_seconds if author_metrics else None
+        )
+        if isinstance(pass_answers, Failure) and author_metrics:
+            own_metrics = tuple(metric for metric in spark_pass.metrics if metric not in author_metrics)
+            if not own_metrics:
                 return True
-            one = measure.Pass(one.kind, ours)
-            told = self._answers(one, known, None)
-        if isinstance(told, Failure) or not told.keys() <= {each.key for each in known}:
+            spark_pass = measure.Pass(spark_pass.kind, own_metrics)
+            pass_answers = self._pass_answers(spark_pass, answers_by_partition, None)
+        if isinstance(pass_answers, Failure) or not pass_answers.keys() <= {
+            partition.key for partition in answers_by_partition
+        }:
             return False
-        for each, answers in known.items():
-            here = told.get(each.key or (), {})
-            if not here and isinstance(one.metrics[0], Aggregate) and answers.get(measure.COUNT):
+        for partition, answers in answers_by_partition.items():
+            partition_answers = pass_answers.get(partition.key or (), {})
+            if (
+                not partition_answers
+                and isinstance(spark_pass.metrics[0], Aggregate)
+                and answers.get(measure.COUNT)
+            ):
                 # The data has changed since its rows were counted.
                 return False
-            answers |= {metric: here.get(metric, measure.of_no_rows(metric)) for metric in one.metrics}
+            answers |= {
+                metric: partition_answers.get(metric, measure.answer_without_rows(metric))
+                for metric in spark_pass.metrics
+            }
         return True
 
-    def _answers(
+    def _pass_answers(
         self,
-        one: measure.Pass,
-        known: Mapping[FoundPartition, Mapping[Metric, Answer]],
+        spark_pass: measure.Pass,
+        answers_by_partition: Mapping[TablePartition, Mapping[Metric, Answer]],
         limit_seconds: float | None,
     ) -> Mapping[measure.Key, Mapping[Metric, Answer]] | Failure:
-        counts = [answers.get(measure.COUNT) for answers in known.values()]
+        counts = [answers.get(measure.COUNT) for answers in answers_by_partition.values()]
         total = sum(map(_integer, counts)) if None not in counts else None
-        apart = isinstance(one.metrics[0], Aggregate) or one.kind is Kind.UNMATCHED
-        frame = self.frame if apart else gathered(self.frame, total)
+        keeps_layout = (
+            isinstance(spark_pass.metrics[0], Aggregate) or spark_pass.kind is MetricExecution.UNMATCHED
+        )
+        frame = self.frame if keeps_layout else repartition_small(self.frame, total)
         with time_limit(frame.sparkSession, limit_seconds):
-            return measure.by_partition(frame, self.by, one, self.others)
+            return measure.by_partition(frame, self.key_columns, spark_pass, self.open_object)
 
 
 def _integer(value: object) -> int:
     return value if isinstance(value, int) else 0
 
 
-# The back-test of one object: what its rules would have said of each partition that is there.
-#
-# All partitions are asked together, and one alone where that has no answer. Every verdict is that of a
-# check of
-# the partition alone.
+# All partitions are measured in batches, and individually where a batch has no answer. Results are the same
+# as those of checks of the individual partitions.
 
 LAST = 90
-_TABLE = "it speaks of the whole table, not of one partition; 'dq check --all' tests it"
+_TABLE = "it applies to the whole table, not to one partition; 'dq check --all' tests it"
 
 
 @dataclass(frozen=True, slots=True)
 class RuleResult:
-    """The result of a rule in a partition, and whether all partitions were asked together for it."""
+    """Result of a rule in a partition; `batched` is True if it was measured in a batch."""
 
     result: CheckResult
-    together: bool
+    batched: bool
 
 
 Outcome = dict[str, RuleResult] | DqError
-"""What one partition came to: the result of each rule by its path, or why it could not be tested."""
+"""Outcome of one partition: the result of each rule by its path, or the error that prevented the test."""
 
-SideBySide = Callable[[Callable[[FoundPartition], Outcome], Sequence[FoundPartition]], Iterable[Outcome]]
+ParallelMap = Callable[[Callable[[TablePartition], Outcome], Sequence[TablePartition]], Iterable[Outcome]]
 
 
-def backtest(request: Request, last: int = LAST, side_by_side: SideBySide = map) -> Backtest:
-    """What every rule that is asked for would have said of each of the last partitions.
+def backtest(request: Request, last: int = LAST, parallel_map: ParallelMap = map) -> Backtest:
+    """Evaluate the requested rules in each of the last partitions.
 
-    Takes what `check` takes; `partitions` must not be given, and `history` is not looked at: rules that
-    compare with earlier runs compare with the partitions before. All partitions are asked together; where
-    that tells nothing, one is checked alone, and `side_by_side` says how many of these at once. Rules about
-    the whole table are not tested, and said so. Raises UsageError for a table without partitions, a number
-    below 1, an unknown object or rule, and Unreadable where the partitions cannot be listed.
+    Partitions are measured in batches, and individually where a batch has no answer. Rules about the whole
+    table are listed as untested. Rules that compare with earlier runs compare with the earlier partitions.
+
+    Args:
+        request: As for `check`, without `partitions`; `history` is ignored.
+        last: Number of partitions, at least 1.
+        parallel_map: Maps the individual checks, possibly concurrently.
+
+    Raises:
+        UsageError: A table without partitions, `last` below 1, or an unknown object or rule.
+        ReadError: The partitions cannot be listed.
     """
     if last < 1:
-        raise UsageError(f"the last {last} partitions are none.", "Give a number from 1.")
+        raise UsageError(f"last={last} is below 1.", "Pass a number of at least 1.")
     if request.partitions:
-        raise UsageError("a back-test finds its partitions by itself.", "Give last=… instead.")
-    contract, chosen = request.contract, choose(request)
-    one = chosen.one
-    found = partitions(request.session(), request.data, [prop.column for prop in one.partition_keys()])
-    last_ones = found[-last:]
-    # Those that a check of a partition tests there: so is a key that holds the partition's column.
-    newest = tuple(each.partition for each in last_ones[-1:])
-    told = [one for one in chosen.clauses if in_scope(one, newest).extent.rows is RowScope.PARTITION]
-    asked = replace(
-        request, object=one.name, rules=tuple(clause.path for clause in told), samples=False, memory=None
+        raise UsageError("a back-test selects its partitions itself.", "Pass last=… instead.")
+    contract, selection = request.contract, select_clauses(request)
+    schema_object = selection.schema_object
+    table_partitions = partitions(
+        request.session(), request.data, [prop.column for prop in schema_object.partition_keys()]
     )
-    tested = _Tested(asked, choose(asked), last_ones, len(found)) if told else None
-    outcomes = _outcomes(tested, side_by_side) if tested else []
-    name = namer(one)
+    tested_partitions = table_partitions[-last:]
+    # Clauses that a check of one partition tests on its rows, including keys with the partition column.
+    newest = tuple(partition.values for partition in tested_partitions[-1:])
+    testable = [
+        clause
+        for clause in selection.clauses
+        if in_scope(clause, newest).row_filter.rows is RowScope.PARTITION
+    ]
+    tested_request = replace(
+        request,
+        object=schema_object.name,
+        rules=tuple(clause.path for clause in testable),
+        samples=False,
+        memory=None,
+    )
+    run = (
+        _BacktestRun(tested_request, select_clauses(tested_request), tested_partitions, len(table_partitions))
+        if testable
+        else None
+    )
+    outcomes = _outcomes(run, parallel_map) if run else []
+    name = clause_namer(schema_object)
     return Backtest(
         contract=contract.id,
         version=contract.version,
-        object=one.name,
-        partitions=tuple(each.partition for each in last_ones),
-        present=len(found),
-        rules=tuple(_history(name(clause.path), clause, last_ones, outcomes) for clause in told),
-        untold=tuple(
-            Untold(clause.check, clause.path, clause.property, clause.at, _TABLE)
-            for clause in chosen.clauses
-            if clause not in told
+        object=schema_object.name,
+        partitions=tuple(partition.values for partition in tested_partitions),
+        present=len(table_partitions),
+        rules=tuple(_history(name(clause.path), clause, tested_partitions, outcomes) for clause in testable),
+        untested=tuple(
+            UntestedRule(clause.check, clause.path, clause.property, clause.at, _TABLE)
+            for clause in selection.clauses
+            if clause not in testable
         ),
-        unread=tuple(
-            UnreadPartition(each.partition, f"{outcome.message} {outcome.mend}".strip())
-            for each, outcome in zip(last_ones, outcomes, strict=False)
+        unreadable=tuple(
+            UnreadablePartition(partition.values, f"{outcome.message} {outcome.hint}".strip())
+            for partition, outcome in zip(tested_partitions, outcomes, strict=False)
             if isinstance(outcome, DqError)
         ),
         at=request.now,
     )
 
 
-def _outcomes(tested: _Tested, side_by_side: SideBySide) -> list[Outcome]:
-    """What was told of all partitions together, and by a check of each alone what was not."""
-    chosen = tested.chosen
-    told = together(tested)
-    left = {
-        one: tuple(
+def _outcomes(run: _BacktestRun, parallel_map: ParallelMap) -> list[Outcome]:
+    """Return the outcome of each partition from batches, completed by individual checks."""
+    selection = run.selection
+    batched_answers = answer_in_batches(run)
+    paths_by_partition = {
+        partition: tuple(
             clause.path
-            for clause in chosen.clauses
-            if one not in told or not _answers(clause, told[one].answers, chosen.kinds)
+            for clause in selection.clauses
+            if partition not in batched_answers
+            or not _is_answered(clause, batched_answers[partition].answers, selection.kinds)
         )
-        for one in tested.partitions
+        for partition in run.partitions
     }
-    alone = [one for one in tested.partitions if left[one]]
-    waits = {*columns_compared(chosen.one), *(one.path for one in chosen.clauses if one.check in COUNTED)}
-    checked: dict[FoundPartition, Outcome] = {}
-    if all(waits.isdisjoint(left[one]) for one in alone):
-        found = side_by_side(lambda one: _alone(tested, one, left[one]), alone)
-        checked = dict(zip(alone, found, strict=True))
-    past: list[Earlier | EarlierMeasure] = []
+    remaining = [partition for partition in run.partitions if paths_by_partition[partition]]
+    comparing_paths = {
+        *comparing_rules(selection.schema_object),
+        *(clause.path for clause in selection.clauses if clause.check in ROW_COUNT_CHECKS),
+    }
+    outcomes_by_partition: dict[TablePartition, Outcome] = {}
+    if all(comparing_paths.isdisjoint(paths_by_partition[partition]) for partition in remaining):
+        single_outcomes = parallel_map(
+            lambda partition: _check_single(run, partition, paths_by_partition[partition]), remaining
+        )
+        outcomes_by_partition = dict(zip(remaining, single_outcomes, strict=True))
+    history: list[PastRowCount | PastMeasurement] = []
     outcomes: list[Outcome] = []
-    for one in tested.partitions:
-        outcome = checked.get(one) or (_alone(tested, one, left[one], past) if left[one] else {})
+    for partition in run.partitions:
+        outcome = outcomes_by_partition.get(partition) or (
+            _check_single(run, partition, paths_by_partition[partition], history)
+            if paths_by_partition[partition]
+            else {}
+        )
         if not isinstance(outcome, DqError):
-            judged = _judged(tested, one, told[one], set(left[one]), past) if one in told else {}
-            outcome = judged | outcome
-            results = (each.result for each in outcome.values())
-            past += _measures(results, one.partition, tested.request.now or datetime.now(UTC))
+            batched_results = (
+                _batched_results(
+                    run, partition, batched_answers[partition], set(paths_by_partition[partition]), history
+                )
+                if partition in batched_answers
+                else {}
+            )
+            outcome = batched_results | outcome
+            results = (rule_result.result for rule_result in outcome.values())
+            history += _measures(results, partition.values, run.request.now or datetime.now(UTC))
         outcomes.append(outcome)
     return outcomes
 
 
-def _answers(clause: Clause, answers: Answers, kinds: Shelf) -> bool:
-    """Whether all that the clause asks is answered."""
-    asked = asked_by(clause, kinds)
-    return all(one in answers for one in asked) and all(
-        one in answers for one in then_asked(clause, answers, kinds)
+def _is_answered(clause: Clause, answers: Answers, kinds: CheckKinds) -> bool:
+    """Return True if all metrics of the clause are answered."""
+    metrics = metrics_for(clause, kinds)
+    return all(metric in answers for metric in metrics) and all(
+        metric in answers for metric in follow_up_metrics(clause, answers, kinds)
     )
 
 
-def _judged(
-    tested: _Tested, one: FoundPartition, told: ToldTogether, alone: Set[str], past: Past
+def _batched_results(
+    run: _BacktestRun,
+    partition: TablePartition,
+    batched: BatchedAnswers,
+    single_paths: Set[str],
+    history: History,
 ) -> dict[str, RuleResult]:
-    """The results of a partition's clauses by what was told of all partitions together."""
-    kinds = tested.chosen.kinds
-    clauses = tested.clauses(one, measure.schema_of(told.table), past)
-    judged = {each.path: answered(each, told.answers, kinds) for each in clauses if each.path not in alone}
-    noted = with_notes(judged, told.table, tested.chosen.one, partial(by_schema, clauses, kinds))
-    return {path: RuleResult(result, together=True) for path, result in noted.items()}
+    """Return the results of a partition's clauses from its batched answers."""
+    kinds = run.selection.kinds
+    clauses = run.clauses_for(partition, measure.schema_of(batched.table), history)
+    results = {
+        clause.path: evaluate_clause(clause, batched.answers, kinds)
+        for clause in clauses
+        if clause.path not in single_paths
+    }
+    results_with_notes = with_notes(
+        results, batched.table, run.selection.schema_object, partial(evaluate_by_schema, clauses, kinds)
+    )
+    return {path: RuleResult(result, batched=True) for path, result in results_with_notes.items()}
 
 
-def _alone(tested: _Tested, one: FoundPartition, paths: Sequence[str], past: Past = ()) -> Outcome:
+def _check_single(
+    run: _BacktestRun, partition: TablePartition, paths: Sequence[str], history: History = ()
+) -> Outcome:
     try:
-        report = check(replace(tested.of(one, past), rules=tuple(paths)))
+        report = check(replace(run.request_for(partition, history), rules=tuple(paths)))
     except DqError as error:
         return error
-    return {result.clause: RuleResult(result, together=False) for result in report.results}
+    return {result.clause: RuleResult(result, batched=False) for result in report.results}
 
 
 def _measures(
     results: Iterable[CheckResult], partition: Partition, now: datetime
-) -> Iterable[Earlier | EarlierMeasure]:
-    """What the rules of later partitions compare with, as the store would keep it of a run of this one."""
-    for one in results:
-        if one.check in COUNTED and one.value is not None:
-            yield Earlier(one.check, one.clause, now, int(one.value), partition)
-        if not one.of:
+) -> Iterable[PastRowCount | PastMeasurement]:
+    """Yield the measurements that later partitions compare with, as the store would return them."""
+    for result in results:
+        if result.check in ROW_COUNT_CHECKS and result.value is not None:
+            yield PastRowCount(result.check, result.clause, now, int(result.value), partition)
+        if not result.fingerprint:
             continue
-        groups = tuple((each.key, each.value) for each in one.groups if each.value is not None)
-        if one.by or one.value is not None:
-            number = None if one.by else one.value
-            yield EarlierMeasure(one.check, one.clause, one.of, now, number, groups, partition)
+        groups = tuple((group.key, group.value) for group in result.groups if group.value is not None)
+        if result.group_columns or result.value is not None:
+            number = None if result.group_columns else result.value
+            yield PastMeasurement(
+                result.check, result.clause, result.fingerprint, now, number, groups, partition
+            )
 
 
 def _history(
-    name: str, clause: Clause, tested: Sequence[FoundPartition], outcomes: Sequence[Outcome]
+    name: str, clause: Clause, table_partitions: Sequence[TablePartition], outcomes: Sequence[Outcome]
 ) -> RuleHistory:
-    results, together = [], 0
-    for one, outcome in zip(tested, outcomes, strict=True):
+    results, batched_count = [], 0
+    for partition, outcome in zip(table_partitions, outcomes, strict=True):
         if isinstance(outcome, DqError):
             result = unmeasured(clause, Failure("the partition could not be tested"))
         elif clause.path in outcome:
             result = outcome[clause.path].result
-            together += outcome[clause.path].together
+            batched_count += outcome[clause.path].batched
         else:
-            result = unmeasured(clause, Failure("the check has no result of it"))
-        results.append((one.partition, result))
+            result = unmeasured(clause, Failure("the check has no result for it"))
+        results.append((partition.values, result))
     allowed = next(
         (result.allowed for _, result in results if result.status is not Status.ERROR), clause.allowed
     )
@@ -818,5 +961,5 @@ def _history(
         allowed=allowed,
         at=clause.at,
         results=tuple(results),
-        together=together,
+        batched_count=batched_count,
     )

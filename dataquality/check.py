@@ -1,4 +1,4 @@
-"""One object's contract against its data: questions, answers, verification, results; and the dry run."""
+"""Check of one object: metrics, answers, verification of statistics, results; and the dry run."""
 
 from __future__ import annotations
 
@@ -10,16 +10,24 @@ from functools import partial, reduce
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, urlsplit
 
-from dq.contracts.model import namer
+from dq.contracts.model import clause_namer
 from dq.contracts.outcome import AnsweredBy, CheckResult, Severity, Status
 from dq.contracts.types import DataType
-from dq.dataquality.answers.memory import LeftToSpark, answers
-from dq.dataquality.answers.sources import Lever, Shortcut, shortcut
-from dq.dataquality.answers.statistics import File
+from dq.dataquality.answers.memory import RequiresSpark, answers
+from dq.dataquality.answers.sources import KnownAnswers, Optimization, answer_without_scan
+from dq.dataquality.answers.statistics import FileStatistics
 from dq.dataquality.clauses.clause import Clause, RowScope
-from dq.dataquality.clauses.coverage import Account, JsonObject, State
-from dq.dataquality.clauses.kind import Shelf, answered, asked_by, metrics_of, result, second_of, subject
-from dq.dataquality.clauses.metric_rule import measured_by
+from dq.dataquality.clauses.coverage import ClauseCoverage, EnforcementState, JsonObject
+from dq.dataquality.clauses.kind import (
+    CheckKinds,
+    evaluate_clause,
+    follow_up_metrics_for_all,
+    metrics_for,
+    metrics_for_all,
+    result,
+    subject,
+)
+from dq.dataquality.clauses.metric_rule import metric_request_of
 from dq.dataquality.model.column import classified
 from dq.dataquality.model.metric import (
     SCHEMA,
@@ -28,21 +36,28 @@ from dq.dataquality.model.metric import (
     Answers,
     Disagreement,
     Failure,
-    Kind,
     Metric,
+    MetricExecution,
     Proof,
     SuspectFile,
     Tally,
     Verification,
-    merged,
-    of_users,
+    is_user_defined,
+    merge_answers,
 )
-from dq.dataquality.model.run_context import Occasion, Partition
+from dq.dataquality.model.run_context import Partition, RunContext
 from dq.dataquality.report import Report
-from dq.dataquality.request import Chosen, OpenedData, Request, choose, occasion_of, others_of
-from dq.dataquality.spark.dataset import Dataset, gathered, in_one_task
+from dq.dataquality.request import (
+    CheckSelection,
+    OpenedData,
+    Request,
+    context_for,
+    object_opener,
+    select_clauses,
+)
+from dq.dataquality.spark.dataset import Dataset, coalesce_small, repartition_small
 from dq.dataquality.spark.failing_rows import samples
-from dq.dataquality.spark.measure import COUNT, Others, implied, measure, plan, schema_of
+from dq.dataquality.spark.measure import COUNT, OpenObject, is_implied, measure, plan, schema_of
 from dq.dataquality.spark.schema import with_notes
 from dq.dataquality.spark.session import attempt, time_limit
 from dq.dataquality.sql_predicate import question
@@ -50,22 +65,22 @@ from dq.dataquality.sql_predicate import question
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-    from dq.dataquality.answers.partition_cache import PartLedger
+    from dq.dataquality.answers.partition_cache import PartitionCache
 
 
-# Statistics and kept answers are verified: a share of them is counted from the rows, and one that is wrong
-# costs all of them.
+# Verification of statistics and cached answers: a share of them is recounted from the rows, and one mismatch
+# discards all of them.
 
-# The check of which a wrong answer is an error; no contract can ask for it.
+# Check id of the errors for mismatches; contracts cannot use it.
 CHECK = "statistics"
-MOST_FILES = 20
+MAX_SUSPECT_FILES = 20
 
 
 @dataclass(frozen=True, slots=True)
-class Verified:
-    """What is known of some rows after the verification, its counts, and an error for each disagreement."""
+class StatisticsVerification:
+    """Answers that remain after verification, its counts, and one error result per disagreement."""
 
-    known: Shortcut
+    known_answers: KnownAnswers
     proofs: int = 0
     scans: int = 0
     disagreements: tuple[Disagreement, ...] = ()
@@ -73,29 +88,37 @@ class Verified:
 
 
 def verify(
-    known: Shortcut, frame: DataFrame, clauses: Sequence[Clause], kinds: Shelf, request: Request
-) -> Verified:
-    """Count a share of what is proven or kept about the rows of this frame, where a share is asked for."""
+    known_answers: KnownAnswers,
+    frame: DataFrame,
+    clauses: Sequence[Clause],
+    kinds: CheckKinds,
+    request: Request,
+) -> StatisticsVerification:
+    """Recount a share of the answers from statistics and cache on the rows of `frame`, if requested."""
     if not request.verify_statistics:
-        return Verified(known)
+        return StatisticsVerification(known_answers)
     seed = f"{request.contract.id} {request.object} {request.now}"
-    recount = _Recount(frame, known, request.limit_seconds)
-    recount.by_file(_sample(known.proven, frame, request.verify_statistics, seed))
-    recount.of_all_rows(_sample(known.kept, frame, request.verify_statistics, seed))
-    if any(wrong.kept for _, wrong in recount.wrong) and request.memory and isinstance(request.data, Dataset):
+    recount = _Recount(frame, known_answers, request.limit_seconds)
+    recount.recount_by_file(_sample(known_answers.proven, frame, request.verify_statistics, seed))
+    recount.recount_all_rows(_sample(known_answers.from_cache, frame, request.verify_statistics, seed))
+    if (
+        any(disagreement.from_cache for _, disagreement in recount.disagreements)
+        and request.memory
+        and isinstance(request.data, Dataset)
+    ):
         request.memory.forget(str(request.data.path))
-    wrong = _by_clause(recount.wrong, clauses, kinds)
-    return Verified(
+    clause_disagreements = _disagreements_by_clause(recount.disagreements, clauses, kinds)
+    return StatisticsVerification(
         recount.corrected(),
-        len(known.proven) + len(known.kept),
+        len(known_answers.proven) + len(known_answers.from_cache),
         len(recount.answers),
-        tuple(disagreement for disagreement, _ in wrong),
-        tuple(_error(disagreement, clause) for disagreement, clause in wrong),
+        tuple(disagreement for disagreement, _ in clause_disagreements),
+        tuple(_error_result(disagreement, clause) for disagreement, clause in clause_disagreements),
     )
 
 
-def verification(share: float, parts: Sequence[Verified]) -> Verification | None:
-    """The verifications of a run together; None where no share was asked for."""
+def verification(share: float, parts: Sequence[StatisticsVerification]) -> Verification | None:
+    """Return the totals of all verifications of a run, or None if verification was not requested."""
     if not share:
         return None
     disagreements = tuple(disagreement for part in parts for disagreement in part.disagreements)
@@ -104,7 +127,7 @@ def verification(share: float, parts: Sequence[Verified]) -> Verification | None
 
 
 def _sample(metrics: Iterable[Metric], frame: DataFrame, share: float, seed: str) -> list[Metric]:
-    """This share of the metrics, by chance, and the same for the same seed; all of them for 1."""
+    """Return a random share of the metrics, the same for the same seed; all of them if `share` is 1."""
     schema = schema_of(frame)
 
     def number(metric: Metric) -> float:
@@ -117,308 +140,372 @@ def _sample(metrics: Iterable[Metric], frame: DataFrame, share: float, seed: str
 
 @dataclass(slots=True)
 class _Recount:
-    """Known answers, counted from the rows of a frame.
+    """Recounts known answers from the rows of a frame.
 
-    `wrong` has the metrics whose rows give another answer, and how, still without the clauses that ask them.
-    What could not be counted is in no answer.
+    `disagreements` holds the metrics whose recount differs, not yet assigned to clauses. Metrics that could
+    not be recounted are missing from `answers`.
     """
 
     frame: DataFrame
-    known: Shortcut
+    known_answers: KnownAnswers
     limit_seconds: float | None
     answers: dict[Metric, Answer] = field(default_factory=dict)
-    wrong: list[tuple[Metric, Disagreement]] = field(default_factory=list)
+    disagreements: list[tuple[Metric, Disagreement]] = field(default_factory=list)
     passes: int = 0
 
-    def by_file(self, metrics: Sequence[Metric]) -> None:
-        """Count what statistics proved.
+    def recount_by_file(self, metrics: Sequence[Metric]) -> None:
+        """Recount answers from statistics.
 
-        The rows are grouped by file, so that neither Spark nor a table's format can take an answer from the
-        same statistics, and each file's answer stands next to its facts.
+        The rows are grouped by file, so that neither Spark nor the table format can answer from the same
+        statistics, and each file's count can be compared with its own statistics.
         """
         from pyspark.sql.functions import expr
 
         schema = schema_of(self.frame)
-        for each in plan(metrics, schema).passes:
-            asked = [metric for metric in each.metrics if isinstance(metric, Aggregate)]
-            columns = [expr(question(metric, schema)).alias(f"_dq_{at}") for at, metric in enumerate(asked)]
+        for spark_pass in plan(metrics, schema).passes:
+            aggregates = [metric for metric in spark_pass.metrics if isinstance(metric, Aggregate)]
+            columns = [
+                expr(question(metric, schema)).alias(f"_dq_{index}")
+                for index, metric in enumerate(aggregates)
+            ]
             grouped = self.frame.groupBy(expr("input_file_name()").alias("_dq_file")).agg(*columns)
             with time_limit(self.frame.sparkSession, self.limit_seconds):
                 rows = attempt(grouped.collect)
             if isinstance(rows, Failure):
                 continue
             self.passes += 1
-            for at, metric in enumerate(asked):
-                by_file = {str(row[0]): row[at + 1] for row in rows}
-                nothing: Answer = 0 if metric.name == "count" else None
-                answer = reduce(partial(merged, metric), by_file.values(), nothing)
+            for index, metric in enumerate(aggregates):
+                answers_by_file = {str(row[0]): row[index + 1] for row in rows}
+                empty_answer: Answer = 0 if metric.name == "count" else None
+                answer = reduce(partial(merge_answers, metric), answers_by_file.values(), empty_answer)
                 self.answers[metric] = answer
-                if not _same(answer, self.known.answers[metric]):
-                    suspects = _suspects(metric, self.known, by_file)
-                    self._disagree(metric, tuple(suspects[:MOST_FILES]), len(suspects))
+                if not _is_same_answer(answer, self.known_answers.answers[metric]):
+                    suspects = _suspect_files(metric, self.known_answers, answers_by_file)
+                    self._disagree(metric, tuple(suspects[:MAX_SUSPECT_FILES]), len(suspects))
 
-    def of_all_rows(self, metrics: Sequence[Metric]) -> None:
-        """Count what was answered with what earlier checks kept."""
+    def recount_all_rows(self, metrics: Sequence[Metric]) -> None:
+        """Recount answers from the partition cache."""
         planned = plan(metrics, schema_of(self.frame))
-        found = measure(self.frame, planned, limit_seconds=self.limit_seconds) if planned.passes else {}
+        answers = measure(self.frame, planned, limit_seconds=self.limit_seconds) if planned.passes else {}
         self.passes += len(planned.passes)
         for metric in metrics:
-            answer = found.get(metric, Failure("it is not measured"))
+            answer = answers.get(metric, Failure("it was not measured"))
             if not isinstance(answer, Failure):
                 self.answers[metric] = answer
-                if not _same(answer, self.known.answers[metric]):
-                    self._disagree(metric, (), 0, kept=True)
+                if not _is_same_answer(answer, self.known_answers.answers[metric]):
+                    self._disagree(metric, (), 0, from_cache=True)
 
     def _disagree(
-        self, metric: Metric, files: tuple[SuspectFile, ...], suspects: int, *, kept: bool = False
+        self, metric: Metric, files: tuple[SuspectFile, ...], suspects: int, *, from_cache: bool = False
     ) -> None:
-        """Note a wrong answer; values of the data are not shown."""
-        shown = str(self.known.answers[metric]), str(self.answers[metric])
+        """Record a disagreement, without values of the data."""
+        values = str(self.known_answers.answers[metric]), str(self.answers[metric])
         if isinstance(metric, Aggregate) and metric.name != "count":
-            shown = f"a {metric.name}", "another one"
-        self.wrong.append((metric, Disagreement((), *shown, files, suspects, kept=kept)))
+            values = f"a {metric.name}", "a different one"
+        self.disagreements.append((metric, Disagreement((), *values, files, suspects, from_cache=from_cache)))
 
-    def corrected(self) -> Shortcut:
-        """What is known now: after one wrong answer nothing proven or kept, but what the rows gave."""
-        passes = self.known.passes + self.passes
-        if not self.wrong:
-            return replace(self.known, passes=passes)
-        doubted = self.known.proven | self.known.kept
-        others = {metric: answer for metric, answer in self.known.answers.items() if metric not in doubted}
-        answers = {**others, **self.answers}
-        return replace(self.known, answers=answers, proven=frozenset(), kept=frozenset(), passes=passes)
+    def corrected(self) -> KnownAnswers:
+        """Return the answers to use. After one mismatch, those from statistics and cache are not trusted.
+
+        Recounts replace them; those without a recount are left out.
+        """
+        passes = self.known_answers.passes + self.passes
+        if not self.disagreements:
+            return replace(self.known_answers, passes=passes)
+        distrusted = self.known_answers.proven | self.known_answers.from_cache
+        trusted_answers = {
+            metric: answer
+            for metric, answer in self.known_answers.answers.items()
+            if metric not in distrusted
+        }
+        answers = {**trusted_answers, **self.answers}
+        return replace(
+            self.known_answers, answers=answers, proven=frozenset(), from_cache=frozenset(), passes=passes
+        )
 
 
-def _same(counted: Any, known: Any) -> bool:
-    """Spark gives instants in the zone of this process, statistics in UTC."""
+def _is_same_answer(row_answer: Any, known_answer: Any) -> bool:
+    """Return True if both answers are equal. Spark returns instants in the zone of this process, statistics
+    in UTC.
+    """
     return bool(
-        (counted.astimezone(dt.UTC) if isinstance(counted, dt.datetime) else counted)
-        == (known.astimezone(dt.UTC) if isinstance(known, dt.datetime) else known)
+        (row_answer.astimezone(dt.UTC) if isinstance(row_answer, dt.datetime) else row_answer)
+        == (known_answer.astimezone(dt.UTC) if isinstance(known_answer, dt.datetime) else known_answer)
     )
 
 
-def _suspects(metric: Aggregate, known: Shortcut, by_file: Mapping[str, Any]) -> list[SuspectFile]:
-    """The files whose rows say something else than their statistics."""
+def _suspect_files(
+    metric: Aggregate, known_answers: KnownAnswers, answers_by_file: Mapping[str, Any]
+) -> list[SuspectFile]:
+    """Return the files whose rows contradict their statistics."""
     return [
         SuspectFile(path, ", ".join(name for name in file.writers if name) if file is not None else "")
-        for path, file in _by_path(known.files, by_file).items()
-        if _contradicts(metric, known.answers[metric], file, by_file.get(path))
+        for path, file in _files_by_spark_path(known_answers.files, answers_by_file).items()
+        if _contradicts(metric, known_answers.answers[metric], file, answers_by_file.get(path))
     ]
 
 
-def _contradicts(metric: Aggregate, proven: Any, file: File | None, found: Any) -> bool:
-    """Whether a file's rows say something else than what its facts or the proof allow."""
+def _contradicts(metric: Aggregate, proven: Any, file: FileStatistics | None, row_answer: Any) -> bool:
+    """Return True if a file's rows contradict its statistics or the answer derived from them."""
     if metric.name != "count":
-        beaten = found is not None and (
-            proven is None or (found < proven if metric.name == "min" else found > proven)
+        is_exceeded = row_answer is not None and (
+            proven is None or (row_answer < proven if metric.name == "min" else row_answer > proven)
         )
-        return bool(beaten)
-    counted = found or 0
+        return bool(is_exceeded)
+    row_count = row_answer or 0
     if metric.where is None:
-        return file is None or counted != file.rows
+        return file is None or row_count != file.rows
     if metric.proof is Proof.NULLS and metric.proven_by is not None and file is not None:
-        return bool(counted != file.of(metric.proven_by).nulls)
-    return bool(counted)
+        return bool(row_count != file.statistics_of(metric.proven_by).nulls)
+    return bool(row_count)
 
 
-def _by_path(files: Sequence[File], by_file: Mapping[str, Any]) -> dict[str, File | None]:
-    """The files by the paths that Spark has for them; those that Spark saw no row of by their own."""
-    listed = {_plain(file.path): file for file in files}
-    named = {path: listed.get(_plain(path)) for path in by_file}
-    seen = set(map(_plain, by_file))
-    return named | {file.path: file for path, file in listed.items() if path not in seen}
+def _files_by_spark_path(
+    files: Sequence[FileStatistics], answers_by_file: Mapping[str, Any]
+) -> dict[str, FileStatistics | None]:
+    """Return the files by Spark's paths; files without rows in Spark's result by their own path."""
+    files_by_plain_path = {_plain_path(file.path): file for file in files}
+    files_by_spark_path = {path: files_by_plain_path.get(_plain_path(path)) for path in answers_by_file}
+    spark_paths = set(map(_plain_path, answers_by_file))
+    return files_by_spark_path | {
+        file.path: file for path, file in files_by_plain_path.items() if path not in spark_paths
+    }
 
 
-def _plain(path: str) -> str:
+def _plain_path(path: str) -> str:
     parts = urlsplit(path)
     return unquote(parts.path) if parts.scheme else unquote(path)
 
 
-def _by_clause(
-    wrong: Iterable[tuple[Metric, Disagreement]], clauses: Sequence[Clause], kinds: Shelf
+def _disagreements_by_clause(
+    disagreements: Iterable[tuple[Metric, Disagreement]], clauses: Sequence[Clause], kinds: CheckKinds
 ) -> list[tuple[Disagreement, Clause]]:
-    """Each wrong answer with the first clause that asks it; one for each clause."""
-    found: dict[str, tuple[Disagreement, Clause]] = {}
-    for metric, disagreement in wrong:
-        asking = [clause for clause in clauses if metric in asked_by(clause, kinds)]
-        clause = next((clause for clause in asking if clause.path not in found), None)
+    """Assign each disagreement to the first clause that uses its metric; at most one per clause."""
+    first_by_path: dict[str, tuple[Disagreement, Clause]] = {}
+    for metric, disagreement in disagreements:
+        affected_clauses = [clause for clause in clauses if metric in metrics_for(clause, kinds)]
+        clause = next((clause for clause in affected_clauses if clause.path not in first_by_path), None)
         if clause is not None:
-            paths = (clause.path, *(other.path for other in asking if other is not clause))
-            found[clause.path] = (replace(disagreement, clauses=paths), clause)
-    return list(found.values())
+            paths = (clause.path, *(other.path for other in affected_clauses if other is not clause))
+            first_by_path[clause.path] = (replace(disagreement, clauses=paths), clause)
+    return list(first_by_path.values())
 
 
-def _error(one: Disagreement, clause: Clause) -> CheckResult:
-    made = result(clause, Status.ERROR, one.found, f"{subject(clause)}: {one.said}")
-    return replace(made, check=CHECK, severity=Severity.ERROR, allowed=one.proven)
+def _error_result(disagreement: Disagreement, clause: Clause) -> CheckResult:
+    error_result = result(
+        clause, Status.ERROR, disagreement.recounted, f"{subject(clause)}: {disagreement.message}"
+    )
+    return replace(error_result, check=CHECK, severity=Severity.ERROR, allowed=disagreement.proven)
 
 
-# One object's contract against its data: clauses, plan, measurement, judgement, report.
+# Check of one object: clauses, plan, measurement, evaluation, report.
 
 
 def check(request: Request) -> Report:
-    """Every clause that is asked for, tested on its data.
+    """Evaluate the requested clauses against their data.
 
-    Raises UsageError for an unknown object, partition column or rule and a `now` without zone, and Unreadable
-    when the data cannot be opened. What is wrong inside the data is in the report.
+    Problems inside the data are in the report.
+
+    Raises:
+        UsageError: Unknown object, partition column or rule, or a `now` without time zone.
+        ReadError: The data cannot be opened.
     """
     try:
         return _check(request, OpenedData(request))
-    except LeftToSpark:
+    except RequiresSpark:
         return _check(request, OpenedData(request, in_memory=False))
 
 
 def _check(request: Request, data: OpenedData) -> Report:
-    """Choose clauses, ask what they need, let each source answer what it can, evaluate, show broken rows."""
-    chosen, occasion = choose(request), occasion_of(request)
-    clauses, kinds = chosen.on(request, data.schema, occasion), chosen.kinds
-    others = others_of(request, chosen.one, lambda: data.table)
+    """Select clauses, answer their metrics from each source in turn, evaluate, and sample failing rows."""
+    selection, context = select_clauses(request), context_for(request)
+    clauses, kinds = selection.bind(request, data.schema, context), selection.kinds
+    open_object = object_opener(request, selection.schema_object, lambda: data.table)
     results: dict[str, CheckResult] = {}
     scopes = [
-        _Scope(request, chosen, data, rows, [one for one in clauses if one.extent.rows is rows], others)
+        _Scope(
+            request,
+            selection,
+            data,
+            rows,
+            [clause for clause in clauses if clause.row_filter.rows is rows],
+            open_object,
+        )
         for rows in (RowScope.PARTITION, RowScope.TABLE)
     ]
     for scope in scopes:
-        found = evaluate(scope.clauses, kinds, scope.ask)
-        results |= _sampled(scope, found) if request.samples else found
+        scope_results = evaluate(scope.clauses, kinds, scope.answer_metrics)
+        results |= _with_samples(scope, scope_results) if request.samples else scope_results
     if data.small is None:
-        # Files that are small have the same columns, or are Spark's.
-        by_columns = partial(by_schema, clauses, kinds)
-        results = with_notes(results, data.table, chosen.one, by_columns)
+        # Tables read in memory have the same columns in all files.
+        results_for_schema = partial(evaluate_by_schema, clauses, kinds)
+        results = with_notes(results, data.table, selection.schema_object, results_for_schema)
     sources = {
-        clause.path: found_in(clause, scope.known, kinds) for scope in scopes for clause in scope.clauses
+        clause.path: source_of_answer(clause, scope.known_answers, kinds)
+        for scope in scopes
+        for clause in scope.clauses
     }
-    counted = [scope.known.answers.get(COUNT) for scope in scopes[: 1 if request.partitions else 2]]
-    report = report_of(
+    row_counts = [
+        scope.known_answers.answers.get(COUNT) for scope in scopes[: 1 if request.partitions else 2]
+    ]
+    report = build_report(
         request,
-        chosen,
+        selection,
         clauses,
-        occasion,
+        context,
         results,
         sources,
-        sum(scope.known.passes for scope in scopes),
-        [error for scope in scopes for error in scope.verified.errors],
-        rows=next((rows for rows in counted if isinstance(rows, int)), None),
+        sum(scope.known_answers.passes for scope in scopes),
+        [error for scope in scopes for error in scope.verification.errors],
+        rows=next((rows for rows in row_counts if isinstance(rows, int)), None),
     )
     return replace(
         report,
-        notes=tuple(dict.fromkeys(note for scope in scopes for note in scope.known.notes)),
-        verification=verification(request.verify_statistics, [scope.verified for scope in scopes]),
+        notes=tuple(dict.fromkeys(note for scope in scopes for note in scope.known_answers.notes)),
+        verification=verification(request.verify_statistics, [scope.verification for scope in scopes]),
     )
 
 
 class _Scope:
-    """The rows that some clauses speak of, and what is known of them."""
+    """Clauses that apply to the same rows, and the answers known so far for these rows."""
 
     def __init__(
         self,
         request: Request,
-        chosen: Chosen,
+        selection: CheckSelection,
         data: OpenedData,
         rows: RowScope,
         clauses: Sequence[Clause],
-        others: Others,
+        open_object: OpenObject,
     ) -> None:
-        self.request, self.chosen, self.data, self.rows = request, chosen, data, rows
-        self.clauses, self.others = clauses, others
-        self.known = Shortcut()
-        self.verified = Verified(self.known)
+        self.request, self.selection, self.data, self.rows = request, selection, data, rows
+        self.clauses, self.open_object = clauses, open_object
+        self.known_answers = KnownAnswers()
+        self.verification = StatisticsVerification(self.known_answers)
 
     @property
     def frame(self) -> DataFrame:
-        """The rows as Spark has them."""
+        """The rows as a DataFrame."""
         return self.data.rows(self.rows)
 
-    def ask(self, metrics: Iterable[Metric]) -> Answers:
-        """What is known when each source has answered what it can of the metrics; Spark answers the rest."""
-        asked = list(metrics)
-        for source in (_in_memory, _without_scan, _by_spark):
-            if left := self.known.unanswered(asked):
-                self.known = source(left, self)
-        return self.known.answers
+    def answer_metrics(self, metrics: Iterable[Metric]) -> Answers:
+        """Answer the metrics from each source in turn; Spark answers what remains."""
+        requested = list(metrics)
+        for source in (_answer_in_memory, _answer_without_scan, _answer_by_spark):
+            if unanswered := self.known_answers.unanswered(requested):
+                self.known_answers = source(unanswered, self)
+        return self.known_answers.answers
 
 
-AnswerSource = Callable[[Sequence[Metric], _Scope], Shortcut]
-"""From metrics and rows to what is known of these rows, with the answers to what it can tell."""
+AnswerSource = Callable[[Sequence[Metric], _Scope], KnownAnswers]
+"""Takes metrics and a scope, and returns the known answers including those that this source can give."""
 
 
-# The check whose patterns are dq's own, and take no longer the longer a text is.
+# The check whose patterns are dq's own: their run time is bounded.
 _OWN_PATTERNS = "format"
 
 
-def _in_memory(metrics: Sequence[Metric], scope: _Scope) -> Shortcut:
-    """Of a small table in this process: all but what takes as long as the contract's author likes."""
-    small, kinds = scope.data.small_rows(scope.rows), scope.chosen.kinds
+def _answer_in_memory(metrics: Sequence[Metric], scope: _Scope) -> KnownAnswers:
+    """Answer from a small table in this process, except patterns and SQL whose run time is unbounded."""
+    small, kinds = scope.data.small_rows(scope.rows), scope.selection.kinds
     if small is None:
-        return scope.known
-    theirs = metrics_of((one for one in scope.clauses if one.check != _OWN_PATTERNS), kinds)
-    told = answers([one for one in metrics if one not in theirs or not of_users(one)], small)
-    passes = int(any(one is not SCHEMA for one in metrics)) if not scope.known.answers else 0
-    return replace(scope.known, answers={**scope.known.answers, **told}, passes=scope.known.passes + passes)
+        return scope.known_answers
+    author_metrics = metrics_for_all(
+        (clause for clause in scope.clauses if clause.check != _OWN_PATTERNS), kinds
+    )
+    new_answers = answers(
+        [metric for metric in metrics if metric not in author_metrics or not is_user_defined(metric)], small
+    )
+    passes = int(any(metric is not SCHEMA for metric in metrics)) if not scope.known_answers.answers else 0
+    return replace(
+        scope.known_answers,
+        answers={**scope.known_answers.answers, **new_answers},
+        passes=scope.known_answers.passes + passes,
+    )
 
 
-def _without_scan(metrics: Sequence[Metric], scope: _Scope) -> Shortcut:
-    """By statistics, kept answers and Python tasks; asked once, and of what no small table tells."""
-    if scope.known.answers:
-        return scope.known
-    request, kinds, table = scope.request, scope.chosen.kinds, scope.data.table
-    # The files below a table tell not all of one whose partitions lie elsewhere too.
-    dataset = request.data if isinstance(request.data, Dataset) and not request.data.placed else None
+def _answer_without_scan(metrics: Sequence[Metric], scope: _Scope) -> KnownAnswers:
+    """Answer from statistics, the partition cache and Python tasks, unless an earlier source has answered."""
+    if scope.known_answers.answers:
+        return scope.known_answers
+    request, kinds, table = scope.request, scope.selection.kinds, scope.data.table
+    # File statistics below the table path are incomplete if some partitions lie elsewhere.
+    dataset = (
+        request.data if isinstance(request.data, Dataset) and not request.data.external_partitions else None
+    )
     parts = (request.partitions or ()) if scope.rows is RowScope.PARTITION else ()
     recall = None
-    if request.memory is not None and request.now is not None and not parts and Lever.KEPT in request.levers:
-        recall = partial(_recalled, scope, dataset, request.memory, request.now)
-    known = shortcut(metrics, table, dataset, parts, request.options, recall)
-    scope.verified = verify(known, scope.frame, scope.clauses, kinds, request)
-    return scope.verified.known
+    if (
+        request.memory is not None
+        and request.now is not None
+        and not parts
+        and Optimization.PARTITION_CACHE in request.optimizations
+    ):
+        recall = partial(_answer_from_cache, scope, dataset, request.memory, request.now)
+    known_answers = answer_without_scan(metrics, table, dataset, parts, request.options, recall)
+    scope.verification = verify(known_answers, scope.frame, scope.clauses, kinds, request)
+    return scope.verification.known_answers
 
 
-def _recalled(
-    scope: _Scope, dataset: Dataset | None, memory: PartLedger, now: dt.datetime, metrics: Collection[Metric]
-) -> Shortcut:
-    """By what earlier checks kept of the table's folders."""
-    from dq.dataquality.answers.partition_cache import recalled
+def _answer_from_cache(
+    scope: _Scope,
+    dataset: Dataset | None,
+    memory: PartitionCache,
+    now: dt.datetime,
+    metrics: Collection[Metric],
+) -> KnownAnswers:
+    """Answer from the partition cache."""
+    from dq.dataquality.answers.partition_cache import answer_from_cache
 
-    # What a window leaves of the rows is another question at each run.
-    clauses = [clause for clause in scope.clauses if clause.extent.window is None]
-    asked = set(metrics)
-    lasting = [metric for metric in metrics_of(clauses, scope.chosen.kinds) if metric in asked]
-    options, secret = scope.request.options, classified(scope.chosen.one)
-    return recalled(lasting, scope.data.table, dataset, memory, now, options, secret)
+    # A window selects other rows at each run, so its answers cannot be cached.
+    clauses = [clause for clause in scope.clauses if clause.row_filter.window is None]
+    requested = set(metrics)
+    cacheable = [metric for metric in metrics_for_all(clauses, scope.selection.kinds) if metric in requested]
+    options, classified_columns = scope.request.options, classified(scope.selection.schema_object)
+    return answer_from_cache(cacheable, scope.data.table, dataset, memory, now, options, classified_columns)
 
 
-def _by_spark(metrics: Sequence[Metric], scope: _Scope) -> Shortcut:
-    """By passes over the rows; with a failure for what has no answer."""
-    known, frame, limit_seconds = scope.known, scope.frame, scope.request.limit_seconds
-    # It costs nothing beside other counts, and tells whether the session's many tasks pay.
-    more_than_one = any(not isinstance(one, Aggregate) for one in metrics) and SCHEMA not in known.answers
-    counted = [COUNT] if more_than_one and any(isinstance(one, Aggregate) for one in metrics) else []
-    made = plan((one for one in [*metrics, *counted] if one not in known.answers), schema_of(frame))
-    small = in_one_task(frame) if made.passes else frame
-    gather = gathered if small is frame else lambda frame, _rows: frame
-    told = measure(small, made, scope.others, known.answers, limit_seconds, gather)
-    passes = sum(not implied(one, told) for one in made.passes)
-    return replace(known, answers=told, passes=known.passes + passes)
+def _answer_by_spark(metrics: Sequence[Metric], scope: _Scope) -> KnownAnswers:
+    """Answer by passes over the rows; metrics without an answer get a Failure."""
+    known_answers, frame, limit_seconds = scope.known_answers, scope.frame, scope.request.limit_seconds
+    # COUNT costs nothing next to other aggregates, and tells whether the data is worth many tasks.
+    has_other_passes = (
+        any(not isinstance(metric, Aggregate) for metric in metrics) and SCHEMA not in known_answers.answers
+    )
+    count_metrics = (
+        [COUNT] if has_other_passes and any(isinstance(metric, Aggregate) for metric in metrics) else []
+    )
+    spark_plan = plan(
+        (metric for metric in [*metrics, *count_metrics] if metric not in known_answers.answers),
+        schema_of(frame),
+    )
+    measured_frame = coalesce_small(frame) if spark_plan.passes else frame
+    gather = repartition_small if measured_frame is frame else lambda frame, _rows: frame
+    spark_answers = measure(
+        measured_frame, spark_plan, scope.open_object, known_answers.answers, limit_seconds, gather
+    )
+    passes = sum(not is_implied(spark_pass, spark_answers) for spark_pass in spark_plan.passes)
+    return replace(known_answers, answers=spark_answers, passes=known_answers.passes + passes)
 
 
 def evaluate(
-    clauses: Sequence[Clause], kinds: Shelf, ask: Callable[[Iterable[Metric]], Answers]
+    clauses: Sequence[Clause], kinds: CheckKinds, answer_metrics: Callable[[Iterable[Metric]], Answers]
 ) -> dict[str, CheckResult]:
-    """The result of each clause, by its path, from the answers to all that the clauses ask.
+    """Return the result of each clause by its path.
 
-    `ask` is called again with what the first answers call for, where they call for more.
+    `answer_metrics` is called a second time if the first answers require follow-up metrics.
     """
-    answers = dict(ask(metrics_of(clauses, kinds)))
-    if more := second_of(clauses, answers, kinds):
-        answers |= ask(more)
-    return {clause.path: answered(clause, answers, kinds) for clause in clauses}
+    answers = dict(answer_metrics(metrics_for_all(clauses, kinds)))
+    if follow_ups := follow_up_metrics_for_all(clauses, answers, kinds):
+        answers |= answer_metrics(follow_ups)
+    return {clause.path: evaluate_clause(clause, answers, kinds) for clause in clauses}
 
 
-def report_of(
+def build_report(
     request: Request,
-    asked: Chosen,
+    selection: CheckSelection,
     clauses: Sequence[Clause],
-    occasion: Occasion,
+    context: RunContext,
     results: Mapping[str, CheckResult],
     sources: Mapping[str, AnsweredBy],
     passes: int,
@@ -426,141 +513,154 @@ def report_of(
     *,
     rows: int | None,
 ) -> Report:
-    """What the results of these clauses come to; `sources` are where their answers were found. Both are by
-    the clauses' paths. `errors` stand after them."""
-    name = namer(asked.one)
-    given = (*(results[clause.path] for clause in clauses), *errors)
+    """Build the report. `results` and `sources` are keyed by clause path; `errors` follow the results."""
+    name = clause_namer(selection.schema_object)
+    all_results = (*(results[clause.path] for clause in clauses), *errors)
     return Report(
         contract=request.contract.id,
         version=request.contract.version,
-        object=asked.one.name,
-        partitions=occasion.partitions,
+        object=selection.schema_object.name,
+        partitions=context.partitions,
         results=tuple(
-            replace(one, name=name(one.clause), answered_by=_answered_by(one, sources)) for one in given
+            replace(
+                check_result, name=name(check_result.clause), answered_by=_answered_by(check_result, sources)
+            )
+            for check_result in all_results
         ),
-        accounts=asked.accounts,
+        coverage=selection.coverage,
         passes=passes,
-        proven=sum(one is AnsweredBy.STATISTICS for one in sources.values()),
-        kept=sum(one is AnsweredBy.KEPT for one in sources.values()),
+        proven=sum(source is AnsweredBy.STATISTICS for source in sources.values()),
+        from_cache=sum(source is AnsweredBy.CACHE for source in sources.values()),
         at=request.now,
         rules=tuple(request.rules),
         rows=rows,
     )
 
 
-def by_schema(clauses: Iterable[Clause], kinds: Shelf, schema: DataType) -> dict[str, CheckResult]:
-    """The results, for a schema, of the clauses that ask for nothing else."""
+def evaluate_by_schema(
+    clauses: Iterable[Clause], kinds: CheckKinds, schema: DataType
+) -> dict[str, CheckResult]:
+    """Return the results of the clauses that only need the schema."""
     # Clauses have no hash: arguments of their rules may be lists and mappings.
     return {
-        clause.path: answered(clause, {SCHEMA: schema}, kinds)
+        clause.path: evaluate_clause(clause, {SCHEMA: schema}, kinds)
         for clause in clauses
-        if tuple(asked_by(clause, kinds)) == (SCHEMA,)
+        if tuple(metrics_for(clause, kinds)) == (SCHEMA,)
     }
 
 
-def found_in(clause: Clause, known: Shortcut, kinds: Shelf) -> AnsweredBy:
-    """Where the answer to a clause is found, by what is known before the rows are read."""
-    asked = asked_by(clause, kinds)
-    if asked == (SCHEMA,):
+def source_of_answer(clause: Clause, known_answers: KnownAnswers, kinds: CheckKinds) -> AnsweredBy:
+    """Return the source of a clause's answer, given the answers known before the rows are read."""
+    metrics = metrics_for(clause, kinds)
+    if metrics == (SCHEMA,):
         return AnsweredBy.SCHEMA
-    if asked and known.proven.issuperset(asked):
+    if metrics and known_answers.proven.issuperset(metrics):
         return AnsweredBy.STATISTICS
-    return AnsweredBy.KEPT if asked and (known.proven | known.kept).issuperset(asked) else AnsweredBy.SCAN
+    return (
+        AnsweredBy.CACHE
+        if metrics and (known_answers.proven | known_answers.from_cache).issuperset(metrics)
+        else AnsweredBy.SCAN
+    )
 
 
-def _answered_by(result: CheckResult, found: Mapping[str, AnsweredBy]) -> AnsweredBy | None:
-    return None if result.status is Status.ERROR else found.get(result.clause)
+def _answered_by(result: CheckResult, sources: Mapping[str, AnsweredBy]) -> AnsweredBy | None:
+    return None if result.status is Status.ERROR else sources.get(result.clause)
 
 
-def _sampled(scope: _Scope, results: Mapping[str, CheckResult]) -> dict[str, CheckResult]:
-    """The results with samples where rows or keys break a failed clause, and fewer would keep it."""
-    broken = broken_by_rows(scope.clauses, results)
-    if not broken:
+def _with_samples(scope: _Scope, results: Mapping[str, CheckResult]) -> dict[str, CheckResult]:
+    """Add sample rows to the results of failed row-level clauses."""
+    failed_clauses = failed_row_clauses(scope.clauses, results)
+    if not failed_clauses:
         return dict(results)
-    frame = gathered(scope.frame, scope.known.answers.get(COUNT))
+    frame = repartition_small(scope.frame, scope.known_answers.answers.get(COUNT))
     with time_limit(frame.sparkSession, scope.request.limit_seconds):
-        found = samples(frame, schema_of(frame), scope.chosen.one, broken, scope.others)
-    return {path: replace(each, samples=found.get(path, ())) for path, each in results.items()}
+        samples_by_path = samples(
+            frame, schema_of(frame), scope.selection.schema_object, failed_clauses, scope.open_object
+        )
+    return {
+        path: replace(check_result, samples=samples_by_path.get(path, ()))
+        for path, check_result in results.items()
+    }
 
 
-def broken_by_rows(clauses: Iterable[Clause], results: Mapping[str, CheckResult]) -> list[Clause]:
-    """The failed clauses of which rows or keys can be shown, because fewer of these would keep them."""
+def failed_row_clauses(clauses: Iterable[Clause], results: Mapping[str, CheckResult]) -> list[Clause]:
+    """Return the failed clauses that have failing rows or keys to show."""
     return [
         clause
         for clause in clauses
         if results[clause.path].status is Status.FAIL
-        and (number := results[clause.path].value)
-        and clause.of_rows
-        and clause.too_many(number)
+        and (failing_rows := results[clause.path].value)
+        and clause.is_row_level
+        and clause.exceeds_limit(failing_rows)
     ]
 
 
-# What a check would do: the passes over the data, what each answers, and what is not tested, and why.
+# Dry run of a check: the passes over the data, their metrics, and the untested clauses with reasons.
 
-# What a pass of this kind is, for a reader.
-_SAID = {
-    Kind.SCHEMA: "the columns and types, without reading",
-    Kind.ROWS: "one scan that counts",
-    Kind.INTERPRETED: "one scan that looks inside of arrays and maps",
-    Kind.DISTINCT: "different keys",
-    Kind.DUPLICATES: "repeated keys, a shuffle",
-    Kind.SINGLE: "keys that stand once, a shuffle",
-    Kind.RANKED: "one scan that sorts values",
-    Kind.GROUPED: "groups of rows, a small shuffle",
-    Kind.SQL: "a query of the contract",
-    Kind.UNMATCHED: "keys looked up in another object, a join",
+# Pass kind -> description for users.
+_PASS_DESCRIPTIONS = {
+    MetricExecution.SCHEMA: "the columns and types, without reading",
+    MetricExecution.ROWS: "one scan that counts",
+    MetricExecution.INTERPRETED: "one scan that looks inside arrays and maps",
+    MetricExecution.DISTINCT: "distinct keys",
+    MetricExecution.DUPLICATES: "repeated keys, a shuffle",
+    MetricExecution.SINGLE: "keys that occur once, a shuffle",
+    MetricExecution.RANKED: "one scan that sorts values",
+    MetricExecution.GROUPED: "groups of rows, a small shuffle",
+    MetricExecution.SQL: "a query of the contract",
+    MetricExecution.UNMATCHED: "keys looked up in another object, a join",
 }
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
-    """One pass: over which rows, of what kind, how many questions it answers, and for which clauses."""
+class PlannedPass:
+    """One planned pass: its rows, kind, number of metrics, and the paths of its clauses."""
 
     rows: RowScope
-    kind: Kind
+    kind: MetricExecution
     questions: int
     clauses: tuple[str, ...]
 
     @property
-    def says(self) -> str:
-        """What the pass is, for a reader."""
-        return _SAID.get(self.kind, str(self.kind))
+    def description(self) -> str:
+        """Description of the pass for users."""
+        return _PASS_DESCRIPTIONS.get(self.kind, str(self.kind))
 
 
 @dataclass(frozen=True, slots=True)
 class Outline:
-    """What a check of one scope would do.
+    """Dry run of a check of one scope.
 
-    `passes` are at most those that run: what statistics of the files prove is not scanned. `errors` are
-    clauses, by path, whose result will be an error, with its reason. `untested` are those without a result.
+    `passes` is an upper bound: clauses answered from file statistics are not scanned. `errors` are the paths
+    of clauses whose result will be an error, with the reason. `untested` are the clauses without a result.
     """
 
     contract: str
     version: str
     object: str
     partitions: tuple[Partition, ...]
-    passes: tuple[Step, ...]
+    passes: tuple[PlannedPass, ...]
     errors: tuple[tuple[str, str], ...]
-    untested: tuple[Account, ...]
+    untested: tuple[ClauseCoverage, ...]
     rules: tuple[str, ...] = ()
 
     def as_dict(self) -> JsonObject:
-        """The outline as JSON values."""
+        """Return the outline as JSON values."""
         return {
             "contract": self.contract,
             "version": self.version,
             "object": self.object,
-            "partitions": [dict(one) for one in self.partitions],
+            "partitions": [dict(partition) for partition in self.partitions],
             "rules": list(self.rules),
             "passes": [
                 {
-                    "rows": one.rows.value,
-                    "kind": one.kind.value,
-                    "says": one.says,
-                    "questions": one.questions,
-                    "clauses": list(one.clauses),
+                    "rows": planned_pass.rows.value,
+                    "kind": planned_pass.kind.value,
+                    "says": planned_pass.description,
+                    "questions": planned_pass.questions,
+                    "clauses": list(planned_pass.clauses),
                 }
-                for one in self.passes
+                for planned_pass in self.passes
             ],
             "errors": [{"clause": path, "reason": reason} for path, reason in self.errors],
             "untested": [account.as_dict() for account in self.untested],
@@ -568,75 +668,83 @@ class Outline:
 
 
 def outline(request: Request) -> Outline:
-    """What `check` would do for this request; only the schema of the data is read.
+    """Return what `check` would do for this request. Only the schema of the data is read.
 
-    Raises what `check` raises.
+    Raises the same errors as `check`.
     """
-    chosen, occasion, data = choose(request), occasion_of(request), OpenedData(request)
+    selection, context, data = select_clauses(request), context_for(request), OpenedData(request)
     schema = data.schema
     if data.small is None:
-        # Says now what is wrong with a partition, and not in the run.
+        # Raises for an invalid partition now, not during the check.
         data.rows(RowScope.PARTITION)
-    clauses = chosen.on(request, schema, occasion)
-    passes: list[Step] = []
-    errors = {clause.path: clause.refused for clause in clauses if clause.refused}
+    clauses = selection.bind(request, schema, context)
+    passes: list[PlannedPass] = []
+    errors = {clause.path: clause.refusal_reason for clause in clauses if clause.refusal_reason}
     for rows in RowScope:
-        asking = _asking([clause for clause in clauses if clause.extent.rows is rows], chosen.kinds)
-        made = plan(asking, schema)
-        by_schema = tuple(dict.fromkeys(asking.get(SCHEMA, ())))
-        if by_schema:
-            passes.append(Step(rows, Kind.SCHEMA, 1, by_schema))
-        for each in made.passes:
-            paths = dict.fromkeys(path for metric in each.metrics for path in asking[metric])
-            passes.append(Step(rows, each.kind, len(each.metrics), tuple(paths)))
-        missing = dict(_unmet(made.failures, asking))
-        passes += _sorting(one for one in clauses if one.extent.rows is rows and one.path not in missing)
-        errors |= missing
+        paths_by_metric = _paths_by_metric(
+            [clause for clause in clauses if clause.row_filter.rows is rows], selection.kinds
+        )
+        spark_plan = plan(paths_by_metric, schema)
+        schema_paths = tuple(dict.fromkeys(paths_by_metric.get(SCHEMA, ())))
+        if schema_paths:
+            passes.append(PlannedPass(rows, MetricExecution.SCHEMA, 1, schema_paths))
+        for spark_pass in spark_plan.passes:
+            paths = dict.fromkeys(path for metric in spark_pass.metrics for path in paths_by_metric[metric])
+            passes.append(PlannedPass(rows, spark_pass.kind, len(spark_pass.metrics), tuple(paths)))
+        unmet = dict(_unmet(spark_plan.failures, paths_by_metric))
+        passes += _quantile_passes(
+            clause for clause in clauses if clause.row_filter.rows is rows and clause.path not in unmet
+        )
+        errors |= unmet
     return Outline(
         contract=request.contract.id,
         version=request.contract.version,
-        object=chosen.one.name,
-        partitions=occasion.partitions,
+        object=selection.schema_object.name,
+        partitions=context.partitions,
         passes=tuple(passes),
         errors=tuple(errors.items()),
-        untested=_untested(clauses, chosen.accounts),
+        untested=_untested(clauses, selection.coverage),
         rules=tuple(request.rules),
     )
 
 
-def _sorting(clauses: Iterable[Clause]) -> Iterator[Step]:
-    """The passes of quantiles, which are asked when it is known how many values there are."""
-    found: dict[tuple[bool, object], list[Clause]] = {}
+def _quantile_passes(clauses: Iterable[Clause]) -> Iterator[PlannedPass]:
+    """Yield the passes of quantiles, which are follow-up metrics of the number of values."""
+    clauses_by_group: dict[tuple[bool, object], list[Clause]] = {}
     for clause in clauses:
-        asked = measured_by(clause)
-        if asked is not None and asked.terms.kind.name == "quantile":
-            shared = (asked.by, clause.extent.where) if asked.by else None
-            found.setdefault((bool(asked.by), shared), []).append(clause)
-    for (grouped, _), sorting in found.items():
-        kind = Kind.GROUPED if grouped else Kind.RANKED
-        paths = tuple(clause.path for clause in sorting)
-        yield Step(sorting[0].extent.rows, kind, 2 * len(sorting), paths)
+        metric_request = metric_request_of(clause)
+        if metric_request is not None and metric_request.terms.kind.name == "quantile":
+            group_key = (
+                (metric_request.group_by, clause.row_filter.where) if metric_request.group_by else None
+            )
+            clauses_by_group.setdefault((bool(metric_request.group_by), group_key), []).append(clause)
+    for (grouped, _), quantile_clauses in clauses_by_group.items():
+        kind = MetricExecution.GROUPED if grouped else MetricExecution.RANKED
+        paths = tuple(clause.path for clause in quantile_clauses)
+        yield PlannedPass(quantile_clauses[0].row_filter.rows, kind, 2 * len(quantile_clauses), paths)
 
 
-def _asking(clauses: Sequence[Clause], kinds: Shelf) -> dict[Metric, list[str]]:
-    """The clauses that ask for each metric, by path."""
-    asking: dict[Metric, list[str]] = {}
+def _paths_by_metric(clauses: Sequence[Clause], kinds: CheckKinds) -> dict[Metric, list[str]]:
+    """Return the paths of the clauses that need each metric."""
+    paths_by_metric: dict[Metric, list[str]] = {}
     for clause in clauses:
-        for metric in asked_by(clause, kinds):
-            asking.setdefault(metric, []).append(clause.path)
-    return asking
+        for metric in metrics_for(clause, kinds):
+            paths_by_metric.setdefault(metric, []).append(clause.path)
+    return paths_by_metric
 
 
 def _unmet(
-    failures: Sequence[tuple[Metric, Failure]], asking: Mapping[Metric, Sequence[str]]
+    failures: Sequence[tuple[Metric, Failure]], paths_by_metric: Mapping[Metric, Sequence[str]]
 ) -> Iterator[tuple[str, str]]:
     for metric, failure in failures:
-        for path in asking[metric]:
+        for path in paths_by_metric[metric]:
             yield path, failure.message
 
 
-def _untested(clauses: Sequence[Clause], accounts: Sequence[Account]) -> tuple[Account, ...]:
-    refused = {clause.path for clause in clauses if clause.refused}
+def _untested(clauses: Sequence[Clause], coverage: Sequence[ClauseCoverage]) -> tuple[ClauseCoverage, ...]:
+    refused = {clause.path for clause in clauses if clause.refusal_reason}
     return tuple(
-        account for account in accounts if account.state is not State.ENFORCED and account.path not in refused
+        entry
+        for entry in coverage
+        if entry.state is not EnforcementState.ENFORCED and entry.path not in refused
     )

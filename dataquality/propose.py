@@ -1,4 +1,4 @@
-"""A contract with the rules that its data has kept: profiled, written into its text, and tested once more."""
+"""Rule suggestions: profile the data, add the suggested rules to the contract text, and test them."""
 
 from __future__ import annotations
 
@@ -16,25 +16,25 @@ from math import prod
 from typing import TYPE_CHECKING, Any
 
 from dq.contracts.model import Contract, Property, SchemaObject
-from dq.contracts.outcome import Status, Unreadable, UsageError
+from dq.contracts.outcome import ReadError, Status, UsageError
 from dq.contracts.sql import text as sql
 from dq.contracts.types import DataType
-from dq.contracts.yaml.insertion import Addition, Way, insert, reaches
+from dq.contracts.yaml.insertion import Addition, YamlPath, can_insert, insert
 from dq.contracts.yaml.parse import parse
 from dq.dataquality import proposed_rules, sql_values
 from dq.dataquality import proposed_rules as policy
-from dq.dataquality.backtest import FoundPartition, key_sql, partitions
+from dq.dataquality.backtest import TablePartition, key_sql, partitions
 from dq.dataquality.check import check
 from dq.dataquality.clauses.coverage import JsonObject
 from dq.dataquality.clauses.quality_rule import metric
-from dq.dataquality.model.column import Column, field, resolve, single_columns
+from dq.dataquality.model.column import Column, resolve, single_columns, struct_field
 from dq.dataquality.model.metric import Failure
 from dq.dataquality.model.predicate import INTEGERS, NUMBERS, TEXTS
-from dq.dataquality.request import Request, opened, pick
-from dq.dataquality.spark.columnar_files import only
+from dq.dataquality.request import Request, find_object, open_data
+from dq.dataquality.spark.columnar_files import only_partitions
 from dq.dataquality.spark.dataset import Dataset
 from dq.dataquality.spark.schema import unreadable_columns
-from dq.dataquality.spark.session import answered
+from dq.dataquality.spark.session import attempt_without_values
 from dq.dataquality.sql_predicate import predicate_sql
 from dq.lake.types import from_spark_json
 
@@ -42,77 +42,79 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 
-# What data shows of a table: what is asked of each column, in one pass that groups by partition.
-
-# What is asked of each column in one pass, as Spark SQL, and how the answers are read.
+# Profile of a column: its aggregates in Spark SQL, measured in one pass grouped by partition.
 
 _SIGNS = string.ascii_uppercase + string.ascii_lowercase + string.digits
 _SHAPES = "A" * 26 + "a" * 26 + "9" * 10
 
 
 @dataclass(frozen=True, slots=True)
-class AskedColumn:
-    """A column of the contract that is there; `forms` are the formats that its first values have."""
+class ProfiledColumn:
+    """A column of the contract that the data has; `forms` are the formats that its first values have."""
 
-    way: Way
+    path: YamlPath
     name: str
     column: Column
     type: DataType
-    written: frozenset[str]
+    declared_keys: frozenset[str]
     sensitive: bool = False
     partition: bool = False
     forms: tuple[str, ...] = ()
 
     @property
     def value(self) -> str:
-        """It as an expression."""
+        """The column as a SQL expression."""
         return self.column.sql()
 
 
-def of_forms(
-    one: AskedColumn, schema: DataType, forms: tuple[str, ...] = proposed_rules.FORMATS
+def format_counts(
+    profiled: ProfiledColumn, schema: DataType, forms: tuple[str, ...] = proposed_rules.FORMATS
 ) -> dict[str, str]:
-    """The aggregates that count the values of a text without each of these formats."""
+    """Return, by format, the aggregates that count the values without this format."""
     return {
-        form: f"count_if({predicate_sql(sql_values.breaks(form, one.column.path), schema)})" for form in forms
+        form: f"count_if({predicate_sql(sql_values.violates_format(form, profiled.column.path), schema)})"
+        for form in forms
     }
 
 
-def aggregates(one: AskedColumn, at: int, schema: DataType) -> dict[str, str]:
-    """The aggregates of the column in this place, by their names; `h…` sketches the different values."""
-    value, made = one.value, {f"n{at}": f"count({one.value})"}
-    if one.type.name in NUMBERS:
-        made |= {f"lo{at}": f"min({value})", f"hi{at}": f"max({value})"}
-    elif one.type.name in proposed_rules.TIMES:
-        made |= {f"lo{at}": f"CAST(min({value}) AS STRING)", f"hi{at}": f"CAST(max({value}) AS STRING)"}
-    elif one.type.name in TEXTS:
-        shape = f"translate(left({value}, {policy.LONGEST_SHAPE + 1}), '{_SIGNS}', '{_SHAPES}')"
-        made |= {
-            f"s{at}": f"min(length({value}))",
-            f"l{at}": f"max(length({value}))",
-            f"a{at}": f"min({shape})",
-            f"z{at}": f"max({shape})",
-            f"p{at}": f"count_if(NOT {value} RLIKE {sql.text(proposed_rules.PLAIN)})",
+def aggregates(profiled: ProfiledColumn, index: int, schema: DataType) -> dict[str, str]:
+    """Return the aggregates of the column at `index`, by name; `h…` sketches the distinct values."""
+    value, expressions = profiled.value, {f"n{index}": f"count({profiled.value})"}
+    if profiled.type.name in NUMBERS:
+        expressions |= {f"lo{index}": f"min({value})", f"hi{index}": f"max({value})"}
+    elif profiled.type.name in proposed_rules.TIMES:
+        expressions |= {
+            f"lo{index}": f"CAST(min({value}) AS STRING)",
+            f"hi{index}": f"CAST(max({value}) AS STRING)",
         }
-        for form, count in of_forms(one, schema, one.forms).items():
-            made[f"f{at}_{proposed_rules.FORMATS.index(form)}"] = count
-    if one.type.name in INTEGERS:
-        made[f"h{at}"] = f"hll_sketch_agg(CAST({value} AS BIGINT))"
-    elif one.type.name in TEXTS | proposed_rules.TIMES | {"decimal", "boolean"}:
-        made[f"h{at}"] = f"hll_sketch_agg(CAST({value} AS STRING))"
-    return made
+    elif profiled.type.name in TEXTS:
+        shape = f"translate(left({value}, {policy.MAX_SHAPE_LENGTH + 1}), '{_SIGNS}', '{_SHAPES}')"
+        expressions |= {
+            f"s{index}": f"min(length({value}))",
+            f"l{index}": f"max(length({value}))",
+            f"a{index}": f"min({shape})",
+            f"z{index}": f"max({shape})",
+            f"p{index}": f"count_if(NOT {value} RLIKE {sql.text(proposed_rules.PLAIN)})",
+        }
+        for form, count in format_counts(profiled, schema, profiled.forms).items():
+            expressions[f"f{index}_{proposed_rules.FORMATS.index(form)}"] = count
+    if profiled.type.name in INTEGERS:
+        expressions[f"h{index}"] = f"hll_sketch_agg(CAST({value} AS BIGINT))"
+    elif profiled.type.name in TEXTS | proposed_rules.TIMES | {"decimal", "boolean"}:
+        expressions[f"h{index}"] = f"hll_sketch_agg(CAST({value} AS STRING))"
+    return expressions
 
 
-def seen(row: Mapping[str, Any], at: int) -> proposed_rules.SeenValues:
-    """What the answers of one partition say of the column in this place."""
+def column_stats(row: Mapping[str, Any], index: int) -> proposed_rules.PartitionColumnStats:
+    """Return the statistics of the column at `index` in one partition."""
     rows = int(row["n"])
-    return proposed_rules.SeenValues(
+    return proposed_rules.PartitionColumnStats(
         rows,
-        rows - int(row[f"n{at}"]),
-        _bound(row.get(f"lo{at}")),
-        _bound(row.get(f"hi{at}")),
-        row.get(f"s{at}"),
-        row.get(f"l{at}"),
+        rows - int(row[f"n{index}"]),
+        _bound(row.get(f"lo{index}")),
+        _bound(row.get(f"hi{index}")),
+        row.get(f"s{index}"),
+        row.get(f"l{index}"),
     )
 
 
@@ -126,35 +128,35 @@ def _bound(value: object) -> proposed_rules.Bound | None:
             return value
         case str():
             try:
-                # Fractions of a second come with as many digits as they have.
+                # Fractions of a second have a variable number of digits.
                 return dt.datetime.fromisoformat(value.partition(".")[0])
             except ValueError:
                 return None
     return None
 
 
-def forms_of(rows: list[Mapping[str, Any]], one: AskedColumn, at: int) -> frozenset[str]:
-    """The formats that all values have."""
+def common_formats(rows: list[Mapping[str, Any]], profiled: ProfiledColumn, index: int) -> frozenset[str]:
+    """Return the formats that all values have."""
     return frozenset(
         form
-        for form in one.forms
-        if all(not row[f"f{at}_{proposed_rules.FORMATS.index(form)}"] for row in rows)
+        for form in profiled.forms
+        if all(not row[f"f{index}_{proposed_rules.FORMATS.index(form)}"] for row in rows)
     )
 
 
-def shape_of(rows: list[Mapping[str, Any]], at: int) -> str:
-    """The one shape of all values, "" where there are several."""
-    shapes = {row.get(name) for row in rows for name in (f"a{at}", f"z{at}")} - {None}
+def common_shape(rows: list[Mapping[str, Any]], index: int) -> str:
+    """Return the common shape of all values, or "" if there are several."""
+    shapes = {row.get(name) for row in rows for name in (f"a{index}", f"z{index}")} - {None}
     return str(next(iter(shapes))) if len(shapes) == 1 else ""
 
 
-# What data shows of a table: one pass that groups by partition, and one of the columns of few values.
+# Profile of a table: one pass grouped by partition, and one for the columns with few values.
 
-# From so many rows it is seen which formats a column could have at all.
+# Number of rows sampled to find the formats that a column may have.
 _FIRST_ROWS = 1_000
-# So many columns are looked at for a key of several.
-_IN_KEYS = 6
-_HELD = {
+# Number of columns considered for composite keys.
+_MAX_KEY_CANDIDATES = 6
+_PHYSICAL_TYPES = {
     "string": TEXTS,
     "integer": INTEGERS | {"decimal"},
     "number": NUMBERS,
@@ -162,251 +164,297 @@ _HELD = {
     "timestamp": frozenset({"timestamp", "timestamp_ntz"}),
     "boolean": frozenset({"boolean"}),
 }
-_OTHER = DataType("binary")
+_OTHER_TYPE = DataType("binary")
 Answers = Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
-class Learnt:
-    """The facts, and the partitions they are of: none where all of the table was read.
+class ProfileResult:
+    """Profile of a table and the profiled partitions, empty if the whole table was read.
 
-    Nothing is learnt of the columns that Spark does not read.
+    `unreadable` are the columns that Spark cannot read; they are not profiled.
     """
 
-    table: proposed_rules.TableFacts
+    table: proposed_rules.TableProfile
     scope: tuple[dict[str, str], ...] = ()
     unreadable: tuple[str, ...] = ()
 
 
-def learn(
-    spark: SparkSession, data: DataFrame | Dataset, one: SchemaObject, last: int, now: datetime | None
-) -> Learnt:
-    """What the last partitions of the data show, or all of it where there are none.
+def profile_table(
+    spark: SparkSession,
+    data: DataFrame | Dataset,
+    schema_object: SchemaObject,
+    last: int,
+    now: datetime | None,
+) -> ProfileResult:
+    """Profile the last partitions of the data, or all data if it has no partitions.
 
-    Raises Unreadable where the data cannot be read, and UsageError as `partitions` does.
+    Raises ReadError if the data cannot be read, and UsageError like `partitions`.
     """
-    found = _partitions(spark, data, one)
-    chosen = [part for part in found[-last:] if part.key is not None]
-    scope = tuple(dict(part.partition) for part in chosen) if len(chosen) < len(found) else ()
-    table = opened(data, spark, scope or None)
+    table_partitions = _partitions(spark, data, schema_object)
+    recent = [part for part in table_partitions[-last:] if part.key is not None]
+    scope = tuple(dict(part.values) for part in recent) if len(recent) < len(table_partitions) else ()
+    table = open_data(data, spark, scope or None)
     unreadable = unreadable_columns(table)
-    rows = (only(table, scope) if scope else table).drop(*unreadable)
+    rows = (only_partitions(table, scope) if scope else table).drop(*unreadable)
     schema = from_spark_json(rows.schema.jsonValue())
-    keys = tuple(name for name, _ in found[0].partition) if found else ()
-    asked = _with_forms(rows, _columns(one, schema, keys), schema)
-    grouped = [key_sql(sql.name(name), kind) for name in keys if (kind := field(schema, name)) is not None]
-    whole, parts = _first_pass(rows, asked, grouped, schema)
-    facts = proposed_rules.TableFacts(
-        way=way_of(one.path()),
-        name=one.name,
-        sizes=tuple(int(part["n"]) for part in parts),
-        columns=tuple(_column(item, at, whole, parts) for at, item in enumerate(asked)),
+    keys = tuple(name for name, _ in table_partitions[0].values) if table_partitions else ()
+    profiled_columns = _with_forms(rows, _columns(schema_object, schema, keys), schema)
+    partition_keys = [
+        key_sql(sql.name(name), kind) for name in keys if (kind := struct_field(schema, name)) is not None
+    ]
+    totals, parts = _first_pass(rows, profiled_columns, partition_keys, schema)
+    profile = proposed_rules.TableProfile(
+        path=path_from_text(schema_object.path()),
+        name=schema_object.name,
+        partition_rows=tuple(int(part["n"]) for part in parts),
+        columns=tuple(
+            _column_profile(profiled, index, totals, parts) for index, profiled in enumerate(profiled_columns)
+        ),
         keys=keys,
-        present=max(len(found), 1),
-        alike=int(whole["alike"]),
-        written=written(one),
+        present=max(len(table_partitions), 1),
+        distinct_rows=int(totals["alike"]),
+        declared_keys=declared_keys(schema_object),
         now=now,
     )
-    listed = _values(rows, asked, facts, grouped)
-    columns = [replace(each, values=listed.get(at)) for at, each in enumerate(facts.columns)]
-    facts = replace(facts, columns=tuple(columns))
-    return Learnt(replace(facts, pairs=_pairs(rows, asked, facts)), scope, unreadable)
+    values_by_column = _values(rows, profiled_columns, profile, partition_keys)
+    columns = [
+        replace(column, values=values_by_column.get(index)) for index, column in enumerate(profile.columns)
+    ]
+    profile = replace(profile, columns=tuple(columns))
+    return ProfileResult(
+        replace(profile, key_candidates=_pairs(rows, profiled_columns, profile)), scope, unreadable
+    )
 
 
 def _partitions(
-    spark: SparkSession, data: DataFrame | Dataset, one: SchemaObject
-) -> tuple[FoundPartition, ...]:
-    promised = [prop.column for prop in one.partition_keys()]
+    spark: SparkSession, data: DataFrame | Dataset, schema_object: SchemaObject
+) -> tuple[TablePartition, ...]:
+    partition_columns = [prop.column for prop in schema_object.partition_keys()]
     try:
-        return partitions(spark, data, promised)
+        return partitions(spark, data, partition_columns)
     except UsageError:
-        if promised:
+        if partition_columns:
             raise
-        # No partitions, and so no history: what is there is one snapshot.
+        # Without partitions there is no history, only one snapshot.
         return ()
 
 
-def _columns(one: SchemaObject, schema: DataType, keys: Sequence[str]) -> list[AskedColumn]:
-    """The columns of the contract that the data has, and that stand once in a row."""
-    folded = {name.lower() for name in keys}
-    made = []
-    for way, column in single_columns(one.properties):
-        kind, prop = resolve(schema, column), way[-1]
-        if isinstance(kind, str) or (kind.parts and len(way) > 1):
+def _columns(schema_object: SchemaObject, schema: DataType, keys: Sequence[str]) -> list[ProfiledColumn]:
+    """Return the columns of the contract that the data has, without those inside arrays and maps."""
+    lowered_keys = {name.lower() for name in keys}
+    profiled_columns = []
+    for properties, column in single_columns(schema_object.properties):
+        kind, prop = resolve(schema, column), properties[-1]
+        if isinstance(kind, str) or (kind.parts and len(properties) > 1):
             continue
-        held = _HELD.get(prop.logical_type or "", frozenset())
-        made.append(
-            AskedColumn(
-                way=way_of(prop.path()),
+        physical_types = _PHYSICAL_TYPES.get(prop.logical_type or "", frozenset())
+        profiled_columns.append(
+            ProfiledColumn(
+                path=path_from_text(prop.path()),
                 name=str(column),
                 column=column,
-                type=kind if kind.parts or kind.name in held else _OTHER,
-                written=written(prop),
-                sensitive=any(each.classification or policy.by_name(each.column) for each in way),
-                partition=len(way) == 1 and column.steps[0].lower() in folded,  # type: ignore[union-attr]
+                type=kind if kind.parts or kind.name in physical_types else _OTHER_TYPE,
+                declared_keys=declared_keys(prop),
+                sensitive=any(
+                    prop.classification or policy.is_sensitive_name(prop.column) for prop in properties
+                ),
+                partition=len(properties) == 1 and column.steps[0].lower() in lowered_keys,  # type: ignore[union-attr]
             )
         )
-    return made
+    return profiled_columns
 
 
-def way_of(path: str) -> Way:
-    """A path such as `schema[0].properties[2]` as steps."""
+def path_from_text(path: str) -> YamlPath:
+    """Parse a path such as `schema[0].properties[2]` into steps."""
     return tuple(
         int(number) if number else name for name, number in re.findall(r"([A-Za-z]+)|\[(\d+)\]", path)
     )
 
 
-def written(one: Property | SchemaObject) -> frozenset[str]:
-    """The keys that the contract has for it, those of its options, and what its quality rules measure."""
-    names = set(one.place.keys)
-    options = getattr(one, "logical_type_options", None)
+def declared_keys(element: Property | SchemaObject) -> frozenset[str]:
+    """Return the contract's keys of the element and of its options, and the metrics of its quality rules."""
+    names = set(element.place.keys)
+    options = getattr(element, "logical_type_options", None)
     if options is not None:
         names |= {f"logicalTypeOptions.{key}" for key in options.place.keys}
-    for rule in one.quality:
-        implemented = rule.implementation if isinstance(rule.implementation, dict) else {}
-        names.add(f"quality {metric(rule) or implemented.get('check') or rule.type}")
+    for rule in element.quality:
+        implementation = rule.implementation if isinstance(rule.implementation, dict) else {}
+        names.add(f"quality {metric(rule) or implementation.get('check') or rule.type}")
     return frozenset(names)
 
 
-def _told(question: Callable[[], Any]) -> Any:
-    found = answered(question)
-    if isinstance(found, Failure):
-        mend = "Run 'dq check' on it, which names what is wrong."
-        raise Unreadable(f"its rows cannot be read: {found.message}.", mend)
-    return found
+def _answer(question: Callable[[], Any]) -> Any:
+    answer = attempt_without_values(question)
+    if isinstance(answer, Failure):
+        hint = "Run 'dq check' on it to find the cause."
+        raise ReadError(f"its rows cannot be read: {answer.message}.", hint)
+    return answer
 
 
-def _with_forms(rows: DataFrame, asked: list[AskedColumn], schema: DataType) -> list[AskedColumn]:
-    """The texts with the formats that their first values have: only these are asked of all."""
-    wanted = {
-        f"f{at}_{form}": f"{count} = 0 AND count({one.value}) > 0"
-        for at, one in enumerate(asked)
-        if one.type.name in TEXTS and not one.partition
-        for form, count in of_forms(one, schema).items()
+def _with_forms(
+    rows: DataFrame, profiled_columns: list[ProfiledColumn], schema: DataType
+) -> list[ProfiledColumn]:
+    """Add the formats that the first values of string columns have; only these are measured on all rows."""
+    format_questions = {
+        f"f{index}_{form}": f"{count} = 0 AND count({profiled.value}) > 0"
+        for index, profiled in enumerate(profiled_columns)
+        if profiled.type.name in TEXTS and not profiled.partition
+        for form, count in format_counts(profiled, schema).items()
     }
-    if not wanted:
-        return asked
-    named = [f"{question} AS `{name}`" for name, question in wanted.items()]
-    first = _told(lambda: rows.limit(_FIRST_ROWS).selectExpr(*named).collect()[0])
-    held = defaultdict(list)
-    for name, true in first.asDict().items():
-        if true:
-            at, _, form = name[1:].partition("_")
-            held[int(at)].append(form)
-    return [replace(one, forms=tuple(held[at])) for at, one in enumerate(asked)]
+    if not format_questions:
+        return profiled_columns
+    expressions = [f"{question} AS `{name}`" for name, question in format_questions.items()]
+    first_counts = _answer(lambda: rows.limit(_FIRST_ROWS).selectExpr(*expressions).collect()[0])
+    formats_by_column = defaultdict(list)
+    for name, is_common in first_counts.asDict().items():
+        if is_common:
+            index, _, form = name[1:].partition("_")
+            formats_by_column[int(index)].append(form)
+    return [
+        replace(profiled, forms=tuple(formats_by_column[index]))
+        for index, profiled in enumerate(profiled_columns)
+    ]
 
 
 def _first_pass(
-    rows: DataFrame, asked: Sequence[AskedColumn], grouped: Sequence[str], schema: DataType
+    rows: DataFrame,
+    profiled_columns: Sequence[ProfiledColumn],
+    partition_keys: Sequence[str],
+    schema: DataType,
 ) -> tuple[Answers, list[Answers]]:
-    """What is asked of each partition, the oldest first, and the estimates for all of them."""
+    """Return the estimates for all partitions, and the aggregates of each partition, oldest first."""
     from pyspark.sql import functions as f
 
-    simple = [one.value for one in asked if not one.type.parts and one.type != _OTHER]
-    made = {"n": "count(*)", "halike": f"hll_sketch_agg(xxhash64({', '.join(simple) or '1'}))"}
-    for at, one in enumerate(asked):
-        made |= aggregates(one, at, schema)
-    keys = [f.expr(text).alias(f"k{at}") for at, text in enumerate(grouped)]
-    inner = rows.groupBy(*keys).agg(*(f.expr(text).alias(name) for name, text in made.items()))
-    sketches = [name for name in made if name.startswith("h") and not name.startswith("hi")]
-    plain = [*(f"k{at}" for at in range(len(keys))), *(name for name in made if name not in sketches)]
+    simple = [
+        profiled.value
+        for profiled in profiled_columns
+        if not profiled.type.parts and profiled.type != _OTHER_TYPE
+    ]
+    expressions = {"n": "count(*)", "halike": f"hll_sketch_agg(xxhash64({', '.join(simple) or '1'}))"}
+    for index, profiled in enumerate(profiled_columns):
+        expressions |= aggregates(profiled, index, schema)
+    keys = [f.expr(text).alias(f"k{index}") for index, text in enumerate(partition_keys)]
+    inner = rows.groupBy(*keys).agg(*(f.expr(text).alias(name) for name, text in expressions.items()))
+    sketches = [name for name in expressions if name.startswith("h") and not name.startswith("hi")]
+    plain_names = [
+        *(f"k{index}" for index in range(len(keys))),
+        *(name for name in expressions if name not in sketches),
+    ]
     outer = inner.agg(
-        f.collect_list(f.struct(*plain)).alias("parts"),
+        f.collect_list(f.struct(*plain_names)).alias("parts"),
         *(f.expr(f"hll_sketch_estimate(hll_union_agg({name}))").alias(name[1:]) for name in sketches),
     )
-    found = _told(lambda: outer.collect()[0]).asDict(recursive=True)
-    parts = sorted(found["parts"], key=lambda part: [_sortable(part[f"k{at}"]) for at in range(len(keys))])
-    return found, parts
+    answers = _answer(lambda: outer.collect()[0]).asDict(recursive=True)
+    parts = sorted(
+        answers["parts"], key=lambda part: [_sort_key(part[f"k{index}"]) for index in range(len(keys))]
+    )
+    return answers, parts
 
 
-def _sortable(value: Any) -> tuple[bool, Any]:
+def _sort_key(value: Any) -> tuple[bool, Any]:
     return value is not None, 0 if value is None else value
 
 
-def _column(one: AskedColumn, at: int, whole: Answers, parts: list[Answers]) -> proposed_rules.ColumnFacts:
-    forms = forms_of(parts, one, at)
-    return proposed_rules.ColumnFacts(
-        way=one.way,
-        name=one.name,
-        type=one.type,
-        seen=tuple(seen(part, at) for part in parts),
-        different=int(whole.get(str(at)) or 0),
+def _column_profile(
+    profiled: ProfiledColumn, index: int, totals: Answers, parts: list[Answers]
+) -> proposed_rules.ColumnProfile:
+    forms = common_formats(parts, profiled, index)
+    return proposed_rules.ColumnProfile(
+        path=profiled.path,
+        name=profiled.name,
+        type=profiled.type,
+        partition_stats=tuple(column_stats(part, index) for part in parts),
+        distinct_count=int(totals.get(str(index)) or 0),
         forms=forms,
-        shape=shape_of(parts, at),
-        plain=all(part.get(f"p{at}") == 0 for part in parts),
-        written=one.written,
-        sensitive=one.sensitive or not policy.SENSITIVE_FORMS.isdisjoint(forms),
-        partition=one.partition,
+        shape=common_shape(parts, index),
+        is_ascii=all(part.get(f"p{index}") == 0 for part in parts),
+        declared_keys=profiled.declared_keys,
+        is_sensitive=profiled.sensitive or not policy.SENSITIVE_FORMS.isdisjoint(forms),
+        is_partition=profiled.partition,
     )
 
 
 def _values(
-    rows: DataFrame, asked: Sequence[AskedColumn], facts: proposed_rules.TableFacts, grouped: Sequence[str]
+    rows: DataFrame,
+    profiled_columns: Sequence[ProfiledColumn],
+    profile: proposed_rules.TableProfile,
+    partition_keys: Sequence[str],
 ) -> dict[int, dict[str, tuple[int, int]]]:
-    """All values of the texts that have few, with how many partitions and rows have each."""
-    few = [
-        at
-        for at, one in enumerate(facts.columns)
-        if one.type.name in TEXTS
-        and not one.sensitive
-        and not one.partition
-        and 0 < one.different <= policy.MOST_VALUES / proposed_rules.NEARLY
-        and max((each.longest or 0 for each in one.seen), default=0) <= policy.LONGEST_VALUE
+    """Return the values of string columns with few values, with their numbers of partitions and rows."""
+    few_valued = [
+        index
+        for index, column in enumerate(profile.columns)
+        if column.type.name in TEXTS
+        and not column.is_sensitive
+        and not column.is_partition
+        and 0 < column.distinct_count <= policy.MAX_ENUM_VALUES / proposed_rules.DISTINCT_TOLERANCE
+        and max((stats.longest or 0 for stats in column.partition_stats), default=0)
+        <= policy.MAX_VALUE_LENGTH
     ]
-    if not few:
+    if not few_valued:
         return {}
-    keys = [f"{text} AS k{at}" for at, text in enumerate(grouped)]
-    names = [f"k{at}" for at in range(len(keys))]
-    pairs = ", ".join(f"{at}, CAST({asked[at].value} AS STRING)" for at in few)
-    stacked = rows.selectExpr(*keys, f"stack({len(few)}, {pairs}) AS (at, value)").where("value IS NOT NULL")
-    found = _told(lambda: stacked.groupBy("at", "value", *names).count().collect())
-    made: dict[int, dict[str, tuple[int, int]]] = defaultdict(dict)
-    for row in found:
-        parts, count = made[row["at"]].get(row["value"], (0, 0))
-        made[row["at"]][row["value"]] = (parts + 1, count + row["count"])
-    return made
+    keys = [f"{text} AS k{index}" for index, text in enumerate(partition_keys)]
+    names = [f"k{index}" for index in range(len(keys))]
+    pairs = ", ".join(f"{index}, CAST({profiled_columns[index].value} AS STRING)" for index in few_valued)
+    stacked = rows.selectExpr(*keys, f"stack({len(few_valued)}, {pairs}) AS (at, value)").where(
+        "value IS NOT NULL"
+    )
+    counts = _answer(lambda: stacked.groupBy("at", "value", *names).count().collect())
+    values_by_column: dict[int, dict[str, tuple[int, int]]] = defaultdict(dict)
+    for row in counts:
+        parts, count = values_by_column[row["at"]].get(row["value"], (0, 0))
+        values_by_column[row["at"]][row["value"]] = (parts + 1, count + row["count"])
+    return values_by_column
 
 
 def _pairs(
-    rows: DataFrame, asked: Sequence[AskedColumn], facts: proposed_rules.TableFacts
+    rows: DataFrame, profiled_columns: Sequence[ProfiledColumn], profile: proposed_rules.TableProfile
 ) -> tuple[tuple[str, ...], ...]:
-    """The columns that together have a value of their own in about every row, the likeliest key first.
+    """Return combinations of two or three columns that are nearly unique, the likeliest key first.
 
-    Two or three, of which chance would have made the same values in several rows.
+    Only combinations with few enough possible values that duplicates would be expected by chance.
     """
-    expressions = {one.name: one.value for one in asked}
-    known = proposed_rules.keyed(facts)
+    expressions = {profiled.name: profiled.value for profiled in profiled_columns}
+    candidates = proposed_rules.key_columns(profile)
     if (
-        any(one.different >= proposed_rules.NEARLY * facts.rows for one in known)
-        or facts.rows < policy.FEWEST_ROWS
+        any(
+            column.distinct_count >= proposed_rules.DISTINCT_TOLERANCE * profile.rows for column in candidates
+        )
+        or profile.rows < policy.MIN_ROWS
     ):
         return ()
-    wanted: list[tuple[str, ...]] = []
+    candidate_keys: list[tuple[str, ...]] = []
     for size in (2, 3):
-        for some in combinations(known[:_IN_KEYS], size):
-            space = prod(one.different for one in some)
-            if space >= proposed_rules.NEARLY * facts.rows and facts.rows**2 >= 2 * space * policy.BY_CHANCE:
-                wanted.append(tuple(one.name for one in some))
-    if not wanted:
+        for group in combinations(candidates[:_MAX_KEY_CANDIDATES], size):
+            space = prod(column.distinct_count for column in group)
+            if (
+                space >= proposed_rules.DISTINCT_TOLERANCE * profile.rows
+                and profile.rows**2 >= 2 * space * policy.MIN_CHANCE_DUPLICATES
+            ):
+                candidate_keys.append(tuple(column.name for column in group))
+    if not candidate_keys:
         return ()
     counts = [
-        f"approx_count_distinct(xxhash64({', '.join(expressions[name] for name in names)}), 0.02) AS d{at}"
-        for at, names in enumerate(wanted)
+        f"approx_count_distinct(xxhash64({', '.join(expressions[name] for name in names)}), 0.02) AS d{index}"
+        for index, names in enumerate(candidate_keys)
     ]
-    found = _told(lambda: rows.selectExpr(*counts).collect()[0])
-    sizes = {one.name: one.different for one in known}
-    nearly = [names for at, names in enumerate(wanted) if found[f"d{at}"] >= 0.95 * facts.rows]
+    estimates = _answer(lambda: rows.selectExpr(*counts).collect()[0])
+    sizes = {column.name: column.distinct_count for column in candidates}
+    nearly = [
+        names for index, names in enumerate(candidate_keys) if estimates[f"d{index}"] >= 0.95 * profile.rows
+    ]
     return tuple(sorted(nearly, key=lambda names: (len(names), prod(sizes[name] for name in names))))
 
 
-# A contract with the rules that its data has kept: learnt, written into its text, and tested once more.
+# Suggest rules, insert them into the contract text, and test them on the same data.
 
 LAST = 90
 
 
 @dataclass(frozen=True, slots=True)
-class Dropped:
-    """A rule that was not proposed after all, and why."""
+class DroppedProposal:
+    """A rule that was dropped after its test, with the reason."""
 
     proposal: proposed_rules.Proposal
     reason: str
@@ -414,9 +462,10 @@ class Dropped:
 
 @dataclass(frozen=True, slots=True)
 class Proposed:
-    """What is proposed for one object, and what is told of it without being promised.
+    """Suggested rules for one object, and observations about it.
 
-    `partitions` were looked at, of `present`; 0 of a table without any. `empty` are columns without a value.
+    `partitions` is the number of profiled partitions, of `present`; 0 for a table without partitions. `empty`
+    are columns without values.
     """
 
     contract: str
@@ -425,124 +474,149 @@ class Proposed:
     partitions: int
     present: int
     proposals: tuple[proposed_rules.Proposal, ...]
-    dropped: tuple[Dropped, ...] = ()
+    dropped: tuple[DroppedProposal, ...] = ()
     empty: tuple[str, ...] = ()
     hidden: tuple[str, ...] = ()
     unreadable: tuple[str, ...] = ()
 
     def as_dict(self) -> JsonObject:
-        """As JSON values."""
+        """Return the suggestions as JSON values."""
         return {
             "contract": self.contract,
             "object": self.object,
             "rows": self.rows,
             "partitions": self.partitions,
             "present": self.present,
-            "proposals": [_entry(one) for one in self.proposals],
-            "dropped": [{**_entry(one.proposal), "reason": one.reason} for one in self.dropped],
+            "proposals": [_entry(proposal) for proposal in self.proposals],
+            "dropped": [{**_entry(entry.proposal), "reason": entry.reason} for entry in self.dropped],
             "empty": list(self.empty),
             "sensitive": list(self.hidden),
             "unreadable": list(self.unreadable),
         }
 
 
-def _entry(one: proposed_rules.Proposal) -> JsonObject:
+def _entry(proposal: proposed_rules.Proposal) -> JsonObject:
     return {
-        "column": one.column or None,
-        "path": path_of(one.way),
-        "key": one.key or None,
-        "value": one.value,
-        "evidence": one.evidence,
+        "column": proposal.column or None,
+        "path": path_text(proposal.path),
+        "key": proposal.key or None,
+        "value": proposal.value,
+        "evidence": proposal.evidence,
     }
 
 
-def path_of(way: Sequence[str | int]) -> str:
-    """Steps as a path such as `schema[0].properties[2]`."""
-    text = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in way)
+def path_text(steps: Sequence[str | int]) -> str:
+    """Return the steps as a path such as `schema[0].properties[2]`."""
+    text = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in steps)
     return text.removeprefix(".")
 
 
 def propose(request: Request, data: bytes, last: int = LAST) -> tuple[bytes, Proposed]:
-    """The bytes of the contract's file with the rules of one object, and what they are.
+    """Add suggested rules for one object to the contract's file; return its bytes and the suggestions.
 
-    `request` is what a check of the object would be handed; its `now` says what lies in the future. Nothing
-    that the contract says already is changed or said twice. Every rule is tested on the same data by the
-    check that will test it, and left out if it does not pass.
+    Existing content of the contract is neither changed nor repeated. Every rule is tested on the same data by
+    its own check, and dropped if it does not pass.
 
-    Raises UsageError for a `last` below 1 and a text that takes no additions, Unreadable for data that
-    cannot be read.
+    Args:
+        request: As for a check of the object; timestamps after its `now` are in the future.
+        data: Bytes of the contract's file.
+        last: Number of partitions to profile, at least 1.
+
+    Raises:
+        UsageError: `last` is below 1, or nothing can be added to the text.
+        ReadError: The data cannot be read.
     """
     if last < 1:
-        raise UsageError(f"the last {last} partitions are none.", "Give a number from 1.")
-    contract, one = request.contract, pick(request.contract, request.object)
-    learnt = learn(request.session(), request.data, one, last, request.now)
-    asked = replace(request, object=one.name, partitions=learnt.scope or None)
-    table = learnt.table
-    dropped: list[Dropped] = []
+        raise UsageError(f"last={last} is below 1.", "Pass a number of at least 1.")
+    contract, schema_object = request.contract, find_object(request.contract, request.object)
+    profiled = profile_table(request.session(), request.data, schema_object, last, request.now)
+    object_request = replace(request, object=schema_object.name, partitions=profiled.scope or None)
+    table = profiled.table
+    dropped: list[DroppedProposal] = []
     while True:
-        # What did not hold is left out, a key that is none gives way to the next, and all is tested anew.
-        wanted = [
-            each for each in proposed_rules.proposals(table) if each not in [out.proposal for out in dropped]
+        # Drop rules that did not pass, replace a failed composite key by the next one, and test again.
+        candidates = [
+            proposal
+            for proposal in proposed_rules.proposals(table)
+            if proposal not in [entry.proposal for entry in dropped]
         ]
-        out = _unreachable(data, wanted)
-        dropped += out
-        made = [each for each in wanted if each not in [each.proposal for each in out]]
-        additions = [Addition(each.way, each.key, each.value, each.evidence) for each in made]
+        unreachable = _unreachable(data, candidates)
+        dropped += unreachable
+        proposals = [
+            proposal for proposal in candidates if proposal not in [entry.proposal for entry in unreachable]
+        ]
+        additions = [
+            Addition(proposal.path, proposal.key, proposal.value, proposal.evidence) for proposal in proposals
+        ]
         text = insert(data, contract.file, additions)
-        wrong = _broken(text, made, asked) if made else []
-        if not wrong:
+        failing = _broken(text, proposals, object_request) if proposals else []
+        if not failing:
             break
-        dropped += wrong
-        if any(each.proposal.says == proposed_rules.TOGETHER for each in wrong):
-            table = replace(table, pairs=table.pairs[1:])
+        dropped += failing
+        if any(entry.proposal.summary == proposed_rules.COMPOSITE_KEY for entry in failing):
+            table = replace(table, key_candidates=table.key_candidates[1:])
     return text, Proposed(
         contract=contract.id,
-        object=one.name,
+        object=schema_object.name,
         rows=table.rows,
-        partitions=len(table.sizes) if table.keys else 0,
+        partitions=len(table.partition_rows) if table.keys else 0,
         present=table.present if table.keys else 0,
-        proposals=tuple(made),
+        proposals=tuple(proposals),
         dropped=tuple(dropped),
-        empty=tuple(each.name for each in table.columns if table.rows and not each.filled),
-        hidden=tuple(each.name for each in table.columns if each.sensitive),
-        unreadable=learnt.unreadable,
+        empty=tuple(column.name for column in table.columns if table.rows and not column.filled),
+        hidden=tuple(column.name for column in table.columns if column.is_sensitive),
+        unreadable=profiled.unreadable,
     )
 
 
-def _unreachable(data: bytes, wanted: Sequence[proposed_rules.Proposal]) -> list[Dropped]:
-    there = reaches(data, [one.way for one in wanted])
-    reason = "an alias, an anchor or another value stands where it would be written"
-    return [Dropped(one, reason) for one, can in zip(wanted, there, strict=True) if not can]
+def _unreachable(data: bytes, candidates: Sequence[proposed_rules.Proposal]) -> list[DroppedProposal]:
+    reachable = can_insert(data, [proposal.path for proposal in candidates])
+    reason = "its position in the file holds an alias, an anchor or another value"
+    return [
+        DroppedProposal(proposal, reason)
+        for proposal, is_reachable in zip(candidates, reachable, strict=True)
+        if not is_reachable
+    ]
 
 
-def _broken(text: bytes, made: Sequence[proposed_rules.Proposal], asked: Request) -> list[Dropped]:
-    """The proposals that the contract cannot have, or that the data does not pass, as their check tells."""
-    paths = _paths(asked.contract, made)
-    parsed = parse(text, asked.contract.file)
-    wrong = [finding for finding in parsed.findings if finding.severity.blocks]
-    if parsed.contract is None or wrong:
-        told = {path: finding for finding in wrong for path in paths if finding.path.startswith(path)}
-        assert told, wrong
-        return [Dropped(paths[path], finding.message) for path, finding in told.items()]
-    report = check(replace(asked, contract=parsed.contract, rules=tuple(paths)))
+def _broken(
+    text: bytes, proposals: Sequence[proposed_rules.Proposal], object_request: Request
+) -> list[DroppedProposal]:
+    """Return the suggestions that make the contract invalid or whose check does not pass."""
+    paths = _paths(object_request.contract, proposals)
+    parsed = parse(text, object_request.contract.file)
+    errors = [finding for finding in parsed.findings if finding.severity.blocks]
+    if parsed.contract is None or errors:
+        findings_by_path = {
+            path: finding for finding in errors for path in paths if finding.path.startswith(path)
+        }
+        assert findings_by_path, errors
+        return [DroppedProposal(paths[path], finding.message) for path, finding in findings_by_path.items()]
+    report = check(replace(object_request, contract=parsed.contract, rules=tuple(paths)))
     results = {result.clause: result for result in report.results}
     return [
-        Dropped(one, results[path].message if path in results else "no check tests it")
-        for path, one in paths.items()
+        DroppedProposal(proposal, results[path].message if path in results else "no check tests it")
+        for path, proposal in paths.items()
         if path not in results or results[path].status is not Status.PASS
     ]
 
 
-def _paths(contract: Contract, made: Sequence[proposed_rules.Proposal]) -> dict[str, proposed_rules.Proposal]:
-    """The proposals by the paths of the clauses that they make."""
-    nodes = {node.path(): node for one in contract.objects for node in (one, *one.walk())}
+def _paths(
+    contract: Contract, proposals: Sequence[proposed_rules.Proposal]
+) -> dict[str, proposed_rules.Proposal]:
+    """Return the suggestions by the paths of their clauses."""
+    nodes = {
+        node.path(): node
+        for schema_object in contract.objects
+        for node in (schema_object, *schema_object.walk())
+    }
     rules = {f"{path}.quality": len(node.quality) for path, node in nodes.items()}
-    found = {}
-    for one in made:
-        path = path_of(one.way)
-        if one.key:
-            found[f"{path}.{one.key}"] = one
+    proposals_by_path = {}
+    for proposal in proposals:
+        path = path_text(proposal.path)
+        if proposal.key:
+            proposals_by_path[f"{path}.{proposal.key}"] = proposal
         else:
-            found[f"{path}[{rules.setdefault(path, 0)}]"] = one
+            proposals_by_path[f"{path}[{rules.setdefault(path, 0)}]"] = proposal
             rules[path] += 1
-    return found
+    return proposals_by_path

@@ -1,4 +1,4 @@
-"""Rows that break their contract, set apart from the good ones or written to a place of their own."""
+"""Rows that break their contract, separated from the good rows or written to a quarantine folder."""
 
 from __future__ import annotations
 
@@ -8,37 +8,37 @@ from datetime import datetime
 from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import quote
 
-from dq.contracts.model import Contract, SchemaObject, namer
-from dq.contracts.outcome import Status, Unreadable, UsageError
+from dq.contracts.model import Contract, SchemaObject, clause_namer
+from dq.contracts.outcome import ReadError, Status, UsageError
 from dq.contracts.sql import text as sql
 from dq.contracts.types import DataType
 from dq.dataquality.check import check
 from dq.dataquality.clauses.clause import Clause, ForeignKey, RowScope
-from dq.dataquality.clauses.foreign_key import ALONE, Neighbours
-from dq.dataquality.clauses.kind import Shelf, clauses_of
-from dq.dataquality.model.column import hidden
+from dq.dataquality.clauses.foreign_key import NO_NEIGHBOURS, ContractSet
+from dq.dataquality.clauses.kind import CheckKinds, clauses_of
+from dq.dataquality.model.column import hidden_columns
 from dq.dataquality.model.metric import DistinctKeys, Failure, RepeatedKeys
 from dq.dataquality.model.predicate import Predicate
 from dq.dataquality.report import Quarantined, Report
-from dq.dataquality.request import OpenedData, Request, choose, occasion_of, others_of
-from dq.dataquality.spark.columnar_files import only
+from dq.dataquality.request import OpenedData, Request, context_for, object_opener, select_clauses
+from dq.dataquality.spark.columnar_files import only_partitions
 from dq.dataquality.spark.dataset import Dataset
-from dq.dataquality.spark.failing_rows import masked, masked_where_repeated, repeats
-from dq.dataquality.spark.measure import Others, keyed, schema_of
-from dq.dataquality.spark.session import answered
+from dq.dataquality.spark.failing_rows import masked_column, masked_where_repeated, repeats_classified
+from dq.dataquality.spark.measure import OpenObject, schema_of, select_keys
+from dq.dataquality.spark.session import attempt_without_values
 from dq.dataquality.sql_predicate import predicate_sql
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-# The columns that are added.
+# Columns added to bad rows.
 RULES, CHECKED_AT = "_dq_rules", "_dq_checked_at"
-_OURS = "_dq_"
+_PREFIX = "_dq_"
 
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """Which check found the rows. `id` and `scope` name the folder: written again, it is replaced."""
+    """Check run that found the rows. `id` and `scope` name the folder, which is overwritten if it exists."""
 
     id: str
     scope: str = "table"
@@ -46,10 +46,10 @@ class Run:
 
 
 class GatedRows(NamedTuple):
-    """The rows that may go on, those that may not, and what the check found: `good, bad, report = …`.
+    """Good rows, bad rows and the report of the check: `good, bad, report = …`.
 
-    `good` has the columns of the data, `bad` has `_dq_rules` beside them: the paths of the clauses that the
-    row breaks. Both are computed when they are used.
+    `good` has the columns of the data; `bad` also has `_dq_rules`, the clauses that the row breaks. Both are
+    evaluated lazily.
     """
 
     good: DataFrame
@@ -57,47 +57,55 @@ class GatedRows(NamedTuple):
     report: Report
 
     def raise_for_status(self) -> None:
-        """Raises Violated for what is broken and no row can be blamed for; `report` raises for bad rows too.
+        """Raise Violated for failures that no single row causes; `report.raise_for_status` also covers bad
+        rows.
 
-        Such are too few rows, a column that is not there, an average, a rule in SQL.
+        Examples are too few rows, a missing column, an average, or a SQL rule.
         """
-        results = (one for one in self.report.results if one.clause not in self.report.apart)
+        results = (
+            result for result in self.report.results if result.clause not in self.report.separated_clauses
+        )
         replace(self.report, results=tuple(results)).raise_for_status()
 
 
 def split(request: Request, report: Report | None = None) -> tuple[DataFrame, DataFrame]:
-    """The good rows as they are, and the bad ones with `_dq_rules`, the names of the clauses that they break.
+    """Return the good rows, and the bad rows with `_dq_rules`, the names of the clauses that they break.
 
-    A row is bad that breaks a failed clause of the severity error or critical by itself, repeats a key or
-    has no match. Nothing is masked. `report` is that of `check` on the same data; without it the data is
-    checked as of the request's `now`. What no single row breaks (a number of rows, a query), and what asks
-    for such rows (more than 3 NULLs), stands in the report alone.
-    Nothing runs before the frames are used.
+    A row is bad if it breaks a failed clause of severity error or critical, repeats a key or has no match.
+    Nothing is masked. Clauses that no single row breaks (row counts, queries) or that require such rows (more
+    than 3 NULLs) are only in the report. The frames are evaluated lazily.
 
-    Raises Unreadable when a clause of that severity could not be measured: then nobody knows which rows
-    are good.
+    Args:
+        report: Report of `check` on the same data; without it the data is checked as of the request's `now`.
+
+    Raises:
+        ReadError: A clause of that severity could not be measured, so that good rows cannot be told from
+            bad.
     """
     gated = gate(request, report)
     return gated.good, gated.bad
 
 
 def gate(request: Request, report: Report | None = None) -> GatedRows:
-    """What `split` gives, with the report that it rests on; that says of which clauses rows are set apart.
+    """Return the result of `split` with its report, which lists the clauses whose rows were separated.
 
-    Raises as `split` does.
+    Raises the same errors as `split`.
     """
-    found = report or check(request)
-    unknown = [result for result in found.of(Status.ERROR) if result.severity.blocks]
-    if unknown:
+    base_report = report or check(request)
+    unmeasured = [result for result in base_report.with_status(Status.ERROR) if result.severity.blocks]
+    if unmeasured:
         message = (
-            f"{request.contract.id} {found.object}: which rows are good cannot be told: {unknown[0].message}."
+            f"{request.contract.id} {base_report.object}: cannot determine which rows are good: "
+            f"{unmeasured[0].message}."
         )
-        raise Unreadable(message, "Mend what could not be measured first.")
-    checked = _as_checked(request, found)
-    marked = _marked(checked, checked.table)
+        raise ReadError(message, "Fix the checks that could not be measured.")
+    checked = _reopen_checked(request, base_report)
+    marked = _with_rule_marks(checked, checked.table)
     good = marked.where(f"size({sql.name(RULES)}) = 0").drop(RULES)
     bad = marked.where(f"size({sql.name(RULES)}) > 0")
-    return GatedRows(good, bad, replace(found, apart=tuple(clause.path for clause in checked.broken)))
+    return GatedRows(
+        good, bad, replace(base_report, separated_clauses=tuple(clause.path for clause in checked.broken))
+    )
 
 
 def write(
@@ -108,150 +116,179 @@ def write(
     run: Run,
     *,
     spark: SparkSession | None = None,
-    kinds: Shelf | None = None,
-    others: Mapping[str, DataFrame | Dataset] | None = None,
+    kinds: CheckKinds | None = None,
+    other_objects: Mapping[str, DataFrame | Dataset] | None = None,
     unmasked: bool = False,
-    neighbours: Neighbours = ALONE,
+    neighbours: ContractSet = NO_NEIGHBOURS,
 ) -> Quarantined:
-    """Writes the bad rows (see `split`) of the partitions that were checked, as Parquet, in one pass.
+    """Write the bad rows (see `split`) of the checked partitions as Parquet, in one pass.
 
-    They lie in `PATH/_dq_run=…/_dq_contract=…/_dq_object=…/_dq_scope=…` with all their columns, `_dq_rules`
-    and `_dq_checked_at`. Columns that are classified, or that the contract does not describe, are masked,
-    unless `unmasked`: texts are `***`, all else is NULL. Where nothing failed, nothing is written.
+    The folder is `PATH/_dq_run=…/_dq_contract=…/_dq_object=…/_dq_scope=…`; the rows have all their columns,
+    `_dq_rules` and `_dq_checked_at`. Unless `unmasked`, columns that are classified or not in the contract
+    are masked: strings become `***`, all other values NULL. Nothing is written if no clause failed.
 
-    Raises Unreadable when it cannot be written.
+    Raises ReadError if writing fails.
     """
     if not report.failed:
         return Quarantined(0, None)
-    request = Request(contract, data, spark=spark, kinds=kinds, others=others, neighbours=neighbours)
-    checked = _as_checked(request, report)
-    one, table = checked.one, checked.table
+    request = Request(
+        contract, data, spark=spark, kinds=kinds, other_objects=other_objects, neighbours=neighbours
+    )
+    checked = _reopen_checked(request, report)
+    schema_object, table = checked.schema_object, checked.table
     if not checked.broken:
         return Quarantined(0, None)
-    rows = only(table, [dict(each) for each in report.partitions]) if report.partitions else table
-    bad = _marked(checked, rows).where(f"size({sql.name(RULES)}) > 0")
-    away = frozenset() if unmasked else hidden(one, schema_of(rows)) | _references(request, checked)
+    rows = (
+        only_partitions(table, [dict(partition) for partition in report.partitions])
+        if report.partitions
+        else table
+    )
+    bad = _with_rule_marks(checked, rows).where(f"size({sql.name(RULES)}) > 0")
+    masked_columns = (
+        frozenset()
+        if unmasked
+        else hidden_columns(schema_object, schema_of(rows)) | _reference_columns(request, checked)
+    )
     # Hadoop's own client for S3 has the scheme s3a.
     root = "s3a://" + path.removeprefix("s3://") if path.startswith("s3://") else path
-    folder = "/".join([root.rstrip("/"), *_folders(contract, one, run)])
-    secrets = None if unmasked else repeats(one, schema_of(rows))
-    at = sql.timestamp(run.at) if run.at is not None else "CAST(NULL AS TIMESTAMP)"
-    shown = bad.selectExpr(*_shown(bad, away, secrets), f"{at} AS {sql.name(CHECKED_AT)}")
+    folder = "/".join([root.rstrip("/"), *_folders(contract, schema_object, run)])
+    secrets = None if unmasked else repeats_classified(schema_object, schema_of(rows))
+    checked_at = sql.timestamp(run.at) if run.at is not None else "CAST(NULL AS TIMESTAMP)"
+    output = bad.selectExpr(
+        *_output_columns(bad, masked_columns, secrets), f"{checked_at} AS {sql.name(CHECKED_AT)}"
+    )
 
-    def keep() -> int:
-        # With adaptive execution few rows end in few files.
-        shown.hint("rebalance").write.mode("overwrite").parquet(folder)
-        return shown.sparkSession.read.schema(shown.schema).parquet(folder).count()
+    def write_rows() -> int:
+        # Adaptive execution then writes few rows to few files.
+        output.hint("rebalance").write.mode("overwrite").parquet(folder)
+        return output.sparkSession.read.schema(output.schema).parquet(folder).count()
 
-    written = answered(keep)
-    if isinstance(written, Failure):
-        message = f"{contract.id} {one.name}: the bad rows cannot be written to {path!r}: {written.message}."
-        raise Unreadable(message, "Check the path, and that Spark may write there.")
-    return Quarantined(written, folder)
+    row_count = attempt_without_values(write_rows)
+    if isinstance(row_count, Failure):
+        message = (
+            f"{contract.id} {schema_object.name}: the bad rows cannot be written to {path!r}: "
+            f"{row_count.message}."
+        )
+        raise ReadError(message, "Check the path, and that Spark may write there.")
+    return Quarantined(row_count, folder)
 
 
 @dataclass(frozen=True, slots=True)
-class _Checked:
-    """The data that a report is about, and its broken clauses of which single rows or keys are to blame.
+class _CheckedData:
+    """Data of a report and its failed row-level clauses.
 
-    `others` opens the objects that relationships refer to.
+    `open_object` opens the objects that relationships refer to.
     """
 
-    one: SchemaObject
+    schema_object: SchemaObject
     table: DataFrame
     broken: tuple[Clause, ...]
-    kinds: Shelf
-    others: Others
+    kinds: CheckKinds
+    open_object: OpenObject
 
 
-def _as_checked(request: Request, report: Report) -> _Checked:
-    """The data and clauses as the report's run had them: of its object, at its time, on its partitions."""
-    partitions = [dict(each) for each in report.partitions]
+def _reopen_checked(request: Request, report: Report) -> _CheckedData:
+    """Return data and clauses as in the report's run: same object, time and partitions."""
+    partitions = [dict(partition) for partition in report.partitions]
     request = replace(request, object=report.object, now=report.at, partitions=partitions, rules=report.rules)
-    chosen, table = choose(request), OpenedData(request, in_memory=False).table
-    clauses = chosen.on(request, schema_of(table), occasion_of(request))
+    selection, table = select_clauses(request), OpenedData(request, in_memory=False).table
+    clauses = selection.bind(request, schema_of(table), context_for(request))
     failed = {result.clause for result in report.failed}
-    broken = (clause for clause in clauses if clause.of_rows and clause.allows_none)
-    others = others_of(request, chosen.one, lambda: table)
-    return _Checked(
-        chosen.one, table, tuple(each for each in broken if each.path in failed), chosen.kinds, others
+    row_clauses = (clause for clause in clauses if clause.is_row_level and clause.allows_zero)
+    open_object = object_opener(request, selection.schema_object, lambda: table)
+    return _CheckedData(
+        selection.schema_object,
+        table,
+        tuple(clause for clause in row_clauses if clause.path in failed),
+        selection.kinds,
+        open_object,
     )
 
 
-def _references(request: Request, checked: _Checked) -> frozenset[str]:
-    """Columns that hold keys of another object, which are classified there; the run need not ask for them."""
-    found = (
-        clause
-        for clause in clauses_of(request.contract, checked.one, checked.kinds, request.neighbours)
-        if isinstance(clause.ask, ForeignKey) and clause.ask.target.classified
-    )
-    return frozenset(str(key.steps[0]).lower() for clause in found for key in clause.keys)
-
-
-def _marked(checked: _Checked, frame: DataFrame) -> DataFrame:
-    """The frame with the names of the broken clauses that each row breaks.
-
-    Keys are looked for in the whole table, where they are promised there.
+def _reference_columns(request: Request, checked: _CheckedData) -> frozenset[str]:
+    """Return the columns with keys of another object that are classified there, even if not checked in this
+    run.
     """
-    taken = [name for name in frame.columns if name.lower().startswith(_OURS)]
-    if taken:
-        raise UsageError(f"the data has a column {taken[0]!r}, and such names are those of dq.", "Rename it.")
-    marks, marked, schema, name = [], frame, schema_of(frame), namer(checked.one)
+    references = (
+        clause
+        for clause in clauses_of(request.contract, checked.schema_object, checked.kinds, request.neighbours)
+        if isinstance(clause.test, ForeignKey) and clause.test.target.classified
+    )
+    return frozenset(str(key.steps[0]).lower() for clause in references for key in clause.keys)
+
+
+def _with_rule_marks(checked: _CheckedData, frame: DataFrame) -> DataFrame:
+    """Add the names of the failed clauses that each row breaks.
+
+    Repeated keys are looked up in the whole table if the clause applies to the whole table.
+    """
+    reserved = [name for name in frame.columns if name.lower().startswith(_PREFIX)]
+    if reserved:
+        raise UsageError(f"the data has a column {reserved[0]!r}, a name reserved by dq.", "Rename it.")
+    marks, marked_rows, schema, name = [], frame, schema_of(frame), clause_namer(checked.schema_object)
     for index, clause in enumerate(checked.broken):
-        flag = sql.name(f"{_OURS}{index}")
+        flag = sql.name(f"{_PREFIX}{index}")
         if clause.keys:
-            source = checked.table if clause.extent.rows is RowScope.TABLE else frame
-            marked = _joined(marked, _keys(source, clause, checked.others), clause, index)
+            source = checked.table if clause.row_filter.rows is RowScope.TABLE else frame
+            marked_rows = _join_flag(marked_rows, _keys(source, clause, checked.open_object), clause, index)
             present = (f"{key.sql()} IS NOT NULL" for key in clause.keys)
-            breaks = (
+            row_fails = (
                 sql.all_of(*present, f"{flag} IS NULL")
-                if isinstance(clause.ask, ForeignKey)
+                if isinstance(clause.test, ForeignKey)
                 else f"{flag} IS NOT NULL"
             )
         else:
-            breaks = _text(clause.breaks, schema)
-        bad = sql.all_of(_text(clause.extent.where, schema), breaks)
+            row_fails = _optional_sql(clause.breaks, schema)
+        bad = sql.all_of(_optional_sql(clause.row_filter.where, schema), row_fails)
         marks.append(f"CASE WHEN {bad} THEN {sql.text(name(clause.path))} END")
     rules = f"filter(array({', '.join(marks or ['CAST(NULL AS STRING)'])}), one -> one IS NOT NULL)"
-    return marked.selectExpr(*(sql.name(name) for name in frame.columns), f"{rules} AS {sql.name(RULES)}")
+    return marked_rows.selectExpr(
+        *(sql.name(name) for name in frame.columns), f"{rules} AS {sql.name(RULES)}"
+    )
 
 
-def _text(predicate: Predicate | None, schema: DataType) -> str:
+def _optional_sql(predicate: Predicate | None, schema: DataType) -> str:
     return "" if predicate is None else predicate_sql(predicate, schema)
 
 
-def _keys(source: DataFrame, clause: Clause, others: Others) -> DataFrame:
-    """The repeated keys, or those that may be referred to, called 0, 1, …, each once."""
+def _keys(source: DataFrame, clause: Clause, open_object: OpenObject) -> DataFrame:
+    """Return the distinct repeated keys, or the keys of the referenced object, in columns 0, 1, …"""
     names = [sql.name(str(index)) for index in range(len(clause.keys))]
-    if not isinstance(clause.ask, ForeignKey):
+    if not isinstance(clause.test, ForeignKey):
         return (
-            keyed(source, RepeatedKeys(clause.keys, clause.extent.where))
+            select_keys(source, RepeatedKeys(clause.keys, clause.row_filter.where))
             .groupBy(*names)
             .count()
             .where("count > 1")
             .select(*names)
         )
-    other = others(clause.ask.target.object)
-    if isinstance(other, Failure):
-        raise Unreadable(f"{clause.object}: {other.message}.", "Hand it in.")
-    return keyed(other, DistinctKeys(clause.ask.target.keys)).distinct()
+    target_frame = open_object(clause.test.target.object)
+    if isinstance(target_frame, Failure):
+        raise ReadError(f"{clause.object}: {target_frame.message}.", "Pass it as an argument.")
+    return select_keys(target_frame, DistinctKeys(clause.test.target.keys)).distinct()
 
 
-def _joined(frame: DataFrame, keys: DataFrame, clause: Clause, index: int) -> DataFrame:
-    """The frame with a flag in the rows whose key is among these."""
+def _join_flag(frame: DataFrame, keys: DataFrame, clause: Clause, index: int) -> DataFrame:
+    """Add a flag column that is true in rows whose key is in `keys`."""
     from pyspark.sql.functions import expr
 
-    flag = f"{_OURS}{index}"
-    named = [f"{sql.name(str(at))} AS {sql.name(f'{flag}_{at}')}" for at in range(len(clause.keys))]
-    equal = (f"{key.sql()} = {sql.name(f'{flag}_{at}')}" for at, key in enumerate(clause.keys))
-    return frame.join(keys.selectExpr(*named, f"true AS {sql.name(flag)}"), expr(sql.all_of(*equal)), "left")
+    flag = f"{_PREFIX}{index}"
+    key_columns = [
+        f"{sql.name(str(index))} AS {sql.name(f'{flag}_{index}')}" for index in range(len(clause.keys))
+    ]
+    equal = (f"{key.sql()} = {sql.name(f'{flag}_{index}')}" for index, key in enumerate(clause.keys))
+    return frame.join(
+        keys.selectExpr(*key_columns, f"true AS {sql.name(flag)}"), expr(sql.all_of(*equal)), "left"
+    )
 
 
-def _shown(bad: DataFrame, away: frozenset[str], secrets: Callable[[str], str] | None) -> list[str]:
+def _output_columns(
+    bad: DataFrame, masked_columns: frozenset[str], secrets: Callable[[str], str] | None
+) -> list[str]:
     schema = schema_of(bad)
     return [
-        masked(name, part)
-        if name.lower() in away
+        masked_column(name, part)
+        if name.lower() in masked_columns
         else masked_where_repeated(name, part, secrets)
         if secrets
         else sql.name(name)
@@ -259,7 +296,12 @@ def _shown(bad: DataFrame, away: frozenset[str], secrets: Callable[[str], str] |
     ]
 
 
-def _folders(contract: Contract, one: SchemaObject, run: Run) -> list[str]:
-    """As Hive writes partitions: a reader of the path finds them as columns."""
-    named = (("run", run.id), ("contract", contract.key), ("object", one.name), ("scope", run.scope))
-    return [f"{_OURS}{name}={quote(value, safe='')}" for name, value in named]
+def _folders(contract: Contract, schema_object: SchemaObject, run: Run) -> list[str]:
+    """Return the folder names in Hive's `key=value` form, which readers turn into columns."""
+    levels = (
+        ("run", run.id),
+        ("contract", contract.key),
+        ("object", schema_object.name),
+        ("scope", run.scope),
+    )
+    return [f"{_PREFIX}{name}={quote(value, safe='')}" for name, value in levels]

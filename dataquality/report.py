@@ -1,4 +1,4 @@
-"""What a check of one object found: results, the account of every clause, and what it cost."""
+"""Report of a check of one object: results, coverage of every clause, and cost."""
 
 from __future__ import annotations
 
@@ -9,22 +9,22 @@ from datetime import datetime
 
 from dq.contracts import escaping
 from dq.contracts.outcome import (
-    BROKEN,
-    KEPT,
-    UNTOLD,
+    VERDICT_FAIL,
+    VERDICT_PASS,
+    VERDICT_UNKNOWN,
     CheckResult,
     DqError,
     GroupResult,
+    ReadError,
     Status,
-    Unreadable,
-    inert,
+    escape_ci_commands,
     one_line,
 )
-from dq.dataquality.clauses.coverage import Account, JsonObject
+from dq.dataquality.clauses.coverage import ClauseCoverage, JsonObject
 from dq.dataquality.model.metric import Verification
 from dq.dataquality.model.run_context import Partition
 
-# A report as a notebook shows it: HTML that needs no style of its own, every text of others escaped.
+# HTML of a report for notebooks: inline styles only, all external text escaped.
 
 _SIGNS = {
     Status.FAIL: ("#c62828", "✗"),
@@ -36,16 +36,19 @@ _SAMPLES = 3
 
 
 def html(title: str, verdict: str, results: Iterable[CheckResult]) -> str:
-    """The verdict, and a row for each result: what is not as promised first, the rest folded away."""
-    ordered = sorted(results, key=lambda one: list(_SIGNS).index(one.status))
-    open_ = [one for one in ordered if one.status in (Status.FAIL, Status.ERROR)]
-    rest = [one for one in ordered if one not in open_]
-    folded = f"<details><summary>{len(rest)} more</summary>{_table(rest)}</details>" if rest else ""
-    return f"<div><b>{_text(title)}</b>: {_text(verdict)}{_table(open_) if open_ else ''}{folded}</div>"
+    """Return the verdict and a table of results: failures and errors first, the others collapsed."""
+    ordered = sorted(results, key=lambda result: list(_SIGNS).index(result.status))
+    unresolved = [result for result in ordered if result.status in (Status.FAIL, Status.ERROR)]
+    settled = [result for result in ordered if result not in unresolved]
+    details = f"<details><summary>{len(settled)} more</summary>{_table(settled)}</details>" if settled else ""
+    return (
+        f"<div><b>{_text(title)}</b>: "
+        f"{_text(verdict)}{_table(unresolved) if unresolved else ''}{details}</div>"
+    )
 
 
 def _table(results: Iterable[CheckResult]) -> str:
-    return f"<table>{''.join(_row(one) for one in results)}</table>"
+    return f"<table>{''.join(_row(result) for result in results)}</table>"
 
 
 def _row(result: CheckResult) -> str:
@@ -73,27 +76,27 @@ def _text(text: str) -> str:
 class Violated(DqError):
     """The data breaks its contract: at least one check of severity error or critical failed.
 
-    `report` has all results; it is None where no report was made.
+    `report` has all results, or is None if there is no report.
     """
 
     exit_code = 1
     report: Report | None = None
 
 
-class Unmeasured(Unreadable):
+class Unmeasured(ReadError):
     """A clause of severity error or critical could not be measured. `report` has all results."""
 
     report: Report | None = None
 
 
-_VERDICTS = {0: KEPT, Violated.exit_code: BROKEN, Unreadable.exit_code: UNTOLD}
+_VERDICTS = {0: VERDICT_PASS, Violated.exit_code: VERDICT_FAIL, ReadError.exit_code: VERDICT_UNKNOWN}
 
 
 @dataclass(frozen=True, slots=True)
 class Quarantined:
-    """How many rows were written apart, and the folder that they are in; None when nothing was written.
+    """Number of quarantined rows and their folder, or None if nothing was written.
 
-    `problem` is why they could not be written.
+    `problem` is the reason if writing failed.
     """
 
     rows: int
@@ -103,16 +106,15 @@ class Quarantined:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """The answers to one object's clauses on one scope of data.
+    """Results of one object's clauses on one scope of data.
 
-    `partitions` are those that were asked for, empty for the whole table. `passes` is the number of
-    passes over the data that the measurement took, without those for samples; `proven` is the number of
-    clauses that statistics answered without one, `kept` of those for which earlier runs' answers about
-    folders that did not change were used. `at` is the time that the caller gave. `quarantine` is
-    there when bad rows were to be written apart. `rules` are the words that chose the clauses; empty: all.
-    `verification` is there when a share of the proofs was to be verified. `notes` say why more was read than
-    need be. `rows` is how many rows the data has, where a check counted them all. `apart` are the paths of
-    failed clauses whose rows were set apart, of the report of a gate.
+    `partitions` are the requested partitions, empty for the whole table. `passes` is the number of passes
+    over the data, not counting those for samples; `proven` is the number of clauses answered from statistics
+    without a pass, `from_cache` the number answered from the partition cache. `at` is the time given by the
+    caller. `quarantine` is set if bad rows were to be quarantined. `rules` are the words that selected the
+    clauses, empty for all. `verification` is set if a share of the statistics was verified. `notes` give
+    reasons for reading more than necessary. `rows` is the number of rows, if a check counted them all.
+    `separated_clauses` are the paths of the failed clauses whose rows a gate separated.
     """
 
     contract: str
@@ -120,7 +122,7 @@ class Report:
     object: str
     partitions: tuple[Partition, ...]
     results: tuple[CheckResult, ...]
-    accounts: tuple[Account, ...]
+    coverage: tuple[ClauseCoverage, ...]
     passes: int
     proven: int = 0
     at: datetime | None = None
@@ -129,93 +131,101 @@ class Report:
     verification: Verification | None = None
     notes: tuple[str, ...] = ()
     rows: int | None = None
-    apart: tuple[str, ...] = ()
-    kept: int = 0
+    separated_clauses: tuple[str, ...] = ()
+    from_cache: int = 0
 
-    def of(self, *statuses: Status) -> tuple[CheckResult, ...]:
-        """The results with one of these statuses."""
+    def with_status(self, *statuses: Status) -> tuple[CheckResult, ...]:
+        """Return the results with one of these statuses."""
         return tuple(result for result in self.results if result.status in statuses)
 
     @property
     def failed(self) -> tuple[CheckResult, ...]:
-        """Failed checks that are more than a warning."""
-        return tuple(result for result in self.of(Status.FAIL) if result.severity.blocks)
+        """Failed checks of severity error or critical."""
+        return tuple(result for result in self.with_status(Status.FAIL) if result.severity.blocks)
 
     @property
     def exit_code(self) -> int:
-        """0 kept, 1 broken, 3 could not tell; broken goes before what could not be told.
+        """0 kept, 1 broken, 3 could not tell; broken takes precedence over could not tell.
 
-        Statistics that were caught lying go before both: nobody knows what else is wrong with their files.
+        Disagreeing statistics give 3 in any case, since other statistics of these files may be wrong too.
         """
         if self.verification is not None and self.verification.disagreements:
-            return Unreadable.exit_code
+            return ReadError.exit_code
         if self.failed:
             return Violated.exit_code
-        return Unreadable.exit_code if any(one.severity.blocks for one in self.of(Status.ERROR)) else 0
+        return (
+            ReadError.exit_code
+            if any(result.severity.blocks for result in self.with_status(Status.ERROR))
+            else 0
+        )
 
     @property
     def verdict(self) -> str:
-        """`kept`, `broken` or `could not tell`, as the exit code says it."""
+        """`kept`, `broken` or `could not tell`, by the exit code."""
         return _VERDICTS[self.exit_code]
 
     def raise_for_status(self) -> None:
-        """Raises Violated when a check failed, Unmeasured when one could not be measured; warnings pass."""
+        """Raise Violated if a check failed, or Unmeasured if one could not be measured; warnings pass."""
         if self.exit_code == 0:
             return
         broken = self.exit_code == Violated.exit_code
-        unmeasured = tuple(one for one in self.of(Status.ERROR) if one.severity.blocks)
-        grave = self.failed if broken else unmeasured
+        unmeasured = tuple(result for result in self.with_status(Status.ERROR) if result.severity.blocks)
+        blocking = self.failed if broken else unmeasured
         verb = "failed" if broken else "could not be measured"
-        message = f"{self.contract} {self.object}: {len(grave)} check(s) {verb}: " + "; ".join(
-            result.message for result in grave[:5]
+        message = f"{self.contract} {self.object}: {len(blocking)} check(s) {verb}: " + "; ".join(
+            result.message for result in blocking[:5]
         )
-        mend = "Mend the data or the contract; do not publish this delivery."
-        # It ends in the log of a pipeline, as a traceback.
-        error = (Violated if broken else Unmeasured)(inert(one_line(f"{message}.")), mend)
+        hint = "Fix the data or the contract; do not publish this delivery."
+        # The message ends up in pipeline logs, as part of a traceback.
+        error = (Violated if broken else Unmeasured)(escape_ci_commands(one_line(f"{message}.")), hint)
         error.report = self
         raise error
 
     def __repr__(self) -> str:
-        """What a prompt shows: the verdict, and a line for each result that is not as promised."""
-        open_ = self.of(Status.FAIL, Status.ERROR)
-        lines = [f"  {one.status} {one.severity} {one_line(one.message)}" for one in open_[:20]]
-        more = [f"  … {len(open_) - 20} more"] if len(open_) > 20 else []
-        return inert("\n".join([f"<{one_line(self._title())}: {self._said()}>", *lines, *more]))
+        """Return the verdict and one line per failure or error, for interactive prompts."""
+        unresolved = self.with_status(Status.FAIL, Status.ERROR)
+        lines = [
+            f"  {result.status} {result.severity} {one_line(result.message)}" for result in unresolved[:20]
+        ]
+        remainder = [f"  … {len(unresolved) - 20} more"] if len(unresolved) > 20 else []
+        return escape_ci_commands(
+            "\n".join([f"<{one_line(self._title())}: {self._summary()}>", *lines, *remainder])
+        )
 
     def _repr_html_(self) -> str:
-        return html(self._title(), self._said(), self.results)
+        return html(self._title(), self._summary(), self.results)
 
     def _title(self) -> str:
         return f"{self.contract} {self.version}, {self.object}"
 
-    def _said(self) -> str:
-        counted = ", ".join(f"{number} {status}" for status, number in self.counts().items() if number)
-        return f"{self.verdict} ({counted or 'no checks'})"
+    def _summary(self) -> str:
+        status_counts = ", ".join(f"{number} {status}" for status, number in self.counts().items() if number)
+        return f"{self.verdict} ({status_counts or 'no checks'})"
 
     def counts(self) -> dict[str, int]:
-        """How many results have each status."""
-        counted = Counter(result.status for result in self.results)
-        return {status.value: counted[status] for status in Status}
+        """Return the number of results per status."""
+        counter = Counter(result.status for result in self.results)
+        return {status.value: counter[status] for status in Status}
 
     def as_dict(self) -> JsonObject:
-        """The report as JSON values, in the manner of the draft OORS: status, target, measure, threshold.
+        """Return the report as JSON values, modelled on the OORS draft: status, target, measure, threshold.
 
-        The only data in it are the samples, in which classified columns are masked.
+        Samples are the only data in it, with classified columns masked.
         """
         return {
             "contract": self.contract,
             "version": self.version,
             "object": self.object,
-            "partitions": [dict(one) for one in self.partitions],
+            "partitions": [dict(partition) for partition in self.partitions],
             "at": self.at.isoformat() if self.at else None,
             "rules": list(self.rules),
             "rows": self.rows,
             "passes": self.passes,
             "proven": self.proven,
-            "kept": self.kept,
+            "kept": self.from_cache,
             "counts": self.counts(),
             "results": [_result(result) for result in self.results],
-            "clauses": [account.as_dict() for account in self.accounts],
+            "clauses": [entry.as_dict() for entry in self.coverage],
             "quarantine": asdict(self.quarantine) if self.quarantine else None,
             "notes": list(self.notes),
             "verification": asdict(self.verification) if self.verification else None,
@@ -236,14 +246,14 @@ def _result(result: CheckResult) -> JsonObject:
         "message": result.message,
         "at": str(result.at),
         "samples": [dict(sample) for sample in result.samples],
-        **({"groups": [_group(result, one) for one in result.groups]} if result.by else {}),
+        **({"groups": [_group(result, group) for group in result.groups]} if result.group_columns else {}),
     }
 
 
-def _group(result: CheckResult, one: GroupResult) -> JsonObject:
+def _group(result: CheckResult, group: GroupResult) -> JsonObject:
     return {
-        "by": dict(zip(result.by, one.key, strict=True)),
-        "status": one.status.value,
-        "observed": one.observed,
-        "value": one.value,
+        "by": dict(zip(result.group_columns, group.key, strict=True)),
+        "status": group.status.value,
+        "observed": group.observed,
+        "value": group.value,
     }

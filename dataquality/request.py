@@ -1,126 +1,134 @@
-"""What a run is asked for, on which data: frames, datasets and small tables."""
+"""Check requests: the selected clauses and their data, as frames, datasets or small tables."""
 
 from __future__ import annotations
 
 import functools
+import re
 from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import KW_ONLY, dataclass
-from datetime import datetime
+from datetime import date, datetime
 from typing import TYPE_CHECKING, Any
 
 from dq.contracts.access.access_policy import is_remote
 from dq.contracts.install import install_command
 from dq.contracts.model import Contract, SchemaObject
-from dq.contracts.outcome import DqError, MissingTool, UsageError
+from dq.contracts.outcome import DqError, MissingTool, UsageError, nearest
 from dq.contracts.sql import text as sql
 from dq.contracts.types import MAX_PRECISION, DataType, row_type
-from dq.dataquality.answers.memory import LeftToSpark, SmallTable, small_table
+from dq.dataquality.answers.memory import RequiresSpark, SmallTable, small_table
 from dq.dataquality.answers.python_tasks import WORTH_ROWS
-from dq.dataquality.answers.sources import ALL, Lever, ReadOptions
+from dq.dataquality.answers.sources import ALL, Optimization, ReadOptions
 from dq.dataquality.checks import built_in
 from dq.dataquality.clauses.clause import Clause, RowScope
-from dq.dataquality.clauses.coverage import Account, as_typed, asked_of, select
-from dq.dataquality.clauses.foreign_key import ALONE, Neighbours
-from dq.dataquality.clauses.kind import Shelf
-from dq.dataquality.model.column import field
+from dq.dataquality.clauses.coverage import ClauseCoverage, as_typed, bind_clauses, select
+from dq.dataquality.clauses.foreign_key import NO_NEIGHBOURS, ContractSet
+from dq.dataquality.clauses.kind import CheckKinds
+from dq.dataquality.model.column import struct_field
 from dq.dataquality.model.metric import Failure
-from dq.dataquality.model.run_context import Earlier, EarlierMeasure, Occasion
-from dq.dataquality.spark.columnar_files import only
+from dq.dataquality.model.run_context import PastMeasurement, PastRowCount, RunContext
+from dq.dataquality.spark.columnar_files import only_partitions
 from dq.dataquality.spark.dataset import Dataset, open_folders, open_table
-from dq.dataquality.spark.measure import Others, schema_of
+from dq.dataquality.spark.measure import OpenObject, schema_of
 from dq.dataquality.spark.schema import type_ddl
 from dq.dataquality.spark.session import attempt
 from dq.dataquality.text import text_row_type
-from dq.lake.types import KNOWN, arrow_type, from_arrow
+from dq.lake.types import KNOWN_TYPES, arrow_type, from_arrow
 
 if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
 
-    from dq.dataquality.answers.partition_cache import PartLedger
+    from dq.dataquality.answers.partition_cache import PartitionCache
 
 
-# Frames of others (pandas, polars, Arrow) as DataFrames of Spark, by way of Arrow.
+# Frames of other libraries (pandas, polars, Arrow) as Spark DataFrames, through Arrow.
 
-# Before, Spark takes no Arrow table, and its rows cross to the JVM as values of Python.
+# Earlier major versions of Spark cannot create a DataFrame from an Arrow table.
 _FIRST_WITH_ARROW = 4
 
 
-def as_spark(data: object, one: SchemaObject, spark: SparkSession | None = None) -> DataFrame | Dataset:
-    """The data as Spark has it: a DataFrame or a Dataset as it is, a frame of pandas, polars or Arrow as one.
+def as_spark(
+    data: object, schema_object: SchemaObject, spark: SparkSession | None = None
+) -> DataFrame | Dataset:
+    """Return the data for Spark: DataFrames and Datasets unchanged, frames of pandas, polars or Arrow
+    converted.
 
-    A column keeps its type: categories are their values, unsigned integers the next larger type, times of
-    the day texts, and what is finer than a microsecond is cut off. A timestamp with a zone is an instant,
-    one without is a civil time. NaN of pandas is NULL, as pandas means it; that of polars and Arrow stays. A
-    column without any value has the type that the contract promises. pandas' index is no column.
+    Columns keep their types, except that categories become their values, unsigned integers the next larger
+    type and times of day strings; fractions below a microsecond are truncated. A timestamp with a zone is an
+    instant, one without is a civil time. pandas' NaN becomes NULL; NaN of polars and Arrow stays. A column
+    without values gets the type that the contract promises. The pandas index is not a column.
 
-    Raises UsageError for a streaming frame, for names that stand twice or only differ by case, for a column
-    that has no type in Arrow or Spark, and where no Spark session is given or active.
+    Raises:
+        UsageError: A streaming frame, duplicate names (ignoring case), a column type unknown to Arrow or
+            Spark, or no given or active Spark session.
     """
     if isinstance(data, Dataset):
         return data
     if hasattr(data, "sparkSession") and hasattr(data, "schema"):
-        return whole(data)
-    table = _arrow(data, one)
+        return require_batch(data)
+    table = _arrow(data, schema_object)
     names = [str(name) for name in table.column_names]
     _refuse_alike(names)
     if not names:
-        raise UsageError("the frame has no columns.", "Hand in the object's rows.")
-    session = spark or _active()
-    typed, untyped = _typed(table)
-    return _with_types(_made(session, typed), one, untyped)
+        raise UsageError("the frame has no columns.", "Pass the object's rows.")
+    session = spark or _active_session()
+    typed, untyped_names = _with_spark_types(table)
+    return _with_types(_create_frame(session, typed), schema_object, untyped_names)
 
 
-def whole(frame: Any) -> DataFrame:
-    """The frame of Spark, as long as it has an end. Raises UsageError, with the recipe, for a stream."""
+def require_batch(frame: Any) -> DataFrame:
+    """Return the Spark frame. Raises UsageError, explaining foreachBatch, if it is a stream."""
     if frame.isStreaming:
         raise UsageError(
-            "a streaming frame has no end, and cannot be tested as a whole.",
+            "a streaming frame is unbounded and cannot be tested as a whole.",
             "Test each micro-batch: stream.writeStream.foreachBatch(lambda batch, number:"
             ' dq.check("orders.odcs.yaml", batch).raise_for_status()).start()',
         )
     return frame  # type: ignore[no-any-return]  # of either Spark
 
 
-def _arrow(data: object, one: SchemaObject) -> pa.Table:
-    kind = f"{type(data).__module__.partition('.')[0]}.{type(data).__name__}"
-    make = _READERS.get(kind)
-    if make is None:
+def _arrow(data: object, schema_object: SchemaObject) -> pa.Table:
+    type_name = f"{type(data).__module__.partition('.')[0]}.{type(data).__name__}"
+    reader = _READERS.get(type_name)
+    if reader is None:
         raise UsageError(
-            f"{kind} is no frame that can be tested.",
-            "Hand in a DataFrame of Spark, pandas or polars, or an Arrow table.",
+            f"{type_name} is not a supported frame type.",
+            "Pass a DataFrame of Spark, pandas or polars, or an Arrow table.",
         )
     try:
         import pyarrow as pa
     except ModuleNotFoundError as error:
-        raise MissingTool("A frame of another library needs pyarrow.", install_command("spark")) from error
+        raise MissingTool("Frames other than Spark's need pyarrow.", install_command("spark")) from error
     try:
-        return make(data, one)
+        return reader(data, schema_object)
     except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
         first = str(error.args[-1] if error.args else error).strip().split("\n")[0][:200]
-        raise UsageError(f"the frame cannot be read: {first}.", "Give its columns one type each.") from error
+        raise UsageError(f"the frame cannot be read: {first}.", "Give each column a single type.") from error
 
 
-def _pandas(data: Any, one: SchemaObject) -> pa.Table:
+def _pandas(data: Any, schema_object: SchemaObject) -> pa.Table:
     import pyarrow as pa
 
     if data.columns.nlevels > 1:
-        raise UsageError("the frame's columns have several levels.", "Give each column one name.")
+        raise UsageError("the frame has multi-level columns.", "Give each column a single name.")
     names = [str(name) for name in data.columns]
     _refuse_alike(names)
-    hidden = [str(name) for name in data.index.names if name is not None and str(name) not in names]
-    wanted = [name for name in hidden if field(row_type(one), name) is not None]
-    if wanted:
+    index_names = [str(name) for name in data.index.names if name is not None and str(name) not in names]
+    index_columns = [name for name in index_names if struct_field(row_type(schema_object), name) is not None]
+    if index_columns:
         raise UsageError(
-            f"{', '.join(wanted)} is the index of the frame, which is no column of it.",
+            f"{', '.join(index_columns)} is the index of the frame, not a column.",
             "Call frame.reset_index() first.",
         )
     table = pa.Table.from_pandas(data.set_axis(names, axis=1), preserve_index=False)
     if len(data):
         return table
-    # Without rows, pandas calls a column of anything one of floats.
-    kinds = [pa.null() if pa.types.is_float64(each.type) else each.type for each in table.schema]
-    return pa.schema(list(zip(names, kinds, strict=True))).empty_table()
+    # pandas gives every column of an empty frame a float type.
+    types = [
+        pa.null() if pa.types.is_float64(arrow_field.type) else arrow_field.type
+        for arrow_field in table.schema
+    ]
+    return pa.schema(list(zip(names, types, strict=True))).empty_table()
 
 
 def _batch(data: Any, _: SchemaObject) -> pa.Table:
@@ -142,60 +150,58 @@ def _refuse_alike(names: list[str]) -> None:
     lowered = [name.lower() for name in names]
     twice = sorted({name for name in names if lowered.count(name.lower()) > 1})
     if twice:
-        said = f"the frame has columns that Spark cannot tell apart: {', '.join(map(repr, twice))}."
-        raise UsageError(said, "Give each a name of its own; case makes no difference.")
+        message = f"the frame has columns that Spark cannot distinguish: {', '.join(map(repr, twice))}."
+        raise UsageError(message, "Give each a unique name; names are case-insensitive.")
 
 
-def _active() -> SparkSession:
+def _active_session() -> SparkSession:
     from pyspark.sql import SparkSession
 
-    found = SparkSession.getActiveSession()
-    if found is None:
-        raise UsageError(
-            "a frame of another library is tested on Spark.", "Give spark=…, or start a session."
-        )
-    return found
+    session = SparkSession.getActiveSession()
+    if session is None:
+        raise UsageError("testing this frame needs a Spark session.", "Pass spark=…, or start a session.")
+    return session
 
 
-def _typed(table: pa.Table) -> tuple[pa.Table, list[str]]:
-    """The table with types that Spark has, and the names of columns without any."""
+def _with_spark_types(table: pa.Table) -> tuple[pa.Table, list[str]]:
+    """Return the table with Spark's types, and the names of columns without values."""
     import pyarrow as pa
 
-    columns, untyped = [], []
+    columns, untyped_names = [], []
     for name, column in zip(table.column_names, table.columns, strict=True):
         if pa.types.is_null(column.type):
-            untyped.append(name)
+            untyped_names.append(name)
             columns.append(column.cast(pa.string()))
             continue
-        held = from_arrow(column.type)
-        if not _known(held):
+        held_type = from_arrow(column.type)
+        if not _is_supported(held_type):
             raise UsageError(
-                f"column {name!r} is {column.type}, which Spark does not have.", "Cast it, or leave it out."
+                f"column {name!r} is {column.type}, which Spark does not have.", "Cast or drop it."
             )
-        wanted = arrow_type(held)
+        target_type = arrow_type(held_type)
         try:
-            columns.append(column if wanted == column.type else column.cast(wanted, safe=False))
+            columns.append(column if target_type == column.type else column.cast(target_type, safe=False))
         except pa.ArrowException as error:
             raise UsageError(
-                f"column {name!r} is {column.type}, which cannot be read as {wanted}.", "Cast it."
+                f"column {name!r} is {column.type}, which cannot be read as {target_type}.", "Cast it."
             ) from error
-    return pa.table(columns, names=list(table.column_names)), untyped
+    return pa.table(columns, names=list(table.column_names)), untyped_names
 
 
-def _known(kind: DataType) -> bool:
-    if kind.parts or kind.name == "struct":
-        return all(map(_known, kind.parts))
-    if kind.name == "decimal":
-        precision, scale = kind.numbers
+def _is_supported(data_type: DataType) -> bool:
+    if data_type.parts or data_type.name == "struct":
+        return all(map(_is_supported, data_type.parts))
+    if data_type.name == "decimal":
+        precision, scale = data_type.numbers
         return precision <= MAX_PRECISION and 0 <= scale <= precision
-    # Spark has no type for a time of the day; it becomes a text.
-    return kind.name in KNOWN or kind.name.startswith("time")
+    # Spark has no time-of-day type; such columns become strings.
+    return data_type.name in KNOWN_TYPES or data_type.name.startswith("time")
 
 
-def _made(spark: SparkSession, table: pa.Table) -> DataFrame:
+def _create_frame(spark: SparkSession, table: pa.Table) -> DataFrame:
     from pyspark.sql.pandas.types import from_arrow_schema
 
-    # A time without zone must not pass through the session's.
+    # Timestamps without a zone must not be converted with the session's zone.
     schema = from_arrow_schema(table.schema, prefer_timestamp_ntz=True)
     if int(spark.version.partition(".")[0]) >= _FIRST_WITH_ARROW:
         return spark.createDataFrame(table, schema)
@@ -203,18 +209,20 @@ def _made(spark: SparkSession, table: pa.Table) -> DataFrame:
     return spark.createDataFrame(rows, schema)
 
 
-def _with_types(frame: DataFrame, one: SchemaObject, untyped: list[str]) -> DataFrame:
-    """The columns without any value with the type that the contract promises, else as texts."""
-    promised = text_row_type(one)
-    made = []
+def _with_types(frame: DataFrame, schema_object: SchemaObject, untyped_names: list[str]) -> DataFrame:
+    """Give columns without values the type that the contract promises, else string."""
+    promised_type = text_row_type(schema_object)
+    expressions = []
     for name in frame.columns:
-        kind = field(promised, name) if name in untyped else None
+        data_type = struct_field(promised_type, name) if name in untyped_names else None
         column = sql.name(name)
-        made.append(column if kind is None else f"CAST(NULL AS {type_ddl(kind)}) AS {column}")
-    return frame.selectExpr(*made) if untyped else frame
+        expressions.append(
+            column if data_type is None else f"CAST(NULL AS {type_ddl(data_type)}) AS {column}"
+        )
+    return frame.selectExpr(*expressions) if untyped_names else frame
 
 
-# What a run is asked for, and how it stands before the data is read: the same for all that take clauses.
+# Request and clause selection, shared by all operations that evaluate clauses.
 
 _VARIABLE = "${"
 _SUBSTITUTE = "spark.sql.variable.substitute"
@@ -222,27 +230,29 @@ _SUBSTITUTE = "spark.sql.variable.substitute"
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Request:
-    """One object of a contract on its data.
+    """Request to check one object of a contract.
 
-    `data` is a DataFrame, or a Dataset (see `dataset.locate`), for which `spark` is needed. `object` may be
-    left out when the contract has one. `partitions` are column-to-value texts as they stand in the path:
-    only these are read, together they are one scope, and what is promised of the table is tested on the
-    table all the same. `now` is the aware time of the run, from which the age of data is counted.
-    `others` are the whole data of the objects that relationships refer to, by name; the object
-    itself need not be among them. A relationship to one that is not given is an error. `neighbours` are the
-    contracts that relationships may lead into; their objects are called `crm/customers`. `history` is what
-    earlier runs found (`results.earlier_runs`), for rules that compare with it.
-    `levers` are the ways to read less; no verdict depends on them. Those that run Python tasks are used from
-    `tasks_from` rows on.
-    `rules` limits the test to the clauses of these checks, paths, or ids or names of quality rules; the
-    report's account says which ones it left out. With a `memory`, what is promised of the table is told
-    from kept counts of its folders and new ones of those that changed; `now` must then be the real time.
-    SQL, patterns and functions of the contract's author that take longer than the limit are stopped, which
-    is an error of their clauses alone (see `measure.measure`). `verify_statistics`, from 0 to 1, is the share
-    of what statistics prove that is counted from the rows all the same; chance draws it anew with each `now`.
-    Without `samples`, nobody looks for keys of the rows that break a clause. `begin` gives the session where
-    one is needed: what of a small table needs none is told in this process then, and `spark`, the session
-    that is there already, is only looked at. So it is without any session.
+    Args:
+        data: A DataFrame, or a Dataset (see `dataset.locate`), which needs `spark` or `start_session`.
+        object: Name of the object; optional if the contract has only one.
+        partitions: Partitions to read, as column-to-value texts as in the path. Together they are one scope;
+            clauses about the whole table are still tested on the whole table.
+        now: Aware time of the run, from which the age of data is computed.
+        other_objects: Whole data of the objects that relationships refer to, by name; the object itself may
+            be missing. A relationship to an object without data is an error.
+        neighbours: Contracts that relationships may refer to; their objects are called e.g. `crm/customers`.
+        history: Earlier results, for rules that compare with them.
+        optimizations: Optimizations that may be used; verdicts do not depend on them.
+        tasks_from: Number of rows from which Python tasks are used.
+        rules: Checks, clause paths, or ids or names of quality rules to test; all if empty.
+        memory: Partition cache for clauses about the whole table; `now` must then be the real time.
+        limit_seconds: Time limit of SQL, patterns and functions written by the contract's author. Exceeding
+            it is an error of their clauses only (see `measure.measure`).
+        verify_statistics: Share (0 to 1) of the answers from statistics that is recounted from the rows;
+            sampled with `now` as part of the seed.
+        samples: Look up keys of failing rows.
+        start_session: Starts a session if one is needed. Small tables are then read in this process, and
+            `spark` is only inspected.
     """
 
     contract: Contract
@@ -252,88 +262,88 @@ class Request:
     spark: SparkSession | None = None
     partitions: Sequence[Mapping[str, str]] | None = None
     now: datetime | None = None
-    kinds: Shelf | None = None
-    others: Mapping[str, DataFrame | Dataset] | None = None
-    history: Sequence[Earlier | EarlierMeasure] | None = None
-    levers: Set[Lever] = ALL
+    kinds: CheckKinds | None = None
+    other_objects: Mapping[str, DataFrame | Dataset] | None = None
+    history: Sequence[PastRowCount | PastMeasurement] | None = None
+    optimizations: Set[Optimization] = ALL
     tasks_from: int = WORTH_ROWS
     rules: Sequence[str] = ()
-    memory: PartLedger | None = None
+    memory: PartitionCache | None = None
     limit_seconds: float | None = None
-    neighbours: Neighbours = ALONE
+    neighbours: ContractSet = NO_NEIGHBOURS
     verify_statistics: float = 0.0
     samples: bool = True
-    begin: Callable[[], SparkSession] | None = None
+    start_session: Callable[[], SparkSession] | None = None
 
     @property
     def options(self) -> ReadOptions:
-        """How its data may be read."""
-        return ReadOptions(self.levers, self.tasks_from, self.limit_seconds)
+        """Options for reading the data."""
+        return ReadOptions(self.optimizations, self.tasks_from, self.limit_seconds)
 
     def session(self) -> SparkSession:
-        """The session by which the data is read. Raises UsageError for a Dataset without one."""
-        if self.begin is not None:
-            return self.begin()
+        """Return the session to read the data with. Raises UsageError for a Dataset without one."""
+        if self.start_session is not None:
+            return self.start_session()
         if not isinstance(self.data, Dataset):
             return self.data.sparkSession
         if self.spark is None:
-            raise UsageError("a place can only be read with a session.", "Give spark=….")
+            raise UsageError("reading a Dataset needs a Spark session.", "Pass spark=….")
         return self.spark
 
 
 class OpenedData:
-    """The data of a request: in this process where it is small, and as Spark opens it where that is needed.
+    """Data of a request: in this process if it is small, and opened by Spark on demand.
 
-    Raises what `opened` raises, where Spark is asked, and LeftToSpark where it does not find what is held in
-    this process.
+    Opening it with Spark raises the errors of `open_data`, and RequiresSpark if Spark's schema differs from
+    the one read in this process.
     """
 
     def __init__(self, request: Request, *, in_memory: bool = True) -> None:
         self._request = request
-        self.small = _small(request) if in_memory else None
+        self.small = _read_in_memory(request) if in_memory else None
 
     @functools.cached_property
     def schema(self) -> DataType:
-        """The columns and types, as Spark has them."""
+        """Columns and types, as Spark reads them."""
         return schema_of(self.table) if self.small is None else self.small.schema
 
     @functools.cached_property
     def table(self) -> DataFrame:
-        """All rows, with the columns that they have in the partitions that are asked for."""
+        """All rows, with the columns of the requested partitions."""
         request, small = self._request, self.small
         if small is None:
-            return _opened(request, request.data, request.partitions)
+            return _open_for_request(request, request.data, request.partitions)
         assert isinstance(request.data, Dataset)
         spark, data = request.session(), request.data
         if data.partitions:
-            frame: DataFrame | Failure = opened(data, spark, request.partitions)
+            frame: DataFrame | Failure = open_data(data, spark, request.partitions)
         else:
-            # The files have one schema, which is known: Spark need not look for it in a job of its own.
+            # The schema is known, which spares Spark a job to infer it.
             frame = attempt(lambda: open_folders(spark, data, small.schema, [str(data.path)]))
         if isinstance(frame, Failure) or schema_of(frame) != small.schema:
-            raise LeftToSpark
-        return _with_plain_names(frame)
+            raise RequiresSpark
+        return _require_plain_names(frame)
 
     def rows(self, scope: RowScope) -> DataFrame:
-        """The rows that clauses of a scope speak of."""
-        parts = self._request.partitions if scope is RowScope.PARTITION else None
-        return only(self.table, parts) if parts else self.table
+        """Return the rows that clauses of a scope apply to."""
+        partitions = self._request.partitions if scope is RowScope.PARTITION else None
+        return only_partitions(self.table, partitions) if partitions else self.table
 
     def small_rows(self, scope: RowScope) -> SmallTable | None:
-        """The rows of a scope in this process; None where Spark has to read them."""
+        """Return the rows of a scope in this process, or None if Spark has to read them."""
         data = self._request.data
         if self.small is None or scope is RowScope.PARTITION or not self._request.partitions:
             return self.small
         assert isinstance(data, Dataset)
         try:
-            whole = small_table(data)
-        except LeftToSpark:
+            full_table = small_table(data)
+        except RequiresSpark:
             return None
-        return whole if whole.schema == self.small.schema else None
+        return full_table if full_table.schema == self.small.schema else None
 
 
-# With other values, Spark may read or compare the same files otherwise.
-_SETTINGS = {
+# Other values of these settings change how Spark reads or compares the same files.
+_REQUIRED_SETTINGS = {
     "spark.sql.caseSensitive": "false",
     "spark.sql.parquet.binaryAsString": "false",
     "spark.sql.parquet.inferTimestampNTZ.enabled": "true",
@@ -342,146 +352,182 @@ _SETTINGS = {
 }
 
 
-def _small(request: Request) -> SmallTable | None:
-    """The partitions of a request, or its table, in this process; None where Spark has to read them.
+def _read_in_memory(request: Request) -> SmallTable | None:
+    """Return the requested partitions, or the table, read in this process, or None if Spark has to read them.
 
-    All of a partitioned table is Spark's: of its folders, answers are kept.
+    A whole partitioned table is left to Spark, because its partitions have cached answers.
     """
     data, spark = request.data, request.spark
     if (
         not isinstance(data, Dataset)
-        or Lever.SMALL_TABLES not in request.levers
+        or Optimization.SMALL_TABLES not in request.optimizations
         or request.verify_statistics
-        or (spark is not None and request.begin is None)
+        or (spark is not None and request.start_session is None)
         or bool(request.partitions) is not bool(data.partitions)
-        or not (spark is None or _usual(spark, data))
+        or not (spark is None or _has_required_settings(spark, data))
     ):
         return None
     try:
         return small_table(data, request.partitions or ())
-    except LeftToSpark:
+    except RequiresSpark:
         return None
 
 
-def _usual(spark: SparkSession, data: Dataset) -> bool:
-    """Whether a session reads these files as dq's own does, if at all."""
-    return all(spark.conf.get(name, value) == value for name, value in _SETTINGS.items()) and (
-        is_remote(data.path or "") or _of_this_machine(spark)
+def _has_required_settings(spark: SparkSession, data: Dataset) -> bool:
+    """Return True if the session reads these files like dq's own session."""
+    return all(spark.conf.get(name, value) == value for name, value in _REQUIRED_SETTINGS.items()) and (
+        is_remote(data.path or "") or _is_local_default(spark)
     )
 
 
-def _of_this_machine(spark: SparkSession) -> bool:
-    """Whether a path without a scheme is one of this machine: not of HDFS, nor of Spark Connect's server."""
+def _is_local_default(spark: SparkSession) -> bool:
+    """Return True if a path without a scheme is local, i.e. not on HDFS or on a Spark Connect server."""
     context = getattr(spark, "sparkContext", None)
-    default = context and context._jsc.hadoopConfiguration().get("fs.defaultFS")
-    return str(default).startswith("file:")
+    default_fs = context and context._jsc.hadoopConfiguration().get("fs.defaultFS")
+    return str(default_fs).startswith("file:")
 
 
 @dataclass(frozen=True, slots=True)
-class Chosen:
-    """What a request asks, before any data is looked at."""
+class CheckSelection:
+    """Object and clauses selected by a request, before any data is read."""
 
-    one: SchemaObject
-    kinds: Shelf
+    schema_object: SchemaObject
+    kinds: CheckKinds
     clauses: tuple[Clause, ...]
-    accounts: tuple[Account, ...]
+    coverage: tuple[ClauseCoverage, ...]
 
-    def on(self, request: Request, schema: DataType, occasion: Occasion) -> tuple[Clause, ...]:
-        """The clauses as they are asked of data of this schema on an occasion."""
-        clauses = asked_of(schema, self.clauses, occasion)
-        form = request.data.format if isinstance(request.data, Dataset) else None
-        return as_typed(self.one, clauses, self.kinds, form or "")
+    def bind(self, request: Request, schema: DataType, context: RunContext) -> tuple[Clause, ...]:
+        """Return the clauses bound to this schema and run."""
+        clauses = bind_clauses(schema, self.clauses, context)
+        file_format = request.data.format if isinstance(request.data, Dataset) else None
+        return as_typed(self.schema_object, clauses, self.kinds, file_format or "")
 
 
-def choose(request: Request) -> Chosen:
-    """Selects what is asked.
+def select_clauses(request: Request) -> CheckSelection:
+    """Select the object and clauses of a request.
 
-    Raises UsageError for an unknown object or rule, a `now` without zone and a share that is none.
+    Raises UsageError for an unknown object or rule, a misspelt partition column, an impossible date, a `now`
+    without time zone, and an invalid share.
     """
     contract, now = request.contract, request.now
     if not 0 <= request.verify_statistics <= 1:
         raise UsageError(
-            f"verify_statistics={request.verify_statistics} is no share.",
-            "Give a number from 0, nothing, to 1, everything.",
+            f"verify_statistics={request.verify_statistics} is not between 0 and 1.",
+            "Pass a number from 0 (none) to 1 (all).",
         )
     if now is not None and now.utcoffset() is None:
-        raise UsageError(f"now={now} names no instant.", "Give it a zone: datetime.now(timezone.utc).")
-    one = pick(contract, request.object)
+        raise UsageError(f"now={now} has no time zone.", "Add one, e.g. datetime.now(timezone.utc).")
+    schema_object = find_object(contract, request.object)
+    for partition in request.partitions or ():
+        _check_partition(schema_object, partition)
     kinds = built_in() if request.kinds is None else request.kinds
-    selected = select(contract, one, kinds, request.rules, neighbours=request.neighbours)
-    return Chosen(one, kinds, selected.clauses, selected.accounts)
+    selected = select(contract, schema_object, kinds, request.rules, neighbours=request.neighbours)
+    return CheckSelection(schema_object, kinds, selected.clauses, selected.coverage)
 
 
-def occasion_of(request: Request) -> Occasion:
-    """When, on which partitions and with which history a request is tested."""
-    partitions = tuple(tuple(sorted(each.items())) for each in request.partitions or ())
+_DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
+
+
+def _check_partition(schema_object: SchemaObject, partition: Mapping[str, str]) -> None:
+    """Raise UsageError for a misspelt column or an impossible date, before Spark starts to open the data.
+
+    A column that resembles none of the contract's is left to the data: the contract may not list it.
+    """
+    columns = {(prop.physical_name or prop.name or "").lower(): prop for prop in schema_object.properties}
+    for column, text in partition.items():
+        prop = columns.get(column.lower())
+        if prop is None:
+            names = [key.physical_name or key.name or "" for key in schema_object.partition_keys()]
+            similar = nearest(column, names)
+            if similar is not None:
+                raise UsageError(
+                    f"unknown partition column {column!r} of {schema_object.name!r}.",
+                    f"Did you mean {similar!r}?",
+                )
+        elif prop.logical_type == "date" and _DATE.fullmatch(text):
+            try:
+                date.fromisoformat(text)
+            except ValueError as error:
+                raise UsageError(
+                    f"{text!r} is not a valid value of the partition column {column!r} of type date.",
+                    "Write it as in the path.",
+                ) from error
+
+
+def context_for(request: Request) -> RunContext:
+    """Return the time, partitions and history of a request."""
+    partitions = tuple(tuple(sorted(partition.items())) for partition in request.partitions or ())
     history = request.history
-    return Occasion(request.now, partitions, None if history is None else tuple(history))
+    return RunContext(request.now, partitions, None if history is None else tuple(history))
 
 
-def pick(contract: Contract, name: str | None) -> SchemaObject:
-    """The object of this name, or the only one. Raises UsageError, with the names there are."""
-    names = ", ".join(one.name for one in contract.objects) or "none"
+def find_object(contract: Contract, name: str | None) -> SchemaObject:
+    """Return the object of this name, or the only object. Raises UsageError, listing the names."""
+    names = ", ".join(schema_object.name for schema_object in contract.objects) or "none"
     if name is None and len(contract.objects) == 1:
         return contract.objects[0]
-    found = contract.object(name) if name is not None else None
-    if found is None:
-        said = f"has no object {name!r}" if name is not None else "has not one object"
-        raise UsageError(f"contract {contract.id} {said}; it has: {names}.", "Name one of them.")
-    return found
+    schema_object = contract.object(name) if name is not None else None
+    if schema_object is None:
+        problem = f"has no object {name!r}" if name is not None else "does not have exactly one object"
+        raise UsageError(f"contract {contract.id} {problem}; its objects: {names}.", "Specify one of them.")
+    return schema_object
 
 
-def opened(
+def open_data(
     data: DataFrame | Dataset,
     spark: SparkSession | None,
     scope: Sequence[Mapping[str, str]] | None = None,
 ) -> DataFrame:
-    """The data as a DataFrame; of a Dataset as `open_table` gives it.
+    """Return the data as a DataFrame; a Dataset is opened with `open_table`.
 
-    Raises UsageError without a session, for a streaming frame, and for names that the session would fill in.
+    Raises UsageError without a session, for a streaming frame, and for column names with variables that the
+    session would substitute.
     """
     if not isinstance(data, Dataset):
-        return _with_plain_names(whole(data))
+        return _require_plain_names(require_batch(data))
     if spark is None:
-        raise UsageError("a Dataset needs a Spark session to be opened.", "Give spark=….")
-    return _with_plain_names(open_table(spark, data, scope))
+        raise UsageError("a Dataset needs a Spark session.", "Pass spark=….")
+    return _require_plain_names(open_table(spark, data, scope))
 
 
-def _opened(
+def _open_for_request(
     request: Request, data: DataFrame | Dataset, scope: Sequence[Mapping[str, str]] | None
 ) -> DataFrame:
-    return opened(data, request.session() if isinstance(data, Dataset) else None, scope)
+    return open_data(data, request.session() if isinstance(data, Dataset) else None, scope)
 
 
-def _with_plain_names(frame: DataFrame) -> DataFrame:
-    """The frame. Raises UsageError where a name in it holds a variable that its session would fill in.
+def _require_plain_names(frame: DataFrame) -> DataFrame:
+    """Return the frame. Raises UsageError if a column name holds a variable that its session would
+    substitute.
 
-    Spark substitutes `${env:…}` in back-quoted names too, so that a variable of this machine would stand in
-    what is said of the column.
+    Spark substitutes `${env:…}` in back-quoted names too, which would put environment variables into
+    messages.
     """
     if _VARIABLE in frame.schema.json() and str(frame.sparkSession.conf.get(_SUBSTITUTE, "true")) == "true":
-        name = next((name for name in frame.columns if _VARIABLE in name), "a field inside of a column")
+        name = next((name for name in frame.columns if _VARIABLE in name), "a field inside a column")
         raise UsageError(
-            f"{name!r} is a name in which this session of Spark fills in a variable.",
-            f"Set {_SUBSTITUTE} to false in the session, or rename it.",
+            f"{name!r} contains a variable that this Spark session substitutes.",
+            f"Set {_SUBSTITUTE} to false in the session, or rename the column.",
         )
     return frame
 
 
-def others_of(request: Request, one: SchemaObject, table: Callable[[], DataFrame]) -> Others:
-    """Opens the other objects when they are asked for, each once; `table` gives the object itself."""
-    given = request.others or {}
+def object_opener(
+    request: Request, schema_object: SchemaObject, table: Callable[[], DataFrame]
+) -> OpenObject:
+    """Return a function that opens other objects by name, each once; `table` opens the object itself."""
+    other_objects = request.other_objects or {}
 
     @functools.cache
-    def other(name: str) -> DataFrame | Failure:
-        if name == one.name and name not in given:
+    def open_object(name: str) -> DataFrame | Failure:
+        if name == schema_object.name and name not in other_objects:
             return table()
-        data = given.get(name)
+        data = other_objects.get(name)
         if data is None:
-            return Failure(f"no data of {name!r} was given; hand it in: others={{{name!r}: …}}")
+            return Failure(f"no data of {name!r} was given; pass other_objects={{{name!r}: …}}")
         try:
-            return _opened(request, data, None)
+            return _open_for_request(request, data, None)
         except DqError as error:
             return Failure(error.message)
 
-    return other
+    return open_object

@@ -1,4 +1,4 @@
-"""Results as a table of Spark, one row per clause, for dashboards: no row of the data is ever in it."""
+"""Check results as a Spark table for dashboards (one row per clause, no data rows), and in the store."""
 
 from __future__ import annotations
 
@@ -12,23 +12,23 @@ import sqlalchemy as sa
 
 from dq.contracts.model import Contract
 from dq.contracts.outcome import (
-    KEPT,
+    VERDICT_PASS,
     AnsweredBy,
     Breach,
     CheckResult,
     Finding,
     IncidentKey,
+    ReadError,
     Recovery,
     Row,
     Severity,
     Status,
-    Unreadable,
     UsageError,
 )
 from dq.contracts.sql import text as sql
 from dq.dataquality.delivery.cycle import label
 from dq.dataquality.model.metric import Failure, Tally
-from dq.dataquality.model.run_context import Earlier, EarlierMeasure, Partition
+from dq.dataquality.model.run_context import Partition, PastMeasurement, PastRowCount
 from dq.dataquality.report import Report
 from dq.dataquality.spark.session import attempt
 from dq.store.schema import Json, UtcDateTime, metadata
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 
-# Stable: a column is only ever added, at the end.
+# Stable: columns are only added, at the end.
 COLUMNS = (
     ("contract", "string"),
     ("version", "string"),
@@ -53,10 +53,10 @@ COLUMNS = (
     ("allowed", "string"),
     ("value", "double"),
     ("message", "string"),
-    # The clause by ids and names; `clause` is its path, which is by positions.
+    # The clause by ids and names; `clause` is its positional path.
     ("clause_name", "string"),
 )
-# Tables that an older dq made do without them.
+# Tables created by older versions of dq lack these columns.
 _ADDED = ("clause_name",)
 _DDL = ", ".join(f"{sql.name(column)} {kind}" for column, kind in COLUMNS)
 _PATH_SIGNS = ("/", "\\", ":")
@@ -64,82 +64,84 @@ _PATH_SIGNS = ("/", "\\", ":")
 TableRow = tuple[str | datetime | float | None, ...]
 
 
-def lines(report: Report, at: datetime) -> Iterator[TableRow]:
-    """The rows of a report: one per clause result, in the order of COLUMNS."""
+def lines(report: Report, checked_at: datetime) -> Iterator[TableRow]:
+    """Yield the rows of a report, one per clause result, in the order of COLUMNS."""
     scope = ", ".join(label(partition) for partition in report.partitions) or TABLE
-    for one in report.results:
-        about = (one.clause, one.check, one.property, one.status.value, one.severity.value)
-        found = (one.observed, one.allowed, one.value, one.message, one.name)
-        yield (report.contract, report.version, report.object, scope, at, *about, *found)
+    for result in report.results:
+        identity = (result.clause, result.check, result.property, result.status.value, result.severity.value)
+        outcome = (result.observed, result.allowed, result.value, result.message, result.name)
+        yield (report.contract, report.version, report.object, scope, checked_at, *identity, *outcome)
 
 
-def untested(contract: Contract, name: str, scope: str, at: datetime, reason: str) -> TableRow:
-    """The row of an object that could not be tested at all: an error without a clause."""
-    return (contract.id, contract.version, name, scope, at, *_NO_RESULT, reason, "")
+def untested_row(contract: Contract, name: str, scope: str, checked_at: datetime, reason: str) -> TableRow:
+    """Return the row of an object that could not be tested: an error without a clause."""
+    return (contract.id, contract.version, name, scope, checked_at, *_NO_RESULT, reason, "")
 
 
-def broken(finding: Finding, at: datetime) -> TableRow:
-    """The row of a contract that could not be read."""
-    return (finding.contract or finding.at.file, "", "", "", at, *_NO_RESULT, str(finding), "")
+def broken_contract_row(finding: Finding, checked_at: datetime) -> TableRow:
+    """Return the row of a contract that could not be read."""
+    return (finding.contract or finding.at.file, "", "", "", checked_at, *_NO_RESULT, str(finding), "")
 
 
-# From the clause to the value.
+# Values of the columns from `clause` to `value`.
 _NO_RESULT = ("", "", "", "error", "error", "not tested", "", None)
 
 
 def is_path(target: str) -> bool:
-    """Whether the target is a folder or URI, and no table's name."""
+    """Return True if the target is a folder or URI, not a table name."""
     return any(sign in target for sign in _PATH_SIGNS)
 
 
-def place(target: str) -> str:
-    """A path as it is, a table's name quoted. Raises UsageError for what is neither."""
+def quoted_target(target: str) -> str:
+    """Return a path unchanged, or a table name quoted. Raises UsageError for anything else."""
     if is_path(target):
         return target
     parts = target.split(".")
     if not all(part.replace("_", "a").isalnum() for part in parts) or len(parts) > 3:
         raise UsageError(
             f"--results-table {target!r} is neither a table nor a path.",
-            "Write database.table, or a path with a /.",
+            "Use database.table, or a path with a /.",
         )
     return ".".join(sql.name(part) for part in parts)
 
 
 def append(spark: SparkSession, rows: Sequence[TableRow], target: str) -> None:
-    """Adds the rows in one write. A table, or a folder of Parquet, that is not there yet is made.
+    """Append the rows in one write. A missing table or Parquet folder is created.
 
-    A table that is there keeps its format and may have more columns, which are filled with NULL. Raises
-    UsageError for a name that cannot be one and for a table without these columns, and Unreadable when
-    Spark cannot write.
+    An existing table keeps its format; additional columns are filled with NULL.
+
+    Raises:
+        UsageError: An invalid table name, or a table without the required columns.
+        ReadError: Spark cannot write.
     """
-    name = place(target)
+    name = quoted_target(target)
     frame = spark.createDataFrame([tuple(row) for row in rows], _DDL).coalesce(1)
     if is_path(target):
-        done = attempt(lambda: frame.write.mode("append").parquet(name))
+        outcome = attempt(lambda: frame.write.mode("append").parquet(name))
     elif spark.catalog.tableExists(name):
-        fitted = _fitted(spark, frame, name)
-        done = attempt(lambda: fitted.write.insertInto(name))
+        table_rows = _fit_to_table(spark, frame, name)
+        outcome = attempt(lambda: table_rows.write.insertInto(name))
     else:
-        done = attempt(lambda: frame.write.saveAsTable(name))
-    if isinstance(done, Failure):
-        raise Unreadable(
-            f"the results cannot be written to {target}: {done.message.rstrip('.')}.",
-            "They are kept in the store all the same; mend the table and run again.",
+        outcome = attempt(lambda: frame.write.saveAsTable(name))
+    if isinstance(outcome, Failure):
+        raise ReadError(
+            f"the results cannot be written to {target}: {outcome.message.rstrip('.')}.",
+            "They are still saved in the store. Fix the table and run again.",
         )
 
 
-def _fitted(spark: SparkSession, frame: DataFrame, name: str) -> DataFrame:
-    """The rows in the order of a table's columns, because Spark inserts by position."""
-    there = {column.lower() for column in spark.table(name).columns}
-    missing = [column for column, _ in COLUMNS if column not in there and column not in _ADDED]
+def _fit_to_table(spark: SparkSession, frame: DataFrame, name: str) -> DataFrame:
+    """Return the rows in the order of the table's columns, because Spark inserts by position."""
+    table_columns = {column.lower() for column in spark.table(name).columns}
+    missing = [column for column, _ in COLUMNS if column not in table_columns and column not in _ADDED]
     if missing:
         raise UsageError(
-            f"the table {name} has no column {', '.join(missing)}.", "Name another --results-table."
+            f"the table {name} has no column {', '.join(missing)}.", "Choose another --results-table."
         )
-    ours = {column for column, _ in COLUMNS}
+    result_columns = {column for column, _ in COLUMNS}
     return frame.selectExpr(
         *(
-            sql.name(column) if column.lower() in ours else f"NULL AS {sql.name(column)}"
+            sql.name(column) if column.lower() in result_columns else f"NULL AS {sql.name(column)}"
             for column in spark.table(name).columns
         )
     )
@@ -158,15 +160,15 @@ check_run = sa.Table(
     sa.Column("scope", sa.Text, nullable=False),
     sa.Column("at", UtcDateTime, nullable=False),
     sa.Column("jobs", sa.Integer, nullable=False),
-    # The words that chose its clauses; NULL when it asked for all of them.
+    # The words that selected the clauses; NULL for all clauses.
     sa.Column("rules", Json),
-    # Of an audit, where the data was staged, and `kept`, `broken` or `could not tell`; else NULL.
+    # For audits, the staging location and `kept`, `broken` or `could not tell`; else NULL.
     sa.Column("staged", sa.Text),
     sa.Column("verdict", sa.String(16)),
     sa.Index("ix_check_run_what", "contract", "object", "at"),
 )
 
-# What came of statistics that a run put on trial.
+# Outcome of the verification of statistics.
 statistics_trial = sa.Table(
     "statistics_trial",
     metadata,
@@ -180,7 +182,7 @@ check_result = sa.Table(
     "check_result",
     metadata,
     sa.Column("run_id", sa.ForeignKey("check_run.id"), primary_key=True),
-    # Its path, which is by positions and so means something in one version of the contract.
+    # Its path, which is positional and so only valid for one version of the contract.
     sa.Column("clause", sa.Text, primary_key=True),
     sa.Column("check", sa.Text, primary_key=True),
     sa.Column("property", sa.Text, nullable=False),
@@ -191,34 +193,32 @@ check_result = sa.Table(
     sa.Column("message", sa.Text, nullable=False),
     sa.Column("value", sa.Float),
     sa.Column("samples", Json, nullable=False),
-    # What was measured, and the numbers of its groups: {"of": …, "groups": [[[values], number], …]}; NULL for
-    # a clause that later runs do not compare with.
+    # Fingerprint of the measurement and numbers of its groups: {"of": …, "groups": [[[values], number], …]};
+    # NULL for clauses without comparison.
     sa.Column("measured", Json),
-    # The clause by ids and names, by which later versions find it; NULL in results of before 0034.
+    # The clause by ids and names, stable across contract versions; NULL in results before schema 0034.
     sa.Column("name", sa.Text),
-    # Where the answer was found; NULL where there is none, and in results of before 0036.
+    # Source of the answer; NULL without an answer, and in results before schema 0036.
     sa.Column("answered_by", sa.String(10)),
 )
 
 
-# Check runs as rows: how they ended, what they measured, audits, and statistics on trial.
-
-# Check runs as rows: what was checked when, how it ended, and what that means for the quality incident.
+# Check runs in the store, and their effect on the quality incident of the object.
 
 JsonObject = dict[str, object]
 
 GROUP = "quality"
 TABLE = "table"
-# Of failed checks a message has room for so many, and of their rows.
-_TOLD, _SHOWN = 6, 2
+# Maximum number of failed checks in a message, and of sample rows per check.
+_MAX_FACTS, _MAX_SAMPLE_ROWS = 6, 2
 BROKEN = (Status.FAIL, Status.ERROR)
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
-    """One stored result, with the scope, the time and the contract's version of its run.
+class StoredResult:
+    """One stored result, with the scope, time and contract version of its run.
 
-    Here and in all functions of this module, `contract` is the contract's key.
+    Throughout this module, `contract` is the contract's key.
     """
 
     contract: str
@@ -239,7 +239,7 @@ class Line:
     answered_by: AnsweredBy | None = None
 
     def as_dict(self) -> JsonObject:
-        """As JSON values."""
+        """Return the result as JSON values."""
         return {
             "contract": self.contract,
             "object": self.object,
@@ -272,10 +272,10 @@ def save_run(
     staged: str | None = None,
     verdict: str | None = None,
 ) -> int:
-    """Adds a run with its results; gives the run's id. History is only ever added to.
+    """Insert a run with its results and return its id. History is append-only.
 
-    `rules` are the words that chose the clauses of a run that did not ask for all of them. `staged` is where
-    the data lay that no reader saw, with the `verdict` on it; see `audits`.
+    `rules` are the words that selected the clauses, empty for all clauses. For audits, `staged` is the
+    location of the staged data and `verdict` the verdict on it.
     """
     run = tx.execute(
         sa.insert(check_run)
@@ -295,21 +295,21 @@ def save_run(
     rows = [
         {
             "run_id": run,
-            "clause": one.clause,
-            "check": one.check,
-            "property": one.property,
-            "status": one.status,
-            "severity": one.severity,
-            "observed": one.observed,
-            "allowed": one.allowed,
-            "message": one.message,
-            "value": one.value,
-            "answered_by": one.answered_by,
-            "samples": [{key: _plain(value) for key, value in row.items()} for row in one.samples],
-            "measured": _measured(one),
-            "name": one.name or None,
+            "clause": result.clause,
+            "check": result.check,
+            "property": result.property,
+            "status": result.status,
+            "severity": result.severity,
+            "observed": result.observed,
+            "allowed": result.allowed,
+            "message": result.message,
+            "value": result.value,
+            "answered_by": result.answered_by,
+            "samples": [{key: _plain(value) for key, value in row.items()} for row in result.samples],
+            "measured": _measured(result),
+            "name": result.name or None,
         }
-        for one in results
+        for result in results
     ]
     if rows:
         tx.execute(sa.insert(check_result), rows)
@@ -317,11 +317,13 @@ def save_run(
 
 
 def _measured(result: CheckResult) -> object:
-    """What later runs compare with: what was measured, and the numbers of its groups."""
-    if not result.of:
+    """Return the measurement that later runs compare with, or None if they do not."""
+    if not result.fingerprint:
         return None
-    groups = [[list(one.key), one.value] for one in result.groups if one.value is not None]
-    return {"of": result.of, "groups": groups} if result.by else {"of": result.of}
+    groups = [[list(group.key), group.value] for group in result.groups if group.value is not None]
+    return (
+        {"of": result.fingerprint, "groups": groups} if result.group_columns else {"of": result.fingerprint}
+    )
 
 
 def _plain(value: object) -> object:
@@ -334,110 +336,123 @@ def verdict(
     scope: str,
     results: Sequence[CheckResult],
     now: datetime,
-    unasked: Sequence[Line] | None = None,
+    unrenewed: Sequence[StoredResult] | None = None,
 ) -> Breach | Recovery | None:
-    """What a run means for the object's quality incident: broken for this scope, or made good.
+    """Return the effect of a run on the object's quality incident for this scope.
 
-    A check that could not be measured breaks the promise too: nobody knows whether it holds. `unasked`,
-    of a run of some clauses, are the standing results of the scope that it did not renew: while one of them
-    is broken, such a run makes nothing good, and says nothing (None).
+    A check that could not be measured counts as broken. `unrenewed` are, for a run of some clauses only, the
+    latest results of the scope that this run did not renew.
+
+    Returns:
+        A Breach, a Recovery, or None if the run passes but an unrenewed result is still broken.
     """
     key = IncidentKey(contract, object, GROUP)
-    broken = [one for one in results if one.status in BROKEN]
-    if not broken:
-        if any(one.status in BROKEN for one in unasked or ()):
+    failed = [result for result in results if result.status in BROKEN]
+    if not failed:
+        if any(result.status in BROKEN for result in unrenewed or ()):
             return None
-        said = f"all {len(results)} checks pass"
-        if unasked is not None:
-            said = f"the checks that were asked for pass ({len(results)}), and no other one is known to fail"
-        title = f"{object} keeps its promises of quality again: {scope}"
-        return Recovery(key, scope, now, (("checked", f"{scope}: {said}"),), title=title)
-    worst = max((one.severity for one in broken), key=lambda severity: severity.rank)
-    broken.sort(key=lambda one: -one.severity.rank)
-    facts = [(f"{one.property} {one.check}".strip(), _told(one)) for one in broken[:_TOLD]]
-    if len(broken) > _TOLD:
-        facts.append(("and", f"{len(broken) - _TOLD} more failed checks"))
-    title = (
-        f"{object} breaks {len(broken)} {'promise' if len(broken) == 1 else 'promises'} of quality: {scope}"
-    )
+        summary = f"all {len(results)} checks pass"
+        if unrenewed is not None:
+            summary = f"the selected checks pass ({len(results)}), and no other check is known to fail"
+        title = f"{object} passes its data checks again: {scope}"
+        return Recovery(key, scope, now, (("checked", f"{scope}: {summary}"),), title=title)
+    worst = max((result.severity for result in failed), key=lambda severity: severity.rank)
+    failed.sort(key=lambda result: -result.severity.rank)
+    facts = [
+        (f"{result.property} {result.check}".strip(), _fact_text(result)) for result in failed[:_MAX_FACTS]
+    ]
+    if len(failed) > _MAX_FACTS:
+        facts.append(("and", f"{len(failed) - _MAX_FACTS} more failed checks"))
+    title = f"{object} fails {len(failed)} data {'check' if len(failed) == 1 else 'checks'}: {scope}"
     return Breach(key, worst, scope, title, now, tuple(facts))
 
 
-def _told(result: CheckResult) -> str:
-    """What was seen and allowed, and the first rows by their keys, of which the classified are masked."""
-    said = f"{result.observed}, promised {result.allowed}"
-    rows = [" ".join(f"{key}={value}" for key, value in row.items()) for row in result.samples[:_SHOWN]]
-    return f"{said}; {', '.join(rows)}{' …' if len(result.samples) > _SHOWN else ''}" if rows else said
-
-
-def latest(tx: sa.Connection, contract: str, object: str, at: datetime | None = None) -> list[Line]:
-    """The standing results of each scope of an object, by scope and clause; of runs until `at`, if given.
-
-    They are those of the newest run of all clauses, each replaced by the newest answer of a later run of
-    some clauses, where that was of the same version of the contract.
+def _fact_text(result: CheckResult) -> str:
+    """Return the observed and allowed values, and the keys of the first failing rows, classified keys
+    masked.
     """
-    return [line for _, line in _standing(tx, contract, object, at)]
+    text = f"{result.observed}, expected {result.allowed}"
+    rows = [
+        " ".join(f"{key}={value}" for key, value in row.items()) for row in result.samples[:_MAX_SAMPLE_ROWS]
+    ]
+    return (
+        f"{text}; {', '.join(rows)}{' …' if len(result.samples) > _MAX_SAMPLE_ROWS else ''}" if rows else text
+    )
 
 
-def unasked(tx: sa.Connection, run: int, contract: str, object: str, scope: str) -> list[Line]:
-    """The standing results of a scope that are of an earlier run than this one."""
-    found = _standing(tx, contract, object)
-    return [line for made_by, line in found if line.scope == scope and made_by != run]
+def latest(
+    tx: sa.Connection, contract: str, object: str, until: datetime | None = None
+) -> list[StoredResult]:
+    """Return the current results of each scope of an object, ordered by scope and clause.
+
+    These are the results of the newest run of all clauses, each replaced by newer results of runs of some
+    clauses with the same contract version. Only runs up to `until`, if given.
+    """
+    return [stored for _, stored in _standing_results(tx, contract, object, until)]
 
 
-def _standing(
-    tx: sa.Connection, contract: str, object: str, at: datetime | None = None
-) -> list[tuple[int, Line]]:
-    here = _of_readers(contract, object)
-    if at is not None:
-        here = sa.and_(here, check_run.c.at <= at)
-    whole = (
+def unrenewed_results(
+    tx: sa.Connection, run: int, contract: str, object: str, scope: str
+) -> list[StoredResult]:
+    """Return the current results of a scope that come from earlier runs than `run`."""
+    standing = _standing_results(tx, contract, object)
+    return [stored for run_id, stored in standing if stored.scope == scope and run_id != run]
+
+
+def _standing_results(
+    tx: sa.Connection, contract: str, object: str, until: datetime | None = None
+) -> list[tuple[int, StoredResult]]:
+    conditions = _is_published(contract, object)
+    if until is not None:
+        conditions = sa.and_(conditions, check_run.c.at <= until)
+    latest_full_runs = (
         sa.select(sa.func.max(check_run.c.id).label("id"), check_run.c.scope)
-        .where(here, check_run.c.rules.is_(None))
+        .where(conditions, check_run.c.rules.is_(None))
         .group_by(check_run.c.scope)
         .subquery()
     )
     rows = tx.execute(
         sa.select(check_run, check_result)
         .join(check_result, check_result.c.run_id == check_run.c.id)
-        .outerjoin(whole, whole.c.scope == check_run.c.scope)
-        .where(here, sa.or_(whole.c.id.is_(None), check_run.c.id >= whole.c.id))
+        .outerjoin(latest_full_runs, latest_full_runs.c.scope == check_run.c.scope)
+        .where(conditions, sa.or_(latest_full_runs.c.id.is_(None), check_run.c.id >= latest_full_runs.c.id))
         .order_by(check_run.c.id)
     )
-    newest: dict[tuple[str, ...], tuple[int, Line]] = {}
+    newest: dict[tuple[str, ...], tuple[int, StoredResult]] = {}
     for row in rows:
-        about = (row.contract, row.object, row.contract_version, row.scope, row.at, row.clause, row.check)
-        ended = (row.property, Status(row.status), Severity(row.severity), row.observed, row.allowed)
+        identity = (row.contract, row.object, row.contract_version, row.scope, row.at, row.clause, row.check)
+        outcome = (row.property, Status(row.status), Severity(row.severity), row.observed, row.allowed)
         answered_by = AnsweredBy(row.answered_by) if row.answered_by else None
-        line = Line(*about, *ended, row.message, row.samples, row.name or "", answered_by)
+        stored = StoredResult(*identity, *outcome, row.message, row.samples, row.name or "", answered_by)
         # A path may mean something else in another version of the contract.
-        same = (line.scope, line.version, line.clause, line.check, line.property)
-        newest[same] = (row.run_id, line)
-    return sorted(newest.values(), key=lambda found: (found[1].scope, found[1].clause, found[0]))
+        identity_key = (stored.scope, stored.version, stored.clause, stored.check, stored.property)
+        newest[identity_key] = (row.run_id, stored)
+    return sorted(newest.values(), key=lambda entry: (entry[1].scope, entry[1].clause, entry[0]))
 
 
-def checked(tx: sa.Connection, contract: str, object: str) -> set[str]:
-    """The scopes of an object that have a run of all its clauses."""
-    here = sa.and_(_of_readers(contract, object), check_run.c.rules.is_(None))
-    return set(tx.execute(sa.select(check_run.c.scope).where(here)).scalars())
+def fully_checked_scopes(tx: sa.Connection, contract: str, object: str) -> set[str]:
+    """Return the scopes of an object that have a run of all clauses."""
+    conditions = sa.and_(_is_published(contract, object), check_run.c.rules.is_(None))
+    return set(tx.execute(sa.select(check_run.c.scope).where(conditions)).scalars())
 
 
-def _of_readers(contract: str, object: str) -> sa.ColumnElement[bool]:
-    """The runs on what readers see, and none on what was only staged."""
+def _is_published(contract: str, object: str) -> sa.ColumnElement[bool]:
+    """Return the condition for runs on published data, excluding staged data."""
     return sa.and_(
         check_run.c.contract == contract, check_run.c.object == object, check_run.c.staged.is_(None)
     )
 
 
-# Audits: runs on what was staged, which readers saw afterwards, or never.
+# Audits: runs on staged data, before it is published.
 
 
 @dataclass(frozen=True, slots=True)
 class StagedRun:
-    """The newest audit of a scope: where the data was staged, and what came of it.
+    """Newest audit of a scope: staging location and outcome.
 
-    `verdict` is `kept`, `broken` or `could not tell`. `counts` are how many clauses ended how; `broken` says
-    of each that kept it back what it is about, and why; warnings keep nothing back.
+    `verdict` is `kept`, `broken` or `could not tell`. `counts` is the number of clauses per
+    status. `broken` are subject and message of each result that blocked publication; warnings do
+    not block.
     """
 
     contract: str
@@ -452,96 +467,99 @@ class StagedRun:
 
 
 def newest_audits(
-    tx: sa.Connection, contract: str, object: str, at: datetime | None = None
+    tx: sa.Connection, contract: str, object: str, until: datetime | None = None
 ) -> list[StagedRun]:
-    """The newest audit of each scope of an object, by scope; `contract` is the contract's key.
-
-    Only of audits until `at`, if given.
-    """
-    here = (check_run.c.contract == contract) & (check_run.c.object == object)
-    if at is not None:
-        here &= check_run.c.at <= at
-    last = (
+    """Return the newest audit of each scope of an object, ordered by scope, up to `until` if given."""
+    conditions = (check_run.c.contract == contract) & (check_run.c.object == object)
+    if until is not None:
+        conditions &= check_run.c.at <= until
+    latest_runs = (
         sa.select(sa.func.max(check_run.c.id))
-        .where(here, check_run.c.staged.is_not(None))
+        .where(conditions, check_run.c.staged.is_not(None))
         .group_by(check_run.c.scope)
         .scalar_subquery()
     )
-    runs = tx.execute(sa.select(check_run).where(check_run.c.id.in_(last)).order_by(check_run.c.scope)).all()
-    rows = tx.execute(
-        sa.select(check_result).where(check_result.c.run_id.in_(last)).order_by(check_result.c.clause)
+    runs = tx.execute(
+        sa.select(check_run).where(check_run.c.id.in_(latest_runs)).order_by(check_run.c.scope)
     ).all()
-    made = []
+    rows = tx.execute(
+        sa.select(check_result).where(check_result.c.run_id.in_(latest_runs)).order_by(check_result.c.clause)
+    ).all()
+    audits = []
     for run in runs:
         results = [row for row in rows if row.run_id == run.id]
-        broken = tuple(
+        failures = tuple(
             (" ".join(part for part in (row.property, row.check) if part), row.message)
             for row in results
             if row.status in BROKEN and Severity(row.severity).blocks
         )
         counts = Counter(Status(row.status) for row in results)
-        about = (run.contract, run.object, run.contract_version, run.scope)
-        made.append(StagedRun(*about, run.staged, run.verdict, run.at, counts, broken))
-    return made
+        identity = (run.contract, run.object, run.contract_version, run.scope)
+        audits.append(StagedRun(*identity, run.staged, run.verdict, run.at, counts, failures))
+    return audits
 
 
-# What earlier runs measured of an object, for the rules that compare with it.
+# Earlier measurements of an object, for rules that compare with them.
 
-# Of a rule that compares, so many of its newest counts are enough: half a year of days, a week of hours.
-_MOST = 200
-COUNTED = ("row_count", "row_count_anomaly")
-"""The checks whose number is a count of rows, which later runs compare with."""
+# Number of newest runs to load per rule: half a year of daily runs, a week of hourly runs.
+_MAX_EARLIER_RUNS = 200
+ROW_COUNT_CHECKS = ("row_count", "row_count_anomaly")
+"""Checks whose value is a row count that later runs compare with."""
 
 
 def earlier_measures(
     tx: sa.Connection, contract: str, object: str, names: Mapping[str, str]
-) -> tuple[EarlierMeasure, ...]:
-    """What the newest runs of an object measured, for these clauses: `names` has their names by path.
+) -> tuple[PastMeasurement, ...]:
+    """Return the newest measurements of these clauses; `names` maps clause paths to clause names.
 
-    A result that an older dq kept has no name, and is found by its path.
+    Results stored by older versions of dq have no name and are matched by path.
     """
-    found = []
+    measures = []
     for clause, name in names.items():
-        by_path = sa.and_(check_result.c.name.is_(None), check_result.c.clause == clause)
-        meant = sa.and_(sa.or_(check_result.c.name == name, by_path), check_result.c.measured.is_not(None))
-        rows = tx.execute(_newest(contract, object, meant))
-        found += [made for row in rows if (made := _earlier(row, clause)) is not None]
-    return tuple(found)
+        is_unnamed_match = sa.and_(check_result.c.name.is_(None), check_result.c.clause == clause)
+        condition = sa.and_(
+            sa.or_(check_result.c.name == name, is_unnamed_match), check_result.c.measured.is_not(None)
+        )
+        rows = tx.execute(_newest(contract, object, condition))
+        measures += [measure for row in rows if (measure := _earlier_measure(row, clause)) is not None]
+    return tuple(measures)
 
 
-def _earlier(row: Any, clause: str) -> EarlierMeasure | None:
-    partition, kept = _partition(row.scope), row.measured
-    grouped = "groups" in kept
-    if partition is None or (row.value is None and not grouped):
+def _earlier_measure(row: Any, clause: str) -> PastMeasurement | None:
+    partition, measured = _partition_of_scope(row.scope), row.measured
+    is_grouped = "groups" in measured
+    if partition is None or (row.value is None and not is_grouped):
         return None
-    groups = tuple((tuple(key), value) for key, value in kept.get("groups", ()))
-    number = None if grouped else row.value
-    return EarlierMeasure(row.check, clause, kept["of"], row.at, number, groups, partition)
+    groups = tuple((tuple(key), value) for key, value in measured.get("groups", ()))
+    number = None if is_grouped else row.value
+    return PastMeasurement(row.check, clause, measured["of"], row.at, number, groups, partition)
 
 
 def earlier_counts(
     tx: sa.Connection, contract: str, object: str, names: Mapping[str, str] | None = None
-) -> tuple[Earlier, ...]:
-    """What the newest runs of an object counted, for each rule that compares numbers of rows.
+) -> tuple[PastRowCount, ...]:
+    """Return the newest row counts of an object for each rule that compares row counts.
 
-    `names` has the names of the object's rules by their paths: each count is given under the path that its
-    rule has now, those of rules that are gone are left out. Without it, paths are those of then.
+    `names` maps rule paths to rule names. With it, counts have the current path of their rule, and counts of
+    removed rules are dropped. Without it, paths are those at the time of the run.
     """
-    found = []
+    counts = []
     paths = {name: path for path, name in (names or {}).items()}
-    for check in COUNTED:
-        meant = sa.and_(check_result.c.check == check, check_result.c.value.is_not(None))
-        found += [
-            Earlier(check, path, row.at, int(row.value), partition)
-            for row in tx.execute(_newest(contract, object, meant))
-            if (partition := _partition(row.scope)) is not None
+    for check in ROW_COUNT_CHECKS:
+        condition = sa.and_(check_result.c.check == check, check_result.c.value.is_not(None))
+        counts += [
+            PastRowCount(check, path, row.at, int(row.value), partition)
+            for row in tx.execute(_newest(contract, object, condition))
+            if (partition := _partition_of_scope(row.scope)) is not None
             and (path := row.clause if names is None or not row.name else paths.get(row.name)) is not None
         ]
-    return tuple(found)
+    return tuple(counts)
 
 
-def _partition(scope: str) -> Partition | None:
-    """The partition that a scope names, `()` for the table; None for what no partition can be read from."""
+def _partition_of_scope(scope: str) -> Partition | None:
+    """Return the partition that a scope names, `()` for the table, or None if it is not a single
+    partition.
+    """
     if scope == TABLE:
         return ()
     pairs = [part.partition("=") for part in scope.split("/")]
@@ -550,37 +568,37 @@ def _partition(scope: str) -> Partition | None:
     return tuple((column, value) for column, _, value in pairs)
 
 
-def _newest(contract: str, object: str, meant: sa.ColumnElement[bool]) -> sa.Select[Any]:
-    """The newest of these results, the last one first, of runs on what was delivered.
+def _newest(contract: str, object: str, condition: sa.ColumnElement[bool]) -> sa.Select[Any]:
+    """Select the newest matching results, newest first, of delivered data.
 
-    What broke its promises in an audit, nobody ever got.
+    Audits that did not pass are excluded, because their data was never published.
     """
     runs = check_run.c
-    delivered = sa.or_(runs.verdict.is_(None), runs.verdict == KEPT)
+    delivered = sa.or_(runs.verdict.is_(None), runs.verdict == VERDICT_PASS)
     return (
         sa.select(runs.at, runs.scope, check_result)
         .join(check_result, check_result.c.run_id == runs.id)
-        .where(runs.contract == contract, runs.object == object, delivered, meant)
+        .where(runs.contract == contract, runs.object == object, delivered, condition)
         .order_by(runs.at.desc(), runs.id.desc())
-        .limit(_MOST)
+        .limit(_MAX_EARLIER_RUNS)
     )
 
 
-# What came of statistics on trial, as rows, and what all runs together come to.
+# Outcome of the verification of statistics, per run and in total.
 
 
-def save_trial(tx: sa.Connection, run: int, tally: Tally) -> None:
-    """Keeps what came of the trial of a run, by the run's id."""
+def save_verification(tx: sa.Connection, run: int, tally: Tally) -> None:
+    """Store the verification counts of a run."""
     tx.execute(sa.insert(statistics_trial).values(run_id=run, **asdict(tally)))
 
 
-def all_trials(tx: sa.Connection) -> Tally:
-    """The sums over all runs of all contracts; zeros where there was none."""
+def total_verifications(tx: sa.Connection) -> Tally:
+    """Return the verification counts of all runs of all contracts; zeros without runs."""
     columns = statistics_trial.c
     sums = sa.select(
         *(
-            sa.func.coalesce(sa.func.sum(one), 0)
-            for one in (columns.proofs, columns.scans, columns.disagreements)
+            sa.func.coalesce(sa.func.sum(column), 0)
+            for column in (columns.proofs, columns.scans, columns.disagreements)
         )
     )
     return Tally(*map(int, tx.execute(sums).one()))

@@ -1,4 +1,4 @@
-"""A sample file against its contract, without Spark and Java: its rows with their lines, and the results."""
+"""Check of a sample file against its contract, without Spark and Java, with the lines of failing rows."""
 
 from __future__ import annotations
 
@@ -13,34 +13,34 @@ from typing import TYPE_CHECKING
 from dq.contracts.access import files
 from dq.contracts.access.data_location import RFC_4180, TextFormat
 from dq.contracts.model import Contract, SchemaObject
-from dq.contracts.outcome import CheckResult, Row, Status, Unreadable, UsageError
+from dq.contracts.outcome import CheckResult, ReadError, Row, Status, UsageError
 from dq.contracts.types import DataType, row_type
-from dq.dataquality.answers.memory import broken, measure
-from dq.dataquality.answers.rows import Rows, of_arrow
-from dq.dataquality.check import broken_by_rows, evaluate
+from dq.dataquality.answers.memory import find_violations, measure
+from dq.dataquality.answers.rows import Rows, rows_from_arrow
+from dq.dataquality.check import evaluate, failed_row_clauses
 from dq.dataquality.checks import built_in
 from dq.dataquality.clauses.clause import Clause, ForeignKey
-from dq.dataquality.clauses.coverage import asked_of, select
-from dq.dataquality.clauses.kind import Shelf, result
-from dq.dataquality.clauses.metric_rule import measured_by
-from dq.dataquality.model.column import MASK, classified, field
-from dq.dataquality.model.run_context import Occasion
-from dq.dataquality.pandera import unaskable, untestable
+from dq.dataquality.clauses.coverage import bind_clauses, select
+from dq.dataquality.clauses.kind import CheckKinds, result
+from dq.dataquality.clauses.metric_rule import metric_request_of
+from dq.dataquality.model.column import MASK, classified, struct_field
+from dq.dataquality.model.run_context import RunContext
+from dq.dataquality.pandera import why_unanswerable, why_untestable
 from dq.dataquality.report import Report
-from dq.dataquality.spark.failing_rows import MOST, MOST_CHARACTERS
+from dq.dataquality.spark.failing_rows import MAX_SAMPLES, MOST_CHARACTERS
 from dq.dataquality.text import (
     MARK,
     STRING,
+    JsonObservations,
     MalformedJson,
-    NoValue,
-    SeenObjects,
-    carried,
-    names_of,
+    NotAValue,
+    carrier_type,
+    column_names,
     objects,
-    of_json,
-    of_text,
-    shown,
+    text_from_json,
     text_row_type,
+    value_from_json,
+    value_from_text,
 )
 from dq.dataquality.text import rows as csv_rows
 from dq.lake.parquet import columns as parquet_columns
@@ -52,15 +52,17 @@ if TYPE_CHECKING:
     from pyarrow.parquet import ParquetFile
 
 
-# A sample file as rows of the contract's types, with their lines and the values that are none of a type.
+# A sample file as typed rows, with their lines and the values that do not parse.
 
-# A pull request holds samples; whole tables are for Spark.
+# Samples are small enough for a pull request; whole tables are checked with Spark.
 MAX_BYTES = 64 << 20
 
 
 @dataclass(frozen=True, slots=True)
-class Unread:
-    """A value that is none of its column's type, which makes the column one of texts, as in Spark."""
+class InvalidCell:
+    """A value that does not parse as its column's type, which makes the column a string column, as in
+    Spark.
+    """
 
     row: int
     column: str
@@ -70,117 +72,128 @@ class Unread:
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """The rows of a file. `places` are their lines, or in a Parquet file their numbers, from 1.
+    """Rows of a file. `places` are their line numbers, or row numbers in a Parquet file, from 1.
 
-    `unread_columns` are those that Spark does not read, in lower case, each with the reason. They are NULL in
-    the rows.
+    `unreadable_columns` are the columns that Spark does not read, in lower case, each with the reason. They
+    are NULL in the rows.
     """
 
     file: str
     rows: Rows
     places: tuple[int, ...]
     place: str
-    unread: tuple[Unread, ...]
-    unread_columns: Mapping[str, str] = field_of(default_factory=dict)
+    invalid_cells: tuple[InvalidCell, ...]
+    unreadable_columns: Mapping[str, str] = field_of(default_factory=dict)
 
 
-def read(path: Path, one: SchemaObject, form: TextFormat = RFC_4180) -> Sample:
-    """The sample, by the ending of its file.
+def read(path: Path, schema_object: SchemaObject, text_format: TextFormat = RFC_4180) -> Sample:
+    """Read a sample; the file name's suffix selects the format.
 
-    In CSV the first line names the columns; in JSON they are the keys of the objects, and one that an object
-    lacks is NULL. A column that the contract does not name is text. Raises UsageError for another ending or
-    a file that is no sample by its size, and Unreadable for a file that is not what its ending says.
+    In CSV the first line names the columns; in JSON they are the keys of the objects, and missing keys are
+    NULL. Columns that are not in the contract are strings.
+
+    Raises:
+        UsageError: Another suffix, or a file that is too large.
+        ReadError: The content does not match the suffix.
     """
     if path.suffix.lower() not in ENDINGS:
         raise UsageError(
-            f"{path} is no file that can be read as a sample.", f"Its name must end in {', '.join(ENDINGS)}."
+            f"{path} cannot be read as a sample.",
+            f"Its name must have one of the endings {', '.join(ENDINGS)}.",
         )
     try:
         data = files.read(path, limit=MAX_BYTES)
     except files.TooLarge as error:
         raise UsageError(
-            f"{path} has more than {MAX_BYTES >> 20} MiB.", "Take a smaller sample, or 'dq check'."
+            f"{path} has more than {MAX_BYTES >> 20} MiB.", "Use a smaller sample, or 'dq check'."
         ) from error
     try:
-        return ENDINGS[path.suffix.lower()](files.shown(path), data, one, form)
+        return ENDINGS[path.suffix.lower()](files.printable_path(path), data, schema_object, text_format)
     except (UnicodeError, LookupError) as error:
-        raise Unreadable(f"{path} is not text in {form.encoding}.", "Write it in UTF-8.") from error
+        raise ReadError(f"{path} is not text in {text_format.encoding}.", "Write it in UTF-8.") from error
 
 
-def _csv(path: str, data: bytes, one: SchemaObject, form: TextFormat) -> Sample:
-    # A byte order mark is no part of the first column's name.
-    text = data.decode(form.encoding).removeprefix(MARK)
-    body = list(csv_rows(text, path, form))
+def _csv(path: str, data: bytes, schema_object: SchemaObject, text_format: TextFormat) -> Sample:
+    # A byte order mark is not part of the first column's name.
+    text = data.decode(text_format.encoding).removeprefix(MARK)
+    body = list(csv_rows(text, path, text_format))
     if not body:
-        raise Unreadable(f"{path} is empty.", "Write the names of the columns into its first line.")
-    own = tuple(prop.column for prop in one.properties)
-    names = names_of(body.pop(0)[1], path) if form.header else own
+        raise ReadError(f"{path} is empty.", "Write the column names on its first line.")
+    declared = tuple(prop.column for prop in schema_object.properties)
+    names = column_names(body.pop(0)[1], path) if text_format.header else declared
     for line, cells in body:
         if len(cells) != len(names):
-            raise Unreadable(
+            raise ReadError(
                 f"{path}:{line}: {len(cells)} values for {len(names)} columns.",
-                "Correct the line; a value that holds a delimiter is put in quotes.",
+                "Correct the line; quote values that contain a delimiter.",
             )
-    promised = text_row_type(one)
-    types = [carried(field(promised, name) or STRING) for name in names]
-    return _typed(path, names, types, body, lambda kind, cell: of_text(kind, str(cell)))
+    promised = text_row_type(schema_object)
+    types = [carrier_type(struct_field(promised, name) or STRING) for name in names]
+    return _with_types(path, names, types, body, lambda kind, cell: value_from_text(kind, str(cell)))
 
 
-def _json(path: str, data: bytes, one: SchemaObject, form: TextFormat) -> Sample:
-    promised, seen = text_row_type(one), SeenObjects()
+def _json(path: str, data: bytes, schema_object: SchemaObject, text_format: TextFormat) -> Sample:
+    promised, observations = text_row_type(schema_object), JsonObservations()
     body = []
     try:
-        for line, made in objects(data.decode(form.encoding)):
-            seen.add(promised, made, line)
-            body.append((line, made))
+        for line, record in objects(data.decode(text_format.encoding)):
+            observations.add(promised, record, line)
+            body.append((line, record))
     except MalformedJson as error:
-        at = f":{error.line}" if error.line else ""
-        raise Unreadable(
-            f"{path}{at}: {error}.", "Write one object per line, or all of them in one array."
+        position = f":{error.line}" if error.line else ""
+        raise ReadError(
+            f"{path}{position}: {error}.", "Write one object per line, or all objects in one array."
         ) from error
-    found = seen.shape.type(promised)
-    spellings = [seen.shape.fields[name.lower()][0] if seen.rows else name for name in found.names]
-    shaped = [(line, [made.get(key) for key in spellings]) for line, made in body]
-    sample = _typed(path, found.names, found.parts, shaped, of_json)
+    observed_type = observations.shape.type(promised)
+    spellings = [
+        observations.shape.fields[name.lower()][0] if observations.rows else name
+        for name in observed_type.names
+    ]
+    shaped = [(line, [record.get(key) for key in spellings]) for line, record in body]
+    sample = _with_types(path, observed_type.names, observed_type.parts, shaped, value_from_json)
     schema = sample.rows.schema
-    return replace(sample, rows=replace(sample.rows, schema=carried(schema)))
+    return replace(sample, rows=replace(sample.rows, schema=carrier_type(schema)))
 
 
-def _parquet(path: str, data: bytes, one: SchemaObject, _form: TextFormat) -> Sample:
+def _parquet(path: str, data: bytes, schema_object: SchemaObject, _text_format: TextFormat) -> Sample:
     import pyarrow as pa
     from pyarrow import parquet
 
-    unread: dict[str, str] = {}
+    unreadable_columns: dict[str, str] = {}
     names, arrays = [], []
     try:
         file = parquet.ParquetFile(pa.BufferReader(data))
-        found = parquet_columns(file.schema)
-        require_distinct(found, path)
-        for column in found:
+        parquet_schema = parquet_columns(file.schema)
+        require_distinct(parquet_schema, path)
+        for column in parquet_schema:
             reason = column.problem or unreadable_column(file.metadata, column.name)
             values = None if column.type is None or reason else _as_spark(file, column.name, column.type)
             if values is None:
-                unread[column.name.lower()] = reason or f"its {column.type} cannot be read without Spark"
+                unreadable_columns[column.name.lower()] = (
+                    reason or f"its {column.type} cannot be read without Spark"
+                )
                 values = pa.nulls(file.metadata.num_rows, pa.binary())
             names.append(column.name)
             arrays.append(values)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError, OSError) as error:
-        raise Unreadable(f"{path} is not a Parquet file.", "Write it again.") from error
-    rows = of_arrow(pa.table(arrays, names=names), row_type(one))
-    return Sample(path, rows, tuple(range(1, len(rows.cells) + 1)), "row", (), unread_columns=unread)
+        raise ReadError(f"{path} is not a Parquet file.", "Write it again.") from error
+    rows = rows_from_arrow(pa.table(arrays, names=names), row_type(schema_object))
+    return Sample(
+        path, rows, tuple(range(1, len(rows.cells) + 1)), "row", (), unreadable_columns=unreadable_columns
+    )
 
 
 def _as_spark(file: ParquetFile, column: str, kind: DataType) -> ChunkedArray | None:
-    """Return the values of a column in Spark's type of it, or None where Arrow does not convert them."""
+    """Return the values of a column in Spark's type, or None if Arrow cannot convert them."""
     import pyarrow as pa
 
-    # A dot in a name reads as the way into a struct.
-    read = file.read() if "." in column else file.read(columns=[column])
-    values = read.column(column)
+    # pyarrow reads a dot in a name as the path into a struct.
+    table = file.read() if "." in column else file.read(columns=[column])
+    values = table.column(column)
     if isinstance(values.type, pa.BaseExtensionType):
         values = pa.chunked_array([chunk.storage for chunk in values.chunks], type=values.type.storage_type)
     try:
-        # Nanoseconds are cut off, as Spark does.
+        # Nanoseconds are truncated, as in Spark.
         return values.cast(arrow_type(kind), safe=False)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
         return None
@@ -195,141 +208,182 @@ ENDINGS: dict[str, Callable[[str, bytes, SchemaObject, TextFormat], Sample]] = {
 }
 
 
-def _typed(
+def _with_types(
     path: str,
     names: Sequence[str],
     types: Sequence[DataType],
     body: Sequence[tuple[int, Sequence[object]]],
     value: Callable[[DataType, object], object],
 ) -> Sample:
-    """The rows; a column with a value that is none of its type is one of texts, as they are written."""
-    unread: list[Unread] = []
+    """Return the typed rows; a column with a value that does not parse stays a string column."""
+    invalid_cells: list[InvalidCell] = []
     columns: list[list[object]] = []
     kinds: list[DataType] = []
     for position, (name, kind) in enumerate(zip(names, types, strict=True)):
-        made: list[object] = []
-        before = len(unread)
-        for at, (_, row) in enumerate(body):
-            given = row[position]
+        values: list[object] = []
+        before = len(invalid_cells)
+        for index, (_, row) in enumerate(body):
+            cell = row[position]
             try:
-                made.append(None if given is None else value(kind, given))
-            except NoValue:
-                unread.append(Unread(at, name, shown(given), carried(kind)))
-        broken = len(unread) > before
-        texts = [None if row[position] is None else shown(row[position]) for _, row in body]
-        columns.append(list(texts) if broken else made)
-        kinds.append(STRING if broken else kind)
+                values.append(None if cell is None else value(kind, cell))
+            except NotAValue:
+                invalid_cells.append(InvalidCell(index, name, text_from_json(cell), carrier_type(kind)))
+        has_invalid = len(invalid_cells) > before
+        texts = [None if row[position] is None else text_from_json(row[position]) for _, row in body]
+        columns.append(list(texts) if has_invalid else values)
+        kinds.append(STRING if has_invalid else kind)
     cells = tuple(dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True))
     rows = Rows(DataType("struct", (), tuple(kinds), tuple(names)), cells)
-    return Sample(path, rows, tuple(line for line, _ in body), "line", tuple(unread))
+    return Sample(path, rows, tuple(line for line, _ in body), "line", tuple(invalid_cells))
 
 
-# A sample file against its contract: the questions of a check, answered by the rows in memory.
+# Check of a sample file: the metrics of a check, measured on rows in memory.
 
-_WITHIN = "within the sample"
-_ROWS = "a sample does not have the rows of the table"
-_PATH = "the file lacks this column, which the path of a partition holds"
+_WITHIN_SAMPLE = "within the sample"
+_NOT_ALL_ROWS = "a sample does not have the rows of the table"
+_IN_PATH = "the column's value is in the partition path, not in the file"
 
 
-def check(contract: Contract, one: SchemaObject, sample: Sample, now: datetime | None = None) -> Report:
-    """Every clause of the object that a sample can show, tested on it; the accounts say why others are not.
+def check(
+    contract: Contract, schema_object: SchemaObject, sample: Sample, now: datetime | None = None
+) -> Report:
+    """Evaluate every clause of the object that a sample can test; the coverage gives reasons for the others.
 
-    What is promised of the whole table (no key twice, a share of NULLs) is tested within the sample, and
-    says so. A value that is none of its column's type breaks the clause of the column, and is counted by
-    no other.
+    Clauses about the whole table (unique keys, shares of NULLs) are tested within the sample, and noted as
+    such. A value that does not parse as its column's type breaks the clause of the column and counts in no
+    other clause.
     """
     kinds = built_in()
-    selected = select(contract, one, kinds, why_not=lambda clause: _why_not(one, clause, kinds, sample))
-    asked = asked_of(sample.rows.schema, selected.clauses, Occasion(now))
-    tested = [replace(clause, note=_WITHIN) if clause.keys or clause.limit else clause for clause in asked]
-    unread = {clause.path: found for clause in tested if (found := _unread(one, clause, sample))}
-    results = evaluate(
-        [clause for clause in tested if clause.path not in unread], kinds, partial(measure, sample.rows)
+    selected = select(
+        contract,
+        schema_object,
+        kinds,
+        exclusion_reason=lambda clause: _why_untested(schema_object, clause, kinds, sample),
     )
-    shown = {
-        clause.path: _samples(one, clause, sample)
-        for clause in broken_by_rows([clause for clause in tested if clause.path in results], results)
+    bound_clauses = bind_clauses(sample.rows.schema, selected.clauses, RunContext(now))
+    clauses = [
+        replace(clause, note=_WITHIN_SAMPLE) if clause.keys or clause.limit else clause
+        for clause in bound_clauses
+    ]
+    unreadable_results = {
+        clause.path: unreadable
+        for clause in clauses
+        if (unreadable := _unreadable_result(schema_object, clause, sample))
     }
-    results |= {path: replace(results[path], samples=rows) for path, rows in shown.items()} | unread
+    results = evaluate(
+        [clause for clause in clauses if clause.path not in unreadable_results],
+        kinds,
+        partial(measure, sample.rows),
+    )
+    samples_by_path = {
+        clause.path: _failing_rows(schema_object, clause, sample)
+        for clause in failed_row_clauses([clause for clause in clauses if clause.path in results], results)
+    }
+    results |= {
+        path: replace(results[path], samples=rows) for path, rows in samples_by_path.items()
+    } | unreadable_results
     return Report(
         contract=contract.id,
         version=contract.version,
-        object=one.name,
+        object=schema_object.name,
         partitions=(),
-        results=tuple(results[clause.path] for clause in tested),
-        accounts=selected.accounts,
+        results=tuple(results[clause.path] for clause in clauses),
+        coverage=selected.coverage,
         passes=0,
         at=now,
     )
 
 
-def _why_not(one: SchemaObject, clause: Clause, kinds: Shelf, sample: Sample) -> str | None:
-    """Why a sample does not show whether a clause is kept, or None. What is refused is an error here, too."""
-    if clause.refused:
+def _why_untested(
+    schema_object: SchemaObject, clause: Clause, kinds: CheckKinds, sample: Sample
+) -> str | None:
+    """Return the reason why a sample cannot test a clause, or None. Refused clauses are errors, as in a
+    check.
+    """
+    if clause.refusal_reason:
         return None
-    if isinstance(clause.ask, ForeignKey):
-        return "the sample has not all keys of the other object"
-    if (reason := untestable(one, clause, kinds, unaskable)) is not None:
+    if isinstance(clause.test, ForeignKey):
+        return "the sample does not have all keys of the other object"
+    if (reason := why_untestable(schema_object, clause, kinds, why_unanswerable)) is not None:
         return reason
-    asked = measured_by(clause)
-    if clause.limit and not clause.of_rows and (asked is None or asked.terms.kind.by_size):
-        return _ROWS
-    narrows = {str(column.steps[0]).lower() for column in clause.extent.narrows}
-    return _PATH if (_roots(clause) | narrows) & _in_path(one, sample) else None
+    metric_request = metric_request_of(clause)
+    if (
+        clause.limit
+        and not clause.is_row_level
+        and (metric_request is None or metric_request.terms.kind.by_size)
+    ):
+        return _NOT_ALL_ROWS
+    filter_columns = {str(column.steps[0]).lower() for column in clause.row_filter.columns}
+    return (
+        _IN_PATH
+        if (_top_level_columns(clause) | filter_columns) & _missing_partition_columns(schema_object, sample)
+        else None
+    )
 
 
-def _roots(clause: Clause) -> set[str]:
-    named = {clause.property.split(".")[0].split("[")[0].split("{")[0].lower()}
-    asked = measured_by(clause)
-    measured = (*asked.columns, *asked.by) if asked else ()
-    return named | {str(column.steps[0]).lower() for column in (*clause.columns, *measured)}
+def _top_level_columns(clause: Clause) -> set[str]:
+    names = {clause.property.split(".")[0].split("[")[0].split("{")[0].lower()}
+    metric_request = metric_request_of(clause)
+    measured_columns = (*metric_request.columns, *metric_request.group_by) if metric_request else ()
+    return names | {str(column.steps[0]).lower() for column in (*clause.columns, *measured_columns)}
 
 
-def _in_path(one: SchemaObject, sample: Sample) -> set[str]:
-    """Partition columns that the file does not have: in a lake they stand in the path."""
-    has = {name.lower() for name in sample.rows.schema.names}
-    return {prop.column.lower() for prop in one.partition_keys()} - has
+def _missing_partition_columns(schema_object: SchemaObject, sample: Sample) -> set[str]:
+    """Return the partition columns that the file lacks; in a lake they are in the path."""
+    file_columns = {name.lower() for name in sample.rows.schema.names}
+    return {prop.column.lower() for prop in schema_object.partition_keys()} - file_columns
 
 
-def _unread(one: SchemaObject, clause: Clause, sample: Sample) -> CheckResult | None:
-    """The result of a clause about values that are none of their column's type, or about a column that
-    Spark does not read; None for all others."""
-    for name in sorted(_roots(clause) & sample.unread_columns.keys()):
-        message = f"{clause.object}.{name}: {sample.unread_columns[name]}"
+def _unreadable_result(schema_object: SchemaObject, clause: Clause, sample: Sample) -> CheckResult | None:
+    """Return the result of a clause on invalid cells or on a column that Spark does not read, or None."""
+    for name in sorted(_top_level_columns(clause) & sample.unreadable_columns.keys()):
+        message = f"{clause.object}.{name}: {sample.unreadable_columns[name]}"
         return result(clause, Status.ERROR, "not readable", message)
-    own = [value for value in sample.unread if value.column.lower() == clause.property.lower()]
-    return _unreadable(one, clause, sample, own) if own and clause.check == "columns" else None
+    invalid_cells = [
+        value for value in sample.invalid_cells if value.column.lower() == clause.property.lower()
+    ]
+    return (
+        _invalid_cells_result(schema_object, clause, sample, invalid_cells)
+        if invalid_cells and clause.check == "columns"
+        else None
+    )
 
 
-def _samples(one: SchemaObject, clause: Clause, sample: Sample) -> tuple[Row, ...]:
-    """The first rows that break the clause."""
-    rows = [at for at, breaks in enumerate(broken(sample.rows, clause) or ()) if breaks]
-    return tuple(_shown(one, clause, sample, at) for at in rows[:MOST])
+def _failing_rows(schema_object: SchemaObject, clause: Clause, sample: Sample) -> tuple[Row, ...]:
+    """Return the first rows that break the clause."""
+    rows = [index for index, breaks in enumerate(find_violations(sample.rows, clause) or ()) if breaks]
+    return tuple(_failing_row(schema_object, clause, sample, index) for index in rows[:MAX_SAMPLES])
 
 
-def _unreadable(one: SchemaObject, clause: Clause, sample: Sample, unread: list[Unread]) -> CheckResult:
-    number, total = len(unread), len(sample.rows.cells)
+def _invalid_cells_result(
+    schema_object: SchemaObject, clause: Clause, sample: Sample, invalid_cells: list[InvalidCell]
+) -> CheckResult:
+    number, total = len(invalid_cells), len(sample.rows.cells)
     observed = f"{number} of {total} values"
-    message = f"{clause.object}.{clause.property}: {observed} are no {unread[0].promised}"
-    hidden = unread[0].column.lower() in classified(one)
-    shown = tuple(
+    message = f"{clause.object}.{clause.property}: {observed} are not of type {invalid_cells[0].promised}"
+    is_classified = invalid_cells[0].column.lower() in classified(schema_object)
+    samples = tuple(
         {
             sample.place: sample.places[value.row],
-            value.column: MASK if hidden else value.text[:MOST_CHARACTERS],
+            value.column: MASK if is_classified else value.text[:MOST_CHARACTERS],
         }
-        for value in unread[:MOST]
+        for value in invalid_cells[:MAX_SAMPLES]
     )
-    made = result(clause, Status.FAIL, observed, message, float(number))
-    return replace(made, samples=shown)
+    failure = result(clause, Status.FAIL, observed, message, float(number))
+    return replace(failure, samples=samples)
 
 
-def _shown(one: SchemaObject, clause: Clause, sample: Sample, at: int) -> Row:
-    """The line of a row, and the values that the clause is about."""
-    hidden, cells = classified(one), sample.rows.cells[at]
-    wanted = _roots(clause)
+def _failing_row(schema_object: SchemaObject, clause: Clause, sample: Sample, index: int) -> Row:
+    """Return the line of a row and the values that the clause is about."""
+    classified_columns, cells = classified(schema_object), sample.rows.cells[index]
+    relevant_columns = _top_level_columns(clause)
     values = {
-        name: MASK if name.lower() in hidden else None if value is None else str(value)[:MOST_CHARACTERS]
+        name: MASK
+        if name.lower() in classified_columns
+        else None
+        if value is None
+        else str(value)[:MOST_CHARACTERS]
         for name, value in cells.items()
-        if name.lower() in wanted
+        if name.lower() in relevant_columns
     }
-    return {sample.place: sample.places[at], **values}
+    return {sample.place: sample.places[index], **values}

@@ -1,7 +1,7 @@
-"""TABLE: what of a user's SQL engines other than Spark can answer, read once into the algebra of predicates.
+"""TABLE: the part of Spark SQL that other engines can evaluate, parsed into predicates.
 
-Spark gets the text itself. What is not in the tables here has no reading: a guess would be a second meaning
-for one promise.
+Spark gets the SQL itself. Anything that is not in the tables here raises UnsupportedPredicate, so that no
+engine evaluates it with another meaning.
 """
 
 from __future__ import annotations
@@ -21,135 +21,142 @@ from dq.dataquality.model import predicate
 
 @functools.lru_cache(1024)
 def read_predicate(text: str) -> predicate.Predicate:
-    """The predicate of Spark SQL. Raises NoReading, which says what of it only Spark can compute."""
-    return _truth(_parsed(text))
+    """Parse a predicate in Spark SQL. Raises UnsupportedPredicate, naming the part that only Spark can
+    evaluate.
+    """
+    return _to_predicate(_parsed(text))
 
 
 @functools.lru_cache(1024)
 def read_term(text: str) -> predicate.Term:
-    """The value of Spark SQL. Raises NoReading as `read_predicate` does."""
-    return _term(_parsed(text))
+    """Parse a value in Spark SQL. Raises UnsupportedPredicate like `read_predicate`."""
+    return _to_term(_parsed(text))
 
 
 def _parsed(text: str) -> exp.Expr:
     try:
         return sqlglot.parse_one(text, dialect=SqlDialect)
     except (SqlglotError, RecursionError) as error:
-        raise predicate.NoReading("the predicate is not understood") from error
+        raise predicate.UnsupportedPredicate("the predicate is not understood") from error
 
 
-def _truth(node: exp.Expr) -> predicate.Predicate:
-    made = _TRUTHS.get(type(node))
-    if made is not None:
-        return made(node)
-    if isinstance(node, exp.Anonymous) and node.name.lower() in _NAMED_TRUTHS:
+def _to_predicate(node: exp.Expr) -> predicate.Predicate:
+    convert = _PREDICATES.get(type(node))
+    if convert is not None:
+        return convert(node)
+    if isinstance(node, exp.Anonymous) and node.name.lower() in _PREDICATE_FUNCTIONS:
         name, arguments = node.name.lower(), node.expressions
-        if len(arguments) == _NAMED_TRUTHS[name][0]:
-            return _NAMED_TRUTHS[name][1](*arguments)
-    return predicate.Holds(_term(node))
+        if len(arguments) == _PREDICATE_FUNCTIONS[name][0]:
+            return _PREDICATE_FUNCTIONS[name][1](*arguments)
+    return predicate.Holds(_to_term(node))
 
 
-def _compared(
+def _comparison(
     operator: predicate.Operator, flipped: predicate.Operator
 ) -> Callable[[exp.Expr], predicate.Predicate]:
-    def made(node: exp.Expr) -> predicate.Predicate:
-        left, right = _value(node.this), _value(node.expression)
+    def convert(node: exp.Expr) -> predicate.Predicate:
+        left, right = _to_value(node.this), _to_value(node.expression)
         if left is None or right is None:
             return predicate.Constant(None)
         if isinstance(left, predicate.Term):
             return predicate.Compare(left, operator, right)
         if isinstance(right, predicate.Term):
             return predicate.Compare(right, flipped, left)
-        raise predicate.NoReading("a comparison of two constants needs Spark")
+        raise predicate.UnsupportedPredicate("a comparison of two constants needs Spark")
 
-    return made
+    return convert
 
 
 def _is(node: exp.Expr) -> predicate.Predicate:
     if not isinstance(node.expression, exp.Null):
-        raise predicate.NoReading("IS with something else than NULL needs Spark")
-    return predicate.IsNull(_term(node.this))
+        raise predicate.UnsupportedPredicate("IS with anything other than NULL needs Spark")
+    return predicate.IsNull(_to_term(node.this))
 
 
 def _in(node: exp.Expr) -> predicate.Predicate:
     if node.args.get("query") is not None or not node.expressions:
-        raise predicate.NoReading("IN with a query needs Spark")
-    values = [_value(one) for one in node.expressions]
-    known = tuple(value for value in values if value is not None and not isinstance(value, predicate.Term))
-    if len(known) + values.count(None) < len(values):
-        raise predicate.NoReading("IN with other columns needs Spark")
-    among = predicate.In(_term(node.this), known) if known else predicate.Constant(None)
-    return predicate.Or((among, predicate.Constant(None))) if None in values else among
+        raise predicate.UnsupportedPredicate("IN with a query needs Spark")
+    values = [_to_value(item) for item in node.expressions]
+    literals = tuple(value for value in values if value is not None and not isinstance(value, predicate.Term))
+    if len(literals) + values.count(None) < len(values):
+        raise predicate.UnsupportedPredicate("IN with other columns needs Spark")
+    membership = predicate.In(_to_term(node.this), literals) if literals else predicate.Constant(None)
+    return predicate.Or((membership, predicate.Constant(None))) if None in values else membership
 
 
 def _between(node: exp.Expr) -> predicate.Predicate:
     low, high = node.args["low"], node.args["high"]
     return predicate.And(
-        (_truth(exp.GTE(this=node.this, expression=low)), _truth(exp.LTE(this=node.this, expression=high)))
+        (
+            _to_predicate(exp.GTE(this=node.this, expression=low)),
+            _to_predicate(exp.LTE(this=node.this, expression=high)),
+        )
     )
 
 
-def _matched(value: exp.Expr, pattern: exp.Expr) -> predicate.Predicate:
-    text = _value(pattern)
+def _pattern_match(value: exp.Expr, pattern: exp.Expr) -> predicate.Predicate:
+    text = _to_value(pattern)
     if not isinstance(text, str):
-        raise predicate.NoReading("its pattern needs Java's regular expressions")
-    return predicate.Matches(_term(value), text)
+        raise predicate.UnsupportedPredicate("its pattern needs Java's regular expressions")
+    return predicate.Matches(_to_term(value), text)
 
 
 def _is_nan(value: exp.Expr) -> predicate.Predicate:
-    term = _term(value)
+    term = _to_term(value)
     if not isinstance(term, predicate.Path):
-        raise predicate.NoReading("isnan of a computed value needs Spark")
+        raise predicate.UnsupportedPredicate("isnan of a computed value needs Spark")
     return predicate.IsNaN(term)
 
 
-_TRUTHS: Mapping[type[exp.Expr], Callable[[exp.Expr], predicate.Predicate]] = {
-    exp.Paren: lambda node: _truth(node.this),
-    exp.And: lambda node: predicate.And((_truth(node.this), _truth(node.expression))),
-    exp.Or: lambda node: predicate.Or((_truth(node.this), _truth(node.expression))),
-    exp.Not: lambda node: predicate.Not(_truth(node.this)),
+_PREDICATES: Mapping[type[exp.Expr], Callable[[exp.Expr], predicate.Predicate]] = {
+    exp.Paren: lambda node: _to_predicate(node.this),
+    exp.And: lambda node: predicate.And((_to_predicate(node.this), _to_predicate(node.expression))),
+    exp.Or: lambda node: predicate.Or((_to_predicate(node.this), _to_predicate(node.expression))),
+    exp.Not: lambda node: predicate.Not(_to_predicate(node.this)),
     exp.Boolean: lambda node: predicate.Constant(bool(node.this)),
     exp.Null: lambda _: predicate.Constant(None),
     exp.Is: _is,
     exp.In: _in,
     exp.Between: _between,
-    exp.RegexpLike: lambda node: _matched(node.this, node.expression),
-    exp.LT: _compared("<", ">"),
-    exp.LTE: _compared("<=", ">="),
-    exp.GT: _compared(">", "<"),
-    exp.GTE: _compared(">=", "<="),
-    exp.EQ: _compared("=", "="),
-    exp.NEQ: _compared("<>", "<>"),
+    exp.RegexpLike: lambda node: _pattern_match(node.this, node.expression),
+    exp.LT: _comparison("<", ">"),
+    exp.LTE: _comparison("<=", ">="),
+    exp.GT: _comparison(">", "<"),
+    exp.GTE: _comparison(">=", "<="),
+    exp.EQ: _comparison("=", "="),
+    exp.NEQ: _comparison("<>", "<>"),
 }
-_NAMED_TRUTHS: Mapping[str, tuple[int, Callable[..., predicate.Predicate]]] = {
+_PREDICATE_FUNCTIONS: Mapping[str, tuple[int, Callable[..., predicate.Predicate]]] = {
     "isnan": (1, _is_nan),
-    "isnull": (1, lambda value: predicate.IsNull(_term(value))),
-    "isnotnull": (1, lambda value: predicate.Not(predicate.IsNull(_term(value)))),
-    **dict.fromkeys(("rlike", "regexp", "regexp_like"), (2, _matched)),
+    "isnull": (1, lambda value: predicate.IsNull(_to_term(value))),
+    "isnotnull": (1, lambda value: predicate.Not(predicate.IsNull(_to_term(value)))),
+    **dict.fromkeys(("rlike", "regexp", "regexp_like"), (2, _pattern_match)),
 }
 
 
-def _term(node: exp.Expr) -> predicate.Term:
-    found = _value(node)
-    if isinstance(found, predicate.Term):
-        return found
-    raise predicate.NoReading("a constant in this place needs Spark")
+def _to_term(node: exp.Expr) -> predicate.Term:
+    value = _to_value(node)
+    if isinstance(value, predicate.Term):
+        return value
+    raise predicate.UnsupportedPredicate("a constant in this place needs Spark")
 
 
-def _value(node: exp.Expr) -> predicate.Term | predicate.Literal | None:
-    """A term, or a literal; None for NULL."""
-    made = _VALUES.get(type(node))
-    if made is not None:
-        return made(node)
+def _to_value(node: exp.Expr) -> predicate.Term | predicate.Literal | None:
+    """Convert to a term or a literal, or None for NULL."""
+    convert = _VALUES.get(type(node))
+    if convert is not None:
+        return convert(node)
     name = node.name.lower() if isinstance(node, exp.Anonymous) else ""
     if name in _LENGTHS and len(node.expressions) == 1:
-        return predicate.Length(_term(node.expressions[0]))
+        return predicate.Length(_to_term(node.expressions[0]))
     if name in _FUNCTIONS:
-        known, numbers = _FUNCTIONS[name]
-        if not numbers or len(node.expressions) in numbers:
-            return predicate.Function(known, tuple(_value(one) for one in node.expressions))
-    said = name or (node.sql_name().lower() if isinstance(node, exp.Func) else node.key)
-    raise predicate.NoReading(f"{said} needs Spark")
+        function_name, arities = _FUNCTIONS[name]
+        if not arities or len(node.expressions) in arities:
+            return predicate.Function(
+                function_name, tuple(_to_value(argument) for argument in node.expressions)
+            )
+    construct = name or (node.sql_name().lower() if isinstance(node, exp.Func) else node.key)
+    raise predicate.UnsupportedPredicate(f"{construct} needs Spark")
 
 
 def _literal(node: exp.Expr) -> predicate.Literal:
@@ -161,14 +168,14 @@ def _literal(node: exp.Expr) -> predicate.Literal:
 
 
 def _negative(node: exp.Expr) -> predicate.Term | predicate.Literal | None:
-    inner = _value(node.this)
+    inner = _to_value(node.this)
     if isinstance(inner, int | float | Decimal) and not isinstance(inner, bool):
         return -inner
     return predicate.Function("negative", (inner,))
 
 
 def _parts(node: exp.Expr) -> Iterator[exp.Expr]:
-    """The names of a path in their order; the parser knows no more than four as those of a column."""
+    """Yield the names of a path in order; sqlglot's Column holds at most four of them."""
     if isinstance(node, exp.Dot):
         yield from _parts(node.this)
         yield node.expression
@@ -179,30 +186,30 @@ def _parts(node: exp.Expr) -> Iterator[exp.Expr]:
 def _path(node: exp.Expr) -> predicate.Path:
     parts = list(_parts(node))
     if not all(isinstance(part, exp.Identifier) for part in parts):
-        raise predicate.NoReading("a field of a computed value needs Spark")
+        raise predicate.UnsupportedPredicate("a field of a computed value needs Spark")
     return predicate.Path(tuple(part.name for part in parts))
 
 
 def _cast(node: exp.Expr) -> predicate.Term | predicate.Literal:
-    """Casts of literals, and those that give NULL for what does not fit."""
-    inner, wanted = node.this, node.args["to"]
-    if isinstance(inner, exp.HexString) and wanted.this is exp.DType.TEXT:
+    """Convert casts of literals, and casts that return NULL for invalid values."""
+    inner, target = node.this, node.args["to"]
+    if isinstance(inner, exp.HexString) and target.this is exp.DType.TEXT:
         return bytes.fromhex(inner.name).decode("utf-8")
     try:
-        if isinstance(inner, exp.Literal) and wanted.this in _OF_LITERALS:
-            return _OF_LITERALS[wanted.this](inner.name)
+        if isinstance(inner, exp.Literal) and target.this in _LITERAL_CASTS:
+            return _LITERAL_CASTS[target.this](inner.name)
     except ValueError as error:
-        raise predicate.NoReading(f"the literal {inner.name!r} needs Spark") from error
-    if isinstance(node, exp.TryCast) and wanted.this is exp.DType.DECIMAL and len(wanted.expressions) == 2:
+        raise predicate.UnsupportedPredicate(f"the literal {inner.name!r} needs Spark") from error
+    if isinstance(node, exp.TryCast) and target.this is exp.DType.DECIMAL and len(target.expressions) == 2:
         return predicate.Function(
-            "try_decimal", (_value(inner), *(int(part.name) for part in wanted.expressions))
+            "try_decimal", (_to_value(inner), *(int(part.name) for part in target.expressions))
         )
-    if isinstance(node, exp.TryCast) and wanted.this is exp.DType.DATE:
-        return predicate.Function("try_date", (_value(inner),))
-    raise predicate.NoReading(f"a cast to {wanted.sql(dialect='spark').lower()} needs Spark")
+    if isinstance(node, exp.TryCast) and target.this is exp.DType.DATE:
+        return predicate.Function("try_date", (_to_value(inner),))
+    raise predicate.UnsupportedPredicate(f"a cast to {target.sql(dialect='spark').lower()} needs Spark")
 
 
-_OF_LITERALS: Mapping[object, Callable[[str], predicate.Literal]] = {
+_LITERAL_CASTS: Mapping[object, Callable[[str], predicate.Literal]] = {
     exp.DType.DATE: dt.date.fromisoformat,
     exp.DType.DOUBLE: float,
     exp.DType.TIMESTAMPNTZ: lambda text: dt.datetime.fromisoformat(text).replace(tzinfo=None),
@@ -211,7 +218,7 @@ _OF_LITERALS: Mapping[object, Callable[[str], predicate.Literal]] = {
     ),
 }
 _LENGTHS = ("char_length", "character_length", "len", "length")
-# Name -> what it is called in the algebra, and how many arguments that takes (empty: any number).
+# Function name -> its name in the predicate model, and the allowed numbers of arguments (empty: any).
 _FUNCTIONS: Mapping[str, tuple[str, tuple[int, ...]]] = {
     **{name: (name, (1,)) for name in ("array_distinct", "map_keys", "map_values", "lower", "upper", "size")},
     **{name: (name, (2,)) for name in ("endswith", "instr", "left", "mod", "startswith")},
@@ -224,11 +231,11 @@ _FUNCTIONS: Mapping[str, tuple[str, tuple[int, ...]]] = {
 
 
 def _binary(name: str) -> Callable[[exp.Expr], predicate.Term]:
-    return lambda node: predicate.Function(name, (_value(node.this), _value(node.expression)))
+    return lambda node: predicate.Function(name, (_to_value(node.this), _to_value(node.expression)))
 
 
 _VALUES: Mapping[type[exp.Expr], Callable[[exp.Expr], predicate.Term | predicate.Literal | None]] = {
-    exp.Paren: lambda node: _value(node.this),
+    exp.Paren: lambda node: _to_value(node.this),
     exp.Literal: _literal,
     exp.RawString: lambda node: node.name,
     exp.Boolean: lambda node: bool(node.this),

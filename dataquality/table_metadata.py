@@ -1,4 +1,4 @@
-"""What metadata says of a table, kept from one look to the next."""
+"""Table metadata (files, rows, NULLs, schema violations), cached in the store."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from sqlalchemy import Column, Connection, String, Table, Text, delete, insert, 
 
 from dq.contracts.access.access_policy import is_remote
 from dq.contracts.model import Contract, SchemaObject
-from dq.contracts.outcome import Status, Unreadable
+from dq.contracts.outcome import ReadError, Status
 from dq.contracts.types import DataType, row_type
 from dq.dataquality.answers.statistics import Statistic, counts_rows, distrusted
-from dq.dataquality.check import by_schema
+from dq.dataquality.check import evaluate_by_schema
 from dq.dataquality.checks import built_in
-from dq.dataquality.clauses.coverage import asked_of
+from dq.dataquality.clauses.coverage import bind_clauses
 from dq.dataquality.clauses.coverage import select as select_clauses
-from dq.dataquality.model.column import field as field_of
-from dq.dataquality.model.run_context import Occasion
-from dq.dataquality.spark.columnar_files import NOT_OPENED, opened
+from dq.dataquality.model.column import struct_field as field_of
+from dq.dataquality.model.run_context import RunContext
+from dq.dataquality.spark.columnar_files import NOT_OPENED, open_input
 from dq.lake import delta, iceberg
 from dq.lake.parquet import ParquetColumn, columns, require_distinct
-from dq.lake.storage import Files, PlacedPartition, Seen, is_data_name, named_folders
+from dq.lake.storage import Files, FileStat, PlacedPartition, is_data_name, named_folders
 from dq.lake.table_log import NOT_UNDERSTOOD, LiveFile, LiveTable, StatedNulls, row_count, unknown
 from dq.store.schema import Json, metadata
 
@@ -37,12 +37,12 @@ if TYPE_CHECKING:
 table_metadata = Table(
     "table_metadata",
     metadata,
-    # Of the contract's text and of all that decides where its data lies.
+    # Hash of the contract's text and of everything that determines the location of its data.
     Column("digest", String(64), primary_key=True),
     Column("object", Text, primary_key=True),
     # The contract's key.
     Column("contract", Text, nullable=False),
-    # Of the names, sizes and times of the table's files; empty: to be looked at again.
+    # Hash of the names, sizes and times of the table's files; empty: to be read again.
     Column("print", String(64), nullable=False),
     Column("place", Json, nullable=False),
     Column("facts", Json, nullable=False),
@@ -50,8 +50,8 @@ table_metadata = Table(
 
 
 @dataclass(frozen=True, slots=True)
-class TablePlace:
-    """Where a table lies and in which format; `keys` are the columns that the names of its folders hold."""
+class TableLocation:
+    """Location and format of a table; `keys` are the columns in its folder names."""
 
     path: str
     format: str
@@ -60,12 +60,11 @@ class TablePlace:
 
 @dataclass(frozen=True, slots=True)
 class MetadataFacts:
-    """What metadata says. `newest` is when the newest file was written, in UTC as ISO 8601. Of a table with a
-    log, `files`, `bytes` and `newest` are those of the data files that it has now.
+    """Facts from metadata. `newest` is the time of the newest file, in UTC as ISO 8601.
 
-    `rows` and each number of `nulls`, by column, are None where it is not known; `broken` are the promises
-    about columns and types that are not kept, if any file was `judged` by them; `problem` is why nothing is
-    known.
+    For a table with a log, `files`, `bytes` and `newest` refer to its live data files. `rows` and each number
+    of `nulls` (by column) are None if unknown. `broken` are the violated clauses about columns and types, if
+    any file was `judged` by them. `problem` is the reason if nothing is known.
     """
 
     files: int = 0
@@ -82,53 +81,56 @@ NOTHING = MetadataFacts()
 
 
 @dataclass(frozen=True, slots=True)
-class KnownTable:
-    """An object of a contract's text, where its data lies, and what its metadata said at this print."""
+class CachedMetadata:
+    """An object of a contract's text, the location of its data, and its metadata at the time of `print`."""
 
     digest: str
     object: str
     contract: str
-    place: TablePlace
+    place: TableLocation
     print: str = ""
     facts: MetadataFacts = NOTHING
 
 
-def recall(tx: Connection, digests: Iterable[str]) -> Mapping[str, Sequence[KnownTable]]:
-    """The tables of these texts."""
-    found: dict[str, list[KnownTable]] = {}
+def recall(tx: Connection, digests: Iterable[str]) -> Mapping[str, Sequence[CachedMetadata]]:
+    """Return the cached tables by digest."""
+    tables_by_digest: dict[str, list[CachedMetadata]] = {}
     columns = table_metadata.c
     rows = tx.execute(select(table_metadata).where(columns.digest.in_(list(digests))))
-    for digest, one, contract, print_, place, facts in rows:
-        known = KnownTable(digest, one, contract, TablePlace(**place), print_, MetadataFacts(**facts))
-        found.setdefault(digest, []).append(known)
-    return found
+    for digest, object_name, contract, print_, place, facts in rows:
+        cached = CachedMetadata(
+            digest, object_name, contract, TableLocation(**place), print_, MetadataFacts(**facts)
+        )
+        tables_by_digest.setdefault(digest, []).append(cached)
+    return tables_by_digest
 
 
-def remember(tx: Connection, tables: Sequence[KnownTable]) -> None:
-    """Keeps these in the place of what was kept of the same objects, also of an earlier text."""
+def remember(tx: Connection, tables: Sequence[CachedMetadata]) -> None:
+    """Store these tables, replacing rows of the same objects, including those of earlier contract texts."""
     if not tables:
         return
     columns = table_metadata.c
-    names = sorted({(one.contract, one.object) for one in tables})
+    names = sorted({(table.contract, table.object) for table in tables})
     tx.execute(delete(table_metadata).where(tuple_(columns.contract, columns.object).in_(names)))
     tx.execute(insert(table_metadata), list(map(asdict, tables)))
 
 
-# The files of a table in a folder, without a log: those from which Spark reads rows.
+# Files of a table without a log: those from which Spark reads rows.
 
 MAX_FOLDERS = 20_000
-# Links may lead in a circle.
+# Links may form a cycle.
 MAX_DEPTH = 32
 
 
-def table_files(files: Files, root: str, keys: Sequence[str]) -> Iterator[tuple[str, Seen]]:
+def table_files(files: Files, root: str, keys: Sequence[str]) -> Iterator[tuple[str, FileStat]]:
     """Yield the path of each file and the file.
 
     Source: PartitioningAwareFileIndex.allFiles and PartitioningUtils.parsePartition of Spark 3.5 and 4.0.
-    Where partition folders have data, the files next to them are in no partition, and Spark reads no row of
-    them; it reads those in any folder inside of a partition folder.
+    If partition folders have data, Spark ignores files next to them, and reads files in any folder inside of
+    a partition folder.
 
-    Raises Unreadable where the partition folders are not those of `keys`: Spark finds other columns then.
+    Raises ReadError if the partition folders are not those of `keys`, because Spark would find other
+    columns.
     """
     root = root.rstrip("/")
     top = [(f"{root}/{file.name}", file) for file in files.inside(root) if is_data_name(file.name)]
@@ -140,20 +142,20 @@ def table_files(files: Files, root: str, keys: Sequence[str]) -> Iterator[tuple[
         visited += 1
         if visited > MAX_FOLDERS or depth > MAX_DEPTH:
             raise unknown(
-                root, f"has more than {MAX_FOLDERS:,} folders, or more than {MAX_DEPTH} below each other"
+                root, f"has more than {MAX_FOLDERS:,} folders, or is nested more than {MAX_DEPTH} deep"
             )
-        inside = [file for file in files.inside(folder) if is_data_name(file.name)] if depth else []
-        if inside:
+        data_files = [file for file in files.inside(folder) if is_data_name(file.name)] if depth else []
+        if data_files:
             partitioned = True
             _require_keys(root, columns, keys)
-            yield from ((f"{folder}/{file.name}", file) for file in inside)
+            yield from ((f"{folder}/{file.name}", file) for file in data_files)
         for name in filter(is_data_name, files.folders(folder)):
             key, equals, _ = name.partition("=")
             if equals and len(columns) < depth:
-                raise unknown(f"{folder}/{name}", "is a partition folder inside of a folder that is none")
+                raise unknown(f"{folder}/{name}", "is a partition folder inside a folder that is not one")
             if equals or depth:
-                below = (*columns, unquote(key)) if equals else columns
-                pending.append((f"{folder}/{name}", below, depth + 1))
+                partition_columns = (*columns, unquote(key)) if equals else columns
+                pending.append((f"{folder}/{name}", partition_columns, depth + 1))
     if not partitioned:
         yield from top
 
@@ -161,17 +163,19 @@ def table_files(files: Files, root: str, keys: Sequence[str]) -> Iterator[tuple[
 def _require_keys(root: str, columns: Sequence[str], keys: Sequence[str]) -> None:
     if sorted(map(str.lower, columns)) != sorted(map(str.lower, keys)):
         names = ", ".join(keys) or "no partition column"
-        raise unknown(root, f"has partition folders of {', '.join(columns)}, and its contract names {names}")
+        raise unknown(
+            root, f"has partition folders of {', '.join(columns)}, but its contract declares {names}"
+        )
 
 
-# A table's rows and NULLs, added up over its files as far as their writers are believed.
+# Rows and NULLs of a table, summed over its files unless their writers are known to be wrong.
 
 
 @dataclass(slots=True)
 class LoggedCounts:
-    """The data files of a table by its log, added up.
+    """Totals of the data files of a table with a log.
 
-    `nulls` has every column without parts. It and `rows` are None where they are not known.
+    `nulls` has every column without nested fields. Its values and `rows` are None if unknown.
     """
 
     nulls: dict[str, int | None]
@@ -182,47 +186,48 @@ class LoggedCounts:
     @classmethod
     def from_table(cls, table: LiveTable) -> LoggedCounts:
         """Add up all files of a table."""
-        found = cls(dict.fromkeys(table.columns, 0))
+        counts = cls(dict.fromkeys(table.columns, 0))
         for file in table.files:
-            found.add(file)
-        return found
+            counts.add(file)
+        return counts
 
     def add(self, file: LiveFile) -> None:
-        """A file more."""
+        """Add a file."""
         rows = row_count(file.rows) if counts_rows(file.writers) else None
-        left = None if rows is None or file.deleted is None or file.deleted > rows else rows - file.deleted
+        live_rows = (
+            None if rows is None or file.deleted is None or file.deleted > rows else rows - file.deleted
+        )
         self.files += 1
         self.bytes += file.size
-        self.rows = _plus(self.rows, left)
-        for name, before in self.nulls.items():
+        self.rows = _add(self.rows, live_rows)
+        for name, previous in self.nulls.items():
             stated = file.nulls.get(name, _NOT_STATED)
             number = None if rows is None else row_count(stated.count, rows)
             if any(Statistic.NULLS in distrusted(writer, stated.type) for writer in file.writers):
                 number = None
             if number and number == rows:
-                # All are, whichever are left.
-                number = left
+                # All values are NULL, whichever rows remain.
+                number = live_rows
             elif number and not (stated.exact and file.deleted == 0):
                 number = None
-            self.nulls[name] = _plus(before, number)
+            self.nulls[name] = _add(previous, number)
 
 
 _NOT_STATED = StatedNulls("", None, exact=False)
 
 
-def _plus(before: int | None, more: int | None) -> int | None:
-    return None if before is None or more is None else before + more
+def _add(total: int | None, added: int | None) -> int | None:
+    return None if total is None or added is None else total + added
 
 
-# A table's files by their names, sizes and times, and what footers or a log say: rows, NULLs, columns.
+# Files of a table by name, size and time, and facts from footers or a log: rows, NULLs, columns.
 
-MOST_FILES = 20_000
-# A file that is younger may be written once more within the resolution of its time.
+MAX_FILES = 20_000
+# A younger file may be rewritten within the resolution of its modification time.
 SETTLED_AFTER = timedelta(minutes=1)
-_PATTERN = frozenset("*?[{")
-# Of these, the files that are there are not those that are read: their logs say which. The folder and the
-# reader of a log, None: it is not read.
-_LOGS: Mapping[str, tuple[str, Callable[[Files, str], LiveTable]] | None] = {
+_GLOB_CHARACTERS = frozenset("*?[{")
+# Formats whose logs list the live files -> folder and reader of the log, or None if the log is not supported.
+_LOG_READERS: Mapping[str, tuple[str, Callable[[Files, str], LiveTable]] | None] = {
     "delta": (delta.LOG_FOLDER, delta.live_table),
     "iceberg": (iceberg.METADATA_FOLDER, iceberg.live_table),
     "hudi": None,
@@ -230,101 +235,119 @@ _LOGS: Mapping[str, tuple[str, Callable[[Files, str], LiveTable]] | None] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Listed:
-    """The files of a table by their paths, and a print of them; it is empty while they are being written."""
+class FileListing:
+    """Files of a table by path, and their fingerprint, which is empty while files are being written."""
 
     print: str
-    files: tuple[tuple[str, Seen], ...]
+    files: tuple[tuple[str, FileStat], ...]
 
 
-Judge = Callable[[DataType, Mapping[str, str]], Sequence[str]]
-"""From the columns and types of some files to the broken promises about them.
+SchemaValidator = Callable[[DataType, Mapping[str, str]], Sequence[str]]
+"""Returns the violations of a schema.
 
-The mapping has the columns that Spark does not read, each with the reason. Raises Unreadable for one of them
-that is promised.
+The mapping has the columns that Spark does not read, each with the reason. Raises ReadError if one of them
+is in the contract.
 """
 
 
-def listed(files: Files, place: TablePlace, now: datetime, placed: Sequence[PlacedPartition] = ()) -> Listed:
-    """What lies there, and in the folders of the `placed` partitions. Raises Unreadable where that cannot be
-    told."""
-    log = _LOGS.get(place.format)
-    if log is None and place.format in _LOGS:
-        raise unknown(place.path, f"is a table of {place.format}, whose log is not read here")
-    if _PATTERN & set(place.path):
-        raise unknown(place.path, "is a pattern of paths, and not one table")
-    seen: list[tuple[str, Seen]] = []
-    within = f"{place.path.rstrip('/')}/{log[0]}" if log else place.path
-    for each in _log_files(files, within) if log else table_files(files, within, place.keys):
-        seen.append(each)
-        if len(seen) > MOST_FILES:
-            raise unknown(within, f"has more than {MOST_FILES:,} files")
-    if not seen and log and files.holds(place.path):
-        raise unknown(place.path, f"has no folder {log[0]}: it is no table of {place.format}")
-    if not seen:
-        # An address that ends so may be the one file of its table.
-        alone = files.stat(place.path) if place.path.endswith(f".{place.format}") else None
-        if alone is not None:
-            seen = [(place.path, alone)]
+def list_files(
+    files: Files, place: TableLocation, now: datetime, external_partitions: Sequence[PlacedPartition] = ()
+) -> FileListing:
+    """List the files of a table, including the folders of its external partitions.
+
+    Raises ReadError if they cannot be determined.
+    """
+    log = _LOG_READERS.get(place.format)
+    if log is None and place.format in _LOG_READERS:
+        raise unknown(place.path, f"is a {place.format} table, whose log is not supported")
+    if _GLOB_CHARACTERS & set(place.path):
+        raise unknown(place.path, "is a path pattern, not a single table")
+    entries: list[tuple[str, FileStat]] = []
+    root = f"{place.path.rstrip('/')}/{log[0]}" if log else place.path
+    for entry in _log_files(files, root) if log else table_files(files, root, place.keys):
+        entries.append(entry)
+        if len(entries) > MAX_FILES:
+            raise unknown(root, f"has more than {MAX_FILES:,} files")
+    if not entries and log and files.holds(place.path):
+        raise unknown(place.path, f"has no folder {log[0]}: it is not a {place.format} table")
+    if not entries:
+        # A path with the suffix of the format may be a single file.
+        single_file = files.stat(place.path) if place.path.endswith(f".{place.format}") else None
+        if single_file is not None:
+            entries = [(place.path, single_file)]
         elif not files.holds(place.path):
-            raise Unreadable(f"{place.path} is not there.", "Check the path, and what should write there.")
-    if placed:
-        seen = [
-            each
-            for each in seen
-            if not any(partition.is_named_in(named_folders(each[0])) for partition in placed)
-        ] + [(f"{each.folder}/{one.name}", one) for each in placed for one in _data_in(files, each.folder)]
-    identities = sorted(f"{path}\n{one.identity}" for path, one in seen)
-    young = any(now - one.modified_at < SETTLED_AFTER for _, one in seen)
-    made = (
+            raise ReadError(f"{place.path} does not exist.", "Check the path and the job that writes to it.")
+    if external_partitions:
+        entries = [
+            entry
+            for entry in entries
+            if not any(partition.is_named_in(named_folders(entry[0])) for partition in external_partitions)
+        ] + [
+            (f"{partition.folder}/{file.name}", file)
+            for partition in external_partitions
+            for file in _data_files(files, partition.folder)
+        ]
+    identities = sorted(f"{path}\n{file.identity}" for path, file in entries)
+    is_recent = any(now - file.modified_at < SETTLED_AFTER for _, file in entries)
+    fingerprint = (
         ""
-        if young
+        if is_recent
         else hashlib.sha256("\n\n".join(identities).encode("utf-8", "surrogateescape")).hexdigest()
     )
-    return Listed(made, tuple(seen))
+    return FileListing(fingerprint, tuple(entries))
 
 
-def _data_in(files: Files, folder: str) -> list[Seen]:
-    found = [one for one in files.inside(folder) if is_data_name(one.name)]
-    if not found and not files.holds(folder):
-        raise Unreadable(f"{folder}, where a partition was published, is not there.", "Publish it anew.")
-    return found
+def _data_files(files: Files, folder: str) -> list[FileStat]:
+    data_files = [file for file in files.inside(folder) if is_data_name(file.name)]
+    if not data_files and not files.holds(folder):
+        raise ReadError(f"{folder}, where a partition was published, does not exist.", "Publish it again.")
+    return data_files
 
 
-def _log_files(files: Files, folder: str) -> Iterator[tuple[str, Seen]]:
-    inside = (file for file in files.inside(folder) if is_data_name(file.name))
-    return ((f"{folder.rstrip('/')}/{file.name}", file) for file in inside)
+def _log_files(files: Files, folder: str) -> Iterator[tuple[str, FileStat]]:
+    data_files = (file for file in files.inside(folder) if is_data_name(file.name))
+    return ((f"{folder.rstrip('/')}/{file.name}", file) for file in data_files)
 
 
-def facts(files: Files, found: Listed, place: TablePlace, judge: Judge) -> MetadataFacts:
-    """What the files and, of Parquet, their footers say, or the log. Raises Unreadable for what says nothing
-    certain."""
-    if log := _LOGS.get(place.format):
-        table, counts = _logged(files, place, log[1])
-        at = table.newest_at.isoformat() if table.newest_at else None
-        unkept = tuple(judge(table.schema, {}))
-        return MetadataFacts(counts.files, counts.bytes, at, counts.rows, counts.nulls, unkept, judged=True)
-    newest = max((one.modified_at for _, one in found.files), default=None)
-    seen = MetadataFacts(
-        len(found.files), sum(one.size for _, one in found.files), newest.isoformat() if newest else None
+def read_facts(
+    files: Files, listing: FileListing, place: TableLocation, validate: SchemaValidator
+) -> MetadataFacts:
+    """Return the facts from the log, or from the files and (for Parquet) their footers.
+
+    Raises ReadError if the metadata is not conclusive.
+    """
+    if log := _LOG_READERS.get(place.format):
+        table, counts = _read_log(files, place, log[1])
+        newest_at = table.newest_at.isoformat() if table.newest_at else None
+        log_violations = tuple(validate(table.schema, {}))
+        return MetadataFacts(
+            counts.files, counts.bytes, newest_at, counts.rows, counts.nulls, log_violations, judged=True
+        )
+    newest = max((file.modified_at for _, file in listing.files), default=None)
+    listed_facts = MetadataFacts(
+        len(listing.files),
+        sum(file.size for _, file in listing.files),
+        newest.isoformat() if newest else None,
     )
     if place.format != "parquet":
-        return seen
+        return listed_facts
     rows: int | None = 0
-    nulls, schemas = _Nulls(), dict[tuple[ParquetColumn, ...], None]()
-    for path, one in found.files:
-        # Readers pass over a file without a byte.
-        if one.size:
+    nulls, schemas = _NullCounts(), dict[tuple[ParquetColumn, ...], None]()
+    for path, file in listing.files:
+        # Readers skip empty files.
+        if file.size:
             meta, schema = _footer(path, files.address(path))
-            rows = _plus(rows, meta.num_rows if counts_rows([meta.created_by or ""]) else None)
+            rows = _add(rows, meta.num_rows if counts_rows([meta.created_by or ""]) else None)
             nulls.add(meta, schema)
             schemas[schema] = None
-    broken = dict.fromkeys(message for schema in schemas for message in _judged(schema, judge))
-    return replace(seen, rows=rows, nulls=nulls.total(rows), broken=tuple(broken), judged=bool(schemas))
+    broken = dict.fromkeys(message for schema in schemas for message in _broken_promises(schema, validate))
+    return replace(
+        listed_facts, rows=rows, nulls=nulls.total(rows), broken=tuple(broken), judged=bool(schemas)
+    )
 
 
-def _logged(
-    files: Files, place: TablePlace, read: Callable[[Files, str], LiveTable]
+def _read_log(
+    files: Files, place: TableLocation, read: Callable[[Files, str], LiveTable]
 ) -> tuple[LiveTable, LoggedCounts]:
     import pyarrow as pa
 
@@ -335,10 +358,10 @@ def _logged(
         raise unknown(place.path, f"has a log of {place.format} that cannot be understood") from error
 
 
-def _judged(columns: Sequence[ParquetColumn], judge: Judge) -> Sequence[str]:
+def _broken_promises(columns: Sequence[ParquetColumn], validate: SchemaValidator) -> Sequence[str]:
     kinds = {column.name: column.type for column in columns if column.type is not None}
-    unread = {column.name: column.problem for column in columns if column.type is None}
-    return judge(DataType("struct", (), tuple(kinds.values()), tuple(kinds)), unread)
+    unreadable = {column.name: column.problem for column in columns if column.type is None}
+    return validate(DataType("struct", (), tuple(kinds.values()), tuple(kinds)), unreadable)
 
 
 def _footer(path: str, address: str) -> tuple[FileMetaData, tuple[ParquetColumn, ...]]:
@@ -346,63 +369,72 @@ def _footer(path: str, address: str) -> tuple[FileMetaData, tuple[ParquetColumn,
     import pyarrow.parquet as pq
 
     try:
-        with opened(address if is_remote(address) else quote(address.removeprefix("file://"))) as source:
+        with open_input(address if is_remote(address) else quote(address.removeprefix("file://"))) as source:
             meta = pq.read_metadata(source)
-            found = columns(meta.schema)
+            parquet_columns = columns(meta.schema)
     except (*NOT_OPENED, pa.ArrowException) as error:
-        raise Unreadable(f"{path} has no footer that can be read.", "Deliver this file again.") from error
-    require_distinct(found, path)
-    return meta, found
+        raise ReadError(f"{path} has no footer that can be read.", "Deliver this file again.") from error
+    require_distinct(parquet_columns, path)
+    return meta, parquet_columns
 
 
 @dataclass(slots=True)
-class _Nulls:
-    """The NULLs of plain columns, added up over files."""
+class _NullCounts:
+    """NULL counts of columns without nested fields, summed over files."""
 
     counts: dict[str, int | None] = field(default_factory=dict)
     rows: dict[str, int] = field(default_factory=dict)
 
     def add(self, meta: FileMetaData, schema: Iterable[ParquetColumn]) -> None:
-        """One file more; what its writer is known to count wrongly is not known."""
+        """Add a file; counts are unknown if the writer is known to be wrong."""
         types = {column.name: column.type.name for column in schema if column.type is not None}
-        for at in range(meta.num_columns):
-            leaf = meta.schema.column(at)
+        for index in range(meta.num_columns):
+            leaf = meta.schema.column(index)
             if leaf.path != leaf.name or leaf.max_repetition_level:
                 continue
-            stated = [meta.row_group(group).column(at).statistics for group in range(meta.num_row_groups)]
-            counts = [one.null_count if one is not None and one.has_null_count else None for one in stated]
+            column_statistics = [
+                meta.row_group(group).column(index).statistics for group in range(meta.num_row_groups)
+            ]
+            counts = [
+                statistics.null_count if statistics is not None and statistics.has_null_count else None
+                for statistics in column_statistics
+            ]
             if Statistic.NULLS in distrusted(meta.created_by or "", types.get(leaf.name, "")):
                 counts.append(None)
             self.rows[leaf.name] = self.rows.get(leaf.name, 0) + meta.num_rows
-            self.counts[leaf.name] = reduce(_plus, counts, self.counts.get(leaf.name, 0))
+            self.counts[leaf.name] = reduce(_add, counts, self.counts.get(leaf.name, 0))
 
     def total(self, rows: int | None) -> dict[str, int | None]:
-        """By column; a file that lacks a column has NULL in each of its rows."""
+        """Return the NULLs by column; a file without a column has NULL in each of its rows."""
         return {
             name: None if count is None or rows is None else count + rows - self.rows[name]
             for name, count in self.counts.items()
         }
 
 
-# The promises about columns and types that metadata alone can tell of.
+# Clauses about columns and types, which metadata alone can test.
 
 
-def judge_of(contract: Contract, one: SchemaObject) -> Judge:
-    """What `dq check` would say of the columns and types of an object's files, where a promise is broken."""
+def schema_validator(contract: Contract, schema_object: SchemaObject) -> SchemaValidator:
+    """Return a validator of an object's columns and types, with the failure messages of `dq check`."""
     kinds = built_in()
-    clauses = select_clauses(contract, one, kinds).clauses
-    promised = row_type(one)
-    keys = [prop.column for prop in one.partition_keys()]
+    clauses = select_clauses(contract, schema_object, kinds).clauses
+    promised = row_type(schema_object)
+    keys = [prop.column for prop in schema_object.partition_keys()]
 
-    def broken(schema: DataType, unread: Mapping[str, str]) -> list[str]:
-        for name, reason in unread.items():
+    def broken_promises(schema: DataType, unreadable: Mapping[str, str]) -> list[str]:
+        for name, reason in unreadable.items():
             if field_of(promised, name) is not None:
-                raise Unreadable(f"{one.name}.{name}: {reason}.", "Write this column with another type.")
-        placed = {name: field_of(promised, name) for name in keys if field_of(schema, name) is None}
-        more = {name: kind for name, kind in placed.items() if kind is not None}
-        whole = DataType("struct", (), (*schema.parts, *more.values()), (*schema.names, *more))
-        asked = asked_of(whole, clauses, Occasion(None))
-        results = by_schema(asked, kinds, whole).values()
+                raise ReadError(
+                    f"{schema_object.name}.{name}: {reason}.", "Write this column with another type."
+                )
+        partition_types = {name: field_of(promised, name) for name in keys if field_of(schema, name) is None}
+        missing_types = {name: kind for name, kind in partition_types.items() if kind is not None}
+        full_schema = DataType(
+            "struct", (), (*schema.parts, *missing_types.values()), (*schema.names, *missing_types)
+        )
+        bound_clauses = bind_clauses(full_schema, clauses, RunContext(None))
+        results = evaluate_by_schema(bound_clauses, kinds, full_schema).values()
         return [result.message for result in results if result.status is Status.FAIL]
 
-    return broken
+    return broken_promises

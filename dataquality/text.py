@@ -1,4 +1,4 @@
-"""Text files as a contract describes them: rows of CSV, objects of JSON, and their values; no engine."""
+"""CSV and JSON files: rows, objects and their values by the contract's types, without an engine."""
 
 from __future__ import annotations
 
@@ -17,34 +17,33 @@ from typing import Any
 
 from dq.contracts.access.data_location import RFC_4180, TextFormat
 from dq.contracts.model import Property, SchemaObject
-from dq.contracts.outcome import Unreadable
+from dq.contracts.outcome import ReadError
 from dq.contracts.types import DataType, catalog_type, physical_type
 from dq.dataquality import sql_values
 
-# Types of contracts as texts of files carry them, and such texts as values of these types.
-
-# The types that a contract promises, as texts of a file can carry them.
+# The contract's types, as text files can carry them.
 
 STRING = DataType("string")
-# What may be anything that JSON knows, and is carried as its text.
+# Any JSON value, carried as its text.
 ANYTHING = DataType("variant")
 _TEXT_TYPES = frozenset({"varchar", "char", "variant", "interval"})
 
 
-def text_row_type(one: SchemaObject) -> DataType:
-    """The object's columns as one struct type; an object without fields is ANYTHING, a text is unbounded.
+def text_row_type(schema_object: SchemaObject) -> DataType:
+    """Return the object's columns as a struct type; objects without fields are ANYTHING, strings are
+    unbounded.
 
-    Texts of bounded length are texts whose length a check counts, whether the contract gives one or not.
+    String lengths are tested by a check instead.
     """
-    types = tuple(_type(prop) for prop in one.properties)
-    return DataType("struct", (), types, tuple(prop.column for prop in one.properties))
+    types = tuple(_type(prop) for prop in schema_object.properties)
+    return DataType("struct", (), types, tuple(prop.column for prop in schema_object.properties))
 
 
 def _type(prop: Property) -> DataType:
-    promised = physical_type(prop)
-    if promised is not None:
-        free = promised == STRING and prop.logical_type in ("object", "map")
-        return ANYTHING if free else carried(promised, ANYTHING)
+    promised_type = physical_type(prop)
+    if promised_type is not None:
+        is_free_form = promised_type == STRING and prop.logical_type in ("object", "map")
+        return ANYTHING if is_free_form else carrier_type(promised_type, ANYTHING)
     if prop.logical_type == "object":
         if not prop.properties:
             return ANYTHING
@@ -58,25 +57,25 @@ def _type(prop: Property) -> DataType:
         if prop.map is None:
             return ANYTHING
         return DataType("map", (), (_type(prop.map.key), _type(prop.map.value)))
-    return carried(catalog_type(prop), ANYTHING)
+    return carrier_type(catalog_type(prop), ANYTHING)
 
 
-def carried(kind: DataType, anything: DataType = STRING) -> DataType:
-    """The type of the column that holds it; what may be `anything` is a text unless it is asked for."""
+def carrier_type(kind: DataType, anything: DataType = STRING) -> DataType:
+    """Return the type of a column that carries values of this type; ANYTHING becomes `anything`."""
     if kind.parts:
         return DataType(
-            kind.name, kind.numbers, tuple(carried(part, anything) for part in kind.parts), kind.names
+            kind.name, kind.numbers, tuple(carrier_type(part, anything) for part in kind.parts), kind.names
         )
     if kind == ANYTHING:
         return anything
     return STRING if kind.name in _TEXT_TYPES else kind
 
 
-# TABLE: texts of a CSV file and values of JSON as values of a contract's type.
+# TABLE: CSV strings and JSON values as values of the contract's types.
 
 
-class NoValue(ValueError):
-    """Something that is no value of its type."""
+class NotAValue(ValueError):
+    """Input that is not a valid value of its type."""
 
 
 _INTEGER = re.compile(sql_values.INTEGER)
@@ -85,53 +84,52 @@ _NO_NUMBER = re.compile(sql_values.NO_NUMBER)
 _BITS = {"tinyint": 8, "smallint": 16, "int": 32, "bigint": 64}
 
 
-def of_text(kind: DataType, text: str) -> object:
-    """The value that a cell of a CSV file stands for. Raises NoValue."""
+def value_from_text(kind: DataType, text: str) -> object:
+    """Parse a cell of a CSV file. Raises NotAValue."""
     if kind.name not in _TEXTS:
-        raise NoValue(f"a cell of CSV holds no {kind.name}")
+        raise NotAValue(f"a cell of CSV holds no {kind.name}")
     return _TEXTS[kind.name](kind, text)
 
 
-def of_json(kind: DataType, value: object) -> object:
-    """The value that JSON stands for; None is NULL, a missing field of a struct too. Raises NoValue.
+def value_from_json(kind: DataType, value: object) -> object:
+    """Convert a JSON value; None and missing struct fields are NULL. Raises NotAValue.
 
-    Case of keys does not matter, as in Spark. Numbers that JSON has no word for are written as Spark does:
-    as texts.
+    Keys are case-insensitive, as in Spark. NaN and infinities are strings, as Spark writes them.
     """
     if value is None:
         return None
     if kind.name == "struct" and isinstance(value, dict):
-        lowered = {key.lower(): inner for key, inner in value.items()}
+        by_lower_name = {key.lower(): inner for key, inner in value.items()}
         pairs = zip(kind.names, kind.parts, strict=True)
-        return {name: of_json(part, lowered.get(name.lower())) for name, part in pairs}
+        return {name: value_from_json(part, by_lower_name.get(name.lower())) for name, part in pairs}
     if kind.name == "array" and isinstance(value, list):
-        return [of_json(kind.parts[0], one) for one in value]
+        return [value_from_json(kind.parts[0], item) for item in value]
     if kind.name == "map" and isinstance(value, dict):
         key, part = kind.parts
-        return [(of_text(key, name), of_json(part, one)) for name, one in value.items()]
+        return [(value_from_text(key, name), value_from_json(part, item)) for name, item in value.items()]
     if kind == ANYTHING:
-        return shown(value)
+        return text_from_json(value)
     if kind.name == "boolean" and isinstance(value, bool):
         return value
     if kind.name in _NUMBERS and isinstance(value, int | Decimal) and not isinstance(value, bool):
-        return of_text(kind, str(value))
+        return value_from_text(kind, str(value))
     if kind.name in ("float", "double") and value in ("NaN", "Infinity", "-Infinity"):
         return float(str(value))
     if kind.name == "binary" and isinstance(value, str):
         return _base64(value)
     if kind.name in _TEXTS and kind.name not in (*_NUMBERS, "boolean") and isinstance(value, str):
-        return of_text(kind, value)
-    raise NoValue(kind.name)
+        return value_from_text(kind, value)
+    raise NotAValue(kind.name)
 
 
-def shown(value: object) -> str:
+def text_from_json(value: object) -> str:
     """Return a JSON value as the text that Spark reads into a column of texts.
 
     Texts stay as they are, all else is JSON without spaces. Numbers with a point or exponent become doubles
     as Java writes them: `1.50` is 1.5, and `1e7` is 1.0E7.
     """
     text = value if isinstance(value, str) else _json(value)
-    # Half of a surrogate pair is no text that could be written anywhere.
+    # An unpaired surrogate cannot be encoded.
     return text.encode(errors="replace").decode()
 
 
@@ -167,79 +165,79 @@ def _base64(text: str) -> bytes:
     try:
         return base64.b64decode(text, validate=True)
     except (binascii.Error, ValueError) as error:
-        raise NoValue(text) from error
+        raise NotAValue(text) from error
 
 
 def _integer(kind: DataType, text: str) -> int:
     if not _INTEGER.fullmatch(text):
-        raise NoValue(text)
+        raise NotAValue(text)
     limit = 1 << (_BITS[kind.name] - 1)
     if not -limit <= int(text) < limit:
-        raise NoValue(text)
+        raise NotAValue(text)
     return int(text)
 
 
 def _float(kind: DataType, text: str) -> float:
-    """The nearest float; a number beyond the largest one is none, rather than infinity."""
+    """Parse the nearest float; numbers beyond the largest float are invalid, not infinity."""
     if _NO_NUMBER.fullmatch(text):
         return float(text)
     if not _NUMBER.fullmatch(text):
-        raise NoValue(text)
-    made = float(text)
+        raise NotAValue(text)
+    number = float(text)
     try:
-        if not math.isfinite(made):
-            raise NoValue(text)
-        return made if kind.name == "double" else float(struct.unpack("f", struct.pack("f", made))[0])
+        if not math.isfinite(number):
+            raise NotAValue(text)
+        return number if kind.name == "double" else float(struct.unpack("f", struct.pack("f", number))[0])
     except OverflowError as error:
-        raise NoValue(text) from error
+        raise NotAValue(text) from error
 
 
 def _decimal(kind: DataType, text: str) -> Decimal:
-    """Exact: a value with more digits than the type holds would be rounded, and so is none of it."""
+    """Parse exactly: values with more digits than the type holds are invalid, not rounded."""
     precision, scale = kind.numbers
     if not _NUMBER.fullmatch(text) or len(text) > sql_values.MOST_CHARACTERS:
-        raise NoValue(text)
-    # Any exponent that the text may have.
+        raise NotAValue(text)
+    # Allows any exponent that the text may have.
     exact = decimal.Context(prec=200, Emin=-99_999, Emax=99_999)
     try:
-        made = exact.quantize(Decimal(text), Decimal(1).scaleb(-scale))
+        rounded = exact.quantize(Decimal(text), Decimal(1).scaleb(-scale))
     except decimal.InvalidOperation as error:
-        raise NoValue(text) from error
-    if made != Decimal(text) or made.copy_abs() >= Decimal(1).scaleb(precision - scale):
-        raise NoValue(text)
-    return made
+        raise NotAValue(text) from error
+    if rounded != Decimal(text) or rounded.copy_abs() >= Decimal(1).scaleb(precision - scale):
+        raise NotAValue(text)
+    return rounded
 
 
 def _boolean(_: DataType, text: str) -> bool:
     if text.lower() not in ("true", "false"):
-        raise NoValue(text)
+        raise NotAValue(text)
     return text.lower() == "true"
 
 
-def _instant(_: DataType, text: str) -> dt.datetime:
-    """ISO 8601; without a zone it is UTC, which is the zone of dq's sessions."""
-    made = _written(sql_values.INSTANT, text)
+def _instant_from_text(_: DataType, text: str) -> dt.datetime:
+    """Parse ISO 8601; without a zone it is UTC, the zone of dq's sessions."""
+    moment = _parse_datetime(sql_values.INSTANT, text)
     try:
-        return made.astimezone(dt.UTC) if made.tzinfo else made.replace(tzinfo=dt.UTC)
+        return moment.astimezone(dt.UTC) if moment.tzinfo else moment.replace(tzinfo=dt.UTC)
     except OverflowError as error:
-        raise NoValue(text) from error
+        raise NotAValue(text) from error
 
 
-def _written(pattern: str, text: str) -> dt.datetime:
-    """What is finer than a microsecond is cut off, as Spark does."""
+def _parse_datetime(pattern: str, text: str) -> dt.datetime:
+    """Parse a date or time; fractions below a microsecond are truncated, as in Spark."""
     if not re.fullmatch(pattern, text):
-        raise NoValue(text)
+        raise NotAValue(text)
     try:
         return dt.datetime.fromisoformat(text)
     except ValueError as error:
-        raise NoValue(text) from error
+        raise NotAValue(text) from error
 
 
 def _string(_: DataType, text: str) -> str:
     try:
         text.encode()
     except UnicodeEncodeError as error:
-        raise NoValue("half of a surrogate pair") from error
+        raise NotAValue("half of a surrogate pair") from error
     return text
 
 
@@ -249,176 +247,178 @@ _TEXTS: dict[str, Callable[[DataType, str], object]] = {
     **dict.fromkeys(("float", "double"), _float),
     "decimal": _decimal,
     "boolean": _boolean,
-    "date": lambda _, text: _written(sql_values.DATE, text).date(),
-    "timestamp": _instant,
-    "timestamp_ntz": lambda _, text: _written(sql_values.CIVIL, text),
+    "date": lambda _, text: _parse_datetime(sql_values.DATE, text).date(),
+    "timestamp": _instant_from_text,
+    "timestamp_ntz": lambda _, text: _parse_datetime(sql_values.CIVIL, text),
     "binary": lambda _, text: text.encode(),
     **dict.fromkeys(("string", "varchar", "char", "variant", "interval"), _string),
 }
 
 
-# Text files as a contract describes them: rows of CSV and objects of JSON, without an engine.
-
-# The cells of a CSV file with the line on which each row begins, and what its header names.
+# Rows of CSV files with the line on which each begins, and the names in the header.
 
 Cell = str | None
-"""None is NULL: nothing between two delimiters. Nothing between quotes is the empty text."""
+"""None (nothing between two delimiters) is NULL; two quotes are the empty string."""
 MARK = "\ufeff"
-TWO_ENDS = "the lines end in two ways, and the odd sign may be data"
-ONE_END = "Write all of them with \\n, or all with \\r\\n."
+TWO_ENDS = "line endings are mixed, and the odd character may be data"
+ONE_END = "Use \\n or \\r\\n for all lines."
 _BREAK = re.compile(r"\r\n|\n|\r")
 
 
-def rows(text: str, file: str, form: TextFormat = RFC_4180) -> Iterator[tuple[int, list[Cell]]]:
-    """Every row that is not blank, with its line from 1. The file's own line break in quotes is \\n.
+def rows(text: str, file: str, text_format: TextFormat = RFC_4180) -> Iterator[tuple[int, list[Cell]]]:
+    """Yield every non-blank row with its line, from 1. Line breaks in quotes become \\n.
 
-    Raises Unreadable for quotes that do not close, and for lines that do not end as the first one does.
+    Raises ReadError for unclosed quotes and for mixed line endings.
     """
-    cell, escaped = _grammar(form)
-    found = _BREAK.search(text)
-    own = found.group() if found else ""
-    at, line, begun = 0, 1, 1
+    cell, escaped = _cell_patterns(text_format)
+    first_break = _BREAK.search(text)
+    line_break = first_break.group() if first_break else ""
+    position, line, row_line = 0, 1, 1
     row: list[Cell] = []
-    while at < len(text) or row:
-        match = cell.match(text, at)
-        bare_quote = match is not None and form.quote and (match[2] or "").startswith(form.quote)
+    while position < len(text) or row:
+        match = cell.match(text, position)
+        bare_quote = (
+            match is not None and text_format.quote and (match[2] or "").startswith(text_format.quote)
+        )
         if match is None or bare_quote:
-            raise Unreadable(
+            raise ReadError(
                 f"{file}:{line}: the quotes of a value are not closed, or something follows them.",
-                'Close them; a quote inside of a value is written twice: "".',
+                'Close them, and double quotes inside a value: "".',
             )
         quoted, bare, end = match.groups()
         value = escaped.sub(r"\1", quoted) if quoted is not None else bare or None
-        if value and own:
-            value = value.replace(own, "\n")
-        row.append(None if form.null_text and value == form.null_text else value)
+        if value and line_break:
+            value = value.replace(line_break, "\n")
+        row.append(None if text_format.null_text and value == text_format.null_text else value)
         line += len(_BREAK.findall(match.group()))
-        at = match.end()
-        if end != form.delimiter:
-            if end and end != own:
-                raise Unreadable(f"{file}:{line - 1}: {TWO_ENDS}.", ONE_END)
+        position = match.end()
+        if end != text_format.delimiter:
+            if end and end != line_break:
+                raise ReadError(f"{file}:{line - 1}: {TWO_ENDS}.", ONE_END)
             if row != [None] or quoted is not None:
-                yield begun, row
-            row, begun = [], line
-            if at >= len(text):
+                yield row_line, row
+            row, row_line = [], line
+            if position >= len(text):
                 return
 
 
-def _grammar(form: TextFormat) -> tuple[re.Pattern[str], re.Pattern[str]]:
-    """A cell as (in quotes, bare, what ends it), and what is escaped in quotes."""
-    sign, quote, escape = (re.escape(one) for one in (form.delimiter, form.quote, form.escape))
-    rest = rf"([^{sign}\r\n]*))({sign}|\r\n|\n|\r|\Z)"
+def _cell_patterns(text_format: TextFormat) -> tuple[re.Pattern[str], re.Pattern[str]]:
+    """Return the pattern of a cell, with groups (quoted, bare, end), and that of escapes in quotes."""
+    sign, quote, escape = (
+        re.escape(character) for character in (text_format.delimiter, text_format.quote, text_format.escape)
+    )
+    bare_cell = rf"([^{sign}\r\n]*))({sign}|\r\n|\n|\r|\Z)"
     if not quote:
-        return re.compile(rf"(?:(?!)()|{rest}"), re.compile("(?!)")
+        return re.compile(rf"(?:(?!)()|{bare_cell}"), re.compile("(?!)")
     inside = rf"(?:[^{quote}]|{quote}{quote})*" if quote == escape else rf"(?:[^{quote}{escape}]|{escape}.)*"
-    cell = re.compile(rf"(?:{quote}({inside}){quote}|{rest}", re.DOTALL)
+    cell = re.compile(rf"(?:{quote}({inside}){quote}|{bare_cell}", re.DOTALL)
     return cell, re.compile(f"{escape}([{quote}{escape}])")
 
 
-def names_of(header: Sequence[Cell], file: str) -> tuple[str, ...]:
-    """The names of the columns; one without a name has Spark's, `_c0`. Raises Unreadable for a name twice.
+def column_names(header: Sequence[Cell], file: str) -> tuple[str, ...]:
+    """Return the column names; columns without a name get Spark's, e.g. `_c0`.
 
-    Case does not matter for columns, and so not here.
+    Raises ReadError for duplicate names, ignoring case.
     """
-    names = tuple(name or f"_c{at}" for at, name in enumerate(header))
+    names = tuple(name or f"_c{index}" for index, name in enumerate(header))
     lowered = [name.lower() for name in names]
-    twice = next((name for at, name in enumerate(names) if name.lower() in lowered[:at]), None)
+    twice = next((name for index, name in enumerate(names) if name.lower() in lowered[:index]), None)
     if twice is not None:
-        raise Unreadable(f"{file}:1: two columns have the name {twice!r}.", "Give each its own name.")
+        raise ReadError(f"{file}:1: duplicate column name {twice!r}.", "Give each column a unique name.")
     return names
 
 
-def header_of(text: str, file: str, form: TextFormat) -> tuple[str, ...] | None:
-    """The names that the first row of a file gives, None of a file without a row. Raises Unreadable."""
-    first = next(rows(text.removeprefix(MARK), file, form), None)
-    return None if first is None else names_of(first[1], file)
+def read_header(text: str, file: str, text_format: TextFormat) -> tuple[str, ...] | None:
+    """Return the column names in the first row of a file, or None if it has no rows. Raises ReadError."""
+    first = next(rows(text.removeprefix(MARK), file, text_format), None)
+    return None if first is None else column_names(first[1], file)
 
 
-# The objects of a JSON file, read strictly, and what was seen in them: keys, types, values of no type.
+# Objects of JSON files, parsed strictly, and observations on them: keys, types, invalid values.
 #
-# `dq sample` and the tasks of Spark both read with this module, so that they cannot come to two verdicts.
+# `dq sample` and Spark tasks both use this module, so that their verdicts agree.
 
-# So many values that are none of their type are shown.
-MOST = 20
+# Maximum number of invalid values to show.
+MAX_EXAMPLES = 20
 _BLANK = re.compile(r"[ \t\r\n]*")
 
 
 class MalformedJson(ValueError):
-    """What is no JSON of objects; the message says why, without the data. `line` counts from 1."""
+    """Invalid JSON of objects; the message gives the reason, without data. `line` counts from 1."""
 
     def __init__(self, reason: str, line: int = 0) -> None:
         super().__init__(reason)
         self.line = line
 
 
-def _pairs(pairs: list[tuple[str, object]]) -> dict[str, object]:
-    made = dict(pairs)
-    if len(made) < len(pairs):
-        raise MalformedJson("an object has one key twice, and readers differ in which value they take")
-    return made
+def _unique_keys(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    record = dict(pairs)
+    if len(record) < len(pairs):
+        raise MalformedJson("an object has a duplicate key, and readers differ in which value they take")
+    return record
 
 
-_DECODER = json.JSONDecoder(object_pairs_hook=_pairs, parse_float=Decimal)
+_DECODER = json.JSONDecoder(object_pairs_hook=_unique_keys, parse_float=Decimal)
 
 
 def is_array(text: str) -> bool:
-    """Whether the text, or its beginning, is an array of objects rather than one object a line."""
+    """Return True if the text, or its beginning, is an array of objects rather than one object per line."""
     return text.removeprefix(MARK).lstrip(" \t\r\n").startswith("[")
 
 
 def objects(text: str) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Each object with its line: one a line, or those of one array. Raises MalformedJson."""
+    """Yield each object with its line, from JSON lines or one array. Raises MalformedJson."""
     text = text.removeprefix(MARK)
     if is_array(text):
         yield from _array(text)
         return
-    for line, each in enumerate(text.split("\n"), 1):
-        made = in_line(each, line)
-        if made is not None:
-            yield line, made
+    for line, row_text in enumerate(text.split("\n"), 1):
+        record = object_in_line(row_text, line)
+        if record is not None:
+            yield line, record
 
 
-def in_line(text: str, line: int = 0) -> dict[str, Any] | None:
-    """The object of a line, None of a blank one. Raises MalformedJson for all else, and what follows."""
-    at = _after_blank(text, 0)
-    if at == len(text):
+def object_in_line(text: str, line: int = 0) -> dict[str, Any] | None:
+    """Return the object of a line, or None if the line is blank. Raises MalformedJson for anything else."""
+    position = _after_blank(text, 0)
+    if position == len(text):
         return None
-    made, at = _value(text, at, line)
-    if _after_blank(text, at) != len(text):
-        raise MalformedJson("something follows the object on its line", line)
-    return _object(made, line)
+    value, position = _value(text, position, line)
+    if _after_blank(text, position) != len(text):
+        raise MalformedJson("unexpected text after the object on its line", line)
+    return _require_object(value, line)
 
 
 def _array(text: str) -> Iterator[tuple[int, dict[str, Any]]]:
-    at, line = _after_blank(text, 0) + 1, 1
-    begun, first = 0, True
+    position, line = _after_blank(text, 0) + 1, 1
+    counted_to, is_first = 0, True
     while True:
-        at = _after_blank(text, at)
-        line, begun = line + text.count("\n", begun, at), at
-        if text[at : at + 1] == "]" and first:
+        position = _after_blank(text, position)
+        line, counted_to = line + text.count("\n", counted_to, position), position
+        if text[position : position + 1] == "]" and is_first:
             break
-        made, at = _value(text, at, line)
-        yield line, _object(made, line)
-        first = False
-        at = _after_blank(text, at)
-        if text[at : at + 1] == ",":
-            at += 1
-        elif text[at : at + 1] == "]":
+        value, position = _value(text, position, line)
+        yield line, _require_object(value, line)
+        is_first = False
+        position = _after_blank(text, position)
+        if text[position : position + 1] == ",":
+            position += 1
+        elif text[position : position + 1] == "]":
             break
         else:
-            raise MalformedJson("the array of objects is not closed", line)
-    if _after_blank(text, at + 1) != len(text):
-        raise MalformedJson("something follows the array of objects", line)
+            raise MalformedJson("unclosed array of objects", line)
+    if _after_blank(text, position + 1) != len(text):
+        raise MalformedJson("unexpected text after the array of objects", line)
 
 
-def _after_blank(text: str, at: int) -> int:
-    match = _BLANK.match(text, at)
-    return match.end() if match else at
+def _after_blank(text: str, position: int) -> int:
+    match = _BLANK.match(text, position)
+    return match.end() if match else position
 
 
-def _value(text: str, at: int, line: int) -> tuple[object, int]:
+def _value(text: str, position: int, line: int) -> tuple[object, int]:
     try:
-        return _DECODER.raw_decode(text, at)
+        return _DECODER.raw_decode(text, position)
     except MalformedJson as error:
         raise MalformedJson(str(error), line) from error
     except json.JSONDecodeError as error:
@@ -427,24 +427,29 @@ def _value(text: str, at: int, line: int) -> tuple[object, int]:
         raise MalformedJson("not JSON: nested too deep, or a number of thousands of digits", line) from error
 
 
-def _object(made: object, line: int) -> dict[str, Any]:
-    if not isinstance(made, dict):
+def _require_object(value: object, line: int) -> dict[str, Any]:
+    if not isinstance(value, dict):
         raise MalformedJson("not an object", line)
-    return made
+    return value
 
 
 @dataclass(slots=True)
 class KeyTree:
-    """Which keys objects had: `fields` by their lower case, with the spelling; `inside` arrays and maps."""
+    """Keys observed in objects: `fields` by lower-case name, with the spelling; `inside` is for arrays and
+    maps.
+    """
 
-    seen: int = 0
+    count: int = 0
     fields: dict[str, tuple[str, KeyTree]] = field(default_factory=dict)
     inside: KeyTree | None = None
 
     def add(self, kind: DataType, value: object) -> None:
-        """Notes the keys of a value, where the type has fields. Raises MalformedJson for two spellings."""
+        """Record the keys of a value whose type has fields.
+
+        Raises MalformedJson for two spellings of a key.
+        """
         if kind.name == "struct" and isinstance(value, dict):
-            self.seen += 1
+            self.count += 1
             types = {name.lower(): part for name, part in zip(kind.names, kind.parts, strict=True)}
             for key, inner in value.items():
                 below = self._field(key)
@@ -458,24 +463,24 @@ class KeyTree:
     def _field(self, key: str) -> KeyTree:
         spelling, below = self.fields.setdefault(key.lower(), (key, KeyTree()))
         if spelling != key:
-            raise MalformedJson("two spellings of one key, which differ in case alone, would be one column")
+            raise MalformedJson("two keys differ only in case and would be one column")
         return below
 
-    def plain(self) -> list[Any]:
-        """As JSON, for `of`."""
-        fields = [[spelling, below.plain()] for spelling, below in self.fields.values()]
-        return [self.seen, fields, None if self.inside is None else self.inside.plain()]
+    def to_json(self) -> list[Any]:
+        """Return JSON values for `from_json`."""
+        fields = [[spelling, below.to_json()] for spelling, below in self.fields.values()]
+        return [self.count, fields, None if self.inside is None else self.inside.to_json()]
 
     @staticmethod
-    def of(plain: list[Any]) -> KeyTree:
-        """What `plain` gave."""
-        seen, fields, inside = plain
-        held = {spelling.lower(): (spelling, KeyTree.of(below)) for spelling, below in fields}
-        return KeyTree(seen, held, None if inside is None else KeyTree.of(inside))
+    def from_json(document: list[Any]) -> KeyTree:
+        """Restore the result of `to_json`."""
+        count, fields, inside = document
+        subtrees = {spelling.lower(): (spelling, KeyTree.from_json(below)) for spelling, below in fields}
+        return KeyTree(count, subtrees, None if inside is None else KeyTree.from_json(inside))
 
     def merge(self, other: KeyTree) -> None:
-        """Adds what was seen elsewhere. Raises MalformedJson for two spellings of a key."""
-        self.seen += other.seen
+        """Add the observations of `other`. Raises MalformedJson for two spellings of a key."""
+        self.count += other.count
         for spelling, below in other.fields.values():
             self._field(spelling).merge(below)
         if other.inside is not None:
@@ -483,18 +488,18 @@ class KeyTree:
             self.inside.merge(other.inside)
 
     def type(self, kind: DataType, *, spelt: bool = False) -> DataType:
-        """The type of what was seen: fields that no object had are left out, and others are ANYTHING.
+        """Return the observed type: without fields that no object had; undeclared fields are ANYTHING.
 
-        With `spelt`, names are as the files write them, else as the contract does.
+        With `spelt`, names are spelled as in the files, else as in the contract.
         """
         inside = self.inside or KeyTree()
-        if kind.name == "struct" and self.seen:
-            own = {name.lower(): (name, part) for name, part in zip(kind.names, kind.parts, strict=True)}
+        if kind.name == "struct" and self.count:
+            declared = {name.lower(): (name, part) for name, part in zip(kind.names, kind.parts, strict=True)}
             names, parts = [], []
-            others = (lower for lower in self.fields if lower not in own)
-            for lower in [*(lower for lower in own if lower in self.fields), *others]:
+            undeclared = (lower for lower in self.fields if lower not in declared)
+            for lower in [*(lower for lower in declared if lower in self.fields), *undeclared]:
                 spelling, below = self.fields[lower]
-                name, part = own.get(lower, (spelling, ANYTHING))
+                name, part = declared.get(lower, (spelling, ANYTHING))
                 names.append(spelling if spelt else name)
                 parts.append(below.type(part, spelt=spelt))
             return DataType("struct", (), tuple(parts), tuple(names))
@@ -504,61 +509,61 @@ class KeyTree:
 
 
 @dataclass(slots=True)
-class Unfit:
-    """The values of a column that are none of its type: how many, and the first with their places."""
+class InvalidValues:
+    """Invalid values of a column: their number, and the first ones with their location."""
 
     count: int = 0
-    first: list[tuple[object, str]] = field(default_factory=list)
+    examples: list[tuple[object, str]] = field(default_factory=list)
 
     def add(self, place: object, text: str) -> None:
         self.count += 1
-        if len(self.first) < MOST:
-            self.first.append((place, text))
+        if len(self.examples) < MAX_EXAMPLES:
+            self.examples.append((place, text))
 
 
 @dataclass(slots=True)
-class SeenObjects:
-    """What was seen in some objects, against the types of a contract's row."""
+class JsonObservations:
+    """Observations on some objects, compared with the types of the contract."""
 
     rows: int = 0
     shape: KeyTree = field(default_factory=KeyTree)
-    unfit: dict[str, Unfit] = field(default_factory=dict)
+    invalid: dict[str, InvalidValues] = field(default_factory=dict)
 
-    def add(self, kind: DataType, made: dict[str, Any], place: object) -> None:
-        """Notes one object. Raises MalformedJson."""
+    def add(self, kind: DataType, record: dict[str, Any], place: object) -> None:
+        """Record one object. Raises MalformedJson."""
         self.rows += 1
-        self.shape.add(kind, made)
+        self.shape.add(kind, record)
         types = {name.lower(): (name, part) for name, part in zip(kind.names, kind.parts, strict=True)}
-        for key, value in made.items():
+        for key, value in record.items():
             if key.lower() in types:
                 name, part = types[key.lower()]
                 try:
-                    of_json(part, value)
-                except NoValue:
-                    self.unfit.setdefault(name, Unfit()).add(place, shown(value))
+                    value_from_json(part, value)
+                except NotAValue:
+                    self.invalid.setdefault(name, InvalidValues()).add(place, text_from_json(value))
 
-    def plain(self) -> dict[str, Any]:
-        """As JSON, for `of`; places become texts."""
-        unfit = {
-            name: [bad.count, [[str(place), text] for place, text in bad.first]]
-            for name, bad in self.unfit.items()
+    def to_json(self) -> dict[str, Any]:
+        """Return JSON values for `from_json`; locations become strings."""
+        invalid = {
+            name: [values.count, [[str(place), text] for place, text in values.examples]]
+            for name, values in self.invalid.items()
         }
-        return {"rows": self.rows, "shape": self.shape.plain(), "unfit": unfit}
+        return {"rows": self.rows, "shape": self.shape.to_json(), "unfit": invalid}
 
     @staticmethod
-    def of(plain: dict[str, Any]) -> SeenObjects:
-        """What `plain` gave."""
-        unfit = {
-            name: Unfit(count, [(place, text) for place, text in first])
-            for name, (count, first) in plain["unfit"].items()
+    def from_json(document: dict[str, Any]) -> JsonObservations:
+        """Restore the result of `to_json`."""
+        invalid = {
+            name: InvalidValues(count, [(place, text) for place, text in examples])
+            for name, (count, examples) in document["unfit"].items()
         }
-        return SeenObjects(plain["rows"], KeyTree.of(plain["shape"]), unfit)
+        return JsonObservations(document["rows"], KeyTree.from_json(document["shape"]), invalid)
 
-    def merge(self, other: SeenObjects) -> None:
-        """Adds what was seen elsewhere. Raises MalformedJson."""
+    def merge(self, other: JsonObservations) -> None:
+        """Add the observations of `other`. Raises MalformedJson."""
         self.rows += other.rows
         self.shape.merge(other.shape)
-        for name, more in other.unfit.items():
-            mine = self.unfit.setdefault(name, Unfit())
-            mine.count += more.count
-            mine.first = [*mine.first, *more.first][:MOST]
+        for name, other_values in other.invalid.items():
+            values = self.invalid.setdefault(name, InvalidValues())
+            values.count += other_values.count
+            values.examples = [*values.examples, *other_values.examples][:MAX_EXAMPLES]

@@ -1,7 +1,7 @@
 """A stream whose batches are tested as they arrive: good rows go on, bad ones are set apart.
 
-`publish(stream, "orders.odcs.yaml", good, bad, state)` starts it. A batch that cannot be measured ends the
-stream, and is read again when it is started anew: nobody knows which of its rows are good.
+`publish(stream, "orders.odcs.yaml", good, bad, state)` starts it. A batch that cannot be checked stops the
+stream, and is read again after a restart, because its good rows are unknown.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def publish(stream: DataFrame, contract: str | Path, good: str, bad: str, state:
         rows = batch.persist()
         try:
             gated = dq.gate(rows, contract, now=datetime.now(UTC))
-            # No row can be blamed for a column that is gone, so that there is no good half.
+            # A missing column makes all rows bad, so stop instead of writing a good part.
             gated.raise_for_status()
             gated.good.write.mode("overwrite").parquet(f"{good}/batch={number}")
             if gated.report.failed:

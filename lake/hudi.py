@@ -1,7 +1,7 @@
-"""Commits of a Hudi table, from the completed instants of its timeline.
+"""Reads the commits of a Hudi table from the completed instants of its timeline.
 
-Source: https://hudi.apache.org/docs/timeline. Up to table version 6 the timeline lies in `.hoodie` and is
-JSON; from 8 on it lies in `.hoodie/timeline` and is Avro, and the names have the time of completion.
+Source: https://hudi.apache.org/docs/timeline. Up to table version 6 the timeline is JSON in `.hoodie`; from
+version 8 on it is Avro in `.hoodie/timeline`, and file names include the completion time.
 """
 
 from __future__ import annotations
@@ -12,105 +12,122 @@ from collections.abc import Collection, Iterator, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
-from dq.contracts.outcome import Unreadable
+from dq.contracts.outcome import ReadError
 from dq.lake import compression
-from dq.lake.storage import Files, Seen, unescaped
-from dq.lake.table_log import NOT_UNDERSTOOD, Brought, Commit, Pairs, TableLog, summed, taken
+from dq.lake.storage import Files, FileStat, unescaped
+from dq.lake.table_log import (
+    NOT_UNDERSTOOD,
+    Commit,
+    Pairs,
+    PartitionAppend,
+    TableLog,
+    partitions_only_reduced,
+    sum_by_partition,
+)
 
 _COMPLETED = re.compile(r"(\d{14,17})(?:_(\d{17}))?\.(?:commit|deltacommit|replacecommit)")
-# The folder of the timeline, and where its older part is put.
+# The folder of the timeline, and that of its archive.
 _LAYOUTS = (("timeline", "timeline/history"), ("", "archived"))
-# All others rearrange (cluster, compact), take away, or concern the table as such.
+# Operations that add rows. Others reorganize (cluster, compact), delete, or concern the table itself.
 _BRINGS = frozenset(
     {"INSERT", "UPSERT", "BULK_INSERT", "INSERT_OVERWRITE", "INSERT_OVERWRITE_TABLE"}
     | {"INSERT_PREPPED", "UPSERT_PREPPED", "BULK_INSERT_PREPPED", "BOOTSTRAP"}
 )
-# A partition whose file groups all are replaced by none is empty.
+# A partition whose file groups are replaced by none becomes empty.
 _REPLACES = frozenset({"DELETE_PARTITION", "INSERT_OVERWRITE", "INSERT_OVERWRITE_TABLE"})
 
 
-def read(files: Files, place: str, known: Collection[str], since: datetime) -> TableLog:
-    """The timeline; the time of an instant is that of its completion, else that of its file.
+def read(files: Files, location: str, known_commits: Collection[str], since: datetime) -> TableLog:
+    """Read the timeline. The time of an instant is its completion time, else the time of its file.
 
-    The times in the names of a timeline that is not in UTC are of the writer's zone, which nobody knows.
+    Unless the timeline is in UTC, the times in its file names are in the writer's zone, which is unknown.
     """
-    home = f"{place}/.hoodie"
+    home = f"{location}/.hoodie"
     if files.stat(f"{home}/hoodie.properties") is None:
         return TableLog()
-    terms = _terms(files.read(f"{home}/hoodie.properties"))
-    folder, archive = _LAYOUTS[terms.get("hoodie.timeline.layout.version", "1") != "2"]
+    properties = _parse_properties(files.read(f"{home}/hoodie.properties"))
+    folder, archive = _LAYOUTS[properties.get("hoodie.timeline.layout.version", "1") != "2"]
     folder = f"{home}/{folder}".rstrip("/")
-    seen = [one for one in files.inside(folder) if _COMPLETED.fullmatch(one.name)]
-    timed = sorted(((_at(one, terms), one) for one in seen), key=lambda pair: (pair[0], pair[1].name))
-    new = [
-        Commit(one.name, at, *_changed(files.read(f"{folder}/{one.name}"), one.name, terms))
-        for at, one in timed
-        if at >= since and one.name not in known
+    completed = [file for file in files.inside(folder) if _COMPLETED.fullmatch(file.name)]
+    timed = sorted(
+        ((_completed_at(file, properties), file) for file in completed),
+        key=lambda pair: (pair[0], pair[1].name),
+    )
+    new_commits = [
+        Commit(file.name, completed_at, *_changes(files.read(f"{folder}/{file.name}"), file.name, properties))
+        for completed_at, file in timed
+        if completed_at >= since and file.name not in known_commits
     ]
     cut = bool(timed) and bool(files.inside(f"{home}/{archive}"))
-    held = tuple(one.name for _, one in timed)
-    # What was rolled back or restored is gone from the midst; what was archived is older than all there is.
-    oldest = min((_requested(name) for name in held), default="")
-    undone = tuple(sorted(name for name in set(known) - set(held) if held and _requested(name) > oldest))
-    return TableLog(tuple(new), held, timed[0][0] if cut else None, undone)
+    names = tuple(file.name for _, file in timed)
+    # Rolled back instants disappear from the middle; archived ones are older than all that remain.
+    oldest = min((_requested(name) for name in names), default="")
+    undone = tuple(
+        sorted(name for name in set(known_commits) - set(names) if names and _requested(name) > oldest)
+    )
+    return TableLog(tuple(new_commits), names, timed[0][0] if cut else None, undone)
 
 
 def _requested(name: str) -> str:
-    # Older tables count in seconds.
+    # Instants of older tables have a resolution of seconds.
     return name.partition(".")[0].partition("_")[0].ljust(17, "0")
 
 
-def _terms(content: bytes) -> dict[str, str]:
+def _parse_properties(content: bytes) -> dict[str, str]:
     lines = [line.partition("=") for line in content.decode(errors="replace").splitlines()]
     # Java escapes colons in its properties.
     return {name.strip(): value.strip().replace("\\:", ":") for name, sign, value in lines if sign}
 
 
-def _at(file: Seen, terms: Mapping[str, str]) -> datetime:
+def _completed_at(file: FileStat, properties: Mapping[str, str]) -> datetime:
+    """Return the completion time in the name of an instant's file, if it is in UTC, else the file's time."""
     match = _COMPLETED.fullmatch(file.name)
     completed = match[2] if match else None
-    if completed is None or terms.get("hoodie.table.timeline.timezone", "LOCAL").upper() != "UTC":
+    if completed is None or properties.get("hoodie.table.timeline.timezone", "LOCAL").upper() != "UTC":
         return file.modified_at
     try:
         return datetime.strptime(completed, "%Y%m%d%H%M%S%f").replace(tzinfo=UTC)
     except ValueError as error:
-        raise Unreadable(f"Hudi's {file.name} names no time.", "Look at this file.") from error
+        raise ReadError(f"Hudi's {file.name} has no valid time.", "Check this file.") from error
 
 
-def _changed(
-    content: bytes, name: str, terms: Mapping[str, str]
-) -> tuple[tuple[Brought, ...], tuple[Pairs, ...]]:
-    """What an instant brought, and which partitions it emptied."""
+def _changes(
+    content: bytes, name: str, properties: Mapping[str, str]
+) -> tuple[tuple[PartitionAppend, ...], tuple[Pairs, ...]]:
+    """Return the rows that an instant added per partition, and the partitions from which it only removed
+    files.
+    """
     try:
-        told = (
+        metadata = (
             compression.parse_avro(content, name)[0]
             if content[:4] == compression.MAGIC
             else json.loads(content or b"{}")
         )
-        operation = str(told.get("operationType")).upper()
-        written = list(_written(told, terms))
-        replaced = told.get("partitionToReplaceFileIds") or {} if operation in _REPLACES else {}
-        lost = [_partition(path, terms) for path, groups in replaced.items() if groups]
-        brought = (summed(written) or (Brought((), 0),)) if operation in _BRINGS else ()
-        return brought, taken(lost, [partition for partition, _ in written])
+        operation = str(metadata.get("operationType")).upper()
+        writes = list(_writes(metadata, properties))
+        replaced = metadata.get("partitionToReplaceFileIds") or {} if operation in _REPLACES else {}
+        emptied = [_partition(path, properties) for path, groups in replaced.items() if groups]
+        # A write without rows has no files: it is an append of 0 rows.
+        appends = (sum_by_partition(writes) or (PartitionAppend((), 0),)) if operation in _BRINGS else ()
+        return appends, partitions_only_reduced(emptied, [partition for partition, _ in writes])
     except NOT_UNDERSTOOD as error:
-        raise Unreadable(f"Hudi's {name} cannot be understood.", "Look at this file.") from error
+        raise ReadError(f"Hudi's {name} cannot be parsed.", "Check this file.") from error
 
 
-def _written(
-    told: Mapping[str, Any], terms: Mapping[str, str]
+def _writes(
+    metadata: Mapping[str, Any], properties: Mapping[str, str]
 ) -> Iterator[tuple[Mapping[str, str], int | None]]:
-    for path, stats in (told.get("partitionToWriteStats") or {}).items():
-        rows = sum((one["numInserts"] or 0) + (one["numUpdateWrites"] or 0) for one in stats)
-        # Only rows that were taken away.
+    for path, stats in (metadata.get("partitionToWriteStats") or {}).items():
+        rows = sum((stat["numInserts"] or 0) + (stat["numUpdateWrites"] or 0) for stat in stats)
+        # 0 if rows were only deleted.
         if rows:
-            yield _partition(path, terms), rows
+            yield _partition(path, properties), rows
 
 
-def _partition(path: str, terms: Mapping[str, str]) -> dict[str, str]:
-    """The columns and values of a partition's path; none of them where the path does not tell."""
-    listed = terms.get("hoodie.table.partition.fields", "")
-    fields = [one.strip().partition(":")[0] for one in listed.split(",") if one.strip()]
+def _partition(path: str, properties: Mapping[str, str]) -> dict[str, str]:
+    """Return the columns and values in a partition's path; empty if the path does not contain them."""
+    field_list = properties.get("hoodie.table.partition.fields", "")
+    fields = [text.strip().partition(":")[0] for text in field_list.split(",") if text.strip()]
     parts = [path] if len(fields) == 1 else path.split("/")
     if len(parts) != len(fields):
         return {}

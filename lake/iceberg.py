@@ -1,7 +1,8 @@
-"""Iceberg tables that lie in a folder: the metadata that holds, and the manifests of its snapshots.
+"""Reads Iceberg tables in a folder: the current metadata, and the manifests of its snapshots.
 
-Source: https://iceberg.apache.org/spec/, also "Manifests", "Delete Formats" and "File System Tables". A file
-outside of the table's own folder `metadata` is not followed: the log is data, and may not lead anywhere else.
+Source: https://iceberg.apache.org/spec/, also "Manifests", "Delete Formats" and "File System Tables". Files
+    outside
+the table's own `metadata` folder are not read, since paths in the log are untrusted data.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from itertools import count
 from typing import Any, NamedTuple
 
-from dq.contracts.outcome import Unreadable
+from dq.contracts.outcome import ReadError
 from dq.contracts.types import DataType
 from dq.lake import compression, table_log
 from dq.lake.storage import Files
@@ -23,14 +24,14 @@ from dq.lake.types import ICEBERG_REFUSED, from_iceberg
 METADATA_FOLDER = "metadata"
 _HINT = "version-hint.text"
 _ENDING = r"(?:\.gz)?\.metadata\.json(?:\.gz)?"
-# `v7` without a catalog, else `00007-` and mostly a UUID; a UUID alone is a file that is being written.
+# `v7` without a catalog, otherwise `00007-` and usually a UUID; a UUID alone is a file being written.
 _VERSIONED = re.compile(rf"(?:v(?P<plain>\d{{1,19}})|(?P<listed>\d{{1,19}})-[^/]*?){_ENDING}", re.ASCII)
 _UNCOMMITTED = re.compile(rf"[0-9a-f]{{8}}(?:-[0-9a-f]{{4}}){{3}}-[0-9a-f]{{12}}{_ENDING}", re.ASCII)
 _VERSIONS = (1, 2, 3)
 _DATA_FOLDERS = ("write.data.path", "write.object-storage.path", "write.folder-storage.path")
 _GZIP = b"\x1f\x8b"
 _RESTORE = "Restore the file, or name the table in its catalog."
-# `replace` rearranges and `delete` takes away.
+# Operations that add rows; `replace` only reorganizes and `delete` only removes.
 _BRINGS = frozenset({"append", "overwrite"})
 _TAKES = frozenset({"delete", "overwrite"})
 _ADDED, _DELETED, _DATA = 1, 2, 0
@@ -38,7 +39,7 @@ Json = Mapping[str, Any]
 _EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
 _DAY_0 = _EPOCH.date()
 
-# From a value of a transform to the text that Iceberg writes in a path.
+# Text of a transformed value as Iceberg writes it in paths, by transform.
 _TEXTS: Mapping[str, Callable[[Any], str]] = {
     "day": lambda value: (value if isinstance(value, dt.date) else _DAY_0 + dt.timedelta(value)).isoformat(),
     "month": lambda value: f"{1970 + value // 12:04}-{value % 12 + 1:02}",
@@ -49,236 +50,256 @@ _TEXTS: Mapping[str, Callable[[Any], str]] = {
 
 
 class Metadata(NamedTuple):
-    """A metadata file: its path, and what it says."""
+    """A metadata file: its path and content."""
 
     path: str
     content: Json
 
 
-def read(files: Files, place: str, known: Collection[str], since: dt.datetime) -> table_log.TableLog:
-    """The snapshots that led to the current one of the main branch, each from when it became current."""
-    folder = f"{place}/{METADATA_FOLDER}"
-    current = current_metadata(files, place)
+def read(
+    files: Files, location: str, known_commits: Collection[str], since: dt.datetime
+) -> table_log.TableLog:
+    """Read the lineage of the current snapshot of the main branch, with the time each one became current."""
+    folder = f"{location}/{METADATA_FOLDER}"
+    current = current_metadata(files, location)
     if current is None:
         return table_log.TableLog()
     table = current.content
     try:
-        line, times = _ancestors(table), _times(table)
-        new = [
-            table_log.Commit(str(number), at, *_changed(files, folder, table, one))
-            for number, one in line.items()
-            for at in (times.get(number, _instant(one["timestamp-ms"])),)
-            if str(number) not in known and at >= since
+        lineage, times = _ancestors(table), _times(table)
+        new_commits = [
+            table_log.Commit(str(number), committed_at, *_changes(files, folder, table, snapshot))
+            for number, snapshot in lineage.items()
+            for committed_at in (times.get(number, _instant(snapshot["timestamp-ms"])),)
+            if str(number) not in known_commits and committed_at >= since
         ]
-        # What is there and leads to the current one no more was rolled back; what has expired is not there.
-        there = set(map(str, _snapshots(table)))
-        undone = sorted(set(known) & there - set(map(str, line)))
+        # Existing snapshots outside the lineage were rolled back; expired ones do not exist.
+        existing = set(map(str, _snapshots(table)))
+        undone = sorted(set(known_commits) & existing - set(map(str, lineage)))
     except table_log.NOT_UNDERSTOOD as error:
-        raise Unreadable(f"Iceberg's {current.path} cannot be understood.", "Look at this file.") from error
-    oldest = next(iter(line.values()), None)
-    whole = oldest is None or oldest.get("parent-snapshot-id") is None
-    begins = None if whole or oldest is None else _instant(oldest["timestamp-ms"])
-    return table_log.TableLog(tuple(new), tuple(map(str, line)), begins, tuple(undone))
+        raise ReadError(f"Iceberg's {current.path} cannot be parsed.", "Check this file.") from error
+    oldest = next(iter(lineage.values()), None)
+    is_complete = oldest is None or oldest.get("parent-snapshot-id") is None
+    begins = None if is_complete or oldest is None else _instant(oldest["timestamp-ms"])
+    return table_log.TableLog(tuple(new_commits), tuple(map(str, lineage)), begins, tuple(undone))
 
 
-def live(files: Files, place: str) -> set[table_log.Pairs]:
-    """The partitions of the current snapshot that have files; `()` for a table without partitions.
+def live_partitions(files: Files, location: str) -> set[table_log.Pairs]:
+    """Return the partitions of the current snapshot that have files; `()` for an unpartitioned table.
 
     Raises as `read` does.
     """
-    current = current_metadata(files, place)
-    line = _ancestors(current.content) if current is not None else {}
-    if current is None or not line:
+    current = current_metadata(files, location)
+    lineage = _ancestors(current.content) if current is not None else {}
+    if current is None or not lineage:
         return set()
     table = current.content
-    snapshot = line[table["current-snapshot-id"]]
-    entries = _entries(files, f"{place}/{METADATA_FOLDER}", table, snapshot, own=False)
-    return {tuple(sorted(one.items())) for status, _, one, _ in entries if status != _DELETED}
+    snapshot = lineage[table["current-snapshot-id"]]
+    entries = _entries(files, f"{location}/{METADATA_FOLDER}", table, snapshot, own=False)
+    return {tuple(sorted(partition.items())) for status, _, partition, _ in entries if status != _DELETED}
 
 
-# A failed commit leaves a file; of more of one version than these nobody guesses.
+# A failed commit leaves a metadata file; of one version, at most this many are read.
 _MOST_TWINS = 8
 
 
 def current_metadata(
-    files: Files, place: str, *, require_hint: bool = False, guess: bool = False
+    files: Files, location: str, *, require_hint: bool = False, guess: bool = False
 ) -> Metadata | None:
-    """Return the metadata that holds now; None for a folder without any.
+    """Return the current metadata, or None for a folder without metadata.
 
-    Of files with a version alone (`v7`, of tables that lie in folders) it is the one that the hint names and,
-    as Iceberg itself does, those that follow it without a gap; without a hint, the last. Of files with a
-    version and a word (`00007-…`, of tables that a catalog points to) it is the last. Where a folder has
-    both, a catalog took the table over or gave it back, and counts anew: the one written later holds.
+    Of files with only a version (`v7`, tables without a catalog) it is the last one that follows the hinted
+    version without a gap, as in Iceberg itself, or the last of all without a hint. Of files with a version
+    and a suffix (`00007-…`, tables in a catalog) it is the last one. If a folder has both, the table was
+    moved into or out of a catalog, which restarts the versions; the file written later is current.
 
-    Raises Unreadable where that is not certain, as for two files of one version, of which at most one was
-    committed; with `require_hint` also where only a catalog knows. With `guess`, for a reader whose result a
-    person looks at, the one of several that was written last is taken.
+    Raises ReadError if that is uncertain, e.g. for two files of one version, at most one of them
+    committed.
+
+    Args:
+        require_hint: Also raise if only a catalog knows the current metadata.
+        guess: Take the latest of several candidates; for results that a person reviews.
     """
-    folder = f"{place}/{METADATA_FOLDER}"
-    names = [one.name for one in files.inside(folder)]
+    folder = f"{location}/{METADATA_FOLDER}"
+    names = [file.name for file in files.inside(folder)]
     plain, listed = _by_version(names, "plain"), _by_version(names, "listed")
     hint = _hint(files, folder) if plain and _HINT in names else None
     version = _followed(hint, plain)
     if version not in plain and plain and not listed:
-        what = f"{folder}/{_HINT} names version {hint}, whose metadata is not there"
-        raise Unreadable(f"{what}.", _RESTORE)
-    by_hint = _read(files, folder, plain[version], version, guess) if version in plain else None
-    by_number = _read(files, folder, listed[max(listed)], max(listed), guess) if listed else None
-    if by_hint is not None and by_number is not None and _moment(by_hint) == _moment(by_number):
-        what = f"{by_hint.path} and {by_number.path} were written at one moment"
-        raise Unreadable(f"{what}: which of them counts is not known.", "The next commit tells.")
-    newest = max(filter(None, (by_hint, by_number)), key=_moment, default=None)
+        what = f"{folder}/{_HINT} names version {hint}, whose metadata does not exist"
+        raise ReadError(f"{what}.", _RESTORE)
+    by_hint = _newest_of(files, folder, plain[version], version, guess) if version in plain else None
+    by_number = _newest_of(files, folder, listed[max(listed)], max(listed), guess) if listed else None
+    if by_hint is not None and by_number is not None and _updated_ms(by_hint) == _updated_ms(by_number):
+        what = f"{by_hint.path} and {by_number.path} were written at the same time"
+        raise ReadError(f"{what}: which one is current is unknown.", "The next commit resolves this.")
+    newest = max(filter(None, (by_hint, by_number)), key=_updated_ms, default=None)
     if newest is not None and require_hint and (hint is None or newest is not by_hint):
         raise table_log.unknown(
-            place, f"has no {_HINT} for its newest metadata: which one holds, only its catalog knows"
+            location, f"has no {_HINT} for its newest metadata: only its catalog knows which one is current"
         )
     return newest
 
 
 def _by_version(names: Iterable[str], style: str) -> dict[int, list[str]]:
-    """The names of this style by their versions."""
-    found: dict[int, list[str]] = {}
+    """Return the names of this style by version."""
+    by_version: dict[int, list[str]] = {}
     for name in names:
         match = None if _UNCOMMITTED.fullmatch(name) else _VERSIONED.fullmatch(name)
         if match is not None and match[style]:
-            found.setdefault(int(match[style]), []).append(name)
-    return found
+            by_version.setdefault(int(match[style]), []).append(name)
+    return by_version
 
 
 def _hint(files: Files, folder: str) -> int | None:
-    """The version that the hint names; None for one that is damaged."""
+    """Return the version that the hint names, or None if it is damaged."""
     word = files.read(f"{folder}/{_HINT}").strip()
     return int(word) if re.fullmatch(rb"[0-9]{1,19}", word) else None
 
 
 def _followed(hint: int | None, versions: Collection[int]) -> int | None:
-    """The hinted version, or the last of those that follow it; the last of all without a hint."""
+    """Return the last version that follows the hint without a gap, or the last of all without a hint.
+
+    A hint that is not one of the versions is returned itself.
+    """
     if hint is None or hint not in versions:
         return max(versions, default=None) if hint is None else hint
     return next(version for version in count(hint) if version + 1 not in versions)
 
 
-def _read(files: Files, folder: str, names: Sequence[str], version: int, guess: bool) -> Metadata:
+def _newest_of(files: Files, folder: str, names: Sequence[str], version: int, guess: bool) -> Metadata:
+    """Return the metadata written last, of the files of one version; raise for several unless `guess`."""
     if len(names) > 1 and not guess:
         what = f"{folder} has {len(names)} files of version {version}."
-        raise Unreadable(what, "The next commit tells which one counts. Or name the table in its catalog.")
-    read = [metadata_at(files, f"{folder}/{name}") for name in sorted(names)[:_MOST_TWINS]]
-    return max(read, key=_moment)
+        raise ReadError(what, "Wait for the next commit, or name the table in its catalog.")
+    candidates = [metadata_at(files, f"{folder}/{name}") for name in sorted(names)[:_MOST_TWINS]]
+    return max(candidates, key=_updated_ms)
 
 
 def metadata_at(files: Files, path: str) -> Metadata:
-    """Return what a metadata file says. Raises Unreadable where it is none."""
+    """Return the content of a metadata file. Raises ReadError for other files."""
     content = files.read(path)
     try:
-        made = json.loads(compression.unzipped(content, path) if content[:2] == _GZIP else content)
+        metadata = json.loads(compression.unzipped(content, path) if content[:2] == _GZIP else content)
     except (ValueError, RecursionError) as error:
-        reason = "it is nested too deep" if isinstance(error, RecursionError) else str(error)[:200]
-        raise Unreadable(f"{path} is no metadata of Iceberg: {reason}.", _RESTORE) from error
-    if not isinstance(made, dict):
-        raise Unreadable(f"{path} is no metadata of Iceberg.", _RESTORE)
-    return Metadata(path, made)
+        reason = "nested too deeply" if isinstance(error, RecursionError) else str(error)[:200]
+        raise ReadError(f"{path} is not Iceberg metadata: {reason}.", _RESTORE) from error
+    if not isinstance(metadata, dict):
+        raise ReadError(f"{path} is not Iceberg metadata.", _RESTORE)
+    return Metadata(path, metadata)
 
 
-def _moment(metadata: Metadata) -> int:
-    written = metadata.content.get("last-updated-ms")
-    return written if isinstance(written, int) else 0
+def _updated_ms(metadata: Metadata) -> int:
+    updated_ms = metadata.content.get("last-updated-ms")
+    return updated_ms if isinstance(updated_ms, int) else 0
 
 
 def _ancestors(table: Mapping[str, Any]) -> dict[int, Mapping[str, Any]]:
-    """The snapshots from the oldest that is kept to the current one."""
-    kept = _snapshots(table)
-    number, found = table.get("current-snapshot-id"), []
-    while number in kept and number not in found:
-        found.append(number)
-        number = kept[number].get("parent-snapshot-id")
-    return {number: kept[number] for number in reversed(found)}
+    """Return the snapshots from the oldest existing ancestor to the current one, by id."""
+    snapshots = _snapshots(table)
+    number, chain = table.get("current-snapshot-id"), []
+    while number in snapshots and number not in chain:
+        chain.append(number)
+        number = snapshots[number].get("parent-snapshot-id")
+    return {number: snapshots[number] for number in reversed(chain)}
 
 
 def _times(table: Mapping[str, Any]) -> dict[int, dt.datetime]:
-    """When each snapshot came to stand in the main branch, where its log says so.
+    """Return when each snapshot became part of the main branch, if the table's log says so.
 
-    One that was staged, and published later, has the time of its writing for its own.
+    This differs from a snapshot's own time if it was staged first and published later.
     """
-    kept = _snapshots(table)
-    found: dict[int, dt.datetime] = {}
-    for place, entry in enumerate(table.get("snapshot-log") or ()):
-        number, at = entry["snapshot-id"], _instant(entry["timestamp-ms"])
-        while number in kept and number not in found:
-            # Before the log begins, nobody knows better than the snapshot.
-            own = place == 0 and number != entry["snapshot-id"]
-            found[number] = _instant(kept[number]["timestamp-ms"]) if own else at
-            number = kept[number].get("parent-snapshot-id")
-    return found
+    snapshots = _snapshots(table)
+    times: dict[int, dt.datetime] = {}
+    for index, entry in enumerate(table.get("snapshot-log") or ()):
+        number, logged_at = entry["snapshot-id"], _instant(entry["timestamp-ms"])
+        while number in snapshots and number not in times:
+            # For snapshots before the start of the log, their own time is the best known.
+            own = index == 0 and number != entry["snapshot-id"]
+            times[number] = _instant(snapshots[number]["timestamp-ms"]) if own else logged_at
+            number = snapshots[number].get("parent-snapshot-id")
+    return times
 
 
-def _changed(
+def _changes(
     files: Files, folder: str, table: Mapping[str, Any], snapshot: Mapping[str, Any]
-) -> tuple[tuple[table_log.Brought, ...], tuple[table_log.Pairs, ...]]:
-    """What a snapshot brought, and where it took data away."""
+) -> tuple[tuple[table_log.PartitionAppend, ...], tuple[table_log.Pairs, ...]]:
+    """Return the rows that a snapshot added per partition, and the partitions from which it only removed
+    files.
+    """
     operation = (snapshot.get("summary") or {}).get("operation", "append")
     if operation not in _BRINGS | _TAKES:
         return (), ()
     number = snapshot["snapshot-id"]
     entries = [
         (status, partition, rows)
-        for status, of, partition, rows in _entries(files, folder, table, snapshot, own=True)
-        if of in (None, number)
+        for status, snapshot_id, partition, rows in _entries(files, folder, table, snapshot, own=True)
+        if snapshot_id in (None, number)
     ]
     added = [(partition, rows) for status, partition, rows in entries if status == _ADDED]
-    lost = [partition for status, partition, _ in entries if status == _DELETED]
-    brought = (table_log.summed(added) or (table_log.Brought((), 0),)) if operation in _BRINGS else ()
-    return brought, table_log.taken(lost, [partition for partition, _ in added])
+    removed_from = [partition for status, partition, _ in entries if status == _DELETED]
+    appends = (
+        (table_log.sum_by_partition(added) or (table_log.PartitionAppend((), 0),))
+        if operation in _BRINGS
+        else ()
+    )
+    return appends, table_log.partitions_only_reduced(removed_from, [partition for partition, _ in added])
 
 
 def _entries(
     files: Files, folder: str, table: Mapping[str, Any], snapshot: Mapping[str, Any], *, own: bool
 ) -> Iterator[tuple[int, int | None, Mapping[str, str], int | None]]:
-    """Status, snapshot, partition and rows of every data file that a snapshot names; `own` leaves out the
-    manifests of others."""
+    """Yield status, snapshot, partition and rows of every data file in a snapshot's manifests.
+
+    With `own`, only the manifests that the snapshot itself added.
+    """
     number = snapshot["snapshot-id"]
     manifests = (
         [(path, 0) for path in snapshot["manifests"]]
         if "manifests" in snapshot
         else [
-            (one["manifest_path"], one["partition_spec_id"])
-            for one in compression.avro_records(files, within(folder, snapshot["manifest-list"]))
-            if (not own or one["added_snapshot_id"] == number) and one.get("content", _DATA) == _DATA
+            (manifest["manifest_path"], manifest["partition_spec_id"])
+            for manifest in compression.avro_records(files, manifest_in(folder, snapshot["manifest-list"]))
+            if (not own or manifest["added_snapshot_id"] == number)
+            and manifest.get("content", _DATA) == _DATA
         ]
     )
     for path, spec in manifests:
         named = _fields(table, spec)
-        for entry in compression.avro_records(files, within(folder, path)):
+        for entry in compression.avro_records(files, manifest_in(folder, path)):
             file = entry["data_file"]
             partition = _partition(named, list((file["partition"] or {}).values()))
             yield entry["status"], entry["snapshot_id"], partition, file["record_count"]
 
 
-def within(folder: str, path: str) -> str:
-    """The path of a manifest in the table's own folder. Raises Unreadable for one that lies elsewhere."""
+def manifest_in(folder: str, path: str) -> str:
+    """Return the path of a manifest in the table's own folder. Raises ReadError if it lies elsewhere."""
     above, _, name = path.rpartition("/")
     if above.rpartition("/")[2] != "metadata" or name in ("", "..", "."):
-        raise Unreadable(f"Iceberg's {name} lies outside of {folder}.", "Such tables need 'dq publish'.")
+        raise ReadError(f"Iceberg's {name} is outside {folder}.", "Such tables need 'dq publish'.")
     return f"{folder}/{name}"
 
 
-def _fields(table: Mapping[str, Any], number: int) -> list[tuple[tuple[str, ...], str]]:
-    """By position: the names of a partition field, its own and its column's, and its transform."""
+def _fields(table: Mapping[str, Any], spec_id: int) -> list[tuple[tuple[str, ...], str]]:
+    """Return the partition fields of a spec in order: the names of the field and of its column, and the
+    transform.
+    """
     schemas = table.get("schemas") or [table["schema"]]
     columns = {field["id"]: field["name"] for schema in schemas for field in schema["fields"]}
     return [
-        ((one["name"], columns.get(one["source-id"], one["name"])), one["transform"])
-        for one in _specs(table)[number]
+        ((field["name"], columns.get(field["source-id"], field["name"])), field["transform"])
+        for field in _specs(table)[spec_id]
     ]
 
 
 def _specs(table: Mapping[str, Any]) -> dict[int, Any]:
-    """The fields of each partition spec by its id."""
+    """Return the fields of each partition spec by its id."""
     specs = table.get("partition-specs") or [{"spec-id": 0, "fields": table["partition-spec"]}]
     return {spec["spec-id"]: spec["fields"] for spec in specs}
 
 
 def _snapshots(table: Mapping[str, Any]) -> dict[int, Json]:
-    """The snapshots that are kept, by their ids."""
+    """Return the existing snapshots by id."""
     return {snapshot["snapshot-id"]: snapshot for snapshot in table.get("snapshots") or ()}
 
 
@@ -295,60 +316,68 @@ def _instant(milliseconds: int) -> dt.datetime:
     return _EPOCH + dt.timedelta(milliseconds=milliseconds)
 
 
-def live_table(files: Files, place: str) -> table_log.LiveTable:
-    """The current snapshot. Raises Unreadable where it is not certain which that is, or what it holds."""
-    current = current_metadata(files, place, require_hint=True)
+def live_table(files: Files, location: str) -> table_log.LiveTable:
+    """Return the table at its current snapshot. Raises ReadError if the snapshot or its content is
+    uncertain.
+    """
+    current = current_metadata(files, location, require_hint=True)
     if current is None:
-        raise table_log.unknown(place, "has no metadata of Iceberg")
+        raise table_log.unknown(location, "has no Iceberg metadata")
     table = current.content
-    _require_known(table, place)
+    _require_known(table, location)
     schemas = table.get("schemas") or [table["schema"]]
-    schema = next(one for one in schemas if one.get("schema-id") == table.get("current-schema-id"))
-    columns = {one["name"]: one for one in schema["fields"] if isinstance(one["type"], str)}
+    schema = next(
+        candidate for candidate in schemas if candidate.get("schema-id") == table.get("current-schema-id")
+    )
+    columns = {field["name"]: field for field in schema["fields"] if isinstance(field["type"], str)}
     snapshots = _snapshots(table)
     number = table.get("current-snapshot-id")
     data: list[Json] = []
     deletes: list[Json] = []
     if number not in (None, -1):
         if table.get("refs", {}).get("main", {}).get("snapshot-id", number) != number:
-            raise table_log.unknown(place, "has a main branch that is not at its current snapshot")
-        data, deletes = _live_entries(files, place, snapshots[number])
-    live_files = _live_files(table, columns, snapshots, data, _deleted(deletes))
+            raise table_log.unknown(location, "has a main branch that does not point to the current snapshot")
+        data, deletes = _live_entries(files, location, snapshots[number])
+    live_files = _live_files(table, columns, snapshots, data, _deleted_rows(deletes))
     return table_log.LiveTable(
-        _type(place, schema, ""), tuple(columns), _newest_at(data, snapshots), live_files
+        _type(location, schema, ""), tuple(columns), _newest_at(data, snapshots), live_files
     )
 
 
-def _require_known(table: Json, place: str) -> None:
+def _require_known(table: Json, location: str) -> None:
     if table["format-version"] not in _VERSIONS:
-        raise table_log.unknown(place, f"has the format version {table['format-version']!r} of Iceberg")
+        raise table_log.unknown(
+            location, f"has the unsupported Iceberg format version {table['format-version']!r}"
+        )
     if table.get("encryption-keys"):
-        raise table_log.unknown(place, "is encrypted")
+        raise table_log.unknown(location, "is encrypted")
     home = _unschemed(table["location"])
-    if not f"/{home}".endswith(f"/{_unschemed(place)}"):
-        raise table_log.unknown(place, f"was moved: its metadata says that it lies at {table['location']}")
+    if not f"/{home}".endswith(f"/{_unschemed(location)}"):
+        raise table_log.unknown(location, f"was moved: its metadata has the location {table['location']}")
 
 
-def _unschemed(place: str) -> str:
-    return posixpath.normpath(local_path(place).partition("://")[2] or local_path(place)).lstrip("/")
+def _unschemed(location: str) -> str:
+    return posixpath.normpath(local_path(location).partition("://")[2] or local_path(location)).lstrip("/")
 
 
-def _type(place: str, kind: Any, path: str) -> DataType:
-    """The type of a field; `path` is where it stands in the table."""
+def _type(location: str, kind: Any, path: str) -> DataType:
+    """Return the type of a field; `path` is its position in the table."""
     if isinstance(kind, str):
-        known = from_iceberg(kind)
+        resolved = from_iceberg(kind)
         if kind in ICEBERG_REFUSED:
-            message = f"{place}: its column {path} is of the type {kind}, and Spark opens no such table."
-            raise Unreadable(message, "Store the column as a type that Spark has.")
-        if known is None:
-            raise table_log.unknown(place, f"has a column {path} of the type {kind}, which is not known here")
-        return known[0]
+            message = f"{location}: column {path} has the type {kind}; Spark cannot open such a table."
+            raise ReadError(message, "Store the column as a type that Spark has.")
+        if resolved is None:
+            raise table_log.unknown(location, f"has a column {path} of the unsupported type {kind}")
+        return resolved[0]
     if kind["type"] == "struct":
-        parts = [_type(place, one["type"], f"{path}.{one['name']}".lstrip(".")) for one in kind["fields"]]
-        return DataType("struct", (), tuple(parts), tuple(one["name"] for one in kind["fields"]))
+        parts = [
+            _type(location, field["type"], f"{path}.{field['name']}".lstrip(".")) for field in kind["fields"]
+        ]
+        return DataType("struct", (), tuple(parts), tuple(field["name"] for field in kind["fields"]))
     if kind["type"] == "list":
-        return DataType("array", (), (_type(place, kind["element"], f"{path}[]"),))
-    key, value = _type(place, kind["key"], f"{path}.^"), _type(place, kind["value"], f"{path}.*")
+        return DataType("array", (), (_type(location, kind["element"], f"{path}[]"),))
+    key, value = _type(location, kind["key"], f"{path}.^"), _type(location, kind["value"], f"{path}.*")
     return DataType("map", (), (key, value))
 
 
@@ -364,25 +393,27 @@ def _live_files(
     for entry in data:
         file = entry["data_file"]
         path = file["file_path"]
-        # Of a file that another program wrote, only the rows are believed.
+        # For a file written by another program, only the row count is trusted.
         own = columns if local_path(path).startswith(folders) else {}
         yield table_log.LiveFile(
             file["file_size_in_bytes"],
             file["record_count"],
             None if deleted is None else deleted.get(path, 0),
-            {name: _stated_nulls(one, entry, keys) for name, one in own.items()},
+            {name: _stated_nulls(column, entry, keys) for name, column in own.items()},
             writers_of(snapshots.get(entry["snapshot_id"], {}).get("summary") or {}),
         )
 
 
-def _live_entries(files: Files, place: str, snapshot: Json) -> tuple[list[Json], list[Json]]:
-    """The entries of data files and of delete files that the snapshot has, with what they inherit."""
-    folder = f"{place}/{METADATA_FOLDER}"
+def _live_entries(files: Files, location: str, snapshot: Json) -> tuple[list[Json], list[Json]]:
+    """Return the entries of the snapshot's data files and delete files, with the fields inherited from
+    manifests.
+    """
+    folder = f"{location}/{METADATA_FOLDER}"
     if "manifest-list" not in snapshot or snapshot.get("key-id"):
-        raise table_log.unknown(place, "has a snapshot without a list of manifests that can be read")
-    found: tuple[list[Json], list[Json]] = ([], [])
-    for manifest in compression.avro_records(files, within(folder, snapshot["manifest-list"])):
-        for entry in compression.avro_records(files, within(folder, manifest["manifest_path"])):
+        raise table_log.unknown(location, "has a snapshot without a readable manifest list")
+    entries: tuple[list[Json], list[Json]] = ([], [])
+    for manifest in compression.avro_records(files, manifest_in(folder, snapshot["manifest-list"])):
+        for entry in compression.avro_records(files, manifest_in(folder, manifest["manifest_path"])):
             if entry["status"] == _DELETED:
                 continue
             inherited = {
@@ -390,31 +421,32 @@ def _live_entries(files: Files, place: str, snapshot: Json) -> tuple[list[Json],
                 "spec": manifest["partition_spec_id"],
                 "number": _first(entry.get("file_sequence_number"), manifest.get("sequence_number"), 0),
             }
-            found[bool(manifest.get("content"))].append({**entry, **inherited})
-    return found
+            entries[bool(manifest.get("content"))].append({**entry, **inherited})
+    return entries
 
 
-def _first(*told: Any) -> Any:
-    return next((one for one in told if one is not None), None)
+def _first(*values: Any) -> Any:
+    return next((value for value in values if value is not None), None)
 
 
-def _deleted(entries: Sequence[Json]) -> dict[str, int] | None:
-    """How many rows of each data file are deleted, as deletion vectors say; other deletes may speak of the
-    same row twice, or of none: None.
+def _deleted_rows(entries: Sequence[Json]) -> dict[str, int] | None:
+    """Return the number of deleted rows per data file, from deletion vectors.
+
+    None if there are other delete files, which may delete the same row twice, or none.
     """
-    found: dict[str, int] = {}
-    for one in (entry["data_file"] for entry in entries):
-        path = one.get("referenced_data_file")
-        if str(one["file_format"]).lower() != "puffin" or not path or path in found:
+    deleted_rows: dict[str, int] = {}
+    for file in (entry["data_file"] for entry in entries):
+        path = file.get("referenced_data_file")
+        if str(file["file_format"]).lower() != "puffin" or not path or path in deleted_rows:
             return None
-        found[path] = one["record_count"]
-    return found
+        deleted_rows[path] = file["record_count"]
+    return deleted_rows
 
 
 def _keys(table: Json) -> dict[int, dict[int, str]]:
-    """By the id of a partition spec: the names of its fields that hold a column as it is, by its id."""
+    """Return the names of identity partition fields by column id, for each partition spec id."""
     return {
-        number: {one["source-id"]: one["name"] for one in fields if one["transform"] == "identity"}
+        number: {field["source-id"]: field["name"] for field in fields if field["transform"] == "identity"}
         for number, fields in _specs(table).items()
     }
 
@@ -424,41 +456,46 @@ def _stated_nulls(column: Json, entry: Json, keys: Mapping[int, Mapping[int, str
     kind, rows = column["type"].partition("(")[0], file["record_count"]
     values, nulls = _by_id(file.get("value_counts")), _by_id(file.get("null_value_counts"))
     stated = nulls.get(number) if values.get(number) == rows else None
-    placed = keys[entry["spec"]].get(number)
-    # Spark reads such a column from the manifest, which must say the same.
-    if placed is not None and stated != (rows if file["partition"][placed] is None else 0):
+    partition_field = keys[entry["spec"]].get(number)
+    # Spark reads such a column from the manifest, so both must agree.
+    if partition_field is not None and stated != (rows if file["partition"][partition_field] is None else 0):
         stated = None
     return table_log.StatedNulls(kind, stated)
 
 
 def _by_id(pairs: Any) -> dict[int, int]:
-    return {one["key"]: one["value"] for one in pairs or ()}
+    return {pair["key"]: pair["value"] for pair in pairs or ()}
 
 
 def _newest_at(data: Collection[Json], snapshots: Mapping[int, Json]) -> dt.datetime | None:
-    """When the newest file was added; None where the snapshot that did has expired."""
-    last = max((one["number"] for one in data), default=0)
-    added = {one["snapshot_id"] for one in data if one["number"] == last}
+    """Return when the newest file was added, or None if the snapshot that added it has expired."""
+    last = max((entry["number"] for entry in data), default=0)
+    added = {entry["snapshot_id"] for entry in data if entry["number"] == last}
     if not added or not added <= snapshots.keys():
         return None
-    return _instant(max(snapshots[one]["timestamp-ms"] for one in added))
+    return _instant(max(snapshots[snapshot_id]["timestamp-ms"] for snapshot_id in added))
 
 
 def own_folders(location: str, properties: Any) -> tuple[str, ...]:
-    """The folders that the writers of a table at this place use, by its properties."""
-    named = (str(place) for name in _DATA_FOLDERS if (place := properties.get(name)))
-    return tuple(f"{local_path(one).rstrip('/')}/" for one in (f"{location.rstrip('/')}/data", *named))
+    """Return the data folders of a table at this location, by its properties."""
+    named = (str(folder) for name in _DATA_FOLDERS if (folder := properties.get(name)))
+    return tuple(f"{local_path(base).rstrip('/')}/" for base in (f"{location.rstrip('/')}/data", *named))
 
 
-def local_path(place: str) -> str:
-    """The same text for a place on this machine, whoever wrote it."""
-    return re.sub("^file:/+", "/", place)
+def local_path(location: str) -> str:
+    """Return the location with `file:`
 
-
-def writers_of(told: Any) -> tuple[str, ...]:
-    """The engine and the library that it used, by a snapshot's summary, either of which may be wrong; nobody
-    when it is empty, as that of one that expired.
+    URIs normalized to plain paths, since writers spell them differently.
     """
-    engine = " ".join(str(told.get(name) or "") for name in ("engine-name", "engine-version")).strip()
-    library = str(told.get("iceberg-version") or "")
+    return re.sub("^file:/+", "/", location)
+
+
+def writers_of(summary: Any) -> tuple[str, ...]:
+    """Return the engine and the Iceberg library named in a snapshot's summary; either may write wrong
+    statistics.
+
+    `("",)` if the summary is empty, e.g. because the snapshot has expired.
+    """
+    engine = " ".join(str(summary.get(name) or "") for name in ("engine-name", "engine-version")).strip()
+    library = str(summary.get("iceberg-version") or "")
     return tuple(name for name in (engine, library) if name) or ("",)

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from dq.contracts.outcome import Unreadable, first_of
+from dq.contracts.outcome import ReadError, join_limited
 from dq.contracts.types import DataType
 from dq.lake.types import Format, contract_type
 
@@ -21,14 +21,14 @@ if TYPE_CHECKING:
     from pyarrow.parquet import ColumnChunkMetaData, ColumnSchema, FileMetaData, ParquetSchema
 
 
-# What Spark unpacks and decodes without further jars; BYTE_STREAM_SPLIT and BROTLI are not among them.
+# Codecs and encodings that Spark supports without further jars; not BYTE_STREAM_SPLIT and BROTLI.
 READABLE_CODECS = frozenset({"UNCOMPRESSED", "SNAPPY", "GZIP", "ZSTD", "LZ4", "LZ4_RAW"})
 READABLE_ENCODINGS = frozenset({
     "PLAIN", "RLE", "BIT_PACKED", "PLAIN_DICTIONARY", "RLE_DICTIONARY",
     "DELTA_BINARY_PACKED", "DELTA_LENGTH_BYTE_ARRAY", "DELTA_BYTE_ARRAY",
 })  # fmt: skip
 _NARROWING = ("bitWidth", "isSigned", "isAdjustedToUTC", "timeUnit")
-# Converted types that say less than the logical ones which replaced them.
+# Converted types that imply UTC.
 _UTC_BY_CONVERTED_TYPE = ("TIMESTAMP_MILLIS", "TIMESTAMP_MICROS")
 
 
@@ -52,14 +52,17 @@ def columns(schema: ParquetSchema) -> tuple[ParquetColumn, ...]:
     return tuple(_column(field, leaves) for field in schema.to_arrow_schema())
 
 
-def require_distinct(found: Sequence[ParquetColumn], path: str) -> None:
-    """Raise Unreadable for a file with two columns of one name; Spark refuses it, and case does not count."""
-    names = Counter(column.name.lower() for column in found)
-    twice = [column.name for column in found if names[column.name.lower()] > 1]
-    if twice:
-        raise Unreadable(
-            f"{path} has several columns named {first_of([*dict.fromkeys(twice)], 5)}, which Spark refuses.",
-            "Give each column a name of its own; upper and lower case do not count.",
+def require_distinct(file_columns: Sequence[ParquetColumn], path: str) -> None:
+    """Raise ReadError for a file with two columns whose names are equal ignoring case, which Spark
+    rejects.
+    """
+    names = Counter(column.name.lower() for column in file_columns)
+    duplicates = [column.name for column in file_columns if names[column.name.lower()] > 1]
+    if duplicates:
+        raise ReadError(
+            f"{path} has duplicate columns named {join_limited([*dict.fromkeys(duplicates)], 5)}, "
+            "which Spark rejects.",
+            "Give each column a unique name; case is ignored.",
         )
 
 
@@ -70,17 +73,17 @@ def chunks_of(meta: FileMetaData) -> Iterator[ColumnChunkMetaData]:
 
 
 def unreadable_column(meta: FileMetaData, column: str) -> str:
-    """Return why Spark reads no value of a column, or of a field of it, or an empty text."""
+    """Return why Spark cannot read a column or one of its fields, or an empty text."""
     named = (chunk for chunk in chunks_of(meta) if f"{chunk.path_in_schema}.".startswith(f"{column}."))
     return next((reason for chunk in named if (reason := unreadable_chunk(chunk))), "")
 
 
 def unreadable_chunk(chunk: ColumnChunkMetaData) -> str:
-    """Return why Spark reads no value of a column chunk, or an empty text."""
+    """Return why Spark cannot read a column chunk, or an empty text."""
     if chunk.compression not in READABLE_CODECS:
-        return f"Spark does not read the codec {chunk.compression}"
+        return f"Spark cannot read the codec {chunk.compression}"
     encodings = sorted({*chunk.encodings} - READABLE_ENCODINGS)
-    return f"Spark does not read the encoding {encodings[0]}" if encodings else ""
+    return f"Spark cannot read the encoding {encodings[0]}" if encodings else ""
 
 
 def leaf_type(leaf: ColumnSchema) -> DataType | None:
@@ -110,7 +113,10 @@ def _column(field: pa.Field, leaves: Iterator[ColumnSchema]) -> ParquetColumn:
 def _type(
     kind: pa.DataType, leaves: Iterator[ColumnSchema], problems: list[str], stored: list[str]
 ) -> DataType:
-    """Return Spark's type of a node whose nesting Arrow tells, taking its leaves in their order."""
+    """Return Spark's type of a node. Arrow's type gives the nesting; `leaves` are consumed in order.
+
+    Types that Spark cannot read are added to `problems`, and those that it reads as another to `stored`.
+    """
     import pyarrow as pa
 
     if isinstance(kind, pa.BaseExtensionType):
@@ -125,20 +131,20 @@ def _type(
     if _is_list(kind):
         return DataType("array", (), (_type(kind.value_type, leaves, problems, stored),))
     leaf = next(leaves)
-    made = leaf_type(leaf)
-    if made is None:
-        problems.append(f"Spark does not read {described(leaf)}")
+    spark_type = leaf_type(leaf)
+    if spark_type is None:
+        problems.append(f"Spark cannot read {described(leaf)}")
         return DataType("binary")
     logical = json.loads(leaf.logical_type.to_json())
     if logical.get("isSigned") is False:
         stored.append(f"uint{logical['bitWidth']}")
-    elif leaf.physical_type == "FIXED_LEN_BYTE_ARRAY" and made.name == "binary":
+    elif leaf.physical_type == "FIXED_LEN_BYTE_ARRAY" and spark_type.name == "binary":
         stored.append(f"fixed_size_binary[{leaf.length}]")
-    return made
+    return spark_type
 
 
 def _is_list(kind: pa.DataType) -> bool:
-    # Older releases of Arrow have no names for all of list, large_list, fixed_size_list and list_view.
+    # Older Arrow releases lack predicates for some of list, large_list, fixed_size_list and list_view.
     return str(kind).partition("<")[0].endswith(("list", "list_view"))
 
 

@@ -1,4 +1,4 @@
-"""Files of a lake, local and remote: named by partitions, listed, read up to a limit, and timed."""
+"""Local and remote files of a lake: listing, bounded reading, timing, and partition folder names."""
 
 from __future__ import annotations
 
@@ -12,96 +12,105 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, NoReturn, Protocol, TypeVar
 
-from dq.contracts.access.access_policy import FAMILIES, Reach, is_remote
+from dq.contracts.access.access_policy import FAMILIES, AccessPolicy, is_remote
 from dq.contracts.access.files import NO_WAIT
 from dq.contracts.install import install_command
-from dq.contracts.outcome import DqError, MissingTool, Unreadable
+from dq.contracts.outcome import DqError, MissingTool, ReadError
 
 if TYPE_CHECKING:
     from pyarrow.fs import FileInfo, FileSystem
 
 
-# The one door to file systems behind a URI: opened by scheme and host alone.
+# Single entry point for file systems behind a URI; they are opened by scheme and host only.
 #
-# pyarrow takes settings of the connection from a query, another endpoint and credentials among them, and a
-# name in a lake may hold a `?`. Whoever comes here has a place that a `Reach` vouched for, or one that Spark
-# has listed.
+# pyarrow reads connection settings, including endpoint and credentials, from a URI's query, and file names in
+# a lake may contain a `?`. Callers pass locations that an `AccessPolicy` allows or that Spark has listed.
 
-# The container of Azure stands where other schemes could have a user and a password.
+# Azure puts the container where other schemes have user and password.
 _URI = re.compile(
     r"([A-Za-z][A-Za-z0-9+.\-]+)://((?:[A-Za-z0-9$._\-]+@)?[A-Za-z0-9._\-]*(?::[0-9]+)?)(/.*)?", re.DOTALL
 )
 _WITH_CONTAINER = frozenset({"abfs", "abfss"})
-AT_ONCE = 32
-"""How many questions to a storage wait for their answers at once."""
+MAX_REQUESTS = 32
+"""Maximum number of concurrent requests to a storage."""
 
 
-def mend_of(error: Exception, otherwise: str) -> str:
-    """How to come to what could not be reached: HDFS needs more than pyarrow, which does not say what."""
-    # The second attempt in a process only says that there was one before.
+def hint_for(error: Exception, otherwise: str) -> str:
+    """Return a hint for an access error; HDFS needs more than pyarrow, whose errors do not say what."""
+    # Later attempts in a process raise another error, which also names libjvm or libhdfs.
     if not re.search("lib(jvm|hdfs)", str(error)):
         return otherwise
     return (
-        "HDFS needs a JVM and Hadoop's native client: on a machine of the cluster, export JAVA_HOME, "
+        "HDFS needs a JVM and Hadoop's native client: on a cluster node, export JAVA_HOME, "
         "HADOOP_HOME and CLASSPATH=$(hadoop classpath --glob)."
     )
 
 
 def split(uri: str) -> tuple[str, str]:
-    """The scheme with the host, as `opened` takes it, and the path as it is written, without any escape.
+    """Split a URI into scheme and host, as `file_system` takes them, and the unescaped path.
 
-    Raises ValueError for what is no address of a file system, and for one with a user.
+    Raises ValueError if it is not a file system address or contains a user.
     """
     match = _URI.fullmatch(uri)
     if match is None or ("@" in match[2] and match[1].lower() not in _WITH_CONTAINER):
-        raise ValueError("it is no address of a file system")
+        raise ValueError("not a file system URI")
     scheme = match[1].lower()
-    # pyarrow knows one name of S3 alone.
+    # pyarrow knows only one scheme for S3.
     return f"{FAMILIES.get(scheme, scheme)}://{match[2]}", match[3] or ""
 
 
 def load() -> None:
-    """Loads what opens file systems, where it is installed: a cold disk is not to be timed with a storage."""
+    """Import pyarrow's file systems if installed, so that the import does not count in a storage's response
+    time.
+    """
     with suppress(ImportError):
-        import pyarrow.fs  # noqa: F401  # for who asks next
+        import pyarrow.fs  # noqa: F401  # warms the import cache
 
 
 def file_system(root: str, seconds: float | None = None) -> tuple[FileSystem, str]:
-    """The file system of a scheme and a host, with the credentials of the environment, and what comes before
-    each path in it. With `seconds`, S3 has so long for an answer, in two attempts.
+    """Return the file system of a scheme and host, and the prefix of each path in it.
 
-    Raises MissingTool without pyarrow, ValueError for a scheme that it does not know, OSError when the file
-    system cannot be reached.
+    Uses the credentials of the environment.
+
+    Args:
+        seconds: Timeout of an S3 request, divided among two attempts.
+
+    Raises:
+        MissingTool: pyarrow is not installed.
+        ValueError: The scheme is unknown.
+        OSError: The file system cannot be reached.
     """
     try:
         from pyarrow import fs, io_thread_count, set_io_thread_count
     except ImportError as error:
         raise MissingTool(f"{root} needs pyarrow, which is not installed.", install_command("s3")) from error
-    # Its own eight threads would let no more than eight questions out, however many ask; S3's client takes as
-    # many connections, when it is made.
-    set_io_thread_count(max(io_thread_count(), AT_ONCE))
-    system, before = fs.FileSystem.from_uri(f"{root}/")
+    # pyarrow's default of eight IO threads limits concurrent requests to eight. The S3 client takes its
+    # number of connections from it when it is created.
+    set_io_thread_count(max(io_thread_count(), MAX_REQUESTS))
+    system, prefix = fs.FileSystem.from_uri(f"{root}/")
     if seconds is not None and isinstance(system, fs.S3FileSystem):
-        # Its own client waits for minutes, also when the process wants to end.
-        make, (terms,) = system.__reduce__()
-        twice = fs.AwsStandardS3RetryStrategy(max_attempts=2)
+        # The default client waits for minutes, even when the process exits.
+        make, (options,) = system.__reduce__()
+        retries = fs.AwsStandardS3RetryStrategy(max_attempts=2)
         half = seconds / 2
-        system = make({**terms, "connect_timeout": half, "request_timeout": half, "retry_strategy": twice})
-    return system, before.rstrip("/")
+        system = make(
+            {**options, "connect_timeout": half, "request_timeout": half, "retry_strategy": retries}
+        )
+    return system, prefix.rstrip("/")
 
 
-# Looking at single paths of a lake: does this file exist, and since when, by the storage's own clock.
+# Access to single paths of a lake. Times are those of the storage's own clock.
 
 MOST_READ = 128 * 1024 * 1024
-"""A larger file is no log of a table, or none that can be read at every tick."""
+"""Limit in bytes; a larger file is not a table log, or cannot be read at every tick."""
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
-    """A file: its name inside its folder, its size in bytes, and its modification time in UTC.
+class FileStat:
+    """A file: its name in its folder, its size in bytes, and its modification time in UTC.
 
-    `mark` tells a local file from one that took its place with the same time: the number of the file and the
-    time of its last change in any way, which no program can set. Empty where a storage has none.
+    `mark` (inode and ctime, which programs cannot set) distinguishes a local file from a replacement with the
+    same modification time. Empty for storages without it.
     """
 
     name: str
@@ -111,98 +120,99 @@ class Seen:
 
     @property
     def identity(self) -> str:
-        """Text that changes when the file is replaced or written anew, even if its time is set back."""
+        """Text that changes if the file is replaced or rewritten, even if its modification time is reset."""
         return "\n".join((self.name, str(self.size), self.modified_at.isoformat(), self.mark))
 
 
 class Files(Protocol):
-    """Questions to a storage. Each raises Unreadable when it cannot answer."""
+    """Access to a storage. Every method raises ReadError if the storage does not answer."""
 
-    def stat(self, path: str) -> Seen | None:
-        """The file at a path, or None when there is none."""
+    def stat(self, path: str) -> FileStat | None:
+        """Return the file at a path, or None if there is none."""
         ...
 
-    def inside(self, path: str) -> list[Seen]:
-        """The files directly inside a folder; empty when there is no such folder."""
+    def inside(self, path: str) -> list[FileStat]:
+        """Return the files directly in a folder; empty if it does not exist."""
         ...
 
     def read(self, path: str) -> bytes:
-        """The content of a file of a table's log, of at most `MOST_READ` bytes."""
+        """Return the content of a table log file of at most `MOST_READ` bytes."""
         ...
 
     def folders(self, path: str) -> list[str]:
-        """The names of the folders directly inside a folder; empty when there is no such folder."""
+        """Return the names of the folders directly in a folder; empty if it does not exist."""
         ...
 
     def holds(self, path: str) -> bool:
-        """Whether a folder or bucket is there; a link that leads nowhere raises."""
+        """Return whether a folder or bucket exists; a dangling link raises."""
         ...
 
     def root(self, path: str) -> str:
-        """What must be there before anything below it was written: the lake root, or the bucket."""
+        """Return the lake root or bucket of a path, which exists even if the path does not."""
         ...
 
     def nothing(self, path: str) -> bool:
-        """Whether there is nothing in a folder, or no such folder; False where a closer look is needed."""
+        """Return True if a folder is empty or does not exist; False if it must be listed to know."""
         ...
 
     def address(self, path: str) -> str:
-        """The path as any reader of this process finds it; a relative one is below the reach's folder."""
+        """Return the path as usable in this process; a relative one is resolved against the reach's
+        folder.
+        """
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class LocalFiles:
-    """Files of this machine, by path; none to which a link leads out of the reach, if one is given, or out
-    of the folder `within`."""
+    """Local files. Links must not lead out of `reach` (if set) or out of the folder `within` (if set)."""
 
-    reach: Reach | None = None
+    reach: AccessPolicy | None = None
     within: str = ""
 
-    def stat(self, path: str) -> Seen | None:
+    def stat(self, path: str) -> FileStat | None:
         self._stay(path)
         try:
-            found = os.stat(self._local(path))  # noqa: PTH116
+            info = os.stat(self._local(path))  # noqa: PTH116
         except (FileNotFoundError, NotADirectoryError):
             return None
         except OSError as error:
             raise _unreadable(path, error) from error
-        return _seen(Path(path).name, found)
+        return _file_stat(Path(path).name, info)
 
-    def inside(self, path: str) -> list[Seen]:
+    def inside(self, path: str) -> list[FileStat]:
         self._stay(path)
         try:
             with os.scandir(self._local(path)) as entries:
-                found = [self._entry(one) for one in entries if one.is_file()]
+                files = [self._entry(entry) for entry in entries if entry.is_file()]
         except (FileNotFoundError, NotADirectoryError):
             return []
         except OSError as error:
             raise _unreadable(path, error) from error
-        return [one for one in found if one is not None]
+        return [file for file in files if file is not None]
 
-    def _entry(self, entry: os.DirEntry[str]) -> Seen | None:
+    def _entry(self, entry: os.DirEntry[str]) -> FileStat | None:
         if entry.is_symlink():
             return self.stat(entry.path)
         try:
-            found = entry.stat()
+            info = entry.stat()
         except FileNotFoundError:
             return None
-        return _seen(entry.name, found)
+        return _file_stat(entry.name, info)
 
     def read(self, path: str) -> bytes:
         self._stay(path)
         try:
             with os.fdopen(os.open(self._local(path), os.O_RDONLY | NO_WAIT), "rb") as file:
                 if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-                    raise Unreadable(f"{path} is no file.", "A table's log is made of files: look at it.")
-                return _whole(path, file.read(MOST_READ + 1))
+                    raise ReadError(f"{path} is not a file.", "A table's log consists of files: check it.")
+                return _require_limit(path, file.read(MOST_READ + 1))
         except OSError as error:
             raise _unreadable(path, error) from error
 
     def folders(self, path: str) -> list[str]:
         self._stay(path)
         try:
-            return [one.name for one in Path(self._local(path)).iterdir() if one.is_dir()]
+            return [folder.name for folder in Path(self._local(path)).iterdir() if folder.is_dir()]
         except (FileNotFoundError, NotADirectoryError):
             return []
         except OSError as error:
@@ -210,13 +220,13 @@ class LocalFiles:
 
     def holds(self, path: str) -> bool:
         self._stay(path)
-        place = Path(self._local(path))
+        folder = Path(self._local(path))
         try:
-            # What nobody may list is no proof of anything; nothing more of it is read.
-            with os.scandir(place) as inside:
-                next(inside, None)
+            # A folder that cannot be listed proves nothing, so read its first entry.
+            with os.scandir(folder) as entries:
+                next(entries, None)
         except FileNotFoundError as error:
-            if place.is_symlink():
+            if folder.is_symlink():
                 raise _unreadable(path, error) from error
             return False
         except OSError as error:
@@ -225,11 +235,13 @@ class LocalFiles:
 
     def root(self, path: str) -> str:
         real = Path(os.path.realpath(self._local(path)))
-        roots = [one for one in (self.reach.folders if self.reach else ()) if real.is_relative_to(one)]
-        return str(max(roots, key=lambda one: len(one.parts), default=real.parent))
+        roots = [
+            folder for folder in (self.reach.folders if self.reach else ()) if real.is_relative_to(folder)
+        ]
+        return str(max(roots, key=lambda folder: len(folder.parts), default=real.parent))
 
     def nothing(self, path: str) -> bool:
-        # Of what lies beyond a link no more is said than that there is something to be looked at.
+        # A link is not followed; it counts as something that must be listed.
         try:
             os.lstat(self._local(path))
         except (FileNotFoundError, NotADirectoryError):
@@ -242,50 +254,51 @@ class LocalFiles:
         return self._local(path)
 
     def _local(self, path: str) -> str:
-        """The path from the folder of the reach, of which relative places are; else from the working one."""
+        """Return the local path; relative paths are resolved against the reach's folder, if there is one."""
         plain = path.removeprefix("file://")
-        return os.path.join(self.reach.folder, plain) if self.reach else plain  # noqa: PTH118  # asked of each file
+        # called for each file
+        return os.path.join(self.reach.folder, plain) if self.reach else plain  # noqa: PTH118
 
     def _stay(self, path: str) -> None:
         if self.within:
             require_inside(self.within, path)
-        linked = self.reach.leads_out(path) if self.reach else None
+        linked = self.reach.link_problem(path) if self.reach else None
         if linked is not None:
-            raise Unreadable(f"{path} {linked.message}.", linked.mend)
+            raise ReadError(f"{path} {linked.message}.", linked.hint)
 
 
 class ArrowFiles:
-    """Files of S3, HDFS and what else pyarrow reads; opened once for each scheme and authority."""
+    """Files of S3, HDFS and other file systems of pyarrow, each opened once per scheme and authority."""
 
     def __init__(self, seconds: float | None = None) -> None:
         self._seconds = seconds
         self._opened: dict[str, tuple[FileSystem, str]] = {}
 
-    def stat(self, path: str) -> Seen | None:
-        found = self._infos(path, folder=False)
-        return found[0] if found else None
+    def stat(self, path: str) -> FileStat | None:
+        files = self._infos(path, folder=False)
+        return files[0] if files else None
 
-    def inside(self, path: str) -> list[Seen]:
+    def inside(self, path: str) -> list[FileStat]:
         return self._infos(path, folder=True)
 
     def read(self, path: str) -> bytes:
         try:
-            system, inside = self.opened(path)
-            with system.open_input_file(inside) as file:
-                return _whole(path, file.read(MOST_READ + 1))
+            system, file_path = self.opened(path)
+            with system.open_input_file(file_path) as file:
+                return _require_limit(path, file.read(MOST_READ + 1))
         except (OSError, ValueError, NotImplementedError) as error:
             raise _unreadable(path, error) from error
 
     def folders(self, path: str) -> list[str]:
         from pyarrow import fs
 
-        found = self._asked(path, folder=True)
-        return [info.base_name for info in found if info.type == fs.FileType.Directory]
+        infos = self._get_info(path, folder=True)
+        return [info.base_name for info in infos if info.type == fs.FileType.Directory]
 
     def holds(self, path: str) -> bool:
         from pyarrow import fs
 
-        return bool(self._asked(path, folder=False)[0].type != fs.FileType.NotFound)
+        return bool(self._get_info(path, folder=False)[0].type != fs.FileType.NotFound)
 
     def root(self, path: str) -> str:
         return split(path)[0]
@@ -294,31 +307,33 @@ class ArrowFiles:
         return path
 
     def nothing(self, path: str) -> bool:
-        return not self._asked(path, folder=True)
+        return not self._get_info(path, folder=True)
 
-    def _infos(self, uri: str, *, folder: bool) -> list[Seen]:
+    def _infos(self, uri: str, *, folder: bool) -> list[FileStat]:
         from pyarrow import fs
 
         return [
-            Seen(info.base_name, info.size or 0, info.mtime.astimezone(UTC))
-            for info in self._asked(uri, folder=folder)
+            FileStat(info.base_name, info.size or 0, info.mtime.astimezone(UTC))
+            for info in self._get_info(uri, folder=folder)
             if info.type == fs.FileType.File
         ]
 
-    def _asked(self, uri: str, *, folder: bool) -> list[FileInfo]:
+    def _get_info(self, uri: str, *, folder: bool) -> list[FileInfo]:
         try:
-            system, inside = self.opened(uri)
+            system, file_path = self.opened(uri)
             from pyarrow import fs
 
-            asked = fs.FileSelector(inside, allow_not_found=True) if folder else [inside]
-            found: list[FileInfo] = system.get_file_info(asked)
-            return found
+            selector = fs.FileSelector(file_path, allow_not_found=True) if folder else [file_path]
+            infos: list[FileInfo] = system.get_file_info(selector)
+            return infos
         except (OSError, ValueError, NotImplementedError) as error:
-            # What Arrow raises of its own is one of these too.
+            # Arrow's own errors are subclasses of these.
             raise _unreadable(uri, error) from error
 
     def connect(self, uri: str) -> None:
-        """Open the file system of a URI, if that works; whoever asks for a file of it is told why not."""
+        """Open the file system of a URI in advance; errors are ignored and raised again by the first
+        request.
+        """
         with suppress(OSError, ValueError, NotImplementedError, DqError):
             self.opened(uri)
 
@@ -327,228 +342,232 @@ class ArrowFiles:
         return split(uri)[0] in self._opened
 
     def opened(self, uri: str) -> tuple[FileSystem, str]:
-        """The file system of a URI, opened once, and the path in it; raises what `file_system` raises."""
+        """Return the file system of a URI, opened once, and the path in it; raises as `file_system` does."""
         root, path = split(uri)
         if root not in self._opened:
             self._opened[root] = file_system(root, self._seconds)
-        system, before = self._opened[root]
-        return system, before + path
+        system, prefix = self._opened[root]
+        return system, prefix + path
 
 
 @dataclass(frozen=True, slots=True)
-class SilentFiles:
-    """Files of a storage that does not answer: every question raises Unreadable with the problem."""
+class UnreachableFiles:
+    """Files of an unreachable storage: every method raises ReadError with the problem."""
 
     problem: str
 
-    def _silent(self, path: str) -> NoReturn:
-        raise Unreadable(f"{self.problem}.", f"Look at this storage, and at the way to it: {path}.")
+    def _raise_unreadable(self, path: str) -> NoReturn:
+        raise ReadError(f"{self.problem}.", f"Check this storage and the connection to it: {path}.")
 
-    stat = inside = read = folders = holds = root = nothing = address = _silent
+    stat = inside = read = folders = holds = root = nothing = address = _raise_unreadable
 
 
 class Storages:
-    """What reads the paths of one run, so that each storage is opened once."""
+    """File access of one run, so that each storage is opened once."""
 
-    def __init__(self, reach: Reach | None = None, seconds: float | None = None) -> None:
+    def __init__(self, reach: AccessPolicy | None = None, seconds: float | None = None) -> None:
         self._local, self._remote = LocalFiles(reach), ArrowFiles(seconds)
 
     def of(self, path: str) -> Files:
-        """This machine's own calls for local paths, pyarrow for the rest."""
+        """Return local file access for local paths, and pyarrow's for other ones."""
         return self._remote if is_remote(path) else self._local
 
 
-def _seen(name: str, found: os.stat_result) -> Seen:
-    mark = f"{found.st_ino} {found.st_ctime_ns}"
-    return Seen(name, found.st_size, datetime.fromtimestamp(found.st_mtime, UTC), mark)
+def _file_stat(name: str, info: os.stat_result) -> FileStat:
+    mark = f"{info.st_ino} {info.st_ctime_ns}"
+    return FileStat(name, info.st_size, datetime.fromtimestamp(info.st_mtime, UTC), mark)
 
 
-def files_for(path: str, reach: Reach | None = None) -> Files:
-    """What reads a path, for who has only one."""
+def files_for(path: str, reach: AccessPolicy | None = None) -> Files:
+    """Return file access for a single path."""
     return Storages(reach).of(path)
 
 
 def files_within(folder: str, log: str) -> Files:
-    """Return what reads the files of one table, and on this machine none outside of its folder.
+    """Return access to the files of one table; locally, files outside its folder are rejected.
 
-    Raises Unreadable where the folder, or the one of its log in it, is not there.
+    Raises ReadError if the folder or its log folder does not exist.
     """
     files = ArrowFiles() if is_remote(folder) else LocalFiles(within=folder)
     if not files.holds(f"{folder}/{log}"):
-        what = f"{folder}/{log} cannot be read: there is no such file or folder."
-        raise Unreadable(what, "Check the place, and its rights.")
+        what = f"{folder}/{log} cannot be read: no such file or folder."
+        raise ReadError(what, "Check the path and its permissions.")
     return files
 
 
 def require_inside(root: str, path: str) -> None:
-    """Raise Unreadable where a link leads from below a local folder to a place outside of it.
+    """Raise ReadError if a link in a local folder leads outside of it.
 
-    Whoever writes the folder could show any file of this machine by it. The folder itself may be a link.
+    Otherwise a writer of the folder could expose any file of this machine. The folder itself may be a link.
     """
     if not is_remote(path) and not Path(os.path.realpath(path)).is_relative_to(os.path.realpath(root)):
         raise _leads_elsewhere(path)
 
 
-def _leads_elsewhere(path: str) -> Unreadable:
-    mend = "Put the files themselves into the folder."
-    return Unreadable(f"{path} is a link that leads elsewhere, or lies behind one.", mend)
+def _leads_elsewhere(path: str) -> ReadError:
+    hint = "Put the files themselves into the folder."
+    return ReadError(f"{path} is a link that leads outside the folder, or is below one.", hint)
 
 
-# Sources that a person names: all files below a place, streamed, or read whole up to a limit.
+# Locations named by the user: list all files below one, stream a file, or read it up to a limit.
 
 
-def files_below(place: str) -> list[str]:
+def files_below(location: str) -> list[str]:
     """Return every file below a folder or URI, or the one file that it names.
 
-    Raises Unreadable where the place does not answer, or a link leads out of it.
+    Raises ReadError if the location does not answer, or a link leads out of it.
     """
     try:
-        return list(_remote_below(place) if is_remote(place) else _local_below(place))
+        return list(_remote_below(location) if is_remote(location) else _local_below(location))
     except (OSError, ValueError) as error:
-        raise _unreadable(place, error) from error
+        raise _unreadable(location, error) from error
 
 
-def _local_below(place: str) -> Iterator[str]:
-    if Path(place).is_file():
-        yield place
+def _local_below(location: str) -> Iterator[str]:
+    if Path(location).is_file():
+        yield location
         return
-    if not Path(place).is_dir():
-        reason = "it is a pipe or a device" if Path(place).exists() else "there is no such file or folder"
+    if not Path(location).is_dir():
+        reason = "it is a pipe or a device" if Path(location).exists() else "no such file or folder"
         raise FileNotFoundError(2, reason)
-    for folder, folders, names in os.walk(place, onerror=_raise):
+    for folder, folders, names in os.walk(location, onerror=_raise):
         for name in folders:
-            # It is not walked into, and may hold half of the table.
+            # os.walk does not follow the link, behind which data may be missing.
             if Path(folder, name).is_symlink():
                 raise _leads_elsewhere(f"{folder}/{name}")
         for name in names:
             if Path(folder, name).is_symlink():
-                require_inside(place, f"{folder}/{name}")
-        # A pipe of such a name would never end.
+                require_inside(location, f"{folder}/{name}")
+        # Skip pipes, reading which would block.
         yield from (f"{folder}/{name}" for name in names if Path(folder, name).is_file())
 
 
 def _raise(error: OSError) -> None:
-    # A folder that cannot be listed may hold half of the table.
+    # By default os.walk skips a folder that cannot be listed, which would hide data.
     raise error
 
 
-def _remote_below(place: str) -> Iterator[str]:
+def _remote_below(location: str) -> Iterator[str]:
     from pyarrow.fs import FileSelector, FileType
 
-    system, path = ArrowFiles().opened(place.rstrip("/"))
+    system, path = ArrowFiles().opened(location.rstrip("/"))
     if system.get_file_info(path).type is FileType.File:
-        yield place
+        yield location
         return
     for info in system.get_file_info(FileSelector(path, recursive=True)):
         inner = info.path.removeprefix(path).removeprefix(path.lstrip("/"))
         if info.type is FileType.File:
-            yield f"{place.rstrip('/')}/{inner.strip('/')}"
+            yield f"{location.rstrip('/')}/{inner.strip('/')}"
 
 
 def exists(path: str, root: str) -> bool:
-    """Return whether a file is there.
+    """Return whether a file exists.
 
-    Raises Unreadable for a link that leads out of `root`, or where an object store does not answer.
+    Raises ReadError for a link that leads out of `root`, or if an object store does not answer.
     """
     files = ArrowFiles() if is_remote(path) else LocalFiles(within=root)
     return files.stat(path) is not None
 
 
 @contextmanager
-def reading(path: str) -> Iterator[BinaryIO]:
-    """Open a file's bytes. Raises Unreadable when it cannot be read."""
+def open_bytes(path: str) -> Iterator[BinaryIO]:
+    """Open a file for reading bytes. Raises ReadError if it cannot be read."""
     try:
         if is_remote(path):
-            system, inside = ArrowFiles().opened(path)
-            with system.open_input_file(inside) as file:
+            system, file_path = ArrowFiles().opened(path)
+            with system.open_input_file(file_path) as file:
                 yield file
         else:
             with os.fdopen(os.open(path, os.O_RDONLY | NO_WAIT), "rb") as file:
-                # Nothing may ever come out of a pipe, and of a device nothing may end.
+                # A pipe may block forever, and a device may never end.
                 if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-                    raise Unreadable(
-                        f"{path} is a pipe or a device.", "Write what it gives into a file, and name that."
+                    raise ReadError(
+                        f"{path} is a pipe or a device.", "Write its content to a file, and pass that file."
                     )
                 yield file
     except OSError as error:
         raise _unreadable(path, error) from error
 
 
-def content(path: str, most: int) -> bytes:
-    """Return all bytes of a file. Raises Unreadable for more than `most`: half of it would say less."""
-    with reading(path) as file:
-        data = file.read(most + 1)
-    if len(data) > most:
-        raise Unreadable(f"{path} has more than {most >> 20} MB.", "Name a file with less in it.")
+def read_limited(path: str, max_bytes: int) -> bytes:
+    """Return all bytes of a file. Raises ReadError for more than `max_bytes`."""
+    with open_bytes(path) as file:
+        data = file.read(max_bytes + 1)
+    if len(data) > max_bytes:
+        raise ReadError(f"{path} has more than {max_bytes >> 20} MB.", "Pass a smaller file.")
     return data
 
 
-def _whole(path: str, content: bytes) -> bytes:
+def _require_limit(path: str, content: bytes) -> bytes:
     if len(content) > MOST_READ:
-        raise Unreadable(f"{path} has more than {MOST_READ >> 20} MiB.", "Look at this file.")
+        raise ReadError(f"{path} has more than {MOST_READ >> 20} MiB.", "Check this file.")
     return content
 
 
-def _unreadable(path: str, error: Exception) -> Unreadable:
+def _unreadable(path: str, error: Exception) -> ReadError:
     reason = getattr(error, "strerror", None) or next(iter(str(error).splitlines()), type(error).__name__)
-    mend = mend_of(error, "Check the path and the rights of this process.")
-    return Unreadable(f"{path} cannot be read: {reason}.", mend)
+    hint = hint_for(error, "Check the path and the permissions of this process.")
+    return ReadError(f"{path} cannot be read: {reason}.", hint)
 
 
-# Files that tell since when a question to their storage has been waiting for its answer.
+# File access that records the response times of a storage.
 
 R = TypeVar("R")
 
 
 @dataclass(slots=True)
 class TimedFiles:
-    """The same files, with what the clock said: `asked_at` when the question began that is open, and
-    `answered_at` when the last one was answered. `failed_since` is when one began that failed after more than
-    half of `seconds`: a storage's own client has given up waiting.
+    """File access that records response times, as readings of `clock`.
+
+    `pending_since` is the start of the pending request, `answered_at` the end of the last answered one.
+    `failed_since` is the start of a request that failed after more than half of `seconds`, i.e. that timed
+    out in the storage's client.
     """
 
     files: Files
     clock: Callable[[], float]
     seconds: float
-    asked_at: float | None = None
+    pending_since: float | None = None
     answered_at: float | None = None
     failed_since: float | None = None
 
-    def stat(self, path: str) -> Seen | None:
-        return self._asked(self.files.stat, path)
+    def stat(self, path: str) -> FileStat | None:
+        return self._timed_call(self.files.stat, path)
 
-    def inside(self, path: str) -> list[Seen]:
-        return self._asked(self.files.inside, path)
+    def inside(self, path: str) -> list[FileStat]:
+        return self._timed_call(self.files.inside, path)
 
     def read(self, path: str) -> bytes:
-        return self._asked(self.files.read, path)
+        return self._timed_call(self.files.read, path)
 
     def folders(self, path: str) -> list[str]:
-        return self._asked(self.files.folders, path)
+        return self._timed_call(self.files.folders, path)
 
     def holds(self, path: str) -> bool:
-        return self._asked(self.files.holds, path)
+        return self._timed_call(self.files.holds, path)
 
     def root(self, path: str) -> str:
-        return self._asked(self.files.root, path)
+        return self._timed_call(self.files.root, path)
 
     def nothing(self, path: str) -> bool:
-        return self._asked(self.files.nothing, path)
+        return self._timed_call(self.files.nothing, path)
 
     def address(self, path: str) -> str:
         return self.files.address(path)
 
     def timed(self, question: Callable[[], R]) -> R:
-        """What a question of one's own gave, that is no longer than one to these files."""
-        return self._asked(lambda _: question(), "")
+        """Return the result of a custom request, timed like the others; it must not take longer than
+        those.
+        """
+        return self._timed_call(lambda _: question(), "")
 
-    def _asked(self, question: Callable[[str], R], path: str) -> R:
-        self.asked_at = asked = self.clock()
+    def _timed_call(self, question: Callable[[str], R], path: str) -> R:
+        self.pending_since = started_at = self.clock()
         try:
             answer = question(path)
         except BaseException:
-            if self.clock() - asked > self.seconds / 2:
-                self.failed_since = asked
+            if self.clock() - started_at > self.seconds / 2:
+                self.failed_since = started_at
             else:
                 self.answered_at = self.clock()
             raise
@@ -556,36 +575,36 @@ class TimedFiles:
             self.answered_at = self.clock()
             return answer
         finally:
-            self.asked_at = None
+            self.pending_since = None
 
 
-# Names of a table's files and folders that hold rows: Spark's rule, for every reader of a lake.
+# Names of a table's data files and folders, by Spark's rule, for every reader of a lake.
 #
 # Source: HadoopFSUtils.shouldFilterOutPathName and PartitioningAwareFileIndex.isDataPath of Spark 3.5
-# and 4.0. Hive and Trino pass over the same names that begin with `_` or a dot.
+# and 4.0. Hive and Trino skip the same names that begin with `_` or a dot.
 
 
 def is_data_name(name: str) -> bool:
-    """Return whether a reader takes rows from a file of this name, or enters such a folder.
+    """Return whether a reader takes rows from a file, or enters a folder, of this name.
 
-    Names that begin with a dot are hidden, and so are those that begin with `_`, unless they hold a `=`
-    (`_hour=7`). `._COPYING_` ends the name of an upload by Hadoop that has not finished.
+    Names that begin with a dot are hidden, as are those that begin with `_`, unless they contain a `=`
+    (`_hour=7`). Names that end with `._COPYING_` are unfinished uploads by Hadoop.
     """
     hidden = name.startswith(".") or (name.startswith("_") and "=" not in name)
     return not hidden and not is_unfinished(name)
 
 
 def is_unfinished(name: str) -> bool:
-    """Return whether a file of this name is an upload by Hadoop that has not finished."""
+    """Return whether a file of this name is an unfinished upload by Hadoop."""
     return name.endswith("._COPYING_")
 
 
 def is_data_path(path: str) -> bool:
-    """Return whether a reader of a table takes rows at this path, which is relative to its folder."""
+    """Return whether a reader takes rows at this path, which is relative to the table's folder."""
     return all(is_data_name(step) for step in path.split("/"))
 
 
-# Folders of partitions as Hive and Spark name them.
+# Partition folder names of Hive and Spark.
 #
 # Source: org.apache.hadoop.hive.common.FileUtils, and Spark's ExternalCatalogUtils.escapePathName.
 
@@ -595,18 +614,17 @@ _EMPTY = "__HIVE_DEFAULT_PARTITION__"
 
 
 def partition_folder(values: Iterable[tuple[str, str]]) -> str:
-    """The folder of a partition below its table: `flight_date=2026-11-20/hour=3`.
+    """Return the folder of a partition below its table, e.g. `flight_date=2026-11-20/hour=3`.
 
-    No name or value leads anywhere else: what a path would take for a sign of its own is escaped.
+    Special characters of paths are escaped, so no name or value leads elsewhere.
     """
     return "/".join(f"{_escaped(key)}={_escaped(value) or _EMPTY}" for key, value in values)
 
 
 def unescaped(text: str) -> str:
-    """The key or value that a part of a folder's name stands for.
+    """Return the key or value that a part of a folder's name stands for.
 
-    Every escape is one character, also where it is a byte of UTF-8: a writer that escapes `ü` as `%C3%BC`
-    names the value `Ã¼` to Hive and Spark.
+    Every escape is one character, not one byte of UTF-8: for Hive and Spark, `%C3%BC` is `Ã¼` and not `ü`.
     """
     return _ESCAPE.sub(lambda match: chr(int(match[1], 16)), text)
 
@@ -617,13 +635,13 @@ def _escaped(text: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class PlacedPartition:
-    """A partition whose files lie in a folder of their own, not where Hive would put them."""
+    """A partition whose files lie in an explicit folder instead of Hive's default one."""
 
     values: tuple[tuple[str, str], ...]
     folder: str
 
     def root(self, keys: Sequence[str]) -> str | None:
-        """The folder above, where this one is named as its partition by the table's keys; else None."""
+        """Return the table's folder if this folder is named by the table's keys in Hive style, or None."""
         order = {key.lower(): number for number, key in enumerate(keys)}
         if {key.lower() for key, _ in self.values} != order.keys():
             return None
@@ -632,11 +650,11 @@ class PlacedPartition:
         return folder.removesuffix(below) if folder.endswith(below) else None
 
     def is_named_in(self, folders: Mapping[str, str]) -> bool:
-        """Whether a file's folders, as `named_folders` has them, are those of this partition."""
+        """Return whether a file's folders, as returned by `named_folders`, match this partition."""
         return {key.lower(): value for key, value in self.values}.items() <= folders.items()
 
 
 def named_folders(path: str) -> dict[str, str]:
-    """The values that the names of a file's folders say, by their columns in lower case."""
+    """Return the values in the names of a file's folders, by lower-case column name."""
     segments = [segment.partition("=") for segment in path.split("/")[:-1]]
     return {unescaped(name).lower(): unescaped(text) for name, equals, text in segments if equals}

@@ -1,4 +1,4 @@
-"""What the log of a table says: its commits, with the partitions that got rows by them, and its files."""
+"""Model of a table's log: its commits with the partitions they changed, and its live files."""
 
 from __future__ import annotations
 
@@ -7,22 +7,22 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import NamedTuple
 
-from dq.contracts.outcome import Unreadable
+from dq.contracts.outcome import ReadError
 from dq.contracts.types import DataType
 from dq.lake.storage import Files
 
 Pairs = tuple[tuple[str, str], ...]
-# What is raised for a log that is not as its specification has it.
+# Errors raised while parsing a log that violates its specification.
 NOT_UNDERSTOOD = (
     *(ValueError, TypeError, LookupError, AttributeError, ArithmeticError, RecursionError, StopIteration),
 )
 
 
-class Brought(NamedTuple):
-    """Rows that a commit brought into one partition; `rows` is None where the log does not count them.
+class PartitionAppend(NamedTuple):
+    """Rows that a commit added to one partition; `rows` is None if the log has no count.
 
-    `partition` are columns with their values as text, as a path writes them, and may lack a column that the
-    log names otherwise.
+    `partition` are the columns with their values as text, as in a path. It may lack columns that the log
+    names differently.
     """
 
     partition: Pairs
@@ -31,37 +31,38 @@ class Brought(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Commit:
-    """One commit of a table; what only rearranges, deletes or cleans up has brought nothing.
+    """One commit of a table. A commit that only reorganizes, deletes or cleans up has no `appends`.
 
-    `ident` tells it from every other commit of this place, of an earlier table there too. `took` are the
-    partitions that it took data from and brought none into: they may be empty afterwards.
+    `ident` is unique among all commits at this location, including those of an earlier table. `removed_from`
+    are the partitions from which it removed files without adding any; they may be empty now.
     """
 
     ident: str
-    at: datetime
-    brought: tuple[Brought, ...] = ()
-    took: tuple[Pairs, ...] = ()
+    committed_at: datetime
+    appends: tuple[PartitionAppend, ...] = ()
+    removed_from: tuple[Pairs, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class TableLog:
-    """What a log says now: the commits that were asked for, and the names of all that it still holds.
+    """The content of a log: the requested new commits, and the ids of all commits that it still contains.
 
-    `begins` is the time of its oldest commit where older ones were cut off, None where it is whole. `undone`
-    are known commits that were rolled back.
+    `starts_at` is the time of its oldest commit if older ones were removed, or None if the log is complete.
+    `rolled_back` are known commits that were rolled back.
     """
 
-    new: tuple[Commit, ...] = ()
-    held: tuple[str, ...] = ()
-    begins: datetime | None = None
-    undone: tuple[str, ...] = ()
+    new_commits: tuple[Commit, ...] = ()
+    commit_ids: tuple[str, ...] = ()
+    starts_at: datetime | None = None
+    rolled_back: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class StatedNulls:
-    """How many NULLs a log says that a column of a file has, and the column's type in the format's words.
+    """The NULL count of a column in a file as stated by the log, and the column's type as spelled by the
+    format.
 
-    `exact`: no more and no less, but for rows that were deleted since.
+    `exact`: the count is exact except for rows that were deleted since.
     """
 
     type: str
@@ -71,10 +72,10 @@ class StatedNulls:
 
 @dataclass(frozen=True, slots=True)
 class LiveFile:
-    """A data file that a table has now, as its log states it; nothing of it is checked.
+    """A live data file of a table as stated by its log, unverified.
 
-    `deleted` is None where nobody knows how many of the rows were deleted since. `writers` are the programs
-    that wrote it, as far as they are named.
+    `deleted` is the number of rows deleted since, or None if unknown. `writers` are the programs that wrote
+    the file, as far as they are named.
     """
 
     size: int
@@ -86,9 +87,10 @@ class LiveFile:
 
 @dataclass(frozen=True, slots=True)
 class LiveTable:
-    """A table by its log: its columns, the names of those without parts, and the files that it has now.
+    """A table as stated by its log: its schema, the names of its columns that are not nested, and its live
+    files.
 
-    `newest_at` is when the newest file was added; None where that is not known, and without any file.
+    `newest_at` is when the newest file was added; None if unknown or if there are no files.
     """
 
     schema: DataType
@@ -97,34 +99,36 @@ class LiveTable:
     files: Iterable[LiveFile]
 
 
-def unknown(place: str, why: str) -> Unreadable:
-    """Return what is raised for a table of which nothing is certain."""
-    return Unreadable(f"{place} {why}.", "Ask 'dq check' about it.")
+def unknown(location: str, reason: str) -> ReadError:
+    """Return the error for a table whose state is uncertain."""
+    return ReadError(f"{location} {reason}.", "Run 'dq check' on it.")
 
 
-def row_count(stated: object, most: int | None = None) -> int | None:
-    """A number of rows as a log says it, of at most so many; None for what is none."""
+def row_count(stated: object, limit: int | None = None) -> int | None:
+    """Return a row count stated by a log if it is a valid number of at most `limit`, or None."""
     if isinstance(stated, bool) or not isinstance(stated, int) or stated < 0:
         return None
-    return stated if most is None or stated <= most else None
+    return stated if limit is None or stated <= limit else None
 
 
-# From the table's place, the names of the commits that need not be read again, and the instant before which
-# none need be read. Raises Unreadable where the log cannot be understood.
+# Reads a log. Takes the table's location, the ids of commits that are already known, and the instant before
+# which commits are not needed. Raises ReadError if the log cannot be parsed.
 Reader = Callable[[Files, str, Collection[str], datetime], TableLog]
 
 
-def summed(parts: Iterable[tuple[Mapping[str, str], int | None]]) -> tuple[Brought, ...]:
-    """What was brought by partition, from what was brought by file."""
-    found: dict[Pairs, int | None] = {}
+def sum_by_partition(parts: Iterable[tuple[Mapping[str, str], int | None]]) -> tuple[PartitionAppend, ...]:
+    """Sum the added rows of files by partition."""
+    totals: dict[Pairs, int | None] = {}
     for partition, rows in parts:
         key = tuple(sorted(partition.items()))
-        before = found.get(key, 0)
-        found[key] = None if before is None or rows is None else before + rows
-    return tuple(Brought(key, rows) for key, rows in found.items())
+        previous = totals.get(key, 0)
+        totals[key] = None if previous is None or rows is None else previous + rows
+    return tuple(PartitionAppend(key, rows) for key, rows in totals.items())
 
 
-def taken(lost: Iterable[Mapping[str, str]], kept: Iterable[Mapping[str, str]]) -> tuple[Pairs, ...]:
-    """The partitions that lost a file, and got none in the same commit."""
-    there = {tuple(sorted(one.items())) for one in kept}
-    return tuple(sorted({tuple(sorted(one.items())) for one in lost} - there))
+def partitions_only_reduced(
+    removed: Iterable[Mapping[str, str]], added: Iterable[Mapping[str, str]]
+) -> tuple[Pairs, ...]:
+    """Return the partitions from which a commit removed files without adding any."""
+    added_partitions = {tuple(sorted(partition.items())) for partition in added}
+    return tuple(sorted({tuple(sorted(partition.items())) for partition in removed} - added_partitions))

@@ -1,7 +1,7 @@
-"""TABLE: the contract type as which Spark reads each physical type of a lake, whatever the format.
+"""TABLE: the contract type as which Spark reads each physical type, for all formats.
 
-Every command asks it: check, sample, tables, import and propose say the same of a column. Each format has a
-small parser of its own spelling and nesting; `contract_type` decides.
+Used by all commands, so that check, sample, tables, import and propose agree on a column's type. Each format
+has a small parser for its spelling and nesting; `contract_type` does the mapping.
 
 Sources: ParquetToSparkSchemaConverter and SchemaConverters (Avro) of Spark 3.5 and 4.0; Iceberg's table
 specification, "Schemas and Data Types", and TypeToSparkType of Iceberg 1.10 for Spark.
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class Format(StrEnum):
-    """A format that spells physical types in its own way; `SPARK` is also that of Delta, Hive and Glue."""
+    """A format with its own spelling of physical types; `SPARK` is also used by Delta, Hive and Glue."""
 
     ARROW = "arrow"
     PARQUET = "parquet"
@@ -32,11 +32,11 @@ class Format(StrEnum):
     SPARK = "spark"
 
 
-# Contract type -> the physical types that Spark reads as it: of Parquet the physical and the logical type in
-# pyarrow's words, of Avro the type and the logical type. The first type of Arrow is the one that is written.
-# Unsigned integers are read as the next larger signed ones; INT96 has no use but timestamps of Spark, Hive
-# and Impala; a Parquet column of NULLs alone is `INT32 Null`. What is not here, Spark does not read: a time
-# of the day, a UUID of Parquet, nanoseconds of Parquet.
+# Contract type -> the physical types that Spark reads as it. Parquet: the physical and the logical type as
+# pyarrow spells them; Avro: the type and the logical type. The first Arrow type is used for writing. Unsigned
+# integers are read as the next larger signed ones; INT96 is only used for timestamps of Spark, Hive and
+# Impala; an all-NULL Parquet column is `INT32 Null`. Spark does not read types that are missing here: times
+# of day, UUIDs and nanoseconds of Parquet.
 _PHYSICAL_TYPES: Mapping[str, Mapping[str, tuple[str, ...]]] = {
     "boolean": {"arrow": ("bool",), "parquet": ("BOOLEAN",), "iceberg": ("boolean",), "avro": ("boolean",)},
     "tinyint": {"arrow": ("int8",), "parquet": ("INT32 Int(8, True)",)},
@@ -102,15 +102,15 @@ _BY_SPELLING = {
     for spelling in names
 }
 _DECIMAL = re.compile(r"decimal(?:32|64|128|256)?\(\s*(\d{1,9})\s*,\s*(-?\d{1,9})\s*\)", re.ASCII)
-# Names of types without parts whose values Spark takes from Arrow.
-KNOWN = frozenset(kind.name for (form, _), kind in _BY_SPELLING.items() if form == Format.ARROW)
+# Names of non-nested types that Spark accepts from Arrow.
+KNOWN_TYPES = frozenset(kind.name for (form, _), kind in _BY_SPELLING.items() if form == Format.ARROW)
 
 
 def contract_type(form: Format, physical: str) -> DataType | None:
-    """Contract type of a physical type without parts, or None if Spark does not read it.
+    """Contract type of a non-nested physical type, or None if Spark does not read it.
 
     Args:
-        physical: The type in the words of its format; a decimal of any format as `decimal(9, 2)`.
+        physical: The type as spelled by its format; a decimal of any format as `decimal(9, 2)`.
     """
     if form is Format.SPARK:
         try:
@@ -126,7 +126,7 @@ def contract_type(form: Format, physical: str) -> DataType | None:
 
 
 def from_arrow(arrow: pa.DataType) -> DataType:
-    """Contract type for values of a type of Arrow; one that Spark does not read keeps Arrow's name."""
+    """Contract type of an Arrow type; a type that Spark does not read keeps Arrow's name."""
     import pyarrow as pa
 
     types = pa.types
@@ -145,7 +145,7 @@ def from_arrow(arrow: pa.DataType) -> DataType:
 
 
 def arrow_type(kind: DataType) -> pa.DataType:
-    """The type of Arrow that holds values of a type of a contract; of one unknown here, text."""
+    """Arrow type for values of a contract type; string for unknown types."""
     import pyarrow as pa
 
     if kind.name == "decimal":
@@ -162,14 +162,14 @@ def arrow_type(kind: DataType) -> pa.DataType:
     if kind.name == "timestamp_ntz":
         return pa.timestamp("us")
     spellings = _PHYSICAL_TYPES.get(kind.name, {}).get(Format.ARROW, ())
-    # NULLs alone are written as texts.
+    # All-NULL columns are written as strings.
     return pa.type_for_alias(spellings[0] if spellings and kind != _VOID else "string")
 
 
 def arrow_array(values: Iterable[object], kind: pa.DataType) -> pa.Array:
-    """Booleans, integers, decimals, dates or texts as an array, without NULL.
+    """Arrow array of booleans, integers, decimals, dates or texts, without NULL.
 
-    By their texts, since pyarrow imports pandas before it converts the first value of Python: 0.4 s of CPU.
+    Built from text, since pyarrow imports pandas before it converts the first Python value (0.4 s of CPU).
 
     Raises:
         ValueError: A value is not of the type; pyarrow's errors are ValueErrors too.
@@ -184,7 +184,7 @@ def arrow_array(values: Iterable[object], kind: pa.DataType) -> pa.Array:
 
 ICEBERG_NANOSECONDS = ("timestamp_ns", "timestamptz_ns")
 ICEBERG_REFUSED = frozenset({"time", *ICEBERG_NANOSECONDS})
-"""With a column of one of these, Spark reads none of the others either."""
+"""Spark cannot open a table that has a column of one of these types."""
 
 
 def from_iceberg(physical: str) -> tuple[DataType, str] | None:
@@ -193,7 +193,7 @@ def from_iceberg(physical: str) -> tuple[DataType, str] | None:
     if kind is None:
         return None
     if physical in ICEBERG_NANOSECONDS:
-        return kind, "stored in nanoseconds, which Spark does not read"
+        return kind, "stored in nanoseconds, which Spark cannot read"
     is_renamed = physical == "uuid" or physical.startswith("fixed")
     return kind, f"stored as {physical}" if is_renamed else ""
 
@@ -201,7 +201,7 @@ def from_iceberg(physical: str) -> tuple[DataType, str] | None:
 def from_spark_json(json: object) -> DataType:
     """Contract type that `StructType.jsonValue()` (or a part of it) describes.
 
-    A type that contracts have no word for keeps Spark's name, so that it can be shown.
+    A type that contracts cannot express keeps Spark's name, so that it can be shown.
     """
     if isinstance(json, Mapping):
         kind = json["type"]

@@ -1,1 +1,1 @@
-"""What dq does, a module for each use: values in, values out, nothing printed."""
+"""The operations of dq, a module for each use: values in, values out, nothing printed."""

@@ -1,4 +1,4 @@
-"""Alerts: who is told, what is added to them, recorded, sent, chosen, and pressed."""
+"""Alerts: routing, enrichment, recording, sending, lineage-based inhibition, and buttons."""
 
 from __future__ import annotations
 
@@ -20,123 +20,141 @@ from sqlalchemy import Connection, delete, insert, select
 
 from dq.alerts import channels, suppression
 from dq.alerts import drain as outstanding
-from dq.alerts.channel import Channel, ChannelSetting, Open, Press
-from dq.alerts.drain import Drained, Outstanding, drain
+from dq.alerts.channel import Channel, ChannelSetting, Interaction, OpenChannel
+from dq.alerts.drain import DrainResult, UndeliveredNotifications, drain
 from dq.alerts.incident import Facts
 from dq.alerts.message import COMMAND, MAX_VALUE, MENTION, OWNER, PRODUCT, RUNBOOK, SINCE
-from dq.alerts.record import PAST, press, record, record_past, tell_mornings
-from dq.alerts.route import CONSOLE, AlertRoute, matching
+from dq.alerts.record import PAST, handle_interaction, record, record_past, send_quiet_hours_summaries
+from dq.alerts.route import CONSOLE, AlertRoute, matching_routes
 from dq.alerts.suppression import Product
 from dq.alerts.tables import lineage
 from dq.contracts.access import alert_target
 from dq.contracts.access.access_policy import is_uri, web_address
-from dq.contracts.access.files import FileRefused, named, read
+from dq.contracts.access.files import FileRejected, file_ref, read
 from dq.contracts.escaping import shell, shell_word
-from dq.contracts.lineage import DataObject, consumers, declares, inputs
+from dq.contracts.lineage import DataObject, consumers, declares_inputs, inputs
 from dq.contracts.model import Contract, CustomProperty, SupportChannel
 from dq.contracts.outcome import (
     Breach,
     DqError,
     Finding,
     IncidentKey,
+    ReadError,
     Recovery,
     Severity,
-    TextFault,
-    Unreadable,
     UsageError,
-    first_of,
+    ValueProblem,
+    join_limited,
 )
 from dq.contracts.slo import NOT_IN_FORCE
 from dq.contracts.yaml.parse import parse
 from dq.dataquality import results
 from dq.dataquality.delivery import cycle_store
-from dq.dataquality.delivery.cycle import PastMiss
+from dq.dataquality.delivery.cycle import UnnotifiedMiss
 from dq.dataquality.delivery.notify import PLATFORM, misses_digest, misses_summary
-from dq.operations.registry_files import Loaded, load
-from dq.operations.runtime.context import World, secret_in, written_instant
+from dq.operations.registry_files import LoadedContracts, load
+from dq.operations.runtime.context import RuntimeContext, format_instant, read_secret
 from dq.operations.runtime.settings import Settings
 from dq.store.engine import Store
 
-# Where the alerts of a contract may go: what its support entries name, as far as the operator allows it.
+# Routes of a contract's alerts: the channels of its support entries that the operator allows.
 
 FROM_CONTRACT = "contract"
 
 
 def routes(contract: Contract, channel: str, settings: Settings) -> list[AlertRoute]:
-    """Who is told of this contract's breaches: its support channels, or one `channel[:target]` for all.
+    """Return the alert routes of a contract: its support channels, or one `channel[:target]` for all.
 
-    The operator names the one for all. Of a contract's own, those that are not allowed are left out:
-    `refused` says so, and where none is left, the console is told.
+    The operator sets the one for all. Channels of the contract that are not allowed are left out and reported
+    by `refused`; if none is left, alerts go to the console.
     """
     if channel != FROM_CONTRACT:
         name, _, target = channel.partition(":")
         return [AlertRoute(name, target)]
     return [
-        made
-        for one in _heard(contract, channels.load())
-        if isinstance(made := _route(one, settings), AlertRoute)
+        route
+        for support in _alert_channels(contract, channels.load())
+        if isinstance(route := _route(support, settings), AlertRoute)
     ]
 
 
 def platform_route(channel: str, settings: Settings) -> AlertRoute:
-    """Who is told when the watcher cannot see: what the operator names, or the one channel for all.
+    """Return the route for platform alerts, i.e. when storage is unreachable: `platform_channel`, or
+    `channel`.
 
-    Raises UsageError for a channel that is none.
+    Raises UsageError for an unknown channel.
     """
-    named = channel if channel != FROM_CONTRACT else settings.platform_channel
-    name, _, target = named.partition(":")
-    known = channels.load()
-    if name not in known:
-        mend = f"Write one of {', '.join(known)}: DQ_PLATFORM_CHANNEL=slack:#data-platform"
-        raise UsageError(f"platform_channel {named!r} is no channel.", mend)
+    address = channel if channel != FROM_CONTRACT else settings.platform_channel
+    name, _, target = address.partition(":")
+    known_channels = channels.load()
+    if name not in known_channels:
+        hint = f"Write one of {', '.join(known_channels)}: DQ_PLATFORM_CHANNEL=slack:#data-platform"
+        raise UsageError(f"platform_channel {address!r} is not a channel.", hint)
     return AlertRoute(name, target)
 
 
 def refused(contracts: Iterable[Contract], channel: str, settings: Settings) -> list[Finding]:
-    """The support entries of contracts in force that alerts will not go to, each with the reason."""
+    """Findings for the support entries of contracts in force that are not allowed to receive alerts."""
     if channel != FROM_CONTRACT:
         return []
-    known = channels.load()
+    known_channels = channels.load()
     return [
-        _finding(each, one, wrong)
-        for each in contracts
-        if each.status not in NOT_IN_FORCE
-        for one in each.support
-        if one.tool not in alert_target.FOR_PEOPLE
-        if (wrong := alert_target.tool_fault(one) or _wrong(one, known, settings)) is not None
+        _finding(contract, support, problem)
+        for contract in contracts
+        if contract.status not in NOT_IN_FORCE
+        for support in contract.support
+        if support.tool not in alert_target.FOR_PEOPLE
+        if (
+            problem := alert_target.tool_problem(support) or _route_problem(support, known_channels, settings)
+        )
+        is not None
     ]
 
 
-def _wrong(one: SupportChannel, known: Collection[str], settings: Settings) -> TextFault | None:
-    made = _route(one, settings) if one.tool in known and alert_target.hears(one) else None
-    return made if isinstance(made, TextFault) else None
+def _route_problem(
+    support: SupportChannel, known_channels: Collection[str], settings: Settings
+) -> ValueProblem | None:
+    route = (
+        _route(support, settings)
+        if support.tool in known_channels and alert_target.receives_breaches(support)
+        else None
+    )
+    return route if isinstance(route, ValueProblem) else None
 
 
-def _finding(contract: Contract, one: SupportChannel, wrong: TextFault) -> Finding:
-    key = "tool" if wrong.code == alert_target.UNSERVED else "channel"
-    at, path = one.at(key), one.path(key)
-    return Finding("route-refused", Severity.ERROR, f"{wrong.message}.", wrong.mend, at, path, contract.id)
+def _finding(contract: Contract, support: SupportChannel, problem: ValueProblem) -> Finding:
+    key = "tool" if problem.code == alert_target.UNSUPPORTED_TOOL else "channel"
+    location, path = support.locate(key), support.path(key)
+    return Finding(
+        "route-refused", Severity.ERROR, f"{problem.message}.", problem.hint, location, path, contract.id
+    )
 
 
-def _heard(contract: Contract, known: Collection[str]) -> list[SupportChannel]:
-    return [one for one in contract.support if one.tool in known and alert_target.hears(one)]
+def _alert_channels(contract: Contract, known_channels: Collection[str]) -> list[SupportChannel]:
+    return [
+        support
+        for support in contract.support
+        if support.tool in known_channels and alert_target.receives_breaches(support)
+    ]
 
 
-def _route(support: SupportChannel, settings: Settings) -> AlertRoute | TextFault:
-    tool, target = support.tool or "", alert_target.target_of(support)
-    wrong = alert_target.target_fault(support)
-    if wrong is not None:
-        return wrong
-    place = f"{tool}:{target}"
-    closed = _closed_to(tool, target, settings)
-    if closed:
-        return TextFault("ROUTE_REFUSED", f"alerts may not go to {place!r}, so the console is told", closed)
+def _route(support: SupportChannel, settings: Settings) -> AlertRoute | ValueProblem:
+    tool, target = support.tool or "", alert_target.alert_target(support)
+    problem = alert_target.alert_target_problem(support)
+    if problem is not None:
+        return problem
+    receiver = f"{tool}:{target}"
+    allow_hint = _allow_hint(tool, target, settings)
+    if allow_hint:
+        return ValueProblem(
+            "ROUTE_REFUSED", f"alerts may not go to {receiver!r}; using the console instead", allow_hint
+        )
     if tool in alert_target.FILES:
         file = _file(target, settings.file_channels)
         if file is None:
-            said = f"alerts may not be written to {target!r}, so the console is told"
-            mend = "Allow a folder for it: DQ_FILE_CHANNELS=FOLDER, or file_channels in dq.toml."
-            return TextFault("ROUTE_REFUSED", said, mend)
+            message = f"alerts may not be written to {target!r}; using the console instead"
+            hint = "Allow a folder for it: DQ_FILE_CHANNELS=FOLDER, or file_channels in dq.toml."
+            return ValueProblem("ROUTE_REFUSED", message, hint)
         target = str(file)
     terms, _ = alert_target.route_terms(support)
     return AlertRoute(
@@ -144,11 +162,11 @@ def _route(support: SupportChannel, settings: Settings) -> AlertRoute | TextFaul
     )
 
 
-def _closed_to(tool: str, target: str, settings: Settings) -> str:
-    """How to allow what a contract names; empty where nothing has to be allowed."""
-    place = f"{tool}:{target}"
-    if tool != "console" and not _listed(place, settings.channels):
-        return f"Allow it: DQ_CHANNELS={place!r}, or channels in dq.toml."
+def _allow_hint(tool: str, target: str, settings: Settings) -> str:
+    """Return how to allow a receiver that a contract names, or "" if it is allowed."""
+    receiver = f"{tool}:{target}"
+    if tool != "console" and not _listed(receiver, settings.channels):
+        return f"Allow it: DQ_CHANNELS={receiver!r}, or channels in dq.toml."
     if (
         tool == "webhook"
         and "://" in target
@@ -156,7 +174,7 @@ def _closed_to(tool: str, target: str, settings: Settings) -> str:
     ):
         address = web_address(target)
         if address is None:
-            return "Write an https:// URL without a user, a backslash or an odd host."
+            return "Use a plain https:// URL without user, backslash or non-standard host."
         return f"Allow its host: DQ_WEBHOOK_HOSTS={address.authority}, or webhook_hosts in dq.toml."
     if tool == "email" and not alert_target.domain_allowed(target, settings.email_domains):
         domain = target.rpartition("@")[2]
@@ -164,16 +182,19 @@ def _closed_to(tool: str, target: str, settings: Settings) -> str:
     return ""
 
 
-def _listed(place: str, patterns: Iterable[str] | None) -> bool:
-    # Slack takes a channel with and without its sign.
-    plain = place.replace(":#", ":", 1)
+def _listed(receiver: str, patterns: Iterable[str] | None) -> bool:
+    # Slack accepts a channel with and without `#`.
+    plain = receiver.replace(":#", ":", 1)
     return patterns is None or any(
-        fnmatchcase(plain, one.replace(":#", ":", 1) if ":" in one else f"{one}:*") for one in patterns
+        fnmatchcase(plain, pattern.replace(":#", ":", 1) if ":" in pattern else f"{pattern}:*")
+        for pattern in patterns
     )
 
 
 def _file(target: str, folder: str) -> Path | None:
-    """The file in the operator's folder; None where there is no folder, or the target leads out of it."""
+    """Return the file in the operator's folder, or None if there is no folder or the target leads out of
+    it.
+    """
     if not folder or not target.isprintable():
         return None
     root = Path(os.path.realpath(folder))
@@ -181,299 +202,338 @@ def _file(target: str, folder: str) -> Path | None:
     return file if root in file.parents else None
 
 
-# What the shelf of channels takes from its user: variables, files that variables name, and dq.toml.
+# Settings of channels: from variables, files named by variables, and dq.toml.
 
 _FILE = "_FILE"
 
 
-def settings_of(world: World, channel: Channel) -> dict[str, str]:
-    """A channel's settings by name. Raises UsageError for a file of a secret that cannot be read."""
-    found = {}
+def channel_settings(context: RuntimeContext, channel: Channel) -> dict[str, str]:
+    """Return a channel's settings by name. Raises UsageError for an unreadable secret file."""
+    values = {}
     for setting in channel.settings:
-        for name, variable in _variables(world, setting):
-            value = _value(world, setting, variable)
+        for name, variable in _variables(context, setting):
+            value = _value(context, setting, variable)
             if value is not None:
-                found[name] = value
-    return found
+                values[name] = value
+    return values
 
 
-def variables(names: Iterable[str]) -> set[str]:
-    """Those of the names that are secrets of channels: all others of theirs are rows of the settings."""
-    secrets = [one for channel in channels.load().values() for one in channel.settings if one.secret]
-    plain = {one.variable for one in secrets if not one.each}
-    each = tuple(one.variable for one in secrets if one.each)
-    return {name for name in names if name.removesuffix(_FILE) in plain or name.startswith(each)}
+def secret_variables(names: Iterable[str]) -> set[str]:
+    """Return the variable names that hold channel secrets; all other channel settings are in `TABLE`."""
+    secrets = [
+        setting for channel in channels.load().values() for setting in channel.settings if setting.secret
+    ]
+    plain = {setting.variable for setting in secrets if not setting.per_target}
+    prefixes = tuple(setting.variable for setting in secrets if setting.per_target)
+    return {name for name in names if name.removesuffix(_FILE) in plain or name.startswith(prefixes)}
 
 
-def _variables(world: World, setting: ChannelSetting) -> Iterator[tuple[str, str]]:
-    """The name and the variable of a setting; of one that each target has, all that are there."""
-    if not setting.each:
+def _variables(context: RuntimeContext, setting: ChannelSetting) -> Iterator[tuple[str, str]]:
+    """Yield name and variable of a setting; for a setting per target, of each variable that is set."""
+    if not setting.per_target:
         yield setting.name, setting.variable
         return
-    ends = {
+    suffixes = {
         name.removeprefix(setting.variable).removesuffix(_FILE)
-        for name in world.environment
+        for name in context.environment
         if name.startswith(setting.variable)
     }
-    for end in sorted(ends):
-        # FILE alone is the end of another setting's file.
-        if end and end != _FILE.removeprefix("_"):
-            yield f"{setting.name}:{end.lower().replace('_', '-')}", setting.variable + end
+    for suffix in sorted(suffixes):
+        # `<VARIABLE>_FILE` is the secret file of the setting itself.
+        if suffix and suffix != _FILE.removeprefix("_"):
+            yield f"{setting.name}:{suffix.lower().replace('_', '-')}", setting.variable + suffix
 
 
-def _value(world: World, setting: ChannelSetting, variable: str) -> str | None:
-    """From the variable; a secret may stand in a file that `<VARIABLE>_FILE` names."""
-    file = world.environment.get(variable + _FILE) if setting.secret else None
+def _value(context: RuntimeContext, setting: ChannelSetting, variable: str) -> str | None:
+    """Return the value of the variable; a secret may be in a file that `<VARIABLE>_FILE` names."""
+    file = context.environment.get(variable + _FILE) if setting.secret else None
     if file is None:
-        settings = world.environment if setting.secret else world.settings.variables
+        settings = context.environment if setting.secret else context.settings.variables
         return settings.get(variable)
-    return secret_in(Path(file), variable + _FILE)
+    return read_secret(Path(file), variable + _FILE)
 
 
-_LOOKED_AT, _MOST = 30, 0.9
+_RECENT_DELIVERIES, _QUANTILE = 30, 0.9
 
 
-def keep(store: Store, loaded: Loaded, paths: Sequence[Path]) -> None:
-    """Keeps what the contracts declare, where one of them is new or says something else.
+def save_lineage(store: Store, loaded: LoadedContracts, paths: Sequence[Path]) -> None:
+    """Store the declared lineage if a contract is new or has changed.
 
-    A name is what all contracts together make of it, so all of them are read then.
+    Names are resolved across all contracts, so all of them are loaded then.
     """
     with store.read() as tx:
-        known = {row.contract: row for row in tx.execute(select(lineage))}
-    gone = [key for key in loaded.gone if key in known]
-    changed = [one for one in loaded.contracts if one.key not in known or known[one.key].digest != one.digest]
-    if not changed and not gone:
+        stored = {row.contract: row for row in tx.execute(select(lineage))}
+    removed = [key for key in loaded.removed if key in stored]
+    changed = [
+        contract
+        for contract in loaded.contracts
+        if contract.key not in stored or stored[contract.key].digest != contract.digest
+    ]
+    if not changed and not removed:
         return
-    concerned = any(row.inputs is not None for row in known.values()) or any(map(declares, loaded.contracts))
-    everyone = _all(loaded, paths) if concerned and loaded.resting else loaded.contracts
-    rows = _rows(everyone)
+    has_lineage = any(row.inputs is not None for row in stored.values()) or any(
+        map(declares_inputs, loaded.contracts)
+    )
+    contracts = _load_all(loaded, paths) if has_lineage and loaded.skipped else loaded.contracts
+    rows = _rows(contracts)
     with store.write() as tx:
-        for key in {*gone, *(str(row["contract"]) for row in rows)}:
+        for key in {*removed, *(str(row["contract"]) for row in rows)}:
             tx.execute(delete(lineage).where(lineage.c.contract == key))
         if rows:
             tx.execute(insert(lineage), rows)
 
 
-def _all(loaded: Loaded, paths: Sequence[Path]) -> Sequence[Contract]:
+def _load_all(loaded: LoadedContracts, paths: Sequence[Path]) -> Sequence[Contract]:
     try:
         return load(paths, lambda _: None).contracts
-    except Unreadable:
-        # One of the paths holds none any more; what rests below the others is read at its next tick.
+    except ReadError:
+        # One of the paths no longer holds a contract; skipped contracts are read at their next tick.
         return loaded.contracts
 
 
-def settler(world: World) -> Callable[[Connection], None]:
-    """What the watcher calls when all of a tick is told."""
+def make_settler(context: RuntimeContext) -> Callable[[Connection], None]:
+    """Return the callback that the watcher calls after all events of a tick are recorded."""
 
     def settle(tx: Connection) -> None:
-        suppression.settle(tx, _made_from(tx), lambda key: _usual(tx, key), world.now())
+        suppression.apply_inhibition(
+            tx, _inputs_by_product(tx), lambda key: _usual_delay(tx, key), context.now()
+        )
 
     return settle
 
 
-def with_own_cause(tx: Connection, misses: Sequence[PastMiss], now: datetime) -> list[PastMiss]:
-    """Of what broke and ended untold, what did not wait for another of them meanwhile.
+def without_inhibited(
+    tx: Connection, misses: Sequence[UnnotifiedMiss], now: datetime
+) -> list[UnnotifiedMiss]:
+    """Return the past misses without those that were inhibited by a root cause among them.
 
-    Who waited for a cause that was told of would not have been told either.
+    Alerts of a product are inhibited while a product that it is made from is missing.
     """
     spans: dict[Product, list[tuple[datetime, datetime]]] = defaultdict(list)
-    for one in misses:
-        spans[one.kept.cycle.contract, one.kept.cycle.object].append(_span(one, now))
-    broken = {product: (min(those)[0], "/".join(product)) for product, those in spans.items()}
-    cause_of = suppression.causes(broken, _made_from(tx))
+    for miss in misses:
+        spans[miss.record.cycle.contract, miss.record.cycle.object].append(_span(miss, now))
+    broken = {product: (min(intervals)[0], "/".join(product)) for product, intervals in spans.items()}
+    cause_of = suppression.root_causes(broken, _inputs_by_product(tx))
 
-    def waited(one: PastMiss) -> bool:
-        begin, end = _span(one, now)
-        cause = cause_of.get((one.kept.cycle.contract, one.kept.cycle.object))
+    def was_inhibited(miss: UnnotifiedMiss) -> bool:
+        begin, end = _span(miss, now)
+        cause = cause_of.get((miss.record.cycle.contract, miss.record.cycle.object))
         return (
             any(since <= end and begin <= until for since, until in spans.get(cause, ())) if cause else False
         )
 
-    return [one for one in misses if not waited(one)]
+    return [miss for miss in misses if not was_inhibited(miss)]
 
 
-def _span(one: PastMiss, now: datetime) -> tuple[datetime, datetime]:
-    """From when on it was missing, and until when."""
-    cycle, lateness = one.kept.cycle, one.verdict.lateness
+def _span(miss: UnnotifiedMiss, now: datetime) -> tuple[datetime, datetime]:
+    """Return when the delivery became missing, and when it arrived (`now` if it has not)."""
+    cycle, lateness = miss.record.cycle, miss.verdict.lateness
     return cycle.breach_at, now if lateness is None else cycle.due_at + lateness
 
 
-def _made_from(tx: Connection) -> dict[Product, set[Product]]:
-    found: dict[Product, set[Product]] = {}
+def _inputs_by_product(tx: Connection) -> dict[Product, set[Product]]:
+    sources: dict[Product, set[Product]] = {}
     for row in tx.execute(select(lineage).where(lineage.c.inputs.is_not(None))):
-        for name, those in row.inputs:
-            found[row.contract, name] = {(contract, other) for contract, other in those}
-    return found
+        for name, input_objects in row.inputs:
+            sources[row.contract, name] = {(contract, object_name) for contract, object_name in input_objects}
+    return sources
 
 
 def _rows(contracts: Iterable[Contract]) -> list[dict[str, object]]:
-    known = {one.key: one for one in contracts}
-    found: dict[str, list[object]] = defaultdict(list)
-    for (key, name), those in inputs(known.values()).items():
-        found[key].append([name, [list(one) for one in sorted(those)]])
+    by_key = {contract.key: contract for contract in contracts}
+    inputs_by_key: dict[str, list[object]] = defaultdict(list)
+    for (key, name), sources in inputs(by_key.values()).items():
+        inputs_by_key[key].append([name, [list(source) for source in sorted(sources)]])
     return [
-        {"contract": key, "digest": one.digest, "inputs": found[key] if declares(one) else None}
-        for key, one in known.items()
+        {
+            "contract": key,
+            "digest": contract.digest,
+            "inputs": inputs_by_key[key] if declares_inputs(contract) else None,
+        }
+        for key, contract in by_key.items()
     ]
 
 
-def _usual(tx: Connection, key: IncidentKey) -> timedelta | None:
-    """How long after it was due nine of ten of the last deliveries had come."""
-    past = cycle_store.all_cycles(tx, (key.contract, key.object, key.group))
-    came = sorted(one.delivered_at - one.cycle.due_at for one in past[-_LOOKED_AT:] if one.delivered_at)
-    return came[min(int(len(came) * _MOST), len(came) - 1)] if came else None
+def _usual_delay(tx: Connection, key: IncidentKey) -> timedelta | None:
+    """Return the 90th percentile of the delay after due time of the recent deliveries, or None if there are
+    none.
+    """
+    cycles = cycle_store.all_cycles(tx, (key.contract, key.object, key.group))
+    delays = sorted(
+        cycle.delivered_at - cycle.cycle.due_at
+        for cycle in cycles[-_RECENT_DELIVERIES:]
+        if cycle.delivered_at
+    )
+    return delays[min(int(len(delays) * _QUANTILE), len(delays) - 1)] if delays else None
 
 
-# Whom a broken product blocks, also where the contracts of those were not read in this tick.
+# Downstream impact of a broken product, including contracts that were not read in this tick.
 
 _NAMED = 4
-# So many contracts are read for it in one run, which tells of what is broken and must not wait for long.
+# Limit of contracts read for this in one run, so that alerts are not delayed.
 _MOST_READ = 200
 
 
-class Blocking:
-    """The contracts of a run, and the files of those that were not read; they are read where it matters."""
+class DownstreamImpact:
+    """Finds the downstream consumers of an object. Files of skipped contracts are read on demand."""
 
-    def __init__(self, contracts: Iterable[Contract], resting: Mapping[str, str]) -> None:
-        self._known = list(contracts)
-        self._files = list(resting)
+    def __init__(self, contracts: Iterable[Contract], skipped: Mapping[str, str]) -> None:
+        self._contracts = list(contracts)
+        self._skipped_files = list(skipped)
         self._texts: dict[str, bytes] | None = None
         self._declared: dict[DataObject, frozenset[DataObject]] | None = None
-        self._asked: set[str] = set()
-        self._left = _MOST_READ
+        self._searched_names: set[str] = set()
+        self._reads_left = _MOST_READ
 
-    def line(self, contract: Contract, one: str) -> str:
-        """Who is made from an object, the nearest first; empty for nobody that is known."""
-        me = (contract.key, one)
+    def describe(self, contract: Contract, object_name: str) -> str:
+        """Return the consumers of an object, nearest first, or "" if none is known."""
+        product = (contract.key, object_name)
         names = _names(contract)
-        while self._read(names):
-            # Who is made from those that were just read may rest as well.
-            names = [name for known in self._known for name in _names(known) if self._uses(known, me)]
-        found = consumers(self._inputs(), me)
-        own = {other.key: other for other in self._known}
+        while self._read_files_naming(names):
+            # Consumers of those that were just read may have been skipped as well.
+            names = [
+                name
+                for candidate in self._contracts
+                for name in _names(candidate)
+                if self._uses(candidate, product)
+            ]
+        downstream = consumers(self._inputs(), product)
+        by_contract = {candidate.key: candidate for candidate in self._contracts}
         by_key: dict[str, list[str]] = {}
-        for key, user in found:
-            by_key.setdefault(key, []).append(user)
-        said = [
-            f"{key}/{users[0]}" if len(own[key].objects) > 1 and len(users) == 1 else key
+        for key, consumer in downstream:
+            by_key.setdefault(key, []).append(consumer)
+        labels = [
+            f"{key}/{users[0]}" if len(by_contract[key].objects) > 1 and len(users) == 1 else key
             for key, users in by_key.items()
         ]
-        return first_of(said, _NAMED)
+        return join_limited(labels, _NAMED)
 
     def _inputs(self) -> Mapping[DataObject, frozenset[DataObject]]:
         if self._declared is None:
-            self._declared = inputs(self._known)
+            self._declared = inputs(self._contracts)
         return self._declared
 
-    def _uses(self, known: Contract, me: DataObject) -> bool:
-        return any(key == known.key for key, _ in consumers(self._inputs(), me))
+    def _uses(self, contract: Contract, product: DataObject) -> bool:
+        return any(key == contract.key for key, _ in consumers(self._inputs(), product))
 
-    def _read(self, names: Iterable[str]) -> bool:
-        """Reads the files that rest and hold one of the names; whether any of them was read."""
-        new = {name for name in names if name not in self._asked}
-        self._asked |= new
-        if not new or not self._files or self._left < 1:
+    def _read_files_naming(self, names: Iterable[str]) -> bool:
+        """Read the skipped files that contain one of the names; return True if any was read."""
+        new = {name for name in names if name not in self._searched_names}
+        self._searched_names |= new
+        if not new or not self._skipped_files or self._reads_left < 1:
             return False
         if self._texts is None:
-            self._texts = {file: text for file in self._files if (text := _text(file))}
-        wanted = re.compile(b"|".join(re.escape(name.encode()) for name in sorted(new)))
-        candidates = [file for file, text in self._texts.items() if wanted.search(text)][: self._left]
-        self._left -= len(candidates)
-        read = [parse(self._texts.pop(file), file).contract for file in candidates]
-        self._known += [contract for contract in read if contract is not None]
+            self._texts = {file: text for file in self._skipped_files if (text := _text(file))}
+        pattern = re.compile(b"|".join(re.escape(name.encode()) for name in sorted(new)))
+        candidates = [file for file, text in self._texts.items() if pattern.search(text)][: self._reads_left]
+        self._reads_left -= len(candidates)
+        parsed = [parse(self._texts.pop(file), file).contract for file in candidates]
+        self._contracts += [contract for contract in parsed if contract is not None]
         self._declared = None
         return bool(candidates)
 
 
 def _names(contract: Contract) -> list[str]:
-    """By what others may name a contract or one of its objects."""
-    own = [contract.id, Path(contract.file).name]
-    return own + [name for one in contract.objects for name in (one.name, one.id, one.physical_name) if name]
+    """Return the names by which other contracts may refer to a contract or its objects."""
+    names = [contract.id, Path(contract.file).name]
+    return names + [
+        name
+        for schema_object in contract.objects
+        for name in (schema_object.name, schema_object.id, schema_object.physical_name)
+        if name
+    ]
 
 
 def _text(file: str) -> bytes:
     try:
-        return read(named(Path(file)))
-    except FileRefused:
+        return read(file_ref(Path(file)))
+    except FileRejected:
         return b""
 
 
-# What helps whoever is woken: what it is, whom it blocks, who owns it, and where to look closer.
+# Enrichment of alerts: product, downstream impact, owner, runbook, and a command.
 
-Help = Callable[[Contract, Breach], Breach]
+Enricher = Callable[[Contract, Breach], Breach]
 
-_LOOKED_IN = "looked in"
+_LOCATION = "location"
 # Slack's ids of people and of user groups.
 _SLACK_ID = re.compile("[UWS][A-Z0-9]{5,20}")
 _MOST_MENTIONS = 3
 
 
-def helper(
-    world: World,
+def make_enricher(
+    context: RuntimeContext,
     contracts: Iterable[Contract],
     server: str | None = None,
-    resting: Mapping[str, str] | None = None,
-) -> Help:
-    """What adds the lines of help to a breach of one of the contracts.
+    skipped: Mapping[str, str] | None = None,
+) -> Enricher:
+    """Return a function that adds the enrichment facts to a breach of one of the contracts.
 
-    `server` is what the command was given as `--server`: whoever looks closer has to look there too.
-    `resting` are the files of contracts that were not read, by file: they may be made from one of these.
+    `server` is the `--server` of the command, repeated in the suggested command. `skipped` has the keys of
+    contracts that were not read, by file: they may be downstream.
     """
-    blocking = Blocking(contracts, resting or {})
+    impact = DownstreamImpact(contracts, skipped or {})
 
-    def helped(contract: Contract, event: Breach) -> Breach:
-        said = tuple((label, _place(world, label, value)) for label, value in event.facts)
-        # A budget that is used up keeps nobody from working.
-        waits = SINCE in dict(event.facts) or event.key.group == results.GROUP
-        blocks = blocking.line(contract, event.key.object) if waits else ""
-        more = (("blocks", blocks), *_people(contract), *_mentions(world, contract, event.severity))
-        command = (COMMAND, _command(world, contract, event, server))
-        facts = ((PRODUCT, _product(contract)), *said, *more, command)
+    def enrich(contract: Contract, event: Breach) -> Breach:
+        event_facts = tuple((label, _display_path(context, label, value)) for label, value in event.facts)
+        # An exhausted error budget blocks no consumer.
+        is_blocking = SINCE in dict(event.facts) or event.key.group == results.GROUP
+        blocked = impact.describe(contract, event.key.object) if is_blocking else ""
+        help_facts = (("blocks", blocked), *_people(contract), *_mentions(context, contract, event.severity))
+        command = (COMMAND, _command(context, contract, event, server))
+        facts = ((PRODUCT, _product(contract)), *event_facts, *help_facts, command)
         return replace(event, facts=tuple((label, value) for label, value in facts if value))
 
-    return helped
+    return enrich
 
 
-def of_platform(world: World, event: Breach | Recovery) -> Breach | Recovery:
-    """What the platform team is told, with paths as seen from the folder of the command, and a command."""
-    facts = tuple((label, _nearer(world, value)) for label, value in event.facts)
-    title = _nearer(world, event.title)
+def platform_event(context: RuntimeContext, event: Breach | Recovery) -> Breach | Recovery:
+    """Return the event for the platform team, with paths relative to the command's folder, and a command."""
+    facts = tuple((label, _shorten_paths(context, value)) for label, value in event.facts)
+    title = _shorten_paths(context, event.title)
     if isinstance(event, Recovery):
         return replace(event, title=title, facts=facts)
-    roots = [_undashed(_relative(world, root)) for root in world.registries]
-    return replace(event, title=title, facts=(*facts, (COMMAND, _said(world, ["status", *roots]))))
+    roots = [_undashed(_relative(context, root)) for root in context.registries]
+    return replace(event, title=title, facts=(*facts, (COMMAND, _shell_command(context, ["status", *roots]))))
 
 
-def _nearer(world: World, text: str) -> str:
-    """The text without the way to the folder of the command; the folder itself is the working folder."""
-    folder = re.escape(str(world.folder))
+def _shorten_paths(context: RuntimeContext, text: str) -> str:
+    """Return the text with paths relative to the folder of the command."""
+    folder = re.escape(str(context.folder))
     within = re.sub(rf"(?<!\S){folder}/(?=\S)", "", text)
     return re.sub(rf"(?<!\S){folder}(?=\s|$)", "the watcher's folder", within)
 
 
 def _product(contract: Contract) -> str:
-    """The contract's name and what it is for, as far as it says so: the first line of each."""
+    """Return the first lines of the contract's name and purpose, as far as they are set."""
     purpose = (contract.description.purpose if contract.description else None) or ""
-    said = [text.strip().splitlines()[0] for text in (contract.name or "", purpose) if text.strip()]
-    return ": ".join(said)
+    parts = [text.strip().splitlines()[0] for text in (contract.name or "", purpose) if text.strip()]
+    return ": ".join(parts)
 
 
 def _people(contract: Contract) -> Facts:
-    owner = next((one.username for one in contract.members() if (one.role or "").lower() == "owner"), "")
-    runbook = next((one.url for one in contract.authoritative_definitions if one.type == "runbook"), "")
+    owner = next(
+        (member.username for member in contract.members() if (member.role or "").lower() == "owner"), ""
+    )
+    runbook = next(
+        (definition.url for definition in contract.authoritative_definitions if definition.type == "runbook"),
+        "",
+    )
     if len(runbook) > MAX_VALUE:
-        runbook = f"see the contract {contract.id}: the address is too long to be shown"
+        runbook = f"see the contract {contract.id}: the URL is too long to show"
     return (OWNER, owner), (RUNBOOK, runbook)
 
 
-def _mentions(world: World, contract: Contract, severity: Severity) -> Facts:
-    """The ids that Slack can call, of owners and of support entries, for what is bad enough."""
-    least = world.settings.mentions
-    if least == "off" or severity.rank < Severity(least).rank:
+def _mentions(context: RuntimeContext, contract: Contract, severity: Severity) -> Facts:
+    """Return the Slack ids of owners and support entries if the severity reaches the `mentions` setting."""
+    threshold = context.settings.mentions
+    if threshold == "off" or severity.rank < Severity(threshold).rank:
         return ()
-    owners = [one for one in contract.members() if (one.role or "").lower() == "owner"]
-    named = [one.custom("slack") for one in (*owners, *contract.support)]
-    ids = dict.fromkeys(found for one in named if (found := _slack_id(one)))
+    owners = [member for member in contract.members() if (member.role or "").lower() == "owner"]
+    custom_properties = [element.custom("slack") for element in (*owners, *contract.support)]
+    ids = dict.fromkeys(
+        slack_id for custom_property in custom_properties if (slack_id := _slack_id(custom_property))
+    )
     return ((MENTION, " ".join([*ids][:_MOST_MENTIONS])),)
 
 
@@ -482,282 +542,310 @@ def _slack_id(custom: CustomProperty | None) -> str:
     return value if isinstance(value, str) and _SLACK_ID.fullmatch(value) else ""
 
 
-def _place(world: World, label: str, value: str) -> str:
-    """A path where data was looked for, as seen from the folder of the command."""
-    if label != _LOOKED_IN or is_uri(value) or not value.startswith("/"):
+def _display_path(context: RuntimeContext, label: str, value: str) -> str:
+    """Return a path where data was searched, relative to the folder of the command."""
+    if label != _LOCATION or is_uri(value) or not value.startswith("/"):
         return value
-    return _relative(world, Path(value))
+    return _relative(context, Path(value))
 
 
-def _command(world: World, contract: Contract, event: Breach, server: str | None) -> str:
-    """The command that shows more, for a shell in the folder in which this one ran."""
-    file = Path(_relative(world, Path(contract.file)))
+def _command(context: RuntimeContext, contract: Contract, event: Breach, server: str | None) -> str:
+    """Return a shell command that shows details, for the folder in which this command ran."""
+    file = Path(_relative(context, Path(contract.file)))
     words = _words(contract, event, server, file)
-    # Whoever is woken pastes it, and a stranger may have named the file: one may begin with a dash.
-    said = _said(world, words)
-    if len(said) <= MAX_VALUE:
-        return said
-    # Cut, it would do something else; the folder shows the same among others.
-    shorter = [_said(world, ["status", _undashed(str(one))]) for one in file.parents]
-    return next((one for one in shorter if len(one) <= MAX_VALUE), "dq status")
+    # The file name is untrusted and gets pasted into a shell: it may begin with a dash.
+    command = _shell_command(context, words)
+    if len(command) <= MAX_VALUE:
+        return command
+    # A truncated command would do something else; the parent folder shows the same among others.
+    shorter = [_shell_command(context, ["status", _undashed(str(folder))]) for folder in file.parents]
+    return next((text for text in shorter if len(text) <= MAX_VALUE), "dq status")
 
 
-def _said(world: World, words: Sequence[str]) -> str:
-    config = ["--config", _relative(world, world.settings.file)] if world.settings.file else []
-    # A replay alerts of an instant: today's clock would tell another story.
-    as_of = ["--as-of", written_instant(world.as_of)] if world.as_of else []
+def _shell_command(context: RuntimeContext, words: Sequence[str]) -> str:
+    config = ["--config", _relative(context, context.settings.file)] if context.settings.file else []
+    # A replay alerts as of an instant, not as of today.
+    as_of = ["--as-of", format_instant(context.as_of)] if context.as_of else []
     return shell(["dq", *config, *words, *as_of])
 
 
 def _words(contract: Contract, event: Breach, server: str | None, file: Path) -> Sequence[str]:
     if event.key.group != results.GROUP:
         return ["status", _undashed(str(file))]
-    one = ["--object", event.key.object] if len(contract.objects) > 1 else []
-    part = ["--all"] if event.subject == results.TABLE else ["--partition", event.subject]
-    return ["check", _undashed(str(file)), *one, *part, *(["--server", server] if server else [])]
+    object_option = ["--object", event.key.object] if len(contract.objects) > 1 else []
+    scope_option = ["--all"] if event.subject == results.TABLE else ["--partition", event.subject]
+    return [
+        "check",
+        _undashed(str(file)),
+        *object_option,
+        *scope_option,
+        *(["--server", server] if server else []),
+    ]
 
 
 def _undashed(file: str) -> str:
     return f"./{file}" if file.startswith("-") else file
 
 
-def _relative(world: World, path: Path) -> str:
-    """The path as seen from the folder of the command; another machine's folders are nobody's business."""
-    # Behind a link `..` leads elsewhere than the text says.
+def _relative(context: RuntimeContext, path: Path) -> str:
+    """Return the path relative to the folder of the command, or as it is if they share only the root."""
+    # After a symbolic link, `..` does not lead to the textual parent.
     if not path.is_absolute() or ".." in path.parts:
         return str(path)
-    shared = os.path.commonpath([world.folder, path])
-    return str(path) if shared == os.path.sep else os.path.relpath(path, world.folder)
+    shared = os.path.commonpath([context.folder, path])
+    return str(path) if shared == os.path.sep else os.path.relpath(path, context.folder)
 
 
-# Alerts as commands send them: events recorded, channels opened, the outbox emptied.
+# Alerts of commands: record events, open channels, drain the outbox.
 
 
-def teller(
-    world: World,
+def make_notifier(
+    context: RuntimeContext,
     contracts: Sequence[Contract],
     channel: str,
     server: str | None = None,
-    resting: Mapping[str, str] | None = None,
+    skipped: Mapping[str, str] | None = None,
 ) -> Callable[[Connection, Breach | Recovery], None]:
-    """What the watcher calls inside its transaction: adds who to ask and where to look, and records it."""
-    known, name = channels.load(), channel.partition(":")[0]
-    # Now, and not in the night when the first alert has to go there.
-    if name in known:
-        known[name].open(settings_of(world, known[name]), lambda _: None)
+    """Return the callback that the watcher calls in its transaction: it enriches and records an event."""
+    known_channels, name = channels.load(), channel.partition(":")[0]
+    # Fail at the start, not when the first alert is sent.
+    if name in known_channels:
+        known_channels[name].open(channel_settings(context, known_channels[name]), lambda _: None)
     elif name != FROM_CONTRACT:
-        choice = ", ".join((FROM_CONTRACT, *known))
-        raise UsageError(f"there is no channel {channel!r}.", f"Choose one of {choice}.")
-    platform = platform_route(channel, world.settings)
-    help_of = helper(world, contracts, server, resting)
+        choice = ", ".join((FROM_CONTRACT, *known_channels))
+        raise UsageError(f"unknown channel {channel!r}.", f"Choose one of {choice}.")
+    platform = platform_route(channel, context.settings)
+    enrich = make_enricher(context, contracts, server, skipped)
     by_key = {contract.key: contract for contract in contracts}
 
-    def tell(tx: Connection, event: Breach | Recovery) -> None:
+    def notify(tx: Connection, event: Breach | Recovery) -> None:
         if event.key.contract == PLATFORM:
-            record(tx, of_platform(world, event), [platform], world.now())
+            record(tx, platform_event(context, event), [platform], context.now())
             return
         contract = by_key.get(event.key.contract)
         if contract is None or isinstance(event, Recovery):
-            # It goes to whoever heard of the breach; the contract itself may be no more.
-            record(tx, event, (), world.now())
+            # A recovery goes to the receivers of the breach; the contract may have been removed.
+            record(tx, event, (), context.now())
             return
-        record(tx, help_of(contract, event), routes(contract, channel, world.settings), world.now())
+        record(tx, enrich(contract, event), routes(contract, channel, context.settings), context.now())
 
-    return tell
+    return notify
 
 
-def teller_of_past(world: World, channel: str) -> Callable[[Connection, Sequence[PastMiss]], None]:
-    """What the watcher calls for what broke and ended between two ticks: one message for each channel."""
+def make_past_notifier(
+    context: RuntimeContext, channel: str
+) -> Callable[[Connection, Sequence[UnnotifiedMiss]], None]:
+    """Return the callback for misses that began and ended between two ticks: one message per receiver."""
 
-    def tell(tx: Connection, misses: Sequence[PastMiss]) -> None:
-        places: dict[tuple[str, str], list[PastMiss]] = {}
-        for one in with_own_cause(tx, misses, world.now()):
-            for route in matching(routes(one.slo.contract, channel, world.settings), one.slo.severity):
-                # Whoever hears of what stays open for long hears nothing of what is over.
+    def notify(tx: Connection, misses: Sequence[UnnotifiedMiss]) -> None:
+        by_receiver: dict[tuple[str, str], list[UnnotifiedMiss]] = {}
+        for miss in without_inhibited(tx, misses, context.now()):
+            for route in matching_routes(
+                routes(miss.slo.contract, channel, context.settings), miss.slo.severity
+            ):
+                # Escalation routes get nothing about misses that are over.
                 if not route.after:
-                    places.setdefault((route.channel, route.target), []).append(one)
-        for (name, target), told in places.items():
+                    by_receiver.setdefault((route.channel, route.target), []).append(miss)
+        for (name, target), receiver_misses in by_receiver.items():
             route, key = AlertRoute(name, target), IncidentKey(PAST, f"{name}:{target}", "past")
-            severity = max((one.slo.severity for one in told), key=lambda one: one.rank)
-            record_past(tx, key, severity, misses_summary(told), misses_digest(told), route, world.now())
+            severity = max((miss.slo.severity for miss in receiver_misses), key=lambda level: level.rank)
+            record_past(
+                tx,
+                key,
+                severity,
+                misses_summary(receiver_misses),
+                misses_digest(receiver_misses),
+                route,
+                context.now(),
+            )
 
-    return tell
+    return notify
 
 
-def reroute(world: World, store: Store, contracts: Iterable[Contract], channel: str) -> None:
-    """Tells of what a place refused where the contract names another place by now."""
+def reroute(context: RuntimeContext, store: Store, contracts: Iterable[Contract], channel: str) -> None:
+    """Resend rejected messages if the contract names another receiver now."""
     with store.read() as tx:
-        if not outstanding.refused(tx):
+        if not outstanding.rejected(tx):
             return
     by_key = {contract.key: contract for contract in contracts}
-    platform = platform_route(channel, world.settings)
+    platform = platform_route(channel, context.settings)
 
-    def places(key: IncidentKey, severity: Severity) -> list[AlertRoute] | None:
+    def receivers(key: IncidentKey, severity: Severity) -> list[AlertRoute] | None:
         contract = by_key.get(key.contract)
         if contract is None:
             return None
-        return [*matching(routes(contract, channel, world.settings), severity), platform, CONSOLE]
+        return [*matching_routes(routes(contract, channel, context.settings), severity), platform, CONSOLE]
 
     with store.write() as tx:
-        outstanding.reroute(tx, places, world.now())
+        outstanding.reroute(tx, receivers, context.now())
 
 
 def send(
-    world: World,
+    context: RuntimeContext,
     store: Store,
     channel: str = FROM_CONTRACT,
     patience: timedelta | None = None,
-) -> Drained:
-    """Send what the outbox holds through every channel that is set up; the console is `world.messages`.
+) -> DrainResult:
+    """Send the outbox through every configured channel; the console is `context.messages`.
 
-    What has to wait is waited for as long as `patience`, by default as the settings say. Files are written
-    only where the operator names them, by a setting or as the `channel` of all alerts.
+    `patience` limits the wait for channels that ask for a delay, by default `send_seconds` of the settings.
+    Files are written only if the operator allows them, by a setting or as the `channel` of all alerts.
     """
     settings: dict[str, dict[str, str]] = {}
-    unset: dict[str, str | DqError] = {}
+    unavailable: dict[str, str | DqError] = {}
     mistakes: list[UsageError] = []
-    for name, one in channels.load().items():
+    for name, plugin in channels.load().items():
         if (
             name in alert_target.FILES
-            and not world.settings.file_channels
+            and not context.settings.file_channels
             and channel.partition(":")[0] != name
         ):
-            unset[name] = "it is off. Allow a folder for it: DQ_FILE_CHANNELS=FOLDER."
+            unavailable[name] = "file channels are off. Allow a folder: DQ_FILE_CHANNELS=FOLDER."
             continue
         try:
-            settings[name] = settings_of(world, one)
+            settings[name] = channel_settings(context, plugin)
         except UsageError as error:
             mistakes.append(error)
-            unset[name] = error
-    tell_mornings(store, world.now())
+            unavailable[name] = error
+    send_quiet_hours_summaries(store, context.now())
     with store.read() as tx:
         idle = outstanding.is_empty(tx)
-    drained = Drained() if idle else _drained(world, store, channel, patience, settings, unset)
+    drained = (
+        DrainResult() if idle else _drain_outbox(context, store, channel, patience, settings, unavailable)
+    )
     if mistakes:
-        # A secret that cannot be read: after all others have been told.
+        # An unreadable secret is raised after all other channels have sent.
         for text in undelivered(drained):
-            world.note(text)
+            context.note(text)
         raise mistakes[0]
     return drained
 
 
-def _drained(
-    world: World,
+def _drain_outbox(
+    context: RuntimeContext,
     store: Store,
     channel: str,
     patience: timedelta | None,
     settings: Mapping[str, Mapping[str, str]],
-    unset: dict[str, str | DqError],
-) -> Drained:
-    """What came of the outbox through the channels that have `settings`; `unset` is why others have none."""
-    opened: dict[str, Open] = {}
-    for name, own in settings.items():
+    unavailable: dict[str, str | DqError],
+) -> DrainResult:
+    """Drain the outbox through the channels with `settings`; `unavailable` has the reasons for the others."""
+    opened: dict[str, OpenChannel] = {}
+    for name, values in settings.items():
         try:
-            opened[name] = channels.load()[name].open(own, world.messages.alert)
+            opened[name] = channels.load()[name].open(values, context.messages.alert)
         except DqError as error:
-            # One that is not set up matters only when something waits for it.
-            unset[name] = error
+            # A channel that is not configured matters only if a message waits for it.
+            unavailable[name] = error
     drained = drain(
         store,
         opened,
-        _running(world),
+        _running_clock(context),
         sleep=time.sleep,
-        patience=timedelta(seconds=world.settings.send_seconds) if patience is None else patience,
+        patience=timedelta(seconds=context.settings.send_seconds) if patience is None else patience,
         jitter=random.random,
-        fallbacks=list(dict.fromkeys([platform_route(channel, world.settings), CONSOLE])),
+        fallbacks=list(dict.fromkeys([platform_route(channel, context.settings), CONSOLE])),
     )
-    broken = {name: str(unset.get(name, reason)) for name, reason in drained.broken.items()}
+    broken = {name: str(unavailable.get(name, reason)) for name, reason in drained.broken.items()}
     return replace(drained, broken=broken)
 
 
-def _running(world: World) -> Callable[[], datetime]:
-    """A clock that goes on from the world's own, which stands still in a replay."""
-    began, start = time.monotonic(), world.now()
+def _running_clock(context: RuntimeContext) -> Callable[[], datetime]:
+    """Return a running clock that starts at `context.now()`, which is fixed in a replay."""
+    began, start = time.monotonic(), context.now()
     return lambda: start + timedelta(seconds=time.monotonic() - began)
 
 
-def exit_code(drained: Drained) -> int:
-    """4 when somebody has to do something so that alerts arrive, else 0."""
-    return 4 if drained.broken or any(one.stuck for one in drained.outstanding) else 0
+def exit_code(drained: DrainResult) -> int:
+    """Return 4 if alerts need manual action to arrive, else 0."""
+    return 4 if drained.broken or any(entry.stuck for entry in drained.undelivered) else 0
 
 
-def undelivered(drained: Drained) -> list[str]:
-    """What could not be sent, a sentence for each."""
-    lines = [f"nothing can be sent through {name}: {reason}" for name, reason in drained.broken.items()]
-    # What waits for a channel that is broken is said already.
+def undelivered(drained: DrainResult) -> list[str]:
+    """Return a sentence for each channel or receiver with unsent messages."""
+    lines = [f"cannot send through {name}: {reason}" for name, reason in drained.broken.items()]
+    # Messages for a broken channel are already covered by its line.
     return lines + [
-        told(one) for one in drained.outstanding if one.refused or one.channel not in drained.broken
+        describe_outstanding(entry)
+        for entry in drained.undelivered
+        if entry.rejected or entry.channel not in drained.broken
     ]
 
 
-def told(one: Outstanding) -> str:
-    """What is outstanding for a place, in a sentence."""
-    messages = f"{one.count} message{'s' * (one.count > 1)} for {one.place}"
-    if not one.refused:
-        return f"{messages} wait{'s' * (one.count == 1)} since {_at(one.since)}: {one.reason or 'its turn'}."
+def describe_outstanding(entry: UndeliveredNotifications) -> str:
+    """Describe the outstanding messages of a receiver in a sentence."""
+    messages = f"{entry.count} message{'s' * (entry.count > 1)} for {entry.place}"
+    if not entry.rejected:
+        return f"{messages} pending since {_format_instant(entry.since)}: {entry.reason or 'queued'}."
     return (
-        f"{messages} could not be delivered since {_at(one.since)}: {one.reason}. "
-        "It is tried again every hour. Mend the place, or let go of it: "
-        f"dq outbox --dismiss {shell_word(one.place)}"
+        f"{messages} could not be delivered since {_format_instant(entry.since)}: {entry.reason}. "
+        "Retried every hour. Fix the target, or discard the alerts: "
+        f"dq outbox --dismiss {shell_word(entry.place)}"
     )
 
 
-def outstanding_as_dict(one: Outstanding) -> dict[str, object]:
-    """What is outstanding for a place, for machines."""
+def outstanding_as_dict(entry: UndeliveredNotifications) -> dict[str, object]:
+    """Return the outstanding messages of a receiver as JSON values."""
     return {
-        "channel": one.channel,
-        "target": one.target,
-        "messages": one.count,
-        "since": one.since.isoformat(),
-        "reason": one.reason,
-        "refused": one.refused,
+        "channel": entry.channel,
+        "target": entry.target,
+        "messages": entry.count,
+        "since": entry.since.isoformat(),
+        "reason": entry.reason,
+        "refused": entry.rejected,
     }
 
 
-def _at(instant: datetime) -> str:
+def _format_instant(instant: datetime) -> str:
     return f"{instant:%Y-%m-%d %H:%M}Z"
 
 
-# Buttons below alerts: `dq watch --every` listens while it waits, where a channel is set up for it.
+# Buttons of alerts: `dq watch --every` listens while it waits, if a channel supports it.
 
 
-def listen(world: Callable[[], World], pressed: threading.Event, note: Callable[[str], None]) -> None:
-    """Listens in the background through each channel that can be pressed; each press sets `pressed`.
+def listen(
+    make_context: Callable[[], RuntimeContext], pressed: threading.Event, note: Callable[[str], None]
+) -> None:
+    """Listen in the background on each channel with buttons; each press sets `pressed`.
 
-    A channel that cannot be heard is said, and stops nothing.
+    A channel that cannot listen is reported to `note`, and does not raise.
     """
-    # Threads of a channel begin without the context variables of this one, e.g. the file of `--config`.
+    # Threads of a channel start without the context variables of this one, e.g. the file of `--config`.
     variables = copy_context()
 
-    def write_down(one: Press) -> str:
+    def handle_press(button_press: Interaction) -> str:
         # A copy for each press: two threads cannot be in one context at a time.
-        return variables.copy().run(record_press, one)
+        return variables.copy().run(record_press, button_press)
 
-    def record_press(one: Press) -> str:
-        here = world()
-        store = here.store()
+    def record_press(button_press: Interaction) -> str:
+        context = make_context()
+        store = context.store()
         try:
             with store.write() as tx:
-                said = press(tx, one, here.now())
+                reply = handle_interaction(tx, button_press, context.now())
         finally:
             store.close()
         pressed.set()
-        return said
+        return reply
 
     for channel in channels.load().values():
         if channel.listen is None:
             continue
         try:
-            channel.listen(settings_of(world(), channel), write_down, note)
+            channel.listen(channel_settings(make_context(), channel), handle_press, note)
         except DqError as error:
-            note(f"buttons of {channel.id} do not answer: {error}")
+            note(f"buttons of {channel.id} do not work: {error}")
 
 
-def go_on(once: Callable[[], object], pause: timedelta, began: float, pressed: threading.Event) -> NoReturn:
-    """Tick after tick for ever. `began` is when the last one did, on the monotonic clock; a press ends the
-    pause early, so that the message shows it at once."""
+def run_forever(
+    tick: Callable[[], object], pause: timedelta, began: float, pressed: threading.Event
+) -> NoReturn:
+    """Run `tick` forever, one per `pause`. `began` is the start of the last one on the monotonic clock.
+
+    A press ends the pause early, so that the message is updated at once.
+    """
     while True:
         pressed.wait(max(pause.total_seconds() - (time.monotonic() - began), 0))
         pressed.clear()
         began = time.monotonic()
-        once()
+        tick()

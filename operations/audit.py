@@ -1,4 +1,4 @@
-"""`dq.audit` and `dq.replay`: deliveries computed again, and compared with what is stored."""
+"""`dq.audit` and `dq.replay`: recompute deliveries and compare them with the store."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from dq.contracts.outcome import Finding, UsageError, iso
-from dq.dataquality.delivery.replay import Audit, Replayed, keys
+from dq.dataquality.delivery.replay import Audit, ReplayedCycle, slo_keys
 from dq.dataquality.delivery.replay import audit as compare
 from dq.dataquality.delivery.replay import replay as derive
 from dq.operations.registry_files import load, promises_of_all_times
-from dq.operations.runtime.context import World, called
+from dq.operations.runtime.context import RuntimeContext, call_context
 from dq.operations.watch import delivery_as_dict
 from dq.store.engine import Store
 
 
 @dataclass(frozen=True, slots=True)
 class AuditOutcome:
-    """Which stored deliveries agree with the contracts, which do not, and which could not be compared."""
+    """Stored deliveries that agree with the contracts, that do not, and that could not be compared."""
 
     rows: Audit
     findings: tuple[Finding, ...] = ()
@@ -28,30 +28,30 @@ class AuditOutcome:
 
     @property
     def is_empty(self) -> bool:
-        """Whether the store holds no delivery of these contracts."""
+        """True if the store holds no delivery of these contracts."""
         return not (self.rows.agreeing or self.rows.wrong or self.rows.unproven)
 
     @property
     def exit_code(self) -> int:
-        """0 the rows agree, 1 they do not, 3 something could not be read or compared."""
-        # What nobody could compare is not fine.
+        """Exit code: 0 the rows agree, 1 they do not, 3 something could not be read or compared."""
+        # Deliveries that could not be compared are not counted as agreeing.
         unsure = self.is_empty or self.rows.unproven or self.findings
         return 1 if self.rows.wrong else 3 if unsure else 0
 
     def as_dict(self) -> dict[str, object]:
-        """What `dq cycles audit --format json` prints."""
+        """Return the output of `dq cycles audit --format json` as JSON values."""
         return {
             "agreeing": self.rows.agreeing,
             "unproven": len(self.rows.unproven),
             "wrong": [
                 {
-                    "contract": wrong.key[0],
-                    "object": wrong.key[1],
-                    "slo": wrong.key[2],
-                    "due_at": wrong.due_at.isoformat(),
-                    "what": wrong.what,
+                    "contract": row.key[0],
+                    "object": row.key[1],
+                    "slo": row.key[2],
+                    "due_at": row.due_at.isoformat(),
+                    "what": row.problem,
                 }
-                for wrong in self.rows.wrong
+                for row in self.rows.wrong
             ],
         }
 
@@ -62,60 +62,60 @@ def audit(
     folder: Path | str | None = None,
     now: datetime | None = None,
 ) -> AuditOutcome:
-    """Compute all deliveries again from the contracts, as they are and as Git knows they were, and compare.
+    """Recompute all deliveries from the contracts and their Git history, and compare them with the store.
 
-    As `dq cycles audit` does. `folder` stands for the working folder, where settings and store are, and from
-    which relative paths lead. With `now`, an aware instant, the rows that were there then are compared.
+    As `dq cycles audit` does. `folder` replaces the working folder, which has settings and store, and is the
+    base of relative paths. With `now`, an aware instant, the rows of that instant are compared.
 
-    Raises UsageError for what does not fit, and Unreadable for a path without contracts, for a store, and
-    where Git cannot answer.
+    Raises UsageError for invalid arguments, and ReadError for a path without contracts, an unreadable store,
+    or Git errors.
     """
-    world, places = called(paths, folder, now)
-    with closing(world.store()) as store:
-        outcome = run(world, store, places)
-    return replace(outcome, notes=tuple(world.messages.notes))
+    context, places = call_context(paths, folder, now)
+    with closing(context.store()) as store:
+        outcome = run(context, store, places)
+    return replace(outcome, notes=tuple(context.messages.notes))
 
 
-def run(world: World, store: Store, paths: Sequence[Path]) -> AuditOutcome:
-    """The operation itself. Raises as `audit`."""
-    loaded = load(paths, world.note)
+def run(context: RuntimeContext, store: Store, paths: Sequence[Path]) -> AuditOutcome:
+    """Run the operation. Raises as `audit`."""
+    loaded = load(paths, context.note)
     promises = promises_of_all_times(loaded.contracts)
-    known = {contract.key for contract in loaded.contracts} | {key[0] for _, key in promises}
+    contract_keys = {contract.key for contract in loaded.contracts} | {key[0] for _, key in promises}
     with store.read() as tx:
-        rows = compare(tx, [key for key in keys(tx) if key[0] in known], promises, world.as_of)
+        rows = compare(tx, [key for key in slo_keys(tx) if key[0] in contract_keys], promises, context.as_of)
     return AuditOutcome(rows, tuple(loaded.findings))
 
 
 @dataclass(frozen=True, slots=True)
 class ReplayOutcome:
-    """Deliveries as they follow from their evidence, as of `at`; None for now, compared with the store."""
+    """Deliveries derived from their evidence, as of `at`, or compared with the store if `at` is None."""
 
-    cycles: tuple[Replayed, ...]
+    cycles: tuple[ReplayedCycle, ...]
     at: datetime | None = None
 
     @property
-    def different(self) -> tuple[Replayed, ...]:
-        """Those of which the store says something else."""
+    def different(self) -> tuple[ReplayedCycle, ...]:
+        """Deliveries that differ from the store."""
         return tuple(replayed for replayed in self.cycles if replayed.differences)
 
     @property
     def unproven(self) -> int:
-        """How many carry no evidence, from an older dq."""
-        return sum(not replayed.proven for replayed in self.cycles)
+        """Number of deliveries without evidence, stored by an older dq."""
+        return sum(not replayed.is_proven for replayed in self.cycles)
 
     @property
     def is_empty(self) -> bool:
-        """Whether the store holds no delivery, although it was asked for those of now."""
+        """True if the store holds no delivery and none was requested for a past instant."""
         return not self.cycles and self.at is None
 
     @property
     def exit_code(self) -> int:
-        """0 the store says the same, 1 it does not, 3 some has no proof, or there is nothing."""
-        # What nobody could derive is not fine.
+        """Exit code: 0 the store agrees, 1 it does not, 3 evidence is missing or there is no delivery."""
+        # Deliveries that could not be derived are not counted as agreeing.
         return 1 if self.different else 3 if self.unproven or self.is_empty else 0
 
     def as_dict(self) -> dict[str, object]:
-        """What `dq cycles replay --format json` prints."""
+        """Return the output of `dq cycles replay --format json` as JSON values."""
         different = self.different
         return {
             "cycles": len(self.cycles),
@@ -128,36 +128,36 @@ class ReplayOutcome:
 def replay(
     contract: str | None = None, *, folder: Path | str | None = None, now: datetime | None = None
 ) -> ReplayOutcome:
-    """Judge all deliveries again from the stored evidence, and compare, as `dq cycles replay` does.
+    """Re-evaluate all deliveries from the stored evidence and compare, as `dq cycles replay` does.
 
-    `contract` is a contract's key; without it all are judged. `folder` stands for the working folder, where
-    settings and store are. With `now`, an aware instant, as it stood then, which nothing is compared with.
+    `contract` is a contract's key, by default all. `folder` replaces the working folder, which has settings
+    and store. With `now`, an aware instant, deliveries are derived as of then, and nothing is compared.
 
-    Raises UsageError for a contract of which no delivery is stored and for a `now` without zone, and
-    StoreError for a store that does not answer.
+    Raises UsageError for a contract without stored deliveries and for a `now` without zone, and StoreError if
+    the store cannot be read.
     """
-    world, _ = called(None, folder, now)
-    with closing(world.store()) as store:
+    context, _ = call_context(None, folder, now)
+    with closing(context.store()) as store:
         return replay_stored(store, contract, now.astimezone(UTC) if now is not None else None)
 
 
-def replay_stored(store: Store, contract: str | None, at: datetime | None) -> ReplayOutcome:
-    """The operation itself. Raises as `replay`."""
+def replay_stored(store: Store, contract: str | None, as_of: datetime | None) -> ReplayOutcome:
+    """Run the operation. Raises as `replay`."""
     with store.read() as tx:
-        chosen = [key for key in keys(tx) if contract in (None, key[0])]
-        if contract is not None and not chosen:
+        selected_keys = [key for key in slo_keys(tx) if contract in (None, key[0])]
+        if contract is not None and not selected_keys:
             raise UsageError(
-                f"no delivery of {contract!r} is stored.", "Name a contract as 'dq status' does."
+                f"no deliveries of {contract!r} in the store.", "Use a contract key as shown by 'dq status'."
             )
-        return ReplayOutcome(tuple(derive(tx, chosen, at)), at)
+        return ReplayOutcome(tuple(derive(tx, selected_keys, as_of)), as_of)
 
 
-def _row(replayed: Replayed) -> dict[str, object]:
+def _row(replayed: ReplayedCycle) -> dict[str, object]:
     return {
-        **delivery_as_dict(replayed.kept.cycle),
+        **delivery_as_dict(replayed.record.cycle),
         "status": replayed.status,
         "delivered_at": iso(replayed.delivered_at),
         "reason": replayed.reason,
-        "proven": replayed.proven,
+        "proven": replayed.is_proven,
         "differences": list(replayed.differences),
     }

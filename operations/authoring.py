@@ -11,15 +11,15 @@ from pathlib import Path
 
 from dq.contracts.access.data_location import SERVERS
 from dq.contracts.access.discovery import find
-from dq.contracts.access.files import POLICY_FILE, FileRefused, Found, create, read, replace
-from dq.contracts.outcome import DqError, TextFault, Unreadable, UsageError
+from dq.contracts.access.files import POLICY_FILE, FileRef, FileRejected, create, read, replace
+from dq.contracts.outcome import DqError, ReadError, UsageError, ValueProblem
 from dq.contracts.schedule.clock import Schedule, shortest_gap
 from dq.contracts.schedule.clock import parse as parse_schedule
 from dq.contracts.yaml.formatting import Formatted, formatted
 from dq.contracts.yaml.insertion import quoted
-from dq.operations.runtime.context import here
-from dq.validators.git.repository import BRANCH, make_repository, require_none
-from dq.validators.lint import lint, rules_of
+from dq.operations.runtime.context import runtime_context
+from dq.validators.git.repository import BRANCH, make_repository, require_no_repository
+from dq.validators.lint import lint, load_rules
 from dq.validators.policy.policy import Policy
 
 CONTRACT = """\
@@ -107,7 +107,7 @@ slaProperties:
 """
 
 POLICY = """\
-# What this organisation asks of every contract. 'dq rules' lists what can be set here.
+# Policy for all contracts of this organisation. 'dq rules' lists the rules that can be set here.
 profile: default
 """
 
@@ -116,9 +116,9 @@ _ID = re.compile(r"[a-z][a-z0-9_]*")
 
 @dataclass(frozen=True, slots=True)
 class _Rhythm:
-    """What follows from how often a delivery is due, as texts of a contract.
+    """Contract values derived from how often a delivery is due.
 
-    The grace is shorter than the time between two dues, and the objective allows for one miss at least.
+    The grace is shorter than the time between two due times, and the objective allows at least one miss.
     """
 
     every: str
@@ -131,9 +131,9 @@ class _Rhythm:
 
 @dataclass(frozen=True, slots=True)
 class InitOutcome:
-    """The files that were written, and the branch that both were committed on, if any.
+    """The files written, and the branch that they were committed on, if any.
 
-    `problem` is why not everything was done.
+    `problem` is the error that stopped it, if any.
     """
 
     files: tuple[Path, ...]
@@ -142,7 +142,7 @@ class InitOutcome:
 
     @property
     def exit_code(self) -> int:
-        """As `dq init` ends: 0 everything was done."""
+        """Exit code of `dq init`: 0 everything was done."""
         return 0 if self.problem is None else self.problem.exit_code
 
 
@@ -158,70 +158,71 @@ def init(
     location: str = "lake/{object}",
     git: bool = False,
 ) -> InitOutcome:
-    """Write a first contract that passes into a folder, and the policy beside it, as `dq init` does.
+    """Write a first valid contract and a policy into a folder, as `dq init` does.
 
-    `id` is the contract's, in small letters; `owner` answers for it, `channel` of Slack hears of faults, and
-    `schedule` is the cron of its delivery in the IANA zone `timezone`. `location` is a folder or a URL of the
-    data. With `git` the folder becomes a Git repository with both files committed. Nothing is overwritten.
+    `id` is the contract's id, in lower case; `owner` is its owner, `channel` the Slack channel for alerts,
+    and `schedule` the cron of its delivery in the IANA zone `timezone`. `location` is a folder or a URL of
+    the data. With `git` the folder becomes a Git repository with both files committed. Nothing is
+    overwritten.
 
-    Raises UsageError for a contract that is there already, and for answers with which none would pass.
+    Raises UsageError if the contract exists, or if it would not pass the gate with these arguments.
     """
     if not _ID.fullmatch(id):
-        raise UsageError(f"{id!r} is not an id.", "Use small letters, digits and _, beginning with a letter.")
+        raise UsageError(
+            f"invalid id {id!r}.", "Use lowercase letters, digits and _, starting with a letter."
+        )
     due = parse_schedule(schedule, timezone=timezone)
-    if isinstance(due, TextFault):
-        raise UsageError(due.message, due.mend)
-    world, root = here(), Path(folder)
+    if isinstance(due, ValueProblem):
+        raise UsageError(due.message, due.hint)
+    context, root = runtime_context(), Path(folder)
     if git:
-        require_none(root)
+        require_no_repository(root)
     root.mkdir(parents=True, exist_ok=True)
     contract, policy = root / f"{id}.odcs.yaml", root / POLICY_FILE
     if os.path.lexists(contract):
-        raise UsageError(f"{contract} is there already.", "Choose another --id, or edit the file.")
+        raise UsageError(f"{contract} already exists.", "Choose another --id, or edit the file.")
     answers = {"domain": domain, "owner": owner, "channel": channel, "schedule": schedule}
-    text = _text(id, location, _rhythm(due, world.now()), {**answers, "timezone": timezone})
+    text = _text(id, location, _rhythm(due, context.now()), {**answers, "timezone": timezone})
     findings = lint(
-        _encoded(text), contract.name, rules=rules_of(), policy=Policy("strict"), today=world.now().date()
+        _encode(text), contract.name, rules=load_rules(), policy=Policy("strict"), today=context.now().date()
     )
     if findings:
-        raise UsageError(
-            f"no contract with these answers would pass: {findings[0].message}", findings[0].mend
-        )
+        raise UsageError(f"a contract with these answers is invalid: {findings[0].message}", findings[0].hint)
     _create(contract, text)
-    written = [contract]
+    files = [contract]
     try:
         if not os.path.lexists(policy):
             _create(policy, POLICY)
-            written.append(policy)
+            files.append(policy)
         if git:
             make_repository(root, [contract, policy], f"registry: add the contract of {id}")
     except DqError as error:
-        return InitOutcome(tuple(written), problem=error)
-    return InitOutcome(tuple(written), BRANCH if git else None)
+        return InitOutcome(tuple(files), problem=error)
+    return InitOutcome(tuple(files), BRANCH if git else None)
 
 
 def _create(file: Path, text: str) -> None:
     try:
         create(file, text.encode())
     except FileExistsError as error:
-        raise UsageError(f"{file} is there already.", "Remove it, or choose another folder.") from error
+        raise UsageError(f"{file} already exists.", "Remove it, or choose another folder.") from error
 
 
-def _encoded(text: str) -> bytes:
+def _encode(text: str) -> bytes:
     try:
         return text.encode()
     except UnicodeEncodeError:
-        # A command line can hold bytes that are no text.
+        # Command-line arguments can contain bytes that are not UTF-8.
         raise UsageError("an answer is not UTF-8.", "Write it in UTF-8.") from None
 
 
 def _text(id: str, location: str, rhythm: _Rhythm, flags: dict[str, str]) -> str:
-    """The contract's text. Raises UsageError for a location whose kind of server is not known."""
+    """Return the contract's text. Raises UsageError for a location with an unknown scheme."""
     scheme = location.partition("://")[0] if "://" in location else ""
     if scheme not in SERVERS:
-        known = ", ".join(f"{one}://" for one in SERVERS if one)
+        known_schemes = ", ".join(f"{known_scheme}://" for known_scheme in SERVERS if known_scheme)
         raise UsageError(
-            f"dq init knows no server for {scheme}://.", f"Give a folder, or a location with {known}."
+            f"dq init does not support {scheme}://.", f"Use a folder, or a location with {known_schemes}."
         )
     server, key = SERVERS[scheme]
     return CONTRACT.format(
@@ -241,7 +242,7 @@ def _text(id: str, location: str, rhythm: _Rhythm, flags: dict[str, str]) -> str
 
 
 def _rhythm(schedule: Schedule, now: datetime) -> _Rhythm:
-    """What suits a schedule; the night when the clocks change makes a day of 23 hours, which is a day."""
+    """Return values that suit a schedule; a day of 23 hours at a clock change counts as a day."""
     gap = shortest_gap(schedule, now) or timedelta(days=1)
     days = round(gap / timedelta(days=1))
     minutes = int(gap / timedelta(minutes=1))
@@ -254,74 +255,76 @@ def _rhythm(schedule: Schedule, now: datetime) -> _Rhythm:
 
 @dataclass(frozen=True, slots=True)
 class FmtFile:
-    """One file. `before` and `after` are None where it stays as it is.
+    """Result of one file. `before` and `after` are None if it is unchanged.
 
-    `reasons` say why it cannot be formatted, and `error` why it could not be written.
+    `reasons` explain why it cannot be formatted, and `error` why it could not be written.
     """
 
     path: str
     before: bytes | None = None
     after: bytes | None = None
     reasons: tuple[str, ...] = ()
-    error: FileRefused | None = None
+    error: FileRejected | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class FmtOutcome:
-    """What became of each file, in order; nothing was written with `check`."""
+    """Result of each file, in order; with `check` nothing was written."""
 
     files: tuple[FmtFile, ...]
     check: bool
 
     @property
     def changed(self) -> tuple[FmtFile, ...]:
-        """Those that were written, or would be."""
+        """Files that were written, or would be with `check`."""
         return tuple(file for file in self.files if file.after is not None)
 
     @property
     def refused(self) -> tuple[FmtFile, ...]:
-        """Those that cannot be formatted."""
+        """Files that cannot be formatted."""
         return tuple(file for file in self.files if file.reasons)
 
     @property
     def unwritten(self) -> tuple[FmtFile, ...]:
-        """Those that could not be written."""
+        """Files that could not be written."""
         return tuple(file for file in self.files if file.error is not None)
 
     @property
     def exit_code(self) -> int:
-        """As `dq fmt` ends: 3 a file could not be written, 1 one cannot be formatted, or would change."""
+        """Exit code of `dq fmt`: 3 a file could not be written, 1 one cannot be formatted, or would
+        change.
+        """
         if self.unwritten:
-            return Unreadable.exit_code
+            return ReadError.exit_code
         return 1 if self.refused or (self.check and self.changed) else 0
 
 
 def fmt(paths: Path | str | Sequence[Path | str] = ".", *, check: bool = False) -> FmtOutcome:
     """Write contracts in their canonical form, as `dq fmt` does; with `check` nothing is written.
 
-    `paths` are files and folders. Values and comments stay as they are; a file that is no YAML is left alone.
+    `paths` are files and folders. Values and comments are unchanged; a file that is not YAML is left alone.
 
-    Raises Unreadable for a path that does not exist or holds no contract.
+    Raises ReadError for a path that does not exist or holds no contract.
     """
     listed = [paths] if isinstance(paths, Path | str) else paths
-    return FmtOutcome(tuple(_formatted(file, check) for file in find(map(Path, listed))), check)
+    return FmtOutcome(tuple(_format_file(file, check) for file in find(map(Path, listed))), check)
 
 
-def _formatted(file: Found, check: bool) -> FmtFile:
+def _format_file(file: FileRef, check: bool) -> FmtFile:
     try:
         before = read(file)
-    except FileRefused as error:
+    except FileRejected as error:
         return FmtFile(str(file), reasons=(str(error.finding(str(file))),))
-    made = formatted(before, str(file))
-    if not isinstance(made, Formatted):
-        return FmtFile(str(file), reasons=tuple(map(str, made)))
-    if made.why_not:
-        return FmtFile(str(file), reasons=(f"{file}: left as it is: {made.why_not}",))
-    if made.data == before:
+    result = formatted(before, str(file))
+    if not isinstance(result, Formatted):
+        return FmtFile(str(file), reasons=tuple(map(str, result)))
+    if result.unchanged_reason:
+        return FmtFile(str(file), reasons=(f"{file}: not changed: {result.unchanged_reason}",))
+    if result.data == before:
         return FmtFile(str(file))
     try:
         if not check:
-            replace(file, before, made.data)
-    except FileRefused as error:
+            replace(file, before, result.data)
+    except FileRejected as error:
         return FmtFile(str(file), error=error)
-    return FmtFile(str(file), before, made.data)
+    return FmtFile(str(file), before, result.data)

@@ -1,4 +1,6 @@
-"""`dq.backtest_contracts`: rules of contracts on past partitions, and which rules of a branch are new."""
+"""`dq.backtest_contracts`: evaluate rules of contracts on past partitions, optionally only new rules of a
+branch.
+"""
 
 from __future__ import annotations
 
@@ -11,32 +13,32 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dq.contracts.model import Contract, Property, SchemaObject
-from dq.contracts.outcome import DqError, Finding, Unreadable
-from dq.dataquality.backtest import LAST, Backtest, FoundPartition, Outcome, backtest
+from dq.contracts.outcome import DqError, Finding, ReadError
+from dq.dataquality.backtest import LAST, Backtest, Outcome, TablePartition, backtest
 from dq.dataquality.checks import built_in
-from dq.dataquality.clauses.clause import Clause, KindTerms
-from dq.dataquality.clauses.coverage import JsonObject, selected, testable
-from dq.dataquality.clauses.foreign_key import Neighbours
+from dq.dataquality.clauses.clause import CheckParameters, Clause
+from dq.dataquality.clauses.coverage import JsonObject, filter_by_words, testable
+from dq.dataquality.clauses.foreign_key import ContractSet
 from dq.dataquality.clauses.kind import clauses_of
 from dq.dataquality.request import Request
-from dq.operations.check import Pair, formats, objects, others, with_rules
+from dq.operations.check import Pair, formats, referenced_data, select_objects, select_with_rules
 from dq.operations.data_places import located_data
 from dq.operations.registry_files import load
-from dq.operations.runtime.context import World, called, processors
-from dq.operations.runtime.spark import at_once, session, together
+from dq.operations.runtime.context import RuntimeContext, call_context, processors
+from dq.operations.runtime.spark import default_parallelism, run_concurrently, session
 from dq.operations.runtime.spark import label as labelled
-from dq.validators.git.base import Base, open_base, registry_root
+from dq.validators.git.base import BaseCommit, open_base, registry_root
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
-# What the rules of contracts would have said of the partitions that are there, for people and machines.
+# Results of rules on the existing partitions.
 
 
 @dataclass(frozen=True, slots=True)
 class UntestedPast:
-    """An object of which no partition could be tested, and why."""
+    """An object without any testable partition, and the reason."""
 
     contract: str
     object: str
@@ -44,8 +46,8 @@ class UntestedPast:
 
     @property
     def exit_code(self) -> int:
-        """Nobody knows what the rules would have said, whatever the reason."""
-        return Unreadable.exit_code
+        """Exit code: the result is unknown, whatever the reason."""
+        return ReadError.exit_code
 
     def as_dict(self) -> JsonObject:
         """As JSON values."""
@@ -58,7 +60,7 @@ Tested = tuple[Pair, Backtest | UntestedPast]
 
 @dataclass(frozen=True, slots=True)
 class BacktestRequest:
-    """Which rules are tested on which history; `backtest_contracts` says what each field means."""
+    """Rules and history to test; see `backtest_contracts` for the fields."""
 
     paths: tuple[Path, ...]
     last: int = LAST
@@ -87,13 +89,15 @@ class BacktestOutcome:
 
     @property
     def exit_code(self) -> int:
-        """As `dq backtest` ends: 3 something could not be tested, 1 an error-level rule would have failed."""
+        """Exit code of `dq backtest`: 3 something could not be tested, 1 an error-level rule would have
+        failed.
+        """
         codes = {past.exit_code for past in self.results}
-        codes |= {Unreadable.exit_code} if self.findings else set()
+        codes |= {ReadError.exit_code} if self.findings else set()
         return next((code for code in (3, 1) if code in codes), 0)
 
     def as_list(self) -> list[JsonObject]:
-        """What `dq backtest --format json` prints."""
+        """Return the output of `dq backtest --format json` as JSON values."""
         unread: list[JsonObject] = [
             {"contract": None, "object": None, "error": str(finding)} for finding in self.findings
         ]
@@ -115,44 +119,44 @@ def backtest_contracts(
     """Test the rules of contracts on the `last` partitions of their data, as `dq backtest` does.
 
     `dq.backtest` tests one object. `paths` are contract files and folders. `base` is a Git reference: only
-    rules that are new or changed against it are tested. `object` and `rules` choose objects and clauses,
-    `server` where a contract has several. `parallel` partitions are tested at once. `folder`
-    stands for the working folder, `now` is an aware instant. Nothing is stored, and no alert is sent.
+    rules that are new or changed against it are tested. `object` and `rules` select objects and clauses,
+    `server` is required if a contract has several. `parallel` partitions are tested concurrently. `folder`
+    replaces the working folder, `now` is an aware instant. Nothing is stored, and no alert is sent.
 
-    Raises UsageError for what does not fit, Unreadable for a path or a base that cannot be read, and
+    Raises UsageError for invalid arguments, ReadError for a path or a base that cannot be read, and
     MissingTool without Spark or Java. An object that could not be tested is an `UntestedPast` of the outcome.
     """
-    world, places = called(paths, folder, now)
+    context, places = call_context(paths, folder, now)
     request = BacktestRequest(places, last, base, object, tuple(rules), server, parallel)
-    return replace(run(world, request), notes=tuple(world.messages.notes))
+    return replace(run(context, request), notes=tuple(context.messages.notes))
 
 
-def run(world: World, request: BacktestRequest) -> BacktestOutcome:
-    """The operation itself. Raises as `backtest_contracts`."""
-    loaded = load(request.paths, world.note)
+def run(context: RuntimeContext, request: BacktestRequest) -> BacktestOutcome:
+    """Run the operation. Raises as `backtest_contracts`."""
+    loaded = load(request.paths, context.note)
     for finding in loaded.findings:
-        world.messages.finding(finding)
-    neighbours, rules = Neighbours.of(loaded.contracts), request.rules
-    pairs = with_rules(objects(loaded, request.object), rules, neighbours)
-    chosen = [(pair, rules) for pair in pairs]
+        context.messages.finding(finding)
+    neighbours, rules = ContractSet.from_contracts(loaded.contracts), request.rules
+    pairs = select_with_rules(select_objects(loaded, request.object), rules, neighbours)
+    selection = [(pair, rules) for pair in pairs]
     if request.base:
-        chosen = new_rules(request.paths, request.base, pairs, rules, neighbours)
+        selection = new_rules(request.paths, request.base, pairs, rules, neighbours)
     tested: list[Tested] = []
-    if chosen:
-        threads = request.parallel or at_once(processors())
-        spark = session(world, formats=formats(world, [pair for pair, _ in chosen], request.server))
-        history = PastRequest(world, spark, neighbours, request.last, threads, request.server)
-        tested = [(pair, test(replace(history, rules=paths), pair)) for pair, paths in chosen]
+    if selection:
+        threads = request.parallel or default_parallelism(processors())
+        spark = session(context, formats=formats(context, [pair for pair, _ in selection], request.server))
+        history = PastRequest(context, spark, neighbours, request.last, threads, request.server)
+        tested = [(pair, test(replace(history, rules=paths), pair)) for pair, paths in selection]
     return BacktestOutcome(tuple(tested), tuple(loaded.findings))
 
 
 @dataclass(frozen=True, slots=True)
 class PastRequest:
-    """Which history is looked at, and by which rules; nothing of it is kept."""
+    """Shared inputs of the back-tests of a run."""
 
-    world: World
+    context: RuntimeContext
     spark: SparkSession
-    neighbours: Neighbours
+    neighbours: ContractSet
     last: int
     threads: int
     server: str | None = None
@@ -160,108 +164,130 @@ class PastRequest:
 
 
 def test(history: PastRequest, pair: Pair) -> Backtest | UntestedPast:
-    """The back-test of one object. What keeps it from being tested is a value: it stops no other."""
-    contract, one = pair
-    world, what = history.world, f"dq backtest {contract.id}/{one.name}"
-    labelled(history.spark, what, what)
+    """Back-test one object. An error is returned as a value, so that the other objects go on."""
+    contract, schema_object = pair
+    context, description = history.context, f"dq backtest {contract.id}/{schema_object.name}"
+    labelled(history.spark, description, description)
     try:
         request = Request(
             contract,
-            located_data(world, contract, one, history.server),
-            one.name,
+            located_data(context, contract, schema_object, history.server),
+            schema_object.name,
             spark=history.spark,
-            now=world.now(),
-            others=others(world, contract, one, history.server, history.neighbours),
+            now=context.now(),
+            other_objects=referenced_data(
+                context, contract, schema_object, history.server, history.neighbours
+            ),
             rules=history.rules,
-            limit_seconds=world.settings.rule_seconds,
+            limit_seconds=context.settings.rule_seconds,
             neighbours=history.neighbours,
         )
-        with world.messages.step(f"{contract.id}/{one.name}"):
-            return backtest(request, history.last, partial(_side_by_side, history))
+        with context.messages.step(f"{contract.id}/{schema_object.name}"):
+            return backtest(request, history.last, partial(_run_in_parallel, history))
     except DqError as error:
-        return UntestedPast(contract.id, one.name, error)
+        return UntestedPast(contract.id, schema_object.name, error)
 
 
-def _side_by_side(
-    history: PastRequest, work: Callable[[FoundPartition], Outcome], chosen: Sequence[FoundPartition]
+def _run_in_parallel(
+    history: PastRequest, work: Callable[[TablePartition], Outcome], partitions: Sequence[TablePartition]
 ) -> list[Outcome]:
-    outcomes = together(lambda: history.spark, chosen, work, history.threads)
-    for one in outcomes:
-        # What cannot be tested is an outcome; anything else is a bug.
-        if isinstance(one, Exception) and not isinstance(one, DqError):
-            raise one
+    outcomes = run_concurrently(lambda: history.spark, partitions, work, history.threads)
+    for outcome in outcomes:
+        # A DqError is an outcome; any other exception is a bug.
+        if isinstance(outcome, Exception) and not isinstance(outcome, DqError):
+            raise outcome
     return outcomes  # type: ignore[return-value]
 
 
-# The clauses that a branch brings or changes: its contracts have them, and those of the base do not.
+# Clauses that a branch adds or changes compared with its base.
 
-Words = Sequence[str]
+RuleNames = Sequence[str]
 
 
 def new_rules(
-    paths: Sequence[Path], ref: str, pairs: Sequence[Pair], words: Words, neighbours: Neighbours
+    paths: Sequence[Path], ref: str, pairs: Sequence[Pair], rule_names: RuleNames, neighbours: ContractSet
 ) -> list[tuple[Pair, tuple[str, ...]]]:
-    """The objects with a clause that is not the same at the base, each with the paths of these clauses.
+    """Return the objects with new or changed clauses, each with the paths of these clauses.
 
-    The base is where the branch left `ref`; `words` limit the clauses as `--rule` does. A rule that only
-    moved, or has another id or line, is the same. Raises Unreadable for a base that cannot be read.
+    The base is the merge base with `ref`; `rule_names` select clauses as `--rule` does. A rule that only
+    moved, or has another id or line, is unchanged. Raises ReadError for a base that cannot be read.
     """
-    then = _then(paths, ref)
-    found = []
-    for contract, one in pairs:
-        before = then(contract)
+    contract_at_base = _base_lookup(paths, ref)
+    changed = []
+    for contract, schema_object in pairs:
+        before = contract_at_base(contract)
         if before is contract:
             continue
-        mine = testable(selected(one, clauses_of(contract, one, built_in(), neighbours), words))
-        new = tuple(each.path for each in _unlike(mine, list(_earlier(before, one, neighbours))))
+        clauses = testable(
+            filter_by_words(
+                schema_object, clauses_of(contract, schema_object, built_in(), neighbours), rule_names
+            )
+        )
+        new = tuple(
+            clause.path
+            for clause in _changed_clauses(clauses, list(_base_clauses(before, schema_object, neighbours)))
+        )
         if new:
-            found.append(((contract, one), new))
-    return found
+            changed.append(((contract, schema_object), new))
+    return changed
 
 
-def _then(paths: Sequence[Path], ref: str) -> Callable[[Contract], Contract | None]:
-    """What a contract was at the base: itself where nothing touched it, None where it is new."""
-    bases: dict[Path, Base] = {}
+def _base_lookup(paths: Sequence[Path], ref: str) -> Callable[[Contract], Contract | None]:
+    """Return a lookup of contracts at the base: the contract itself if untouched, None if it is new."""
+    bases: dict[Path, BaseCommit] = {}
     for path in paths:
         root = registry_root(path, ref)
         bases.setdefault(root.folder, open_base(root.folder, ref, root.tip))
-    changes = [one.changed() for one in bases.values()]
+    changes = [base.changed_contracts() for base in bases.values()]
     touched = {
-        os.path.normpath(one.root / file)
-        for one, changed in zip(bases.values(), changes, strict=True)
+        os.path.normpath(base.root / file)
+        for base, changed in zip(bases.values(), changes, strict=True)
         for file in changed.contents
     }
-    before = [one for changed in changes for one in changed.before]
+    before = [contract for changed in changes for contract in changed.before]
 
-    def then(contract: Contract) -> Contract | None:
+    def contract_at_base(contract: Contract) -> Contract | None:
         if os.path.normpath(Path(contract.file).absolute()) not in touched:
             return contract
-        same = [one for one in before if one.id == contract.id]
-        return next((one for one in same if one.key == contract.key), same[-1] if same else None)
+        versions = [version for version in before if version.id == contract.id]
+        return next(
+            (version for version in versions if version.key == contract.key),
+            versions[-1] if versions else None,
+        )
 
-    return then
-
-
-def _earlier(before: Contract | None, one: SchemaObject, neighbours: Neighbours) -> Iterator[Clause]:
-    known = before.object(one.name) if before is not None else None
-    if before is not None and known is not None:
-        yield from clauses_of(before, known, built_in(), neighbours)
+    return contract_at_base
 
 
-def _unlike(clauses: Iterable[Clause], earlier: Sequence[Clause]) -> Iterator[Clause]:
-    known = [_content(one) for one in earlier]
-    return (one for one in clauses if _content(one) not in known)
+def _base_clauses(
+    before: Contract | None, schema_object: SchemaObject, neighbours: ContractSet
+) -> Iterator[Clause]:
+    base_object = before.object(schema_object.name) if before is not None else None
+    if before is not None and base_object is not None:
+        yield from clauses_of(before, base_object, built_in(), neighbours)
 
 
-def _content(one: Clause) -> tuple[object, ...]:
-    """What a clause says, wherever it stands."""
-    asked = one.ask.value if isinstance(one.ask, KindTerms) else one.ask
-    return one.check, one.property, one.severity, one.allowed, _said(asked), one.extent, one.limit
+def _changed_clauses(clauses: Iterable[Clause], earlier: Sequence[Clause]) -> Iterator[Clause]:
+    base_contents = [_content(clause) for clause in earlier]
+    return (clause for clause in clauses if _content(clause) not in base_contents)
 
 
-def _said(asked: object) -> object:
-    """What is asked; of whole properties, which a clause about all names holds, only their names."""
-    if isinstance(asked, Property):
-        below = (*asked.properties, *([asked.items] if asked.items else []))
-        return asked.column.lower(), _said((*below, *([asked.map.value] if asked.map else [])))
-    return tuple(map(_said, asked)) if isinstance(asked, tuple) else asked
+def _content(clause: Clause) -> tuple[object, ...]:
+    """Return the content of a clause, without its position."""
+    expectation = clause.test.value if isinstance(clause.test, CheckParameters) else clause.test
+    return (
+        clause.check,
+        clause.property,
+        clause.severity,
+        clause.allowed,
+        _comparable(expectation),
+        clause.row_filter,
+        clause.limit,
+    )
+
+
+def _comparable(value: object) -> object:
+    """Return a comparable form of a value, with properties reduced to their names."""
+    if isinstance(value, Property):
+        children = (*value.properties, *([value.items] if value.items else []))
+        return value.column.lower(), _comparable((*children, *([value.map.value] if value.map else [])))
+    return tuple(map(_comparable, value)) if isinstance(value, tuple) else value

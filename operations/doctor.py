@@ -1,4 +1,4 @@
-"""`dq doctor`: what is installed, what state there is, what outside of dq answers."""
+"""`dq doctor`: health checks of the installation, the state store and external systems."""
 
 from __future__ import annotations
 
@@ -19,63 +19,73 @@ from dq.alerts import drain
 from dq.contracts.access.access_policy import is_remote
 from dq.contracts.access.discovery import find
 from dq.contracts.install import NAME, install_command
-from dq.contracts.outcome import DqError, counted
+from dq.contracts.outcome import DqError, pluralize
 from dq.dataquality.delivery import retention
 from dq.dataquality.model.run_context import JARS, PACKAGES, line
 from dq.lake.storage import Storages
-from dq.operations.alerting import told
-from dq.operations.runtime.context import World, called
-from dq.operations.runtime.settings import TABLE, unknown
-from dq.operations.runtime.spark import opened
+from dq.operations.alerting import describe_outstanding
+from dq.operations.runtime.context import RuntimeContext, call_context
+from dq.operations.runtime.settings import TABLE, unknown_variables
+from dq.operations.runtime.spark import open_named_catalog
 from dq.store import engine
-from dq.store.engine import address, found_version, open_as_it_is, parse
+from dq.store.engine import open_without_migrating, parse_url, redacted_url, stored_version
 
-# One thing that was looked at, and a guard that gives every question its row, however it ends.
+# Health checks, run with a timeout and a guard, so that each yields a row.
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
-    """One thing that was looked at. `good` is None for what is optional and not there, or not tried."""
+class HealthCheck:
+    """Result of one health check. `ok` is None for something optional that is missing or not tried.
 
-    what: str
-    good: bool | None
-    seen: str
-    mend: str = ""
-
-
-def looks(what: str, ask: Callable[[], Iterable[Look]], seconds: float) -> list[Look]:
-    """What a question gives; one row that says so where it fails, or has no answer within the seconds.
-
-    The thread of a question that is never answered cannot be ended, and ends with the process.
+    `unused`: an optional part without any setup: an extra that is not installed, a channel without settings.
     """
-    seen: list[Look] = []
-    threading.Thread(target=_guarded, args=(what, ask, seen, done := threading.Event()), daemon=True).start()
+
+    name: str
+    ok: bool | None
+    detail: str
+    hint: str = ""
+    unused: bool = False
+
+
+def run_check(name: str, check: Callable[[], Iterable[HealthCheck]], seconds: float) -> list[HealthCheck]:
+    """Run a check with a timeout; return its rows, or one row if it fails or times out.
+
+    The thread of a check that never returns cannot be stopped, and ends with the process.
+    """
+    results: list[HealthCheck] = []
+    threading.Thread(
+        target=_run_guarded, args=(name, check, results, done := threading.Event()), daemon=True
+    ).start()
     if done.wait(seconds):
-        return seen
-    silent = Look(what, False, f"gave no answer within {seconds:g} s", "Ask again, or see who holds it up.")
-    return [*seen, silent]
+        return results
+    timeout = HealthCheck(
+        name, False, f"no answer within {seconds:g} s", "Try again, or find out what is blocking it."
+    )
+    return [*results, timeout]
 
 
-def _guarded(what: str, ask: Callable[[], Iterable[Look]], seen: list[Look], done: threading.Event) -> None:
+def _run_guarded(
+    name: str, check: Callable[[], Iterable[HealthCheck]], results: list[HealthCheck], done: threading.Event
+) -> None:
     try:
-        seen.extend(ask())
+        results.extend(check())
     except DqError as error:
-        seen.append(Look(what, False, " ".join((error.message, *error.details)), error.mend))
+        results.append(HealthCheck(name, False, " ".join((error.message, *error.details)), error.hint))
     except OSError as error:
-        where = f"{error.filename}: " if error.filename else ""
-        mend = "Check the path, and the rights of this process."
-        seen.append(Look(what, False, f"{where}{error.strerror or type(error).__name__}", mend))
+        prefix = f"{error.filename}: " if error.filename else ""
+        hint = "Check the path and the permissions of this process."
+        results.append(HealthCheck(name, False, f"{prefix}{error.strerror or type(error).__name__}", hint))
     except Exception as error:  # noqa: BLE001  # the one guard per row: no question may hide the others
-        # Its text may hold a secret.
-        mend = "This is a bug of dq: please report it."
-        seen.append(Look(what, False, f"could not be looked at: {type(error).__name__}", mend))
+        # The text of an unexpected error may contain a secret.
+        hint = "This is a bug of dq: please report it."
+        results.append(HealthCheck(name, False, f"check failed: {type(error).__name__}", hint))
     finally:
         done.set()
 
 
-# What is installed: dq, what its extras bring, Java, and the jars that Spark will want.
+# Installed packages: dq, its extras, Java, and the jars for Spark.
 
-# What each extra is for, and the distributions that show whether it is there.
+# Purpose of each extra, and the distributions that it installs.
 EXTRAS: dict[str, tuple[str, tuple[str, ...]]] = {
     "spark": ("dq check", ("pyspark", "pandera", "pandas", "numpy", "pyarrow")),
     "sample": ("dq sample", ("pyarrow",)),
@@ -94,57 +104,66 @@ EXTRAS: dict[str, tuple[str, tuple[str, ...]]] = {
 JAVA_MIN = 17
 
 
-def everything(_: World) -> Iterator[Look]:
-    """dq itself, and each extra with what it brings."""
-    yield Look("dq", True, f"{importlib.metadata.version(NAME)} on Python {sys.version.split()[0]}")
+def installed_packages(_: RuntimeContext) -> Iterator[HealthCheck]:
+    """Check dq itself and the distributions of each extra."""
+    yield HealthCheck("dq", True, f"{importlib.metadata.version(NAME)} on Python {sys.version.split()[0]}")
     for extra, (purpose, distributions) in EXTRAS.items():
-        found = {one: _version(one) for one in distributions}
-        lacking = [one for one, version in found.items() if version is None]
+        versions = {name: _version(name) for name in distributions}
+        lacking = [name for name, version in versions.items() if version is None]
         if lacking:
             is_not = "is not installed" if len(lacking) == 1 else "are not installed"
-            mend = f"For {purpose}: {install_command(extra)}"
-            yield Look(f"[{extra}]", None, f"{', '.join(lacking)} {is_not}", mend)
+            hint = f"For {purpose}: {install_command(extra)}"
+            yield HealthCheck(f"[{extra}]", None, f"{', '.join(lacking)} {is_not}", hint, unused=True)
         else:
-            yield Look(f"[{extra}]", True, ", ".join(f"{one} {version}" for one, version in found.items()))
+            yield HealthCheck(
+                f"[{extra}]", True, ", ".join(f"{name} {version}" for name, version in versions.items())
+            )
 
 
-def java(world: World, seconds: float = 15) -> Iterator[Look]:
-    """The Java that Spark would start; needed where Spark is there."""
-    needed = _version("pyspark") is not None
-    home = world.environment.get("JAVA_HOME")
+def java(context: RuntimeContext, seconds: float = 15) -> Iterator[HealthCheck]:
+    """Check the Java that Spark would start; required if Spark is installed."""
+    is_needed = _version("pyspark") is not None
+    home = context.environment.get("JAVA_HOME")
     program = str(Path(home) / "bin" / "java") if home else shutil.which("java")
-    mend = f"Install Java {JAVA_MIN}: apt-get install openjdk-17-jre-headless, or brew install openjdk@17."
+    hint = f"Install Java {JAVA_MIN}: apt-get install openjdk-17-jre-headless, or brew install openjdk@17."
     if program is None or not Path(program).exists():
-        where = f"JAVA_HOME={home} holds no bin/java" if home else "no java on the PATH"
-        yield Look("Java", False if needed else None, where, mend)
+        problem = f"JAVA_HOME={home} has no bin/java" if home else "no java on the PATH"
+        yield HealthCheck("Java", False if is_needed else None, problem, hint)
         return
     try:
-        said = subprocess.run(
+        result = subprocess.run(
             [program, "-version"], capture_output=True, text=True, timeout=seconds, check=False
         )
     except subprocess.TimeoutExpired:
-        yield Look("Java", False, f"{program} does not answer within {seconds:g} s", mend)
+        yield HealthCheck("Java", False, f"{program} does not answer within {seconds:g} s", hint)
         return
-    match = re.search(r'version "(?:1\.)?(\d+)', said.stderr)
+    match = re.search(r'version "(?:1\.)?(\d+)', result.stderr)
     if match is None:
-        yield Look("Java", False, f"{program} does not tell its version", mend)
+        yield HealthCheck("Java", False, f"{program} does not report its version", hint)
         return
     number = int(match.group(1))
-    good = number >= JAVA_MIN
-    yield Look("Java", good, f"{number} at {program}", "" if good else f"Spark 4.0 needs {JAVA_MIN}. {mend}")
+    is_supported = number >= JAVA_MIN
+    yield HealthCheck(
+        "Java",
+        is_supported,
+        f"{number} at {program}",
+        "" if is_supported else f"Spark 4.0 needs {JAVA_MIN}. {hint}",
+    )
 
 
-def jars(_: World) -> Iterator[Look]:
-    """The jars that table formats need, for the Spark that is there."""
+def jars(_: RuntimeContext) -> Iterator[HealthCheck]:
+    """Show the jars that table formats need, for the installed Spark."""
     spark = _version("pyspark")
     if spark is None:
         return
     if line(spark) not in JARS:
-        mend = f"Supported are Spark {' and '.join(JARS)}: pip install 'pyspark~=4.0.0'"
-        yield Look("Spark", False, f"{spark} is not a version that is tested", mend)
+        hint = f"Supported versions: {' and '.join(JARS)}. Run: pip install 'pyspark~=4.0.0'"
+        yield HealthCheck("Spark", False, f"version {spark} is not supported", hint)
         return
     packages = ",".join(JARS[line(spark)].values())
-    yield Look("table formats", None, "Iceberg, Delta, Hudi and Avro need jars", f"{PACKAGES}={packages}")
+    yield HealthCheck(
+        "table formats", None, "Iceberg, Delta, Hudi and Avro need jars", f"{PACKAGES}={packages}"
+    )
 
 
 def _version(distribution: str) -> str | None:
@@ -154,169 +173,178 @@ def _version(distribution: str) -> str | None:
         return None
 
 
-# What lies outside of this machine: settings, channels, the lake, a catalog. Nothing is sent or changed.
+# External systems: settings, channels, the lake, a catalog. Nothing is sent or changed.
 
-# A table that nobody has: a catalog that says so has answered.
-_NOBODYS = ("dq_doctor", "dq_doctor")
+# A table that does not exist: a catalog that reports it as missing is reachable.
+_NONEXISTENT_TABLE = ("dq_doctor", "dq_doctor")
 
 
-def settings(world: World) -> Iterator[Look]:
-    """What the operator has set, and variables that look like a setting and are none."""
-    from dq.operations.alerting import variables
+def settings(context: RuntimeContext) -> Iterator[HealthCheck]:
+    """Show the operator's settings, and unknown `DQ_…` variables."""
+    from dq.operations.alerting import secret_variables
 
-    given = world.settings
-    if given.file is not None:
-        yield Look("settings", True, str(given.file))
+    current = context.settings
+    if current.file is not None:
+        yield HealthCheck("settings", True, str(current.file))
     for row in TABLE:
-        value = getattr(given, row.name)
-        # A URL may hold a password; the store's is shown elsewhere, without it.
+        value = getattr(current, row.name)
+        # A URL may contain a password; the store's is shown by `store`, without it.
         if value != row.default and not row.name.endswith("_url"):
-            said = ", ".join(value) if isinstance(value, tuple) else str(value)
-            yield Look("setting", True, f"{row.name}: {said or 'none'}")
-    ours = variables(world.environment)
-    for name, near in unknown(world.environment, given):
-        if name in ours:
+            text = ", ".join(value) if isinstance(value, tuple) else str(value)
+            yield HealthCheck("setting", True, f"{row.name}: {text or 'none'}")
+    secret_names = secret_variables(context.environment)
+    for name, near in unknown_variables(context.environment, current):
+        if name in secret_names:
             continue
-        mend = f"Did you mean {near}?" if near else "docs/reference/settings.md lists them."
-        yield Look("setting", None, f"{name} is no setting", mend)
+        hint = f"Did you mean {near}?" if near else "docs/reference/settings.md lists them."
+        yield HealthCheck("setting", None, f"unknown setting {name}", hint)
 
 
-def channels(world: World) -> Iterator[Look]:
-    """Each channel for alerts: whether it would take a message."""
-    from dq.alerts import channels as shelf
-    from dq.operations.alerting import settings_of
+def channels(context: RuntimeContext) -> Iterator[HealthCheck]:
+    """Check that each configured channel would accept a message."""
+    from dq.alerts import channels as alert_channels
+    from dq.operations.alerting import channel_settings
 
-    for name, channel in shelf.load().items():
+    for name, channel in alert_channels.load().items():
         if channel.inspect is None:
             continue
         try:
-            given = {key: value for key, value in settings_of(world, channel).items() if value}
-            if not given:
-                first = channel.settings[0].of("sales-data")
-                yield Look(name, None, "is not set up", f"For {channel.summary[:-1]}: {first}.")
+            values = {key: value for key, value in channel_settings(context, channel).items() if value}
+            if not values:
+                first = channel.settings[0].variable_for("sales-data")
+                yield HealthCheck(name, None, "not configured", f"To enable, set {first}.", unused=True)
                 continue
-            for seen in channel.inspect(given):
-                yield Look(name, seen.good, seen.seen, seen.mend)
+            for inspection in channel.inspect(values):
+                yield HealthCheck(name, inspection.is_healthy, inspection.detail, inspection.hint)
         except DqError as error:
-            yield Look(name, False, error.message, error.mend)
+            yield HealthCheck(name, False, error.message, error.hint)
 
 
-def lake(world: World) -> Iterator[Look]:
-    """Each place of the setting `lake_roots`: whether it can be listed. What a registry says asks nobody."""
-    for root in world.settings.lake_roots or ():
+def lake(context: RuntimeContext) -> Iterator[HealthCheck]:
+    """Check that each location of the setting `lake_roots` can be listed."""
+    for root in context.settings.lake_roots or ():
         try:
-            # A folder that is not there is as empty to the storages as one that is.
+            # Storages do not distinguish a missing folder from an empty one.
             if not is_remote(root):
-                os.scandir(world.folder / root.removeprefix("file://")).close()
-            empty = Storages(seconds=world.settings.storage_seconds).of(root).nothing(root)
+                os.scandir(context.folder / root.removeprefix("file://")).close()
+            empty = Storages(seconds=context.settings.storage_seconds).of(root).nothing(root)
         except DqError as error:
-            yield Look("lake", False, error.message, error.mend)
+            yield HealthCheck("lake", False, error.message, error.hint)
         except OSError as error:
-            yield Look("lake", False, f"{root}: {error.strerror}", "Check the path, and who may read it.")
+            yield HealthCheck(
+                "lake", False, f"{root}: {error.strerror}", "Check the path and its permissions."
+            )
         else:
-            mend = "Check its name: a storage lists a place that is not there as one without files."
-            seen = f"{root} can be listed{', and holds nothing' if empty else ''}"
-            yield Look("lake", None if empty else True, seen, mend if empty else "")
+            hint = "Check the name: object stores list a missing prefix as empty."
+            detail = f"{root} is readable{' but empty' if empty else ''}"
+            yield HealthCheck("lake", None if empty else True, detail, hint if empty else "")
 
 
-def catalog_answers(world: World, name: str, role: str, account: str) -> Iterator[Look]:
-    """Whether the catalog answers a question about a table that nobody has."""
-    store = open_as_it_is(world.store_url()) if name == "local" else None
-    opened(world, store, name, role, account).read(*_NOBODYS)
-    yield Look("catalog", True, f"{name} answers")
+def check_catalog(context: RuntimeContext, name: str, role: str, account: str) -> Iterator[HealthCheck]:
+    """Check that the catalog answers, by reading a table that does not exist."""
+    store = open_without_migrating(context.store_url()) if name == "local" else None
+    open_named_catalog(context, store, name, role, account).read(*_NONEXISTENT_TABLE)
+    yield HealthCheck("catalog", True, f"{name} is reachable")
 
 
-def registry(world: World) -> Iterator[Look]:
-    """How many contracts there are; none of them is read."""
+def registry(context: RuntimeContext) -> Iterator[HealthCheck]:
+    """Count the contract files, without reading them."""
     try:
-        contracts = len(find([world.folder]))
+        contracts = len(find([context.folder]))
     except DqError:
-        yield Look("registry", None, "no contract below this folder", "dq init writes the first one.")
+        yield HealthCheck("registry", None, "no contracts below this folder", "Create one with dq init.")
         return
-    yield Look("registry", True, f"{counted(contracts, 'contract')} below this folder")
+    yield HealthCheck("registry", True, f"{pluralize(contracts, 'contract')} below this folder")
 
 
-# The state: whether it answers, is of this dq, sound and writable, and what waits. Nothing is changed.
+# The store: reachable, of this version, sound and writable; and waiting alerts. Nothing is changed.
 
-# So much has to find room beside the state.
+# Free space required next to the store.
 _PROBE_BYTES = 1 << 20
 _RESTORE = (
-    "Stop the watchers, and restore it from a backup, or move it away to start afresh: docs/how-to/operate.md"
+    "Stop the watchers, and restore it from a backup, or move it away to start empty: docs/how-to/operate.md"
 )
 
 
-def store(world: World) -> Iterator[Look]:
-    """The store, as it is."""
-    url = parse(world.store_url())
-    shown = address(url)
+def store(context: RuntimeContext) -> Iterator[HealthCheck]:
+    """Check the store without changing it."""
+    url = parse_url(context.store_url())
+    label = redacted_url(url)
     file = Path(str(url.database)) if url.get_backend_name() == "sqlite" else None
     if file is not None:
-        wrong = _unwritable(file.parent)
-        if wrong is not None:
-            yield wrong
+        failure = _write_failure(file.parent)
+        if failure is not None:
+            yield failure
             return
         if not file.exists():
-            yield Look("store", None, f"{shown} will be made when it is needed")
+            yield HealthCheck("store", None, f"{label} does not exist yet; created on first use")
             return
-    found, wanted = found_version(world.store_url()), engine.head()
-    if found is None:
-        yield Look("store", None, f"{shown} is empty; its tables will be made when they are needed")
+    version, expected = stored_version(context.store_url()), engine.head()
+    if version is None:
+        yield HealthCheck("store", None, f"{label} is empty; tables created on first use")
         return
-    if engine.is_older(found) and not engine.is_unreleased(found):
-        mend = "Make a backup, then bring it up to date, as any other command would: dq store upgrade"
-        yield Look("store", None, f"{shown} has schema {found}, and this dq wants {wanted}", mend)
+    if engine.is_older(version) and not engine.is_unreleased(version):
+        hint = "Make a backup, then upgrade it (any other command does so too): dq store upgrade"
+        yield HealthCheck("store", None, f"{label} has schema {version}, this dq needs {expected}", hint)
         return
-    # What a newer or an unreleased dq wrote is refused with its own sentence.
-    opened = open_as_it_is(world.store_url())
+    # A store of a newer or unreleased dq raises an error of its own.
+    state = open_without_migrating(context.store_url())
     try:
-        with opened.read() as tx:
+        with state.read() as tx:
             faults = list(retention.integrity_faults(tx))
     finally:
-        opened.close()
+        state.close()
     if faults:
-        more = f", and {len(faults) - 1} faults more" if len(faults) > 1 else ""
-        yield Look("store", False, f"{shown} is damaged: {faults[0]}{more}", f"dq store check. {_RESTORE}")
+        suffix = f", and {len(faults) - 1} more" if len(faults) > 1 else ""
+        yield HealthCheck(
+            "store", False, f"{label} is damaged: {faults[0]}{suffix}", f"dq store check. {_RESTORE}"
+        )
         return
-    yield Look("store", True, f"{shown}, schema {found}, sound")
+    yield HealthCheck("store", True, f"{label}, schema {version}, consistent")
 
 
-def alerts(world: World) -> Iterator[Look]:
-    """Alerts that people should have and have not; nothing where the store cannot say."""
+def alerts(context: RuntimeContext) -> Iterator[HealthCheck]:
+    """Show undelivered alerts; nothing if the store cannot be read."""
     try:
-        found = found_version(world.store_url())
-    except DqError:  # the row of the store says it
+        version = stored_version(context.store_url())
+    except DqError:  # reported by `store`
         return
-    if found != engine.head():
+    if version != engine.head():
         return
-    opened = open_as_it_is(world.store_url())
+    state = open_without_migrating(context.store_url())
     try:
-        with opened.read() as tx:
-            waiting = drain.all_of(tx, world.now())
+        with state.read() as tx:
+            waiting = drain.all_undelivered(tx, context.now())
     finally:
-        opened.close()
-    for one in waiting:
-        yield Look("alerts", False if one.stuck else None, told(one), "dq outbox shows them all.")
+        state.close()
+    for entry in waiting:
+        yield HealthCheck(
+            "alerts",
+            False if entry.stuck else None,
+            describe_outstanding(entry),
+            "Run dq outbox for details.",
+        )
     if not waiting:
-        yield Look("alerts", True, "nothing waits, and nothing was refused")
+        yield HealthCheck("alerts", True, "no undelivered alerts")
 
 
-def _unwritable(folder: Path) -> Look | None:
-    """Why the state could not be written beside its file, tried with a file that has no name."""
+def _write_failure(folder: Path) -> HealthCheck | None:
+    """Return the problem if the store's folder is not writable, probed with an unnamed temporary file."""
     while not os.path.lexists(folder):
         folder = folder.parent
-    mend = "Make the folder writable and free some space, or name another in DQ_STORE_URL."
+    hint = "Make the folder writable and free some space, or set another one in DQ_STORE_URL."
     try:
         with tempfile.TemporaryFile(dir=folder) as probe:
             probe.write(bytes(_PROBE_BYTES))
             probe.flush()
     except OSError as error:
-        return Look("store", False, f"nothing can be written to {folder}: {error.strerror}", mend)
+        return HealthCheck("store", False, f"cannot write to {folder}: {error.strerror}", hint)
     return None
 
 
-# What is looked at, in this order, and how many seconds each may take. A channel may take ten for itself.
-ASPECTS: tuple[tuple[str, Callable[[World], Iterable[Look]], float], ...] = (
-    ("installed", everything, 20),
+# Health checks in order, with their timeouts in seconds. A single channel may take ten.
+ASPECTS: tuple[tuple[str, Callable[[RuntimeContext], Iterable[HealthCheck]], float], ...] = (
+    ("installed", installed_packages, 20),
     ("Java", java, 20),
     ("Spark", jars, 20),
     ("settings", settings, 20),
@@ -326,25 +354,26 @@ ASPECTS: tuple[tuple[str, Callable[[World], Iterable[Look]], float], ...] = (
     ("lake", lake, 60),
     ("registry", registry, 20),
 )
-# Hive is asked by a Spark that has to be started first.
+# For Hive, Spark has to be started first.
 _CATALOG_SECONDS = 120
 
 
 @dataclass(frozen=True, slots=True)
 class DoctorOutcome:
-    """All that was looked at, a row for each thing."""
+    """Rows of all health checks."""
 
-    looks: tuple[Look, ...]
+    looks: tuple[HealthCheck, ...]
 
     @property
     def exit_code(self) -> int:
-        """As `dq doctor` ends: 3 something is broken."""
-        return 3 if any(look.good is False for look in self.looks) else 0
+        """Exit code of `dq doctor`: 3 something is broken."""
+        return 3 if any(check.ok is False for check in self.looks) else 0
 
     def as_list(self) -> list[dict[str, object]]:
-        """What `dq doctor --format json` prints."""
+        """Return the output of `dq doctor --format json` as JSON values."""
         return [
-            {"what": look.what, "ok": look.good, "seen": look.seen, "mend": look.mend} for look in self.looks
+            {"what": check.name, "ok": check.ok, "seen": check.detail, "hint": check.hint}
+            for check in self.looks
         ]
 
 
@@ -355,16 +384,20 @@ def doctor(
     catalog_id: str = "",
     folder: Path | str | None = None,
 ) -> DoctorOutcome:
-    """What is installed, missing or broken, and what fixes it, as `dq doctor` says. Nothing is changed.
+    """Run the health checks of `dq doctor`. Nothing is changed.
 
-    `catalog`, e.g. `glue`, is asked too, in AWS as the role `role_arn` and of the account `catalog_id`.
-    `folder` stands for the working folder. A question that fails or has no answer in time is a row.
+    `catalog`, e.g. `glue`, is checked too, in AWS as the role `role_arn` and in the account `catalog_id`.
+    `folder` replaces the working folder. A check that fails or times out is a row.
 
-    Raises UsageError for settings that cannot be understood.
+    Raises UsageError for invalid settings.
     """
-    world, _ = called(None, folder)
-    found = [look for what, ask, seconds in ASPECTS for look in looks(what, partial(ask, world), seconds)]
+    context, _ = call_context(None, folder)
+    checks = [
+        check
+        for name, function, seconds in ASPECTS
+        for check in run_check(name, partial(function, context), seconds)
+    ]
     if catalog is not None:
-        ask_catalog = partial(catalog_answers, world, catalog, role_arn, catalog_id)
-        found += looks("catalog", ask_catalog, _CATALOG_SECONDS)
-    return DoctorOutcome(tuple(found))
+        catalog_check = partial(check_catalog, context, catalog, role_arn, catalog_id)
+        checks += run_check("catalog", catalog_check, _CATALOG_SECONDS)
+    return DoctorOutcome(tuple(checks))

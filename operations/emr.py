@@ -1,4 +1,4 @@
-"""`dq.emr`: a job run of EMR Serverless: the request of StartJobRun, and what AWS would refuse of it.
+"""`dq.emr`: the StartJobRun request of EMR Serverless, validated offline.
 
 Sources: "StartJobRun" in the EMR Serverless API reference, as botocore's service model has it; "Using Python
 libraries with EMR Serverless" (a packed environment) in its user guide.
@@ -15,10 +15,10 @@ from typing import Any
 from dq.contracts.install import install_command
 from dq.contracts.outcome import MissingTool, UsageError
 
-# Where the two archives are unpacked, beside the driver and every executor.
+# Folders into which the two archives are unpacked, on the driver and every executor.
 ENVIRONMENT, CONTRACTS = "environment", "contracts"
 _PYTHON = f"./{ENVIRONMENT}/bin/python"
-# What the driver and the executors take as their Python.
+# Settings for the Python of the driver and the executors.
 _INTERPRETERS = (
     "spark.emr-serverless.driverEnv.PYSPARK_DRIVER_PYTHON",
     "spark.emr-serverless.driverEnv.PYSPARK_PYTHON",
@@ -32,7 +32,7 @@ class Job:
     """A command line of dq on an application of EMR Serverless.
 
     `entry` is `dq_submit.py` on S3, `environment` a packed virtual environment, `contracts` an archive of
-    the contracts or None. `once` names what may run only once: the same name gives the same run.
+    the contracts or None. `once` is an idempotency key: the same key gives the same run.
     """
 
     application: str
@@ -62,14 +62,13 @@ def emr(
     timeout_minutes: int = 60,
     once: str | None = None,
 ) -> dict[str, Any]:
-    """The parameters of StartJobRun that run a command line of dq, as `dq emr` prints them. Nothing is sent.
+    """Return the parameters of StartJobRun for a dq command, as `dq emr` prints them. Nothing is sent.
 
     `arguments` are its words, e.g. `["check", "contracts/orders.odcs.yaml"]`; `application` is the id of the
-    application, `role` the ARN that the job runs as, `entry` where `dq_submit.py` lies, `environment` and
-    `contracts` archives on S3. `conf` are settings of Spark. With `once`, e.g. the partition's name, the same
-    job is not begun twice.
+    application, `role` the ARN that the job runs as, `entry` the S3 URL of `dq_submit.py`, `environment` and
+    `contracts` archives on S3. `conf` are Spark settings. `once` is an idempotency key, e.g. the partition.
 
-    Raises UsageError for what AWS would refuse, and MissingTool without boto3.
+    Raises UsageError for a request that AWS would reject, and MissingTool without boto3.
     """
     job = Job(
         application,
@@ -84,17 +83,16 @@ def emr(
         timeout_minutes,
         once,
     )
-    made = _request(job)
-    if wrong := refused(made):
-        raise UsageError("AWS would refuse this request:", details=wrong)
-    return made
+    request = _request(job)
+    if problems := aws_problems(request):
+        raise UsageError("AWS would reject this request:", details=problems)
+    return request
 
 
 def _request(job: Job) -> dict[str, Any]:
-    """The parameters of StartJobRun.
+    """Return the parameters of StartJobRun.
 
-    The client token makes AWS take a request that is sent twice as one: it follows from the job and `once`,
-    and is new each time without.
+    The client token makes the request idempotent: it is derived from the job if `once` is set, else random.
     """
     archives = [f"{job.environment}#{ENVIRONMENT}"]
     archives += [f"{job.contracts}#{CONTRACTS}"] if job.contracts else []
@@ -116,8 +114,8 @@ def _request(job: Job) -> dict[str, Any]:
     }
 
 
-def refused(made: Mapping[str, Any]) -> list[str]:
-    """What AWS would refuse of the request, by the model that botocore ships: offline, without credentials.
+def aws_problems(request: Mapping[str, Any]) -> list[str]:
+    """Validate the request against botocore's service model: offline, without credentials.
 
     Raises MissingTool without boto3.
     """
@@ -126,38 +124,42 @@ def refused(made: Mapping[str, Any]) -> list[str]:
         from botocore.validate import ParamValidator
     except ImportError as error:
         raise MissingTool(
-            "The request is compared with AWS's own model, which boto3 brings.",
+            "Validating the request needs AWS's API model, which is part of boto3.",
             install_command("aws"),
         ) from error
     model = botocore.session.Session().get_service_model("emr-serverless")
     shape = model.operation_model("StartJobRun").input_shape
-    report = ParamValidator().validate(made, shape).generate_report()
-    return [*filter(None, report.splitlines()), *_spaces(made), *_unlike(made, shape, "")]
+    report = ParamValidator().validate(request, shape).generate_report()
+    return [
+        *filter(None, report.splitlines()),
+        *_space_problems(request),
+        *_pattern_problems(request, shape, ""),
+    ]
 
 
-def _spaces(made: Mapping[str, Any]) -> Iterator[str]:
-    """EMR splits its parameters at spaces, and knows no quotes inside of a value."""
-    words = made["jobDriver"]["sparkSubmit"]["sparkSubmitParameters"].split(" ")
-    for at, word in enumerate(words):
-        if word != "--conf" and (at == 0 or words[at - 1] != "--conf"):
-            yield f"{word!r} stands after a space in a setting of Spark"
+def _space_problems(request: Mapping[str, Any]) -> Iterator[str]:
+    """Yield settings with spaces: EMR splits its parameters at spaces and does not support quotes."""
+    words = request["jobDriver"]["sparkSubmit"]["sparkSubmitParameters"].split(" ")
+    for index, word in enumerate(words):
+        if word != "--conf" and (index == 0 or words[index - 1] != "--conf"):
+            yield f"{word!r} follows a space in a Spark setting"
 
 
-def _unlike(value: Any, shape: Any, path: str) -> Iterator[str]:
-    """Texts that do not have the pattern of the model, which botocore itself leaves to AWS."""
+def _pattern_problems(value: Any, shape: Any, path: str) -> Iterator[str]:
+    """Yield values that do not match the pattern in the model, which botocore does not validate."""
     if shape.type_name == "structure" and isinstance(value, Mapping):
-        for name, one in value.items():
+        for name, item in value.items():
             if name in shape.members:
-                yield from _unlike(one, shape.members[name], f"{path}.{name}".strip("."))
+                yield from _pattern_problems(item, shape.members[name], f"{path}.{name}".strip("."))
     elif shape.type_name == "map" and isinstance(value, Mapping):
-        for name, one in value.items():
-            yield from _unlike(name, shape.key, f"{path}.{name}")
-            yield from _unlike(one, shape.value, f"{path}.{name}")
+        for name, item in value.items():
+            yield from _pattern_problems(name, shape.key, f"{path}.{name}")
+            yield from _pattern_problems(item, shape.value, f"{path}.{name}")
     elif shape.type_name == "list" and isinstance(value, Sequence) and not isinstance(value, str):
-        for at, one in enumerate(value):
-            yield from _unlike(one, shape.member, f"{path}[{at}]")
+        for index, item in enumerate(value):
+            yield from _pattern_problems(item, shape.member, f"{path}[{index}]")
     elif shape.type_name == "string" and isinstance(value, str):
         pattern = shape.metadata.get("pattern")
         # The model doubles the backslash of `\u002F`.
         if pattern and not re.fullmatch(pattern.replace(r"\\u", r"\u"), value, re.DOTALL):
-            yield f"{path}: {value!r} is not of the form {pattern}"
+            yield f"{path}: {value!r} does not match {pattern}"

@@ -1,4 +1,4 @@
-"""`dq.export`: the schema of a contract in the words of others."""
+"""`dq.export`: the schema of a contract in other formats."""
 
 from __future__ import annotations
 
@@ -9,29 +9,29 @@ from pathlib import Path
 from dq.contracts.escaping import comment
 from dq.contracts.model import Contract
 from dq.contracts.outcome import UsageError, nearest
-from dq.operations.registry_files import load, only
+from dq.operations.registry_files import load, single_contract
 from dq.registry import exporting
-from dq.registry.exporting import Exported, ExportKind, Write, unsaid
+from dq.registry.exporting import Exported, ExportKind, Write, unsupported_keys
 
 
 @dataclass(frozen=True, slots=True)
 class ExportOutcome:
-    """The text, and what that form cannot say, each with what is written instead."""
+    """Exported text, and what the format cannot express, each with its replacement."""
 
     text: str
-    lost: tuple[str, ...] = ()
+    losses: tuple[str, ...] = ()
 
 
 def export(
     kind: str, contract: Path | str, object: str | None = None, *, to: str | None = None
 ) -> ExportOutcome:
-    """The schema of the contract in this file in another form, as `dq export` writes it.
+    """Convert the schema of a contract to another format, as `dq export` does.
 
-    `kind` is odcs, sql, jsonschema, avro, dbt, pandera or html. `object` is the only one that is wanted, and
-    `to` names the form where there are several, such as v3.0.2 of odcs. Nothing is written.
+    `kind` is odcs, sql, jsonschema, avro, dbt, pandera or html. `object` selects one object, and `to` a
+    variant of the format, e.g. v3.0.2 of odcs. Nothing is written.
 
-    Raises UsageError for a kind, form or object that is not known, and Unreadable for a contract that cannot
-    be read or has errors.
+    Raises UsageError for an unknown kind, variant or object, and ReadError for a contract that cannot be
+    read or has errors.
     """
     return run(kind, Path(contract), object, to, lambda _: None)
 
@@ -39,39 +39,47 @@ def export(
 def run(
     kind: str, file: Path, object: str | None, to: str | None, note: Callable[[str], None]
 ) -> ExportOutcome:
-    """The operation itself. Raises as `export`."""
-    shelf = exporting.load()
-    if kind not in shelf:
-        hint = nearest(kind, shelf)
-        mend = f"Did you mean {hint}?" if hint else f"It knows {', '.join(shelf)}."
-        raise UsageError(f"dq export knows no {kind!r}.", mend)
-    known = only(load([file], note))
-    wanted = [one for one in known.objects if object in (None, one.name, one.id)]
-    if not wanted:
-        names = ", ".join(one.name for one in known.objects)
-        raise UsageError(f"{file} has no object {object!r}.", f"It has {names}." if names else "")
-    made = _write(shelf[kind], to)(known, wanted)
-    says = shelf[kind].says
-    if says is not None:
-        made = replace(made, lost=(*made.lost, *unsaid(known, wanted, says)))
-    return ExportOutcome(_headed(shelf[kind], made, known), tuple(map(str, made.lost)))
+    """Run the operation. Raises as `export`."""
+    export_kinds = exporting.load()
+    if kind not in export_kinds:
+        suggestion = nearest(kind, export_kinds)
+        hint = f"Did you mean {suggestion}?" if suggestion else f"Supported: {', '.join(export_kinds)}."
+        raise UsageError(f"unknown export format {kind!r}.", hint)
+    contract = single_contract(load([file], note))
+    objects = [
+        schema_object
+        for schema_object in contract.objects
+        if object in (None, schema_object.name, schema_object.id)
+    ]
+    if not objects:
+        names = ", ".join(schema_object.name for schema_object in contract.objects)
+        raise UsageError(f"{file} has no object {object!r}.", f"Objects: {names}." if names else "")
+    exported = _write(export_kinds[kind], to)(contract, objects)
+    expressible = export_kinds[kind].supported
+    if expressible is not None:
+        exported = replace(
+            exported, unsupported=(*exported.unsupported, *unsupported_keys(contract, objects, expressible))
+        )
+    return ExportOutcome(
+        _with_header(export_kinds[kind], exported, contract), tuple(map(str, exported.unsupported))
+    )
 
 
 def _write(kind: ExportKind, to: str | None) -> Write:
     if to is None:
         return kind.write
-    if to in kind.others:
-        return kind.others[to]
-    if not kind.others:
-        raise UsageError(f"{kind.id} has one form only.", "Leave --to out.")
-    hint = nearest(to, kind.others)
-    mend = f"Did you mean {hint}?" if hint else f"It knows {', '.join(kind.others)}."
-    raise UsageError(f"dq export {kind.id} knows no {to!r}.", mend)
+    if to in kind.variants:
+        return kind.variants[to]
+    if not kind.variants:
+        raise UsageError(f"{kind.id} has no versions to choose from.", "Remove --to.")
+    suggestion = nearest(to, kind.variants)
+    hint = f"Did you mean {suggestion}?" if suggestion else f"Supported: {', '.join(kind.variants)}."
+    raise UsageError(f"dq export {kind.id} does not support version {to!r}.", hint)
 
 
-def _headed(kind: ExportKind, made: Exported, contract: Contract) -> str:
-    """The text below what it was made from, and what it does not say, where the form has comments."""
+def _with_header(kind: ExportKind, exported: Exported, contract: Contract) -> str:
+    """Return the text with a header of its source and losses, if the format has comments."""
     if not kind.comment:
-        return made.text
-    head = [f"Made by 'dq export' from {contract.id} {contract.version}", *made.lost]
-    return "".join(f"{kind.comment} {comment(line)}.\n" for line in head) + made.text
+        return exported.text
+    header = [f"Made by 'dq export' from {contract.id} {contract.version}", *exported.unsupported]
+    return "".join(f"{kind.comment} {comment(line)}.\n" for line in header) + exported.text

@@ -1,4 +1,6 @@
-"""Checks, gates and back-tests from Python, of frames or of the data where the contract says it is."""
+"""`dq.check`, `dq.split`, `dq.gate` and `dq.backtest`: on DataFrames, or on data at the contract's
+location.
+"""
 
 from __future__ import annotations
 
@@ -15,218 +17,225 @@ from dq.dataquality import quarantine
 from dq.dataquality.backtest import LAST, Backtest
 from dq.dataquality.backtest import backtest as run
 from dq.dataquality.check import check as run_check
-from dq.dataquality.clauses.foreign_key import Neighbours
+from dq.dataquality.clauses.foreign_key import ContractSet
 from dq.dataquality.quarantine import GatedRows
 from dq.dataquality.report import Report
-from dq.dataquality.request import Request, as_spark, pick
+from dq.dataquality.request import Request, as_spark, find_object
 from dq.dataquality.spark.dataset import Dataset
-from dq.operations.check import others as located_others
+from dq.operations.check import referenced_data as located_others
 from dq.operations.data_places import located_data
-from dq.operations.runtime.context import World, here
-from dq.operations.runtime.spark import at_need
+from dq.operations.runtime.context import RuntimeContext, runtime_context
+from dq.operations.runtime.spark import lazy_session
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 
-Asked = Contract | Path | str
+ContractSource = Contract | Path | str
 Frame = object
 """A DataFrame of Spark, pandas or polars, an Arrow table, or a Dataset."""
 
 
 def check(
-    contract: Asked,
+    contract: ContractSource,
     data: Frame = ...,
     object: str | None = None,
     *,
     partitions: Sequence[Mapping[str, str]] | None = None,
-    others: Mapping[str, Frame] | None = None,
-    registry: Sequence[Asked] = (),
+    other_objects: Mapping[str, Frame] | None = None,
+    registry: Sequence[ContractSource] = (),
     server: str | None = None,
     spark: SparkSession | None = None,
     folder: Path | str | None = None,
     now: datetime | None = None,
     verify_statistics: float = 0.0,
 ) -> Report:
-    """Every clause of one object of the contract, tested on its data, as `dq check` does.
+    """Evaluate every clause of one object of the contract on its data, as `dq check` does.
 
-    `contract` is the path of its file, its YAML as a text, or one already read; `object` may be left out
-    when it has one object. `data` is a DataFrame of Spark, pandas or polars, or an Arrow table; left out, it
-    is read where the contract says, on its `server`, as far as the settings of `folder`, which stands for the
-    working folder, allow that place. `partitions` are texts as they stand in the path, and only these are
-    read. `registry` are the contracts that its relationships lead into; their objects are called
-    `crm/customers` in `others`, which are found by themselves where `data` is. `spark` is the session; the
-    active one counts. For data that is not handed in one is started, but for small Parquet tables, which need
-    none. `now` is an aware instant, needed
-    for ages and windows: by default the present one where `data` is left out.
+    `contract` is the path of its file, its YAML as text, or a loaded contract; `object` is optional if it has
+    only one. `data` is a DataFrame of Spark, pandas or polars, or an Arrow table; without it, the data is
+    read from the contract's location on its `server`, if the settings of `folder`, which replaces the working
+    folder, allow it. `partitions` limit the check; their values are texts as in the path. `registry` has the
+    contracts that relationships refer to. `other_objects` has the data of referenced objects, named e.g.
+    `crm/customers`; without `data` they are located automatically. `spark` is the session, by default the
+    active one. Without `data`, a session is started if needed; small Parquet tables need none. `now` is an
+    aware instant, needed for ages and windows; without `data` it defaults to the current time.
 
-    What is NULL breaks only what says so, `required` for instance. Nothing is kept, nobody is told, and rules
-    that compare with earlier runs are skipped. `verify_statistics`, from 0 to 1, is the share of what
-    statistics prove that is counted from the rows all the same.
+    NULL only violates clauses about NULL, e.g. `required`. Nothing is stored or sent, and rules that compare
+    with earlier runs are skipped. `verify_statistics`, from 0 to 1, is the share of answers from statistics
+    that is verified by counting rows.
 
-    Raises BrokenContract with every finding for a contract that has errors, UsageError for what does not fit,
-    Unreadable where the data cannot be opened, and MissingTool without Spark or Java. What is wrong with the
-    data is in the report: call its `raise_for_status()` before you publish.
+    Raises BrokenContract with all findings for a contract with errors, UsageError for invalid arguments,
+    ReadError if the data cannot be opened, and MissingTool without Spark or Java. Problems of the data are
+    in the report: call its `raise_for_status()` before publishing.
     """
-    known = read(contract)
+    parsed = read(contract)
     if data is not ...:
         if server is not None:
-            raise UsageError(f"server={server!r} and data exclude each other.", "Give one of them.")
-        request = _of_frame(known, data, object, others, registry, spark, now)
+            raise UsageError(f"server={server!r} and data exclude each other.", "Pass one of them.")
+        request = _frame_request(parsed, data, object, other_objects, registry, spark, now)
     else:
-        request = _placed(known, pick(known, object), registry, server, spark, folder)
-        given = _other_frames(known, others, request.neighbours, spark)
-        request = replace(request, others={**(request.others or {}), **given}, now=now or datetime.now(UTC))
+        request = _located_request(parsed, find_object(parsed, object), registry, server, spark, folder)
+        frames = _other_frames(parsed, other_objects, request.neighbours, spark)
+        request = replace(
+            request, other_objects={**(request.other_objects or {}), **frames}, now=now or datetime.now(UTC)
+        )
     return run_check(replace(request, partitions=partitions, verify_statistics=verify_statistics))
 
 
 def split(
-    contract: Asked,
+    contract: ContractSource,
     data: Frame,
     object: str | None = None,
     *,
-    others: Mapping[str, Frame] | None = None,
-    registry: Sequence[Asked] = (),
+    other_objects: Mapping[str, Frame] | None = None,
+    registry: Sequence[ContractSource] = (),
     spark: SparkSession | None = None,
     report: Report | None = None,
     now: datetime | None = None,
 ) -> tuple[DataFrame, DataFrame]:
-    """The good rows as they are, and the bad ones with `_dq_rules`, the clauses that each of them breaks.
+    """Split the data into good rows, and bad rows with `_dq_rules`, the clauses that each of them violates.
 
     `report` is that of `dq.check` on the same data; without it the data is checked, as of `now`. See
-    `dataquality.quarantine.split`, and `dq.check` for what is raised for a contract that has errors.
+    `dataquality.quarantine.split`, and `dq.check` for the errors raised.
     """
-    return quarantine.split(_of_frame(contract, data, object, others, registry, spark, now), report)
+    return quarantine.split(
+        _frame_request(contract, data, object, other_objects, registry, spark, now), report
+    )
 
 
 def gate(
     data: Frame,
-    contract: Asked,
+    contract: ContractSource,
     object: str | None = None,
     *,
-    others: Mapping[str, Frame] | None = None,
-    registry: Sequence[Asked] = (),
+    other_objects: Mapping[str, Frame] | None = None,
+    registry: Sequence[ContractSource] = (),
     spark: SparkSession | None = None,
     now: datetime | None = None,
 ) -> GatedRows:
-    """Checks the data before it is written: `good, bad, report = dq.gate(frame, "orders.odcs.yaml")`.
+    """Check the data before it is written: `good, bad, report = dq.gate(frame, "orders.odcs.yaml")`.
 
-    The report is that of `dq.check`, and is made at once. A row is bad that breaks a failed clause of the
-    severity error or critical by itself: a value that is not allowed, NULL where one is required, a key
-    that no row of the other object has. Of a repeated key all rows are bad, for nobody knows which of them
-    is right. NULL breaks nothing else. What a bound tolerates or only a warning stands on is good. What no
-    row can be blamed for (too few rows, a column that is missing or not allowed, a rule in SQL) is judged on
-    all that was handed in, and leaves the rows as they are.
+    The report is that of `dq.check`, computed immediately. A row is bad if it violates a failed clause of
+    severity error or critical by itself: an invalid value, a missing required value, or a key without a
+    matching row in the other object. All rows of a duplicate key are bad, since it is unknown which is right.
+    Violations within a tolerated bound or of a mere warning are good. Failures that cannot be attributed to
+    rows (too few rows, missing or undeclared columns, SQL rules) are evaluated on all data and leave the rows
+    as they are.
 
-    `report.raise_for_status()` raises for all that is broken, `raise_for_status()` of the answer only for
-    what no row can be blamed for. `good` and `bad` are computed when they are used, each from `data` anew:
-    persist what is dear, or not the same twice. `report.passes` counts the passes over the data until then;
-    each use is one more, and for each broken key one more that groups by it. Nothing is written or masked,
-    and no setting of Spark changed.
+    `report.raise_for_status()` raises for all failures, `raise_for_status()` of the result only for those not
+    attributed to rows. `good` and `bad` are lazy and recomputed from `data` at each use: persist data that is
+    expensive or not deterministic. `report.passes` counts the passes over the data so far; each use adds one,
+    and each failed key one that groups by it. Nothing is written or masked, and no Spark setting is changed.
 
-    Arguments, and what is raised for a contract that has errors, are as `dq.check` has them. Raises
-    Unreadable where a clause could not be measured: then nobody knows which rows are good.
+    Arguments and errors are as for `dq.check`. Raises ReadError if a clause could not be measured, because
+    it is then unknown which rows are good.
     """
-    return quarantine.gate(_of_frame(contract, data, object, others, registry, spark, now))
+    return quarantine.gate(_frame_request(contract, data, object, other_objects, registry, spark, now))
 
 
 def backtest(
-    contract: Asked,
+    contract: ContractSource,
     data: Frame = ...,
     object: str | None = None,
     *,
     last: int = LAST,
     rules: Sequence[str] = (),
-    registry: Sequence[Asked] = (),
+    registry: Sequence[ContractSource] = (),
     server: str | None = None,
     spark: SparkSession | None = None,
     folder: Path | str | None = None,
     now: datetime | None = None,
 ) -> Backtest:
-    """In which of the last partitions each rule of an object would have failed, as `dq backtest` says it.
+    """Evaluate each rule of an object on the last partitions of its data, as `dq backtest` does.
 
-    `rules` are checks, clause paths, or ids or names of quality rules; none stand for all. Each rule of the
-    answer has `of(Status.FAIL)`, its partitions oldest first, and `counts`; a partition whose value is NULL
-    is the first, as `__HIVE_DEFAULT_PARTITION__`. `as_dict()` is what `--format json` prints. The other
-    arguments are those of `dq.check`. Nothing is kept, and nobody is told.
+    `rules` are checks, clause paths, or ids or names of quality rules; by default all. Each rule of the
+    result has `of(Status.FAIL)`, its failed partitions oldest first, and `counts`; a NULL partition value
+    comes first, as `__HIVE_DEFAULT_PARTITION__`. `as_dict()` is the JSON output. The other arguments are
+    those of `dq.check`. Nothing is stored or sent.
 
     Raises what `dq.check` raises, and UsageError for a table without partitions.
     """
-    known = read(contract)
-    one = pick(known, object)
+    parsed = read(contract)
+    schema_object = find_object(parsed, object)
     if data is ...:
-        request = _placed(known, one, registry, server, spark, folder)
-        request = replace(request, spark=request.session(), begin=None)
+        request = _located_request(parsed, schema_object, registry, server, spark, folder)
+        request = replace(request, spark=request.session(), start_session=None)
     else:
-        request = _of_frame(known, data, one.name, None, registry, spark, now)
+        request = _frame_request(parsed, data, schema_object.name, None, registry, spark, now)
     return run(replace(request, rules=tuple(rules), now=now or datetime.now(UTC)), last)
 
 
-def _of_frame(
-    contract: Asked,
+def _frame_request(
+    contract: ContractSource,
     data: Frame,
     object: str | None,
-    others: Mapping[str, Frame] | None,
-    registry: Sequence[Asked],
+    other_objects: Mapping[str, Frame] | None,
+    registry: Sequence[ContractSource],
     spark: SparkSession | None,
     now: datetime | None,
 ) -> Request:
-    """One object of a contract on a frame; `dq.check` says what the arguments are.
+    """Return the request for one object on a frame; see `dq.check` for the arguments.
 
-    A frame of pandas or polars is tested on the Spark session that is given or active (`request.as_spark`
-    says how its types are read); a streaming one is refused.
+    A frame of pandas or polars is checked on the given or active Spark session (see `request.as_spark` for
+    its types); a streaming DataFrame is rejected.
     """
-    known = read(contract)
-    beside = Neighbours.of([known, *map(read, registry)])
+    parsed = read(contract)
+    neighbours = ContractSet.from_contracts([parsed, *map(read, registry)])
     return Request(
-        known,
-        as_spark(data, pick(known, object), spark),
+        parsed,
+        as_spark(data, find_object(parsed, object), spark),
         object,
         spark=spark,
-        others=_other_frames(known, others, beside, spark),
+        other_objects=_other_frames(parsed, other_objects, neighbours, spark),
         now=now,
-        neighbours=beside,
+        neighbours=neighbours,
     )
 
 
 def _other_frames(
-    contract: Contract, given: Mapping[str, Frame] | None, beside: Neighbours, spark: SparkSession | None
+    contract: Contract,
+    frames: Mapping[str, Frame] | None,
+    neighbours: ContractSet,
+    spark: SparkSession | None,
 ) -> dict[str, DataFrame | Dataset]:
-    """The frames of other objects, each with the types that its own contract promises."""
-    made = {}
-    for name, data in (given or {}).items():
-        one = contract.object(name) or beside.object(name) or contract.objects[0]
-        made[name] = as_spark(data, one, spark)
-    return made
+    """Return the frames of other objects, each with the types of its own contract."""
+    converted = {}
+    for name, data in (frames or {}).items():
+        schema_object = contract.object(name) or neighbours.object(name) or contract.objects[0]
+        converted[name] = as_spark(data, schema_object, spark)
+    return converted
 
 
-def _placed(
-    known: Contract,
-    one: SchemaObject,
-    registry: Sequence[Asked],
+def _located_request(
+    contract: Contract,
+    schema_object: SchemaObject,
+    registry: Sequence[ContractSource],
     server: str | None,
     spark: SparkSession | None,
     folder: Path | str | None,
 ) -> Request:
-    """The object where its contract says that it is, and a session that reads its format, at need."""
-    beside = Neighbours.of([known, *map(read, registry)])
-    world = _world(known, folder)
-    data = _below(world, located_data(world, known, one, server))
-    found = located_others(world, known, one, server, beside)
-    around = {name: _below(world, each) for name, each in found.items()}
-    request = Request(known, data, one.name, spark=spark, others=around, neighbours=beside)
+    """Return the request for an object at its contract's location, with a lazy session for its format."""
+    neighbours = ContractSet.from_contracts([contract, *map(read, registry)])
+    context = _context(contract, folder)
+    data = _with_absolute_path(context, located_data(context, contract, schema_object, server))
+    referenced = located_others(context, contract, schema_object, server, neighbours)
+    other_data = {name: _with_absolute_path(context, dataset) for name, dataset in referenced.items()}
+    request = Request(
+        contract, data, schema_object.name, spark=spark, other_objects=other_data, neighbours=neighbours
+    )
     if spark is not None:
         return request
-    needed = at_need(world, formats={each.format or "" for each in (data, *around.values())})
-    return replace(request, spark=needed.begun, begin=needed)
+    lazy = lazy_session(context, formats={dataset.format or "" for dataset in (data, *other_data.values())})
+    return replace(request, spark=lazy.current, start_session=lazy)
 
 
-def _below(world: World, data: Dataset) -> Dataset:
-    """The data with its whole path: Spark knows of no other working folder than the process's."""
+def _with_absolute_path(context: RuntimeContext, data: Dataset) -> Dataset:
+    """Return the data with an absolute path, since Spark resolves paths in the process's working folder."""
     local = data.path is not None and "://" not in data.path
-    return replace(data, path=str(world.folder / str(data.path))) if local else data
+    return replace(data, path=str(context.folder / str(data.path))) if local else data
 
 
-def _world(known: Contract, folder: Path | str | None) -> World:
-    paths = [] if known.file == TEXT else [Path(known.file)]
-    return here(None, paths, Path(folder) if folder is not None else None)
+def _context(contract: Contract, folder: Path | str | None) -> RuntimeContext:
+    paths = [] if contract.file == TEXT else [Path(contract.file)]
+    return runtime_context(None, paths, Path(folder) if folder is not None else None)

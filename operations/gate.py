@@ -1,4 +1,6 @@
-"""The gate of a registry: the rules, the policy, contracts judged by them, and what no check evaluates."""
+"""The gate of a registry: lints contracts by rules and policy, and reports clauses that no check
+evaluates.
+"""
 
 from __future__ import annotations
 
@@ -9,20 +11,27 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from dq.contracts.access.files import POLICY_FILE, Absent, exists
+from dq.contracts.access.files import POLICY_FILE, FileMissing, exists
 from dq.contracts.access.files import read as read_file
-from dq.contracts.diff import name_of
-from dq.contracts.metrics import measure_named
+from dq.contracts.diff import service_level_name
+from dq.contracts.metrics import named_metric
 from dq.contracts.model import Contract, Property, Quality, SchemaObject
-from dq.contracts.outcome import Finding, Severity, Unreadable, UsageError
+from dq.contracts.outcome import Finding, ReadError, Severity, UsageError
 from dq.dataquality.checks import built_in
 from dq.dataquality.clauses.clause import NoResult
-from dq.dataquality.clauses.coverage import SILENT, State, accounts, foreseen, service_levels, untyped
-from dq.dataquality.clauses.kind import Shelf, clauses_of
+from dq.dataquality.clauses.coverage import (
+    SILENT,
+    EnforcementState,
+    clause_coverage,
+    expected_clauses,
+    service_levels,
+    untyped_format,
+)
+from dq.dataquality.clauses.kind import CheckKinds, clauses_of
 from dq.dataquality.model.run_context import Unusable, comparison
 from dq.operations.runtime.context import registry_root
-from dq.operations.subscriptions import gathered, split
-from dq.validators.lint import Linted, Rules, lint_paths, rules_of
+from dq.operations.subscriptions import make_gather, split
+from dq.validators.lint import LintResult, Rules, lint_paths, load_rules
 from dq.validators.policy.policy import DEFAULT, Policy
 
 if TYPE_CHECKING:
@@ -30,109 +39,139 @@ if TYPE_CHECKING:
     from dq.validators.context import OfficialSchema
 
 
-_MEND = "'dq explain' on the file lists what becomes of every clause."
-# Keys that decide nothing, or only by the column's name.
-_ASIDE = frozenset(SILENT) - {"properties", "items", "map", "quality", "relationships", "logicalTypeOptions"}
+_HINT = "Run 'dq explain' on the file to see how each clause is enforced."
+# Keys that do not affect evaluation, or only by the column's name.
+_IRRELEVANT_KEYS = frozenset(SILENT) - {
+    "properties",
+    "items",
+    "map",
+    "quality",
+    "relationships",
+    "logicalTypeOptions",
+}
 _PARTS = ("properties", "items", "map", "relationships")
-# What a quality rule of a column may hold to be judged without the object around it.
-_ALONE = frozenset({"metric", "type", "unit", "dimension", "severity", "name", "description", "id", "tags"})
-_PLAIN_RULE = _ALONE - {"unit"} | {"query"}
-_ALONE_METRICS = ("nullValues",)
-_OF_DATES = ("latency", "retention")
+# Keys of a column's quality rule that can be evaluated without the rest of the object.
+_STANDALONE_KEYS = frozenset(
+    {"metric", "type", "unit", "dimension", "severity", "name", "description", "id", "tags"}
+)
+_PLAIN_RULE = _STANDALONE_KEYS - {"unit"} | {"query"}
+_STANDALONE_METRICS = ("nullValues",)
+_DATE_LEVELS = ("latency", "retention")
 _DATED = ("date", "timestamp", "time")
 
 Kind = tuple[object, ...]
 
 
 def unenforced(contract: Contract) -> Iterator[Finding]:
-    """The clauses of a contract that no check evaluates, with the reason, in the order of the file."""
-    # A service level that speaks of every object is not evaluated once, whatever it is of each.
-    told: set[tuple[str, str]] = set()
-    for one in contract.objects:
-        small = _without_ordinary(contract, one)
-        clauses = foreseen(contract, small.object, _of_levels() if small.levels_alone else built_in())
-        # Whether another contract has what is meant is told where all of them are known.
-        elsewhere = {each.path for each in clauses if isinstance(each.ask, NoResult) and each.ask.outside}
-        listed = service_levels if small.levels_alone else accounts
-        for account in listed(contract, small.object, clauses):
-            known = (account.path, account.reason)
-            if account.path in elsewhere or account.state is not State.NOT_EVALUATED:
+    """Yield a finding for each clause that no check evaluates, with the reason, in file order."""
+    # A service level of all objects is reported once.
+    reported: set[tuple[str, str]] = set()
+    for schema_object in contract.objects:
+        reduced = _without_ordinary(contract, schema_object)
+        clauses = expected_clauses(
+            contract, reduced.object, _level_checks() if reduced.levels_only else built_in()
+        )
+        # References to other contracts are checked where all contracts are loaded.
+        external_paths = {
+            clause.path
+            for clause in clauses
+            if isinstance(clause.test, NoResult) and clause.test.external_keys
+        }
+        listed = service_levels if reduced.levels_only else clause_coverage
+        for account in listed(contract, reduced.object, clauses):
+            entry = (account.path, account.reason)
+            if account.path in external_paths or account.state is not EnforcementState.NOT_EVALUATED:
                 continue
-            if known not in told:
-                told.add(known)
+            if entry not in reported:
+                reported.add(entry)
                 message = f"{account.clause} is not evaluated: {account.reason}."
-                yield Finding("unenforced", Severity.WARNING, message, _MEND, account.at, account.path)
+                yield Finding("unenforced", Severity.WARNING, message, _HINT, account.at, account.path)
 
 
-def _is_evaluated(contract: Contract, alone: SchemaObject) -> bool:
-    """Whether all that an object says by itself is evaluated; service levels are not asked."""
-    quiet = contract.model_copy(update={"sla_properties": [], "sla_default_element": None})
-    states = [account.state for account in accounts(quiet, alone, clauses_of(quiet, alone, built_in()))]
-    return State.NOT_EVALUATED not in states
+def _is_evaluated(contract: Contract, schema_object: SchemaObject) -> bool:
+    """True if all clauses of an object are evaluated, ignoring service levels."""
+    without_levels = contract.model_copy(update={"sla_properties": [], "sla_default_element": None})
+    states = [
+        account.state
+        for account in clause_coverage(
+            without_levels, schema_object, clauses_of(without_levels, schema_object, built_in())
+        )
+    ]
+    return EnforcementState.NOT_EVALUATED not in states
 
 
 @dataclass(frozen=True, slots=True)
-class _Rest:
-    """What is left of an object to be asked; `levels_alone`: only what service levels say of it."""
+class _Remaining:
+    """Reduced object to evaluate; `levels_only`: only its service levels."""
 
     object: SchemaObject
-    levels_alone: bool = False
+    levels_only: bool = False
 
 
 @cache
-def _of_levels() -> Shelf:
-    return {name: built_in()[name] for name in _OF_DATES}
+def _level_checks() -> CheckKinds:
+    return {name: built_in()[name] for name in _DATE_LEVELS}
 
 
-def _without_ordinary(contract: Contract, one: SchemaObject) -> _Rest:
-    """The object without the columns of which it is known that all they promise is evaluated.
+def _without_ordinary(contract: Contract, schema_object: SchemaObject) -> _Remaining:
+    """Return the object without columns whose clauses are known to be all evaluated.
 
-    Columns stay where something else speaks of them: a key of several, a service level, a rule of the object.
+    Columns stay if something else refers to them: a composite key, a service level, or a rule of the object.
     """
-    rules = [rule for rule in one.quality if not _is_ordinary_rule(one, rule)]
-    if len(one.properties) < 4 or one.relationships or not all(map(_speaks_of_rows, rules)):
-        return _Rest(one)
-    inside = [rule for prop in one.walk() for rule in prop.quality]
-    if any(rule.custom_properties for rule in (*one.quality, *inside)) or any(map(measure_named, inside)):
-        # It may name any other column: to group by or compare with, in its scope, or for the age of rows.
-        return _Rest(one)
-    if any(rule.type == "sql" for rule in (*one.quality, *inside)) and untyped(contract, one):
-        # It may read any other column, which must be declared then.
-        return _Rest(one)
+    rules = [rule for rule in schema_object.quality if not _is_ordinary_rule(schema_object, rule)]
+    if (
+        len(schema_object.properties) < 4
+        or schema_object.relationships
+        or not all(map(_speaks_of_rows, rules))
+    ):
+        return _Remaining(schema_object)
+    inside = [rule for prop in schema_object.walk() for rule in prop.quality]
+    if any(rule.custom_properties for rule in (*schema_object.quality, *inside)) or any(
+        map(named_metric, inside)
+    ):
+        # The rule may refer to any other column, e.g. to group by or compare with.
+        return _Remaining(schema_object)
+    if any(rule.type == "sql" for rule in (*schema_object.quality, *inside)) and untyped_format(
+        contract, schema_object
+    ):
+        # The query may read any other column, which must then be declared.
+        return _Remaining(schema_object)
     levels = contract.sla_default_element, *(sla.element for sla in contract.sla_properties)
-    named = " ".join(text for text in levels if text)
-    # A service level that names no column is told which of them are dated.
+    element_names = " ".join(text for text in levels if text)
+    # A service level without a column applies to the date columns.
     any_dated = any(
         "." not in part
         for sla in contract.sla_properties
-        if name_of(sla.property) in _OF_DATES
+        if service_level_name(sla.property) in _DATE_LEVELS
         for part in (sla.element or contract.sla_default_element or "").split(",")
     )
-    odd = [prop for prop in one.properties if not _is_ordinary(contract, one, prop)]
-    kept = [
+    unusual = [prop for prop in schema_object.properties if not _is_ordinary(contract, schema_object, prop)]
+    columns = [
         prop
-        for prop in one.properties
-        if (any_dated and _is_dated(prop)) or (prop.name or "") in named or any(prop is each for each in odd)
+        for prop in schema_object.properties
+        if (any_dated and _is_dated(prop))
+        or (prop.name or "") in element_names
+        or any(prop is column for column in unusual)
     ]
-    small = one.model_copy(update={"properties": kept, "quality": rules})
-    return _Rest(small, not odd and not rules and _is_ordinary_object(contract, one))
+    reduced = schema_object.model_copy(update={"properties": columns, "quality": rules})
+    return _Remaining(reduced, not unusual and not rules and _is_ordinary_object(contract, schema_object))
 
 
-def _is_ordinary_object(contract: Contract, one: SchemaObject) -> bool:
-    """Whether all is evaluated that the object says of itself, without its columns and rules."""
-    if one.custom_properties:
+def _is_ordinary_object(contract: Contract, schema_object: SchemaObject) -> bool:
+    """True if all clauses of the object itself are evaluated, ignoring its columns and rules."""
+    if schema_object.custom_properties:
         return False
-    known = (contract.api_version, tuple(one.place.keys))
-    if known not in _ordinary_objects:
-        if len(_ordinary_objects) > _MOST:
+    cache_key = (contract.api_version, tuple(schema_object.place.keys))
+    if cache_key not in _ordinary_objects:
+        if len(_ordinary_objects) > _MAX_CACHED:
             _ordinary_objects.clear()
-        alone = one.model_copy(update={"properties": [], "quality": []})
-        _ordinary_objects[known] = _is_evaluated(contract, alone)
-    return _ordinary_objects[known]
+        bare = schema_object.model_copy(update={"properties": [], "quality": []})
+        _ordinary_objects[cache_key] = _is_evaluated(contract, bare)
+    return _ordinary_objects[cache_key]
 
 
-def _is_ordinary_rule(one: SchemaObject, rule: Quality) -> bool:
-    """Whether a rule of an object is a plain count of rows, or a query that the guard lets pass."""
+def _is_ordinary_rule(schema_object: SchemaObject, rule: Quality) -> bool:
+    """True if a rule of an object is a plain row count, or a query that the SQL guard accepts."""
     operators = rule.operators()
     if rule.place.keys.keys() - _PLAIN_RULE - {name for name, _ in operators}:
         return False
@@ -141,10 +180,10 @@ def _is_ordinary_rule(one: SchemaObject, rule: Quality) -> bool:
     except Unusable:
         return False
     if rule.type == "sql" and rule.metric is None and (rule.query or "").strip():
-        # Only who has a SQL rule pays for the parser.
-        from dq.contracts.sql.guard import Guarded, query
+        # Imported here: the SQL parser is slow to import.
+        from dq.contracts.sql.guard import ValidatedSql, validate_rule_query
 
-        return isinstance(query(one, rule, None), Guarded)
+        return isinstance(validate_rule_query(schema_object, rule, None), ValidatedSql)
     return rule.metric == "rowCount" and rule.query is None and rule.type in (None, "library")
 
 
@@ -156,82 +195,81 @@ def _is_dated(prop: Property) -> bool:
     return prop.logical_type in _DATED or (prop.physical_type or "").lower()[:4] in ("date", "time")
 
 
-def _is_ordinary(contract: Contract, one: SchemaObject, prop: Property) -> bool:
+def _is_ordinary(contract: Contract, schema_object: SchemaObject, prop: Property) -> bool:
     kind = _kind(prop)
     if kind is None:
         return False
-    known = _ordinary.get((contract.api_version, kind))
-    if known is None:
-        alone = one.model_copy(update={"properties": [prop], "quality": []})
-        known = _ordinary[contract.api_version, kind] = _is_evaluated(contract, alone)
-        if len(_ordinary) > _MOST:
+    is_evaluated = _ordinary.get((contract.api_version, kind))
+    if is_evaluated is None:
+        bare = schema_object.model_copy(update={"properties": [prop], "quality": []})
+        is_evaluated = _ordinary[contract.api_version, kind] = _is_evaluated(contract, bare)
+        if len(_ordinary) > _MAX_CACHED:
             _ordinary.clear()
-    return known
+    return is_evaluated
 
 
-# What was found out in this process, up to so many kinds of columns.
-_MOST = 10_000
+# Caches of this process, limited in size.
+_MAX_CACHED = 10_000
 _ordinary: dict[tuple[object, Kind], bool] = {}
 _ordinary_objects: dict[tuple[str, tuple[str, ...]], bool] = {}
-# The keys that a column writes -> those that decide something; nothing where a part of it is nested.
+# Keys of a column -> those that affect evaluation; empty if the column is nested.
 _decisive: dict[tuple[str, ...], tuple[str, ...]] = {}
 
 
 def _kind(prop: Property) -> Kind | None:
-    """All that decides what becomes of a column by itself; None where that cannot be told so easily."""
+    """Return the cache key of a column's evaluation, or None if it cannot be cached."""
     keys = tuple(prop.place.keys)
     decisive = _decisive.get(keys)
     if decisive is None:
-        if len(_decisive) > _MOST:
+        if len(_decisive) > _MAX_CACHED:
             _decisive.clear()
         nested = any(part in keys for part in _PARTS)
-        decisive = _decisive[keys] = () if nested else ("", *sorted({*keys} - _ASIDE))
+        decisive = _decisive[keys] = () if nested else ("", *sorted({*keys} - _IRRELEVANT_KEYS))
     if not decisive or prop.enum is not None:
         return None
     plain = prop.logical_type, prop.physical_type, decisive, prop.required, prop.unique, prop.primary_key
     options = prop.logical_type_options
     if options is None and not prop.quality:
         return plain
-    made: list[object] = [*plain]
+    parts: list[object] = [*plain]
     if options is not None:
-        made += [(key, repr(getattr(options, key))) for key in sorted(options.model_fields_set - {"place"})]
+        parts += [(key, repr(getattr(options, key))) for key in sorted(options.model_fields_set - {"place"})]
     for rule in prop.quality:
         operators = rule.operators()
-        if rule.metric not in _ALONE_METRICS or rule.place.keys.keys() - _ALONE - {
+        if rule.metric not in _STANDALONE_METRICS or rule.place.keys.keys() - _STANDALONE_KEYS - {
             name for name, _ in operators
         }:
             return None
-        made.append((rule.metric, rule.unit, tuple((name, repr(value)) for name, value in operators)))
-    return tuple(made)
+        parts.append((rule.metric, rule.unit, tuple((name, repr(value)) for name, value in operators)))
+    return tuple(parts)
 
 
-# What the gate commands share: the rules on the shelf, the policy, and the base to compare with.
+# Shared by the gate commands: rules, policy, and base.
 
 
 @dataclass(frozen=True, slots=True)
 class GateOutcome:
-    """The findings of a run, and with a base the judged changes, which are among the findings too.
+    """Findings of a run, and with a base the classified changes, which are among the findings too.
 
-    `root` is the registry's folder, from which the findings name files.
+    `root` is the registry's folder; file names in findings are relative to it.
     """
 
-    linted: Linted
+    linted: LintResult
     root: Path
     comparison: Comparison | None = None
 
 
-def judge(
+def lint_registry(
     paths: list[Path], policy_file: Path | None, today: date, processes: int, *, official: bool = False
-) -> Linted:
-    """Everything that is wrong with the contracts at these paths, and with who consumes them.
+) -> LintResult:
+    """Lint the contracts at these paths and their subscriptions.
 
-    A policy that cannot be understood is a mistake of configuration: what a gate without its policy says
-    is worth nothing. Raises UsageError for it, with every finding. With `official`, the standard's own schema
-    judges too; MissingTool is raised where that of a contract's version is not installed.
+    Raises UsageError, with all findings, for an invalid policy. With `official`, the official schema of the
+    standard is checked too; raises MissingTool if that of a contract's version is not installed.
     """
-    rules = rules_of()
+    rules = load_rules()
     root = registry_root(paths[0])
-    policy = policy_of(written(root, policy_file), rules)
+    policy = parse_policy(read_policy_text(root, policy_file), rules)
     contracts, _ = split(paths, root)
     return lint_paths(
         contracts,
@@ -241,14 +279,14 @@ def judge(
         today=today,
         processes=processes,
         unenforced=unenforced,
-        subscriptions=gathered(root, paths),
+        subscriptions=make_gather(root, paths),
         official=official_schema(official),
     )
 
 
-def official_schema(wanted: bool) -> OfficialSchema | None:
-    """The standard's own schema, from its package, where its opinion is wanted."""
-    if not wanted:
+def official_schema(enabled: bool) -> OfficialSchema | None:
+    """Return the official schema of the standard, or None if not enabled."""
+    if not enabled:
         return None
     # Imported here: jsonschema takes time to start.
     from dq.validators.official import installed_schema
@@ -256,38 +294,38 @@ def official_schema(wanted: bool) -> OfficialSchema | None:
     return installed_schema()
 
 
-def written(root: Path, file: Path | None) -> tuple[str, bytes] | None:
-    """The policy as it stands on disk, with the name that messages give it; None when there is none."""
+def read_policy_text(root: Path, file: Path | None) -> tuple[str, bytes] | None:
+    """Return the display name and content of the policy file, or None if there is none."""
     if file is None:
         return (POLICY_FILE, read_file(POLICY_FILE, root=root)) if exists(POLICY_FILE, root) else None
     name = str(file.relative_to(root) if file.is_relative_to(root) else file)
     try:
         return name, read_file(file)
-    except Absent as error:
-        raise Unreadable(f"{file} does not exist.", "Check the path given as --policy.") from error
+    except FileMissing as error:
+        raise ReadError(f"{file} does not exist.", "Check the path given as --policy.") from error
 
 
-def policy_of(written: tuple[str, bytes] | None, rules: Rules) -> Policy:
-    """The policy in a named text; the default where there is none. Raises UsageError for its mistakes.
+def parse_policy(named_text: tuple[str, bytes] | None, rules: Rules) -> Policy:
+    """Parse a policy; return the default policy for None. Raises UsageError for an invalid policy.
 
-    A schema of custom properties that cannot be used is left out: its finding is one of every run.
+    An invalid schema of custom properties is left out, and reported as a finding in every run.
     """
-    if written is None:
+    if named_text is None:
         return DEFAULT
-    # Imported here: many registries have no policy, and its forms take time to make.
+    # Imported here: many registries have no policy, and its models are slow to build.
     from dq.validators.policy.file import read
 
-    name, data = written
-    policy, wrong = read(data, name, rules, _rules_of_changes() if b"waivers" in data else ())
-    schemas = tuple(one for one in wrong if one.path.startswith("customProperties."))
-    others = [one for one in wrong if one not in schemas]
-    if others:
-        raise UsageError("the policy cannot be understood:", details=[str(one) for one in others])
+    name, data = named_text
+    policy, findings = read(data, name, rules, _rules_of_changes() if b"waivers" in data else ())
+    schemas = tuple(finding for finding in findings if finding.path.startswith("customProperties."))
+    errors = [finding for finding in findings if finding not in schemas]
+    if errors:
+        raise UsageError("the policy is invalid:", details=[str(error) for error in errors])
     return replace(policy, unusable_schemas=schemas) if schemas else policy
 
 
 def _rules_of_changes() -> Collection[str]:
-    """The rules of compatibility, which only a waiver can name; all that judges changes comes with them."""
+    """Return the compatibility rules, which only waivers can name. Imported lazily: slow to import."""
     from dq.validators.compat.classified_change import RULES
 
     return RULES

@@ -1,4 +1,4 @@
-"""`dq.import_`: the contract of a table that exists."""
+"""`dq.import_`: generate the contract of an existing table."""
 
 from __future__ import annotations
 
@@ -6,25 +6,25 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from dq.contracts.outcome import UsageError, counted, nearest
+from dq.contracts.outcome import UsageError, nearest, pluralize
 from dq.lake.storage import partition_folder
-from dq.operations.runtime.context import World, called
-from dq.operations.runtime.spark import opened
+from dq.operations.runtime.context import RuntimeContext, call_context
+from dq.operations.runtime.spark import open_named_catalog
 from dq.registry.catalog import Catalog
 from dq.registry.catalogs import catalogs
-from dq.registry.importing import FoundTable, kinds
-from dq.registry.importing.contract_text import Imported, contract_text, identifier
-from dq.registry.importing.sources import is_place, of_spec
+from dq.registry.importing import ImportedTable, kinds
+from dq.registry.importing.contract_text import ContractHead, contract_text, identifier
+from dq.registry.importing.sources import is_table_location, table_from_spec
 from dq.registry.table import OPEN_FORMATS, TableSpec, fold_location
 
 
 @dataclass(frozen=True, slots=True)
 class ImportRequest:
-    """What is imported, and what its contract says besides.
+    """Source of an import, and further values of its contract.
 
     `kind` is parquet, csv, json, sql, dbt, dcs, jsonschema, avro, iceberg or delta, or of a catalog hive,
     glue, iceberg or local. `source` is a file, folder or URI; in a catalog: database, or database.table.
-    `objects` are the only tables that are wanted; `id` is the table's name by default.
+    `objects` selects tables, by default all; `id` is the table's name by default.
     """
 
     kind: str
@@ -39,22 +39,26 @@ class ImportRequest:
 
 @dataclass(frozen=True, slots=True)
 class ImportOutcome:
-    """The tables that were found, and the text of their contract."""
+    """Imported tables, and the text of their contract."""
 
-    tables: tuple[FoundTable, ...]
+    tables: tuple[ImportedTable, ...]
     text: str
 
     @property
     def columns(self) -> int:
-        """How many there are in all tables, partition columns included."""
+        """Number of columns in all tables, including partition columns."""
         return sum(len(table.columns) + len(table.partitions) for table in self.tables)
 
     @property
-    def lost(self) -> tuple[str, ...]:
-        """What the source says and a contract cannot."""
+    def losses(self) -> tuple[str, ...]:
+        """Content of the source that a contract cannot express."""
         several = len(self.tables) > 1
-        told = [f"{table.name}: {lost}" if several else lost for table in self.tables for lost in table.lost]
-        return (*self.tables[0].whole.lost, *told)
+        table_losses = [
+            f"{table.name}: {loss}" if several else loss
+            for table in self.tables
+            for loss in table.unsupported
+        ]
+        return (*self.tables[0].metadata.unsupported, *table_losses)
 
 
 def import_(
@@ -69,87 +73,91 @@ def import_(
     catalog_id: str = "",
     folder: Path | str | None = None,
 ) -> ImportOutcome:
-    """The contract of a table that exists, as `dq import` writes it; nothing is written.
+    """Return the contract of an existing table, as `dq import` does; nothing is written.
 
-    The arguments are those of `ImportRequest`. `folder` stands for the working folder, where settings and
-    store are; paths of the source are relative to that of the process.
+    The arguments are those of `ImportRequest`. `folder` replaces the working folder, which has settings and
+    store; paths of the source are relative to the process's working folder.
 
-    Raises UsageError for a kind or table that is not known and a table without columns, Unreadable for a
-    source that cannot be read, and MissingTool where a package for it is not installed.
+    Raises UsageError for an unknown kind or table and a table without columns, ReadError for a source that
+    cannot be read, and MissingTool if a required package is not installed.
     """
-    world, _ = called(None, folder)
-    named = ImportRequest(kind, str(source), tuple(objects), id, domain, owner, role_arn, catalog_id)
-    return contract_of(named, found(world, named))
+    context, _ = call_context(None, folder)
+    request = ImportRequest(kind, str(source), tuple(objects), id, domain, owner, role_arn, catalog_id)
+    return build_contract(request, read_tables(context, request))
 
 
-def found(world: World, request: ImportRequest) -> list[FoundTable]:
-    """The tables of the source that are wanted. Raises as `import_`."""
-    known = _tables(world, request)
-    tables = _chosen(request.source, known, request.objects)
+def read_tables(context: RuntimeContext, request: ImportRequest) -> list[ImportedTable]:
+    """Read the requested tables of the source. Raises as `import_`."""
+    source_tables = _tables(context, request)
+    tables = _select_tables(request.source, source_tables, request.objects)
     for table in tables:
         if not table.columns:
-            raise UsageError(f"{request.source}: {table.name} has no column.", "Name a table that has some.")
+            raise UsageError(
+                f"{request.source}: {table.name} has no columns.", "Choose a table with columns."
+            )
     return tables
 
 
-def contract_of(request: ImportRequest, tables: Sequence[FoundTable]) -> ImportOutcome:
-    """The contract of these tables."""
-    own = str(tables[0].whole.said.get("id") or "") if len(tables) > 1 or not request.objects else ""
-    name = request.id or own or identifier(tables[0].name)
-    head = Imported(name, request.domain, request.owner, f"{request.kind} {request.source}")
+def build_contract(request: ImportRequest, tables: Sequence[ImportedTable]) -> ImportOutcome:
+    """Return the contract of these tables."""
+    source_id = (
+        str(tables[0].metadata.odcs_keys.get("id") or "") if len(tables) > 1 or not request.objects else ""
+    )
+    name = request.id or source_id or identifier(tables[0].name)
+    head = ContractHead(name, request.domain, request.owner, f"{request.kind} {request.source}")
     return ImportOutcome(tuple(tables), contract_text(head, tables))
 
 
-def _chosen(source: str, tables: list[FoundTable], names: Sequence[str]) -> list[FoundTable]:
-    """The tables that are named, in the order of the source; all where none is."""
-    known = [table.name for table in tables]
+def _select_tables(source: str, tables: list[ImportedTable], names: Sequence[str]) -> list[ImportedTable]:
+    """Return the tables with these names, in source order, or all if no names are given."""
+    table_names = [table.name for table in tables]
     for name in names:
-        if name not in known:
-            hint = nearest(name, known)
-            mend = f"Did you mean {hint}?" if hint else f"It has {', '.join(known[:20])}."
-            raise UsageError(f"{source} has no table {name!r}.", mend)
+        if name not in table_names:
+            suggestion = nearest(name, table_names)
+            hint = f"Did you mean {suggestion}?" if suggestion else f"Tables: {', '.join(table_names[:20])}."
+            raise UsageError(f"{source} has no table {name!r}.", hint)
     return [table for table in tables if not names or table.name in names]
 
 
-def _tables(world: World, request: ImportRequest) -> list[FoundTable]:
+def _tables(context: RuntimeContext, request: ImportRequest) -> list[ImportedTable]:
     kind, source = request.kind, request.source
-    shelf, known = kinds.load(), catalogs()
-    if kind in shelf and (kind not in known or is_place(source)):
-        return shelf[kind].read(source)
-    if kind not in known:
-        words = list(dict.fromkeys([*shelf, *known]))
-        hint = nearest(kind, words)
+    file_kinds, catalog_kinds = kinds.load(), catalogs()
+    if kind in file_kinds and (kind not in catalog_kinds or is_table_location(source)):
+        return file_kinds[kind].read(source)
+    if kind not in catalog_kinds:
+        words = list(dict.fromkeys([*file_kinds, *catalog_kinds]))
+        suggestion = nearest(kind, words)
         raise UsageError(
-            f"dq import knows no {kind!r}.",
-            f"Did you mean {hint}?" if hint else f"It knows {', '.join(words)}.",
+            f"unknown import source {kind!r}.",
+            f"Did you mean {suggestion}?" if suggestion else f"Supported: {', '.join(words)}.",
         )
     database, _, name = source.partition(".")
-    catalog = opened(world, world.store(), kind, request.role_arn, request.catalog_id)
+    catalog = open_named_catalog(context, context.store(), kind, request.role_arn, request.catalog_id)
     if name:
         live = catalog.read(database.lower(), name.lower())
-        found = [] if live is None else [_with_partitions(catalog, live.spec)]
+        tables = [] if live is None else [_with_partitions(catalog, live.spec)]
     else:
-        found = [of_spec(one.spec) for one in catalog.tables(database.lower())]
-    if not found:
-        raise UsageError(f"the catalog {kind} has no table {source}.", "Write database.table, or a database.")
-    return found
+        tables = [table_from_spec(table.spec) for table in catalog.tables(database.lower())]
+    if not tables:
+        raise UsageError(f"the catalog {kind} has no table {source}.", "Use DATABASE.TABLE, or DATABASE.")
+    return tables
 
 
-def _with_partitions(catalog: Catalog, spec: TableSpec) -> FoundTable:
-    """The table, and a word on partitions that who reads its folder does not find."""
-    table, below = of_spec(spec), f"{fold_location(spec.location)}/"
+def _with_partitions(catalog: Catalog, spec: TableSpec) -> ImportedTable:
+    """Return the table, with a loss for partitions outside of its folder."""
+    table, table_prefix = table_from_spec(spec), f"{fold_location(spec.location)}/"
     if not spec.partitions or spec.format in OPEN_FORMATS:
         return table
-    beside = [
-        one
-        for one in catalog.partitions(spec.database, spec.name)
-        if not fold_location(one.location).startswith(below)
+    outside = [
+        partition
+        for partition in catalog.partitions(spec.database, spec.name)
+        if not fold_location(partition.location).startswith(table_prefix)
     ]
-    if not beside:
+    if not outside:
         return table
-    first, verb = beside[0], "does" if len(beside) == 1 else "do"
-    said = (
-        f"{counted(len(beside), 'partition')} {verb} not lie below the table, e.g."
+    first, verb = outside[0], "is" if len(outside) == 1 else "are"
+    message = (
+        f"{pluralize(len(outside), 'partition')} {verb} outside the table's folder, e.g."
         f" {partition_folder(first.values)} at {first.location}"
     )
-    return replace(table, lost=(*table.lost, said))
+    return replace(table, unsupported=(*table.unsupported, message))

@@ -1,4 +1,4 @@
-"""Which contract has a key, and which promises are no more."""
+"""Ownership of contract keys, and withdrawal of SLOs of removed contracts."""
 
 from __future__ import annotations
 
@@ -13,110 +13,145 @@ from pathlib import Path
 
 from dq.alerts import incident_store as incidents
 from dq.alerts.record import record
-from dq.contracts.access.files import FileRefused
+from dq.contracts.access.files import FileRejected
 from dq.contracts.model import Contract
-from dq.contracts.outcome import End, Finding, Location, Recovery, Severity, Unreadable
+from dq.contracts.outcome import Finding, Location, ReadError, Recovery, Resolution, Severity
 from dq.contracts.slo import NOT_IN_FORCE, Slo
 from dq.dataquality.delivery import skip_cache
-from dq.dataquality.delivery.skip_cache import Claim, KeyHolder, decide, holders, note, remember, remembered
-from dq.operations.registry_files import Loaded, load
-from dq.operations.runtime.context import World, outermost_root
+from dq.dataquality.delivery.skip_cache import (
+    KeyOwner,
+    OwnershipClaim,
+    key_owners,
+    owner_files,
+    resolve_owners,
+    save_owners,
+    update_owners,
+)
+from dq.operations.registry_files import LoadedContracts, load
+from dq.operations.runtime.context import RuntimeContext, outermost_root
 from dq.store.engine import Store
 
-# Leaves a contract out whose id and major are those of another file, which was there first.
+# Skips contracts whose id and major version another file already owns.
 
 GONE_FOR = timedelta(minutes=10)
-"""How long a contract's file must have been gone before its promises are withdrawn."""
+"""Time that a contract's file must be missing before its SLOs are withdrawn."""
 
 
-def settled(
-    world: World, store: Store, loaded: Loaded, paths: Sequence[Path] = (), *, keep: bool = False
-) -> Loaded:
-    """The contracts that hold their identity, with a finding for each that another file has.
+def resolve_key_owners(
+    context: RuntimeContext,
+    store: Store,
+    loaded: LoadedContracts,
+    paths: Sequence[Path] = (),
+    *,
+    update_store: bool = False,
+) -> LoadedContracts:
+    """Return the contracts that own their key, with a finding for each whose key another file owns.
 
-    `keep`: files that are new or have moved are remembered, and what is gone from the `paths` is told, which
-    the watcher does. A file that was named twice counts once.
+    `update_store`: store new and moved files, and report contracts removed from the `paths`, as the watcher
+    does. A file that is given twice counts once.
     """
     home, resolved = cache(_home), cache(_resolved_folder)
-    read: dict[str, Contract] = {one.file: one for one in loaded.contracts}
-    keys = {**loaded.resting, **{file: one.key for file, one in read.items()}}
+    contracts_by_file: dict[str, Contract] = {contract.file: contract for contract in loaded.contracts}
+    keys = {**loaded.skipped, **{file: contract.key for file, contract in contracts_by_file.items()}}
     files = {(resolved(folder), name): file for file in reversed(keys) for folder, name in (split(file),)}
     names = {place: home(place[0])[1] + place[1] for place in files}
     common = Counter(names.values())
     claims = {
-        # Two registries in one run may have a file of one name each; neither may pass for the other.
-        Claim(keys[file], names[place] if common[names[place]] == 1 else str(place[0] / place[1])): file
+        # Two registries in one run may have files of the same name; then the absolute path is used.
+        OwnershipClaim(
+            keys[file], names[place] if common[names[place]] == 1 else str(place[0] / place[1])
+        ): file
         for place, file in reversed(files.items())
     }
     roots = {keys[file]: home(folder)[0] for (folder, _), file in files.items()}
     may_hold = cache(lambda key, file: _may_hold(roots[key] / file, key))
     with store.read() as tx:
-        known = holders(tx)
-    first = {key: holder.file for key, holder in known.items()}
-    decision = decide(claims, first, may_hold)
-    if keep and decision.new:
+        key_holders = key_owners(tx)
+    first = {key: holder.file for key, holder in key_holders.items()}
+    decision = resolve_owners(claims, first, may_hold)
+    if update_store and decision.new:
         with store.write() as tx:
-            # Decided again, because another watcher may have been here meanwhile.
-            decision = decide(claims, remembered(tx), may_hold)
-            remember(tx, decision.new, world.now())
-            known = holders(tx)
-    refused = [
-        Finding("duplicate-contract", Severity.ERROR, reason, _MEND, _place(read, file), "id", claim.key)
-        for claim, reason in decision.refused.items()
+            # Decided again in the transaction, because of concurrent watchers.
+            decision = resolve_owners(claims, owner_files(tx), may_hold)
+            save_owners(tx, decision.new, context.now())
+            key_holders = key_owners(tx)
+    duplicates = [
+        Finding(
+            "duplicate-contract",
+            Severity.ERROR,
+            reason,
+            _HINT,
+            _location(contracts_by_file, file),
+            "id",
+            claim.key,
+        )
+        for claim, reason in decision.rejected.items()
         for file in (claims[claim],)
     ]
-    held = [read[file] for claim, file in claims.items() if claim not in decision.refused and file in read]
-    gone = _gone(world, store, paths, claims, decision.refused, loaded, roots, known) if keep else {}
-    return replace(loaded, contracts=held, findings=[*loaded.findings, *refused], gone=gone)
+    owned = [
+        contracts_by_file[file]
+        for claim, file in claims.items()
+        if claim not in decision.rejected and file in contracts_by_file
+    ]
+    removed = (
+        _removal_reasons(context, store, paths, claims, decision.rejected, loaded, roots, key_holders)
+        if update_store
+        else {}
+    )
+    return replace(loaded, contracts=owned, findings=[*loaded.findings, *duplicates], removed=removed)
 
 
-def _place(read: Mapping[str, Contract], file: str) -> Location:
-    return read[file].at("id") if file in read else Location(file)
+def _location(contracts_by_file: Mapping[str, Contract], file: str) -> Location:
+    return contracts_by_file[file].locate("id") if file in contracts_by_file else Location(file)
 
 
-def _gone(
-    world: World,
+def _removal_reasons(
+    context: RuntimeContext,
     store: Store,
     paths: Sequence[Path],
-    claims: Mapping[Claim, str],
-    refused: Collection[Claim],
-    loaded: Loaded,
+    claims: Mapping[OwnershipClaim, str],
+    refused: Collection[OwnershipClaim],
+    loaded: LoadedContracts,
     roots: Mapping[str, Path],
-    known: Mapping[str, KeyHolder],
+    key_holders: Mapping[str, KeyOwner],
 ) -> dict[str, str]:
-    """Why contracts are no more that were in a file at or below the paths, once that has lasted.
+    """Return the reasons for contracts removed from the paths, by key, once missing for `GONE_FOR`.
 
-    A file that is being replaced is gone for a moment. Where a file could not be read, it may be the one that
-    a contract has moved to.
+    A file that is being replaced is missing briefly. If a file could not be read, a missing contract may have
+    moved to it.
     """
-    here, now = {claim.key: claim for claim in claims}, world.now()
+    current, now = {claim.key: claim for claim in claims}, context.now()
     scope = [Path(os.path.realpath(path)) for path in paths]
     names = {claim.file: claim.key for claim in claims}
-    seen: dict[str, KeyHolder] = {}
+    updated: dict[str, KeyOwner] = {}
     reasons: dict[str, str] = {}
-    for key, holder in known.items():
-        if key in here:
-            if here[key] not in refused:
-                seen[key] = KeyHolder(holder.file, str(roots[key]))
+    for key, holder in key_holders.items():
+        if key in current:
+            if current[key] not in refused:
+                updated[key] = KeyOwner(holder.file, str(roots[key]))
             continue
         file = Path(holder.registry or "/") / holder.file
-        if holder.registry is None or not any(file.is_relative_to(one) for one in scope):
+        if holder.registry is None or not any(file.is_relative_to(folder) for folder in scope):
             continue
-        heir = names.get(holder.file)
-        if heir is None and (loaded.findings or _may_hold(file, key)):
+        successor = names.get(holder.file)
+        if successor is None and (loaded.findings or _may_hold(file, key)):
             continue
-        seen[key] = replace(holder, gone_since=holder.gone_since or now)
+        updated[key] = replace(holder, gone_since=holder.gone_since or now)
         if now - (holder.gone_since or now) >= GONE_FOR:
-            called = f"{holder.file} is the contract {heir!r} now" if heir else f"{holder.file} is gone"
-            reasons[key] = f"The contract was removed: {called}."
-    moved = {key: holder for key, holder in seen.items() if holder != known[key]}
+            explanation = (
+                f"{holder.file} now has the contract {successor!r}"
+                if successor
+                else f"{holder.file} no longer exists"
+            )
+            reasons[key] = f"The contract was removed: {explanation}."
+    moved = {key: holder for key, holder in updated.items() if holder != key_holders[key]}
     if moved:
         with store.write() as tx:
-            note(tx, moved)
+            update_owners(tx, moved)
     return reasons
 
 
-_MEND = "Remove one of them, or give it an id of its own."
+_HINT = "Remove one of them, or change its id."
 
 
 def _resolved_folder(folder: str) -> Path:
@@ -125,10 +160,10 @@ def _resolved_folder(folder: str) -> Path:
 
 
 def _home(folder: Path) -> tuple[Path, str]:
-    """The registry's root around a folder, and what stands before the name of a file in it.
+    """Return the registry root around a folder, and the prefix of file names in it.
 
-    It is the outermost one: a policy that is added in a folder below must not give its files other names.
-    Without any root a file's name is its whole path.
+    It is the outermost root: a policy added in a subfolder must not change the names of its files. Without a
+    root, a file's name is its absolute path.
     """
     root = outermost_root(folder)
     if root is None:
@@ -139,59 +174,62 @@ def _home(folder: Path) -> tuple[Path, str]:
 
 def _may_hold(file: Path, key: str) -> bool:
     try:
-        found = load([file], lambda _: None)
-    except FileRefused:
+        loaded = load([file], lambda _: None)
+    except FileRejected:
         return True
-    except Unreadable:
+    except ReadError:
         return False
-    return bool(found.findings) or any(one.key == key for one in found.contracts)
+    return bool(loaded.findings) or any(contract.key == key for contract in loaded.contracts)
 
 
-# Which promises are no more: their contract was removed or retired, or says something else now.
+# Withdrawal of SLOs: their contract was removed, retired or changed.
 
 Key = tuple[str, str, str]
 
 
-def withdrawals(
-    loaded: Loaded, promises: Sequence[Slo], wrong: Sequence[Finding]
+def make_withdrawal_reason(
+    loaded: LoadedContracts, promises: Sequence[Slo], findings: Sequence[Finding]
 ) -> Callable[[Key], str | None]:
-    """From an SLO's key to why it is promised no more; None where it is, or where nobody can tell."""
+    """Return a function from an SLO's key to the reason of its withdrawal, or None if active or unknown."""
     promised = {slo.key: slo for slo in promises}
     contracts = {contract.key: contract for contract in loaded.contracts}
-    broken = {finding.at.file for finding in wrong}
+    broken = {finding.at.file for finding in findings}
 
     def reason(key: Key) -> str | None:
         contract = contracts.get(key[0])
         if contract is None or key in promised:
-            return loaded.gone.get(key[0])
+            return loaded.removed.get(key[0])
         if contract.status in NOT_IN_FORCE:
-            return f"The contract is {contract.status} now."
+            return f"The contract is now {contract.status}."
         if contract.file in broken:
             return None
-        others = [slo.id for slo in promises if slo.key[:2] == key[:2]]
-        instead = f" It promises {', '.join(map(repr, others))}." if others else ""
-        return f"The contract promises no delivery {key[2]!r} of {key[1]!r} any more.{instead}"
+        other_ids = [slo.id for slo in promises if slo.key[:2] == key[:2]]
+        instead = f" It has {', '.join(map(repr, other_ids))}." if other_ids else ""
+        return f"The contract no longer has the delivery SLO {key[2]!r} of {key[1]!r}.{instead}"
 
     return reason
 
 
-def close_withdrawn(world: World, store: Store, loaded: Loaded) -> None:
-    """Ends what is still open of contracts that are no more, and leaves their names to others."""
-    reasons = dict(loaded.gone)
+def close_withdrawn(context: RuntimeContext, store: Store, loaded: LoadedContracts) -> None:
+    """Resolve open incidents of removed or retired contracts, and release the keys of removed ones."""
+    reasons = dict(loaded.removed)
     for contract in loaded.contracts:
         if contract.status in NOT_IN_FORCE:
-            reasons[contract.key] = f"The contract is {contract.status} now."
+            reasons[contract.key] = f"The contract is now {contract.status}."
     if not reasons:
         return
     with store.read() as tx:
-        left = incidents.unresolved(tx, list(reasons))
-    if not left and not loaded.gone:
+        unresolved = incidents.unresolved(tx, list(reasons))
+    if not unresolved and not loaded.removed:
         return
     with store.write() as tx:
-        for incident in left:
+        for incident in unresolved:
             facts = (("withdrawn", reasons[incident.key.contract]),)
             for subject in incident.open_subjects:
                 record(
-                    tx, Recovery(incident.key, subject, world.now(), facts, End.WITHDRAWN), (), world.now()
+                    tx,
+                    Recovery(incident.key, subject, context.now(), facts, Resolution.WITHDRAWN),
+                    (),
+                    context.now(),
                 )
-        skip_cache.forget(tx, list(loaded.gone))
+        skip_cache.delete_owners(tx, list(loaded.removed))

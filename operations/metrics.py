@@ -1,4 +1,4 @@
-"""Metrics in the text format of Prometheus: gathered, written, served."""
+"""Metrics in the Prometheus text format: collection, rendering and HTTP endpoint."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ from dq.contracts.escaping import prometheus_label
 from dq.contracts.install import NAME
 from dq.contracts.outcome import StoreError, UsageError
 from dq.dataquality.delivery import compliance, heartbeat
-from dq.operations.runtime.context import World, called
-from dq.store.engine import head, open_as_it_is
+from dq.operations.runtime.context import RuntimeContext, call_context
+from dq.store.engine import head, open_without_migrating
 
 # The metrics: TABLE, one row each. docs/reference/metrics.md is written from it.
 #
@@ -35,7 +35,7 @@ from dq.store.engine import head, open_as_it_is
 
 
 class MetricKind(StrEnum):
-    """The types of Prometheus that are used here; `info` is a gauge of 1 in its older format."""
+    """Prometheus metric types; `info` is a gauge of 1 in the older format."""
 
     GAUGE = "gauge"
     HISTOGRAM = "histogram"
@@ -47,7 +47,7 @@ _UNITS = ("ratio", "cycles", "seconds", "messages")
 
 @dataclass(frozen=True, slots=True)
 class MetricRow:
-    """One metric. `help` is said in the exposition; `series` is how many there are, in words."""
+    """One metric. `help` is its HELP text; `series` describes the number of series."""
 
     name: str
     help: str
@@ -57,103 +57,106 @@ class MetricRow:
 
     @property
     def unit(self) -> str:
-        """The last word of the name, where that is a unit; else empty."""
+        """Unit at the end of the name, or "" if there is none."""
         last = self.name.rpartition("_")[2]
         return last if last in _UNITS else ""
 
 
 SLO = ("product", "contract", "object", "slo")
-_EACH = "one per promise"
-_CHANNEL = "one per channel"
+_PER_PROMISE = "one per SLO"
+_PER_CHANNEL = "one per channel"
 
 TABLE: tuple[MetricRow, ...] = (
-    MetricRow("dq_slo_objective_ratio", "Promised share of deliveries in time.", SLO, _EACH),
+    MetricRow("dq_slo_objective_ratio", "Objective: share of deliveries on time.", SLO, _PER_PROMISE),
     MetricRow(
         "dq_slo_attainment_ratio",
-        "Share of deliveries in time over the promise's window. Absent where none counted yet.",
+        "Share of deliveries on time in the SLO window. Absent if none counted yet.",
         SLO,
-        _EACH,
+        _PER_PROMISE,
     ),
     MetricRow(
-        "dq_error_budget_allowed_cycles", "Deliveries of the window that may be late or missing.", SLO, _EACH
+        "dq_error_budget_allowed_cycles",
+        "Deliveries in the window that may be late or missing.",
+        SLO,
+        _PER_PROMISE,
     ),
     MetricRow(
         "dq_error_budget_remaining_cycles",
-        "Allowed late or missing deliveries that are not used yet. Below zero, the budget is exhausted.",
+        "Remaining late or missing deliveries allowed. Below zero if the error budget is exhausted.",
         SLO,
-        _EACH,
+        _PER_PROMISE,
     ),
-    MetricRow("dq_watched_slos", "Promises that the watcher knows."),
+    MetricRow("dq_watched_slos", "SLOs watched."),
     MetricRow(
         "dq_open_cycles",
-        "Deliveries that are missing, and those that could not be seen (unknown).",
+        "Deliveries that are missing or unknown (evidence not readable).",
         ("status",),
         "2",
     ),
     MetricRow(
         "dq_open_incidents",
-        "Incidents that are not resolved.",
+        "Unresolved incidents.",
         ("severity", "state"),
         "12: four severities, three states",
     ),
     MetricRow(
         "dq_last_tick_timestamp_seconds",
-        "When 'dq watch' last judged, in Unix time. Absent before the first time.",
+        "Unix time of the last dq watch run; absent before the first.",
     ),
     MetricRow(
         "dq_last_tick_age_seconds",
-        "Time since 'dq watch' last judged, when this was written. Absent before the first time.",
+        "Seconds from the last dq watch run to this export; absent before the first.",
     ),
     MetricRow(
         "dq_last_complete_tick_timestamp_seconds",
-        "When 'dq watch' last judged everything and left no message unsent, in Unix time. "
-        "Absent before the first time.",
+        "Unix time of the last dq watch run that evaluated everything and left no alert unsent; "
+        "absent before the first.",
     ),
     MetricRow(
         "dq_outbox_waiting_messages",
-        "Messages that should be there by now and are not.",
+        "Alerts that are due and not delivered.",
         ("channel",),
-        _CHANNEL,
+        _PER_CHANNEL,
     ),
     MetricRow(
         "dq_outbox_oldest_age_seconds",
-        "Age of the oldest waiting message, when this was written; 0 where none waits.",
+        "Age of the oldest pending alert at this export; 0 if none is pending.",
         ("channel",),
-        _CHANNEL,
+        _PER_CHANNEL,
     ),
     MetricRow(
         "dq_outbox_refused_messages",
-        "Messages that the channel refused or that were given up.",
+        "Alerts rejected by the channel or given up.",
         ("channel",),
-        _CHANNEL,
+        _PER_CHANNEL,
     ),
     MetricRow(
         "dq_send_latency_seconds",
-        "From the record of a breach to the channel's answer that its message is there.",
+        "Time from recording a breach to the channel's confirmation of its alert.",
         ("channel",),
         "15 per channel",
         MetricKind.HISTOGRAM,
     ),
     MetricRow(
         "dq_build",
-        "Release of dq that wrote this, and the schema of the store that it reads.",
+        "Version of dq, and schema version of its store.",
         ("version", "schema"),
         kind=MetricKind.INFO,
     ),
     MetricRow(
         "dq_store_up",
-        "1 where the state store could be read; 0 where not, and then only this and dq_build are here.",
+        "1 if the state store could be read; if 0, only this and dq_build are exported.",
     ),
-    MetricRow("dq_metrics_read_duration_seconds", "How long reading the store for this took."),
+    MetricRow("dq_metrics_read_duration_seconds", "Time taken to read the store for this export."),
 )
 
 BUCKETS = (1.0, 5.0, 10.0, 30.0, 60.0, 120.0, 300.0, 600.0, 1800.0, 3600.0, 14400.0, 86400.0)
-"""Upper bounds in seconds; within 120 most breaches should be told."""
+"""Upper bounds in seconds; most notifications should be sent within 120."""
 
 
 # Samples as text: the format of Prometheus 0.0.4, and OpenMetrics 1.0 (github.com/prometheus/OpenMetrics).
 #
-# Label values are what contracts say, so that all that could end a value or a line is escaped.
+# Label values come from contracts, so everything that could end a value or a line is escaped.
 
 PROMETHEUS_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 OPENMETRICS_TYPE = "application/openmetrics-text; version=1.0.0; charset=utf-8"
@@ -163,24 +166,24 @@ Number = int | float | Fraction
 
 @dataclass(frozen=True, slots=True)
 class MetricSample:
-    """The values of a metric's labels, in their order, and a number; of a histogram, all observations."""
+    """Label values of a metric, in order, and its value; for a histogram, all observations."""
 
     labels: tuple[str, ...]
     value: Number | Sequence[float]
 
 
 def render(samples: Mapping[str, Iterable[MetricSample]], *, openmetrics: bool = False) -> bytes:
-    """All metrics in the order of TABLE; one without samples is left out, as a known zero is no absence."""
+    """Render all metrics in the order of TABLE; metrics without samples are omitted."""
     lines: list[str] = []
     for row in TABLE:
-        those = list(samples.get(row.name, ()))
-        if those:
+        row_samples = list(samples.get(row.name, ()))
+        if row_samples:
             lines += _header(row, openmetrics)
-            for one in those:
-                lines += _lines(row, one)
+            for sample in row_samples:
+                lines += _lines(row, sample)
     if openmetrics:
         lines.append("# EOF")
-    # A name may hold half of a surrogate pair, which has no UTF-8.
+    # A name may contain a lone surrogate, which UTF-8 cannot encode.
     return "".join(f"{line}\n" for line in lines).encode("utf-8", "replace")
 
 
@@ -189,24 +192,24 @@ def _header(row: MetricRow, openmetrics: bool) -> Iterator[str]:
     name = f"{row.name}_info" if is_info and not openmetrics else row.name
     yield f"# HELP {name} {_help(row.help)}"
     yield f"# TYPE {name} {MetricKind.GAUGE if is_info and not openmetrics else row.kind}"
-    # The older format has no such line, and takes it for a comment.
+    # The older format has no UNIT line.
     if row.unit and openmetrics:
         yield f"# UNIT {name} {row.unit}"
 
 
-def _lines(row: MetricRow, one: MetricSample) -> Iterator[str]:
-    if isinstance(one.value, int | float | Fraction):
+def _lines(row: MetricRow, sample: MetricSample) -> Iterator[str]:
+    if isinstance(sample.value, int | float | Fraction):
         name = f"{row.name}_info" if row.kind is MetricKind.INFO else row.name
-        yield f"{name}{_labels(row.labels, one.labels)} {_number(one.value)}"
+        yield f"{name}{_labels(row.labels, sample.labels)} {_number(sample.value)}"
         return
     per_bucket = [0] * (len(BUCKETS) + 1)
-    for seconds in one.value:
+    for seconds in sample.value:
         per_bucket[bisect_left(BUCKETS, seconds)] += 1
     bounds = [*(_number(float(bound)) for bound in BUCKETS), "+Inf"]
     for bound, count in zip(bounds, accumulate(per_bucket), strict=True):
-        yield f"{row.name}_bucket{_labels((*row.labels, 'le'), (*one.labels, bound))} {count}"
-    yield f"{row.name}_sum{_labels(row.labels, one.labels)} {_number(float(sum(one.value)))}"
-    yield f"{row.name}_count{_labels(row.labels, one.labels)} {len(one.value)}"
+        yield f"{row.name}_bucket{_labels((*row.labels, 'le'), (*sample.labels, bound))} {count}"
+    yield f"{row.name}_sum{_labels(row.labels, sample.labels)} {_number(float(sum(sample.value)))}"
+    yield f"{row.name}_count{_labels(row.labels, sample.labels)} {len(sample.value)}"
 
 
 def _labels(names: Sequence[str], values: Sequence[str]) -> str:
@@ -222,22 +225,25 @@ def _number(value: Number) -> str:
     return str(value) if isinstance(value, int) else repr(float(value))
 
 
-# The samples of all metrics, from one snapshot of the state store.
+# Samples of all metrics, from one snapshot of the state store.
 
 Samples = dict[str, list[MetricSample]]
 
 
-def gather(world: World) -> Samples:
-    """Every metric as it is now. The store is only read. Raises StoreError where it cannot be."""
-    began, now = time.monotonic(), world.now()
-    store = open_as_it_is(world.store_url())
+def gather(context: RuntimeContext) -> Samples:
+    """Collect the current samples of all metrics, read-only.
+
+    Raises StoreError if the store cannot be read.
+    """
+    began, now = time.monotonic(), context.now()
+    store = open_without_migrating(context.store_url())
     try:
         with store.read() as tx:
-            found = {**_promises(tx, now), **_ticks(tx, now, world.as_of), **_alerts(tx, now)}
+            samples = {**_promises(tx, now), **_ticks(tx, now, context.as_of), **_alerts(tx, now)}
     finally:
         store.close()
     return {
-        **found,
+        **samples,
         **_build(),
         "dq_store_up": [MetricSample((), 1)],
         "dq_metrics_read_duration_seconds": [MetricSample((), time.monotonic() - began)],
@@ -245,21 +251,20 @@ def gather(world: World) -> Samples:
 
 
 def metrics(*, folder: Path | str | None = None, now: datetime | None = None) -> str:
-    """The figures that Prometheus watches, in its text format, as `dq metrics` prints them.
+    """Return the metrics in the Prometheus text format, as `dq metrics` prints them.
 
-    They come from the state store alone, which is only read. `folder` stands for the working folder; `now` is
-    an aware instant.
+    They are read from the state store alone. `folder` replaces the working folder; `now` is an aware instant.
 
-    Raises StoreError where the store cannot be read.
+    Raises StoreError if the store cannot be read.
     """
-    world, _ = called(None, folder, now)
-    return render(gather(world)).decode()
+    context, _ = call_context(None, folder, now)
+    return render(gather(context)).decode()
 
 
-def gather_or_down(world: World) -> tuple[Samples, StoreError | None]:
-    """The same; where the store cannot be read, that as a figure, and why."""
+def gather_or_down(context: RuntimeContext) -> tuple[Samples, StoreError | None]:
+    """Return as `gather`; if the store cannot be read, return `dq_store_up` 0 and the error."""
     try:
-        return gather(world), None
+        return gather(context), None
     except StoreError as error:
         return {**_build(), "dq_store_up": [MetricSample((), 0)]}, error
 
@@ -269,37 +274,37 @@ def _build() -> Samples:
 
 
 def _promises(tx: Connection, now: datetime) -> Samples:
-    found: Samples = {
+    samples: Samples = {
         "dq_slo_objective_ratio": [],
         "dq_slo_attainment_ratio": [],
         "dq_error_budget_allowed_cycles": [],
         "dq_error_budget_remaining_cycles": [],
     }
-    for one in compliance.tallies(tx, now):
-        labels = (one.product, one.contract, one.object, one.slo)
-        found["dq_slo_objective_ratio"].append(MetricSample(labels, one.objective))
-        if one.attainment is not None:
-            found["dq_slo_attainment_ratio"].append(MetricSample(labels, one.attainment))
-        found["dq_error_budget_allowed_cycles"].append(MetricSample(labels, one.allowed))
-        found["dq_error_budget_remaining_cycles"].append(MetricSample(labels, one.allowed - one.bad))
+    for tally in compliance.tallies(tx, now):
+        labels = (tally.product, tally.contract, tally.object, tally.slo)
+        samples["dq_slo_objective_ratio"].append(MetricSample(labels, tally.objective))
+        if tally.attainment is not None:
+            samples["dq_slo_attainment_ratio"].append(MetricSample(labels, tally.attainment))
+        samples["dq_error_budget_allowed_cycles"].append(MetricSample(labels, tally.allowed))
+        samples["dq_error_budget_remaining_cycles"].append(MetricSample(labels, tally.allowed - tally.bad))
     return {
-        **found,
-        "dq_watched_slos": [MetricSample((), len(found["dq_slo_objective_ratio"]))],
+        **samples,
+        "dq_watched_slos": [MetricSample((), len(samples["dq_slo_objective_ratio"]))],
         "dq_open_cycles": [
-            MetricSample((status.value,), count) for status, count in compliance.still_open(tx).items()
+            MetricSample((status.value,), count) for status, count in compliance.count_open(tx).items()
         ],
     }
 
 
 def _ticks(tx: Connection, now: datetime, as_of: datetime | None) -> Samples:
     last, complete = heartbeat.last_tick(tx, as_of=as_of), heartbeat.last_tick(tx, heartbeat.COMPLETE, as_of)
-    found: Samples = {}
+    samples: Samples = {}
     if last is not None:
-        found["dq_last_tick_timestamp_seconds"] = [MetricSample((), last.timestamp())]
-        found["dq_last_tick_age_seconds"] = [MetricSample((), (now - last).total_seconds())]
+        samples["dq_last_tick_timestamp_seconds"] = [MetricSample((), last.timestamp())]
+        samples["dq_last_tick_age_seconds"] = [MetricSample((), (now - last).total_seconds())]
     if complete is not None:
-        found["dq_last_complete_tick_timestamp_seconds"] = [MetricSample((), complete.timestamp())]
-    return found
+        samples["dq_last_complete_tick_timestamp_seconds"] = [MetricSample((), complete.timestamp())]
+    return samples
 
 
 def _alerts(tx: Connection, now: datetime) -> Samples:
@@ -309,11 +314,11 @@ def _alerts(tx: Connection, now: datetime) -> Samples:
             MetricSample((severity.value, state), count)
             for (severity, state), count in alert_metrics.open_incidents(tx, now).items()
         ],
-        "dq_outbox_waiting_messages": _per_channel((name, one.owed) for name, one in backlog.items()),
+        "dq_outbox_waiting_messages": _per_channel((name, entry.overdue) for name, entry in backlog.items()),
         "dq_outbox_oldest_age_seconds": _per_channel(
-            (name, one.oldest.total_seconds()) for name, one in backlog.items()
+            (name, entry.oldest.total_seconds()) for name, entry in backlog.items()
         ),
-        "dq_outbox_refused_messages": _per_channel((name, one.dead) for name, one in backlog.items()),
+        "dq_outbox_refused_messages": _per_channel((name, entry.dead) for name, entry in backlog.items()),
         "dq_send_latency_seconds": [
             MetricSample((name,), seconds) for name, seconds in sorted(alert_metrics.latencies(tx).items())
         ],
@@ -324,14 +329,13 @@ def _per_channel(values: Iterable[tuple[str, int | float]]) -> list[MetricSample
     return [MetricSample((name,), value) for name, value in values]
 
 
-# The endpoint that Prometheus scrapes: GET /metrics, on the loopback unless the operator says otherwise.
+# The scrape endpoint: GET /metrics, on the loopback by default.
 #
-# It has no password. So it is bounded: a few requests at a time, each of them short, one reading of the
-# store
-# for all that ask within some seconds, and on the loopback no page of a browser may ask under another name.
+# It has no authentication, so it is limited: few concurrent requests with a timeout, one read of the store
+# shared for some seconds, and on the loopback a check of the Host header against DNS rebinding.
 
-AT_ONCE = 8
-"""So many requests are served at a time; further connections are closed."""
+MAX_CONCURRENT_REQUESTS = 8
+"""Limit of concurrent requests; further connections are closed."""
 
 REQUEST_SECONDS = 10
 FRESH_SECONDS = 5.0
@@ -340,19 +344,19 @@ _PLAIN = "text/plain; charset=utf-8"
 
 @dataclass(frozen=True, slots=True)
 class ListenAddress:
-    """Where to listen. `local`: nobody on another machine can reach it."""
+    """Address to listen on. `is_local`: not reachable from other machines."""
 
     host: str
     port: int
 
     @property
-    def local(self) -> bool:
-        """Whether it is a loopback address; a name is taken for what it is only where it is `localhost`."""
+    def is_local(self) -> bool:
+        """True if it is a loopback address; of host names, only `localhost` counts."""
         return is_loopback(self.host)
 
 
 def is_loopback(host: str) -> bool:
-    """Whether a host, as a URL writes it, is this machine's loopback."""
+    """True if a host, as written in a URL, is the loopback."""
     if host.lower().rstrip(".") == "localhost":
         return True
     try:
@@ -361,81 +365,85 @@ def is_loopback(host: str) -> bool:
         return False
 
 
-def address(text: str, *, anywhere: bool = False) -> ListenAddress:
-    """The address of `host:port`; an IPv6 host stands in brackets. Raises UsageError for any other text.
+def parse_address(text: str, *, anywhere: bool = False) -> ListenAddress:
+    """Parse `host:port`, with an IPv6 host in brackets.
 
-    And for an address that others can reach, unless `anywhere`.
+    Raises UsageError if it is invalid, or reachable from other machines without `anywhere`.
     """
     host, colon, port = text.rpartition(":")
     plain = host[1:-1] if host.startswith("[") and host.endswith("]") else host
     if not (colon and plain and port.isascii() and port.isdigit() and int(port) < 65536) or (
         ":" in plain and plain == host
     ):
-        raise UsageError(f"{text!r} is no address.", "Write it like 127.0.0.1:9464, or [::1]:9464.")
-    found = ListenAddress(plain, int(port))
-    if not found.local and not anywhere:
+        raise UsageError(f"{text!r} is not an address.", "Use e.g. 127.0.0.1:9464, or [::1]:9464.")
+    listen_address = ListenAddress(plain, int(port))
+    if not listen_address.is_local and not anywhere:
         raise UsageError(
-            f"{text!r} can be reached by others, and there is no password.",
-            "Listen on 127.0.0.1, or say --any-address once it is behind a firewall or a proxy.",
+            f"{text!r} is reachable from other machines, without authentication.",
+            "Listen on 127.0.0.1, or pass --any-address if it is behind a firewall or a proxy.",
         )
-    return found
+    return listen_address
 
 
 @dataclass(slots=True)
 class FreshSamples:
-    """Samples that are read anew when they are older than FRESH_SECONDS, by one thread for all."""
+    """Cached samples, re-read by one thread when older than FRESH_SECONDS."""
 
     read: Callable[[], Samples]
     lock: threading.Lock = field(default_factory=threading.Lock)
-    at: float = float("-inf")
+    read_at: float = float("-inf")
     samples: Samples = field(default_factory=dict)
 
     def now(self) -> Samples:
-        """The samples, at most so old."""
+        """Return the samples, at most FRESH_SECONDS old."""
         with self.lock:
-            if time.monotonic() - self.at > FRESH_SECONDS:
+            if time.monotonic() - self.read_at > FRESH_SECONDS:
                 self.samples = self.read()
-                self.at = time.monotonic()
+                self.read_at = time.monotonic()
             return self.samples
 
 
 class MetricsServer(ThreadingHTTPServer):
-    """Serves what `read` gives, and listens as soon as it is made. Raises UsageError where it cannot."""
+    """Serves the samples of `read`; listens from construction. Raises UsageError if it cannot listen."""
 
     daemon_threads = True
     allow_reuse_address = True
 
     def __init__(
-        self, at: ListenAddress, read: Callable[[], Samples], request_seconds: float = REQUEST_SECONDS
+        self,
+        listen_address: ListenAddress,
+        read: Callable[[], Samples],
+        request_seconds: float = REQUEST_SECONDS,
     ) -> None:
-        self.address_family = socket.AF_INET6 if ":" in at.host else socket.AF_INET
-        self.local, self.request_seconds = at.local, request_seconds
-        self.kept = FreshSamples(read)
-        self.places = threading.BoundedSemaphore(AT_ONCE)
+        self.address_family = socket.AF_INET6 if ":" in listen_address.host else socket.AF_INET
+        self.local, self.request_seconds = listen_address.is_local, request_seconds
+        self.samples = FreshSamples(read)
+        self.slots = threading.BoundedSemaphore(MAX_CONCURRENT_REQUESTS)
         try:
-            super().__init__((at.host, at.port), _Handler)
+            super().__init__((listen_address.host, listen_address.port), _Handler)
         except (OSError, UnicodeError) as error:
             reason = error.strerror if isinstance(error, OSError) and error.strerror else "no such address"
             raise UsageError(
-                f"dq cannot listen on {at.host}:{at.port}: {reason}.", "Choose another --listen."
+                f"dq cannot listen on {listen_address.host}:{listen_address.port}: {reason}.",
+                "Choose another --listen.",
             ) from error
 
     def process_request(self, request: Any, client_address: Any) -> None:
-        """Begins a thread for it, or closes it where all places are taken."""
-        if not self.places.acquire(blocking=False):
+        """Serve the connection in a thread, or close it if the limit is reached."""
+        if not self.slots.acquire(blocking=False):
             self.shutdown_request(request)
             return
         super().process_request(request, client_address)
 
     def process_request_thread(self, request: Any, client_address: Any) -> None:
-        """Serves one connection, and gives its place back."""
+        """Serve one connection and release its slot."""
         try:
             super().process_request_thread(request, client_address)
         finally:
-            self.places.release()
+            self.slots.release()
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """A client that goes away, or takes too long, is no news."""
+        """Ignore clients that disconnect or time out."""
 
 
 def metrics_server(
@@ -445,23 +453,23 @@ def metrics_server(
     anywhere: bool = False,
     now: datetime | None = None,
 ) -> MetricsServer:
-    """A server of the metrics at `host:port`; `report` hears why the store cannot be read, once each.
+    """Return a metrics server at `host:port`; `report` gets each new error of reading the store.
 
-    Raises as `address` and `MetricsServer`.
+    Raises as `parse_address` and `MetricsServer`.
     """
-    world, _ = called(None, None, now)
+    context, _ = call_context(None, None, now)
     reported = ""
 
     def read() -> Samples:
         nonlocal reported
-        samples, error = gather_or_down(world)
+        samples, error = gather_or_down(context)
         message = error.message if error else ""
         if error and message != reported:
             report(error)
         reported = message
         return samples
 
-    return MetricsServer(address(listen, anywhere=anywhere), read)
+    return MetricsServer(parse_address(listen, anywhere=anywhere), read)
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -470,26 +478,26 @@ class _Handler(BaseHTTPRequestHandler):
     sys_version = ""
 
     def setup(self) -> None:
-        """Gives whoever asks its time."""
+        """Set the timeout of the connection."""
         super().setup()
         self.connection.settimeout(self.server.request_seconds)
 
     def do_GET(self) -> None:
-        """Gives the metrics, in the format that is asked for."""
+        """Return the metrics in the requested format."""
         host = self.headers.get("Host", "")
-        # A page of a browser may be made to ask this machine, under the name that it came by.
+        # DNS rebinding: a web page can make the browser request this machine under the page's host name.
         if self.server.local and host and not is_loopback(_without_port(host)):
-            self._say(HTTPStatus.FORBIDDEN, _PLAIN, b"Ask for it by a name of this machine's loopback.\n")
+            self._respond(HTTPStatus.FORBIDDEN, _PLAIN, b"Ask for it by a name of this machine's loopback.\n")
         elif self.path.partition("?")[0] != "/metrics":
-            self._say(HTTPStatus.NOT_FOUND, _PLAIN, b"The figures are at /metrics.\n")
+            self._respond(HTTPStatus.NOT_FOUND, _PLAIN, b"The figures are at /metrics.\n")
         else:
-            new = "application/openmetrics-text" in self.headers.get("Accept", "")
-            body = render(self.server.kept.now(), openmetrics=new)
-            self._say(HTTPStatus.OK, OPENMETRICS_TYPE if new else PROMETHEUS_TYPE, body)
+            is_openmetrics = "application/openmetrics-text" in self.headers.get("Accept", "")
+            body = render(self.server.samples.now(), openmetrics=is_openmetrics)
+            self._respond(HTTPStatus.OK, OPENMETRICS_TYPE if is_openmetrics else PROMETHEUS_TYPE, body)
 
     do_HEAD = do_GET  # noqa: N815  # the library's name
 
-    def _say(self, status: HTTPStatus, kind: str, body: bytes) -> None:
+    def _respond(self, status: HTTPStatus, kind: str, body: bytes) -> None:
         self.send_response(status)
         self.send_header("Content-Type", kind)
         self.send_header("Content-Length", str(len(body)))
@@ -499,7 +507,7 @@ class _Handler(BaseHTTPRequestHandler):
             self.wfile.write(body)
 
     def log_message(self, format: str, *args: object) -> None:
-        """What strangers ask for is written nowhere."""
+        """Log nothing: requests are not trusted."""
 
 
 def _without_port(host: str) -> str:

@@ -1,4 +1,4 @@
-"""Events of OpenLineage: names of datasets, facets, runs, who tells of them, and where they are sent."""
+"""OpenLineage events: dataset names, facets, runs, recording, and transports."""
 
 from __future__ import annotations
 
@@ -40,20 +40,20 @@ from openlineage.client.transport.http import HttpConfig, HttpTransport
 from openlineage.client.uuid import generate_new_uuid
 
 from dq.contracts.access.access_policy import WEB, is_remote, web_address
-from dq.contracts.access.access_policy import parse as parse_address
-from dq.contracts.access.data_location import DataPlace, resolve, server_beside, server_of
+from dq.contracts.access.access_policy import parse_location as parse_address
+from dq.contracts.access.data_location import DataLocation, matching_server, resolve, select_server
 from dq.contracts.access.files import read_own
 from dq.contracts.install import NAME, release
 from dq.contracts.model import Contract, Property, Quality, SchemaObject, Server
-from dq.contracts.outcome import UNTOLD, CheckResult, DqError, Status, TextFault, UsageError
+from dq.contracts.outcome import VERDICT_UNKNOWN, CheckResult, DqError, Status, UsageError, ValueProblem
 from dq.dataquality.report import Report
-from dq.operations.check import Partition, Setup, name_of
-from dq.operations.runtime.context import World
+from dq.operations.check import CheckSetup, Partition, scope_name
+from dq.operations.runtime.context import RuntimeContext
 
-# Names of datasets. The place of the files is the name, as the integration of Spark has it; where a catalog
-# knows the table too, that name is a symlink. Source: https://openlineage.io/docs/spec/naming.
+# Dataset names. The location of the files is the name, as in the Spark integration; a catalog's table name is
+# a symlink. Source: https://openlineage.io/docs/spec/naming.
 
-# Clusters name themselves by host and port; these are the ports of the field.
+# Clusters are named by host and port; this is the usual port.
 _HIVE_PORT = "10000"
 _REGIONS = ("AWS_REGION", "AWS_DEFAULT_REGION")
 
@@ -66,33 +66,35 @@ class DatasetName(NamedTuple):
 
 
 def names(
-    place: DataPlace, server: Server, one: SchemaObject, environment: Mapping[str, str]
+    place: DataLocation, server: Server, schema_object: SchemaObject, environment: Mapping[str, str]
 ) -> list[DatasetName]:
-    """What the dataset is called, and behind it the other names that it goes by; none where nobody knows.
+    """Return the name of the dataset followed by its aliases, or an empty list if unknown.
 
-    A server of Glue without an account, or on a machine that names no region, gives the place of the files
-    alone.
+    For a Glue server without an account, or without a region in the environment, only the location of the
+    files is returned.
     """
-    made = [of_files(place.path)] if place.path else []
-    made.append(_of_table(place, server, one.column, environment))
-    return [name for name in made if name is not None]
+    dataset_names = [files_dataset_name(place.path)] if place.path else []
+    dataset_names.append(_table_dataset_name(place, server, schema_object.column, environment))
+    return [name for name in dataset_names if name is not None]
 
 
-def of_files(path: str) -> DatasetName | None:
-    """What a folder of files is called; None for what is no address."""
+def files_dataset_name(path: str) -> DatasetName | None:
+    """Return the dataset name of a folder of files, or None if the path is invalid."""
     address = parse_address(path)
-    if isinstance(address, TextFault):
+    if isinstance(address, ValueProblem):
         return None
-    below = "/".join(address.segments)
+    path_in_store = "/".join(address.segments)
     if not address.scheme:
         return DatasetName("file", os.path.abspath(str(address)))  # noqa: PTH100  no link is followed
-    # Object stores have keys, machines have paths.
-    hosted = address.scheme in ("hdfs", "webhdfs", "swebhdfs", "abfs", "abfss", "wasb", "wasbs")
-    return DatasetName(f"{address.scheme}://{address.host}", f"/{below}" if hosted else below or "/")
+    # Object stores have keys, file systems have absolute paths.
+    is_file_system = address.scheme in ("hdfs", "webhdfs", "swebhdfs", "abfs", "abfss", "wasb", "wasbs")
+    return DatasetName(
+        f"{address.scheme}://{address.host}", f"/{path_in_store}" if is_file_system else path_in_store or "/"
+    )
 
 
-def _of_table(
-    place: DataPlace, server: Server, table: str, environment: Mapping[str, str]
+def _table_dataset_name(
+    place: DataLocation, server: Server, table: str, environment: Mapping[str, str]
 ) -> DatasetName | None:
     if place.type == "glue":
         region = next((environment[name] for name in _REGIONS if environment.get(name)), None)
@@ -110,23 +112,25 @@ def _of_table(
     return None
 
 
-# What a check found, as the facets that OpenLineage has for it. No row of the data is in any of them.
+# Check results as OpenLineage facets. They contain no rows of the data.
 
 _Metrics = data_quality_metrics_input_dataset.ColumnMetrics
-# A text of a contract may be of any length, and a backend keeps all of it.
-_LONGEST = 500
-# What a check's number is in OpenLineage's words, where it is the number of all rows of the scope.
+# Texts of contracts are unbounded, and backends store them completely.
+_MAX_TEXT = 500
+# Check -> OpenLineage metric, for values over all rows of the scope.
 _COUNTS = {"required": "nullCount", "distinct_count": "distinctCount"}
 _NUMBERS = {"sum": "sum", "min": "min", "max": "max"}
 
 
 def clipped(text: str) -> str:
-    """The text, or as much of it as an event should hold."""
-    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
+    """Return the text, truncated for an event."""
+    return text if len(text) <= _MAX_TEXT else f"{text[: _MAX_TEXT - 1]}…"
 
 
 def assertions(report: Report) -> InputDatasetFacet:
-    """Each clause that was tested; one that could not be measured is no success, and says so in `actual`."""
+    """Return the assertions facet; a clause that could not be measured has `success` False and says so in
+    `actual`.
+    """
     return data_quality_assertions_dataset.DataQualityAssertionsDatasetFacet(
         assertions=[
             data_quality_assertions_dataset.Assertion(
@@ -144,27 +148,32 @@ def assertions(report: Report) -> InputDatasetFacet:
     )
 
 
-def metrics(report: Report, one: SchemaObject) -> InputDatasetFacet:
-    """The numbers of rows, nulls and values that the clauses measured on all rows of the scope."""
-    narrowed = set(_narrowed(one))
-    found: dict[str, _Metrics] = {}
+def metrics(report: Report, schema_object: SchemaObject) -> InputDatasetFacet:
+    """Return the metrics facet: row count and column metrics measured on all rows of the scope."""
+    narrowed = set(_narrowed(schema_object))
+    column_metrics: dict[str, _Metrics] = {}
     rows = None
     for result in report.results:
-        if result.value is None or not math.isfinite(result.value) or result.by or result.clause in narrowed:
+        if (
+            result.value is None
+            or not math.isfinite(result.value)
+            or result.group_columns
+            or result.clause in narrowed
+        ):
             continue
         if result.check == "row_count":
             rows = int(result.value)
         elif result.check in _COUNTS or result.check in _NUMBERS:
             number = int(result.value) if result.check in _COUNTS else result.value
-            kept = found.setdefault(result.property, _Metrics())
-            setattr(kept, (_COUNTS | _NUMBERS)[result.check], number)
+            column = column_metrics.setdefault(result.property, _Metrics())
+            setattr(column, (_COUNTS | _NUMBERS)[result.check], number)
     return data_quality_metrics_input_dataset.DataQualityMetricsInputDatasetFacet(
-        columnMetrics=found, rowCount=rows
+        columnMetrics=column_metrics, rowCount=rows
     )
 
 
 def tests(report: Report) -> RunFacet:
-    """Every clause with what became of it, the skipped ones too."""
+    """Return the tests facet: the status of every clause, including skipped ones."""
     return test_run.TestRunFacet(
         tests=[
             test_run.TestExecution(
@@ -181,14 +190,14 @@ def tests(report: Report) -> RunFacet:
 
 
 def tags_facet(**texts: str) -> RunFacet:
-    """What the run was about, as tags whose source is dq; empty texts are left out."""
+    """Return tags of the run with source `DQ`; empty texts are left out."""
     return tags_run.TagsRunFacet(
         tags=[tags_run.TagsRunFacetFields(key, text, "DQ") for key, text in texts.items() if text]
     )
 
 
 def _column(result: CheckResult) -> str | None:
-    """The one column that it is about, as the schema calls it; None for a key of several and for the rows."""
+    """Return the single column of a result, or None for composite keys and row-level checks."""
     return result.property if result.property and ", " not in result.property else None
 
 
@@ -197,21 +206,23 @@ def _severity(result: CheckResult) -> str:
 
 
 def _actual(result: CheckResult) -> str:
-    # Why something could not be measured may be an engine's own words, which quote the data.
+    # The reason of an error may be an engine's message, which may quote the data.
     return "could not be measured" if result.status is Status.ERROR else clipped(result.observed)
 
 
-def _narrowed(one: SchemaObject) -> Iterator[str]:
-    """The rules whose number is a share, or is of some rows only."""
-    for element in (one, *one.walk()):
+def _narrowed(schema_object: SchemaObject) -> Iterator[str]:
+    """Yield the rules whose value is a share, or covers only some rows."""
+    for element in (schema_object, *schema_object.walk()):
         for quality in element.quality:
             if _percent(quality) or quality.custom("scope") is not None:
                 yield quality.path()
 
 
 def _percent(quality: Quality) -> bool:
-    asked = quality.implementation if isinstance(quality.implementation, dict) else {}
-    return any(str(unit).strip().lower() in ("percent", "%") for unit in (quality.unit, asked.get("unit")))
+    implementation = quality.implementation if isinstance(quality.implementation, dict) else {}
+    return any(
+        str(unit).strip().lower() in ("percent", "%") for unit in (quality.unit, implementation.get("unit"))
+    )
 
 
 def _fields(properties: Iterable[Property]) -> Iterator[schema_dataset.SchemaDatasetFacetFields]:
@@ -228,34 +239,32 @@ def _fields(properties: Iterable[Property]) -> Iterator[schema_dataset.SchemaDat
 
 # Events of OpenLineage for runs of dq: a start, and one end with the same run id.
 #
-# A check or an audit that came to a verdict is COMPLETE, whether the promise is kept or broken; one that
-# did
-# not is FAIL.
+# A check or an audit with a verdict is COMPLETE, whether it passed or failed; one without is FAIL.
 
 NAMESPACE = "dq"
 PRODUCER = f"https://pypi.org/project/{NAME}/{release()}"
-# Who made the facets, for all of this process: the client keeps it in one place.
+# The client stores the producer of facets globally.
 set_producer(PRODUCER)
 
 
 @dataclass(frozen=True, slots=True)
 class LineageSubject:
-    """An object of a contract, what its data is called, and what it is made from.
+    """An object of a contract, its dataset names, and its inputs.
 
-    `called` is not empty; its first name is the dataset's own.
+    `names` is not empty; its first name is the dataset's own, the others are aliases.
     """
 
     contract: Contract
     object: SchemaObject
-    called: Sequence[DatasetName]
-    made_from: Sequence[DatasetName] = ()
+    names: Sequence[DatasetName]
+    inputs: Sequence[DatasetName] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class CheckedScope:
-    """One check of a subject on a scope, such as `day=2026-11-20`; its id is the same in all its events.
+    """One check of a subject on a scope, e.g. `day=2026-11-20`; all its events have the same run id.
 
-    `verb` is `check`, or `audit` of what is `staged`, which no reader sees yet.
+    `verb` is `check`, or `audit` for `staged` data that is not published yet.
     """
 
     subject: LineageSubject
@@ -264,33 +273,33 @@ class CheckedScope:
     staged: str = ""
     id: str = field(default_factory=lambda: str(generate_new_uuid()))
 
-    def started(self, at: datetime) -> RunEvent:
-        """The check begins."""
-        return self._event(RunState.START, at, {}, {})
+    def start_event(self, occurred_at: datetime) -> RunEvent:
+        """Return the START event."""
+        return self._event(RunState.START, occurred_at, {}, {})
 
-    def judged(self, report: Report | None, at: datetime) -> RunEvent:
-        """The check came to an end, with what it found; None: this very run was published before."""
+    def end_event(self, report: Report | None, occurred_at: datetime) -> RunEvent:
+        """Return the end event with the results; None: this run was published before."""
         if report is None:
-            return self._event(RunState.COMPLETE, at, {}, {}, "published before")
-        found = {
+            return self._event(RunState.COMPLETE, occurred_at, {}, {}, "published before")
+        input_facets = {
             "dataQualityAssertions": assertions(report),
             "dataQualityMetrics": metrics(report, self.subject.object),
         }
         run = {"test": tests(report)}
-        state = RunState.FAIL if report.verdict == UNTOLD else RunState.COMPLETE
-        return self._event(state, at, run, found, report.verdict)
+        state = RunState.FAIL if report.verdict == VERDICT_UNKNOWN else RunState.COMPLETE
+        return self._event(state, occurred_at, run, input_facets, report.verdict)
 
-    def failed(self, at: datetime, message: str) -> RunEvent:
-        """Nothing could be tested, for this reason."""
-        said = error_message_run.ErrorMessageRunFacet(clipped(message), "Python")
-        return self._event(RunState.FAIL, at, {"errorMessage": said}, {}, UNTOLD)
+    def failure_event(self, occurred_at: datetime, message: str) -> RunEvent:
+        """Return the FAIL event of a check that could not run."""
+        facet = error_message_run.ErrorMessageRunFacet(clipped(message), "Python")
+        return self._event(RunState.FAIL, occurred_at, {"errorMessage": facet}, {}, VERDICT_UNKNOWN)
 
     def _event(
         self,
         state: RunState,
-        at: datetime,
+        occurred_at: datetime,
         run: dict[str, RunFacet],
-        found: dict[str, InputDatasetFacet],
+        input_facets: dict[str, InputDatasetFacet],
         verdict: str = "",
     ) -> RunEvent:
         subject = self.subject
@@ -301,47 +310,51 @@ class CheckedScope:
             staged=self.staged,
             verdict=verdict,
         )
-        (namespace, name), *others = subject.called
-        checked = InputDataset(namespace, name, facets=_described(subject.object, others), inputFacets=found)
+        (namespace, name), *aliases = subject.names
+        checked = InputDataset(
+            namespace, name, facets=_schema_facets(subject.object, aliases), inputFacets=input_facets
+        )
         return RunEvent(
-            eventTime=_time(at),
+            eventTime=_time(occurred_at),
             producer=PRODUCER,
             eventType=state,
             run=Run(self.id, facets={"tags": tags, **run}),
             job=_job(self.verb, subject),
-            inputs=[checked, *(InputDataset(each.namespace, each.name) for each in subject.made_from)],
+            inputs=[checked, *(InputDataset(dataset.namespace, dataset.name) for dataset in subject.inputs)],
         )
 
 
-def published(subject: LineageSubject, id: str, at: datetime, rows: int | None = None) -> list[RunEvent]:
-    """A delivery is known: the dataset was made from its inputs. `id` is a UUID that a retry has too."""
-    (namespace, name), *others = subject.called
-    counted = output_statistics_output_dataset.OutputStatisticsOutputDatasetFacet(rowCount=rows)
-    made = OutputDataset(
+def publication_events(
+    subject: LineageSubject, id: str, occurred_at: datetime, rows: int | None = None
+) -> list[RunEvent]:
+    """Return the events of a published delivery. `id` is a UUID, the same in a retry."""
+    (namespace, name), *aliases = subject.names
+    statistics = output_statistics_output_dataset.OutputStatisticsOutputDatasetFacet(rowCount=rows)
+    output = OutputDataset(
         namespace,
         name,
-        facets=_described(subject.object, others),
-        outputFacets={} if rows is None else {"outputStatistics": counted},
+        facets=_schema_facets(subject.object, aliases),
+        outputFacets={} if rows is None else {"outputStatistics": statistics},
     )
     tags = tags_facet(contract=subject.contract.key, contract_version=subject.contract.version)
     return [
         RunEvent(
-            eventTime=_time(at),
+            eventTime=_time(occurred_at),
             producer=PRODUCER,
             eventType=state,
             run=Run(id, facets={"tags": tags}),
             job=_job("publish", subject),
-            inputs=[InputDataset(each.namespace, each.name) for each in subject.made_from],
-            outputs=[made],
+            inputs=[InputDataset(dataset.namespace, dataset.name) for dataset in subject.inputs],
+            outputs=[output],
         )
         for state in (RunState.START, RunState.COMPLETE)
     ]
 
 
-def _described(one: SchemaObject, others: Sequence[DatasetName]) -> dict[str, DatasetFacet]:
-    """The columns that the contract promises, and the names of the dataset as a table in catalogs."""
-    columns = schema_dataset.SchemaDatasetFacet(fields=list(_fields(one.properties)))
-    tables = [symlinks_dataset.Identifier(each.namespace, each.name, "TABLE") for each in others]
+def _schema_facets(schema_object: SchemaObject, aliases: Sequence[DatasetName]) -> dict[str, DatasetFacet]:
+    """Return the schema facet of the contract's columns, and the symlinks facet of catalog names."""
+    columns = schema_dataset.SchemaDatasetFacet(fields=list(_fields(schema_object.properties)))
+    tables = [symlinks_dataset.Identifier(alias.namespace, alias.name, "TABLE") for alias in aliases]
     links = symlinks_dataset.SymlinksDatasetFacet(identifiers=tables)
     return {"schema": columns} | ({"symlinks": links} if tables else {})
 
@@ -351,25 +364,25 @@ def _job(verb: str, subject: LineageSubject) -> Job:
     return Job(NAMESPACE, f"{verb}.{subject.contract.key}.{subject.object.name}", facets={"jobType": kind})
 
 
-def _time(at: datetime) -> str:
-    return at.astimezone(UTC).isoformat().replace("+00:00", "Z")
+def _time(occurred_at: datetime) -> str:
+    return occurred_at.astimezone(UTC).isoformat().replace("+00:00", "Z")
 
 
-# Sends events beside the work: a thread of its own, which is waited for at the end, and not for long.
+# Sends events in a background thread, which is waited for briefly at the end.
 #
-# Whoever takes the events may be down, slow or hostile: that costs one line on stderr, and changes nothing.
+# The backend may be down, slow or hostile: that causes one note, and does not affect the command.
 
-# What waits beyond this is thrown away: a backend that is slow for hours must not fill the memory.
-_MOST_WAITING = 10_000
+# Further events are dropped: a slow backend must not fill the memory.
+_MAX_WAITING = 10_000
 
 
 class EventSender:
-    """Events in the order in which they were given. `emit` hands one over, and raises whatever it likes."""
+    """Sends events in order. `emit` sends one event, and may raise any exception."""
 
     def __init__(self, emit: Callable[[Any], object]) -> None:
         self._emit = emit
-        self._waiting: queue.Queue[Any] = queue.Queue(_MOST_WAITING)
-        self._given = self._sent = 0
+        self._waiting: queue.Queue[Any] = queue.Queue(_MAX_WAITING)
+        self._accepted = self._sent = 0
         self._reason = ""
         self._lock = threading.Lock()
         self._idle = threading.Event()
@@ -377,9 +390,9 @@ class EventSender:
         self._thread: threading.Thread | None = None
 
     def send(self, event: Any) -> None:
-        """Takes the event, and never waits."""
+        """Enqueue the event without blocking."""
         with self._lock:
-            self._given += 1
+            self._accepted += 1
             try:
                 self._waiting.put_nowait(event)
             except queue.Full:
@@ -390,15 +403,15 @@ class EventSender:
                 self._thread.start()
 
     def close(self, seconds: float) -> str | None:
-        """Waits at most so long for what is left, and tells what was not sent and why; None: all was."""
+        """Wait at most `seconds` for unsent events; return what was not sent and why, or None if all were."""
         begun = time.monotonic()
-        over = not self._idle.wait(seconds)
+        timed_out = not self._idle.wait(seconds)
         with self._lock:
-            missing = self._given - self._sent
+            missing = self._accepted - self._sent
             if not missing:
                 return None
             waited = f"no answer within {time.monotonic() - begun:.0f} s"
-            return f"{missing} of {self._given} events were not sent: {waited if over else self._reason}"
+            return f"{missing} of {self._accepted} events not sent: {waited if timed_out else self._reason}"
 
     def _run(self) -> None:
         while True:
@@ -415,149 +428,170 @@ class EventSender:
     def _try(self, event: Any) -> str | None:
         try:
             self._emit(event)
-        # The one guard around code that is not ours: no error of it may become one of the check. Its words
-        # may quote the address, and a key in it.
+        # Guard around third-party code: its errors must not fail the check. Messages are not shown, since
+        # they may quote the URL with a key.
         except Exception as error:  # noqa: BLE001
             status = getattr(getattr(error, "response", None), "status_code", None)
-            return f"HTTP {status}" if status else _said(error)
+            return f"HTTP {status}" if status else _error_text(error)
         return None
 
 
-def _said(error: Exception) -> str:
+def _error_text(error: Exception) -> str:
     reason = getattr(error, "strerror", None)
     return f"{type(error).__name__}: {reason}" if reason else type(error).__name__
 
 
-# What operations hand over: each run and delivery with what its data is made from.
+# Recording of runs and deliveries by operations.
 
-Check = Callable[[Setup, Contract, SchemaObject, Partition | None], Report]
-Ended = Callable[[Report | None], None]
-"""Gets the report of a run; None where it was judged before."""
+Check = Callable[[CheckSetup, Contract, SchemaObject, Partition | None], Report]
+ReportCallback = Callable[[Report | None], None]
+"""Receives the report of a run, or None if it was published before."""
 
 
 @dataclass(frozen=True, slots=True)
 class Recording:
-    """Where events go, and what is known of the contracts that they are about."""
+    """Records events of checks, audits and publications, with the contracts that they refer to."""
 
-    world: World
+    context: RuntimeContext
     sender: EventSender
     contracts: Mapping[str, Contract]
-    made_from: Mapping[tuple[str, str], Iterable[tuple[str, str]]]
+    inputs_by_object: Mapping[tuple[str, str], Iterable[tuple[str, str]]]
     server: str | None = None
 
-    def around(self, check: Check) -> Check:
-        """The same check, which tells of its start and its end."""
+    def with_events(self, check: Check) -> Check:
+        """Return the check wrapped to send a start and an end event."""
 
-        def told(given: Setup, contract: Contract, one: SchemaObject, scope: Partition | None) -> Report:
-            subject = self.subject(contract, one)
-            with self._telling(CheckedScope(subject, name_of(scope)) if subject else None) as ended:
-                report = check(given, contract, one, scope)
-                ended(report)
+        def check_with_events(
+            setup: CheckSetup, contract: Contract, schema_object: SchemaObject, scope: Partition | None
+        ) -> Report:
+            subject = self.subject(contract, schema_object)
+            with self._record_run(CheckedScope(subject, scope_name(scope)) if subject else None) as finish:
+                report = check(setup, contract, schema_object, scope)
+                finish(report)
             return report
 
-        return told
+        return check_with_events
 
     @contextmanager
-    def audited(
-        self, contract: Contract, one: SchemaObject, scope: Partition | None, staged: str
-    ) -> Iterator[Ended]:
-        """Tells of the start and the end of an audit; who audits hands over what was found.
+    def record_audit(
+        self, contract: Contract, schema_object: SchemaObject, scope: Partition | None, staged: str
+    ) -> Iterator[ReportCallback]:
+        """Send the start and the end event of an audit; the block passes its report to the yielded function.
 
-        Its input is what is staged, so that no graph takes its faults for those of the table.
+        The input dataset is the staged data, so that its failures are not attributed to the table.
         """
-        called = self._staged(contract, one, staged)
-        subject = LineageSubject(contract, one, called) if called else None
-        run = CheckedScope(subject, name_of(scope or None), "audit", staged) if subject else None
-        with self._telling(run) as ended:
-            yield ended
+        dataset_names = self._staged(contract, schema_object, staged)
+        subject = LineageSubject(contract, schema_object, dataset_names) if dataset_names else None
+        run = CheckedScope(subject, scope_name(scope or None), "audit", staged) if subject else None
+        with self._record_run(run) as finish:
+            yield finish
 
     @contextmanager
-    def _telling(self, run: CheckedScope | None) -> Iterator[Ended]:
+    def _record_run(self, run: CheckedScope | None) -> Iterator[ReportCallback]:
         if run is None:
             yield lambda _: None
             return
-        self.sender.send(run.started(self.world.now()))
+        self.sender.send(run.start_event(self.context.now()))
         try:
-            yield lambda report: self.sender.send(run.judged(report, self.world.now()))
+            yield lambda report: self.sender.send(run.end_event(report, self.context.now()))
         except DqError as error:
-            self.sender.send(run.failed(self.world.now(), error.what))
+            self.sender.send(run.failure_event(self.context.now(), error.what))
             raise
         except BaseException as error:
-            self.sender.send(run.failed(self.world.now(), type(error).__name__))
+            self.sender.send(run.failure_event(self.context.now(), type(error).__name__))
             raise
 
-    def published(
-        self, contract: Contract, one: SchemaObject, id: str, rows: int | None, staged: str | None = None
+    def record_publication(
+        self,
+        contract: Contract,
+        schema_object: SchemaObject,
+        id: str,
+        rows: int | None,
+        staged: str | None = None,
     ) -> None:
-        """Tells of a delivery; `id` is its event's, a UUID. It was made from what was `staged`, if it was."""
-        subject = self.subject(contract, one)
+        """Send the events of a delivery; `id` is the UUID of its event. `staged` data becomes an input."""
+        subject = self.subject(contract, schema_object)
         if subject is not None and staged is not None:
-            before = self._staged(contract, one, staged)[:1]
-            subject = replace(subject, made_from=[*before, *subject.made_from])
+            staged_names = self._staged(contract, schema_object, staged)[:1]
+            subject = replace(subject, inputs=[*staged_names, *subject.inputs])
         if subject is not None:
-            for event in published(subject, id, self.world.now(), rows):
+            for event in publication_events(subject, id, self.context.now(), rows):
                 self.sender.send(event)
 
-    def subject(self, contract: Contract, one: SchemaObject) -> LineageSubject | None:
-        """What events call an object; None where its data has no name, so that nothing can be told."""
-        called = self._called(contract, one, self.server)
-        return LineageSubject(contract, one, called, self._inputs(contract, one)) if called else None
+    def subject(self, contract: Contract, schema_object: SchemaObject) -> LineageSubject | None:
+        """Return the lineage subject of an object, or None if its data has no dataset name."""
+        dataset_names = self._dataset_names(contract, schema_object, self.server)
+        return (
+            LineageSubject(contract, schema_object, dataset_names, self._inputs(contract, schema_object))
+            if dataset_names
+            else None
+        )
 
-    def _inputs(self, contract: Contract, one: SchemaObject) -> Sequence[DatasetName]:
-        found = []
-        for key, name in sorted(self.made_from.get((contract.key, one.name), ())):
-            other = self.contracts[key]
-            made = other.object(name)
+    def _inputs(self, contract: Contract, schema_object: SchemaObject) -> Sequence[DatasetName]:
+        datasets = []
+        for key, name in sorted(self.inputs_by_object.get((contract.key, schema_object.name), ())):
+            source_contract = self.contracts[key]
+            source_object = source_contract.object(name)
             with suppress(DqError):
-                # Of a contract with another set of servers, the one that belongs to ours.
-                server = self.server if other is contract else server_beside(contract, self.server, other)
-                found += self._called(other, made, server)[:1] if made is not None else []
-        return found
+                # The matching server of a contract with other servers.
+                server = (
+                    self.server
+                    if source_contract is contract
+                    else matching_server(contract, self.server, source_contract)
+                )
+                datasets += (
+                    self._dataset_names(source_contract, source_object, server)[:1]
+                    if source_object is not None
+                    else []
+                )
+        return datasets
 
-    def _staged(self, contract: Contract, one: SchemaObject, staged: str) -> list[DatasetName]:
-        """What is staged: a folder by its own place, a branch of Iceberg as Spark calls it."""
+    def _staged(self, contract: Contract, schema_object: SchemaObject, staged: str) -> list[DatasetName]:
+        """Return the dataset names of staged data: a folder, or an Iceberg branch as Spark names it."""
         try:
-            branch = resolve(contract, one, self.server, self.world.reach).format == "iceberg"
+            is_iceberg = resolve(contract, schema_object, self.server, self.context.reach).format == "iceberg"
         except DqError:
             return []
-        if branch:
-            table = self._called(contract, one, self.server)
-            return [DatasetName(each.namespace, f"{each.name}.branch_{staged}") for each in table]
-        folder = of_files(staged if is_remote(staged) else str(self.world.folder / staged))
+        if is_iceberg:
+            table = self._dataset_names(contract, schema_object, self.server)
+            return [DatasetName(dataset.namespace, f"{dataset.name}.branch_{staged}") for dataset in table]
+        folder = files_dataset_name(staged if is_remote(staged) else str(self.context.folder / staged))
         return [folder] if folder else []
 
-    def _called(self, contract: Contract, one: SchemaObject, server: str | None) -> list[DatasetName]:
+    def _dataset_names(
+        self, contract: Contract, schema_object: SchemaObject, server: str | None
+    ) -> list[DatasetName]:
         try:
-            place = resolve(contract, one, server, self.world.reach)
-            return names(place, server_of(contract, server), one, self.world.environment)
+            place = resolve(contract, schema_object, server, self.context.reach)
+            return names(place, select_server(contract, server), schema_object, self.context.environment)
         except DqError:
             return []
 
 
-# How events leave: appended to a file, posted to a URL, or as a file of OpenLineage's own settings says.
+# Transports: append to a file, post to a URL, or as configured by an OpenLineage settings file.
 
 KEY = "OPENLINEAGE_API_KEY"
 _ENDPOINT = "api/v1/lineage"
-_MEND = "Correct DQ_LINEAGE, or lineage in dq.toml."
+_HINT = "Correct DQ_LINEAGE, or lineage in dq.toml."
 
 
-class _OneAnswer(requests.Session):
-    """Follows nothing, reads no answer's body, and sends no password of `.netrc`."""
+class _SingleResponseSession(requests.Session):
+    """HTTP session that follows no redirects, reads no response body, and ignores `.netrc`."""
 
     def __init__(self) -> None:
         super().__init__()
         self.auth = lambda request: request
 
-    def request(self, *given: Any, **options: Any) -> requests.Response:
-        answer = super().request(*given, **options | {"stream": True, "allow_redirects": False})
+    def request(self, *args: Any, **options: Any) -> requests.Response:
+        answer = super().request(*args, **options | {"stream": True, "allow_redirects": False})
         if answer.is_redirect:
             answer.close()
-            raise requests.TooManyRedirects("it sends to another address, which dq does not follow")
+            raise requests.TooManyRedirects("redirects are not followed")
         return answer
 
 
 class AppendedLines(Transport):
-    """One line of JSON for each event, whole also where several processes write."""
+    """Appends one line of JSON per event, atomically across processes."""
 
     kind = "dq_file"
     config_class = Config
@@ -567,7 +601,7 @@ class AppendedLines(Transport):
 
     def emit(self, event: Any) -> None:
         line = Serde.to_json(event).encode() + b"\n"
-        # Without O_NONBLOCK, a FIFO that nobody reads would keep us waiting.
+        # Without O_NONBLOCK, opening a FIFO without a reader would block.
         flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | getattr(os, "O_NONBLOCK", 0)
         file = os.open(self.path, flags, 0o600)
         try:
@@ -582,21 +616,22 @@ class AppendedLines(Transport):
 
 
 def transport(target: str, environment: Mapping[str, str]) -> Transport:
-    """What the setting `lineage` names: a URL, a file of settings (`.yml`, `.yaml`), or a file for lines.
+    """Return the transport for the setting `lineage`: a URL, a settings file (`.yml`, `.yaml`), or a file for
+    lines.
 
-    Raises UsageError, which quotes no URL, for what cannot be understood.
+    Raises UsageError, which does not quote the URL, if it is invalid.
     """
     if target.startswith(("http://", "https://")):
         return _http(target, environment)
     path = Path(target)
     if path.suffix in (".yml", ".yaml"):
-        return _of_settings(path)
+        return _transport_from_file(path)
     return AppendedLines(path)
 
 
 def _http(url: str, environment: Mapping[str, str]) -> Transport:
     if not url.isascii() or web_address(url, WEB) is None:
-        raise UsageError("lineage is no URL that can be posted to.", _MEND)
+        raise UsageError("lineage is not a valid http:// or https:// URL.", _HINT)
     parts = urlsplit(url)
     key = environment.get(KEY)
     return HttpTransport(
@@ -605,22 +640,22 @@ def _http(url: str, environment: Mapping[str, str]) -> Transport:
                 "url": f"{parts.scheme}://{parts.netloc}",
                 "endpoint": parts.path.strip("/") or _ENDPOINT,
                 "retry": {"total": 1, "connect": 1, "read": 0},
-                "session": _OneAnswer(),
+                "session": _SingleResponseSession(),
                 **({"auth": {"type": "api_key", "apiKey": key}} if key else {}),
             }
         )
     )
 
 
-def _of_settings(path: Path) -> Transport:
-    """As the client makes it of the section `transport`; no other file of it is looked for or read."""
+def _transport_from_file(path: Path) -> Transport:
+    """Create the transport from the section `transport` of the file; no other config file is read."""
     try:
-        written = yaml.safe_load(read_own(path).decode())
-        made = get_default_factory().create(dict(written["transport"]))
-    # What is wrong in there is said by whatever the file names, a class of the operator's own too.
+        document = yaml.safe_load(read_own(path).decode())
+        client_transport = get_default_factory().create(dict(document["transport"]))
+    # The configured transport class may raise any exception.
     except Exception as error:
-        reason = f"OpenLineage does not understand it ({type(error).__name__})"
+        reason = f"rejected by OpenLineage ({type(error).__name__})"
         raise UsageError(f"{path}: {reason}.", "Write 'transport: {type: http, url: …}'.") from error
-    if isinstance(made, HttpTransport):
-        made.session = _OneAnswer()
-    return made
+    if isinstance(client_transport, HttpTransport):
+        client_transport.session = _SingleResponseSession()
+    return client_transport

@@ -1,4 +1,4 @@
-"""`dq.build_portal`: the site of a registry, and the waivers of its policy that end soon."""
+"""`dq.build_portal`: build the site of a registry, including its expiring waivers."""
 
 from __future__ import annotations
 
@@ -10,36 +10,45 @@ from pathlib import Path
 
 from dq.contracts.outcome import DqError, Finding
 from dq.contracts.subscriptions import Subscription
-from dq.operations.gate import policy_of, written
-from dq.operations.key_ownership import settled
-from dq.operations.registry_files import Loaded
-from dq.operations.runtime.context import World, called, processors, registry_root
+from dq.operations.gate import parse_policy, read_policy_text
+from dq.operations.key_ownership import resolve_key_owners
+from dq.operations.registry_files import LoadedContracts
+from dq.operations.runtime.context import RuntimeContext, call_context, processors, registry_root
 from dq.operations.subscriptions import load_subscriptions
 from dq.portal.output import PortalRequest, PortalSummary, WaiverEnd
 from dq.store.engine import Store
-from dq.validators.lint import rules_of
+from dq.validators.lint import load_rules
 
 SOON = timedelta(days=30)
 
 
-def ending(root: Path, today: date) -> list[WaiverEnd]:
-    """Those that end within 30 days, and those that have ended; the first to end first.
+def expiring_waivers(root: Path, today: date) -> list[WaiverEnd]:
+    """Return the waivers that expire within 30 days or have expired, earliest first.
 
-    Raises UsageError for a policy that cannot be understood, and Unreadable for one that cannot be read.
+    Raises UsageError for an invalid policy, and ReadError for one that cannot be read.
     """
-    policy = written(root, None)
+    policy = read_policy_text(root, None)
     if policy is None:
         return []
-    found = [one for one in policy_of(policy, rules_of()).waivers if one.expires <= today + SOON]
+    expiring = [
+        waiver for waiver in parse_policy(policy, load_rules()).waivers if waiver.expires <= today + SOON
+    ]
     return [
-        WaiverEnd(f"{one.rule} in {one.contract}", one.expires.isoformat(), one.by, one.reason)
-        for one in sorted(found, key=lambda one: (one.expires, one.contract, one.rule))
+        WaiverEnd(
+            f"{waiver.rule} in {waiver.contract}",
+            waiver.expires.isoformat(),
+            waiver.approved_by,
+            waiver.reason,
+        )
+        for waiver in sorted(expiring, key=lambda waiver: (waiver.expires, waiver.contract, waiver.rule))
     ]
 
 
 @dataclass(frozen=True, slots=True)
 class PortalOutcome:
-    """What a build did; `findings` are subscriptions that cannot be used, `policies` those not understood."""
+    """Result of a build; `findings` are unusable subscriptions, `policies` invalid policies with their
+    errors.
+    """
 
     summary: PortalSummary
     findings: tuple[Finding, ...] = ()
@@ -47,11 +56,11 @@ class PortalOutcome:
 
     @property
     def exit_code(self) -> int:
-        """0 built, 3 a contract could not be read: its page says why."""
+        """Exit code: 0 built, 3 a contract could not be read; its page shows the reason."""
         return 3 if self.summary.problems else 0
 
     def as_dict(self) -> dict[str, object]:
-        """What `dq portal build --format json` prints."""
+        """Return the output of `dq portal build --format json` as JSON values."""
         return self.summary.as_dict()
 
 
@@ -65,59 +74,59 @@ def build_portal(
 ) -> PortalOutcome:
     """Write the portal of these contracts into the folder `out`, as `dq portal build` does.
 
-    `out` is a new or an empty folder, or a portal's own. `tick` is how often `dq watch` runs; pages say when
-    it is silent. `folder` stands for the working folder, where settings and store are, and from which
-    relative paths lead, that of `out` too. `now` is an aware instant, by default the present one.
+    `out` is a new or an empty folder, or an earlier portal. `tick` is the interval of `dq watch`; pages warn
+    if it does not run. `folder` replaces the working folder, which has settings and store, and is the base of
+    relative paths, including `out`. `now` is an aware instant, by default the current time.
 
-    Raises UsageError for a folder that holds other files and for what does not fit, MissingTool without
-    Jinja, and Unreadable for a path without contracts.
+    Raises UsageError for a folder with other files and for invalid arguments, MissingTool without
+    Jinja, and ReadError for a path without contracts.
     """
-    world, places = called(paths, folder, now)
+    context, places = call_context(paths, folder, now)
     site = Path(out) if folder is None else Path(folder) / out
-    with closing(world.store()) as store:
-        return run(world, store, site, places, tick)
+    with closing(context.store()) as store:
+        return run(context, store, site, places, tick)
 
 
 def run(
-    world: World,
+    context: RuntimeContext,
     store: Store,
     out: Path,
     paths: Sequence[Path],
     tick: timedelta,
     progress: Callable[[str, int, int], None] = lambda _what, _done, _all: None,
 ) -> PortalOutcome:
-    """The operation itself. Raises as `build_portal`."""
+    """Run the operation. Raises as `build_portal`."""
     from dq.portal.build import build
 
     subscriptions: list[Subscription] = []
     findings: list[Finding] = []
-    for root in world.registries or (registry_root(paths[0]),):
-        agreed, wrong = load_subscriptions(root)
-        subscriptions += agreed
-        findings += wrong
+    for root in context.registries or (registry_root(paths[0]),):
+        root_subscriptions, root_findings = load_subscriptions(root)
+        subscriptions += root_subscriptions
+        findings += root_findings
     waivers: list[WaiverEnd] = []
     policies: list[tuple[Path, DqError]] = []
-    for root in world.registries:
+    for root in context.registries:
         try:
-            waivers += ending(root, world.now().date())
+            waivers += expiring_waivers(root, context.now().date())
         except DqError as error:
             policies.append((root, error))
 
-    def settle(keys: Mapping[str, str]) -> list[Finding]:
-        return settled(world, store, Loaded([], [], resting=keys)).findings
+    def resolve_duplicates(keys: Mapping[str, str]) -> list[Finding]:
+        return resolve_key_owners(context, store, LoadedContracts([], [], skipped=keys)).findings
 
     request = PortalRequest(
         out,
         tuple(paths),
         store,
-        world.store_url(),
-        world.now(),
+        context.store_url(),
+        context.now(),
         tick,
-        settle,
+        resolve_duplicates,
         subscriptions,
         None if policies else waivers,
         workers=processors(),
         progress=progress,
-        as_of=world.as_of,
+        as_of=context.as_of,
     )
     return PortalOutcome(build(request), tuple(findings), tuple(policies))

@@ -1,4 +1,4 @@
-"""`dq.propose` and `dq.propose_contract`: rules that data has kept so far, added to a contract."""
+"""`dq.propose` and `dq.propose_contract`: rule suggestions derived from data, added to a contract."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from dq.contracts.access import files
 from dq.contracts.access.files import read_own
 from dq.contracts.model import Contract, SchemaObject
 from dq.contracts.outcome import UsageError
-from dq.contracts.yaml.parse import parsed, read
+from dq.contracts.yaml.parse import parse_valid, read
 from dq.dataquality.clauses.coverage import JsonObject
 from dq.dataquality.propose import LAST, Proposed
 from dq.dataquality.propose import propose as learn_rules
-from dq.dataquality.request import Request, as_spark, pick
-from dq.operations.check import formats, objects
+from dq.dataquality.request import Request, as_spark, find_object
+from dq.operations.check import formats, select_objects
 from dq.operations.data_places import located_data
 from dq.operations.frames import Frame
-from dq.operations.registry_files import load, only
-from dq.operations.runtime.context import World, called
+from dq.operations.registry_files import load, single_contract
+from dq.operations.runtime.context import RuntimeContext, call_context
 from dq.operations.runtime.spark import label, session
 
 if TYPE_CHECKING:
@@ -38,28 +38,34 @@ def propose(
     spark: SparkSession | None = None,
     now: datetime | None = None,
 ) -> tuple[str, Proposed]:
-    """The contract's text with the rules that its data has kept, and what they are, as `dq propose` does.
+    """Return the contract's text with suggested rules, and the suggestions, as `dq propose` does.
 
     `text, proposed = dq.propose("orders.odcs.yaml", frame)`. `contract` is the path of its file or its YAML
-    as a text; no file is changed. Learnt is from the `last` partitions, or from all rows where there are
-    none; without `now`, an aware time, nothing is proposed about the future. `proposed` has each rule with
-    its evidence, and what was left out, and why. No value of a sensitive column is in either.
+    as text; no file is changed. Rules are learnt from the `last` partitions, or from all rows without
+    partitions; without `now`, an aware instant, no rule about future values is suggested. `proposed` has each
+    rule with its evidence, and what was dropped and why. Values of sensitive columns are in neither.
 
-    Raises BrokenContract with every finding for a contract that has errors, UsageError for a text that
-    cannot be added to, and Unreadable for data that cannot be read.
+    Raises BrokenContract with all findings for a contract with errors, UsageError for a text that cannot be
+    extended, and ReadError for data that cannot be read.
     """
-    known = read(contract)
-    written = (
+    parsed_contract = read(contract)
+    content = (
         contract.encode() if isinstance(contract, str) and "\n" in contract else read_own(Path(contract))
     )
-    request = Request(known, as_spark(data, pick(known, object), spark), object, spark=spark, now=now)
-    made, proposed = learn_rules(request, written, last)
-    return made.decode("utf-8-sig"), proposed
+    request = Request(
+        parsed_contract,
+        as_spark(data, find_object(parsed_contract, object), spark),
+        object,
+        spark=spark,
+        now=now,
+    )
+    new_content, proposed = learn_rules(request, content, last)
+    return new_content.decode("utf-8-sig"), proposed
 
 
 @dataclass(frozen=True, slots=True)
 class ProposeRequest:
-    """Which contract rules are proposed for; `propose_contract` says what each field means."""
+    """Arguments of a proposal; see `propose_contract` for the fields."""
 
     contract: Path
     output: Path | None = None
@@ -70,7 +76,7 @@ class ProposeRequest:
 
 @dataclass(frozen=True, slots=True)
 class ProposeOutcome:
-    """The contract's text with the proposed rules, and for each object the rules and their evidence.
+    """Contract's text with the suggested rules, and the rules of each object with their evidence.
 
     `is_changed`: at least one rule was added.
     """
@@ -82,11 +88,11 @@ class ProposeOutcome:
 
     @property
     def exit_code(self) -> int:
-        """As `dq propose` ends: 0 written, or nothing to propose."""
+        """Exit code of `dq propose`: 0 written, or nothing to propose."""
         return 0
 
     def as_list(self) -> list[JsonObject]:
-        """What `dq propose --format json` prints."""
+        """Return the output of `dq propose --format json` as JSON values."""
         return [proposed.as_dict() for proposed in self.proposals]
 
 
@@ -100,70 +106,70 @@ def propose_contract(
     folder: Path | str | None = None,
     now: datetime | None = None,
 ) -> ProposeOutcome:
-    """Add to a contract the rules that its data has kept so far, as `dq propose` does.
+    """Add suggested rules to a contract, derived from its data, as `dq propose` does.
 
-    `dq.propose` takes a frame; here the data is read where the contract says, on its `server`, of each of its
-    objects or of one. `contract` is the path of its file. The text is written to `output`, a new file or the
+    `dq.propose` takes a frame; here the data is read from the contract's location, on its `server`, for all
+    objects or for one. `contract` is the path of its file. The text is written to `output`, a new file or the
     contract itself; without it no file is changed. Rules are learnt from the `last` partitions, or from all
-    rows where there are none. `folder` stands for the working folder, `now` is an aware instant.
+    rows without partitions. `folder` replaces the working folder, `now` is an aware instant.
 
-    Raises UsageError for an `output` that exists and for what does not fit, Unreadable for a contract with
+    Raises UsageError for an `output` that exists and for invalid arguments, ReadError for a contract with
     errors or data that cannot be read, and MissingTool without Spark or Java.
     """
-    world, [path] = called(contract, folder, now)
+    context, [path] = call_context(contract, folder, now)
     file = None if output is None else Path(output) if folder is None else Path(folder) / output
-    outcome = run(world, ProposeRequest(path, file, last, object, server))
-    return replace(outcome, notes=tuple(world.messages.notes))
+    outcome = run(context, ProposeRequest(path, file, last, object, server))
+    return replace(outcome, notes=tuple(context.messages.notes))
 
 
-def run(world: World, request: ProposeRequest) -> ProposeOutcome:
-    """The operation itself. Raises as `propose_contract`."""
+def run(context: RuntimeContext, request: ProposeRequest) -> ProposeOutcome:
+    """Run the operation. Raises as `propose_contract`."""
     path, file = request.contract, request.output
-    loaded = load([path], world.note)
-    contract = only(loaded)
+    loaded = load([path], context.note)
+    contract = single_contract(loaded)
     in_place = file is not None and file.exists() and file.samefile(path)
     if file is not None and os.path.lexists(file) and not in_place:
-        raise UsageError(f"{file} is there already.", "Name another --output, or the contract itself.")
-    pairs = objects(loaded, request.object)
-    spark = session(world, formats=formats(world, pairs, request.server))
+        raise UsageError(f"{file} already exists.", "Choose another --output, or the contract itself.")
+    pairs = select_objects(loaded, request.object)
+    spark = session(context, formats=formats(context, pairs, request.server))
     before, data, proposals = _with_rules(
-        world, spark, request, contract, [schema_object for _, schema_object in pairs]
+        context, spark, request, contract, [schema_object for _, schema_object in pairs]
     )
     if file is not None and not in_place:
         files.write(file, data)
     elif file is not None and data != before:
-        files.replace(files.named(path), before, data)
+        files.replace(files.file_ref(path), before, data)
     return ProposeOutcome(data.decode("utf-8-sig"), tuple(proposals), data != before)
 
 
 def _with_rules(
-    world: World,
+    context: RuntimeContext,
     spark: SparkSession,
     request: ProposeRequest,
     contract: Contract,
-    chosen: Iterable[SchemaObject],
+    schema_objects: Iterable[SchemaObject],
 ) -> tuple[bytes, bytes, list[Proposed]]:
-    """The bytes of the contract's file, those with the rules of the chosen objects, and the proposals.
+    """Return the bytes of the contract's file, those with suggested rules, and the suggestions.
 
-    Raises what `propose` does, and UsageError where the place of an object is not clear.
+    Raises as `propose`, and UsageError if the location of an object is ambiguous.
     """
     before = data = read_own(request.contract)
     proposals = []
-    for name in [schema_object.name for schema_object in chosen]:
+    for name in [schema_object.name for schema_object in schema_objects]:
         title = f"dq propose {contract.id}/{name}"
         label(spark, title, title)
-        # What was written for one object moves the places of the next.
-        now = parsed(data, contract.file)
-        dataset = located_data(world, now, now.object(name) or now.objects[0], request.server)
-        learnt_from = Request(
-            now,
+        # Rules added for one object change the positions of the next, so the text is parsed again.
+        current = parse_valid(data, contract.file)
+        dataset = located_data(context, current, current.object(name) or current.objects[0], request.server)
+        learning_request = Request(
+            current,
             dataset,
             name,
             spark=spark,
-            now=world.now(),
-            limit_seconds=world.settings.rule_seconds,
+            now=context.now(),
+            limit_seconds=context.settings.rule_seconds,
         )
-        with world.messages.step(f"{contract.id}/{name}"):
-            data, proposed = learn_rules(learnt_from, data, request.last)
+        with context.messages.step(f"{contract.id}/{name}"):
+            data, proposed = learn_rules(learning_request, data, request.last)
         proposals.append(proposed)
     return before, data, proposals

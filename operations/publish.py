@@ -1,4 +1,4 @@
-"""`dq.publish`: a delivery recorded with the catalog's partition, and tested before anybody reads it."""
+"""`dq.publish`: publish a delivery with its catalog partition, and audit staged data first."""
 
 from __future__ import annotations
 
@@ -14,40 +14,46 @@ from typing import TYPE_CHECKING
 
 from sqlalchemy import Connection
 
-from dq.contracts.access.data_location import DataPlace, other_servers, resolve, server_of
-from dq.contracts.install import needing
+from dq.contracts.access.data_location import DataLocation, other_servers, resolve, select_server
+from dq.contracts.install import require_extras
 from dq.contracts.model import Contract, SchemaObject
-from dq.contracts.outcome import DqError, Undeliverable, Unreadable, UsageError
+from dq.contracts.outcome import DeliveryError, DqError, ReadError, UsageError
 from dq.contracts.yaml.parse import TEXT, read
 from dq.dataquality import results
 from dq.dataquality.answers.sources import ALL, NONE
 from dq.dataquality.check import check as measure
 from dq.dataquality.checks import built_in
 from dq.dataquality.clauses.clause import RowScope
-from dq.dataquality.clauses.foreign_key import Neighbours
+from dq.dataquality.clauses.foreign_key import ContractSet
 from dq.dataquality.clauses.kind import clauses_of
 from dq.dataquality.delivery.cycle import label
-from dq.dataquality.delivery.cycle_store import is_written, write_count, write_receipt
+from dq.dataquality.delivery.cycle_store import has_receipt, set_receipt_rows, write_receipt
 from dq.dataquality.report import Report, Violated
-from dq.dataquality.request import Request, pick
-from dq.dataquality.spark.columnar_files import for_hadoop, only
-from dq.dataquality.spark.dataset import TEXTS, Dataset, locate, open_table
+from dq.dataquality.request import Request, find_object
+from dq.dataquality.spark.columnar_files import for_hadoop, only_partitions
+from dq.dataquality.spark.dataset import TEXT_FORMATS, Dataset, locate, open_table
 from dq.lake.storage import partition_folder
-from dq.operations.check import earlier, name_of, others
+from dq.operations.check import load_history, referenced_data, scope_name
 from dq.operations.openlineage import recording
-from dq.operations.runtime.context import World, aware, called, here, located
+from dq.operations.runtime.context import (
+    RuntimeContext,
+    call_context,
+    catalog_location,
+    runtime_context,
+    to_utc,
+)
 from dq.operations.runtime.spark import label as label_jobs
-from dq.operations.runtime.spark import opened, session
+from dq.operations.runtime.spark import open_named_catalog, session
 from dq.registry import publications
 from dq.registry import publish_audit as delta_table
 from dq.registry.catalog import Catalog
-from dq.registry.publish import Published, ReceiptBook, knows_run, newest_revision
+from dq.registry.publish import Published, ReceiptStore, knows_run, newest_revision
 from dq.registry.publish import publish as publish_once
 from dq.registry.publish_audit import (
     IcebergTable,
     StagedFolder,
     StagedSnapshot,
-    of_partition,
+    is_only_partition,
     staged_folder,
 )
 from dq.registry.table import TableSpec, fold_location, specs
@@ -57,7 +63,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 
-# The places at which consumers are told: the operator's topic of SNS, else a file in the state folder.
+# Targets of notices to consumers: the operator's SNS topic, or a file in the state folder.
 
 NOTICES = "published.jsonl"
 
@@ -65,106 +71,110 @@ _DOMAIN = "{domain}"
 _NAME = "[A-Za-z0-9_-]+"
 
 
-def notifiers(world: World, contract: Contract) -> dict[str, publications.Notifier]:
-    """Who tells the consumers of this contract, by place.
+def notifiers(context: RuntimeContext, contract: Contract) -> dict[str, publications.Notifier]:
+    """Return the notifiers for the consumers of this contract, by target.
 
-    Raises UsageError where the contract's domain is no part of a topic's name, MissingTool without boto3.
+    Raises UsageError if the contract's domain is invalid in a topic's name, and MissingTool without boto3.
     """
-    topic = world.settings.topic
+    topic = context.settings.topic
     if not topic:
-        return _file(world)
+        return _file(context)
     domain = contract.domain or ""
     if _DOMAIN in topic and not re.fullmatch(_NAME, domain):
         raise UsageError(
-            f"contract {contract.id!r}: its domain {domain!r} cannot stand in the name of a topic, {topic}.",
-            "Write letters, digits, hyphens and underscores in 'domain'.",
-            at=contract.at("domain"),
+            f"contract {contract.id!r}: its domain {domain!r} is not allowed in the topic name {topic}.",
+            "Use letters, digits, hyphens and underscores in 'domain'.",
+            at=contract.locate("domain"),
         )
-    return {topic.replace(_DOMAIN, domain): _teller()}
+    return {topic.replace(_DOMAIN, domain): _sns_notifier()}
 
 
-def senders(world: World, places: Iterable[str]) -> dict[str, publications.Notifier]:
-    """Who sends to those of these places that are this folder's or the operator's; the others are left out.
+def senders(context: RuntimeContext, places: Iterable[str]) -> dict[str, publications.Notifier]:
+    """Return the notifiers for those targets that belong to this folder or operator.
 
-    A store may be shared: what waits for a file of another machine is that machine's.
+    The store may be shared: notices for a file of another machine are sent by that machine.
     """
-    topic, files = world.settings.topic, _file(world)
-    ours = re.escape(topic).replace(re.escape(_DOMAIN), _NAME)
-    topics = [place for place in places if topic and re.fullmatch(ours, place)]
+    topic, files = context.settings.topic, _file(context)
+    topic_pattern = re.escape(topic).replace(re.escape(_DOMAIN), _NAME)
+    topics = [place for place in places if topic and re.fullmatch(topic_pattern, place)]
     return {place: files[place] for place in places if place in files} | (
-        dict.fromkeys(topics, _teller()) if topics else {}
+        dict.fromkeys(topics, _sns_notifier()) if topics else {}
     )
 
 
-def _teller() -> publications.Notifier:
-    with needing("A topic of SNS needs boto3", "aws"):
-        from dq.registry.aws.sns import tell_topic
-    return tell_topic
+def _sns_notifier() -> publications.Notifier:
+    with require_extras("SNS topics need boto3", "aws"):
+        from dq.registry.aws.sns import publish_to_topic
+    return publish_to_topic
 
 
-def _file(world: World) -> dict[str, publications.Notifier]:
-    path = world.state().absolute() / NOTICES
+def _file(context: RuntimeContext) -> dict[str, publications.Notifier]:
+    path = context.state().absolute() / NOTICES
     return {f"file:{path}": publications.JsonLines(path)}
 
 
-# What consumers were not told yet, sent now.
+# Sending of pending notices.
 
-_MOST = 100_000
+_MAX_EVENTS = 100_000
 
 
-_TAKEN = (
-    "Another process took it; if that was killed, it goes out with what is published or sent after "
-    f"{publications.LEASE.seconds} seconds."
+_LEASED_PROBLEM = (
+    "Another process is sending it; if that process was killed, it is sent by the next publish or --pending "
+    f"after {publications.LEASE.seconds} seconds."
 )
-_FOREIGN = "Nobody here sends it: publish where it was published, or set the topic."
+_FOREIGN_PROBLEM = "No sender for this target: run it where it was published, or set the topic."
 
 
 @dataclass(frozen=True, slots=True)
 class PendingOutcome:
-    """How many notices were sent, and for each target what still waits and why."""
+    """Number of sent notices, and for each target the waiting ones with the reason."""
 
     sent: int
-    waiting: tuple[publications.WaitingNotices, ...]
+    waiting: tuple[publications.PendingNotices, ...]
 
     @property
     def exit_code(self) -> int:
-        """As `dq publish --pending` ends: 4 something still waits."""
-        return Undeliverable.exit_code if self.waiting else 0
+        """Exit code of `dq publish --pending`: 4 something still waits."""
+        return DeliveryError.exit_code if self.waiting else 0
 
     def as_dict(self) -> dict[str, object]:
-        """What `dq publish --pending --format json` prints."""
+        """Return the output of `dq publish --pending --format json` as JSON values."""
         return {"sent": self.sent, "waiting": [_as_row(notices) for notices in self.waiting]}
 
 
 def publish_pending(*, folder: Path | str | None = None) -> PendingOutcome:
     """Send the notices that could not be sent to consumers before, as `dq publish --pending` does.
 
-    `folder` stands for the working folder, where settings and store are. Notices that other machines send
-    are not sent, but counted as waiting. Raises Unreadable for a store that does not answer, and MissingTool
-    where a topic needs boto3.
+    `folder` replaces the working folder, which has settings and store. Notices of other machines are not
+    sent, but counted as waiting. Raises ReadError if the store cannot be read, and MissingTool if a topic
+    needs boto3.
     """
-    return send_pending(called(None, folder)[0])
+    return send_pending(call_context(None, folder)[0])
 
 
-def send_pending(world: World) -> PendingOutcome:
-    """The operation itself. Raises as `publish_pending`."""
-    with closing(world.store()) as store:
+def send_pending(context: RuntimeContext) -> PendingOutcome:
+    """Run the operation. Raises as `publish_pending`."""
+    with closing(context.store()) as store:
         with store.read() as tx:
-            targets = [notices.target for notices in publications.waiting(tx)]
-        places = senders(world, targets)
-        sent = publications.tell(store, places, lambda: datetime.now(UTC), most=_MOST)
+            targets = [notices.target for notices in publications.pending_notices(tx)]
+        places = senders(context, targets)
+        sent = publications.send_notices(store, places, lambda: datetime.now(UTC), limit=_MAX_EVENTS)
         with store.read() as tx:
-            waiting = publications.waiting(tx)
+            waiting = publications.pending_notices(tx)
     return PendingOutcome(
         sent,
         tuple(
-            replace(each, problem=each.problem or (_TAKEN if each.target in places else _FOREIGN))
-            for each in waiting
+            replace(
+                notices,
+                problem=notices.problem
+                or (_LEASED_PROBLEM if notices.target in places else _FOREIGN_PROBLEM),
+            )
+            for notices in waiting
         ),
     )
 
 
-def _as_row(notices: publications.WaitingNotices) -> dict[str, object]:
+def _as_row(notices: publications.PendingNotices) -> dict[str, object]:
     return {
         "target": notices.target,
         "events": notices.number,
@@ -173,12 +183,12 @@ def _as_row(notices: publications.WaitingNotices) -> dict[str, object]:
     }
 
 
-# One delivery published, and consumers told of it: what the command and the Python door share.
+# Publication of one delivery and notification of consumers, shared by the command and the Python API.
 
 
 @dataclass(frozen=True, slots=True)
 class CatalogChoice:
-    """The catalog that is published to, by its id on the shelf; in AWS as which role and of which account."""
+    """Catalog to publish to, by its id; in AWS with the role and account to use."""
 
     name: str = "local"
     role_arn: str = ""
@@ -187,9 +197,9 @@ class CatalogChoice:
 
 @dataclass(frozen=True, slots=True)
 class PublishRequest:
-    """What was delivered; see `registry.publish` for `redelivery` and `run`.
+    """Delivery to publish; see `registry.publish` for `redelivery` and `run`.
 
-    `folder` is where its files lie, where that is not below the table's place as Hive would have it.
+    `folder` is the folder of its files, if not in Hive layout below the table's location.
     """
 
     partition: Mapping[str, str]
@@ -203,9 +213,9 @@ class PublishRequest:
 
 @dataclass(frozen=True, slots=True)
 class Delivered:
-    """What was done, and the places that have not taken the notice, each with the reason.
+    """Result of a publication, and the targets that have not received the notice, with the reason.
 
-    `audited` is the audit of what was staged, None without one.
+    `audited` is the audit of staged data, or None without one.
     """
 
     published: Published
@@ -214,47 +224,47 @@ class Delivered:
 
     @property
     def event(self) -> publications.DeliveryEvent:
-        """What consumers hear."""
+        """Event sent to consumers."""
         return self.published.event
 
     @property
-    def mended(self) -> tuple[str, ...]:
-        """What of an earlier run was no longer so and was put back, a sentence each."""
-        return (*(self.audited.mended if self.audited is not None else ()), *self.published.mended)
+    def repairs(self) -> tuple[str, ...]:
+        """Results of an earlier run that were changed since and have been restored, a sentence each."""
+        return (*(self.audited.repairs if self.audited is not None else ()), *self.published.repaired)
 
     @property
     def exit_code(self) -> int:
-        """As `dq publish` ends: 4 published, and consumers could not be told yet."""
-        return Undeliverable.exit_code if self.unsent else 0
+        """Exit code of `dq publish`: 4 published, and consumers could not be told yet."""
+        return DeliveryError.exit_code if self.unsent else 0
 
     def as_dict(self) -> dict[str, object]:
-        """What `dq publish --format json` prints."""
+        """Return the output of `dq publish --format json` as JSON values."""
         return {
             **self.event.as_json(),
-            "done": list(self.published.done),
-            "mended": list(self.mended),
+            "done": list(self.published.steps),
+            "repairs": list(self.repairs),
             "waiting": [place for place, _ in self.unsent],
         }
 
     def raise_for_status(self) -> None:
-        """Raises Undeliverable when consumers could not be told yet; the delivery stays published."""
+        """Raise DeliveryError if consumers could not be notified yet; the delivery stays published."""
         problem = self.problem()
         if problem is not None:
             raise problem
 
-    def problem(self) -> Undeliverable | None:
-        """Why consumers do not know of it yet, if so."""
+    def problem(self) -> DeliveryError | None:
+        """Return the error if consumers are not notified yet, or None."""
         if not self.unsent:
             return None
-        reasons = "; ".join(reason or f"{place} was not asked" for place, reason in self.unsent)
-        return Undeliverable(
-            f"Published, and consumers are not told yet: {reasons}",
-            "The notice waits. The next 'dq publish' sends it, and so does 'dq publish --pending'.",
+        reasons = "; ".join(reason or f"{place} was not tried" for place, reason in self.unsent)
+        return DeliveryError(
+            f"Published, but consumers were not notified yet: {reasons}",
+            "The notice is pending. The next 'dq publish' or 'dq publish --pending' sends it.",
         )
 
 
 def publish_delivery(
-    world: World,
+    context: RuntimeContext,
     contract: Contract,
     schema_object: SchemaObject,
     request: PublishRequest,
@@ -262,126 +272,137 @@ def publish_delivery(
     staged: str | None = None,
     on_audited: Callable[[Audited], None] = lambda _: None,
 ) -> Delivered:
-    """Publish a delivery of the object, and send lineage where that is set up; `staged` is audited first.
+    """Publish a delivery of the object, and send lineage if configured; `staged` data is audited first.
 
-    `on_audited` is called with the audit, good or not, before anything is published. Raises as `deliver` and
-    `audit_staged` do, and Violated or Unmeasured where what is staged may not be published.
+    `on_audited` is called with the audit, passed or failed, before anything is published. Raises as `deliver`
+    and `audit_staged`, and Violated or Unmeasured if the staged data may not be published.
     """
     audited: Audited | None = None
-    with recording(world, [contract], request.server) as events:
+    with recording(context, [contract], request.server) as events:
         if staged is not None:
             audit_events = (
-                events.audited(contract, schema_object, request.partition, staged)
+                events.record_audit(contract, schema_object, request.partition, staged)
                 if events
                 else nullcontext()
             )
             with audit_events as ended:
-                audited = audit_staged(world, contract, schema_object, request, choice, staged)
+                audited = audit_staged(context, contract, schema_object, request, choice, staged)
                 if ended is not None:
                     ended(audited.report)
             on_audited(audited)
             audited.raise_for_status(staged)
             request = audited.request
-        done = deliver(world, contract, schema_object, request, choice)
-        if events and done.published.done:
+        done = deliver(context, contract, schema_object, request, choice)
+        if events and done.published.steps:
             event = done.event
-            events.published(contract, schema_object, event.id, event.publication.rows, staged)
+            events.record_publication(contract, schema_object, event.id, event.publication.rows, staged)
     return replace(done, audited=audited)
 
 
 def deliver(
-    world: World, contract: Contract, one: SchemaObject, given: PublishRequest, choice: CatalogChoice
+    context: RuntimeContext,
+    contract: Contract,
+    schema_object: SchemaObject,
+    request: PublishRequest,
+    choice: CatalogChoice,
 ) -> Delivered:
-    """Publishes a delivery of the object and tells its consumers.
+    """Publish a delivery of the object and notify its consumers.
 
-    Raises UsageError where contract, server or partition do not fit, Unreadable where catalog or files do not
-    answer. What consumers' places do not take waits, and is no error here.
+    Raises UsageError for an unsuitable contract, server or partition, and ReadError if catalog or files do
+    not answer. Notices that cannot be sent wait, without an error.
     """
-    with closing(world.store()) as store:
-        catalog = opened(world, store, choice.name, choice.role_arn, choice.catalog_id)
-        delivery = delivery_of(world, contract, one, given, choice.name, catalog.id)
-        # Without a marker, nothing is written or looked for there.
-        linked = world.reach.leads_out(delivery.folder) if delivery.marker else None
-        if linked is not None:
-            raise UsageError(f"{contract.file}: {delivery.folder} {linked.message}.", linked.mend)
-        places = notifiers(world, contract)
+    with closing(context.store()) as store:
+        catalog = open_named_catalog(context, store, choice.name, choice.role_arn, choice.catalog_id)
+        delivery = delivery_of(context, contract, schema_object, request, choice.name, catalog.id)
+        # Without a marker, the folder is not accessed.
+        problem = context.reach.link_problem(delivery.folder) if delivery.marker else None
+        if problem is not None:
+            raise UsageError(f"{contract.file}: {delivery.folder} {problem.message}.", problem.hint)
+        places = notifiers(context, contract)
         done = publish_once(
             delivery,
             catalog=catalog,
             store=store,
-            now=world.now(),
+            now=context.now(),
             receipts=RECEIPTS,
             targets=tuple(places),
-            redelivery=given.redelivery,
-            run=given.run,
+            redelivery=request.redelivery,
+            run=request.run,
         )
-        publications.tell(store, places, lambda: datetime.now(UTC), event_id=done.event.id)
+        publications.send_notices(store, places, lambda: datetime.now(UTC), event_id=done.event.id)
         with store.read() as tx:
-            return Delivered(done, tuple(publications.unsent(tx, done.event.id)))
+            return Delivered(done, tuple(publications.unsent_targets(tx, done.event.id)))
 
 
 def delivery_of(
-    world: World,
+    context: RuntimeContext,
     contract: Contract,
-    one: SchemaObject,
-    given: PublishRequest,
+    schema_object: SchemaObject,
+    request: PublishRequest,
     catalog_name: str,
     catalog_id: str,
 ) -> publications.Publication:
-    """What is delivered, with its identity in the catalog of this id. Raises UsageError as `publication`."""
-    server = server_of(contract, given.server)
-    return publications.publication(
+    """Return the publication with its identity in the catalog. Raises UsageError as `publication`."""
+    server = select_server(contract, request.server)
+    return publications.build_publication(
         contract,
-        one,
-        table_spec(world, contract, one, server.server, catalog_name),
+        schema_object,
+        table_spec(context, contract, schema_object, server.server, catalog_name),
         server=server.server,
         environment=server.environment or "",
         catalog=catalog_id,
-        partition=given.partition,
-        cycle=given.cycle,
-        rows=given.rows,
-        folder=given.folder,
-        other_locations=_other_locations(world, contract, one, server.server, catalog_name),
+        partition=request.partition,
+        cycle=request.cycle,
+        rows=request.rows,
+        folder=request.folder,
+        other_locations=_other_locations(context, contract, schema_object, server.server, catalog_name),
     )
 
 
 def _other_locations(
-    world: World, contract: Contract, one: SchemaObject, server: str, catalog: str
+    context: RuntimeContext, contract: Contract, schema_object: SchemaObject, server: str, catalog: str
 ) -> dict[str, str]:
-    """Locations of the object's table on the contract's other servers, of those that can be resolved."""
+    """Return the resolvable locations of the object's table on the contract's other servers."""
     locations = {}
     for name in sorted(other_servers(contract, server)):
         with suppress(DqError):
-            locations[name] = table_spec(world, contract, one, name, catalog).location
+            locations[name] = table_spec(context, contract, schema_object, name, catalog).location
     return locations
 
 
 def table_spec(
-    world: World, contract: Contract, one: SchemaObject, server: str | None, catalog: str
+    context: RuntimeContext, contract: Contract, schema_object: SchemaObject, server: str | None, catalog: str
 ) -> TableSpec:
-    """The object's table as this catalog should have it."""
-    made = specs(contract, lambda each: located(world, resolve(contract, each, server, world.reach), catalog))
-    return next(table for table, each in zip(made, contract.objects, strict=True) if each is one)
-
-
-def _write(tx: Connection, event: publications.DeliveryEvent) -> None:
-    one = event.publication
-    write_receipt(
-        tx,
-        id=event.id,
-        contract=one.key,
-        object=one.object,
-        partition=label(one.values),
-        due_at=one.cycle,
-        delivered_at=event.at,
-        rows=one.rows,
-        version=one.contract_version,
-        revision=event.revision,
-        server=one.server,
+    """Return the desired spec of the object's table in this catalog."""
+    tables = specs(
+        contract,
+        lambda candidate: catalog_location(
+            context, resolve(contract, candidate, server, context.reach), catalog
+        ),
+    )
+    return next(
+        table for table, candidate in zip(tables, contract.objects, strict=True) if candidate is schema_object
     )
 
 
-RECEIPTS = ReceiptBook(is_written, _write, write_count)
+def _write_receipt(tx: Connection, event: publications.DeliveryEvent) -> None:
+    publication = event.publication
+    write_receipt(
+        tx,
+        id=event.id,
+        contract=publication.key,
+        object=publication.object,
+        partition=label(publication.values),
+        due_at=publication.cycle,
+        delivered_at=event.begun_at,
+        rows=publication.rows,
+        version=publication.contract_version,
+        revision=event.revision,
+        server=publication.server,
+    )
+
+
+RECEIPTS = ReceiptStore(has_receipt, _write_receipt, set_receipt_rows)
 
 
 # Publishing from Python: `dq.publish("orders.odcs.yaml", partition={"day": day}, report=report)`.
@@ -404,64 +425,67 @@ def publish(
     catalog_id: str = "",
     now: datetime | None = None,
 ) -> Delivered:
-    """Says that a delivery is complete, as `dq publish` does: partition, marker, receipt, notice.
+    """Publish a complete delivery, as `dq publish` does: partition, marker, receipt, notice.
 
-    `contract` is the path of its file, its YAML as a text, or one already read; `object` may be left out when
-    it has one object. `partition` has a value for each key of the table; `cycle` is the due instant, with a
-    zone, needed without partitions. `report` is that of `dq.check` on this data: one that is not good is
-    raised, and its count of rows is taken where `rows` are not given. `audit` is a folder with the partition
-    below it, or a branch of an Iceberg table, in which the delivery is staged: it is checked first, and
-    published only if it keeps the contract. `redelivery` makes a new revision, once for each `run`, a word of
-    your scheduler's; so do other `rows` than last time. The other arguments are the options of the command,
-    and the settings are those of the working folder and the environment.
+    `contract` is the path of its file, its YAML as text, or a loaded contract; `object` is optional if it has
+    only one. `partition` has a value for each partition key; `cycle` is the due instant, with a zone,
+    required without partitions. `report` is that of `dq.check` on this data: a failed one is raised, and its
+    row count is the default of `rows`. `audit` is a folder with the partition below it, or a branch of an
+    Iceberg table, with the staged delivery: it is checked first, and published only if it meets the contract.
+    `redelivery` makes a new revision, once per `run`, an id of your scheduler's run; so does a changed number
+    of `rows`. The other arguments are the options of the command; settings are those of the working folder
+    and environment.
 
-    Consumers who cannot be told hear later; `raise_for_status()` of the answer makes that an error. Raises
-    Violated and Unmeasured as `report.raise_for_status()` does, with the `report` of the audit where one was
-    made, UsageError where something does not fit, and Unreadable where catalog, files or store do not answer.
+    Notices that cannot be sent are sent later; `raise_for_status()` of the result raises for them. Raises
+    Violated and Unmeasured as `report.raise_for_status()`, with the `report` of the audit if there was one,
+    UsageError for invalid arguments, and ReadError if catalog, files or store do not answer.
     """
     if report is not None and audit is not None:
         raise UsageError("report and audit exclude each other.", "Pass one of them.")
-    known = read(contract)
-    one = pick(known, object)
-    due, as_of = aware("cycle", cycle), aware("now", now)
+    parsed = read(contract)
+    schema_object = find_object(parsed, object)
+    due, as_of = to_utc("cycle", cycle), to_utc("now", now)
     values = {key: str(value) for key, value in (partition or {}).items()}
     if report is not None:
-        _suit(report, known, one.name, values)
+        _require_same_subject(report, parsed, schema_object.name, values)
         report.raise_for_status()
         if rows is None and len(report.partitions) <= 1:
             rows = report.rows
-    world = here(None, [] if known.file == TEXT else [Path(known.file)])
+    context = runtime_context(None, [] if parsed.file == TEXT else [Path(parsed.file)])
     request = PublishRequest(values, due, rows, server, redelivery, run.strip())
     choice = CatalogChoice(catalog, role_arn, catalog_id)
-    return publish_delivery(replace(world, as_of=as_of), known, one, request, choice, audit)
+    return publish_delivery(replace(context, as_of=as_of), parsed, schema_object, request, choice, audit)
 
 
-def _suit(report: Report, contract: Contract, object: str, partition: Mapping[str, str]) -> None:
-    """Raises UsageError for a report of something else than what is published."""
-    found = (report.contract, report.version, report.object)
-    wanted = (contract.id, contract.version, object)
-    if found != wanted:
+def _require_same_subject(
+    report: Report, contract: Contract, object: str, partition: Mapping[str, str]
+) -> None:
+    """Raise UsageError if the report is not of the published data."""
+    reported = (report.contract, report.version, report.object)
+    expected = (contract.id, contract.version, object)
+    if reported != expected:
         raise UsageError(
-            f"The report is of {' '.join(found)}, and {' '.join(wanted)} is published.",
-            "Check what you publish.",
+            f"The report is for {' '.join(reported)}, but {' '.join(expected)} is being published.",
+            "Pass the report of the published data.",
         )
     checked = [{key.lower(): str(value) for key, value in part} for part in report.partitions]
-    given = {key.lower(): value for key, value in partition.items()}
-    if checked and not any(part.items() <= given.items() for part in checked):
+    published_partition = {key.lower(): value for key, value in partition.items()}
+    if checked and not any(part.items() <= published_partition.items() for part in checked):
         raise UsageError(
-            f"The report is of the partitions {checked}, and {given} is published.", "Check what you publish."
+            f"The report is for the partitions {checked}, but {published_partition} is being published.",
+            "Pass the report of the published data.",
         )
 
 
-# What is checked of a staged folder: its partition, and with it the rest of the table where clauses ask.
+# Data checked for a staged folder: its partition, and the rest of the table if clauses need it.
 
-# Each place is a plan of its own; beyond so many, Spark plans for longer than it reads.
+# Each root adds a branch to the query plan; above this, planning takes longer than reading.
 _MOST_PLACES = 200
 
 
 @dataclass(frozen=True, slots=True)
 class Staging:
-    """A staged folder, the data that it will be part of, and the catalog that says where that lies."""
+    """A staged folder, the dataset that it will belong to, and the catalog of its locations."""
 
     data: Dataset
     format: str
@@ -471,88 +495,95 @@ class Staging:
 
 
 def staged_data(
-    spark: SparkSession, contract: Contract, one: SchemaObject, staging: Staging
+    spark: SparkSession, contract: Contract, schema_object: SchemaObject, staging: Staging
 ) -> Dataset | DataFrame:
-    """The staged partition; as it will be, with all other partitions, where a clause speaks of the table.
+    """Return the staged partition, with all other partitions if a clause applies to the whole table.
 
-    Raises Unreadable where these lie at too many places, or are texts that are typed as one.
+    Raises ReadError if these have too many locations, or are text files, whose types depend on all files.
     """
     staged = replace(staging.data, path=for_hadoop(staging.folder.root), format=staging.format, table=None)
-    wide = [
+    table_clauses = [
         clause.path
-        for clause in clauses_of(contract, one, built_in(), Neighbours.of([contract]))
-        if clause.extent.rows is RowScope.TABLE and clause.severity.blocks and not clause.refused
+        for clause in clauses_of(contract, schema_object, built_in(), ContractSet.from_contracts([contract]))
+        if clause.row_filter.rows is RowScope.TABLE and clause.severity.blocks and not clause.refusal_reason
     ]
-    if not wide:
+    if not table_clauses:
         return staged
-    places = _others(staging)
-    if staging.format in TEXTS or len(places) > _MOST_PLACES:
+    places = _other_partitions(staging)
+    if staging.format in TEXT_FORMATS or len(places) > _MOST_PLACES:
         reason = (
-            f"it lies at {len(places)} places" if len(places) > _MOST_PLACES else f"it is {staging.format}"
+            f"it has {len(places)} locations"
+            if len(places) > _MOST_PLACES
+            else f"its format is {staging.format}"
         )
-        raise Unreadable(
-            f"{', '.join(wide[:3])} speak of the whole table, which cannot be checked with what is staged: "
+        raise ReadError(
+            f"{', '.join(table_clauses[:3])} are about the whole table, which cannot be checked "
+            "with staged data: "
             f"{reason}.",
-            "Use Iceberg, or let these clauses speak of a partition.",
+            "Use Iceberg, or limit these clauses to a partition.",
         )
-    frames = [only(open_table(spark, staged), [dict(staging.folder.values)])]
+    frames = [only_partitions(open_table(spark, staged), [dict(staging.folder.values)])]
     for root, partitions in places.items():
-        frames.append(only(open_table(spark, replace(staged, path=root)), partitions))
+        frames.append(only_partitions(open_table(spark, replace(staged, path=root)), partitions))
     return reduce(lambda left, right: left.unionByName(right), frames)
 
 
-def _others(staging: Staging) -> dict[str, list[dict[str, str]]]:
-    """The other partitions of the table by the roots that they lie below."""
-    found: dict[str, list[dict[str, str]]] = defaultdict(list)
-    for each in staging.catalog.partitions(staging.spec.database, staging.spec.name):
-        if each.values == staging.folder.values:
+def _other_partitions(staging: Staging) -> dict[str, list[dict[str, str]]]:
+    """Return the other partitions of the table by their root folders."""
+    by_root: dict[str, list[dict[str, str]]] = defaultdict(list)
+    for partition in staging.catalog.partitions(staging.spec.database, staging.spec.name):
+        if partition.values == staging.folder.values:
             continue
-        place, below = fold_location(each.location), f"/{partition_folder(each.values)}"
-        if not place.endswith(below):
-            raise Unreadable(
-                f"{place} is not called as the partition that the catalog has there.",
-                "Write it anew where its folder is called so, and publish it.",
+        place, suffix = fold_location(partition.location), f"/{partition_folder(partition.values)}"
+        if not place.endswith(suffix):
+            raise ReadError(
+                f"the folder name of {place} does not match its partition in the catalog.",
+                "Write it again to a folder named after the partition, and publish that.",
             )
-        found[for_hadoop(place.removesuffix(below))].append(dict(each.values))
-    return found
+        by_root[for_hadoop(place.removesuffix(suffix))].append(dict(partition.values))
+    return by_root
 
 
-# The audit of what is staged, by the contract; what keeps it is made ready to be published, or is already.
+# Audit of staged data against the contract, before publication.
 #
-# A retry ends as a run that nobody disturbed: what this very run has published is known by the journal, and
-# all
-# else is judged, whatever the catalog or the history of `main` says.
+# A retry ends like an undisturbed run: the journal knows what this run has published, and everything else is
+# checked, regardless of the catalog or the history of `main`.
 
 FOLDERS = ("parquet", "orc", "avro", "csv", "json")
 
 
 @dataclass(frozen=True, slots=True)
 class Audited:
-    """What was found, None where this very run was published before; and how it is to be published.
+    """Report of an audit, None if this run was published before; and the request to publish it.
 
-    `live`: readers see it already, after a run that was killed, or because somebody made it so. `mended` says
-    of a run that was published before what was no longer so, a sentence each.
+    `live`: readers see the data already, after a killed run or a manual change. `repairs` has a sentence for
+    each result of an earlier publication that was restored.
     """
 
     report: Report | None
     request: PublishRequest
     live: bool = False
-    mended: tuple[str, ...] = ()
+    repairs: tuple[str, ...] = ()
 
     @property
     def exit_code(self) -> int:
-        """0 where it may be published: it keeps the contract, or is published already."""
+        """Exit code: 0 if it may be published, i.e. it meets the contract, or is published already."""
         return self.report.exit_code if self.report is not None else 0
 
     def refusal(self, staged: str) -> str:
-        """The sentence that says why what is `staged` is not published."""
-        verdict = "breaks the contract" if self.exit_code == Violated.exit_code else "could not be judged"
+        """Return a sentence why the `staged` data is not published."""
+        verdict = (
+            "violates the contract" if self.exit_code == Violated.exit_code else "could not be evaluated"
+        )
         if self.live:
-            return f"what is staged in {staged} {verdict}, and readers see it: nobody audited it before."
-        return f"nothing is published: what is staged in {staged} {verdict}, and stays there."
+            return (
+                f"the staged data in {staged} {verdict} and is already visible to readers, without an "
+                "earlier audit."
+            )
+        return f"nothing published: the staged data in {staged} {verdict}; it was left in place."
 
     def raise_for_status(self, staged: str) -> None:
-        """Raise as `report.raise_for_status()` does, with a note of what readers see of what is `staged`."""
+        """Raise as `report.raise_for_status()`, with a note on the visibility of the `staged` data."""
         if self.report is None:
             return
         try:
@@ -563,180 +594,197 @@ class Audited:
 
 
 def audit_staged(
-    world: World,
+    context: RuntimeContext,
     contract: Contract,
-    one: SchemaObject,
-    given: PublishRequest,
+    schema_object: SchemaObject,
+    request: PublishRequest,
     choice: CatalogChoice,
     staged: str,
 ) -> Audited:
-    """Checks what is staged: `staged` is a folder with the partition below it, or a branch of Iceberg.
+    """Check staged data: `staged` is a folder with the partition below it, or an Iceberg branch.
 
-    A branch that keeps the contract is made `main` here, in one commit. Of a folder nothing is published yet.
-    Raises UsageError for what cannot be staged so, and DqError for what is not there or changes meanwhile.
+    A branch that meets the contract becomes `main` here, in one commit. A folder is not published yet. Raises
+    UsageError for unsupported formats, and DqError if the data is missing or changes meanwhile.
     """
-    place = resolve(contract, one, given.server, world.reach)
+    place = resolve(contract, schema_object, request.server, context.reach)
     if place.format == "delta":
-        raise delta_table.refused(f"{contract.id} {one.name}")
+        raise delta_table.delta_not_supported(f"{contract.id} {schema_object.name}")
     if place.format not in ("iceberg", *FOLDERS):
         raise UsageError(
-            f"A table of {place.format} cannot be staged.", f"dq stages {', '.join(FOLDERS)}, iceberg."
+            f"{place.format} tables cannot be staged.", f"Supported: {', '.join(FOLDERS)}, iceberg."
         )
-    spec = table_spec(world, contract, one, given.server, choice.name)
-    with closing(world.store()) as store:
-        catalog = opened(world, store, choice.name, choice.role_arn, choice.catalog_id)
-        case = _Case(world, store, contract, one, given, choice, place, spec, catalog)
-        return _branch(case, staged) if place.format == "iceberg" else _folder(case, staged)
+    spec = table_spec(context, contract, schema_object, request.server, choice.name)
+    with closing(context.store()) as store:
+        catalog = open_named_catalog(context, store, choice.name, choice.role_arn, choice.catalog_id)
+        case = _AuditContext(context, store, contract, schema_object, request, choice, place, spec, catalog)
+        return _audit_branch(case, staged) if place.format == "iceberg" else _audit_folder(case, staged)
 
 
 @dataclass(frozen=True, slots=True)
-class _Case:
-    """What is to be published where, and the world around it."""
+class _AuditContext:
+    """Inputs of an audit: the staged delivery, its target, and the runtime context."""
 
-    world: World
+    context: RuntimeContext
     store: Store
     contract: Contract
-    one: SchemaObject
-    given: PublishRequest
+    schema_object: SchemaObject
+    publish_request: PublishRequest
     choice: CatalogChoice
-    place: DataPlace
+    place: DataLocation
     spec: TableSpec
     catalog: Catalog
 
     def request(self, folder: str, run: str) -> PublishRequest:
-        """How it is to be published: once for this run, of which the scheduler's word is a part."""
-        words = " ".join(part for part in (self.given.run, run) if part)
-        return replace(self.given, folder=folder, redelivery=True, run=words)
+        """Return the request to publish it once for this run, identified also by the scheduler's run id."""
+        words = " ".join(part for part in (self.publish_request.run, run) if part)
+        return replace(self.publish_request, folder=folder, redelivery=True, run=words)
 
     def knows(self, request: PublishRequest) -> bool:
-        """Whether this very run was published. Raises UsageError for a delivery that cannot be."""
+        """True if this run was published. Raises UsageError for an invalid delivery."""
         delivery = self._delivery(request)
         with self.store.read() as tx:
             return knows_run(tx, delivery, request.run)
 
     def require_newest(self, request: PublishRequest) -> None:
-        """Raises DqError where another run has been published since: a late retry takes nothing back."""
+        """Raise DqError if another run was published since: a late retry must not replace it."""
         with self.store.read() as tx:
             newest = newest_revision(tx, self._delivery(request))
         if newest is not None and newest.run != request.run:
-            since = newest.folder if newest.folder not in (None, request.folder) else "another delivery"
+            newer = newest.folder if newest.folder not in (None, request.folder) else "another delivery"
             raise DqError(
-                f"{request.folder} was published before, and {since} has been published since.",
-                "To go back to it, write it anew into a folder of its own, and publish that.",
+                f"{request.folder} was published before, and {newer} was published after it.",
+                "To restore it, write it again to a new folder, and publish that.",
             )
 
     def _delivery(self, request: PublishRequest) -> str:
-        one = delivery_of(self.world, self.contract, self.one, request, self.choice.name, self.catalog.id)
-        return one.delivery
+        publication = delivery_of(
+            self.context, self.contract, self.schema_object, request, self.choice.name, self.catalog.id
+        )
+        return publication.delivery
 
-    def keep(self, report: Report, partition: dict[str, str], staged: str) -> None:
-        """Writes the audit to the store, apart from what readers see; `dq status` shows both."""
+    def save_report(self, report: Report, partition: dict[str, str], staged: str) -> None:
+        """Store the audit separately from published results; `dq status` shows both."""
         with self.store.write() as tx:
             results.save_run(
                 tx,
                 contract=self.contract.key,
                 object=report.object,
                 version=report.version,
-                scope=name_of(partition or None),
+                scope=scope_name(partition or None),
                 results=report.results,
                 jobs=report.passes,
-                now=self.world.now(),
+                now=self.context.now(),
                 staged=staged,
                 verdict=report.verdict,
             )
 
-    def checked(self, data: object, partition: dict[str, str]) -> Report:
-        """By dq's own check, as it is run on data that nobody has staged."""
-        world, contract, one = self.world, self.contract, self.one
-        spark = session(world)
-        what = f"dq publish --audit {contract.id}/{one.name}"
-        label_jobs(spark, what, what)
-        neighbours = Neighbours.of([contract])
+    def run_check(self, data: object, partition: dict[str, str]) -> Report:
+        """Run the check on the data as for published data."""
+        context, contract, schema_object = self.context, self.contract, self.schema_object
+        spark = session(context)
+        job_label = f"dq publish --audit {contract.id}/{schema_object.name}"
+        label_jobs(spark, job_label, job_label)
+        neighbours = ContractSet.from_contracts([contract])
         return measure(
             Request(
                 contract,
                 data,  # type: ignore[arg-type]  # a frame of Spark, or a Dataset
-                one.name,
+                schema_object.name,
                 spark=spark,
                 partitions=[partition] if partition else None,
-                now=world.now(),
-                others=others(world, contract, one, self.given.server, neighbours, store=self.store),
-                history=earlier(self.store, contract, one),
-                levers=ALL if isinstance(data, Dataset) else NONE,
-                limit_seconds=world.settings.rule_seconds,
+                now=context.now(),
+                other_objects=referenced_data(
+                    context,
+                    contract,
+                    schema_object,
+                    self.publish_request.server,
+                    neighbours,
+                    store=self.store,
+                ),
+                history=load_history(self.store, contract, schema_object),
+                optimizations=ALL if isinstance(data, Dataset) else NONE,
+                limit_seconds=context.settings.rule_seconds,
                 neighbours=neighbours,
             )
         )
 
 
-def _folder(case: _Case, root: str) -> Audited:
-    world, spec = case.world, case.spec
-    vouched = world.reach.vouch(root)
-    if not isinstance(vouched, str):
-        raise UsageError(f"--audit {root} {vouched.message}.", vouched.mend)
-    linked = world.reach.contents(vouched)
-    if linked is not None:
-        raise UsageError(f"--audit {root} {linked.message}.", linked.mend)
-    absolute = vouched if "://" in vouched else str(world.folder / vouched)
-    # Readers look below the table's folder, wherever the catalog has it.
-    own = located(world, case.place, "").path or spec.location
-    folder = staged_folder(absolute, publications.partition_values(spec, case.given.partition), own)
+def _audit_folder(case: _AuditContext, root: str) -> Audited:
+    context, spec = case.context, case.spec
+    allowed = context.reach.validate(root)
+    if not isinstance(allowed, str):
+        raise UsageError(f"--audit {root} {allowed.message}.", allowed.hint)
+    problem = context.reach.contents_problem(allowed)
+    if problem is not None:
+        raise UsageError(f"--audit {root} {problem.message}.", problem.hint)
+    absolute = allowed if "://" in allowed else str(context.folder / allowed)
+    # Readers use the table's folder, regardless of the catalog.
+    table_folder = catalog_location(context, case.place, "").path or spec.location
+    folder = staged_folder(
+        absolute, publications.partition_values(spec, case.publish_request.partition), table_folder
+    )
     files = folder.files()
     request = case.request(folder.folder, folder.run(files))
     if case.knows(request):
-        # Where the catalog has it elsewhere, or not at all, publishing it mends that.
+        # Publishing again restores a changed or missing catalog entry.
         case.require_newest(request)
         return Audited(None, request)
-    live = folder.published(case.catalog, spec.database, spec.name)
-    spark = session(world, formats={case.place.format}, hive=case.choice.name == "hive")
-    dataset = locate(case.contract, case.one, case.given.server, world.reach)
+    live = folder.is_published(case.catalog, spec.database, spec.name)
+    spark = session(context, formats={case.place.format}, hive=case.choice.name == "hive")
+    dataset = locate(case.contract, case.schema_object, case.publish_request.server, context.reach)
     staging = Staging(dataset, case.place.format, folder, spec, case.catalog)
-    data = staged_data(spark, case.contract, case.one, staging)
-    report = case.checked(data, dict(folder.values))
+    data = staged_data(spark, case.contract, case.schema_object, staging)
+    report = case.run_check(data, dict(folder.values))
     folder.require_unchanged(files)
-    case.keep(report, dict(folder.values), folder.folder)
+    case.save_report(report, dict(folder.values), folder.folder)
     if report.exit_code == 0 and None not in (request.rows, report.rows) and request.rows != report.rows:
         raise UsageError(
             f"--rows {request.rows}, and {folder.folder} has {report.rows}.",
-            "Leave --rows out: the audit counts them.",
+            "Remove --rows: the audit counts rows.",
         )
     return Audited(report, _counted(request, report), live)
 
 
 def _counted(request: PublishRequest, report: Report) -> PublishRequest:
-    """With the rows that the audit counted, where the producer does not say how many there are."""
+    """Return the request with the row count of the audit, unless the producer gave one."""
     return replace(request, rows=report.rows) if request.rows is None else request
 
 
-def _branch(case: _Case, branch: str) -> Audited:
-    world, given = case.world, case.given
-    dataset = locate(case.contract, case.one, given.server, world.reach)
-    spark = session(world, formats={"iceberg"}, hive=case.choice.name == "hive")
+def _audit_branch(case: _AuditContext, branch: str) -> Audited:
+    context, publish_request = case.context, case.publish_request
+    dataset = locate(case.contract, case.schema_object, publish_request.server, context.reach)
+    spark = session(context, formats={"iceberg"}, hive=case.choice.name == "hive")
     table = IcebergTable(spark, dataset.table or "", dataset.path or "")
     staged = table.staged(branch)
     request = case.request(case.spec.location or table.place(), staged.run)
-    # What is wrong with the delivery is found here too, before main moves.
-    known = case.knows(request)
-    if known and staged.published:
+    # This also validates the delivery, before main moves.
+    is_published = case.knows(request)
+    if is_published and staged.published:
         return Audited(None, request, live=True)
-    values = dict(publications.partition_values(case.spec, given.partition)) if given.partition else {}
+    values = (
+        dict(publications.partition_values(case.spec, publish_request.partition))
+        if publish_request.partition
+        else {}
+    )
     if values and not staged.published:
-        _refuse_more(staged, values)
-    report = case.checked(table.frame(staged.id), values)
-    case.keep(report, values, f"branch {branch}, snapshot {staged.id}")
-    mended: tuple[str, ...] = ()
+        _require_only_partition(staged, values)
+    report = case.run_check(table.frame(staged.id), values)
+    case.save_report(report, values, f"branch {branch}, snapshot {staged.id}")
+    repairs: tuple[str, ...] = ()
     if report.exit_code == 0:
-        moved = table.forward(staged)
-        mended = (f"main had no longer what {branch} has",) if moved and known else ()
-    return Audited(report, _counted(request, report), staged.published, mended)
+        moved = table.fast_forward(staged)
+        repairs = (f"main no longer had the data of {branch}",) if moved and is_published else ()
+    return Audited(report, _counted(request, report), staged.published, repairs)
 
 
-def _refuse_more(staged: StagedSnapshot, values: dict[str, str]) -> None:
-    """Else rows of other partitions would be published that nobody looked at."""
-    changed = staged.table.changed(staged.id)
-    if not of_partition(changed, values):
-        shown = sorted("/".join(f"{key}={value}" for key, value in pairs) or "all of it" for pairs in changed)
+def _require_only_partition(staged: StagedSnapshot, values: dict[str, str]) -> None:
+    """Raise DqError if the branch changes other partitions, which the audit did not check."""
+    changed = staged.table.changed_partitions(staged.id)
+    if not is_only_partition(changed, values):
+        partitions = sorted(
+            "/".join(f"{key}={value}" for key, value in pairs) or "the whole table" for pairs in changed
+        )
         raise DqError(
-            f"The branch {staged.branch} changes {', '.join(shown[:5])}, and not only that partition.",
-            "Write each partition to a branch of its own.",
+            f"branch {staged.branch} changes {', '.join(partitions[:5])}, not only the published partition.",
+            "Write each partition to a separate branch.",
         )

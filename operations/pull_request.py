@@ -1,4 +1,4 @@
-"""The gate of a pull request: what differs from a base, judged by the base's policy and by the branch's."""
+"""The gate of a pull request: lints changed contracts by the base's policy and by the branch's."""
 
 from __future__ import annotations
 
@@ -10,28 +10,28 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dq.contracts.access import files
-from dq.contracts.access.files import POLICY_FILE, Found
+from dq.contracts.access.files import POLICY_FILE, FileRef
 from dq.contracts.outcome import Finding, UsageError
 from dq.operations import subscriptions
-from dq.operations.gate import GateOutcome, official_schema, policy_of, unenforced, written
-from dq.operations.runtime.context import World
+from dq.operations.gate import GateOutcome, official_schema, parse_policy, read_policy_text, unenforced
+from dq.operations.runtime.context import RuntimeContext
 from dq.validators.compat.classified_change import Comparison, Waiver, findings
 from dq.validators.compat.comparison import DiffTerms
 from dq.validators.context import OfficialSchema, TablesAtBase
 from dq.validators.git.base import (
-    Base,
-    Changed,
-    at_base,
+    BaseCommit,
+    ChangedContracts,
     checked_out_content,
-    compare_with,
+    compare_with_base,
     is_same_content,
     nearest_folder,
     open_base,
     registry_root,
+    subscriptions_at_base,
     tables_at_base,
 )
 from dq.validators.git.repository import entry_content, tree_entries
-from dq.validators.lint import Linted, Rules, lint_files, rules_of
+from dq.validators.lint import LintResult, Rules, lint_files, load_rules
 from dq.validators.policy.policy import (
     DEFAULT,
     ID,
@@ -49,15 +49,15 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Law:
-    """A policy, and the folder whose contracts it names files from, as seen from the registry's root."""
+class ScopedPolicy:
+    """A policy, and the folder that its file names are relative to, relative to the registry's root."""
 
     policy: Policy
     folder: str = "."
 
 
-def compared(
-    world: World,
+def lint_pull_request(
+    context: RuntimeContext,
     paths: list[Path],
     ref: str,
     mode: Mode | None = None,
@@ -65,137 +65,151 @@ def compared(
     *,
     official: bool = False,
 ) -> GateOutcome:
-    """Everything that is wrong with the contracts that differ from the base, and whom the changes break.
+    """Lint the contracts that differ from the base, and classify the changes by the consumers they break.
 
     Only those contracts are read. Root, policy, waivers and subscriptions are the base's, so that a branch
-    cannot weaken its own gate. Where it changes a policy it is told so, and judged by the stricter of both;
-    the branch's must be understandable all the same. Raises Unreadable for a base that cannot be read, with
-    the command that mends it.
+    cannot weaken its own gate. A changed policy is reported, and the stricter of both applies; the branch's
+    must be valid. Raises ReadError if the base cannot be read, with the command that fixes it.
     """
-    rules, today = rules_of(), world.now().date()
-    found = open_base(*_root(paths, ref))
-    changes = changed_policies(found)
+    rules, today = load_rules(), context.now().date()
+    base = open_base(*_root(paths, ref))
+    changes = changed_policies(base)
     if policy_file is None:
-        laws = list(_laws(found, paths[0], {one.file for one in changes}, rules))
+        policies = list(_policies(base, paths[0], {change.file for change in changes}, rules))
     else:
-        laws, more = _named(found, policy_file, rules)
-        changes += more
-    consumers, unclear = at_base(found)
+        policies, operator_changes = _operator_policies(base, policy_file, rules)
+        changes += operator_changes
+    consumers, unclear = subscriptions_at_base(base)
     for file in unclear:
-        world.note(f"{file} at the base cannot be read: its consumer is not named.")
-    terms = DiffTerms(today, mode=mode, subscriptions=tuple(consumers), unclear=bool(unclear))
-    changed = found.changed()
-    tables = tables_at_base(found, changed)
-    schema = official_schema(official)
-    linted, comparison = _judged(found, changed, tables, laws[0], terms, rules, schema)
-    wrong: list[Finding] = list(linted.findings)
-    for law in laws[1:]:
-        other, judged = _judged(found, changed, tables, law, terms, rules, schema)
-        wrong, comparison = (
-            stricter_findings(wrong, other.findings),
-            stricter_changes(comparison, judged),
-        )
-    severity = change_severity(rules[ID], [law.policy for law in laws])
-    told = policy_findings(changes, severity) if severity is not None else []
-    every = sorted(
-        [*wrong, *findings(comparison, today), *told], key=lambda one: (one.at, one.rule, one.path)
+        context.note(f"{file} at the base cannot be read: its consumer is not listed.")
+    terms = DiffTerms(
+        today, mode=mode, subscriptions=tuple(consumers), subscriptions_incomplete=bool(unclear)
     )
-    contents = {**changed.contents, **{one.file: one.after for one in changes}}
+    changed = base.changed_contracts()
+    tables = tables_at_base(base, changed)
+    schema = official_schema(official)
+    linted, comparison = _lint_with_policy(base, changed, tables, policies[0], terms, rules, schema)
+    lint_findings: list[Finding] = list(linted.findings)
+    for scoped_policy in policies[1:]:
+        other_linted, other_comparison = _lint_with_policy(
+            base, changed, tables, scoped_policy, terms, rules, schema
+        )
+        lint_findings, comparison = (
+            stricter_findings(lint_findings, other_linted.findings),
+            stricter_changes(comparison, other_comparison),
+        )
+    severity = change_severity(rules[ID], [scoped_policy.policy for scoped_policy in policies])
+    notices = policy_findings(changes, severity) if severity is not None else []
+    all_findings = sorted(
+        [*lint_findings, *findings(comparison, today), *notices],
+        key=lambda finding: (finding.at, finding.rule, finding.path),
+    )
+    contents = {**changed.contents, **{change.file: change.after for change in changes}}
     sources = {file: data for file, data in contents.items() if isinstance(data, bytes)}
-    return GateOutcome(Linted(tuple(every), linted.files, sources), found.root, comparison)
+    return GateOutcome(LintResult(tuple(all_findings), linted.files, sources), base.root, comparison)
 
 
 def _root(paths: list[Path], ref: str) -> tuple[Path, str, str]:
-    """The one registry that the paths belong to, the reference, and its commit."""
+    """Return the root of the single registry of the paths, the reference, and its commit."""
     roots = [registry_root(path, ref) for path in paths]
-    other = next((one.folder for one in roots if one != roots[0]), None)
-    if other is not None:
+    other_folder = next((root.folder for root in roots if root != roots[0]), None)
+    if other_folder is not None:
         raise UsageError(
-            f"these paths belong to two registries: {roots[0].folder} and {other}.",
-            "Judge one after the other.",
+            f"these paths belong to two registries: {roots[0].folder} and {other_folder}.",
+            "Validate one registry at a time.",
         )
     return roots[0].folder, ref, roots[0].tip
 
 
-def _laws(found: Base, start: Path, changed: set[str], rules: Rules) -> Iterator[Law]:
-    """The base's policy, and what would judge after the merge where the branch changes that."""
-    data = found.policy()
-    yield Law(DEFAULT if data is None else policy_of((f"{POLICY_FILE} at the base", data), rules))
-    nearest = nearest_folder(start, found.repo.top, POLICY_FILE)
+def _policies(base: BaseCommit, start: Path, changed: set[str], rules: Rules) -> Iterator[ScopedPolicy]:
+    """Yield the base's policy, and the branch's policy if changed."""
+    data = base.policy()
+    yield ScopedPolicy(DEFAULT if data is None else parse_policy((f"{POLICY_FILE} at the base", data), rules))
+    nearest = nearest_folder(start, base.repo.top, POLICY_FILE)
     if nearest is None:
         if POLICY_FILE in changed:
-            yield Law(DEFAULT)
+            yield ScopedPolicy(DEFAULT)
         return
-    folder = posixpath.relpath(nearest.as_posix(), found.root.as_posix())
+    folder = posixpath.relpath(nearest.as_posix(), base.root.as_posix())
     name = posixpath.normpath(posixpath.join(folder, POLICY_FILE))
     if not changed.isdisjoint((name, POLICY_FILE)):
-        yield Law(_tame(policy_of((name, files.read(POLICY_FILE, root=nearest)), rules)), folder)
-
-
-def _named(found: Base, file: Path, rules: Rules) -> tuple[list[Law], list[ChangedPolicy]]:
-    """The policy that the operator names, and what the branch makes of it where it lies in the repository."""
-    top, shown = found.repo.top, os.path.relpath(file.absolute(), found.root)
-    ways = ((Path(os.path.normpath(file.absolute())), top), (file.resolve(), top.resolve()))
-    for name in (way.relative_to(above).as_posix() for way, above in ways if way.is_relative_to(above)):
-        then, last = (
-            tree_entries(found.repo, [commit], name).get(commit) for commit in (found.commit, found.tip)
+        yield ScopedPolicy(
+            _without_custom_rules(parse_policy((name, files.read(POLICY_FILE, root=nearest)), rules)), folder
         )
-        data = entry_content(found.repo, last)
+
+
+def _operator_policies(
+    base: BaseCommit, file: Path, rules: Rules
+) -> tuple[list[ScopedPolicy], list[ChangedPolicy]]:
+    """Return the operator's policy, and its changes by the branch if it is in the repository."""
+    top, shown_path = base.repo.top, os.path.relpath(file.absolute(), base.root)
+    locations = ((Path(os.path.normpath(file.absolute())), top), (file.resolve(), top.resolve()))
+    for name in (
+        path.relative_to(ancestor).as_posix() for path, ancestor in locations if path.is_relative_to(ancestor)
+    ):
+        base_entry, tip_entry = (
+            tree_entries(base.repo, [commit], name).get(commit) for commit in (base.commit, base.tip)
+        )
+        data = entry_content(base.repo, tip_entry)
         if data is None:
             continue
-        laws = [Law(policy_of((f"{file} at the base", data), rules))]
-        now = checked_out_content(Found(top, name))
-        if is_same_content(now, then) or is_same_content(now, last):
-            return laws, []
-        laws.append(Law(_tame(policy_of((str(file), files.read(name, root=top)), rules))))
-        return laws, [ChangedPolicy(Path(shown).as_posix(), entry_content(found.repo, then), now)]
-    return [Law(policy_of(written(found.root, file), rules))], []
+        policies = [ScopedPolicy(parse_policy((f"{file} at the base", data), rules))]
+        current = checked_out_content(FileRef(top, name))
+        if is_same_content(current, base_entry) or is_same_content(current, tip_entry):
+            return policies, []
+        policies.append(
+            ScopedPolicy(_without_custom_rules(parse_policy((str(file), files.read(name, root=top)), rules)))
+        )
+        return policies, [
+            ChangedPolicy(Path(shown_path).as_posix(), entry_content(base.repo, base_entry), current)
+        ]
+    return [ScopedPolicy(parse_policy(read_policy_text(base.root, file), rules))], []
 
 
-def _tame(policy: Policy) -> Policy:
-    """A policy of the branch without its own rules and schemas: patterns of a stranger may run for ever.
+def _without_custom_rules(policy: Policy) -> Policy:
+    """Return a branch's policy without its own rules and schemas: untrusted patterns may run forever.
 
-    Those of the base judge all the same; new ones do so once they are merged.
+    Those of the base still apply; new ones apply once they are merged.
     """
-    return replace(policy, own={}, schemas={})
+    return replace(policy, own_rules={}, schemas={})
 
 
-def _judged(
-    found: Base,
-    changed: Changed,
+def _lint_with_policy(
+    base: BaseCommit,
+    changed: ChangedContracts,
     tables: TablesAtBase,
-    law: Law,
+    scoped_policy: ScopedPolicy,
     terms: DiffTerms,
     rules: Rules,
     schema: OfficialSchema | None,
-) -> tuple[Linted, Comparison]:
-    """What one policy says of the contracts, and of what changed in them."""
+) -> tuple[LintResult, Comparison]:
+    """Lint the contracts and classify their changes by one policy."""
     waivers = tuple(
-        Waiver(one.rule, one.contract, one.path, one.reason, one.by, one.expires)
-        for one in law.policy.waivers
+        Waiver(waiver.rule, waiver.contract, waiver.path, waiver.reason, waiver.approved_by, waiver.expires)
+        for waiver in scoped_policy.policy.waivers
     )
-    comparison = compare_with(found, replace(terms, waivers=waivers), changed)
-    names = {posixpath.relpath(file, law.folder): file for file in changed.contents}
+    comparison = compare_with_base(base, replace(terms, waivers=waivers), changed)
+    names = {posixpath.relpath(file, scoped_policy.folder): file for file in changed.contents}
     contents = [(name, changed.contents[file]) for name, file in names.items()]
     linted = lint_files(
         contents,
         rules=rules,
-        policy=law.policy,
+        policy=scoped_policy.policy,
         today=terms.today,
         unenforced=unenforced,
-        subscriptions=subscriptions.changed(found.root, found),
+        subscriptions=subscriptions.changed_subscriptions(base.root, base),
         base=tables,
         official=schema,
     )
-    return _renamed(linted, names), comparison
+    return _with_root_paths(linted, names), comparison
 
 
-def _renamed(linted: Linted, names: Mapping[str, str]) -> Linted:
-    """The same with files named from the registry's root."""
-    return Linted(
+def _with_root_paths(linted: LintResult, names: Mapping[str, str]) -> LintResult:
+    """Return the findings with file names relative to the registry's root."""
+    return LintResult(
         tuple(
-            replace(one, at=replace(one.at, file=names.get(one.at.file, one.at.file)))
-            for one in linted.findings
+            replace(finding, at=replace(finding.at, file=names.get(finding.at.file, finding.at.file)))
+            for finding in linted.findings
         ),
         tuple(names[file] for file in linted.files),
     )

@@ -1,4 +1,4 @@
-"""`dq.register`: a catalog made as the contracts say: tables, and in AWS grants and schedules."""
+"""`dq.register`: reconcile a catalog with the contracts: tables, and in AWS grants and schedules."""
 
 from __future__ import annotations
 
@@ -14,19 +14,25 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dq.contracts.access.data_location import DataPlace, is_lake, resolve, server_in, server_of
-from dq.contracts.access.files import POLICY_FILE, FileRefused, read, write
+from dq.contracts.access.data_location import (
+    DataLocation,
+    is_lake,
+    resolve,
+    select_server,
+    server_for_environment,
+)
+from dq.contracts.access.files import POLICY_FILE, FileRejected, read, write
 from dq.contracts.extension import dataset
 from dq.contracts.model import Contract, SchemaObject
 from dq.contracts.outcome import (
     DqError,
     Finding,
     Location,
+    ReadError,
     Severity,
-    Unreadable,
     UsageError,
-    counted,
-    first_of,
+    join_limited,
+    pluralize,
     suggestion,
 )
 from dq.contracts.schedule import clock
@@ -34,25 +40,41 @@ from dq.contracts.slo import NOT_IN_FORCE
 from dq.contracts.subscriptions import Subscription
 from dq.contracts.subscriptions import read as read_subscription
 from dq.contracts.yaml.parse import parse
-from dq.operations.gate import policy_of, written
-from dq.operations.key_ownership import settled
-from dq.operations.registry_files import RULE, Loaded, each, load
-from dq.operations.runtime.context import World, called, is_root, located, registry_root
-from dq.operations.runtime.spark import opened
-from dq.operations.subscriptions import AgreedSubscriptions, gathered
+from dq.operations.gate import parse_policy, read_policy_text
+from dq.operations.key_ownership import resolve_key_owners
+from dq.operations.registry_files import RULE, LoadedContracts, load, run_per_contract
+from dq.operations.runtime.context import (
+    RuntimeContext,
+    call_context,
+    catalog_location,
+    is_root,
+    registry_root,
+)
+from dq.operations.runtime.spark import open_named_catalog
+from dq.operations.subscriptions import AgreedSubscriptions, make_gather
 from dq.registry.catalog import (
     Action,
     ActionKind,
     Catalog,
     CatalogPlan,
-    Grade,
+    Impact,
+    ImpactAssessor,
     PlanStep,
-    SchemaJudge,
     StepResult,
     TableChange,
 )
 from dq.registry.landing_zone import Domain, LandingZone, template
-from dq.registry.plan import Logged, RegisterRun, Result, WholeRegistry, apply, latest, limit, propose, recall
+from dq.registry.plan import (
+    ActionResult,
+    CompleteRegistry,
+    RegisterRun,
+    RunLogEntry,
+    apply,
+    latest,
+    load_applied_state,
+    propose,
+    prune_limit,
+)
 from dq.registry.schedules import service_of
 from dq.registry.table import (
     CONTRACT,
@@ -62,28 +84,28 @@ from dq.registry.table import (
     RETIRED,
     Key,
     TableSpec,
-    UnsayableTerms,
+    UnsupportedReaderOptions,
     specs,
 )
 from dq.store.engine import Store
 from dq.validators.compat.classification import Mode, Verdict
-from dq.validators.compat.classified_change import Aspect, Judged
+from dq.validators.compat.classified_change import ClassifiedChange, Concern
 from dq.validators.git.repository import remote_name
-from dq.validators.lint import Gate, judge_subscriptions, rules_of
+from dq.validators.lint import Linter, lint_subscriptions, load_rules
 from dq.validators.policy.policy import Policy
 
 if TYPE_CHECKING:
-    from dq.registry.schedules import SchedulePlan, ScheduleTerms, WantedSchedules
+    from dq.registry.schedules import DesiredSchedules, SchedulePlan, ScheduleTerms
 
 
-# What `dq register` keeps beside the tables of a catalog: steps, results, and how they are shown.
+# Resources that `dq register` manages next to the tables of a catalog: steps, results, and their output.
 
 
 @dataclass(frozen=True, slots=True)
-class Governed:
-    """The steps towards what contracts and subscriptions say, what became of them, and what keeps others out.
+class ManagedResources:
+    """Plan for managed resources, with results and findings.
 
-    `name` is of what is governed, such as `Lake Formation`. `refused` is what is not ours to touch.
+    `name` is the service, e.g. `Lake Formation`. `refused` names unmanaged resources in the way.
     """
 
     name: str
@@ -96,19 +118,19 @@ class Governed:
 
     @property
     def failed(self) -> bool:
-        blocking = any(one.severity.blocks for one in self.findings)
-        return bool(blocking or self.refused or self.error) or any(one.error for one in self.results)
+        blocking = any(finding.severity.blocks for finding in self.findings)
+        return bool(blocking or self.refused or self.error) or any(result.error for result in self.results)
 
 
-def governed_lines(governed: Governed) -> list[str]:
-    """A line for each step and each note."""
-    notes = [f"! {note}" for note in (*governed.refused, *governed.notes)]
-    return [*map(str, governed.steps), *notes, *([str(governed.error)] if governed.error else [])]
+def resource_lines(resources: ManagedResources) -> list[str]:
+    """Return a line for each step and each note."""
+    notes = [f"! {note}" for note in (*resources.refused, *resources.notes)]
+    return [*map(str, resources.steps), *notes, *([str(resources.error)] if resources.error else [])]
 
 
-def governed_as_dict(governed: Governed) -> Mapping[str, object]:
-    """The same for machines."""
-    endings = {one.step: one for one in governed.results}
+def resources_as_dict(resources: ManagedResources) -> Mapping[str, object]:
+    """Return the resources as JSON values."""
+    endings = {result.step: result for result in resources.results}
     return {
         "steps": [
             {
@@ -117,64 +139,69 @@ def governed_as_dict(governed: Governed) -> Mapping[str, object]:
                 "ending": None if step not in endings else "failed" if endings[step].error else "done",
                 "error": str(endings[step].error) if step in endings and endings[step].error else None,
             }
-            for step in governed.steps
+            for step in resources.steps
         ],
-        "notes": [*governed.refused, *governed.notes],
-        "error": str(governed.error) if governed.error else None,
+        "notes": [*resources.refused, *resources.notes],
+        "error": str(resources.error) if resources.error else None,
     }
 
 
-# What a catalog cannot make of a contract's table, as findings at the contract's own lines.
+# Obstacles to registration, as findings with contract locations.
 
 
-def hindrances(plan: CatalogPlan, contracts: Iterable[Contract]) -> Iterator[Finding]:
-    """One finding for each obstacle of the plan, at the column, else at the object, that asks for it."""
-    by_name = {(one.id, one.version): one for one in contracts}
+def registration_findings(plan: CatalogPlan, contracts: Iterable[Contract]) -> Iterator[Finding]:
+    """Yield a finding for each obstacle of the plan, located at the column or object that causes it."""
+    by_name = {(contract.id, contract.version): contract for contract in contracts}
     for action in plan.actions:
-        for obstacle in action.obstacles:
-            assert action.wanted is not None
-            name = action.wanted.parameter(CONTRACT), action.wanted.parameter(CONTRACT_VERSION)
+        for obstacle in action.blockers:
+            assert action.desired is not None
+            name = action.desired.parameter(CONTRACT), action.desired.parameter(CONTRACT_VERSION)
             if name not in by_name:
-                # What was applied last may be of a version that is no more; the plan says it.
+                # The last applied spec may be of a removed version; the plan reports it.
                 continue
             contract = by_name[name]
-            at = _at(contract, action.wanted, obstacle.column)
+            location = _location(contract, action.desired, obstacle.column)
             table = ".".join(action.key)
-            said = f"{table}: {obstacle.why}"
-            yield Finding(RULE, Severity.ERROR, said, obstacle.mend, at, contract=contract.id)
+            message = f"{table}: {obstacle.reason}"
+            yield Finding(RULE, Severity.ERROR, message, obstacle.hint, location, contract=contract.id)
 
 
-def _at(contract: Contract, spec: TableSpec, column: str) -> Location:
-    objects: Iterator[SchemaObject] = (one for one in contract.objects if one.name == spec.parameter(OBJECT))
-    one = next(objects, None)
-    if one is None:
-        return contract.at()
-    return next((prop.at() for prop in one.properties if prop.column.lower() == column), one.at())
+def _location(contract: Contract, spec: TableSpec, column: str) -> Location:
+    objects: Iterator[SchemaObject] = (
+        schema_object for schema_object in contract.objects if schema_object.name == spec.parameter(OBJECT)
+    )
+    schema_object = next(objects, None)
+    if schema_object is None:
+        return contract.locate()
+    return next(
+        (prop.locate() for prop in schema_object.properties if prop.column.lower() == column),
+        schema_object.locate(),
+    )
 
 
-# What a change of a table's columns means, in the words of `dq diff` for the same change of a contract.
+# Classification of column changes, as by `dq diff` for the same change of a contract.
 
 _TABLE = "t"
-# The files that are there lack a new column, and catalogs read it as NULL: no reader breaks.
+# Existing files lack a new column, which catalogs read as NULL: readers do not break.
 _READABLE = frozenset({"column-added-required"})
 
 
-def schema_judge(today: date) -> SchemaJudge:
-    """The judge for a plan: what is a break there is breaking here, and all else is additive.
+def schema_judge(today: date) -> ImpactAssessor:
+    """Return the classifier of column changes for a plan: breaks of `dq diff` are BREAKING, others ADDITIVE.
 
-    The files that are there are read through the new columns too, so the mode is FULL; the engines are the
-    usual ones, for a table does not say who reads it. Columns are compared as a whole, with their places:
-    in some formats a place is the identity of a column.
+    Existing files are read with the new columns, so the mode is FULL; the engines are the default ones, since
+    the readers of a table are unknown. Columns are compared with their positions, which identify columns in
+    some formats.
     """
 
-    def judge(live: TableSpec, wanted: TableSpec) -> dict[str, tuple[Grade, str]]:
-        # All that judges changes takes time to load, and most plans change no column.
+    def judge(live: TableSpec, desired: TableSpec) -> dict[str, tuple[Impact, str]]:
+        # Imported here: slow to import, and most plans change no column.
         from dq.validators.compat.comparison import DiffTerms, diff
 
-        terms = DiffTerms(today, Mode.FULL, format=wanted.format)
-        worst: dict[str, Judged] = {}
-        for change in diff(_contract(live, wanted), _contract(wanted, wanted), terms).of(
-            Aspect.COMPATIBILITY
+        terms = DiffTerms(today, Mode.FULL, format=desired.format)
+        worst: dict[str, ClassifiedChange] = {}
+        for change in diff(_contract(live, desired), _contract(desired, desired), terms).for_concern(
+            Concern.COMPATIBILITY
         ):
             column = change.path.partition(".")[2]
             if column not in worst or worst[column].verdict.rank < change.verdict.rank:
@@ -184,19 +211,19 @@ def schema_judge(today: date) -> SchemaJudge:
     return judge
 
 
-def _grade(change: Judged) -> Grade:
-    breaks = change.verdict is Verdict.BREAK and change.rule not in _READABLE
-    return Grade.BREAKING if breaks else Grade.ADDITIVE
+def _grade(change: ClassifiedChange) -> Impact:
+    is_breaking = change.verdict is Verdict.BREAK and change.rule not in _READABLE
+    return Impact.BREAKING if is_breaking else Impact.ADDITIVE
 
 
-def _rule(change: Judged) -> str:
+def _rule(change: ClassifiedChange) -> str:
     return f"{change.rule}: {change.note.rstrip('.')}" if change.note else change.rule
 
 
 def _contract(spec: TableSpec, promises: TableSpec) -> Contract:
-    """A contract of the table's columns behind one that is always there.
+    """Return a contract with the table's columns, after a constant first column.
 
-    No catalog knows which columns are required, so both sides of a comparison have that from `promises`.
+    Catalogs do not know which columns are required, so both sides of a comparison take that from `promises`.
     """
     columns: list[dict[str, object]] = [{"name": "__first", "physicalType": "int"}]
     for column in spec.columns:
@@ -216,13 +243,13 @@ def _contract(spec: TableSpec, promises: TableSpec) -> Contract:
     return contract
 
 
-# A plan kept in a file: what was seen and agreed on is applied, and what has moved since is not.
+# Saved plans: only actions that are unchanged since the plan was saved are applied.
 
 _FORM = "dq register plan 1"
 
 
-def save(file: Path, plan: CatalogPlan, registry: str, catalog: str) -> None:
-    """Writes down what the plan would do to which state of each table."""
+def save_plan(file: Path, plan: CatalogPlan, registry: str, catalog: str) -> None:
+    """Write the actions of the plan, with fingerprints of the table states, to a file."""
     document = {
         "form": _FORM,
         "registry": registry,
@@ -232,190 +259,219 @@ def save(file: Path, plan: CatalogPlan, registry: str, catalog: str) -> None:
     write(file, (json.dumps(document, indent=2, sort_keys=True) + "\n").encode())
 
 
-def agreed(file: Path, plan: CatalogPlan, registry: str, catalog: str) -> tuple[CatalogPlan, list[DqError]]:
-    """Of a plan that was made now, what the file says as well, and an error for each table that differs.
+def restrict_to_saved(
+    file: Path, plan: CatalogPlan, registry: str, catalog: str
+) -> tuple[CatalogPlan, list[DqError]]:
+    """Restrict a new plan to the actions in the saved file; return it with an error per differing table.
 
-    A table that is as it should be by now is no difference. Raises UsageError for a file that is no plan, or
-    one for another registry or catalog.
+    A table that is up to date by now does not differ. Raises UsageError for an invalid file, or a plan for
+    another registry or catalog.
     """
-    wanted = _actions(file, registry, catalog)
-    kept: list[Action] = []
+    saved_actions = _saved_actions(file, registry, catalog)
+    unchanged: list[Action] = []
     stale: list[DqError] = []
     for action in plan.actions:
-        if not action.writes or wanted.get(".".join(action.key)) == _row(action):
-            kept.append(action)
+        if not action.writes or saved_actions.get(".".join(action.key)) == _row(action):
+            unchanged.append(action)
         else:
-            known = ".".join(action.key) in wanted
-            stale.append(_stale(action, "it has moved since" if known else "it is not in the plan"))
-    return replace(plan, actions=tuple(kept)), stale
+            is_saved = ".".join(action.key) in saved_actions
+            stale.append(
+                _stale_error(action, "changed since the plan was saved" if is_saved else "not in the plan")
+            )
+    return replace(plan, actions=tuple(unchanged)), stale
 
 
 def _row(action: Action) -> dict[str, str]:
-    return {"kind": action.kind, "grade": action.grade, "does": action.fingerprint}
+    return {"kind": action.kind, "grade": action.impact, "does": action.fingerprint}
 
 
-def _stale(action: Action, why: str) -> DqError:
-    return DqError(f"{'.'.join(action.key)}: {why}, so it is left alone.", "Make the plan anew with --out.")
+def _stale_error(action: Action, why: str) -> DqError:
+    return DqError(f"{'.'.join(action.key)}: {why}; skipped.", "Create a new plan with --out.")
 
 
-def _actions(file: Path, registry: str, catalog: str) -> dict[str, Any]:
+def _saved_actions(file: Path, registry: str, catalog: str) -> dict[str, Any]:
     try:
         document = json.loads(read(file))
     except ValueError as error:
-        raise UsageError(f"{file} is no JSON.", _MEND) from error
+        raise UsageError(f"{file} is not JSON.", _HINT) from error
     if not isinstance(document, dict) or document.get("form") != _FORM:
-        raise UsageError(f"{file} is no plan of this version of dq.", _MEND)
-    for what, here in (("registry", registry), ("catalog", catalog)):
-        if document.get(what) != here:
-            there = document.get(what)
-            raise UsageError(f"{file} is a plan for the {what} {there!r}, and this is {here!r}.", _MEND)
+        raise UsageError(f"{file} is not a plan of this version of dq.", _HINT)
+    for key, expected in (("registry", registry), ("catalog", catalog)):
+        if document.get(key) != expected:
+            actual = document.get(key)
+            raise UsageError(f"{file} is a plan for the {key} {actual!r}, not {expected!r}.", _HINT)
     actions = document.get("actions")
     return actions if isinstance(actions, dict) else {}
 
 
-_MEND = "Make it with: dq register … --out plan.json"
+_HINT = "Create it with: dq register … --out plan.json"
 
 
-# Whether a run may say which tables no contract wants: only when it has read and understood them all.
+# Orphaned tables are only known if the run has read the complete registry.
 
-# In force, or known not to be; of any other word nobody knows what it means for the tables.
+# Known statuses; the meaning of others for the tables is unknown.
 _STATUSES = (None, "active", "deprecated", *NOT_IN_FORCE)
 _NAMED = 3
 
 Specify = Callable[[Contract, str | None], list[TableSpec]]
-"""The tables that a contract wants on a server. Raises DqError where that cannot be told."""
+"""Returns the desired tables of a contract on a server. Raises DqError if they cannot be determined."""
 
 
 ServerOf = Callable[[Contract], str | None]
-"""The server of a contract that is registered: None for its only one. Raises UsageError where it is open."""
+"""Returns the registered server of a contract, or None for its only one. Raises UsageError if ambiguous."""
 
 
-def doubts(paths: Sequence[Path], loaded: Loaded, findings: Sequence[Finding]) -> list[str]:
-    """Why nobody can say which tables are orphans; empty when all of the registry is understood."""
-    found = [reason for reason in (_not_whole(paths),) if reason]
+def incompleteness_reasons(
+    paths: Sequence[Path], loaded: LoadedContracts, findings: Sequence[Finding]
+) -> list[str]:
+    """Return the reasons why orphaned tables are unknown; empty if the complete registry was read."""
+    reasons = [reason for reason in (_incomplete_reason(paths),) if reason]
     broken = list(dict.fromkeys(finding.at.file for finding in findings))
     if broken:
-        count = counted(len(broken), "contract")
-        found.append(f"{count} could not be read or registered: {first_of(broken, _NAMED)}")
-    found += [
-        f"{one.at('status')}: nobody knows what status {one.status!r} means"
-        for one in loaded.contracts
-        if one.status not in _STATUSES
+        count = pluralize(len(broken), "contract")
+        reasons.append(f"{count} could not be read or registered: {join_limited(broken, _NAMED)}")
+    reasons += [
+        f"{contract.locate('status')}: unknown status {contract.status!r}"
+        for contract in loaded.contracts
+        if contract.status not in _STATUSES
     ]
-    return found
+    return reasons
 
 
-def _not_whole(paths: Sequence[Path]) -> str:
+def _incomplete_reason(paths: Sequence[Path]) -> str:
     if len(paths) != 1:
-        return f"{len(paths)} paths were named, and only one can be the whole registry"
+        return f"{len(paths)} paths were given, but only one can be the whole registry"
     (path,) = paths
     root = registry_root(path)
     if not is_root(root):
-        return f"nothing says where the registry begins: {root} holds neither {POLICY_FILE} nor .git"
+        return f"the root of the registry is unknown: {root} contains neither {POLICY_FILE} nor .git"
     # pathlib raises for links that lead to each other.
     if Path(os.path.realpath(path)) != root:
-        return f"{path} is not the whole registry, which begins at {root}"
+        return f"{path} is not the whole registry, whose root is {root}"
     return ""
 
 
-def whole(
+def whole_registry(
     registry: str, contracts: Sequence[Contract], server_of: ServerOf, specify: Specify
-) -> WholeRegistry:
-    """The registry, with the tables that stay although this run does not want them.
+) -> CompleteRegistry:
+    """Return the registry, with the tables that are protected although this run does not want them.
 
-    Those of contracts that are not in force or have no object now, and those that a contract has on
-    another of its servers.
+    These are tables of contracts that are not in force or have no objects, and tables on another server of a
+    contract.
     """
-    held: dict[Key, str] = {}
+    protected_tables: dict[Key, str] = {}
     by_contract: dict[str, str] = {}
     for contract in contracts:
         if contract.status in NOT_IN_FORCE:
-            by_contract[contract.id] = f"Contract {contract.id!r} is {contract.status}, and its tables stay."
+            by_contract[contract.id] = f"Contract {contract.id!r} is {contract.status}; its tables are kept."
         elif not contract.objects:
-            by_contract[contract.id] = f"Contract {contract.id!r} has no schema, and its tables stay."
+            by_contract[contract.id] = f"Contract {contract.id!r} has no schema; its tables are kept."
         elif (server := server_of(contract)) is not None:
-            for other in contract.servers:
-                if other.server != server and is_lake(other):
-                    _elsewhere(contract, other.server, specify, held, by_contract)
-    return WholeRegistry(registry, held, by_contract)
+            for other_server in contract.servers:
+                if other_server.server != server and is_lake(other_server):
+                    _protect_other_server(
+                        contract, other_server.server, specify, protected_tables, by_contract
+                    )
+    return CompleteRegistry(registry, protected_tables, by_contract)
 
 
-def _elsewhere(
-    contract: Contract, server: str, specify: Specify, held: dict[Key, str], by_contract: dict[str, str]
+def _protect_other_server(
+    contract: Contract,
+    server: str,
+    specify: Specify,
+    protected_tables: dict[Key, str],
+    by_contract: dict[str, str],
 ) -> None:
     try:
         specs = specify(contract, server)
     except DqError as error:
-        by_contract[contract.id] = f"What contract {contract.id!r} has on {server!r} cannot be told: {error}"
+        by_contract[contract.id] = f"Tables of contract {contract.id!r} on {server!r} are unknown: {error}"
         return
-    held |= {spec.key: f"Contract {contract.id!r} has it on server {server!r}." for spec in specs}
+    protected_tables |= {
+        spec.key: f"Declared by contract {contract.id!r} on server {server!r}." for spec in specs
+    }
 
 
-# The tables that contracts want of a catalog, and what keeps a contract out.
+# Desired tables of contracts, and findings of contracts that cannot be registered.
 
 
-def applied_last(world: World, wanted: Iterable[TableSpec], store: Store, catalog: str) -> list[TableSpec]:
-    """What dq applied last to these tables, as far as the store remembers."""
-    applied = recall(store, catalog)
-    wanted = list(wanted)
-    unknown = sum(spec.key not in applied for spec in wanted)
+def last_applied_specs(
+    context: RuntimeContext, desired: Iterable[TableSpec], store: Store, catalog: str
+) -> list[TableSpec]:
+    """Return the last applied specs of these tables, as far as they are in the store."""
+    applied = load_applied_state(store, catalog)
+    desired = list(desired)
+    unknown = sum(spec.key not in applied for spec in desired)
     if unknown:
-        world.note(f"this store remembers nothing of {unknown} of {len(wanted)} tables.")
-    return [applied[spec.key] for spec in wanted if spec.key in applied]
+        context.note(f"this store has no applied state for {unknown} of {len(desired)} tables.")
+    return [applied[spec.key] for spec in desired if spec.key in applied]
 
 
-def tables(
-    world: World, contracts: Iterable[Contract], server_of: ServerOf, specify: Specify
+def desired_tables(
+    context: RuntimeContext, contracts: Iterable[Contract], server_of: ServerOf, specify: Specify
 ) -> tuple[list[TableSpec], list[Finding]]:
-    """The tables that these contracts want, and what is wrong with those that cannot be registered.
+    """Return the desired tables of these contracts, and findings for those that cannot be registered.
 
-    Drafts want none. Retired ones want no more than that theirs say so, where no contract in force wants
-    the same table; what cannot be told of them is nobody's fault.
+    Drafts have none. Retired contracts only mark their tables as retired, unless a contract in force has the
+    same table; their errors are ignored.
     """
     in_force, retired = [], []
     for contract in contracts:
         if contract.status == RETIRED:
-            world.note(f"{contract.id} is retired: its tables stay, and say so.")
+            context.note(f"{contract.id} is retired: its tables are kept and marked as retired.")
             retired.append(contract)
         elif contract.status in NOT_IN_FORCE:
-            world.note(f"{contract.id} is {contract.status}, so it is not registered.")
+            context.note(f"{contract.id} is {contract.status}, so it is not registered.")
         else:
             in_force.append(contract)
-    found, refused = each(in_force, lambda one: one, lambda one: specify(one, server_of(one)))
-    over, _ = each(retired, lambda one: one, lambda one: specify(one, server_of(one)))
-    wanted = [spec for specs in found for spec in specs]
-    taken = {spec.key for spec in wanted}
-    return wanted + [spec for specs in over for spec in specs if spec.key not in taken], refused
+    in_force_specs, refused = run_per_contract(
+        in_force, lambda contract: contract, lambda contract: specify(contract, server_of(contract))
+    )
+    retired_specs, _ = run_per_contract(
+        retired, lambda contract: contract, lambda contract: specify(contract, server_of(contract))
+    )
+    desired = [spec for specs in in_force_specs for spec in specs]
+    desired_keys = {spec.key for spec in desired}
+    return desired + [
+        spec for specs in retired_specs for spec in specs if spec.key not in desired_keys
+    ], refused
 
 
-def specified(
-    world: World, registry: str, catalog: str, target: Catalog | None, contract: Contract, server: str | None
+def table_specs(
+    context: RuntimeContext,
+    registry: str,
+    catalog: str,
+    target: Catalog | None,
+    contract: Contract,
+    server: str | None,
 ) -> list[TableSpec]:
-    """The tables that a contract wants on a server. Raises UsageError where the target cannot have them."""
+    """Return the desired tables of a contract on a server. Raises UsageError if the target does not support
+    them.
+    """
 
-    def place(one: SchemaObject) -> DataPlace:
-        return located(world, resolve(contract, one, server, world.reach), catalog)
+    def place(schema_object: SchemaObject) -> DataLocation:
+        return catalog_location(context, resolve(contract, schema_object, server, context.reach), catalog)
 
-    made = specs(contract, place, registry)
-    for spec, one in zip(made, contract.objects, strict=True):
+    desired = specs(contract, place, registry)
+    for spec, schema_object in zip(desired, contract.objects, strict=True):
         try:
             if target is not None:
                 target.vet(spec)
-        except UnsayableTerms as error:
-            at = server_of(contract, place(one).server).at()
-            raise UsageError(error.what, error.mend, error.details, at=at) from error
+        except UnsupportedReaderOptions as error:
+            location = select_server(contract, place(schema_object).server).locate()
+            raise UsageError(error.what, error.hint, error.details, at=location) from error
         except UsageError as error:
-            raise UsageError(error.what, error.mend, error.details, at=one.at()) from error
-    return made
+            raise UsageError(error.what, error.hint, error.details, at=schema_object.locate()) from error
+    return desired
 
 
-# What a registry is called in catalogs: the mark by which dq knows its tables again.
+# Registry name: marks managed tables in catalogs.
 
 
 def registry_name(root: Path) -> str:
-    """The policy's `registry`, else the remote `origin` of the Git repository, else the folder's name.
+    """Return the policy's `registry`, else the Git remote `origin`, else the folder's name.
 
-    The first two are the same in every checkout. Raises UsageError for a policy that cannot be understood.
+    The first two are the same in every checkout. Raises UsageError for an invalid policy.
     """
     return _policy(root).registry or remote_name(root) or root.name
 
@@ -423,84 +479,96 @@ def registry_name(root: Path) -> str:
 def server_choice(
     root: Path, server: str | None, environment: str | None
 ) -> Callable[[Contract], str | None]:
-    """Which server of a contract is meant: this one, that of the environment, else its only one.
+    """Return a function from a contract to the name of its server: `server`, or that of the environment.
 
-    The environment's odd servers are those of the policy. Raises UsageError for both at once and as
-    `registry_name`, and what it gives does as `server_in`.
+    The name is None without either option. The policy may set servers of the environment per contract.
+    Raises UsageError for both options, or for an invalid policy; the function raises as
+    `server_for_environment`.
     """
     if environment is None:
         return lambda _: server
     if server is not None:
-        raise UsageError("--server and --env both say which server.", "Choose one of the two.")
-    named = _policy(root).servers.get(environment, {})
-    return lambda contract: server_in(contract, environment, named)
+        raise UsageError("--server and --env exclude each other.", "Pass one of them.")
+    servers = _policy(root).servers.get(environment, {})
+    return lambda contract: server_for_environment(contract, environment, servers)
 
 
 def _policy(root: Path) -> Policy:
-    return policy_of(written(root, None), rules_of())
+    return parse_policy(read_policy_text(root, None), load_rules())
 
 
-# The subscriptions that may be acted on, for commands that give access by them.
+# Approved subscriptions, for commands that grant access.
 
 EXPIRED = "subscription-expired"
 
 
-def approved_subscriptions(world: World, root: Path, ids: Collection[str]) -> AgreedSubscriptions:
-    """The subscriptions of a registry as the gate sees them now; `ids` are those of its contracts."""
-    given, today = gathered(root, [root])(ids), world.now().date()
-    judged = judge_subscriptions(Gate(rules_of(), _policy(root), today), given, ids)
-    # A policy may make an error of it; it is acted on all the same.
-    findings = tuple(one for one in judged if one.severity.blocks and one.rule != EXPIRED)
-    wrong = {one.at.file for one in findings}
-    found: list[Subscription] = []
+def approved_subscriptions(context: RuntimeContext, root: Path, ids: Collection[str]) -> AgreedSubscriptions:
+    """Return the approved subscriptions of a registry; `ids` are those of its contracts.
+
+    A subscription with an error is unclear instead of approved, unless it is valid in itself and expired.
+    """
+    subscription_files, today = make_gather(root, [root])(ids), context.now().date()
+    all_findings = lint_subscriptions(Linter(load_rules(), _policy(root), today), subscription_files, ids)
+    # An expired subscription is still processed, even if the policy makes it an error.
+    findings = tuple(
+        finding for finding in all_findings if finding.severity.blocks and finding.rule != EXPIRED
+    )
+    refused_files = {finding.at.file for finding in findings}
+    approved: list[Subscription] = []
     unclear: set[str] = set()
-    for file, data in given.files.items():
-        made, form = (None, []) if isinstance(data, FileRefused) else read_subscription(data, file)
-        typed = made is not None and not any(one.severity.blocks for one in form)
-        # One that is over is over, whatever else is wrong with it.
-        if made is not None and typed and (file not in wrong or made.over(today)):
-            found.append(made)
+    for file, data in subscription_files.files.items():
+        subscription, form_findings = (
+            (None, []) if isinstance(data, FileRejected) else read_subscription(data, file)
+        )
+        is_valid = subscription is not None and not any(finding.severity.blocks for finding in form_findings)
+        # An expired subscription counts as expired despite other findings.
+        if (
+            subscription is not None
+            and is_valid
+            and (file not in refused_files or subscription.is_expired(today))
+        ):
+            approved.append(subscription)
         else:
             unclear.add(file)
-    return AgreedSubscriptions(tuple(found), findings, frozenset(unclear))
+    return AgreedSubscriptions(tuple(approved), findings, frozenset(unclear))
 
 
 @dataclass(frozen=True, slots=True)
 class TablesRun:
-    """A run of `dq register` whose tables are planned, and applied where that was asked for."""
+    """A run of `dq register` after planning its tables, and applying them if requested."""
 
-    world: World
+    context: RuntimeContext
     store: Store
     request: RegisterRequest
     catalog_id: str
     contracts: Sequence[Contract]
     plan: CatalogPlan
-    results: Sequence[Result]
+    results: Sequence[ActionResult]
 
     @property
-    def behind(self) -> frozenset[Key]:
-        """The tables that could not be made as their contracts say."""
+    def failed_keys(self) -> frozenset[Key]:
+        """Keys of tables that could not be applied."""
         return frozenset(result.action.key for result in self.results if result.error is not None)
 
 
-# The schedules of EventBridge that `dq register` keeps, where settings name what they start.
+# EventBridge schedules that `dq register` manages, if settings name a target.
 
 _SCHEDULES = "Schedules"
 _ROLE = re.compile(r"arn:aws[a-z-]*:iam::[0-9]{12}:role/[\w+=,.@/-]+", re.ASCII)
 _GROUP = re.compile(r"[0-9a-zA-Z._-]{1,64}", re.ASCII)
 _QUEUE = re.compile(r"arn:aws[a-z-]*:sqs:[a-z0-9-]+:[0-9]{12}:[A-Za-z0-9_-]{1,80}", re.ASCII)
 _LONGEST_WINDOW = 1440
-# Nights on which clocks change are compared this far ahead.
+# Clock changes are compared this far ahead.
 _AHEAD = timedelta(days=731)
 _READY = (ActionKind.CREATE, ActionKind.UPDATE, ActionKind.NOOP, ActionKind.ADOPT, ActionKind.DRIFT)
 
 
-def schedule_terms(world: World, catalog: str, registry: str) -> ScheduleTerms | None:
-    """What the settings say of schedules; None where they name no target, and for another catalog than Glue.
+def schedule_terms(context: RuntimeContext, catalog: str, registry: str) -> ScheduleTerms | None:
+    """Return the schedule settings, or None without a target, or for a catalog other than Glue.
 
-    Raises UsageError for a setting that lacks or that AWS would not take.
+    Raises UsageError for a setting that is missing or invalid in AWS.
     """
-    settings = world.settings
+    settings = context.settings
     if not settings.schedule_target:
         return None
     from dq.registry.schedules import ScheduleTerms
@@ -511,16 +579,16 @@ def schedule_terms(world: World, catalog: str, registry: str) -> ScheduleTerms |
         ("schedule_group", settings.schedule_group, _GROUP, "the name of a schedule group"),
         ("schedule_dead_letters", settings.schedule_dead_letters or None, _QUEUE, "a standard queue's ARN"),
     )
-    for name, text, form, wanted in forms:
+    for name, text, form, description in forms:
         if text is not None and not form.fullmatch(text):
-            raise UsageError(f"{name} is {text!r}, which is not {wanted}.", f"Set {name}.")
+            raise UsageError(f"{name} {text!r} is not {description}.", f"Set {name}.")
     minutes = settings.schedule_window_minutes
     if minutes > _LONGEST_WINDOW:
         raise UsageError(
-            f"schedule_window_minutes is {minutes}, and AWS takes {_LONGEST_WINDOW} at most.",
-            "Set fewer minutes, or 0 to start at the time itself.",
+            f"schedule_window_minutes is {minutes}, more than AWS's maximum of {_LONGEST_WINDOW}.",
+            "Set fewer minutes, or 0 to start exactly on time.",
         )
-    made = ScheduleTerms(
+    terms = ScheduleTerms(
         registry,
         settings.schedule_target,
         settings.schedule_role,
@@ -528,150 +596,162 @@ def schedule_terms(world: World, catalog: str, registry: str) -> ScheduleTerms |
         settings.schedule_dead_letters,
         minutes,
     )
-    return made if catalog == "glue" else None
+    return terms if catalog == "glue" else None
 
 
-def keep_schedules(run: TablesRun, terms: ScheduleTerms, *, whole: bool) -> tuple[Governed, list[str]]:
-    """Plan the schedules of promises, and apply that where asked; and give why none is pruned.
+def sync_schedules(
+    run: TablesRun, terms: ScheduleTerms, *, is_complete: bool
+) -> tuple[ManagedResources, list[str]]:
+    """Plan the schedules of SLOs, and apply them if requested; return also the reasons for not pruning.
 
-    Without the `whole` registry none is pruned.
+    Nothing is pruned unless the registry `is_complete`.
     """
     from dq.registry.aws.scheduler import connect_scheduler
-    from dq.registry.schedules import ScheduleNotes, apply_schedules, plan_schedules, wanted_schedules
+    from dq.registry.schedules import ScheduleState, apply_schedules, desired_schedules, plan_schedules
 
     request, contracts = run.request, run.contracts
-    in_force = [one for one in contracts if one.status not in NOT_IN_FORCE or one.status == RETIRED]
-    wanted = wanted_schedules(in_force, terms.registry)
-    notes = ScheduleNotes(run.store, run.catalog_id, terms.group, terms.registry)
+    in_force = [
+        contract
+        for contract in contracts
+        if contract.status not in NOT_IN_FORCE or contract.status == RETIRED
+    ]
+    desired = desired_schedules(in_force, terms.registry)
+    notes = ScheduleState(run.store, run.catalog_id, terms.group, terms.registry)
     try:
         scheduler = connect_scheduler(request.role_arn)
-        made = plan_schedules(
+        plan = plan_schedules(
             scheduler,
             terms,
-            wanted,
-            notes.all(),
-            held={one.key for one in contracts if one not in in_force},
-            waiting=_waiting(wanted, run),
-            whole=whole,
+            desired,
+            notes.schedules(),
+            retained={contract.key for contract in contracts if contract not in in_force},
+            pending=_waiting(desired, run),
+            complete=is_complete,
         )
-    except Unreadable as error:
-        # What became of the tables is told all the same.
-        return Governed(_SCHEDULES, findings=wanted.findings, error=error), []
-    prune = request.prune and whole
-    unpruned = _too_many("schedules", len(made.orphans), made.ours, request.prune_limit) if prune else []
+    except ReadError as error:
+        # The results of the tables are still reported.
+        return ManagedResources(_SCHEDULES, findings=desired.findings, error=error), []
+    prune = request.prune and is_complete
+    unpruned = (
+        _too_many("schedules", len(plan.orphans), plan.managed_count, request.prune_limit) if prune else []
+    )
     prune = prune and not unpruned
-    done = apply_schedules(scheduler, notes, terms, made, prune=prune) if request.apply else []
-    told = (*made.notes, *_clock_changes(run.world, wanted, made))
-    return Governed(_SCHEDULES, made.steps, told, done, wanted.findings, made.foreign), unpruned
+    results = apply_schedules(scheduler, notes, terms, plan, prune=prune) if request.apply else []
+    messages = (*plan.notes, *_clock_changes(run.context, desired, plan))
+    return ManagedResources(
+        _SCHEDULES, plan.steps, messages, results, desired.findings, plan.foreign
+    ), unpruned
 
 
-def _waiting(wanted: WantedSchedules, run: TablesRun) -> set[str]:
-    """The entries whose table is not as its contract says, or will not be after this run."""
+def _waiting(desired: DesiredSchedules, run: TablesRun) -> set[str]:
+    """Return the entries whose table does not match its contract after this run."""
     ready = {
-        tuple(action.wanted.parameter(name) for name in (CONTRACT, CONTRACT_VERSION, OBJECT))
+        tuple(action.desired.parameter(name) for name in (CONTRACT, CONTRACT_VERSION, OBJECT))
         for action in run.plan.actions
-        if action.wanted is not None and action.kind in _READY and action.key not in run.behind
+        if action.desired is not None and action.kind in _READY and action.key not in run.failed_keys
     }
     return {
         name
-        for name, slo in wanted.slos.items()
+        for name, slo in desired.slos.items()
         if (slo.contract.id, slo.contract.version, slo.object.name) not in ready
     }
 
 
-def _clock_changes(world: World, wanted: WantedSchedules, plan: SchedulePlan) -> Iterator[str]:
-    """Of each promise that is scheduled anew, the first night on which EventBridge counts otherwise."""
-    from dq.registry.schedules import RemoveSchedule, as_schedules
+def _clock_changes(context: RuntimeContext, desired: DesiredSchedules, plan: SchedulePlan) -> Iterator[str]:
+    """Yield a note per changed schedule with the first clock change at which EventBridge differs."""
+    from dq.registry.schedules import DeleteSchedule, as_schedules
 
-    written = [step.entry for step in plan.steps if not isinstance(step, RemoveSchedule)]
-    for promise in dict.fromkeys(one.promise for one in written if one.enabled):
-        entries = [one for one in wanted.entries.values() if one.promise == promise]
-        slo, now = wanted.slos[entries[0].name], world.now()
-        other = next(clock.differences([slo.schedule], as_schedules(entries), now, now + _AHEAD), None)
-        if other is not None:
-            extra = "starts it" if other.first is None else "does not start it"
-            yield f"{promise}: on {other.at:%Y-%m-%d %H:%M}Z, when clocks change, EventBridge {extra}."
+    new_entries = [step.entry for step in plan.steps if not isinstance(step, DeleteSchedule)]
+    for promise in dict.fromkeys(entry.promise for entry in new_entries if entry.enabled):
+        entries = [entry for entry in desired.entries.values() if entry.promise == promise]
+        slo, now = desired.slos[entries[0].name], context.now()
+        difference = next(clock.differences([slo.schedule], as_schedules(entries), now, now + _AHEAD), None)
+        if difference is not None:
+            extra = "also starts it" if difference.first is None else "does not start it"
+            yield f"{promise}: EventBridge {extra} on {difference.at:%Y-%m-%d %H:%M}Z (DST change)."
 
 
-# What `dq register` keeps in Lake Formation, where the operator's settings say so.
+# Lake Formation resources that `dq register` manages, if settings enable them.
 
 _LAKE_FORMATION = "Lake Formation"
 PARTS = ("locations", "tags", "grants")
-# Of these, the table is not there or not ours.
+# Actions whose table is missing or unmanaged.
 _NOT_OURS = (ActionKind.CONFLICT, ActionKind.WAIT)
 
 
-def kept_parts(world: World, catalog: str) -> tuple[str, ...]:
-    """The parts of Lake Formation that the settings keep in step; none for another catalog than Glue.
+def managed_parts(context: RuntimeContext, catalog: str) -> tuple[str, ...]:
+    """Return the managed parts of Lake Formation; empty for a catalog other than Glue.
 
-    Raises UsageError for a part that there is not, and for one that lacks a setting.
+    Raises UsageError for an unknown part, or a missing setting.
     """
-    parts = world.settings.lake_formation
-    for one in parts:
-        if one not in PARTS:
-            mend = suggestion(one, PARTS, f"Choose from {', '.join(PARTS)}.")
-            raise UsageError(f"lake_formation names {one!r}, which dq does not keep.", mend)
+    parts = context.settings.lake_formation
+    for part in parts:
+        if part not in PARTS:
+            hint = suggestion(part, PARTS, f"Choose from {', '.join(PARTS)}.")
+            raise UsageError(f"lake_formation has {part!r}, which dq does not manage.", hint)
     if "locations" in parts and not (
-        world.settings.lake_formation_locations and world.settings.lake_formation_role
+        context.settings.lake_formation_locations and context.settings.lake_formation_role
     ):
         raise UsageError(
-            "lake_formation keeps locations, and nobody says which.",
+            "lake_formation has 'locations', but no locations are set.",
             "Set lake_formation_locations and lake_formation_role.",
         )
     return parts if catalog == "glue" else ()
 
 
-def govern(run: TablesRun, agreed: AgreedSubscriptions) -> Governed:
-    """Plan Lake Formation for the tables of a plan of the catalog, and apply it where asked."""
+def sync_lake_formation(run: TablesRun, approved: AgreedSubscriptions) -> ManagedResources:
+    """Plan Lake Formation for the tables of a catalog plan, and apply it if requested."""
     from dq.registry.aws.lake_formation import (
-        LakeNotes,
+        LakeState,
         LakeTerms,
         apply_lake,
         connect_lake,
+        desired_grants,
+        desired_tags,
         plan_lake,
-        wanted_grants,
-        wanted_tags,
     )
 
-    settings, today = run.world.settings, run.world.now().date()
+    settings, today = run.context.settings, run.context.now().date()
     parts, contracts, request = settings.lake_formation, run.contracts, run.request
-    tables, orphans = _tables(run.plan), {action.key for action in run.plan.orphans}
-    wanted = {key: spec for key, spec in tables.items() if key not in orphans}
-    current = {key: spec for key, spec in wanted.items() if key not in run.behind}
-    over = [one for one in agreed.subscriptions if one.over(today)]
+    tables, orphans = _managed_tables(run.plan), {action.key for action in run.plan.orphans}
+    desired = {key: spec for key, spec in tables.items() if key not in orphans}
+    current = {key: spec for key, spec in desired.items() if key not in run.failed_keys}
+    expired = [subscription for subscription in approved.subscriptions if subscription.is_expired(today)]
     terms = LakeTerms(
         {key: spec.location for key, spec in tables.items()},
         locations=settings.lake_formation_locations if "locations" in parts else None,
         role=settings.lake_formation_role,
         tag=settings.lake_formation_tag,
-        tags=wanted_tags(contracts, current) if "tags" in parts else None,
-        grants=wanted_grants(agreed.subscriptions, contracts, wanted, today) if "grants" in parts else None,
-        ended=wanted_grants(over, contracts, wanted),
-        unclear=agreed.unclear,
-        behind=run.behind,
+        tags=desired_tags(contracts, current) if "tags" in parts else None,
+        grants=desired_grants(approved.subscriptions, contracts, desired, today)
+        if "grants" in parts
+        else None,
+        expired=desired_grants(expired, contracts, desired),
+        unreadable=approved.unclear,
+        outdated=run.failed_keys,
     )
-    notes = LakeNotes(run.store, run.catalog_id)
+    notes = LakeState(run.store, run.catalog_id)
     try:
         lake = connect_lake(request.role_arn, request.catalog_id, run.catalog_id.split(":")[1])
-        made = plan_lake(lake, notes, terms)
-    except Unreadable as error:
-        # What became of the tables is told all the same.
-        return Governed(_LAKE_FORMATION, findings=agreed.findings, error=error)
-    done = apply_lake(lake, notes, made) if request.apply else []
-    return Governed(_LAKE_FORMATION, made.steps, made.notes, done, agreed.findings)
+        plan = plan_lake(lake, notes, terms)
+    except ReadError as error:
+        # The results of the tables are still reported.
+        return ManagedResources(_LAKE_FORMATION, findings=approved.findings, error=error)
+    results = apply_lake(lake, notes, plan) if request.apply else []
+    return ManagedResources(_LAKE_FORMATION, plan.steps, plan.notes, results, approved.findings)
 
 
-def _tables(plan: CatalogPlan) -> dict[Key, TableSpec]:
-    """The tables that are ours, or will be, as the plan has them."""
-    found: dict[Key, TableSpec] = {}
+def _managed_tables(plan: CatalogPlan) -> dict[Key, TableSpec]:
+    """Return the tables of the plan that are or will be managed."""
+    by_key: dict[Key, TableSpec] = {}
     for action in plan.actions:
-        spec = action.wanted or (action.before.spec if action.before else None)
+        spec = action.desired or (action.before.spec if action.before else None)
         if spec is not None and action.kind not in _NOT_OURS:
-            found[action.key] = spec
-    return found
+            by_key[action.key] = spec
+    return by_key
 
 
-# `dq register --emit-landing-zone`: the stack that these contracts and settings ask of an account.
+# `dq register --emit-landing-zone`: CloudFormation stack required by contracts and settings.
 
 _TOPIC = "dq-{domain}"
 _LOCATION = re.compile("s3[an]?://[a-z0-9.-]{3,63}(/[^*?$]*)?")
@@ -679,28 +759,33 @@ _TOPIC_NAME = re.compile("[A-Za-z0-9_-]{1,256}", re.ASCII)
 
 
 def landing_zone(
-    world: World,
+    context: RuntimeContext,
     contracts: Iterable[Contract],
     tables: Iterable[TableSpec],
     subscriptions: Iterable[Subscription],
 ) -> dict[str, object]:
-    """The template. Subscriptions that are not over may hear of deliveries from another account.
+    """Return the CloudFormation template. Active subscriptions in other accounts get access to the topics.
 
-    Raises UsageError for a setting, or a domain, that gives no name in AWS, and for what no stack can hold.
+    Raises UsageError for a setting or domain that is invalid as an AWS name, and for limits of a stack.
     """
-    settings = world.settings
+    settings = context.settings
     if settings.schedule_target:
         service_of(settings.schedule_target)
-    for one in settings.lake_formation_locations:
-        if not _LOCATION.fullmatch(one):
-            raise UsageError(f"lake_formation_locations has {one!r}.", "Write s3://bucket/prefix.")
+    for location in settings.lake_formation_locations:
+        if not _LOCATION.fullmatch(location):
+            raise UsageError(
+                f"invalid location {location!r} in lake_formation_locations.", "Use s3://bucket/prefix."
+            )
     specs = list(tables)
-    today = world.now().date()
-    made = LandingZone(
+    today = context.now().date()
+    zone = LandingZone(
         domains=_domains(
-            settings.topic, contracts, specs, [one for one in subscriptions if not one.over(today)]
+            settings.topic,
+            contracts,
+            specs,
+            [subscription for subscription in subscriptions if not subscription.is_expired(today)],
         ),
-        databases=[one.database for one in specs],
+        databases=[spec.database for spec in specs],
         locations=settings.lake_formation_locations,
         target=settings.schedule_target,
         group=settings.schedule_group,
@@ -709,7 +794,7 @@ def landing_zone(
         lake_role=settings.lake_formation_role.rpartition("/")[2] or "dq-lake-reader",
         governed=bool(settings.lake_formation),
     )
-    return template(made)
+    return template(zone)
 
 
 def _domains(
@@ -718,7 +803,7 @@ def _domains(
     tables: Iterable[TableSpec],
     subscriptions: Sequence[Subscription],
 ) -> list[Domain]:
-    """One for each topic, with the tables and readers of its contracts."""
+    """Return a domain for each topic, with the tables and readers of its contracts."""
     form = topic.rpartition(":")[2] or _TOPIC
     by_contract: dict[tuple[str, str], list[TableSpec]] = {}
     for spec in tables:
@@ -728,16 +813,16 @@ def _domains(
     for contract in contracts:
         domain = (contract.domain or "") if "{domain}" in form else ""
         if "{domain}" in form and not domain:
-            # Nobody hears of what it publishes.
+            # Without a domain there is no topic to publish to.
             continue
         if not _TOPIC_NAME.fullmatch(form.replace("{domain}", domain)):
             raise UsageError(
-                f"contract {contract.id!r}: its domain cannot stand in the name of a topic, {form}.",
-                "Write letters, digits, hyphens and underscores in 'domain'.",
-                at=contract.at("domain"),
+                f"contract {contract.id!r}: its domain is not allowed in the topic name {form}.",
+                "Use letters, digits, hyphens and underscores in 'domain'.",
+                at=contract.locate("domain"),
             )
         by_domain.setdefault(domain, []).append(contract)
-    found = []
+    domains = []
     for domain, published in by_domain.items():
         identities = {contract.identity for contract in published}
         specs = [
@@ -746,33 +831,51 @@ def _domains(
             for spec in by_contract.get((contract.id, contract.version), ())
         ]
         marked = [contract for contract, spec in specs if spec.format not in OPEN_FORMATS]
-        found.append(
+        domains.append(
             Domain(
                 domain,
                 form.replace("{domain}", domain),
                 databases=sorted({spec.database for _, spec in specs}),
                 folders=sorted({spec.location for _, spec in specs if re.match("s3[an]?://", spec.location)}),
-                markers=sorted({dataset(one)[0].marker for contract in marked for one in contract.objects}),
-                readers=sorted({_account(one) for one in subscriptions if one.identity in identities} - {""}),
+                markers=sorted(
+                    {
+                        dataset(schema_object)[0].marker
+                        for contract in marked
+                        for schema_object in contract.objects
+                    }
+                ),
+                readers=sorted(
+                    {
+                        _account(subscription)
+                        for subscription in subscriptions
+                        if subscription.identity in identities
+                    }
+                    - {""}
+                ),
             )
         )
-    return found
+    return domains
 
 
-def _account(one: Subscription) -> str:
-    """Who reads in AWS, or "": the account of a role, which a topic would not take before it is there."""
-    return one.reader.split(":")[4] if one.reader.startswith("arn:") else one.reader
+def _account(subscription: Subscription) -> str:
+    """Return the reader's AWS account, or "".
+
+    A role's account, since topics reject roles that do not exist.
+    """
+    return (
+        subscription.reader.split(":")[4] if subscription.reader.startswith("arn:") else subscription.reader
+    )
 
 
 @dataclass(frozen=True, slots=True)
 class RegisterRequest:
-    """Which contracts are registered where, and what may be done.
+    """Contracts to register, the catalog, and permitted actions.
 
-    `catalog` is `local`, `hive`, `glue` or `iceberg`; `role_arn` and `catalog_id` name another account's in
-    AWS. `server` or `environment` choose among the servers of a contract. `apply` makes the catalog so;
-    `adopt` takes over tables that are nobody's, `prune` removes ours that no contract wants, at most
-    `prune_limit` of them. `allow` are the grades of changes that may be made besides harmless ones. `out`
-    keeps the plan in a file, `plan` applies such a file. `refresh_only` compares with what was applied last.
+    `catalog` is `local`, `hive`, `glue` or `iceberg`; `role_arn` and `catalog_id` are for another account in
+    AWS. `server` or `environment` select the server of a contract. `apply` executes the plan; `adopt` takes
+    over unmanaged tables, `prune` deletes managed tables without a contract, at most `prune_limit`. `allow`
+    are the permitted grades of changes besides additive ones. `out` saves the plan in a file, `plan` applies
+    such a file. `refresh_only` compares with what was applied last.
     """
 
     paths: tuple[Path, ...] = (Path(),)
@@ -785,36 +888,36 @@ class RegisterRequest:
     adopt: bool = False
     prune: bool = False
     prune_limit: int | None = None
-    allow: frozenset[Grade] = frozenset()
+    allow: frozenset[Impact] = frozenset()
     out: Path | None = None
     plan: Path | None = None
     refresh_only: bool = False
 
-    def refuse_together(self) -> None:
-        """Raises UsageError for what excludes each other, in the words of the command line."""
+    def validate(self) -> None:
+        """Raise UsageError for mutually exclusive options, named as on the command line."""
         if self.refresh_only and (self.apply or self.adopt or self.prune or self.out or self.plan):
-            raise UsageError("--refresh-only writes nothing.", "Leave the other options out.")
+            raise UsageError("--refresh-only changes nothing.", "Remove the other options.")
         if self.plan is not None and not self.apply:
-            raise UsageError("--plan says what --apply may do.", "Add --apply.")
+            raise UsageError("--plan needs --apply.", "Add --apply.")
         if self.plan is not None and self.out is not None:
-            raise UsageError("--out keeps a plan, and --plan applies one.", "Choose one of the two.")
+            raise UsageError("--out and --plan exclude each other.", "Pass one of them.")
         if self.prune_limit is not None and self.prune_limit < 0:
-            raise UsageError(f"--prune-limit {self.prune_limit} is below 0.", "Give 0 or more.")
+            raise UsageError(f"--prune-limit {self.prune_limit} is below 0.", "Use 0 or more.")
 
 
 @dataclass(frozen=True, slots=True)
 class RegisterOutcome:
-    """The plan for the tables of a catalog, and what became of it.
+    """Plan for the tables of a catalog, and its results.
 
-    `results` are those of the plan's actions, none where nothing was to be applied. `governed` is what is
-    kept in AWS besides tables. `findings` are contracts that could not be registered. `unclear` is why it is
-    not known which tables no contract wants, `unpruned` why nothing was pruned although it was asked for.
-    `stale` is what has moved since the plan was kept.
+    `results` are those of the plan's actions, empty if nothing was to be applied. `governed` are the managed
+    AWS resources next to tables. `findings` are contracts that could not be registered. `unclear` are the
+    reasons why orphaned tables are unknown, `unpruned` why nothing was pruned although requested. `stale` are
+    tables that changed since the plan was saved.
     """
 
     plan: CatalogPlan
-    results: tuple[Result, ...] = ()
-    governed: tuple[Governed, ...] = ()
+    results: tuple[ActionResult, ...] = ()
+    governed: tuple[ManagedResources, ...] = ()
     findings: tuple[Finding, ...] = ()
     unclear: tuple[str, ...] = ()
     unpruned: tuple[str, ...] = ()
@@ -824,25 +927,25 @@ class RegisterOutcome:
 
     @property
     def pending(self) -> bool:
-        """Whether there are changes, applied or not."""
+        """True if there are changes, applied or not."""
         actions = any(action.writes for action in self.plan.actions)
         return actions or any(governed.steps for governed in self.governed)
 
     @property
     def exit_code(self) -> int:
-        """0, or 3 where something was refused, is not ours to touch, has moved, or could not be read."""
-        beside = {finding for governed in self.governed for finding in governed.findings}
-        refused = any(finding not in beside for finding in self.findings)
+        """Exit code: 0, or 3 if something was rejected, unmanaged, stale, or unreadable."""
+        governed_findings = {finding for governed in self.governed for finding in governed.findings}
+        refused = any(finding not in governed_findings for finding in self.findings)
         failed = any(governed.failed for governed in self.governed)
-        wrong = self.unpruned or refused or self.stale or self.plan.conflicts or failed
-        return 3 if wrong or any(result.error is not None for result in self.results) else 0
+        has_problem = self.unpruned or refused or self.stale or self.plan.conflicts or failed
+        return 3 if has_problem or any(result.error is not None for result in self.results) else 0
 
     def as_dict(self) -> dict[str, object]:
-        """What `dq register --format json` prints."""
+        """Return the output of `dq register --format json` as JSON values."""
         return {
             **plan_as_dict(self.plan, self.results),
             **{
-                governed.name.lower().replace(" ", "_"): governed_as_dict(governed)
+                governed.name.lower().replace(" ", "_"): resources_as_dict(governed)
                 for governed in self.governed
             },
             "orphans": {"judged": not self.unclear, "reasons": list(self.unclear or self.unpruned)},
@@ -869,16 +972,17 @@ def register(
     refresh_only: bool = False,
     folder: Path | str | None = None,
 ) -> RegisterOutcome:
-    """What a catalog lacks to be as the contracts say; with `apply`, it is made so, as `dq register` does.
+    """Plan the changes of a catalog to match the contracts; with `apply`, execute them, as `dq register`
+    does.
 
-    `folder` stands for the working folder, where settings and store are, and from which relative paths lead.
-    The other arguments are those of `RegisterRequest`, and each is the option of that name.
+    `folder` replaces the working folder, which has settings and store, and is the base of relative paths. The
+    other arguments are those of `RegisterRequest`, and the options of that name.
 
-    Raises UsageError for what does not fit or excludes each other, MissingTool where the catalog's packages
-    are not installed, and Unreadable for a path without contracts. What is wrong with a contract or a table
-    is in the outcome.
+    Raises UsageError for invalid or mutually exclusive arguments, MissingTool if the catalog's packages are
+    not installed, and ReadError for a path without contracts. Problems of contracts or tables are in the
+    outcome.
     """
-    world, places = called(paths, folder)
+    context, places = call_context(paths, folder)
     request = RegisterRequest(
         places,
         apply,
@@ -890,44 +994,46 @@ def register(
         adopt,
         prune,
         prune_limit,
-        allowed(allow_breaking, allow_destructive),
-        world.folder / out if out is not None else None,
-        world.folder / plan if plan is not None else None,
+        allowed_grades(allow_breaking, allow_destructive),
+        context.folder / out if out is not None else None,
+        context.folder / plan if plan is not None else None,
         refresh_only,
     )
-    with closing(world.store()) as store:
-        outcome = run(world, store, request)
-    return replace(outcome, notes=tuple(world.messages.notes))
+    with closing(context.store()) as store:
+        outcome = run(context, store, request)
+    return replace(outcome, notes=tuple(context.messages.notes))
 
 
-def run(world: World, store: Store, request: RegisterRequest) -> RegisterOutcome:
-    """The operation itself. Raises as `register`."""
-    request.refuse_together()
+def run(context: RuntimeContext, store: Store, request: RegisterRequest) -> RegisterOutcome:
+    """Run the operation. Raises as `register`."""
+    request.validate()
     root = registry_root(request.paths[0])
     registry, server_of = registry_name(root), server_choice(root, request.server, request.environment)
-    parts = kept_parts(world, request.catalog)
-    timing = schedule_terms(world, request.catalog, registry)
-    loaded = settled(world, store, load(request.paths, world.note))
-    target = opened(world, store, request.catalog, request.role_arn, request.catalog_id)
-    specify = partial(specified, world, registry, request.catalog, target)
-    wanted, refused = tables(world, loaded.contracts, server_of, specify)
+    parts = managed_parts(context, request.catalog)
+    timing = schedule_terms(context, request.catalog, registry)
+    loaded = resolve_key_owners(context, store, load(request.paths, context.note))
+    target = open_named_catalog(context, store, request.catalog, request.role_arn, request.catalog_id)
+    specify = partial(table_specs, context, registry, request.catalog, target)
+    desired, refused = desired_tables(context, loaded.contracts, server_of, specify)
     findings = [*loaded.findings, *refused]
-    unclear = doubts(request.paths, loaded, findings)
-    all_of_it = None if unclear else whole(registry, loaded.contracts, server_of, specify)
+    unclear = incompleteness_reasons(request.paths, loaded, findings)
+    complete_registry = None if unclear else whole_registry(registry, loaded.contracts, server_of, specify)
     if request.refresh_only:
-        wanted, all_of_it = applied_last(world, wanted, store, target.id), None
-    judge = schema_judge(world.now().date())
-    plan = propose(target, wanted, store, adopt=request.adopt, whole=all_of_it, judge=judge)
-    findings += hindrances(plan, loaded.contracts)
+        desired, complete_registry = last_applied_specs(context, desired, store, target.id), None
+    judge = schema_judge(context.now().date())
+    plan = propose(
+        target, desired, store, adopt=request.adopt, complete=complete_registry, assess_impact=judge
+    )
+    findings += registration_findings(plan, loaded.contracts)
     if request.out is not None:
-        save(request.out, plan, registry, target.id)
+        save_plan(request.out, plan, registry, target.id)
     stale: list[DqError] = []
     if request.plan is not None:
-        plan, stale = agreed(request.plan, plan, registry, target.id)
+        plan, stale = restrict_to_saved(request.plan, plan, registry, target.id)
     unpruned = []
     if request.prune:
-        unpruned = unclear or _too_many("tables", len(plan.orphans), plan.ours, request.prune_limit)
-    results: list[Result] = []
+        unpruned = unclear or _too_many("tables", len(plan.orphans), plan.managed_count, request.prune_limit)
+    results: list[ActionResult] = []
     if request.apply:
         results = apply(
             target,
@@ -935,22 +1041,22 @@ def run(world: World, store: Store, request: RegisterRequest) -> RegisterOutcome
             store,
             allow=request.allow,
             prune=request.prune and not unpruned,
-            run=RegisterRun(str(uuid.uuid4()), world.now(), registry),
+            run=RegisterRun(str(uuid.uuid4()), context.now(), registry),
         )
-    governed: list[Governed] = []
+    governed: list[ManagedResources] = []
     whole_plan = not request.refresh_only and request.plan is None
-    tables_run = TablesRun(world, store, request, target.id, loaded.contracts, plan, results)
+    tables_run = TablesRun(context, store, request, target.id, loaded.contracts, plan, results)
     if parts and whole_plan:
-        # Without grants, nothing is asked of who subscribes.
+        # Subscriptions are only needed for grants.
         ids = {contract.id for contract in loaded.contracts}
-        agreeing = approved_subscriptions(world, root, ids) if "grants" in parts else AgreedSubscriptions()
-        governed.append(govern(tables_run, agreeing))
+        approved = approved_subscriptions(context, root, ids) if "grants" in parts else AgreedSubscriptions()
+        governed.append(sync_lake_formation(tables_run, approved))
     if timing is not None and whole_plan:
-        scheduled, kept = keep_schedules(tables_run, timing, whole=not unclear)
+        scheduled, not_pruned = sync_schedules(tables_run, timing, is_complete=not unclear)
         governed.append(scheduled)
-        unpruned = [*unpruned, *kept]
+        unpruned = [*unpruned, *not_pruned]
     if (parts or timing is not None) and not whole_plan:
-        world.note("only the tables are looked at: a kept plan and --refresh-only are about nothing else.")
+        context.note("only tables are planned: saved plans and --refresh-only do not cover anything else.")
     return RegisterOutcome(
         plan,
         tuple(results),
@@ -963,61 +1069,68 @@ def run(world: World, store: Store, request: RegisterRequest) -> RegisterOutcome
     )
 
 
-def changes(world: World, store: Store, request: RegisterRequest, most: int) -> Sequence[Logged]:
-    """The last changes, at most so many, that runs made to the catalog, oldest first."""
-    target = opened(world, store, request.catalog, request.role_arn, request.catalog_id)
-    return latest(store, target.id, most)
+def changes(
+    context: RuntimeContext, store: Store, request: RegisterRequest, max_count: int
+) -> Sequence[RunLogEntry]:
+    """Return the last changes of the catalog by dq, at most `max_count`, oldest first."""
+    target = open_named_catalog(context, store, request.catalog, request.role_arn, request.catalog_id)
+    return latest(store, target.id, max_count)
 
 
 @dataclass(frozen=True, slots=True)
 class LandingZoneOutcome:
-    """A stack of CloudFormation; None where a contract or a subscription is refused: it would lack names."""
+    """CloudFormation stack, or None if a contract or a subscription is rejected, as it would be
+    incomplete.
+    """
 
     stack: Mapping[str, object] | None
     findings: tuple[Finding, ...]
 
 
-def emit_landing_zone(world: World, store: Store, request: RegisterRequest) -> LandingZoneOutcome:
-    """What an account needs so that `dq register` can work in it, from contracts and subscriptions alone."""
+def emit_landing_zone(context: RuntimeContext, store: Store, request: RegisterRequest) -> LandingZoneOutcome:
+    """Return the stack that `dq register` needs in an account, from contracts and subscriptions alone."""
     root = registry_root(request.paths[0])
     server_of = server_choice(root, request.server, request.environment)
-    loaded: Loaded = settled(world, store, load(request.paths, world.note))
-    specify = partial(specified, world, registry_name(root), "glue", None)
-    wanted, refused = tables(world, loaded.contracts, server_of, specify)
-    approved = approved_subscriptions(world, root, {contract.id for contract in loaded.contracts})
+    loaded: LoadedContracts = resolve_key_owners(context, store, load(request.paths, context.note))
+    specify = partial(table_specs, context, registry_name(root), "glue", None)
+    desired, refused = desired_tables(context, loaded.contracts, server_of, specify)
+    approved = approved_subscriptions(context, root, {contract.id for contract in loaded.contracts})
     findings = (*loaded.findings, *refused, *approved.findings)
     if findings:
         return LandingZoneOutcome(None, findings)
-    return LandingZoneOutcome(landing_zone(world, loaded.contracts, wanted, approved.subscriptions), ())
+    return LandingZoneOutcome(landing_zone(context, loaded.contracts, desired, approved.subscriptions), ())
 
 
-def allowed(breaking: bool, destructive: bool) -> frozenset[Grade]:
-    """The grades of changes that may be made."""
-    grades = {Grade.BREAKING: breaking, Grade.DESTRUCTIVE: destructive}
+def allowed_grades(breaking: bool, destructive: bool) -> frozenset[Impact]:
+    """Return the permitted grades of changes."""
+    grades = {Impact.BREAKING: breaking, Impact.DESTRUCTIVE: destructive}
     return frozenset(grade for grade, permitted in grades.items() if permitted)
 
 
-def _too_many(what: str, count: int, ours: int, most: int | None) -> list[str]:
-    """Why so many of ours may not go, if so; `most` is how many may, by default as `limit` says."""
-    most = limit(ours) if most is None else most
-    if count <= most:
+def _too_many(kind: str, count: int, managed: int, max_removals: int | None) -> list[str]:
+    """Return the reason if more than `max_removals` would be removed, by default as `limit` says."""
+    max_removals = prune_limit(managed) if max_removals is None else max_removals
+    if count <= max_removals:
         return []
-    return [f"{count} of {ours} {what} would go, and {most} may; if they shall, say --prune-limit {count}"]
+    return [
+        f"{count} of {managed} {kind} would be deleted, limit {max_removals}; to allow it, pass "
+        f"--prune-limit {count}"
+    ]
 
 
-def plan_as_dict(plan: CatalogPlan, results: Sequence[Result]) -> dict[str, object]:
-    """The plan and its results for machines."""
-    # Several actions may be about one table, where several contracts want it.
-    endings: list[Result | None] = [*results] or [None] * len(plan.actions)
+def plan_as_dict(plan: CatalogPlan, results: Sequence[ActionResult]) -> dict[str, object]:
+    """Return the plan and its results as JSON values."""
+    # Several contracts may have actions for the same table.
+    endings: list[ActionResult | None] = [*results] or [None] * len(plan.actions)
     return {
         "actions": [
             {
                 "table": ".".join(action.key),
                 "kind": action.kind,
-                "grade": action.grade,
+                "grade": action.impact,
                 "note": action.note,
-                "changes": [_changed(change) for change in action.changes],
-                "ending": result.ending if result else None,
+                "changes": [_change_as_dict(change) for change in action.changes],
+                "ending": result.outcome if result else None,
                 "error": str(result.error) if result and result.error else None,
             }
             for action, result in zip(plan.actions, endings, strict=True)
@@ -1025,13 +1138,13 @@ def plan_as_dict(plan: CatalogPlan, results: Sequence[Result]) -> dict[str, obje
     }
 
 
-def _changed(change: TableChange) -> dict[str, object]:
+def _change_as_dict(change: TableChange) -> dict[str, object]:
     return {
         "field": change.field,
         "name": change.name,
         "before": change.before,
         "after": change.after,
-        "grade": change.grade,
+        "grade": change.impact,
         "rule": change.rule,
         "drift": change.drift,
     }

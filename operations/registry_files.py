@@ -1,4 +1,4 @@
-"""Contracts from the files of a registry, and what keeps one of them out."""
+"""Loading of contracts from the files of a registry, with findings for those that cannot be used."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, TypeVar
 
 from dq.contracts import extension
 from dq.contracts import slo as promise
-from dq.contracts.access.access_policy import Reach
+from dq.contracts.access.access_policy import AccessPolicy
 from dq.contracts.access.alert_target import route_terms
-from dq.contracts.access.data_location import DataPlace, other_servers, resolve
-from dq.contracts.access.discovery import discover, told
-from dq.contracts.access.files import FileRefused, read, read_own
+from dq.contracts.access.data_location import DataLocation, other_servers, resolve
+from dq.contracts.access.discovery import discover, skipped_summary
+from dq.contracts.access.files import FileRejected, read, read_own
 from dq.contracts.model import Contract, SchemaObject
-from dq.contracts.outcome import DqError, Finding, Severity, StoreError, Unreadable, UsageError
+from dq.contracts.outcome import DqError, Finding, ReadError, Severity, StoreError, UsageError
 from dq.contracts.slo import NOT_IN_FORCE as NOT_IN_FORCE
 from dq.contracts.slo import Slo
 from dq.contracts.yaml.parse import parse
@@ -26,183 +26,188 @@ from dq.lake.storage import Files
 from dq.operations.runtime.context import is_root
 
 if TYPE_CHECKING:
-    from dq.dataquality.delivery.cycle import Watched
-    from dq.dataquality.delivery.replay import Promises
-    from dq.dataquality.delivery.skip_cache import KeyHolder
+    from dq.dataquality.delivery.cycle import WatchTarget
+    from dq.dataquality.delivery.replay import ContractSlos
+    from dq.dataquality.delivery.skip_cache import KeyOwner
     from dq.store.engine import Store
 
 
-# Contracts from paths, for commands that use contracts rather than judge them.
+# Contracts from paths, for commands that use contracts instead of linting them.
 
 
 @dataclass(frozen=True, slots=True)
-class Loaded:
-    """The contracts that could be read, by file order, and what kept the others out."""
+class LoadedContracts:
+    """Loaded contracts, in file order, and findings for the others."""
 
     contracts: list[Contract]
     findings: list[Finding]
-    gone: Mapping[str, str] = field(default_factory=dict)
-    """Why contracts that were watched are no more, by their keys; found out where identities are kept."""
-    resting: Mapping[str, str] = field(default_factory=dict)
-    """The keys of contracts that were not read, because nothing is due, by their files."""
+    removed: Mapping[str, str] = field(default_factory=dict)
+    """Reasons of removed contracts, by key; set by `resolve_key_owners`."""
+    skipped: Mapping[str, str] = field(default_factory=dict)
+    """Keys of contracts that were not read because nothing is due, by file."""
 
 
 def load(
     paths: Iterable[Path],
     note: Callable[[str], None],
-    rests: Callable[[Path, bytes], str | None] = lambda *_: None,
-) -> Loaded:
-    """Every contract at or below the paths. One that cannot be read is left out, with its findings.
+    skipped_key: Callable[[Path, bytes], str | None] = lambda *_: None,
+) -> LoadedContracts:
+    """Load every contract at or below the paths. Unreadable contracts become findings.
 
-    The YAML files that are none are told to `note`. `rests` gives the key of a contract
-    that need not be read.
+    Skipped YAML files are reported to `note`. `skipped_key` returns the key of a contract that need not be
+    read, or None.
 
-    Raises Unreadable for a path that does not exist, and for one that holds no contract.
+    Raises ReadError for a path that does not exist or has no contract.
     """
     contracts: list[Contract] = []
     findings: list[Finding] = []
-    resting: dict[str, str] = {}
-    found = discover(paths)
-    if found.passed:
-        note(told(found.passed))
-    for file in found.contracts:
+    skipped: dict[str, str] = {}
+    discovered = discover(paths)
+    if discovered.skipped:
+        note(skipped_summary(discovered.skipped))
+    for file in discovered.contracts:
         try:
             content = read(file)
-        except FileRefused as refused:
+        except FileRejected as refused:
             findings.append(refused.finding(str(file)))
             continue
-        if (key := rests(file.path, content)) is not None:
-            resting[str(file)] = key
+        if (key := skipped_key(file.path, content)) is not None:
+            skipped[str(file)] = key
             continue
         parsed = parse(content, str(file))
-        wrong = [finding for finding in parsed.findings if finding.severity.blocks]
-        findings += wrong
-        if parsed.contract is not None and not wrong:
+        blocking = [finding for finding in parsed.findings if finding.severity.blocks]
+        findings += blocking
+        if parsed.contract is not None and not blocking:
             contracts.append(parsed.contract)
-    return Loaded(contracts, findings, resting=resting)
+    return LoadedContracts(contracts, findings, skipped=skipped)
 
 
-def only(loaded: Loaded) -> Contract:
-    """The one contract that a command is about.
+def single_contract(loaded: LoadedContracts) -> Contract:
+    """Return the single loaded contract.
 
-    Raises Unreadable, with every finding, where a contract has errors, and UsageError where it is not clear.
+    Raises ReadError, with all findings, if a contract has errors, and UsageError if there are several.
     """
     if loaded.findings:
-        # Also beside one that can be read: nobody knows which of them was meant.
+        # Also if another one can be read: it is unknown which was meant.
         files = ", ".join(dict.fromkeys(finding.at.file for finding in loaded.findings))
-        raise Unreadable(
-            f"{files} cannot be used as it is:",
-            "Run 'dq validate' after mending that.",
+        raise ReadError(
+            f"{files}: invalid contract:",
+            "Fix it, then run 'dq validate'.",
             [str(finding) for finding in loaded.findings],
         )
     if len(loaded.contracts) != 1:
         ids = ", ".join(contract.id for contract in loaded.contracts)
-        raise UsageError(f"one contract is wanted here, and these were found: {ids}.", "Name its file.")
+        raise UsageError(f"expected one contract, found several: {ids}.", "Pass the file of one.")
     return loaded.contracts[0]
 
 
-def chosen(loaded: Loaded, name: str | None) -> tuple[Contract, SchemaObject]:
-    """The one contract and object that a command is about. Raises as `only` does, and for an object."""
-    contract = only(loaded)
-    names = [one.name for one in contract.objects]
+def select_object(loaded: LoadedContracts, name: str | None) -> tuple[Contract, SchemaObject]:
+    """Return the single contract and the object of this name. Raises as `single_contract`, or for the
+    object.
+    """
+    contract = single_contract(loaded)
+    names = [schema_object.name for schema_object in contract.objects]
     if name is None and len(names) == 1:
         return contract, contract.objects[0]
-    found = contract.object(name) if name else None
-    if found is None:
+    schema_object = contract.object(name) if name else None
+    if schema_object is None:
         raise UsageError(
-            f"contract {contract.id!r} has the objects {', '.join(names) or '(none)'}.",
+            f"contract {contract.id!r} has several objects or no such object: "
+            f"{', '.join(names) or '(none)'}.",
             f"Choose one with --object {names[0] if names else 'NAME'}.",
         )
-    return contract, found
+    return contract, schema_object
 
 
-def slos(loaded: Loaded, note: Callable[[str], None]) -> tuple[list[Slo], list[Finding]]:
-    """The delivery promises of all contracts that are in force, and what is wrong with the rest."""
-    found: list[Slo] = []
+def slos(loaded: LoadedContracts, note: Callable[[str], None]) -> tuple[list[Slo], list[Finding]]:
+    """Return the delivery SLOs of all contracts in force, and findings for invalid ones."""
+    promises: list[Slo] = []
     findings: list[Finding] = []
     for contract in loaded.contracts:
         if contract.status in NOT_IN_FORCE:
-            note(f"{contract.id} is {contract.status}, so its deliveries are not judged.")
+            note(f"{contract.id} is {contract.status}, so its deliveries are not evaluated.")
             continue
-        ready, wrong = promise.read(contract)
-        found += ready
-        findings += wrong
-        findings += [finding for one in contract.support for finding in route_terms(one)[1]]
-    return found, list(dict.fromkeys(findings))
+        ready, problems = promise.read_slos(contract)
+        promises += ready
+        findings += problems
+        findings += [finding for support in contract.support for finding in route_terms(support)[1]]
+    return promises, list(dict.fromkeys(findings))
 
 
-def watched(slo: Slo, server: str | None, reach: Reach, files: Callable[[str], Files]) -> Watched:
-    """An SLO with the place of its data, and what reads it.
+def watch_target(
+    slo: Slo, server: str | None, reach: AccessPolicy, files: Callable[[str], Files]
+) -> WatchTarget:
+    """Return an SLO with the location of its data and a reader for it.
 
-    Raises UsageError where the place cannot be known.
+    Raises UsageError if the location cannot be determined.
     """
-    # It brings the state with it, which who only reads contracts does not need.
-    from dq.dataquality.delivery.cycle import Watched
+    # Imported here because it pulls in the state store.
+    from dq.dataquality.delivery.cycle import WatchTarget
 
     place = resolve(slo.contract, slo.object, server, reach)
     if not place.path:
         raise UsageError(
-            f"server {place.server!r} of {slo.contract.id!r} has no location to look at.",
+            f"server {place.server!r} of {slo.contract.id!r} has no location.",
             "Add 'location' to the server.",
-            at=slo.contract.at("servers"),
+            at=slo.contract.locate("servers"),
         )
-    return Watched(slo, marked(place, slo.contract, slo.object), files(place.path))
+    return WatchTarget(slo, delivery_place(place, slo.contract, slo.object), files(place.path))
 
 
-def marked(place: DataPlace, contract: Contract, one: SchemaObject) -> DeliveryPlace:
-    """Where the watcher looks: the data's place and the marker's name."""
-    terms, _ = extension.dataset(one)
+def delivery_place(place: DataLocation, contract: Contract, schema_object: SchemaObject) -> DeliveryPlace:
+    """Return the location that the watcher probes, with the marker's name."""
+    terms, _ = extension.dataset(schema_object)
     return DeliveryPlace(place.path, place.format, terms.marker, other_servers(contract, place.server))
 
 
-# Loads the contracts of a watcher, of which some, or all, may have been removed since the last tick.
+# Contracts of a watcher, some of which may have been removed since the last tick.
 
 
 def load_watched(
     store: Store,
     paths: Sequence[Path],
-    rests: Callable[[Path, bytes], str | None],
+    skipped_key: Callable[[Path, bytes], str | None],
     note: Callable[[str], None],
-) -> Loaded:
-    """The contracts at or below the paths; a path whose contracts were watched may hold none any more.
+) -> LoadedContracts:
+    """Load the contracts at or below the paths; a path whose watched contracts were removed may be empty.
 
-    Raises Unreadable as `load` does, also where the registry itself is gone: a mount that is lost removes
-    nothing.
+    Raises ReadError as `load`, also if the registry itself is missing: a lost mount does not count as
+    removal.
     """
     try:
-        return load(paths, note, rests)
-    except Unreadable:
-        from dq.dataquality.delivery.skip_cache import holders  # SQL, which most readers do not need
+        return load(paths, note, skipped_key)
+    except ReadError:
+        from dq.dataquality.delivery.skip_cache import key_owners  # SQL, which most readers do not need
 
         with store.read() as tx:
-            known = holders(tx)
-        emptied = [path for path in paths if _was_emptied(path, known)]
+            key_holders = key_owners(tx)
+        emptied = [path for path in paths if _was_emptied(path, key_holders)]
         if not emptied:
             raise
     for path in emptied:
-        note(f"{path} holds no contract any more.")
-    left = [path for path in paths if path not in emptied]
-    return load(left, note, rests) if left else Loaded([], [])
+        note(f"{path} no longer contains a contract.")
+    remaining = [path for path in paths if path not in emptied]
+    return load(remaining, note, skipped_key) if remaining else LoadedContracts([], [])
 
 
-def _was_emptied(path: Path, known: Mapping[str, KeyHolder]) -> bool:
+def _was_emptied(path: Path, key_holders: Mapping[str, KeyOwner]) -> bool:
     real = Path(os.path.realpath(path))
     registries = [
-        Path(one.registry)
-        for one in known.values()
-        if one.registry is not None and (Path(one.registry) / one.file).is_relative_to(real)
+        Path(holder.registry)
+        for holder in key_holders.values()
+        if holder.registry is not None and (Path(holder.registry) / holder.file).is_relative_to(real)
     ]
-    if not registries or not all(is_root(one) for one in registries):
+    if not registries or not all(is_root(registry) for registry in registries):
         return False
     try:
         load([path], lambda _: None)
-    except Unreadable:
-        # One that is there and cannot be read may hold anything.
+    except ReadError:
+        # An existing but unreadable path may contain contracts.
         return not os.path.lexists(path) or os.access(path, os.R_OK | os.X_OK)
     return False
 
 
-# A contract that a command cannot take along is that contract's own finding; every other one goes on.
+# Errors of one contract become its finding; the others continue.
 
 RULE = "contract-refused"
 
@@ -211,53 +216,53 @@ R = TypeVar("R")
 
 
 def refusal(contract: Contract, error: DqError) -> Finding:
-    """What keeps a contract out of a run, at the place that the error names, else at its beginning."""
-    at = error.at or contract.at()
-    return Finding(RULE, Severity.ERROR, error.what, error.mend, at, contract=contract.id)
+    """Return the finding for a contract's error, at the error's location or at the start of the contract."""
+    location = error.at or contract.locate()
+    return Finding(RULE, Severity.ERROR, error.what, error.hint, location, contract=contract.id)
 
 
-def each(
+def run_per_contract(
     items: Iterable[T], contract_of: Callable[[T], Contract], work: Callable[[T], R]
 ) -> tuple[list[R], list[Finding]]:
-    """What the work gave for every item that it could be done for, and each refusal once.
+    """Apply `work` to every item; return the results, and a finding for each error once.
 
-    A store that does not answer is no contract's fault: StoreError is raised.
+    StoreError is raised, since it is not an error of a contract.
     """
-    done: list[R] = []
+    results: list[R] = []
     refused: dict[Finding, None] = {}
     for item in items:
         try:
-            done.append(work(item))
+            results.append(work(item))
         except StoreError:
             raise
         except DqError as error:
             refused[refusal(contract_of(item), error)] = None
-    return done, list(refused)
+    return results, list(refused)
 
 
-# Every text that contracts ever had, from the work tree and from Git, with what each promised.
+# All versions of contract files, from the work tree and from Git, with their SLOs.
 
 
-def promises_of_all_times(contracts: Iterable[Contract]) -> Promises:
-    """The delivery promises of these contracts' files, by the SHA-256 of each text and the promise's key.
+def promises_of_all_times(contracts: Iterable[Contract]) -> ContractSlos:
+    """Return the delivery SLOs of all versions of these contracts' files, by SHA-256 of the text and SLO key.
 
-    Raises BaseUnavailable where Git cannot answer.
+    Raises BaseUnavailable if Git fails.
     """
-    found: dict[tuple[str, tuple[str, str, str]], Slo] = {}
+    promises: dict[tuple[str, tuple[str, str, str]], Slo] = {}
     for contract in contracts:
         for data in _texts(Path(contract.file)):
             past = parse(data, contract.file).contract
             if past is None:
                 continue
-            for slo in promise.read(past)[0]:
-                found[past.digest, slo.key] = slo
-    return found
+            for slo in promise.read_slos(past)[0]:
+                promises[past.digest, slo.key] = slo
+    return promises
 
 
 def _texts(file: Path) -> Iterator[bytes]:
-    with suppress(FileRefused):
+    with suppress(FileRejected):
         yield read_own(file)
-    # It brings in how contracts are compared, which few runs need.
-    from dq.validators.git.history import every_text
+    # Imported here because it pulls in the comparison of contracts.
+    from dq.validators.git.history import file_versions
 
-    yield from every_text(file.parent, file.name)
+    yield from file_versions(file.parent, file.name)

@@ -1,4 +1,4 @@
-"""A small file tested against its contract without Spark: which object it is of, and how it is read."""
+"""`dq.sample`: check a small file against its contract without Spark."""
 
 from __future__ import annotations
 
@@ -26,30 +26,35 @@ def sample(
     encoding: str | None = None,
     now: datetime | None = None,
 ) -> Report:
-    """A sample file of at most 64 MB against its contract, as `dq sample` tests it, without Spark and Java.
+    """Check a sample file of at most 64 MB against its contract, as `dq sample` does, without Spark and Java.
 
-    `contract` is the path of its file, its YAML as a text, or one already read. The file is CSV, JSON
-    (objects by line, or one array) or Parquet, by its ending; without `object` it belongs to the object of
-    its name, or to the only one. Text is read as the contract's only server says, unless `delimiter` or
-    `encoding` say otherwise. Keys and shares are tested within the sample; what only the whole table shows is
+    `contract` is the path of its file, its YAML as text, or a loaded contract. The file is CSV, JSON (objects
+    by line, or one array) or Parquet, by its extension; without `object` it belongs to the object with its
+    name, or to the only one. Text is read in the format of the contract's only server, unless `delimiter` or
+    `encoding` are set. Keys and shares are checked within the sample; clauses that need the whole table are
     in the report's accounts. NULL is an empty value of CSV, or the server's text for it. `now` is an aware
     instant, for ages.
 
-    Raises BrokenContract for a contract that has errors, UsageError for a file of no object, Unreadable for a
-    file that cannot be read, and MissingTool for one of Parquet without the extra `sample`.
+    Raises BrokenContract for a contract with errors, UsageError for a file without an object or for a frame,
+    ReadError for a file that cannot be read, and MissingTool for Parquet without the extra `sample`.
     """
     from dq.contracts.yaml.parse import read
 
-    known = read(contract)
+    if not isinstance(file, str | Path):
+        raise UsageError(
+            f"dq.sample takes the path of a file, not a {type(file).__name__}.",
+            "Check a frame with dq.check.",
+        )
+    parsed = read(contract)
     if now is not None and now.tzinfo is None:
-        raise UsageError(f"now={now!r} has no zone.", "Give an aware datetime.")
-    one = object_of(known, Path(file), object)
-    return sampled(known, one, Path(file), form_of(known, delimiter, encoding), now)
+        raise UsageError(f"now={now!r} has no time zone.", "Pass an aware datetime.")
+    schema_object = select_object(parsed, Path(file), object)
+    return check_sample(parsed, schema_object, Path(file), text_form(parsed, delimiter, encoding), now)
 
 
 @dataclass(frozen=True, slots=True)
 class SampleOutcome:
-    """The contract, None where it cannot be read, and a report for each file with its path."""
+    """The contract, or None if it cannot be read, and a report for each file with its path."""
 
     contract: Contract | None
     findings: tuple[Finding, ...]
@@ -57,7 +62,9 @@ class SampleOutcome:
 
     @property
     def exit_code(self) -> int:
-        """As `dq sample` ends: 1 an error-level check failed, 3 something could not be read or measured."""
+        """Exit code of `dq sample`: 1 an error-level check failed, 3 something could not be read or
+        measured.
+        """
         codes = [report.exit_code for _, report in self.reports]
         return 3 if self.contract is None else next((code for code in (1, 3) if code in codes), 0)
 
@@ -65,66 +72,70 @@ class SampleOutcome:
 def samples(
     contract: Path, files: Sequence[str], delimiter: str | None = None, encoding: str | None = None
 ) -> SampleOutcome:
-    """Several sample files, `FILE` or `FILE=OBJECT`, against the contract in a file; see `sample`."""
+    """Check several sample files, `FILE` or `FILE=OBJECT`, against the contract in a file; see `sample`."""
     from dq.operations.registry_files import load
     from dq.operations.runtime.context import MESSAGES
 
     loaded = load([contract], MESSAGES.get()().note)
     if not loaded.contracts:
         return SampleOutcome(None, tuple(loaded.findings))
-    known = loaded.contracts[0]
-    pairs = [file_and_object(known, text) for text in files]
-    form = form_of(known, delimiter, encoding)
-    reports = tuple((file, sampled(known, one, file, form)) for file, one in pairs)
-    return SampleOutcome(known, tuple(loaded.findings), reports)
+    parsed = loaded.contracts[0]
+    pairs = [file_and_object(parsed, text) for text in files]
+    form = text_form(parsed, delimiter, encoding)
+    reports = tuple((file, check_sample(parsed, schema_object, file, form)) for file, schema_object in pairs)
+    return SampleOutcome(parsed, tuple(loaded.findings), reports)
 
 
 def file_and_object(contract: Contract, text: str) -> tuple[Path, SchemaObject]:
-    """The file and the object that `FILE` or `FILE=OBJECT` says."""
-    name, equals, wanted = text.rpartition("=")
-    # A file's name may hold an equals sign, as folders of partitions do.
-    if not equals or (contract.object(wanted) is None and Path(text).exists()):
-        return Path(text), object_of(contract, Path(text))
-    return Path(name), object_of(contract, Path(name), wanted)
+    """Parse `FILE` or `FILE=OBJECT` into file and object."""
+    name, equals, object_name = text.rpartition("=")
+    # A path may contain an equals sign, as partition folders do.
+    if not equals or (contract.object(object_name) is None and Path(text).exists()):
+        return Path(text), select_object(contract, Path(text))
+    return Path(name), select_object(contract, Path(name), object_name)
 
 
-def object_of(contract: Contract, file: Path, wanted: str | None = None) -> SchemaObject:
-    """The object that a file is a sample of: the one of this name, else of the file's, else the only one.
+def select_object(contract: Contract, file: Path, object_name: str | None = None) -> SchemaObject:
+    """Return the object of a sample file: by name, else by the file's name, else the only one.
 
-    Raises UsageError where that is none.
+    Raises UsageError if there is none.
     """
-    own = {file.stem, file.name.split(".")[0]}
-    if wanted:
-        found = contract.object(wanted)
+    names = {file.stem, file.name.split(".")[0]}
+    if object_name:
+        schema_object = contract.object(object_name)
     else:
-        found = next((one for one in contract.objects if one.name in own), None)
-        found = contract.objects[0] if found is None and len(contract.objects) == 1 else found
-    if found is None:
-        said = f"{file}={wanted}" if wanted else str(file)
-        known = ", ".join(one.name for one in contract.objects) or "none"
-        raise UsageError(f"{said}: contract {contract.id!r} has the objects {known}.", "Name one of them.")
-    return found
+        schema_object = next((candidate for candidate in contract.objects if candidate.name in names), None)
+        schema_object = (
+            contract.objects[0] if schema_object is None and len(contract.objects) == 1 else schema_object
+        )
+    if schema_object is None:
+        argument = f"{file}={object_name}" if object_name else str(file)
+        object_names = ", ".join(candidate.name for candidate in contract.objects) or "none"
+        raise UsageError(
+            f"{argument}: no such object in {contract.id!r}.", f"Use FILE=OBJECT, one of: {object_names}."
+        )
+    return schema_object
 
 
-def form_of(contract: Contract, delimiter: str | None, encoding: str | None) -> TextFormat:
-    """How the contract's only server writes text, and what is said otherwise.
+def text_form(contract: Contract, delimiter: str | None, encoding: str | None) -> TextFormat:
+    """Return the text format of the contract's only server, with the given overrides.
 
     Raises UsageError for a delimiter that is not one character.
     """
     if delimiter is not None and len(delimiter) != 1:
-        raise UsageError(f"the delimiter {delimiter!r} is not one character.", "Write ';', for instance.")
+        raise UsageError(f"the delimiter {delimiter!r} is not one character.", "Use e.g. ';'.")
     form = text_format(contract.servers[0]) if len(contract.servers) == 1 else RFC_4180
     return replace(form, delimiter=delimiter or form.delimiter, encoding=encoding or form.encoding)
 
 
-def sampled(
-    contract: Contract, one: SchemaObject, file: Path, form: TextFormat, now: datetime | None = None
+def check_sample(
+    contract: Contract, schema_object: SchemaObject, file: Path, form: TextFormat, now: datetime | None = None
 ) -> Report:
-    """The file tested. Raises MissingTool without the extra."""
+    """Check the file. Raises MissingTool without the extra."""
     try:
         from dq.dataquality import sample as local
 
-        return local.check(contract, one, local.read(file, one, form), now)
+        return local.check(contract, schema_object, local.read(file, schema_object, form), now)
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] == "dq":
             raise

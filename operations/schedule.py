@@ -1,4 +1,4 @@
-"""Schedules: what is due next, what another dialect calls it, and deliveries taken out of the count."""
+"""Schedules: next due times, conversion to another dialect, and exclusion of deliveries."""
 
 from __future__ import annotations
 
@@ -9,10 +9,18 @@ from datetime import UTC, datetime, timedelta
 from itertools import islice
 from pathlib import Path
 
-from dq.alerts.drain import Drained
-from dq.contracts.outcome import Finding, TextFault, UsageError, iso
+from dq.alerts.drain import DrainResult
+from dq.contracts.outcome import Finding, UsageError, ValueProblem, iso
 from dq.contracts.schedule import clock
-from dq.contracts.schedule.clock import Difference, DstPolicy, Due, Note, Schedule, dst_hazards, parse
+from dq.contracts.schedule.clock import (
+    DstNote,
+    DstPolicy,
+    DueTime,
+    Schedule,
+    ScheduleDifference,
+    dst_hazards,
+    parse,
+)
 from dq.contracts.schedule.cron import Dialect
 from dq.contracts.slo import ChangedDay, Cycle, Slo, changed_days
 from dq.dataquality.delivery import cycle_store, replay
@@ -20,42 +28,42 @@ from dq.dataquality.delivery.cycle import label
 from dq.dataquality.delivery.cycle_store import Excuse
 from dq.operations import alerting
 from dq.operations.alerting import FROM_CONTRACT
-from dq.operations.key_ownership import settled
+from dq.operations.key_ownership import resolve_key_owners
 from dq.operations.registry_files import load, slos
-from dq.operations.runtime.context import aware, called, here
+from dq.operations.runtime.context import call_context, runtime_context, to_utc
 
 # Clock changes are compared this far ahead.
 _AHEAD = timedelta(days=731)
-_MOST_EXCUSED = 10_000
+_MAX_EXCUSED = 10_000
 _MOMENT = timedelta(microseconds=1)
 
 
 def utc(moment: datetime) -> str:
-    """The instant in UTC and to the second, such as 2026-05-01T06:00:00Z."""
+    """Return the instant in UTC and to the second, e.g. 2026-05-01T06:00:00Z."""
     return f"{moment.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}"
 
 
 @dataclass(frozen=True, slots=True)
 class DuesOutcome:
-    """The next instants at which a schedule is due; `fault` is what is wrong with the expression, if so.
+    """Next due instants of a schedule; `fault` is the error of the expression, if any.
 
-    Fewer than `count` dues: the schedule ends there.
+    Fewer dues than `count` mean that the schedule ends.
     """
 
     expression: str
     timezone: str
     count: int
     schedule: Schedule | None = None
-    dues: tuple[Due, ...] = ()
-    fault: TextFault | None = None
+    dues: tuple[DueTime, ...] = ()
+    fault: ValueProblem | None = None
 
     @property
     def exit_code(self) -> int:
-        """As `dq schedule next` ends: 2 the expression or its zone cannot be understood."""
+        """Exit code of `dq schedule next`: 2 the expression or its zone cannot be understood."""
         return UsageError.exit_code if self.fault is not None else 0
 
     def as_dict(self) -> dict[str, object]:
-        """What `dq schedule next --format json` prints."""
+        """Return the output of `dq schedule next --format json` as JSON values."""
         names = {"expression": self.expression, "timezone": self.timezone}
         if self.schedule is None:
             return {**names, "next_due_utc": [], "finding": _fault_as_dict(self.fault)}
@@ -78,36 +86,35 @@ def next_dues(
     dst: DstPolicy | None = None,
     dialect: Dialect = Dialect.UNIX,
 ) -> DuesOutcome:
-    """The next instants at which a schedule is due, as `dq schedule next` prints them.
+    """Return the next due instants of a schedule, as `dq schedule next` does.
 
     `expression` is a cron in this dialect, `timezone` its IANA zone. They are strictly `after` an aware
-    instant, by default the present one. `dst` is what a time inside a clock change means, by default what
-    cron does. What is wrong with the expression is in the outcome; UsageError is raised for an `after`
-    without zone.
+    instant, by default the current time. `dst` is the policy for times in a clock change, by default that of
+    cron. Errors of the expression are in the outcome; UsageError is raised for an `after` without zone.
     """
     schedule = parse(expression, timezone=timezone, dialect=dialect, dst=dst)
-    start = aware("after", after) or here().now()
-    if isinstance(schedule, TextFault):
+    start = to_utc("after", after) or runtime_context().now()
+    if isinstance(schedule, ValueProblem):
         return DuesOutcome(expression, timezone, count, fault=schedule)
     return DuesOutcome(expression, timezone, count, schedule, tuple(islice(schedule.after(start), count)))
 
 
 @dataclass(frozen=True, slots=True)
 class DeliverySchedule:
-    """The next deliveries of one promise; where they are fewer than `count`, the schedule ends.
+    """Next deliveries of one SLO; fewer than `count` mean that the schedule ends.
 
-    `calendar` are the days that the calendar changes until the last of them, `clock_changes` the times within
-    two years that a clock change leaves out or repeats.
+    `calendar` are the days changed by the calendar until the last of them, `clock_changes` the times within
+    two years that a clock change skips or repeats.
     """
 
     slo: Slo
     cycles: tuple[Cycle, ...]
     count: int
     calendar: tuple[ChangedDay, ...]
-    clock_changes: tuple[Due, ...]
+    clock_changes: tuple[DueTime, ...]
 
     def as_dict(self) -> dict[str, object]:
-        """One row of what `dq schedule explain --format json` prints."""
+        """Return one row of `dq schedule explain --format json`."""
         schedule = self.slo.schedule
         return {
             "contract": self.slo.contract.key,
@@ -115,7 +122,7 @@ class DeliverySchedule:
             "slo": self.slo.id,
             "schedule": schedule.expression,
             "timezone": schedule.timezone,
-            "reading": clock.reading(schedule),
+            "reading": clock.describe_schedule(schedule),
             "cycles": [
                 {
                     "due_at": utc(cycle.due_at),
@@ -143,7 +150,7 @@ class DeliverySchedule:
 
 @dataclass(frozen=True, slots=True)
 class DeliveriesOutcome:
-    """The next deliveries of each promise of some contracts; `findings` are what could not be read."""
+    """Next deliveries of each SLO of some contracts; `findings` are read errors."""
 
     schedules: tuple[DeliverySchedule, ...]
     findings: tuple[Finding, ...]
@@ -151,11 +158,11 @@ class DeliveriesOutcome:
 
     @property
     def exit_code(self) -> int:
-        """As `dq schedule explain` ends: 3 something could not be read."""
+        """Exit code of `dq schedule explain`: 3 something could not be read."""
         return 3 if self.findings else 0
 
     def as_list(self) -> list[dict[str, object]]:
-        """What `dq schedule explain --format json` prints."""
+        """Return the output of `dq schedule explain --format json` as JSON values."""
         return [schedule.as_dict() for schedule in self.schedules]
 
 
@@ -166,23 +173,23 @@ def next_deliveries(
     count: int = 10,
     folder: Path | str | None = None,
 ) -> DeliveriesOutcome:
-    """The next deliveries that contracts promise, as `dq schedule explain` shows them.
+    """Return the next deliveries of the SLOs of contracts, as `dq schedule explain` does.
 
-    `count` is how many of each promise, strictly `after` an aware instant, by default the present one.
-    `folder` stands for the working folder.
+    `count` is the number per SLO, strictly `after` an aware instant, by default the current time. `folder`
+    replaces the working folder.
 
-    Raises UsageError for an `after` without zone, and Unreadable for a path without contracts.
+    Raises UsageError for an `after` without zone, and ReadError for a path without contracts.
     """
-    world, places = called(paths, folder)
-    start = aware("after", after) or world.now()
-    loaded = load(places, world.note)
-    promises, wrong = slos(loaded, world.note)
+    context, places = call_context(paths, folder)
+    start = to_utc("after", after) or context.now()
+    loaded = load(places, context.note)
+    promises, slo_findings = slos(loaded, context.note)
     schedules = tuple(_deliveries(slo, start, count) for slo in promises)
-    return DeliveriesOutcome(schedules, (*loaded.findings, *wrong), tuple(world.messages.notes))
+    return DeliveriesOutcome(schedules, (*loaded.findings, *slo_findings), tuple(context.messages.notes))
 
 
 def _deliveries(slo: Slo, start: datetime, count: int) -> DeliverySchedule:
-    # An endless schedule is asked as far as its next dues only.
+    # Schedules may be endless, so cycles are only computed up to the last due time.
     dues = list(islice(slo.schedule.after(start), count))
     cycles = tuple(slo.cycles(start, dues[-1].at)) if dues else ()
     end = cycles[-1].due_at if cycles else start
@@ -190,47 +197,47 @@ def _deliveries(slo: Slo, start: datetime, count: int) -> DeliverySchedule:
     return DeliverySchedule(slo, cycles, count, changed, tuple(dst_hazards(slo.schedule, start)))
 
 
-def hazard(due: Due, schedule: Schedule) -> str:
-    """What a clock change does to a due, in words."""
-    if due.note is not Note.GAP:
-        return f"{due.nominal:%Y-%m-%d %H:%M} stands on the clock twice; due the first time, {utc(due.at)}"
-    became = {
+def hazard(due: DueTime, schedule: Schedule) -> str:
+    """Describe the effect of a clock change on a due time."""
+    if due.note is not DstNote.GAP:
+        return f"{due.nominal:%Y-%m-%d %H:%M} occurs twice; due at the first, {utc(due.at)}"
+    effects = {
         DstPolicy.VIXIE: f"due at the change, {utc(due.at)}",
         DstPolicy.SKIP: "no delivery that night",
-        DstPolicy.SHIFT: "due later by the gap",
+        DstPolicy.SHIFT: "due later by the length of the gap",
     }
-    return f"{due.nominal:%Y-%m-%d %H:%M} stands on no clock: {became[schedule.dst]}"
+    return f"{due.nominal:%Y-%m-%d %H:%M} does not exist: {effects[schedule.dst]}"
 
 
 @dataclass(frozen=True, slots=True)
 class ConvertOutcome:
-    """An expression in another dialect, or the `fault` that keeps it from being said there.
+    """An expression converted to another dialect, or the `fault` that prevents it.
 
-    `targets` are several where one line of that dialect cannot say it. `differences` are the instants within
-    two years at which only one side is due.
+    There are several `targets` if one line of that dialect cannot express it. `differences` are the instants
+    within two years at which only one side is due.
     """
 
     expression: str
     timezone: str
     source: Schedule | None = None
     targets: tuple[Schedule, ...] = ()
-    differences: tuple[Difference, ...] = ()
-    fault: TextFault | None = None
+    differences: tuple[ScheduleDifference, ...] = ()
+    fault: ValueProblem | None = None
 
     @property
     def dialects(self) -> tuple[Dialect, Dialect]:
-        """The expression's own, and the other."""
+        """Dialects of the expression and of the conversion."""
         if self.expression.strip().lower().startswith(("cron(", "rate(")):
             return Dialect.EVENTBRIDGE, Dialect.UNIX
         return Dialect.UNIX, Dialect.EVENTBRIDGE
 
     @property
     def exit_code(self) -> int:
-        """As `dq schedule convert` ends: 2 it is no schedule or cannot be said."""
+        """Exit code of `dq schedule convert`: 2 it is not a schedule or cannot be converted."""
         return UsageError.exit_code if self.fault is not None else 0
 
     def as_dict(self) -> dict[str, object]:
-        """What `dq schedule convert --format json` prints."""
+        """Return the output of `dq schedule convert --format json` as JSON values."""
         if self.source is None:
             finding = _fault_as_dict(self.fault)
             return {"expression": self.expression, "converted": [], "finding": finding}
@@ -238,10 +245,11 @@ class ConvertOutcome:
         return {
             "expression": self.expression,
             "dialect": before,
-            "reading": clock.reading(self.source),
+            "reading": clock.describe_schedule(self.source),
             "to": after,
             "converted": [
-                {"text": target.expression, "reading": clock.reading(target)} for target in self.targets
+                {"text": target.expression, "reading": clock.describe_schedule(target)}
+                for target in self.targets
             ],
             "timezone": self.timezone,
             "differences": [
@@ -255,56 +263,57 @@ class ConvertOutcome:
 def convert_schedule(
     expression: str, *, timezone: str = "UTC", after: datetime | None = None
 ) -> ConvertOutcome:
-    """A unix cron for EventBridge, or a `cron(...)` of EventBridge for unix, as `dq schedule convert` does.
+    """Convert a unix cron to EventBridge, or `cron(...)` of EventBridge to unix, as `dq schedule convert`
+    does.
 
-    The two are compared for two years `after` an aware instant, by default the present one, in the IANA zone
-    `timezone`. What cannot be understood or said is in the outcome; UsageError is raised for an `after`
+    The two are compared for two years `after` an aware instant, by default the current time, in the IANA zone
+    `timezone`. Errors of parsing or conversion are in the outcome; UsageError is raised for an `after`
     without zone.
     """
-    start = aware("after", after) or here().now()
-    before, there = ConvertOutcome(expression, timezone).dialects
+    start = to_utc("after", after) or runtime_context().now()
+    before, target_dialect = ConvertOutcome(expression, timezone).dialects
     source = parse(expression, timezone=timezone, dialect=before)
-    if isinstance(source, TextFault):
+    if isinstance(source, ValueProblem):
         return ConvertOutcome(expression, timezone, fault=source)
-    texts = clock.to_unix(source) if there is Dialect.UNIX else clock.to_eventbridge(source)
-    if isinstance(texts, TextFault):
+    texts = clock.to_unix(source) if target_dialect is Dialect.UNIX else clock.to_eventbridge(source)
+    if isinstance(texts, ValueProblem):
         return ConvertOutcome(expression, timezone, fault=texts)
-    read = [parse(text, timezone=timezone, dialect=there) for text in texts]
-    targets = [target for target in read if isinstance(target, Schedule)]
-    apart = clock.differences([source], targets, start, start + _AHEAD)
-    return ConvertOutcome(expression, timezone, source, tuple(targets), tuple(apart))
+    parsed = [parse(text, timezone=timezone, dialect=target_dialect) for text in texts]
+    targets = [target for target in parsed if isinstance(target, Schedule)]
+    differences = clock.differences([source], targets, start, start + _AHEAD)
+    return ConvertOutcome(expression, timezone, source, tuple(targets), tuple(differences))
 
 
-def _fault_as_dict(fault: TextFault | None) -> dict[str, object] | None:
-    return None if fault is None else {"rule": fault.code, "message": fault.message, "mend": fault.mend}
+def _fault_as_dict(fault: ValueProblem | None) -> dict[str, object] | None:
+    return None if fault is None else {"rule": fault.code, "message": fault.message, "hint": fault.hint}
 
 
-# Excuses: deliveries that do not count.
+# Exclusion of deliveries from the SLO.
 
 
 @dataclass(frozen=True, slots=True)
 class ExcuseOutcome:
-    """The deliveries that were excused, or count again with `undo`.
+    """Excluded deliveries, or with `undo` those that count again.
 
-    `judged` counts those of them that had a status before. `findings` are contracts that could not be read,
-    `drained` is what was sent and what waits, and `alerts` the blocks of the console's channel.
+    `judged` is the number of those evaluated before. `findings` are contracts that could not be read,
+    `drained` has the sent and waiting alerts, and `alerts` the blocks of the console channel.
     """
 
     excuses: tuple[Excuse, ...]
     undo: bool
     judged: int
-    drained: Drained
+    drained: DrainResult
     findings: tuple[Finding, ...] = ()
     alerts: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
 
     @property
     def exit_code(self) -> int:
-        """As `dq cycles exclude` ends: 4 an alert was not delivered, 3 a contract could not be read."""
+        """Exit code of `dq cycles exclude`: 4 an alert was not delivered, 3 a contract could not be read."""
         return alerting.exit_code(self.drained) or (3 if self.findings else 0)
 
     def as_list(self) -> list[dict[str, object]]:
-        """What `dq cycles exclude --format json` prints."""
+        """Return the output of `dq cycles exclude --format json` as JSON values."""
         return [
             {
                 "contract": excuse.key[0],
@@ -331,73 +340,80 @@ def excuse(
     folder: Path | str | None = None,
     now: datetime | None = None,
 ) -> ExcuseOutcome:
-    """Take deliveries out of the count, before or after they were due, as `dq cycles exclude` does.
+    """Exclude deliveries from the SLO, before or after they are due, as `dq cycles exclude` does.
 
-    `due` are the due instants of deliveries; `since` and `until` name all that are due from one instant up to
-    another. All are aware. `slo` keeps to one service level by its id. With `undo` they count after all.
-    `channel` is `contract` for the channels that contracts name, else one such as `console`. `folder` stands
-    for the working folder.
+    `due` are due instants; `since` and `until` select all due times of a period, both inclusive. All are
+    aware. `slo` selects one service level by its id. With `undo` they count again. `channel` is `contract`
+    for the channels of the contracts, or one channel, e.g. `console`. `folder` replaces the working folder.
 
-    Raises UsageError where nothing is due then or nothing of it is excused, and for an empty `by` or
-    `reason`; Unreadable for a path without contracts.
+    Raises UsageError if nothing is due then, or with `undo` nothing is excluded, and for an empty `by` or
+    `reason`; ReadError for a path without contracts.
     """
-    world, places = called(paths, folder, now)
-    at = world.now()
-    with closing(world.store()) as store:
-        loaded = settled(world, store, load(places, world.note))
-        promises, wrong = slos(loaded, world.note)
-        who, why = by.strip(), reason.strip()
-        if not who or not why:
-            raise UsageError("an excuse needs who and why.", "Write --by and --reason.")
+    context, places = call_context(paths, folder, now)
+    recorded_at = context.now()
+    with closing(context.store()) as store:
+        loaded = resolve_key_owners(context, store, load(places, context.note))
+        promises, slo_findings = slos(loaded, context.note)
+        actor, text = by.strip(), reason.strip()
+        if not actor or not text:
+            raise UsageError("author and reason are required.", "Pass --by and --reason.")
         by_key = {promise.key: promise for promise in promises if slo in (None, promise.id)}
-        notify = alerting.teller(world, loaded.contracts, channel)
-        dues_of = _requested(due, since, until)
+        notify = alerting.make_notifier(context, loaded.contracts, channel)
+        dues_of = _requested_dues(due, since, until)
         with store.write() as tx:
             requested = [
-                Excuse(key, due_at, at, who, why, undo)
+                Excuse(key, due_at, recorded_at, actor, text, undo)
                 for key, promise in by_key.items()
                 for due_at in dues_of(promise, [row.cycle.due_at for row in cycle_store.all_cycles(tx, key)])
             ]
-            # Only an excuse can be undone.
-            excuses = cycle_store.excused_only(tx, requested) if undo else requested
-            turns = replay.excuse(tx, by_key, excuses, at, notify)
+            # Only excluded deliveries can be undone.
+            excuses = cycle_store.filter_excused(tx, requested) if undo else requested
+            turns = replay.apply_excuses(tx, by_key, excuses, recorded_at, notify)
         if requested and not excuses:
             raise UsageError(
-                "no delivery due then is excused: nothing to undo.",
-                "See 'dq status --format json' for what is excused.",
+                "no delivery due at that time is excluded: nothing to undo.",
+                "Run 'dq status --format json' to see excluded deliveries.",
             )
         if not excuses:
             raise UsageError(
-                "no delivery is due then.",
-                "See 'dq schedule explain', and 'dq status --format json' for the past.",
+                "no delivery is due at that time.",
+                "Run 'dq schedule explain', or 'dq status --format json' for past deliveries.",
             )
-        drained = alerting.send(world, store, channel)
-    said, findings = world.messages, (*loaded.findings, *wrong)
+        drained = alerting.send(context, store, channel)
+    messages, findings = context.messages, (*loaded.findings, *slo_findings)
     return ExcuseOutcome(
-        tuple(excuses), undo, len(turns), drained, findings, tuple(said.alerts), tuple(said.notes)
+        tuple(excuses), undo, len(turns), drained, findings, tuple(messages.alerts), tuple(messages.notes)
     )
 
 
-def _requested(
+def _requested_dues(
     due: Iterable[datetime], since: datetime | None, until: datetime | None
 ) -> Callable[[Slo, Iterable[datetime]], list[datetime]]:
-    """Gives the requested due instants of a promise: of its schedule, and of its past."""
+    """Return a function from an SLO and its past due instants to the requested due instants."""
     if (since is None) != (until is None):
-        raise UsageError("--from and --to go together.", "Write both.")
-    named = {aware("due", moment) or moment for moment in due}
-    first, last = aware("since", since), aware("until", until)
+        raise UsageError("--from and --to must be used together.", "Pass both.")
+    requested_dues = {to_utc("due", moment) or moment for moment in due}
+    first, last = to_utc("since", since), to_utc("until", until)
 
     def dues(slo: Slo, past: Iterable[datetime]) -> list[datetime]:
-        matching = {at.at for moment in named for at in slo.schedule.between(moment - _MOMENT, moment)}
+        matching = {
+            due_time.at
+            for moment in requested_dues
+            for due_time in slo.schedule.between(moment - _MOMENT, moment)
+        }
         if first and last:
             between = slo.schedule.between(first - _MOMENT, last)
-            matching |= {at.at for at in islice(between, _MOST_EXCUSED + 1)}
-        if len(matching) > _MOST_EXCUSED:
+            matching |= {due_time.at for due_time in islice(between, _MAX_EXCUSED + 1)}
+        if len(matching) > _MAX_EXCUSED:
             raise UsageError(
-                f"{slo.id} has more than {_MOST_EXCUSED:,} deliveries in that time.",
-                "Excuse a shorter time.",
+                f"{slo.id} has more than {_MAX_EXCUSED:,} deliveries in that time.",
+                "Exclude a shorter range.",
             )
-        matching |= {at for at in past if at in named or (first and last and first <= at <= last)}
+        matching |= {
+            instant
+            for instant in past
+            if instant in requested_dues or (first and last and first <= instant <= last)
+        }
         return sorted(matching)
 
     return dues

@@ -1,6 +1,6 @@
-"""How one promised delivery stands, for whoever waits for it: `dq.cycle("orders.odcs.yaml", partition=…)`.
+"""`dq.cycle` and `dq.status`: status of one delivery, and of the SLOs of contracts.
 
-Read only: whether it is told of, and what is counted, stays the watcher's.
+Read-only: alerts and counting are left to the watcher.
 """
 
 from __future__ import annotations
@@ -16,45 +16,45 @@ from pathlib import Path
 from sqlalchemy import Connection
 
 from dq.alerts import drain
-from dq.alerts.drain import Outstanding
+from dq.alerts.drain import UndeliveredNotifications
 from dq.alerts.incident import Incident, incident_as_row
-from dq.alerts.incident_store import standing_at as incidents_at
+from dq.alerts.incident_store import open_incidents_at as incidents_at
 from dq.contracts import slo as promise
 from dq.contracts.model import Contract
-from dq.contracts.outcome import CycleStatus, Finding, Unreadable, UsageError
+from dq.contracts.outcome import CycleStatus, Finding, ReadError, UsageError
 from dq.contracts.slo import Cycle, Slo
 from dq.contracts.yaml.parse import TEXT, read
 from dq.dataquality import results
 from dq.dataquality.delivery import compliance, cycle_store, evidence, heartbeat, notify
 from dq.dataquality.delivery import cycle_store as excuses
 from dq.dataquality.delivery import cycle_store as watermarks
-from dq.dataquality.delivery.cycle import SETTLE, Kept, evaluate_cycle
+from dq.dataquality.delivery.cycle import SETTLE, CycleRecord, evaluate_cycle
 from dq.dataquality.delivery.cycle_store import all_receipts
-from dq.dataquality.delivery.evidence import Sight, View
+from dq.dataquality.delivery.evidence import ObservationContext, Reachability
 from dq.dataquality.delivery.notify import PLATFORM
-from dq.dataquality.delivery.probe_pool import Lookout
-from dq.dataquality.delivery.replay import rewound
-from dq.dataquality.delivery.skip_cache import remembered
+from dq.dataquality.delivery.probe_pool import ProbePool
+from dq.dataquality.delivery.replay import records_as_of
+from dq.dataquality.delivery.skip_cache import owner_files
 from dq.dataquality.results import StagedRun
 from dq.lake.storage import Storages
 from dq.operations import alerting
-from dq.operations.data_places import placed, resolved, with_folders
-from dq.operations.key_ownership import settled
-from dq.operations.registry_files import Loaded, load, slos
-from dq.operations.runtime.context import World, aware, called, here
+from dq.operations.data_places import resolve_links, resolve_locations, with_folders
+from dq.operations.key_ownership import resolve_key_owners
+from dq.operations.registry_files import LoadedContracts, load, slos
+from dq.operations.runtime.context import RuntimeContext, call_context, runtime_context, to_utc
 from dq.store.engine import Store
 
-AROUND = timedelta(days=40)
-"""How far from the instant that is given the cycle of a partition is looked for."""
+SEARCH_WINDOW = timedelta(days=40)
+"""Time around the given instant in which the cycle of a partition is searched."""
 
-_OVER = (CycleStatus.EXCUSED, CycleStatus.WITHDRAWN)
+_FINAL = (CycleStatus.EXCUSED, CycleStatus.WITHDRAWN)
 
 
 @dataclass(frozen=True, slots=True)
 class CycleStanding:
-    """How a promised delivery stands, and why. All instants are in UTC.
+    """Status of a delivery, and the reason. All instants are in UTC.
 
-    `decide_at` is when it is told that it is missing: what came in time may be seen a little later.
+    `decide_at` is when it is declared missing, a little after `breach_at`, since evidence may appear late.
     """
 
     contract: str
@@ -69,7 +69,7 @@ class CycleStanding:
 
     @property
     def delivered(self) -> bool:
-        """Whether it is there, in time or late."""
+        """True if it has arrived, on time or late."""
         return self.status.good or self.status is CycleStatus.LATE
 
 
@@ -85,108 +85,128 @@ def cycle(
     now: datetime | None = None,
     folder: Path | str | None = None,
 ) -> CycleStanding:
-    """How the delivery of a partition, or the one that was `due` at an instant, stands now.
+    """Return the status of the delivery of a partition, or of the one `due` at an instant.
 
-    What the watcher has decided counts; else receipts, markers, commits and files are looked at as `dq watch`
-    does, and nothing is written down. The cycle of a `partition` is the first that brings it, due within 40
-    days `around` an instant, by default the present one. `object` and `slo` are needed where there are
-    several. `folder` stands for the working folder, where settings and store are.
+    A decision of the watcher is returned as it is; otherwise receipts, markers, commits and files are probed
+    as by `dq watch`, and nothing is stored. The cycle of a `partition` is the first that delivers it, due
+    within 40 days `around` an instant, by default the current time. `object` and `slo` are required if there
+    are several. `folder` replaces the working folder, which has settings and store.
 
-    Raises UsageError where no cycle or several fit, and Unreadable for a contract, a store or a place that
+    Raises UsageError if no cycle or several match, and ReadError for a contract, a store or a location that
     cannot be read.
     """
-    known = read(contract)
-    due_at, middle, as_of = aware("due", due), aware("around", around), aware("now", now)
+    parsed = read(contract)
+    due_at, middle, as_of = to_utc("due", due), to_utc("around", around), to_utc("now", now)
     if (partition is None) == (due is None):
-        raise UsageError("which delivery is meant?", "Give partition={…} or due=…, and not both.")
-    paths = [] if known.file == TEXT else [Path(known.file)]
-    world = here(None, paths, Path(folder) if folder is not None else None)
-    at = as_of or world.now()
-    wanted = {key: str(value) for key, value in (partition or {}).items()}
-    one, promised = _cycle(_slos(known, object, slo), wanted, due_at, middle or at, known.id)
-    with closing(world.store()) as store:
-        return _stored_or_looked(world, store, one, promised, server, at)
+        raise UsageError("ambiguous delivery.", "Pass either partition={…} or due=….")
+    paths = [] if parsed.file == TEXT else [Path(parsed.file)]
+    context = runtime_context(None, paths, Path(folder) if folder is not None else None)
+    instant = as_of or context.now()
+    values = {key: str(value) for key, value in (partition or {}).items()}
+    selected_slo, delivery_cycle = _cycle(
+        _slos(parsed, object, slo), values, due_at, middle or instant, parsed.id
+    )
+    with closing(context.store()) as store:
+        return _stored_or_probed(context, store, selected_slo, delivery_cycle, server, instant)
 
 
 def _slos(contract: Contract, object: str | None, slo: str | None) -> list[Slo]:
-    ready, wrong = promise.read(contract)
-    if wrong:
-        details = [str(finding) for finding in wrong]
-        raise Unreadable(
-            f"{contract.id}: its deliveries cannot be understood:", "Run 'dq validate'.", details
-        )
-    found = [one for one in ready if object in (None, one.object.name) and slo in (None, one.id)]
-    if not found:
-        names = ", ".join(f"{one.object.name}/{one.id}" for one in ready) or "none"
-        raise UsageError(f"{contract.id} has no such promise; it has: {names}.", "Name one of them.")
-    return found
+    ready, findings = promise.read_slos(contract)
+    if findings:
+        details = [str(finding) for finding in findings]
+        raise ReadError(f"{contract.id}: invalid delivery SLOs:", "Run 'dq validate'.", details)
+    matches = [
+        candidate
+        for candidate in ready
+        if object in (None, candidate.object.name) and slo in (None, candidate.id)
+    ]
+    if not matches:
+        names = ", ".join(f"{candidate.object.name}/{candidate.id}" for candidate in ready) or "none"
+        raise UsageError(f"{contract.id} has no such SLO; it has: {names}.", "Use one of them.")
+    return matches
 
 
 def _cycle(
-    slos: list[Slo], wanted: Mapping[str, str], due: datetime | None, around: datetime, name: str
+    slos: list[Slo], values: Mapping[str, str], due: datetime | None, around: datetime, name: str
 ) -> tuple[Slo, Cycle]:
-    found: dict[tuple[str, str, str], tuple[Slo, Cycle]] = {}
-    for one in slos:
-        for each in _near(one, wanted, due, around):
-            found.setdefault(one.key, (one, each))
-    if not found:
-        what = f"due {due.isoformat()}" if due else "/".join(f"{key}={text}" for key, text in wanted.items())
-        raise UsageError(f"{name} promises no delivery of {what}.", "See 'dq schedule next', or 'dq status'.")
-    if len(found) > 1:
-        names = ", ".join(f"{one}/{slo}" for _, one, slo in found)
-        raise UsageError(f"several promises of {name} fit: {names}.", "Name the object or the slo.")
-    return next(iter(found.values()))
+    matches: dict[tuple[str, str, str], tuple[Slo, Cycle]] = {}
+    for slo in slos:
+        for match in _near(slo, values, due, around):
+            matches.setdefault(slo.key, (slo, match))
+    if not matches:
+        description = (
+            f"due {due.isoformat()}" if due else "/".join(f"{key}={text}" for key, text in values.items())
+        )
+        raise UsageError(
+            f"{name} has no delivery {description}.", "Run 'dq schedule explain' or 'dq status'."
+        )
+    if len(matches) > 1:
+        names = ", ".join(f"{object_name}/{slo}" for _, object_name, slo in matches)
+        raise UsageError(f"several SLOs of {name} match: {names}.", "Pass object or slo.")
+    return next(iter(matches.values()))
 
 
-def _near(slo: Slo, wanted: Mapping[str, str], due: datetime | None, around: datetime) -> Iterator[Cycle]:
+def _near(slo: Slo, values: Mapping[str, str], due: datetime | None, around: datetime) -> Iterator[Cycle]:
     if due is not None:
         yield from slo.cycles(due - timedelta(microseconds=1), due)
         return
-    for one in slo.cycles(around - AROUND, around + AROUND):
-        if any(wanted.items() <= dict(part).items() for part in one.partitions):
-            yield one
+    for candidate in slo.cycles(around - SEARCH_WINDOW, around + SEARCH_WINDOW):
+        if any(values.items() <= dict(part).items() for part in candidate.partitions):
+            yield candidate
 
 
-def _stored_or_looked(
-    world: World, store: Store, slo: Slo, cycle: Cycle, server: str | None, now: datetime
+def _stored_or_probed(
+    context: RuntimeContext, store: Store, slo: Slo, cycle: Cycle, server: str | None, now: datetime
 ) -> CycleStanding:
     with store.read() as tx:
-        kept = cycle_store.find_cycle(tx, slo.key, cycle.due_at)
-        word = excuses.newest_excuses(tx, [slo.contract.key]).get((slo.key, cycle.due_at))
-    if kept is not None and (kept.status.good or kept.status in _OVER):
-        return _standing(cycle, kept.status, kept.reason, kept.delivered_at)
-    excuse = "" if word is not None and word.undone else word.text if word is not None else cycle.excuse
+        stored = cycle_store.find_cycle(tx, slo.key, cycle.due_at)
+        newest_excuse = excuses.newest_excuses(tx, [slo.contract.key]).get((slo.key, cycle.due_at))
+    if stored is not None and (stored.status.good or stored.status in _FINAL):
+        return _standing(cycle, stored.status, stored.reason, stored.delivered_at)
+    excuse = (
+        ""
+        if newest_excuse is not None and newest_excuse.undone
+        else newest_excuse.text
+        if newest_excuse is not None
+        else cycle.excuse
+    )
     if excuse:
         return _standing(cycle, CycleStatus.EXCUSED, excuse)
-    if now < cycle.due_at - AROUND:
-        return _standing(cycle, CycleStatus.SCHEDULED, "It is not looked for yet.")
-    fresh = kept or Kept(0, cycle, CycleStatus.SCHEDULED, "", None, None, told=True)
-    return _looked(world, store, slo, fresh, server, now)
+    if now < cycle.due_at - SEARCH_WINDOW:
+        return _standing(cycle, CycleStatus.SCHEDULED, "Not checked yet.")
+    known_cycle = stored or CycleRecord(0, cycle, CycleStatus.SCHEDULED, "", None, None, notified=True)
+    return _probe(context, store, slo, known_cycle, server, now)
 
 
-def _looked(
-    world: World, store: Store, slo: Slo, kept: Kept, server: str | None, now: datetime
+def _probe(
+    context: RuntimeContext, store: Store, slo: Slo, stored: CycleRecord, server: str | None, now: datetime
 ) -> CycleStanding:
-    lookout = Lookout(world.settings.storage_seconds)
-    reach = world.reach_by(partial(resolved, lookout))
-    ready, refused = placed([slo], server, reach, Storages(reach, lookout.seconds).of, lookout)
+    probe_pool = ProbePool(context.settings.storage_seconds)
+    reach = context.reach_by(partial(resolve_links, probe_pool))
+    ready, refused = resolve_locations(
+        [slo], server, reach, Storages(reach, probe_pool.seconds).of, probe_pool
+    )
     if not ready:
-        raise Unreadable(
-            f"{slo.contract.id}: its data cannot be looked at:", "Mend that.", [str(one) for one in refused]
+        raise ReadError(
+            f"{slo.contract.id}: cannot access its data:",
+            "Fix this first.",
+            [str(finding) for finding in refused],
         )
-    [one] = with_folders(store, ready)
+    [target] = with_folders(store, ready)
     with store.read() as tx:
-        receipts = all_receipts(tx, {slo.key[0]: one.place.elsewhere})
-        sight = Sight(watermarks.ever_delivered(tx))
-        history = evidence.load_history(tx, {one.place.path.rstrip("/")}, now)
-    view = View(now, {slo.key: notify.root_of(one)}, receipts, history, sight)
-    [seen] = view.all(lookout, [(one, kept)])
-    made = evaluate_cycle(seen, now, None)
-    at = made.evidence.delivered_at if made.evidence is not None else None
-    return _standing(kept.cycle, made.result.status, made.result.reason, at)
+        receipts = all_receipts(tx, {slo.key[0]: target.place.other_servers})
+        sight = Reachability(watermarks.ever_delivered(tx))
+        history = evidence.load_history(tx, {target.place.path.rstrip("/")}, now)
+    view = ObservationContext(now, {slo.key: notify.storage_root(target)}, receipts, history, sight)
+    [observed] = view.observe(probe_pool, [(target, stored)])
+    evaluation = evaluate_cycle(observed, now, None)
+    delivered_at = evaluation.evidence.delivered_at if evaluation.evidence is not None else None
+    return _standing(stored.cycle, evaluation.result.status, evaluation.result.reason, delivered_at)
 
 
-def _standing(cycle: Cycle, status: CycleStatus, reason: str, at: datetime | None = None) -> CycleStanding:
+def _standing(
+    cycle: Cycle, status: CycleStatus, reason: str, delivered_at: datetime | None = None
+) -> CycleStanding:
     return CycleStanding(
         cycle.contract,
         cycle.object,
@@ -196,17 +216,17 @@ def _standing(cycle: Cycle, status: CycleStatus, reason: str, at: datetime | Non
         cycle.breach_at + SETTLE,
         status,
         reason,
-        at,
+        delivered_at,
     )
 
 
-# For how long what was withdrawn is still shown.
-_TOLD_FOR = timedelta(days=7)
-Quality = Mapping[tuple[str, str], Sequence[results.Line]]
+# Time that withdrawn cycles are shown.
+_SHOW_WITHDRAWN_FOR = timedelta(days=7)
+Quality = Mapping[tuple[str, str], Sequence[results.StoredResult]]
 
 
 class Grouping(StrEnum):
-    """What `dq status` shows one line for."""
+    """Grouping of lines in `dq status`."""
 
     PROMISE = "promise"
     PRODUCT = "product"
@@ -214,7 +234,7 @@ class Grouping(StrEnum):
     ALL = "all"
 
 
-_NAMED: dict[Grouping, Callable[[Slo], str]] = {
+_GROUP_NAMES: dict[Grouping, Callable[[Slo], str]] = {
     Grouping.PRODUCT: lambda slo: slo.contract.data_product or slo.contract.key,
     Grouping.DOMAIN: lambda slo: slo.contract.domain or "(none)",
     Grouping.ALL: lambda _: "all",
@@ -223,67 +243,67 @@ _NAMED: dict[Grouping, Callable[[Slo], str]] = {
 
 @dataclass(frozen=True, slots=True)
 class PromisesStanding:
-    """How the promises of some contracts stand, as of `at`.
+    """Status of the SLOs of some contracts, as of `at`.
 
-    `deliveries` has each promise with its cycles and its error budget, `groups` what they come to for many,
-    `checks` the last lines of each check by contract and object, `audited` the newest audit of each
-    partition, `withdrawn` the cycles that were taken back within seven days, `outstanding` alerts that have
-    not arrived (none for a past instant: how messages stood then is not kept). `findings` are what could not
-    be read. All instants are in UTC; `as_dict()` is what `dq status --format json` prints.
+    `deliveries` has each SLO with its cycles and its error budget, `groups` their aggregates, `checks` the
+    last results of each check by contract and object, `audited` the newest audit of each partition,
+    `withdrawn` the cycles withdrawn within seven days, `outstanding` undelivered alerts (empty for a past
+    instant, since their history is not stored). `findings` are read errors. All instants are in UTC;
+    `as_dict()` is the output of `dq status --format json`.
     """
 
     at: datetime
     contracts: tuple[Contract, ...]
-    deliveries: tuple[compliance.Standing, ...]
-    groups: tuple[compliance.GroupStanding, ...]
+    deliveries: tuple[compliance.SloCompliance, ...]
+    groups: tuple[compliance.GroupCompliance, ...]
     checks: Quality
     audited: tuple[StagedRun, ...]
     incidents: tuple[Incident, ...]
-    withdrawn: tuple[Kept, ...]
-    outstanding: tuple[Outstanding, ...]
+    withdrawn: tuple[CycleRecord, ...]
+    outstanding: tuple[UndeliveredNotifications, ...]
     findings: tuple[Finding, ...]
 
     def as_dict(self) -> dict[str, object]:
         """As JSON values."""
         return {
-            "groups": [compliance.group_as_dict(one) for one in self.groups],
+            "groups": [compliance.group_as_dict(group) for group in self.groups],
             "deliveries": [
                 {
-                    **compliance.promise_as_dict(one),
-                    "cycles": [compliance.cycle_as_dict(kept) for kept in one.cycles],
+                    **compliance.promise_as_dict(standing),
+                    "cycles": [compliance.cycle_as_dict(stored_cycle) for stored_cycle in standing.cycles],
                 }
-                for one in self.deliveries
+                for standing in self.deliveries
             ],
             "checks": [line.as_dict() for lines in self.checks.values() for line in lines],
-            "incidents": [incident_as_row(one) for one in self.incidents],
-            "audits": [_audit(one) for one in self.audited],
-            "withdrawn": [_withdrawal(one) for one in self.withdrawn],
-            "outstanding": [alerting.outstanding_as_dict(one) for one in self.outstanding],
-            "findings": [one.as_dict() for one in self.findings],
+            "incidents": [incident_as_row(incident) for incident in self.incidents],
+            "audits": [_audit(run) for run in self.audited],
+            "withdrawn": [_withdrawal(stored_cycle) for stored_cycle in self.withdrawn],
+            "outstanding": [alerting.outstanding_as_dict(entry) for entry in self.outstanding],
+            "findings": [finding.as_dict() for finding in self.findings],
         }
 
 
-def _audit(one: StagedRun) -> dict[str, object]:
-    """An audit for machines, with what kept it back."""
+def _audit(run: StagedRun) -> dict[str, object]:
+    """Return an audit as JSON values, with its failures."""
     return {
-        "contract": one.contract,
-        "version": one.version,
-        "object": one.object,
-        "scope": one.scope,
-        "staged": one.staged,
-        "verdict": one.verdict,
-        "at": one.at.isoformat(),
-        "counts": {str(status): number for status, number in one.counts.items()},
-        "broken": [{"what": what, "message": message} for what, message in one.broken],
+        "contract": run.contract,
+        "version": run.version,
+        "object": run.object,
+        "scope": run.scope,
+        "staged": run.staged,
+        "verdict": run.verdict,
+        "at": run.at.isoformat(),
+        "counts": {str(status): number for status, number in run.counts.items()},
+        "broken": [{"what": what, "message": message} for what, message in run.broken],
     }
 
 
-def _withdrawal(one: Kept) -> dict[str, object]:
+def _withdrawal(stored_cycle: CycleRecord) -> dict[str, object]:
     return {
-        **compliance.cycle_as_dict(one),
-        "contract": one.cycle.contract,
-        "slo": one.cycle.slo,
-        "reason": one.reason,
+        **compliance.cycle_as_dict(stored_cycle),
+        "contract": stored_cycle.cycle.contract,
+        "slo": stored_cycle.cycle.slo,
+        "reason": stored_cycle.reason,
     }
 
 
@@ -296,81 +316,94 @@ def status(
     folder: Path | str | None = None,
     now: datetime | None = None,
 ) -> PromisesStanding:
-    """How the promises of the contracts at these files and folders stand, as `dq status` shows it.
+    """Return the status of the SLOs of the contracts at these files and folders, as `dq status` does.
 
-    Only the store is asked, and nothing is written but an empty store where there is none. `product` and
-    `domain` choose contracts, `by` makes `groups` of promises: `product`, `domain` or `all`. `folder` stands
-    for the working folder, where settings and store are, and from which relative paths lead. `now` is an
-    aware instant, by default the present one.
+    Only the store is read; a missing store is created empty. `product` and `domain` filter contracts, `by`
+    aggregates SLOs in `groups`: `product`, `domain` or `all`. `folder` replaces the working folder, which has
+    settings and store, and is the base of relative paths. `now` is an aware instant, by default the current
+    time.
 
-    Raises UsageError where nothing is of that product or domain, or something does not fit, and Unreadable
+    Raises UsageError if no contract matches the product or domain, or for invalid arguments, and ReadError
     for a path or a store that cannot be read. A contract that cannot be read is in `findings`.
     """
     if by not in list(Grouping):
-        raise UsageError(f"by={by!r} is no grouping.", f"Choose one of {', '.join(Grouping)}.")
-    world, places = called(paths, folder, now)
-    return standings(world, places, Grouping(by), chosen_by(product, domain))
+        raise UsageError(f"by={by!r} is not a grouping.", f"Choose one of {', '.join(Grouping)}.")
+    context, places = call_context(paths, folder, now)
+    return build_status(context, places, Grouping(by), contract_filter(product, domain))
 
 
-def chosen_by(product: str | None, domain: str | None) -> Callable[[Contract], bool]:
-    """Whether a contract is of this product, or has this key or id, and of this domain."""
+def contract_filter(product: str | None, domain: str | None) -> Callable[[Contract], bool]:
+    """Return a predicate for contracts of this product (or with this key or id) and domain."""
 
-    def wanted(contract: Contract) -> bool:
-        named = product is None or product in (contract.key, contract.id, contract.data_product)
-        return named and domain in (None, contract.domain)
+    def matches(contract: Contract) -> bool:
+        has_product = product is None or product in (contract.key, contract.id, contract.data_product)
+        return has_product and domain in (None, contract.domain)
 
-    return wanted
+    return matches
 
 
-def standings(
-    world: World,
+def build_status(
+    context: RuntimeContext,
     paths: Sequence[Path],
-    by: Grouping = Grouping.PROMISE,
-    wanted: Callable[[Contract], bool] = lambda _: True,
+    grouping: Grouping = Grouping.PROMISE,
+    matches: Callable[[Contract], bool] = lambda _: True,
 ) -> PromisesStanding:
-    """How the promises of the wanted contracts stand.
-
-    Raises as `status`.
-    """
-    with closing(world.store()) as store:
-        return _read(world, store, settled(world, store, load(paths, world.note)), by, wanted)
-
-
-def _read(
-    world: World, store: Store, loaded: Loaded, by: Grouping, wanted: Callable[[Contract], bool]
-) -> PromisesStanding:
-    chosen = [contract for contract in loaded.contracts if wanted(contract)]
-    if loaded.contracts and not chosen:
-        raise UsageError(
-            "no contract here is of that product or domain.",
-            "See 'dq status --by product' and 'dq status --by domain'.",
+    """Return the status of the SLOs of the matching contracts. Raises as `status`."""
+    with closing(context.store()) as store:
+        return _build(
+            context, store, resolve_key_owners(context, store, load(paths, context.note)), grouping, matches
         )
-    loaded = replace(loaded, contracts=chosen)
-    promises, wrong = slos(loaded, world.note)
-    now, at = world.now(), world.as_of
-    pairs = [(contract.key, one.name) for contract in chosen for one in contract.objects]
+
+
+def _build(
+    context: RuntimeContext,
+    store: Store,
+    loaded: LoadedContracts,
+    grouping: Grouping,
+    matches: Callable[[Contract], bool],
+) -> PromisesStanding:
+    selected = [contract for contract in loaded.contracts if matches(contract)]
+    if loaded.contracts and not selected:
+        raise UsageError(
+            "no contract matches this product or domain.",
+            "Run 'dq status --by product' or 'dq status --by domain'.",
+        )
+    loaded = replace(loaded, contracts=selected)
+    promises, slo_findings = slos(loaded, context.note)
+    now, as_of = context.now(), context.as_of
+    pairs = [
+        (contract.key, schema_object.name) for contract in selected for schema_object in contract.objects
+    ]
     with store.read() as tx:
         deliveries = [
-            compliance.standing(slo, rewound(tx, cycle_store.all_cycles(tx, slo.key), at), now)
+            compliance.slo_compliance(slo, records_as_of(tx, cycle_store.all_cycles(tx, slo.key), as_of), now)
             for slo in promises
         ]
-        mine = {PLATFORM, *(contract.key for contract in chosen)}
+        keys = {PLATFORM, *(contract.key for contract in selected)}
         return PromisesStanding(
             at=now,
-            contracts=tuple(chosen),
+            contracts=tuple(selected),
             deliveries=tuple(deliveries),
-            groups=tuple(compliance.grouped(deliveries, _NAMED[by])) if by is not Grouping.PROMISE else (),
-            checks={pair: results.latest(tx, *pair, at) for pair in pairs},
-            audited=tuple(audit for pair in pairs for audit in results.newest_audits(tx, *pair, at)),
-            incidents=tuple(one for one in incidents_at(tx, at) if one.key.contract in mine),
+            groups=tuple(compliance.group_compliance(deliveries, _GROUP_NAMES[grouping]))
+            if grouping is not Grouping.PROMISE
+            else (),
+            checks={pair: results.latest(tx, *pair, as_of) for pair in pairs},
+            audited=tuple(audit for pair in pairs for audit in results.newest_audits(tx, *pair, as_of)),
+            incidents=tuple(
+                incident for incident in incidents_at(tx, as_of) if incident.key.contract in keys
+            ),
             withdrawn=tuple(_withdrawn(tx, loaded, now)),
-            outstanding=() if heartbeat.is_past(tx, at) else tuple(drain.all_of(tx, now)),
-            findings=(*loaded.findings, *wrong),
+            outstanding=() if heartbeat.has_later_tick(tx, as_of) else tuple(drain.all_undelivered(tx, now)),
+            findings=(*loaded.findings, *slo_findings),
         )
 
 
-def _withdrawn(tx: Connection, loaded: Loaded, now: datetime) -> list[Kept]:
-    """What was withdrawn lately of these contracts, and of those that are no more."""
-    here, held = {contract.key for contract in loaded.contracts}, remembered(tx)
-    recent = cycle_store.withdrawn_cycles(tx, now - _TOLD_FOR, now)
-    return [one for one in recent if one.cycle.contract in here or one.cycle.contract not in held]
+def _withdrawn(tx: Connection, loaded: LoadedContracts, now: datetime) -> list[CycleRecord]:
+    """Return the recently withdrawn cycles of these contracts, and of removed ones."""
+    current_keys, known_keys = {contract.key for contract in loaded.contracts}, owner_files(tx)
+    recent = cycle_store.withdrawn_cycles(tx, now - _SHOW_WITHDRAWN_FOR, now)
+    return [
+        stored_cycle
+        for stored_cycle in recent
+        if stored_cycle.cycle.contract in current_keys or stored_cycle.cycle.contract not in known_keys
+    ]

@@ -1,4 +1,4 @@
-"""The state store in order: its schema, whether it is sound, how much is kept, and a copy for other tools."""
+"""Maintenance of the state store: schema upgrade, integrity check, retention, and export."""
 
 from __future__ import annotations
 
@@ -7,18 +7,18 @@ from dataclasses import asdict, dataclass
 from datetime import datetime
 from pathlib import Path
 
-from dq.alerts.incident_store import forget
+from dq.alerts.incident_store import prune
 from dq.contracts.outcome import UsageError
-from dq.contracts.slo import HISTORY_KEPT
+from dq.contracts.slo import CYCLE_RETENTION
 from dq.dataquality.delivery import retention
-from dq.operations.runtime.context import called, elapsed
-from dq.registry.publish import forget_publications, placed_deliveries
+from dq.operations.runtime.context import call_context, parse_duration
+from dq.registry.publish import forget_publications, staged_deliveries
 from dq.store import engine
 
 
 @dataclass(frozen=True, slots=True)
 class StoreUpgradeOutcome:
-    """The schema of the store before, None where there was none, and after."""
+    """Schema version of the store before the upgrade, None if there was no store, and after."""
 
     before: str | None
     after: str
@@ -27,29 +27,29 @@ class StoreUpgradeOutcome:
 def upgrade_store(*, folder: Path | str | None = None) -> StoreUpgradeOutcome:
     """Bring the schema of the state store to that of this dq, in one transaction, as `dq store upgrade` does.
 
-    `folder` stands for the working folder. Raises StoreError for a store that does not answer or is a newer
-    dq's.
+    `folder` replaces the working folder. Raises StoreError for a store that cannot be read or was written by
+    a newer dq.
     """
-    world, _ = called(None, folder)
-    before = engine.found_version(world.store_url())
-    world.store().close()
+    context, _ = call_context(None, folder)
+    before = engine.stored_version(context.store_url())
+    context.store().close()
     return StoreUpgradeOutcome(before, engine.head())
 
 
 def check_store(*, folder: Path | str | None = None) -> list[str]:
-    """In what the stored history of deliveries contradicts itself or its database, as `dq store check` says.
+    """Check the integrity of the stored delivery history, as `dq store check` does.
 
-    A sentence for each fault. `folder` stands for the working folder. Raises StoreError for a store that does
-    not answer.
+    Returns a sentence for each fault. `folder` replaces the working folder. Raises StoreError if the store
+    cannot be read.
     """
-    world, _ = called(None, folder)
-    with closing(world.store()) as store, store.read() as tx:
+    context, _ = call_context(None, folder)
+    with closing(context.store()) as store, store.read() as tx:
         return list(retention.integrity_faults(tx))
 
 
 @dataclass(frozen=True, slots=True)
 class StorePruneOutcome:
-    """How much was removed from before an instant, which is in UTC."""
+    """Numbers of removed rows from before an instant in UTC."""
 
     before: datetime
     cycles: int
@@ -67,34 +67,34 @@ def prune_store(
 ) -> StorePruneOutcome:
     """Remove deliveries, incidents and publications that are older than a time, as `dq store prune` does.
 
-    `keep` is a length of at least 400d. What can still change stays. `folder` stands for the working folder;
-    `now` is an aware instant.
+    `keep` is a duration of at least 400d. Records that can still change are kept. `folder` replaces the
+    working folder; `now` is an aware instant.
 
-    Raises UsageError for another length, and StoreError for a store that does not answer.
+    Raises UsageError for an invalid or shorter duration, and StoreError if the store cannot be read.
     """
-    length = elapsed(keep)
-    if length < HISTORY_KEPT:
+    length = parse_duration(keep)
+    if length < CYCLE_RETENTION:
         raise UsageError(
-            f"{keep} is less than {HISTORY_KEPT.days} days: budgets and trends are counted from them.",
-            f"Write --keep {HISTORY_KEPT.days}d or more.",
+            f"{keep} is less than {CYCLE_RETENTION.days} days, which error budgets and trends need.",
+            f"Use --keep {CYCLE_RETENTION.days}d or more.",
         )
-    world, _ = called(None, folder, now)
-    before = world.now() - length
-    with closing(world.store()) as store:
-        deliveries = retention.prune(store, before, placed_deliveries())
-        alerts, publications = forget(store, before), forget_publications(store, before)
+    context, _ = call_context(None, folder, now)
+    before = context.now() - length
+    with closing(context.store()) as store:
+        deliveries = retention.prune(store, before, staged_deliveries())
+        alerts, publications = prune(store, before), forget_publications(store, before)
     return StorePruneOutcome(before, **asdict(deliveries), **asdict(alerts), **asdict(publications))
 
 
 def export_store(to: Path | str, *, folder: Path | str | None = None) -> dict[str, int]:
     """Write the history of deliveries as Parquet, one file for each table, as `dq store export` does.
 
-    `to` is the folder for the files, made where there is none; gives how many rows each table has. `folder`
-    stands for the working folder.
+    `to` is the folder for the files, created if missing. Returns the number of rows of each table. `folder`
+    replaces the working folder.
 
-    Raises MissingTool without pyarrow, Unreadable where nothing can be written there, and StoreError for a
-    store that does not answer.
+    Raises MissingTool without pyarrow, ReadError if the folder cannot be written, and StoreError if the
+    store cannot be read.
     """
-    world, _ = called(None, folder)
-    with closing(world.store()) as store, store.read() as tx:
+    context, _ = call_context(None, folder)
+    with closing(context.store()) as store, store.read() as tx:
         return retention.export(tx, Path(to))

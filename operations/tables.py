@@ -1,7 +1,7 @@
-"""One look at the metadata of every table of a registry: what did not change costs a listing.
+"""`dq.tables`: inspect the metadata of every table of a registry; unchanged tables only cost a listing.
 
-Contracts go by in groups, so that what is held does not grow with the registry. A contract whose text is
-known is not parsed, and a table whose files, or whose log's files, are the same is not opened.
+Contracts are processed in batches to bound memory. A contract with a known text is not parsed, and a table
+whose files, or whose log files, are unchanged is not opened.
 """
 
 from __future__ import annotations
@@ -19,42 +19,44 @@ from pathlib import Path
 from dq.contracts.access.access_policy import is_remote
 from dq.contracts.access.data_location import other_servers
 from dq.contracts.access.discovery import discover
-from dq.contracts.access.files import FileRefused, Found, read
-from dq.contracts.install import needing
+from dq.contracts.access.files import FileRef, FileRejected, read
+from dq.contracts.install import require_extras
 from dq.contracts.model import Contract
-from dq.contracts.outcome import DqError, Finding, Unreadable
+from dq.contracts.outcome import DqError, Finding, ReadError
 from dq.contracts.slo import NOT_IN_FORCE
 from dq.contracts.yaml.parse import parse
 from dq.dataquality.spark.dataset import locate
 from dq.dataquality.table_metadata import (
-    KnownTable,
+    CachedMetadata,
     MetadataFacts,
-    TablePlace,
-    facts,
-    judge_of,
-    listed,
+    TableLocation,
+    list_files,
+    read_facts,
     recall,
     remember,
+    schema_validator,
 )
 from dq.lake.storage import PlacedPartition, Storages
 from dq.operations.data_places import Placements, placed_objects, placements
-from dq.operations.runtime.context import World, called
+from dq.operations.runtime.context import RuntimeContext, call_context
 from dq.store.engine import Store
 
-# Contracts that are held at once, and questions to a storage that wait for their answers.
-_GROUP, _AT_A_TIME = 200, 32
+# Contracts per batch, and concurrent requests to a storage.
+_BATCH_SIZE, _CONCURRENCY = 200, 32
 
 
 @dataclass(frozen=True, slots=True)
-class TableLook:
-    """A table as it was seen; `changed` where its files, its contract or what is known of it are new."""
+class TableStatus:
+    """Status of a table; `changed` if its files, its contract or its facts are new."""
 
-    table: KnownTable
+    table: CachedMetadata
     changed: bool
 
     @property
     def state(self) -> str:
-        """`kept` or `broken`, what is promised of columns and types; `listed` where nothing tells them."""
+        """`kept` or `broken`: columns and types match or not; `listed`: they cannot be read; `unknown`:
+        error.
+        """
         facts = self.table.facts
         if facts.problem:
             return "unknown"
@@ -62,56 +64,56 @@ class TableLook:
 
     def as_dict(self) -> dict[str, object]:
         """As JSON values."""
-        table, said = self.table, self.table.facts
+        table, facts = self.table, self.table.facts
         return {
             "contract": table.contract,
             "object": table.object,
             "state": self.state,
             "path": table.place.path,
             "format": table.place.format,
-            "files": said.files,
-            "bytes": said.bytes,
-            "newest": said.newest,
-            "rows": said.rows,
-            "nulls": dict(said.nulls),
-            "broken": list(said.broken),
-            "problem": said.problem or None,
+            "files": facts.files,
+            "bytes": facts.bytes,
+            "newest": facts.newest,
+            "rows": facts.rows,
+            "nulls": dict(facts.nulls),
+            "broken": list(facts.broken),
+            "problem": facts.problem or None,
             "changed": self.changed,
         }
 
 
 @dataclass(slots=True)
 class TableCounts:
-    """What all looks come to: tables by their state, `refused` ones too, and rows and files by metadata."""
+    """Totals: tables by state, including `refused` ones, and rows and files by metadata."""
 
     states: Counter[str] = field(default_factory=Counter)
     rows: int = 0
     files: int = 0
     changed: int = 0
 
-    def add(self, look: TableLook | Finding) -> None:
-        """One look more."""
-        if isinstance(look, Finding):
+    def add(self, status: TableStatus | Finding) -> None:
+        """Add one table or finding."""
+        if isinstance(status, Finding):
             self.states["refused"] += 1
             return
-        self.states[look.state] += 1
-        self.changed += look.changed
-        if look.table.facts.rows is not None:
-            self.files += look.table.facts.files
-            self.rows += look.table.facts.rows
+        self.states[status.state] += 1
+        self.changed += status.changed
+        if status.table.facts.rows is not None:
+            self.files += status.table.facts.files
+            self.rows += status.table.facts.rows
 
     @property
     def exit_code(self) -> int:
-        """0 nothing is other than promised, 1 something is, 3 something is unknown."""
+        """Exit code: 0 all tables match their contracts, 1 some do not, 3 some are unknown."""
         unknown = self.states["unknown"] or self.states["refused"]
-        return Unreadable.exit_code if unknown else 1 if self.states["broken"] else 0
+        return ReadError.exit_code if unknown else 1 if self.states["broken"] else 0
 
 
 @dataclass(frozen=True, slots=True)
 class TablesOutcome:
-    """Every table of a registry by its metadata, what kept others out, and what they come to."""
+    """Status of every table of a registry by its metadata, findings for others, and totals."""
 
-    tables: tuple[TableLook, ...]
+    tables: tuple[TableStatus, ...]
     findings: tuple[Finding, ...]
     counts: TableCounts
     notes: tuple[str, ...] = ()
@@ -122,8 +124,8 @@ class TablesOutcome:
         return self.counts.exit_code
 
     def as_dict(self) -> list[dict[str, object]]:
-        """What `dq tables --format json` prints."""
-        return [look.as_dict() for look in self.tables]
+        """Return the output of `dq tables --format json` as JSON values."""
+        return [status.as_dict() for status in self.tables]
 
 
 def tables(
@@ -132,81 +134,83 @@ def tables(
     server: str | None = None,
     folder: Path | str | None = None,
 ) -> TablesOutcome:
-    """Look at the metadata of every table: files, rows, NULLs, newest file, columns and types.
+    """Inspect the metadata of every table: files, rows, NULLs, newest file, columns and types.
 
-    As `dq tables` does, without Spark and without a read of any row. `server` is the one to look at where a
-    contract has several. `folder` stands for the working folder, where settings and store are, and from
-    which relative paths lead.
+    As `dq tables` does, without Spark and without reading rows. `server` is required if a contract has
+    several. `folder` replaces the working folder, which has settings and store, and is the base of relative
+    paths.
 
-    Raises Unreadable for a path without contracts, and MissingTool without pyarrow. What could not be read
-    of a table is its `problem`.
+    Raises ReadError for a path without contracts, and MissingTool without pyarrow. A read error of a table
+    is its `problem`.
     """
     require_pyarrow()
-    world, places = called(paths, folder)
-    counts, seen, findings = TableCounts(), list[TableLook](), list[Finding]()
-    with closing(world.store()) as store:
-        for look in looks(world, store, places, server):
-            counts.add(look)
-            if isinstance(look, Finding):
-                findings.append(look)
+    context, places = call_context(paths, folder)
+    counts, statuses, findings = TableCounts(), list[TableStatus](), list[Finding]()
+    with closing(context.store()) as store:
+        for status in inspect_tables(context, store, places, server):
+            counts.add(status)
+            if isinstance(status, Finding):
+                findings.append(status)
             else:
-                seen.append(look)
-    return TablesOutcome(tuple(seen), tuple(findings), counts, tuple(world.messages.notes))
+                statuses.append(status)
+    return TablesOutcome(tuple(statuses), tuple(findings), counts, tuple(context.messages.notes))
 
 
 def require_pyarrow() -> None:
-    """Raises MissingTool where it is not installed, before any table is looked at."""
-    with needing("Footers are read with pyarrow", "s3"):
+    """Raise MissingTool if pyarrow is not installed, before any table is inspected."""
+    with require_extras("Reading Parquet footers needs pyarrow", "s3"):
         import pyarrow  # noqa: F401
 
 
-def looks(
-    world: World, store: Store, paths: Sequence[Path], server: str | None
-) -> Iterator[TableLook | Finding]:
-    """Every table of the contracts in force, in the order of their files; findings for what keeps one out.
+def inspect_tables(
+    context: RuntimeContext, store: Store, paths: Sequence[Path], server: str | None
+) -> Iterator[TableStatus | Finding]:
+    """Inspect every table of the contracts in force, in file order; yield findings for those that cannot be.
 
-    Raises Unreadable for a path that is not there, or holds no contract.
+    Raises ReadError for a path that does not exist, or has no contract.
     """
-    found = discover(paths).contracts
-    storages = Storages(world.reach)
-    for at in range(0, len(found), _GROUP):
-        yield from _group(world, store, storages, found[at : at + _GROUP], server)
+    files = discover(paths).contracts
+    storages = Storages(context.reach)
+    for start in range(0, len(files), _BATCH_SIZE):
+        yield from _inspect_batch(context, store, storages, files[start : start + _BATCH_SIZE], server)
 
 
-def _group(
-    world: World, store: Store, storages: Storages, found: Sequence[Found], server: str | None
-) -> Iterator[TableLook | Finding]:
+def _inspect_batch(
+    context: RuntimeContext, store: Store, storages: Storages, files: Sequence[FileRef], server: str | None
+) -> Iterator[TableStatus | Finding]:
     texts: dict[str, tuple[str, bytes]] = {}
-    before = _decides(world, server)
-    for file in found:
+    salt = _location_salt(context, server)
+    for file in files:
         try:
             content = read(file)
-        except FileRefused as refused:
+        except FileRejected as refused:
             yield refused.finding(str(file))
             continue
-        texts.setdefault(hashlib.sha256(before + content).hexdigest(), (str(file), content))
+        texts.setdefault(hashlib.sha256(salt + content).hexdigest(), (str(file), content))
     with store.read() as tx:
-        kept = recall(tx, texts)
-    # What had no place may have one by now: a link is gone, or a folder is there.
-    known = {digest: tables for digest, tables in kept.items() if all(one.place.format for one in tables)}
-    tables: list[KnownTable] = []
+        cached = recall(tx, texts)
+    # Tables without a location are located again: a link may be gone, or a folder created.
+    usable = {
+        digest: tables for digest, tables in cached.items() if all(table.place.format for table in tables)
+    }
+    tables: list[CachedMetadata] = []
     contracts: dict[str, Contract] = {}
     for digest, (name, content) in texts.items():
-        if digest in known:
-            tables += known[digest]
+        if digest in usable:
+            tables += usable[digest]
             continue
         parsed = parse(content, name)
-        wrong = [finding for finding in parsed.findings if finding.severity.blocks]
-        yield from wrong
-        if parsed.contract is not None and not wrong and parsed.contract.status not in NOT_IN_FORCE:
+        blocking = [finding for finding in parsed.findings if finding.severity.blocks]
+        yield from blocking
+        if parsed.contract is not None and not blocking and parsed.contract.status not in NOT_IN_FORCE:
             contracts[digest] = parsed.contract
-            tables += _placed(world, digest, parsed.contract, server)
+            tables += _locate_tables(context, digest, parsed.contract, server)
 
     def contract_of(digest: str) -> Contract:
         if digest not in contracts:
             name, content = texts[digest]
             parsed = parse(content, name).contract
-            assert parsed is not None  # it was, when its tables were kept
+            assert parsed is not None  # it was parsed when its tables were cached
             contracts[digest] = parsed
         return contracts[digest]
 
@@ -215,70 +219,78 @@ def _group(
         candidates = placed_objects(tx)
         for table in tables:
             if (table.contract, table.object) in candidates:
-                elsewhere = {table.contract: other_servers(contract_of(table.digest), server)}
-                placed |= placements(tx, elsewhere, table.object)
-    seen = _looked(partial(_look, world.now(), storages, contract_of, placed), tables)
-    found_anew = [
-        TableLook(new, changed=new is not table or table.digest not in known)
-        for new, table in zip(seen, tables, strict=True)
+                excluded_servers = {table.contract: other_servers(contract_of(table.digest), server)}
+                placed |= placements(tx, excluded_servers, table.object)
+    refreshed = _inspect_all(partial(_inspect_table, context.now(), storages, contract_of, placed), tables)
+    statuses = [
+        TableStatus(new, changed=new is not table or table.digest not in usable)
+        for new, table in zip(refreshed, tables, strict=True)
     ]
-    changed = [look.table for look in found_anew if look.changed]
+    changed = [status.table for status in statuses if status.changed]
     if changed:
         with store.write() as tx:
             remember(tx, changed)
-    yield from found_anew
+    yield from statuses
 
 
-def _decides(world: World, server: str | None) -> bytes:
-    """What beside a contract's text decides where its data lies."""
-    reach = world.reach
-    said = (reach.folder, reach.folders, reach.roots, reach.hosts, sorted(reach.variables.items()), server)
-    return f"{said!r}\n".encode("utf-8", "surrogateescape")
+def _location_salt(context: RuntimeContext, server: str | None) -> bytes:
+    """Return the inputs besides a contract's text that determine its data locations, for the digest."""
+    reach = context.reach
+    parts = (reach.folder, reach.folders, reach.roots, reach.hosts, sorted(reach.variables.items()), server)
+    return f"{parts!r}\n".encode("utf-8", "surrogateescape")
 
 
-def _placed(world: World, digest: str, contract: Contract, server: str | None) -> Iterator[KnownTable]:
-    for one in contract.objects:
-        known = KnownTable(digest, one.name, contract.key, TablePlace("", ""))
+def _locate_tables(
+    context: RuntimeContext, digest: str, contract: Contract, server: str | None
+) -> Iterator[CachedMetadata]:
+    for schema_object in contract.objects:
+        known_table = CachedMetadata(digest, schema_object.name, contract.key, TableLocation("", ""))
         try:
-            data = locate(contract, one, server, world.reach)
+            data = locate(contract, schema_object, server, context.reach)
         except DqError as error:
-            yield replace(known, facts=MetadataFacts(problem=error.message))
+            yield replace(known_table, facts=MetadataFacts(problem=error.message))
             continue
         if data.path is None:
-            said = MetadataFacts(problem=f"{data} is known to a catalog alone.")
-            yield replace(known, place=TablePlace("", data.format or "table"), facts=said)
+            problem_facts = MetadataFacts(problem=f"{data} can only be read through a catalog.")
+            yield replace(known_table, place=TableLocation("", data.format or "table"), facts=problem_facts)
             continue
-        yield replace(known, place=TablePlace(data.path, data.format or "", data.partitions))
+        yield replace(known_table, place=TableLocation(data.path, data.format or "", data.partitions))
 
 
-def _looked(look: Callable[[KnownTable], KnownTable], tables: Sequence[KnownTable]) -> list[KnownTable]:
-    # A local disk answers at once; threads would only take turns.
+def _inspect_all(
+    inspect: Callable[[CachedMetadata], CachedMetadata], tables: Sequence[CachedMetadata]
+) -> list[CachedMetadata]:
+    # Threads bring no gain on local disks.
     if not any(is_remote(table.place.path) for table in tables):
-        return list(map(look, tables))
-    with ThreadPoolExecutor(_AT_A_TIME) as pool:
-        return list(pool.map(look, tables))
+        return list(map(inspect, tables))
+    with ThreadPoolExecutor(_CONCURRENCY) as pool:
+        return list(pool.map(inspect, tables))
 
 
-def _look(
+def _inspect_table(
     now: datetime,
     storages: Storages,
     contract_of: Callable[[str], Contract],
     placed: Placements,
-    table: KnownTable,
-) -> KnownTable:
-    """The same table where nothing is new, else what it is now."""
+    table: CachedMetadata,
+) -> CachedMetadata:
+    """Return the same table if it is unchanged, else its current facts."""
     place = table.place
     if not place.path:
         return table
     try:
         files = storages.of(place.path)
-        found = listed(files, place, now, placed.get((table.contract, table.object), ()))
-        if found.print and found.print == table.print:
+        listing = list_files(files, place, now, placed.get((table.contract, table.object), ()))
+        if listing.print and listing.print == table.print:
             return table
         contract = contract_of(table.digest)
-        one = contract.object(table.object)
-        assert one is not None  # the text is the same
-        return replace(table, print=found.print, facts=facts(files, found, place, judge_of(contract, one)))
+        schema_object = contract.object(table.object)
+        assert schema_object is not None  # the text is the same
+        return replace(
+            table,
+            print=listing.print,
+            facts=read_facts(files, listing, place, schema_validator(contract, schema_object)),
+        )
     except Exception as error:  # noqa: BLE001  # one guard per table: no file and no storage may end the look
         problem = error.message if isinstance(error, DqError) else f"{place.path}: {type(error).__name__}"
     unknown = replace(table, print="", facts=MetadataFacts(problem=problem))

@@ -1,4 +1,4 @@
-"""`dq.watch`: deliveries judged, incidents opened and resolved, alerts sent. One call is one tick."""
+"""`dq.watch`: evaluate deliveries, open and resolve incidents, send alerts. One call is one tick."""
 
 from __future__ import annotations
 
@@ -17,61 +17,61 @@ from pathlib import Path
 from urllib.parse import SplitResult, urlsplit
 
 from dq.alerts import metrics
-from dq.alerts.drain import Drained
+from dq.alerts.drain import DrainResult
 from dq.contracts.access.access_policy import WEB, web_address
 from dq.contracts.install import NAME
 from dq.contracts.outcome import CycleStatus, Finding, UsageError
 from dq.contracts.slo import NOT_IN_FORCE, Cycle
 from dq.dataquality.delivery import compliance, cycle_store, heartbeat
-from dq.dataquality.delivery.cycle import SETTLE, Kept, MissingPart, Watched, label
-from dq.dataquality.delivery.notify import root_of
-from dq.dataquality.delivery.probe_pool import Lookout
+from dq.dataquality.delivery.cycle import SETTLE, CycleRecord, MissingPartition, WatchTarget, label
+from dq.dataquality.delivery.notify import storage_root
+from dq.dataquality.delivery.probe_pool import ProbePool
 from dq.dataquality.delivery.skip_cache import (
-    RestingContract,
-    appeared,
-    rest_of,
-    resting_contracts,
+    SkippedContract,
+    files_with_news,
+    find_appeared,
     save_skipped,
-    spoken_of,
+    skip_until,
+    skipped_contracts,
 )
-from dq.dataquality.delivery.tick import Tick, tick
-from dq.lake.storage import Files, SilentFiles, Storages
+from dq.dataquality.delivery.tick import TickResult, tick
+from dq.lake.storage import Files, Storages, UnreachableFiles
 from dq.operations import alerting
-from dq.operations.data_places import placed, resolved, with_folders
-from dq.operations.key_ownership import close_withdrawn, settled, withdrawals
+from dq.operations.data_places import resolve_links, resolve_locations, with_folders
+from dq.operations.key_ownership import close_withdrawn, make_withdrawal_reason, resolve_key_owners
 from dq.operations.metrics import is_loopback
-from dq.operations.registry_files import Loaded, load_watched, slos
-from dq.operations.runtime.context import World, aware, called, secret_in
+from dq.operations.registry_files import LoadedContracts, load_watched, slos
+from dq.operations.runtime.context import RuntimeContext, call_context, read_secret, to_utc
 from dq.store.engine import Store
 
 VARIABLE = "DQ_HEARTBEAT_URL"
 SECONDS = 5.0
-_MEND = f"Correct {VARIABLE}, heartbeat_url in dq.toml, or the file that {VARIABLE}_FILE names."
+_HINT = f"Correct {VARIABLE}, heartbeat_url in dq.toml, or the file that {VARIABLE}_FILE names."
 
 
-def heartbeat_url(world: World) -> str:
-    """The operator's URL; empty where there is none.
+def heartbeat_url(context: RuntimeContext) -> str:
+    """Return the operator's heartbeat URL, or "" if not set.
 
-    Raises UsageError, which does not quote it, for one that is not `https://…`; on the loopback `http` does.
+    Raises UsageError, without quoting the URL, if it is not `https://…`; `http` is allowed on the loopback.
     """
-    file = world.environment.get(f"{VARIABLE}_FILE")
-    url = secret_in(Path(file), f"{VARIABLE}_FILE") if file else world.settings.heartbeat_url
+    file = context.environment.get(f"{VARIABLE}_FILE")
+    url = read_secret(Path(file), f"{VARIABLE}_FILE") if file else context.settings.heartbeat_url
     if url:
         _parts(url)
     return url
 
 
 def ping(url: str, seconds: float = SECONDS) -> str | None:
-    """Asks for the URL once, following nothing; why that failed, or None. Takes at most `seconds`."""
-    ended: list[str | None] = []
-    # A thread, because a server that answers a byte at a time outlasts every timeout of a socket.
-    asking = threading.Thread(target=lambda: ended.append(_ask(_parts(url), seconds)), daemon=True)
-    asking.start()
-    asking.join(seconds)
-    return ended[0] if ended else _late(seconds)
+    """Request the URL once without redirects; return the error, or None. Takes at most `seconds`."""
+    results: list[str | None] = []
+    # A thread, because a server that sends a byte at a time outlasts socket timeouts.
+    thread = threading.Thread(target=lambda: results.append(_request(_parts(url), seconds)), daemon=True)
+    thread.start()
+    thread.join(seconds)
+    return results[0] if results else _timeout_text(seconds)
 
 
-def _ask(parts: SplitResult, seconds: float) -> str | None:
+def _request(parts: SplitResult, seconds: float) -> str | None:
     host, port = parts.hostname or "", parts.port
     secure = parts.scheme == "https"
     connection = (
@@ -84,170 +84,181 @@ def _ask(parts: SplitResult, seconds: float) -> str | None:
         connection.request("GET", path, headers={"User-Agent": "dq", "Connection": "close"})
         status = connection.getresponse().status
     except TimeoutError:
-        return _late(seconds)
-    # What these say may quote the address.
+        return _timeout_text(seconds)
+    # Messages of these errors may quote the URL.
     except (OSError, http.client.HTTPException, UnicodeError) as error:
-        return f"it could not be reached ({type(error).__name__})"
+        return f"unreachable ({type(error).__name__})"
     finally:
         connection.close()
-    return None if 200 <= status < 300 else f"the answer was HTTP {status}"
+    return None if 200 <= status < 300 else f"HTTP status {status}"
 
 
-def _late(seconds: float) -> str:
+def _timeout_text(seconds: float) -> str:
     return f"no answer within {seconds:g} s"
 
 
 def _parts(url: str) -> SplitResult:
     address = web_address(url, WEB)
     if address is None or not url.isascii():
-        raise UsageError("heartbeat_url is no URL that can be asked for.", _MEND)
+        raise UsageError("heartbeat_url is not a valid http:// or https:// URL.", _HINT)
     if address.scheme != "https" and not is_loopback(address.host):
-        raise UsageError("heartbeat_url is not https, and not of this machine.", _MEND)
+        raise UsageError("heartbeat_url must be https unless it is on this machine.", _HINT)
     return urlsplit(url)
 
 
 @dataclass(slots=True)
-class Rest:
-    """What rests in this tick. Asked for each file in turn, it remembers what it was shown."""
+class SkipCache:
+    """Skip cache of a tick: contracts that need not be read. Records the content hash of each file."""
 
     folder: Path
     terms: str
-    kept: dict[str, RestingContract]
+    cached: dict[str, SkippedContract]
     contents: dict[str, str] = field(default_factory=dict)
 
-    def of(self, file: Path, content: bytes) -> str | None:
-        """The key of a contract that rests; None for one that is to be read."""
-        name, found = str(self.folder / file), sha256(content).hexdigest()
-        self.contents[name] = found
-        before = self.kept.get(name)
-        return before.contract if before is not None and before.content == found else None
+    def key_to_skip(self, file: Path, content: bytes) -> str | None:
+        """Return the key of a contract to skip, or None if it must be read."""
+        name, digest = str(self.folder / file), sha256(content).hexdigest()
+        self.contents[name] = digest
+        entry = self.cached.get(name)
+        return entry.contract if entry is not None and entry.content == digest else None
 
-    def _resting(self) -> list[RestingContract]:
-        return [one for name, one in self.kept.items() if self.contents.get(name) == one.content]
+    def _skipped(self) -> list[SkippedContract]:
+        return [entry for name, entry in self.cached.items() if self.contents.get(name) == entry.content]
 
     @property
     def slos(self) -> int:
-        """How many promises of this tick's files rest."""
-        return sum(one.slos for one in self._resting())
+        """Number of SLOs of skipped contracts."""
+        return sum(entry.slos for entry in self._skipped())
 
     @property
     def open(self) -> int:
-        """How many of their cycles are still missing."""
-        missing = (part for one in self._resting() for part in one.missing)
+        """Number of missing cycles of skipped contracts."""
+        missing = (part for entry in self._skipped() for part in entry.missing)
         return len({part.cycle_id for part in missing if part.status == CycleStatus.MISSING})
 
 
-def at_rest(
-    world: World,
+def load_skip_cache(
+    context: RuntimeContext,
     store: Store,
     paths: Iterable[Path],
-    lookout: Lookout,
+    probe_pool: ProbePool,
     files_of: Callable[[str], Files],
-    *given: object,
-) -> Rest:
-    """What rests now under the settings of the operator and what else was `given` to the command.
+    *options: object,
+) -> SkipCache:
+    """Load the skip cache for the current settings and `options` of the command.
 
-    Of what is missing below the `paths` nothing has come: that is looked for here.
+    Missing partitions below the `paths` are probed here: a contract is only skipped if none has arrived.
     """
-    own = world.settings
-    variables = {name: world.environment.get(name) for name in own.vars}
+    settings = context.settings
+    variables = {name: context.environment.get(name) for name in settings.vars}
     releases = [version(name) for name in (NAME, "tzdata", "holidays")]
-    said = [*releases, str(world.folder), repr(own), repr(variables), repr(given)]
-    terms = sha256("\0".join(said).encode()).hexdigest()
+    parts = [*releases, str(context.folder), repr(settings), repr(variables), repr(options)]
+    terms = sha256("\0".join(parts).encode()).hexdigest()
     with store.read() as tx:
-        laid = resting_contracts(tx, terms, world.now(), cycle_store.open_states(tx, world.now()))
-        heard = spoken_of(tx) if any(one.missing for one in laid.values()) else set()
-    scope = [world.folder / path for path in paths]
-    # What another watcher has laid down is not looked for, and so it does not rest here.
-    quiet = {
-        name: one
-        for name, one in laid.items()
-        if not one.missing
-        or (name not in heard and any(Path(name).is_relative_to(folder) for folder in scope))
+        stored = skipped_contracts(tx, terms, context.now(), cycle_store.open_states(tx, context.now()))
+        notified = files_with_news(tx) if any(entry.missing for entry in stored.values()) else set()
+    scope = [context.folder / path for path in paths]
+    # Missing partitions of other watchers' entries are not probed, so those contracts are not skipped.
+    skippable = {
+        name: entry
+        for name, entry in stored.items()
+        if not entry.missing
+        or (name not in notified and any(Path(name).is_relative_to(folder) for folder in scope))
     }
-    owners = {part: name for name, one in quiet.items() for part in one.missing}
-    woken = {owners[part] for part in appeared(lookout, list(owners), files_of)}
-    return Rest(world.folder, terms, {name: one for name, one in quiet.items() if name not in woken})
+    owners = {part: name for name, entry in skippable.items() for part in entry.missing}
+    appeared_names = {owners[part] for part in find_appeared(probe_pool, list(owners), files_of)}
+    return SkipCache(
+        context.folder,
+        terms,
+        {name: entry for name, entry in skippable.items() if name not in appeared_names},
+    )
 
 
-def lay_to_rest(
-    world: World,
+def save_skip_cache(
+    context: RuntimeContext,
     store: Store,
-    rest: Rest,
-    loaded: Loaded,
-    watched: Sequence[Watched],
+    skip_cache: SkipCache,
+    loaded: LoadedContracts,
+    targets: Sequence[WatchTarget],
     findings: Iterable[Finding],
 ) -> None:
-    """Keeps which of the contracts that were read rest now: all is well with them, or missing and told."""
-    now, troubled = world.now(), {finding.at.file for finding in findings}
-    promises: dict[str, list[Watched]] = {}
-    for one in watched:
-        promises.setdefault(one.slo.contract.key, []).append(one)
-    # A name that is not UTF-8 is shown otherwise than it is: such a contract does not rest.
-    quiet = {
-        one.key: name
-        for one in loaded.contracts
-        if one.status not in NOT_IN_FORCE and one.file not in troubled
-        if (name := str(rest.folder / one.file)) in rest.contents
+    """Store which of the loaded contracts can be skipped: nothing is missing, or it is already notified."""
+    now, files_with_findings = context.now(), {finding.at.file for finding in findings}
+    promises: dict[str, list[WatchTarget]] = {}
+    for target in targets:
+        promises.setdefault(target.slo.contract.key, []).append(target)
+    # Names that are not UTF-8 differ from their display form: such contracts are not skipped.
+    candidates = {
+        contract.key: name
+        for contract in loaded.contracts
+        if contract.status not in NOT_IN_FORCE and contract.file not in files_with_findings
+        if (name := str(skip_cache.folder / contract.file)) in skip_cache.contents
     }
-    if not quiet:
+    if not candidates:
         return
-    open_cycles: dict[str, dict[tuple[str, str, str], list[Kept]]] = {}
+    open_cycles: dict[str, dict[tuple[str, str, str], list[CycleRecord]]] = {}
     with store.read() as tx:
-        for key, kept in cycle_store.open_cycles(tx, now, quiet).items():
-            open_cycles.setdefault(key[0], {})[key] = kept
-    laid = []
-    for contract, name in quiet.items():
-        own = promises.get(contract, [])
-        # Nobody knows whether its place may be used.
-        if any(isinstance(one.files, SilentFiles) for one in own):
+        for key, cycles in cycle_store.open_cycles(tx, now, candidates).items():
+            open_cycles.setdefault(key[0], {})[key] = cycles
+    entries = []
+    for contract, name in candidates.items():
+        contract_targets = promises.get(contract, [])
+        # The location did not answer, so it is unknown whether it is allowed.
+        if any(isinstance(target.files, UnreachableFiles) for target in contract_targets):
             continue
-        missing = _missing(own, open_cycles.get(contract, {}), now)
+        missing = _missing(contract_targets, open_cycles.get(contract, {}), now)
         if missing is None:
             continue
         parts, times = missing
-        until = min((*times, *_next_due(own, now)), default=None)
-        laid.append(
-            RestingContract(
-                name, rest.contents[name], rest.terms, contract, len(own), now, until, tuple(parts)
+        until = min((*times, *_next_due(contract_targets, now)), default=None)
+        entries.append(
+            SkippedContract(
+                name,
+                skip_cache.contents[name],
+                skip_cache.terms,
+                contract,
+                len(contract_targets),
+                now,
+                until,
+                tuple(parts),
             )
         )
-    if laid:
+    if entries:
         with store.write() as tx:
-            save_skipped(tx, laid)
+            save_skipped(tx, entries)
 
 
 def _missing(
-    own: Iterable[Watched], open_cycles: dict[tuple[str, str, str], list[Kept]], now: datetime
-) -> tuple[list[MissingPart], list[datetime]] | None:
-    """What is missing of a contract's promises, and when it is judged again; None where it may not rest."""
-    parts: list[MissingPart] = []
+    targets: Iterable[WatchTarget], open_cycles: dict[tuple[str, str, str], list[CycleRecord]], now: datetime
+) -> tuple[list[MissingPartition], list[datetime]] | None:
+    """Return the missing parts of a contract and its next evaluations, or None if it cannot be skipped."""
+    parts: list[MissingPartition] = []
     times: list[datetime] = []
-    by_key = {one.slo.key: one for one in own}
+    by_key = {target.slo.key: target for target in targets}
     for key, cycles in open_cycles.items():
-        one = by_key.get(key)
-        root = root_of(one) if one else ""
-        for kept in cycles:
-            found = rest_of(one, root, kept, now, SETTLE) if one else None
-            if found is None:
+        target = by_key.get(key)
+        root = storage_root(target) if target else ""
+        for stored_cycle in cycles:
+            skip = skip_until(target, root, stored_cycle, now, SETTLE) if target else None
+            if skip is None:
                 return None
-            parts += found.parts
-            times += [found.until] if found.until is not None else []
+            parts += skip.parts
+            times += [skip.until] if skip.until is not None else []
     return parts, times
 
 
-def _next_due(own: Iterable[Watched], now: datetime) -> list[datetime]:
-    first = (next(iter(one.slo.schedule.after(now)), None) for one in own)
+def _next_due(targets: Iterable[WatchTarget], now: datetime) -> list[datetime]:
+    first = (next(iter(target.slo.schedule.after(now)), None) for target in targets)
     return [due.at for due in first if due is not None]
 
 
 @dataclass(frozen=True, slots=True)
 class WatchRequest:
-    """What a tick looks at, and who is told.
+    """Arguments of a tick.
 
-    `since` is where a promise begins that was never watched, by default now. `server` is the one to look at
-    where a contract has several. `channel` is `contract` for those that the contracts name, else one such as
-    `console` or `slack:#sales-data`. `trust_clock` judges although the clock went back.
+    `since` is the start of SLOs that were never watched, by default now. `server` is required if a contract
+    has several. `channel` is `contract` for the channels of the contracts, or one channel, e.g. `console` or
+    `slack:#sales-data`. `trust_clock` evaluates although the clock went back.
     """
 
     paths: tuple[Path, ...] = (Path(),)
@@ -256,32 +267,34 @@ class WatchRequest:
     channel: str = alerting.FROM_CONTRACT
     trust_clock: bool = False
 
-    def scope(self, world: World) -> str:
-        """A hash of what is watched: another watcher on the same store may watch something else."""
-        names = sorted(os.fsencode(world.folder / path) for path in self.paths)
+    def scope(self, context: RuntimeContext) -> str:
+        """Return a hash of the watched paths, since other watchers on the store may have other paths."""
+        names = sorted(os.fsencode(context.folder / path) for path in self.paths)
         return sha256(b"\0".join(names)).hexdigest()
 
 
 @dataclass(frozen=True, slots=True)
 class WatchOutcome:
-    """What came of a tick, as of `at` in UTC.
+    """Result of a tick, as of `at` in UTC.
 
-    `refused` is why nothing was judged; then `tick` is None. `findings` are contracts that could not be read
-    and places that cannot be known. `drained` is what was sent and what waits, None before anything was sent.
-    `alerts` are the blocks that went to the console's channel, and `notes` what else the caller should know.
+    `refused` is the reason why nothing was evaluated; then `tick` is None. `findings` are contracts that
+    could not be read and unknown locations. `drained` has the sent and waiting alerts, or is None before
+    sending. `alerts` are the blocks of the console channel, and `notes` further messages.
     """
 
     at: datetime
     refused: str | None = None
-    tick: Tick | None = None
+    tick: TickResult | None = None
     findings: tuple[Finding, ...] = ()
-    drained: Drained | None = None
+    drained: DrainResult | None = None
     alerts: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
 
     @property
     def exit_code(self) -> int:
-        """As `dq watch` ends: 4 alerts did not arrive, 3 something was not read, 1 a delivery is missing."""
+        """Exit code of `dq watch`: 4 alerts did not arrive, 3 something was not read, 1 a delivery is
+        missing.
+        """
         if self.tick is None:
             return 3
         if self.drained is not None and (undelivered := alerting.exit_code(self.drained)):
@@ -291,16 +304,16 @@ class WatchOutcome:
         return int(any(change.after is CycleStatus.MISSING for change in self.tick.changes))
 
     def as_dict(self) -> dict[str, object]:
-        """What `dq watch --format json` prints."""
+        """Return the output of `dq watch --format json` as JSON values."""
         if self.tick is None:
             return {"at": self.at.isoformat(), "refused": self.refused}
-        sent = self.drained or Drained()
+        sent = self.drained or DrainResult()
         return {
             **tick_as_dict(self.tick),
             "findings": [finding.as_dict() for finding in self.findings],
             "sent": sent.sent,
-            "waiting": sent.waiting,
-            "outstanding": [alerting.outstanding_as_dict(one) for one in sent.outstanding],
+            "waiting": sent.overdue,
+            "outstanding": [alerting.outstanding_as_dict(entry) for entry in sent.undelivered],
         }
 
 
@@ -314,131 +327,143 @@ def watch(
     folder: Path | str | None = None,
     now: datetime | None = None,
 ) -> WatchOutcome:
-    """Judge every delivery that came due, open and resolve incidents, and send alerts, as `dq watch` does.
+    """Evaluate every due delivery, open and resolve incidents, and send alerts, as `dq watch` does.
 
-    `paths` are files and folders of contracts. `folder` stands for the working folder, where settings and
-    store are, and from which relative paths lead. `now` and `since` are aware instants; without `now` the
-    present one counts. The other arguments are those of `WatchRequest`.
+    `paths` are files and folders of contracts. `folder` replaces the working folder, which has settings and
+    store, and is the base of relative paths. `now` and `since` are aware instants; `now` defaults to the
+    current time. The other arguments are those of `WatchRequest`.
 
-    Raises UsageError for what does not fit, for a channel that is not set up and for settings that cannot be
-    understood, Unreadable for a path without contracts, and StoreError for a store that does not answer.
+    Raises UsageError for invalid arguments or settings and for a channel that is not configured, ReadError
+    for a path without contracts, and StoreError if the store cannot be read.
     """
-    begin = aware("since", since)
-    world, places = called(paths, folder, now)
-    heartbeat_url(world)
+    begin = to_utc("since", since)
+    context, places = call_context(paths, folder, now)
+    heartbeat_url(context)
     request = WatchRequest(places, begin, server, channel, trust_clock)
-    with closing(world.store()) as store:
-        outcome = judge(world, store, request, Lookout().of_tick(world.settings.storage_seconds))
-        outcome = deliver(world, store, request, outcome)
-        give_sign(world, store, outcome)
-    return replace(outcome, alerts=tuple(world.messages.alerts), notes=tuple(world.messages.notes))
+    with closing(context.store()) as store:
+        outcome = run_tick(context, store, request, ProbePool().for_tick(context.settings.storage_seconds))
+        outcome = send_alerts(context, store, request, outcome)
+        send_heartbeat(context, store, outcome)
+    return replace(outcome, alerts=tuple(context.messages.alerts), notes=tuple(context.messages.notes))
 
 
-def judge(world: World, store: Store, request: WatchRequest, lookout: Lookout) -> WatchOutcome:
-    """The tick; its alerts are recorded, and not sent. `lookout` knows which storages are silent.
+def run_tick(
+    context: RuntimeContext, store: Store, request: WatchRequest, probe_pool: ProbePool
+) -> WatchOutcome:
+    """Run the tick; alerts are recorded, but not sent. `probe_pool` remembers storages that do not respond.
 
     Raises as `watch`.
     """
-    now = world.now()
-    reason = _doubt(world, store, trusted=request.trust_clock)
+    now = context.now()
+    reason = _refusal_reason(context, store, trusted=request.trust_clock)
     if reason is not None:
         return WatchOutcome(now, reason)
     if request.since is not None and request.since > now:
         raise UsageError(
-            f"--since {request.since:%Y-%m-%dT%H:%M:%SZ} is after {now:%Y-%m-%dT%H:%M:%SZ}.",
-            "Name an instant of before.",
+            f"--since {request.since:%Y-%m-%dT%H:%M:%SZ} is after the current time {now:%Y-%m-%dT%H:%M:%SZ}.",
+            "Pass an earlier time.",
         )
     paths, server, channel = list(request.paths), request.server, request.channel
-    reach = world.reach_by(partial(resolved, lookout))
-    files = Storages(reach, lookout.seconds).of
-    rest = at_rest(world, store, paths, lookout, files, server, channel)
-    loaded = settled(world, store, load_watched(store, paths, rest.of, world.note), paths, keep=True)
-    promises, wrong = slos(loaded, world.note)
-    ended = withdrawals(loaded, promises, wrong)
-    wrong += alerting.refused(loaded.contracts, channel, world.settings)
-    watching, refused = placed(promises, server, reach, files, lookout)
-    watching = with_folders(store, watching)
-    findings = [*loaded.findings, *wrong, *refused]
-    scope = request.scope(world)
-    with store.read() as tx:
-        looked_at = heartbeat.looked_at(tx, scope)
-        terms = compliance.stored_terms(tx, {*(contract.key for contract in loaded.contracts), *loaded.gone})
-    alerting.keep(store, loaded, paths)
-    done = tick(
+    reach = context.reach_by(partial(resolve_links, probe_pool))
+    files = Storages(reach, probe_pool.seconds).of
+    skip_cache = load_skip_cache(context, store, paths, probe_pool, files, server, channel)
+    loaded = resolve_key_owners(
+        context,
         store,
-        watching,
-        now,
-        alerting.teller(world, loaded.contracts, channel, server, loaded.resting),
-        since=request.since,
-        unread=set(loaded.resting.values()),
-        withdrawn=ended,
-        past=alerting.teller_of_past(world, channel),
-        settle=alerting.settler(world),
-        lookout=lookout,
-        looked_at=looked_at,
+        load_watched(store, paths, skip_cache.key_to_skip, context.note),
+        paths,
+        update_store=True,
     )
-    news = compliance.changed_terms(terms, compliance.terms_of(promises), ended)
+    promises, problems = slos(loaded, context.note)
+    withdrawal_reason = make_withdrawal_reason(loaded, promises, problems)
+    problems += alerting.refused(loaded.contracts, channel, context.settings)
+    targets, refused = resolve_locations(promises, server, reach, files, probe_pool)
+    targets = with_folders(store, targets)
+    findings = [*loaded.findings, *problems, *refused]
+    scope = request.scope(context)
+    with store.read() as tx:
+        looked_at = heartbeat.last_scope_tick(tx, scope)
+        terms = compliance.stored_terms(
+            tx, {*(contract.key for contract in loaded.contracts), *loaded.removed}
+        )
+    alerting.save_lineage(store, loaded, paths)
+    result = tick(
+        store,
+        targets,
+        now,
+        alerting.make_notifier(context, loaded.contracts, channel, server, loaded.skipped),
+        since=request.since,
+        unchanged_contracts=set(loaded.skipped.values()),
+        withdrawal_reason=withdrawal_reason,
+        record_unnotified=alerting.make_past_notifier(context, channel),
+        apply_inhibition=alerting.make_settler(context),
+        probe_pool=probe_pool,
+        last_tick_at=looked_at,
+    )
+    news = compliance.changed_terms(terms, compliance.terms_by_slo(promises), withdrawal_reason)
     with store.write() as tx:
-        heartbeat.note_look(tx, scope, now)
+        heartbeat.record_scope_tick(tx, scope, now)
         compliance.write_terms(tx, news)
-    done = replace(done, slos=done.slos + rest.slos, open=done.open + rest.open)
-    close_withdrawn(world, store, loaded)
-    lay_to_rest(world, store, rest, loaded, watching, findings)
-    alerting.reroute(world, store, loaded.contracts, channel)
-    return WatchOutcome(now, tick=done, findings=tuple(findings))
+    result = replace(
+        result, slos=result.slos + skip_cache.slos, open_cycles=result.open_cycles + skip_cache.open
+    )
+    close_withdrawn(context, store, loaded)
+    save_skip_cache(context, store, skip_cache, loaded, targets, findings)
+    alerting.reroute(context, store, loaded.contracts, channel)
+    return WatchOutcome(now, tick=result, findings=tuple(findings))
 
 
-def deliver(
-    world: World,
+def send_alerts(
+    context: RuntimeContext,
     store: Store,
     request: WatchRequest,
     outcome: WatchOutcome,
     patience: timedelta | None = None,
 ) -> WatchOutcome:
-    """Send what waits. See `alerting.send` for `patience`."""
+    """Send waiting alerts. See `alerting.send` for `patience`."""
     if outcome.tick is None:
         return outcome
-    return replace(outcome, drained=alerting.send(world, store, request.channel, patience))
+    return replace(outcome, drained=alerting.send(context, store, request.channel, patience))
 
 
-def give_sign(world: World, store: Store, outcome: WatchOutcome) -> None:
-    """After a tick that judged everything: if nothing is left unsent either, whoever waits hears of it.
+def send_heartbeat(context: RuntimeContext, store: Store, outcome: WatchOutcome) -> None:
+    """Send the heartbeat after a tick that evaluated everything and left nothing unsent.
 
-    Not of one as of another time, which shows nothing about now.
+    Replays as of another time send none.
     """
-    if outcome.exit_code > 1 or world.as_of is not None:
+    if outcome.exit_code > 1 or context.as_of is not None:
         return
     with store.read() as tx:
-        if metrics.owed(tx, world.now()):
+        if metrics.count_overdue(tx, context.now()):
             return
     with store.write() as tx:
-        heartbeat.complete(tx, world.now())
+        heartbeat.record_complete_tick(tx, context.now())
     try:
-        url = heartbeat_url(world)
+        url = heartbeat_url(context)
         failed = ping(url) if url else None
     except UsageError as error:
         failed = error.message.rstrip(".")
     if failed is not None:
-        world.note(f"the heartbeat could not be given: {failed}.")
+        context.note(f"heartbeat failed: {failed}.")
 
 
-def _doubt(world: World, store: Store, *, trusted: bool) -> str | None:
-    """Why this tick may not judge; else None, and it is the last one from now on."""
-    now, real = world.now(), world.as_of is None
-    uptime = world.uptime() if real else None
-    ahead = heartbeat.to_come(now, replace(world, as_of=None).now())
+def _refusal_reason(context: RuntimeContext, store: Store, *, trusted: bool) -> str | None:
+    """Return the reason why this tick must not evaluate, or None after recording it as the last tick."""
+    now, real = context.now(), context.as_of is None
+    uptime = context.uptime() if real else None
+    ahead = heartbeat.future_problem(now, replace(context, as_of=None).now())
     with store.write() as tx:
-        reason = heartbeat.doubt(tx, now, real=real, uptime=uptime) or ahead
+        reason = heartbeat.evaluation_problem(tx, now, is_current=real, uptime=uptime) or ahead
         if reason is None or trusted:
-            heartbeat.beat(tx, now, uptime)
+            heartbeat.record_tick(tx, now, uptime)
             return None
         if uptime is not None:
-            heartbeat.note_doubt(tx, now, uptime)
+            heartbeat.record_leap(tx, now, uptime)
     return reason
 
 
 def delivery_as_dict(cycle: Cycle) -> Mapping[str, object]:
-    """What tells one delivery from all others, for machines."""
+    """Return the identity of a delivery as JSON values."""
     return {
         "contract": cycle.contract,
         "object": cycle.object,
@@ -447,24 +472,24 @@ def delivery_as_dict(cycle: Cycle) -> Mapping[str, object]:
     }
 
 
-def tick_as_dict(done: Tick) -> dict[str, object]:
-    """The tick for machines."""
+def tick_as_dict(result: TickResult) -> dict[str, object]:
+    """Return the tick as JSON values."""
     return {
-        "at": done.at.isoformat(),
-        "slos": done.slos,
-        "new_cycles": done.new_cycles,
-        "open": done.open,
+        "at": result.as_of.isoformat(),
+        "slos": result.slos,
+        "new_cycles": result.new_cycles,
+        "open": result.open_cycles,
         "changes": [
             {
-                **delivery_as_dict(change.kept.cycle),
-                "partitions": [label(partition) for partition in change.kept.cycle.partitions],
-                "before": change.kept.status,
+                **delivery_as_dict(change.record.cycle),
+                "partitions": [label(partition) for partition in change.record.cycle.partitions],
+                "before": change.record.status,
                 "after": change.after,
                 "reason": change.reason,
             }
-            for change in done.changes
+            for change in result.changes
         ],
         "unknown": [
-            {**delivery_as_dict(unknown.kept.cycle), "reason": unknown.reason} for unknown in done.unknown
+            {**delivery_as_dict(unknown.record.cycle), "reason": unknown.reason} for unknown in result.unknown
         ],
     }

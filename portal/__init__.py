@@ -1,5 +1,5 @@
-"""The portal: a static site in which everybody can look at every product, honest about what is not known.
+"""The portal: a static site with a page for every product, which shows unknown states as unknown.
 
-`facts` asks the contracts and the store, `views` turn facts into the plain values of one screen, templates
-lay these out, and `writing` puts the pages where they belong.
+`contracts`, `store_queries` and `product` read contracts and store; `lists`, `product_page` and `formatting`
+turn them into template values; `pages` renders the templates; `build` and `output` write the site.
 """

@@ -1,4 +1,4 @@
-"""Builds the site: decides what has to be written anew, writes what has changed, and removes what is gone."""
+"""Incremental build of the site: plans, writes changed pages and removes obsolete ones."""
 
 from __future__ import annotations
 
@@ -14,144 +14,147 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
-from dq.contracts.access.files import Absent, FileRefused, Found, parts, read, shown
+from dq.contracts.access.files import FileMissing, FileRef, FileRejected, printable_path, read, split_name
 from dq.contracts.model import Identity, identity
 from dq.contracts.outcome import UsageError
 from dq.contracts.subscriptions import Subscription
 from dq.portal import contracts, output, pages, store_queries
-from dq.portal.contracts import NO_EDGES, NOT_ASKED, Card, Problem, VersionHistory
+from dq.portal.contracts import NO_EDGES, NOT_ASKED, ContractCard, Problem, VersionHistory
 from dq.portal.histories import histories
 from dq.portal.lists import ProductRow
-from dq.portal.output import OWN, Crew, KeptContract, PortalRequest, PortalSummary, Site, SiteState
-from dq.portal.pages import PageJob, Screens
-from dq.portal.product import Summary
+from dq.portal.output import OWN, CachedContract, PortalRequest, PortalSummary, Site, SiteState, WorkerPool
+from dq.portal.pages import IndexPages, PageJob
+from dq.portal.product import ProductSummary
 from dq.portal.store_queries import IncidentFacts
 
-# What of the site has to be written anew, and what may stay as the last build left it.
+# The plan: which pages to render, and which to keep from the last build.
 
 _BATCH = 250
 
 
 @dataclass(frozen=True, slots=True)
 class SitePlan:
-    """The products whose pages are made anew, and the rows of the others. `inputs` are the hashes of what
-    pages are made from, by file."""
+    """The products to render, and the list rows of unchanged ones. `inputs` are hashes of the page inputs by
+    file.
+    """
 
     jobs: Sequence[PageJob]
-    kept: Mapping[str, Summary]
+    unchanged: Mapping[str, ProductSummary]
     inputs: Mapping[str, str]
 
 
 def read_cards(
-    request: PortalRequest, files: Mapping[str, Found], before: SiteState, crew: Crew
-) -> Sequence[Card]:
-    """A card of each contract file, in order; of several that are one contract, one may be it.
+    request: PortalRequest, files: Mapping[str, FileRef], before: SiteState, pool: WorkerPool
+) -> Sequence[ContractCard]:
+    """Return a card for each contract file, in order. Duplicates of a contract get a problem.
 
-    The card of the last build is kept for a file that holds the same bytes.
+    A file with unchanged content keeps its card of the last build.
     """
-    kept = {
-        name: one.card
-        for name, one in before.contracts.items()
-        if name in files and one.card.readable and one.card.digest == contracts.file_digest(files[name])
+    unchanged = {
+        name: cached.card
+        for name, cached in before.contracts.items()
+        if name in files and cached.card.readable and cached.card.digest == contracts.file_digest(files[name])
     }
-    new = [file for name, file in files.items() if name not in kept]
-    made: dict[str, Card] = {}
-    for some in crew.each(
-        contracts.contract_cards, [new[start : start + _BATCH] for start in range(0, len(new), _BATCH)]
+    new = [file for name, file in files.items() if name not in unchanged]
+    new_cards: dict[str, ContractCard] = {}
+    for batch in pool.run(
+        contracts.cards_from_files, [new[start : start + _BATCH] for start in range(0, len(new), _BATCH)]
     ):
-        made |= {one.file: one for one in some}
-        request.progress("contracts", len(made), len(new))
-    cards = [kept.get(name) or made[name] for name in files]
-    return _with_own_pages(_settled(cards, request))
+        new_cards |= {card.file: card for card in batch}
+        request.progress("contracts", len(new_cards), len(new))
+    cards = [unchanged.get(name) or new_cards[name] for name in files]
+    return _with_own_pages(_with_key_problems(cards, request))
 
 
-def _settled(cards: Sequence[Card], request: PortalRequest) -> Iterator[Card]:
-    refused: dict[str, list[Problem]] = defaultdict(list)
-    for finding in request.settle({one.file: one.key for one in cards if one.readable}):
-        refused[finding.at.file].append(Problem.of(finding))
-    for one in cards:
-        if one.file not in refused:
-            yield one
+def _with_key_problems(cards: Sequence[ContractCard], request: PortalRequest) -> Iterator[ContractCard]:
+    problems_by_file: dict[str, list[Problem]] = defaultdict(list)
+    for finding in request.settle({card.file: card.key for card in cards if card.readable}):
+        problems_by_file[finding.at.file].append(Problem.from_finding(finding))
+    for card in cards:
+        if card.file not in problems_by_file:
+            yield card
             continue
-        # Its page would take the place of the one that holds the key.
-        yield replace(one.apart(), problems=(*one.problems, *refused[one.file]))
+        # Its page would replace that of the file that owns the key.
+        yield replace(card.with_file_page(), problems=(*card.problems, *problems_by_file[card.file]))
 
 
-def _with_own_pages(cards: Iterable[Card]) -> list[Card]:
-    """Of cards that would share a page, the readable one has it; the others are called by their files."""
+def _with_own_pages(cards: Iterable[ContractCard]) -> list[ContractCard]:
+    """Resolve page conflicts: a readable card keeps the page, the others get a page named after their
+    file.
+    """
     ordered, taken = list(cards), set()
-    found: dict[str, Card] = {}
-    for one in sorted(ordered, key=lambda each: not each.readable):
-        own = one.apart() if one.slug in taken else one
+    by_file: dict[str, ContractCard] = {}
+    for card in sorted(ordered, key=lambda candidate: not candidate.readable):
+        own = card.with_file_page() if card.slug in taken else card
         taken.add(own.slug)
-        found[one.file] = own
-    return [found[one.file] for one in ordered]
+        by_file[card.file] = own
+    return [by_file[card.file] for card in ordered]
 
 
 def plan(
-    held: Site,
-    files: Mapping[str, Found],
-    cards: Sequence[Card],
+    site: Site,
+    files: Mapping[str, FileRef],
+    cards: Sequence[ContractCard],
     incidents: Sequence[IncidentFacts],
-    moved: set[str] | None,
+    changed_keys: set[str] | None,
     before: SiteState,
     request: PortalRequest,
     versions: Mapping[str, VersionHistory],
 ) -> SitePlan:
-    """What to do. `moved` are the keys of which the store may know something new, None for all."""
+    """Plan the build. `changed_keys` are contracts with new data in the store, or None for all of them."""
     jobs: list[PageJob] = []
-    kept: dict[str, Summary] = {}
+    unchanged: dict[str, ProductSummary] = {}
     inputs: dict[str, str] = {}
     for job in _jobs(cards, files, incidents, request, versions):
         name = job.card.file
         inputs[name] = _hash(job)
         old = before.contracts.get(name)
-        still = (
+        is_unchanged = (
             old is not None
-            and moved is not None
+            and changed_keys is not None
             and old.inputs == inputs[name]
-            and job.card.key not in moved
-            and _right(old.summary, before.built, request.now)
-            and all(map(held.has, pages.paths_of(job.card)))
+            and job.card.key not in changed_keys
+            and _is_current(old.summary, before.built, request.now)
+            and all(map(site.has, pages.paths_of(job.card)))
         )
-        if old is not None and still:
-            kept[name] = old.summary
+        if old is not None and is_unchanged:
+            unchanged[name] = old.summary
         else:
             jobs.append(job)
-    return SitePlan(jobs, kept, inputs)
+    return SitePlan(jobs, unchanged, inputs)
 
 
-def _right(summary: Summary, built: str, now: datetime) -> bool:
-    """Whether a page says now what it would say if it were made anew."""
-    if not summary.right_until:
+def _is_current(summary: ProductSummary, built: str, now: datetime) -> bool:
+    """Return True if a page rendered by the last build is still correct at `now`."""
+    if not summary.valid_until:
         return True
-    return datetime.fromisoformat(built) <= now < datetime.fromisoformat(summary.right_until)
+    return datetime.fromisoformat(built) <= now < datetime.fromisoformat(summary.valid_until)
 
 
 def _hash(job: PageJob) -> str:
-    beside = [(str(file), digest) for file, digest in job.beside]
-    incidents = [(one.incident.id, one.incident.revision, one.messages) for one in job.incidents]
-    consumers = [one.model_dump_json() for one in job.consumers]
+    neighbours = [(str(file), digest) for file, digest in job.neighbours]
+    incidents = [(facts.incident.id, facts.incident.revision, facts.messages) for facts in job.incidents]
+    consumers = [consumer.model_dump_json() for consumer in job.consumers]
     card, linked = (job.card.digest, job.card.key, job.card.problems), sorted(job.linked.items())
-    inputs = (card, job.edges, beside, incidents, consumers, job.versions, linked)
+    inputs = (card, job.edges, neighbours, incidents, consumers, job.versions, linked)
     return sha256(repr(inputs).encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
 
 def _jobs(
-    cards: Sequence[Card],
-    files: Mapping[str, Found],
+    cards: Sequence[ContractCard],
+    files: Mapping[str, FileRef],
     incidents: Sequence[IncidentFacts],
     request: PortalRequest,
     versions: Mapping[str, VersionHistory],
 ) -> Iterator[PageJob]:
     edges = contracts.product_graph(cards)
     by_key: dict[str, list[IncidentFacts]] = defaultdict(list)
-    for one in incidents:
-        by_key[one.incident.key.contract].append(one)
+    for facts in incidents:
+        by_key[facts.incident.key.contract].append(facts)
     subscribed: dict[Identity, list[Subscription]] = defaultdict(list)
     today = request.now.date()
     for subscription in request.subscriptions:
-        if not subscription.over(today):
+        if not subscription.is_expired(today):
             subscribed[subscription.identity].append(subscription)
     pages = {card.key: card.slug for card in cards if card.key}
     objects = _objects(cards) if any(card.references for card in cards) else {}
@@ -161,7 +164,7 @@ def _jobs(
             card,
             files[card.file],
             around,
-            tuple((files[other.file], other.digest) for other in _beside(card, objects)),
+            tuple((files[other.file], other.digest) for other in _neighbours(card, objects)),
             tuple(subscribed[identity(card.id, card.version)]) if card.readable and subscribed else (),
             tuple(by_key.get(card.key, ())) if card.key else (),
             {other: pages[other] for side in around for _, other, _ in side if other in pages},
@@ -169,22 +172,22 @@ def _jobs(
         )
 
 
-def _objects(cards: Iterable[Card]) -> Mapping[str, list[Card]]:
-    found: dict[str, list[Card]] = defaultdict(list)
+def _objects(cards: Iterable[ContractCard]) -> Mapping[str, list[ContractCard]]:
+    by_name: dict[str, list[ContractCard]] = defaultdict(list)
     for card in cards:
         if card.readable and card.outline is not None:
             for name in {name for called, _ in card.outline.objects for name in called}:
-                found[name].append(card)
-    return found
+                by_name[name].append(card)
+    return by_name
 
 
-def _beside(card: Card, objects: Mapping[str, list[Card]]) -> list[Card]:
-    """The other contracts that its references may lead into: those with an object of a name in them."""
+def _neighbours(card: ContractCard, objects: Mapping[str, list[ContractCard]]) -> list[ContractCard]:
+    """Return the other contracts that its references may point to, by the names of their objects."""
     names = {part for text in card.references for part in _parts(text)}
-    found = {
+    by_file = {
         other.file: other for name in names for other in objects.get(name, ()) if other.file != card.file
     }
-    return list(found.values())
+    return list(by_file.values())
 
 
 def _parts(text: str) -> Iterable[str]:
@@ -194,23 +197,25 @@ def _parts(text: str) -> Iterable[str]:
     yield from inside.split("/")
 
 
-# Builds the site: reads the registry and the store, writes what has changed, removes what is no more.
+# The build: reads the registry and the store, writes changed pages, removes obsolete ones.
 
-KEPT_FOR = timedelta(days=90)
-"""Ended incidents have pages for so long."""
+INCIDENT_RETENTION = timedelta(days=90)
+"""How long resolved incidents keep their pages."""
 
 
 def build(request: PortalRequest) -> PortalSummary:
-    """Writes the site, and says what it did. Raises UsageError for a folder that is no portal's."""
+    """Write the site and return a summary. Raises UsageError if the folder is not a portal's."""
     pages.require_templates()
-    with output.opened(request.out) as held, Crew(request.workers) as crew:
-        return _build(held, crew, request)
+    with output.open_site(request.out) as site, WorkerPool(request.workers) as pool:
+        return _build(site, pool, request)
 
 
 @contextmanager
-def _nothing_collected() -> Iterator[None]:
-    """Where facts of all products are held: they are no cycles, and to look for some among a hundred thousand
-    of them takes longer than to make them."""
+def _garbage_collection_paused() -> Iterator[None]:
+    """Pause the garbage collector while data of all products is in memory.
+
+    The data has no reference cycles, and scanning a hundred thousand objects takes longer than creating them.
+    """
     before = gc.isenabled()
     gc.disable()
     try:
@@ -220,86 +225,92 @@ def _nothing_collected() -> Iterator[None]:
             gc.enable()
 
 
-def _build(held: Site, crew: Crew, request: PortalRequest) -> PortalSummary:
-    with _nothing_collected():
-        before = output.load(held)
+def _build(site: Site, pool: WorkerPool, request: PortalRequest) -> PortalSummary:
+    with _garbage_collection_paused():
+        before = output.load(site)
         made_by = f"{pages.templates_digest()} {request.tick}"
         if before.made_by != made_by:
-            # Pages are made differently now.
-            before = SiteState(files=before.files, changes=before.changes, seen=before.seen)
+            # Templates or settings changed: all pages are rendered again.
+            before = SiteState(
+                files=before.files, changes=before.changes, readable_versions=before.readable_versions
+            )
         files = {str(file): file for file in contracts.contract_files(request.paths)}
-        cards = read_cards(request, files, before, crew)
-        told = histories(held, request, files, cards, crew)
+        cards = read_cards(request, files, before, pool)
+        version_histories = histories(site, request, files, cards, pool)
         with request.store.read() as tx:
             watcher = store_queries.watcher(tx, request.now, request.tick, request.as_of)
-            incidents = store_queries.stored_incidents(tx, request.now - KEPT_FOR, request.as_of)
+            incidents = store_queries.stored_incidents(tx, request.now - INCIDENT_RETENTION, request.as_of)
             marks = store_queries.watermarks(tx)
             moved = store_queries.changed_since(tx, before.marks, marks)
-        made = plan(held, files, cards, incidents, moved, before, request, told.of)
-        _begin(held, before, made)
-    rows = _written(held, crew, made, cards, request)
-    with _nothing_collected():
-        shown_cards = [row.card for row in rows]
-        noted = output.changed(before, shown_cards, request.now.isoformat())
-        shown = Screens(held, rows, incidents, watcher)
-        waivers = None if request.waivers is None else [asdict(one) for one in request.waivers]
-        shown.write(noted, told.of, waivers)
-        held.clear(before.files)
+        site_plan = plan(site, files, cards, incidents, moved, before, request, version_histories.by_file)
+        _forget_replaced_pages(site, before, site_plan)
+    rows = _write_products(site, pool, site_plan, cards, request)
+    with _garbage_collection_paused():
+        final_cards = [row.card for row in rows]
+        contract_changes = output.update_changes(before, final_cards, request.now.isoformat())
+        index_pages = IndexPages(site, rows, incidents, watcher)
+        waivers = None if request.waivers is None else [asdict(waiver) for waiver in request.waivers]
+        index_pages.write(contract_changes, version_histories.by_file, waivers)
+        site.clear(before.files)
         after = SiteState(
             made_by,
             request.now.isoformat(),
             marks,
             # A contract that changed meanwhile is rendered again, even if it is changed back.
             {
-                card.file: KeptContract(card, row.summary, made.inputs[card.file])
+                card.file: CachedContract(card, row.summary, site_plan.inputs[card.file])
                 for row, card in zip(rows, cards, strict=True)
                 if row.card is card
             },
-            sorted(held.paths),
-            noted,
-            output.seen(before, shown_cards),
+            sorted(site.paths),
+            contract_changes,
+            output.seen_versions(before, final_cards),
         )
-        output.save(held, after)
+        output.save(site, after)
     return PortalSummary(
         request.out,
         len(rows),
-        len(made.jobs),
-        held.written,
-        held.same,
-        held.removed,
+        len(site_plan.jobs),
+        site.files_written,
+        site.same,
+        site.removed,
         watcher.stale,
-        Counter(one.summary.state for one in rows),
-        tuple(problem for one in rows for problem in one.card.problems),
-        tuple(f"{one.message} {one.mend}" for one in told.problems),
+        Counter(row.summary.state for row in rows),
+        tuple(problem for row in rows for problem in row.card.problems),
+        tuple(f"{problem.message} {problem.hint}" for problem in version_histories.problems),
     )
 
 
-def _begin(held: Site, before: SiteState, made: SitePlan) -> None:
+def _forget_replaced_pages(site: Site, before: SiteState, site_plan: SitePlan) -> None:
     """Forget the pages that this build is about to replace: if it is killed, the next one renders them."""
-    for job in made.jobs:
+    for job in site_plan.jobs:
         before.contracts.pop(job.card.file, None)
         before.files += pages.paths_of(job.card)
-    if made.jobs:
-        output.save(held, before)
+    if site_plan.jobs:
+        output.save(site, before)
 
 
-def _written(
-    held: Site, crew: Crew, made: SitePlan, cards: Sequence[Card], request: PortalRequest
+def _write_products(
+    site: Site, pool: WorkerPool, site_plan: SitePlan, cards: Sequence[ContractCard], request: PortalRequest
 ) -> list[ProductRow]:
-    """The rows of all products, once the pages of those that changed are there."""
-    held.paths.update(path for one in cards if one.file in made.kept for path in pages.paths_of(one))
-    summaries, changed = dict(made.kept), dict[str, Problem]()
-    for some in pages.write(
-        held, made.jobs, request.store_url, request.now, request.as_of, request.tick, crew
+    """Write the pages of changed products and return the rows of all products."""
+    site.paths.update(
+        path for card in cards if card.file in site_plan.unchanged for path in pages.paths_of(card)
+    )
+    summaries, changed = dict(site_plan.unchanged), dict[str, Problem]()
+    for batch in pages.write(
+        site, site_plan.jobs, request.store_url, request.now, request.as_of, request.tick, pool
     ):
-        summaries |= some.rows
-        changed |= some.changed
-        request.progress("pages of products", len(summaries) - len(made.kept), len(made.jobs))
-    given = (one.refused(changed[one.file]) if one.file in changed else one for one in cards)
-    return [ProductRow(card, summaries[card.file]) for card in given]
+        summaries |= batch.rows
+        changed |= batch.changed
+        request.progress("pages of products", len(summaries) - len(site_plan.unchanged), len(site_plan.jobs))
+    current_cards = (
+        card.with_problem(changed[card.file]) if card.file in changed else card for card in cards
+    )
+    return [ProductRow(card, summaries[card.file]) for card in current_cards]
 
 
-_KINDS = {
+_CONTENT_TYPES = {
     "css": "text/css; charset=utf-8",
     "html": "text/html; charset=utf-8",
     "js": "text/javascript; charset=utf-8",
@@ -307,58 +318,65 @@ _KINDS = {
     "svg": "image/svg+xml",
     "xml": "application/atom+xml; charset=utf-8",
 }
-_LARGEST = 64 << 20
-_SECONDS = 10
+_MAX_BYTES = 64 << 20
+_TIMEOUT_SECONDS = 10
 
 
 class PortalServer(ThreadingHTTPServer):
-    """Serves a portal's folder on 127.0.0.1. Raises UsageError where there is none, or the port is taken."""
+    """HTTP server for a portal folder on 127.0.0.1.
+
+    Raises UsageError if the folder is not a portal, or the port cannot be used.
+    """
 
     daemon_threads = True
 
     def __init__(self, root: Path, port: int = 0) -> None:
         if not (root / OWN).is_dir():
             raise UsageError(
-                f"{shown(root)} is not a portal.", "Build one in a new folder: dq portal build site"
+                f"{printable_path(root)} is not a portal.", "Build one in a new folder: dq portal build site"
             )
         self.root = root
         try:
             super().__init__(("127.0.0.1", port), _PortalHandler)
         except (OSError, OverflowError) as error:
             reason = getattr(error, "strerror", None) or "no such port"
-            raise UsageError(f"Port {port} cannot be used: {reason}.", "Choose another --port.") from error
+            raise UsageError(f"cannot use port {port}: {reason}.", "Choose another --port.") from error
 
 
 class _PortalHandler(BaseHTTPRequestHandler):
     server: PortalServer
     server_version = "dq"
     sys_version = ""
-    timeout = _SECONDS
+    timeout = _TIMEOUT_SECONDS
 
     def do_GET(self) -> None:
-        """Gives a file of the site."""
-        if not self._asked_here():
-            self._say(HTTPStatus.FORBIDDEN, b"Ask for it as 127.0.0.1 or localhost.\n")
+        """Serve a file of the site."""
+        if not self._is_local_request():
+            self._respond(HTTPStatus.FORBIDDEN, b"Ask for it as 127.0.0.1 or localhost.\n")
             return
         name = unquote(urlsplit(self.path).path, errors="replace").lstrip("/")
         name = f"{name}index.html" if name == "" or name.endswith("/") else name
         try:
-            way = parts(name)
-            if way[0] == OWN:
-                raise Absent("It is the portal's own.", "")
-            body = read(Found(self.server.root, "/".join(way)), limit=_LARGEST)
-        except (FileRefused, OSError):
-            self._say(HTTPStatus.NOT_FOUND, b"There is no such page.\n")
+            path_parts = split_name(name)
+            if path_parts[0] == OWN:
+                raise FileMissing("Internal file of the portal.", "")
+            body = read(FileRef(self.server.root, "/".join(path_parts)), limit=_MAX_BYTES)
+        except (FileRejected, OSError):
+            self._respond(HTTPStatus.NOT_FOUND, b"There is no such page.\n")
             return
-        self._say(HTTPStatus.OK, body, _KINDS.get(way[-1].rpartition(".")[2], "application/octet-stream"))
+        self._respond(
+            HTTPStatus.OK,
+            body,
+            _CONTENT_TYPES.get(path_parts[-1].rpartition(".")[2], "application/octet-stream"),
+        )
 
     do_HEAD = do_GET  # noqa: N815  # the library's name
 
-    def _asked_here(self) -> bool:
+    def _is_local_request(self) -> bool:
         host = self.headers.get("Host", "").rpartition(":")[0] or self.headers.get("Host", "")
         return host.lower() in ("127.0.0.1", "localhost")
 
-    def _say(self, status: HTTPStatus, body: bytes, kind: str = "text/plain; charset=utf-8") -> None:
+    def _respond(self, status: HTTPStatus, body: bytes, kind: str = "text/plain; charset=utf-8") -> None:
         self.send_response(status)
         self.send_header("Content-Type", kind)
         self.send_header("Content-Length", str(len(body)))
@@ -369,4 +387,4 @@ class _PortalHandler(BaseHTTPRequestHandler):
             self.wfile.write(body)
 
     def log_message(self, format: str, *args: object) -> None:
-        """A look leaves no log."""
+        """Log nothing."""

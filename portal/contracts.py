@@ -1,4 +1,4 @@
-"""The contracts of a portal: their summaries, the names of their pages, and what each version broke."""
+"""Contracts in the portal: cards, page names, and the impact of each version."""
 
 from __future__ import annotations
 
@@ -14,79 +14,77 @@ from pathlib import Path
 from typing import Any
 
 from dq.contracts.access.discovery import discover
-from dq.contracts.access.files import MAX_BYTES, FileRefused, Found, read
-from dq.contracts.lineage import LineageOutline, inputs_of, outline
+from dq.contracts.access.files import MAX_BYTES, FileRef, FileRejected, read
+from dq.contracts.lineage import LineageOutline, inputs_from_outlines, outline
 from dq.contracts.model import Contract
 from dq.contracts.outcome import Finding
 from dq.contracts.yaml.parse import parse
 from dq.validators.compat.classification import Verdict
-from dq.validators.compat.classified_change import Aspect, Comparison
+from dq.validators.compat.classified_change import Comparison, Concern
 from dq.validators.compat.comparison import DiffTerms, diff
-from dq.validators.git.repository import Repository, id_of, objects
+from dq.validators.git.repository import Repository, object_id, read_objects
 
-# What the whole portal knows of each contract, how its pages are called, and what is made from what.
-
-# How pages are called: names that every file system and web server takes, another one for each product.
+# Page names: valid on every file system and web server, and unique for each product.
 
 _PLAIN = re.compile(r"[a-z0-9][a-z0-9_@.-]{0,79}(?<!\.)")
-_ODD = re.compile(r"[^a-z0-9_-]+")
-# Windows opens devices by these names, whatever stands behind a dot.
+_REPLACED = re.compile(r"[^a-z0-9_-]+")
+# Windows reserves these names for devices, with any extension.
 _DEVICES = re.compile(r"(con|prn|aux|nul|com\d|lpt\d)(\..*)?")
-# Beside the list of all domains, `index`.
-_NONE = "none-"
+# Page of products without a domain, next to `index`, the list of all domains.
+_NO_DOMAIN = "none-"
 _TAIL = re.compile(r"-[0-9a-f]{8}")
 
 
 def slug(name: str) -> str:
-    """The name of a page or folder for a product, domain or word.
+    """Return the name of a page or folder for a product, domain or word.
 
-    Names in lower case of few signs stay as they are; of all others their signs are replaced, and a hash
-    keeps two of them apart, also where case does not count.
+    Short lower-case names stay as they are. In other names, special characters are replaced and a hash is
+    appended, so that two names never collide, even on case-insensitive file systems.
     """
     if _PLAIN.fullmatch(name) and not _DEVICES.fullmatch(name) and not _TAIL.search(name[-9:]):
         return name
     mark = sha256(name.encode("utf-8", "surrogatepass")).hexdigest()[:8]
-    return f"{_ODD.sub('-', name.lower())[:60].strip('-_') or 'x'}-{mark}"
+    return f"{_REPLACED.sub('-', name.lower())[:60].strip('-_') or 'x'}-{mark}"
 
 
 def domain_page(name: str) -> str:
-    """The path of a domain's page; the empty name is that of products without one."""
-    # These two pages are there already.
-    taken = name in ("index", _NONE)
-    return f"domains/{(slug(f'domain {name}') if taken else slug(name)) if name else _NONE}.html"
+    """Return the path of a domain's page; "" stands for products without a domain."""
+    # These two page names are taken.
+    taken = name in ("index", _NO_DOMAIN)
+    return f"domains/{(slug(f'domain {name}') if taken else slug(name)) if name else _NO_DOMAIN}.html"
 
 
-# What the whole portal knows of one contract: small enough to hold those of all products at once.
+# Cards: the data of one contract that all pages need, small enough to hold those of all products in memory.
 
 NAME, COLUMN, PROSE = 3, 2, 1
-"""How much a word says of a product: of its name, of a column, of a description."""
+"""Search weight of a word: from the name, a column, a description."""
 
 _WORD = re.compile(r"[^\W_]+")
-_SHORTEST, _LONGEST_NAME, _MOST_WORDS, _PROSE_CHARS = 2, 40, 600, 4_000
+_MIN_WORD_CHARS, _MAX_WORD_CHARS, _MAX_WORDS, _PROSE_CHARS = 2, 40, 600, 4_000
 
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """What is wrong with a contract: where (`file:line:column`), what, and how to mend it."""
+    """A problem of a contract: location (`file:line:column`), rule, message and fix."""
 
     at: str
     rule: str
     message: str
-    mend: str
+    hint: str
 
     @staticmethod
-    def of(finding: Finding) -> Problem:
-        return Problem(str(finding.at), finding.rule, finding.message, finding.mend)
+    def from_finding(finding: Finding) -> Problem:
+        return Problem(str(finding.at), finding.rule, finding.message, finding.hint)
 
 
 @dataclass(frozen=True, slots=True)
-class Card:
-    """One contract file. `key` is empty where the file does not even say which contract it is.
+class ContractCard:
+    """Card of one contract file. `key` is empty if the file does not name its contract.
 
-    `problems` are why it cannot be used; then nothing else but its file and key is certain. `slug` is the
-    name of its page's folder. `words` are what it is found by, each after a digit that tells how much it
-    says, with blanks between: of a hundred thousand cards, a text takes a tenth of what a mapping would.
-    `references` are what its relationships lead to, as written.
+    `problems` are the reasons why it cannot be used; then only its file and key are certain. `slug` is the
+    name of its page's folder. `words` are its search words, each after a digit for its weight, separated by
+    blanks: for a hundred thousand cards, a string takes a tenth of the memory of a mapping. `references` are
+    the targets of its relationships, as written.
     """
 
     file: str
@@ -113,52 +111,57 @@ class Card:
     def readable(self) -> bool:
         return not self.problems
 
-    def refused(self, problem: Problem) -> Card:
-        """The same, where something else is known to be wrong with it."""
+    def with_problem(self, problem: Problem) -> ContractCard:
+        """Return a copy with an additional problem."""
         return replace(self, problems=(*self.problems, problem))
 
-    def apart(self) -> Card:
-        """The same with a page that is called by its file, where another has the page of its key."""
+    def with_file_page(self) -> ContractCard:
+        """Return a copy whose page is named after the file, because another card has the page of its key."""
         return replace(self, key="", slug=slug(self.file))
 
-    def dumped(self) -> list[Any]:
+    def as_json(self) -> list[Any]:
         """As JSON values, in the order of the fields."""
-        problems = [astuple(one) for one in self.problems]
+        problems = [astuple(problem) for problem in self.problems]
         other = {"problems": problems, "outline": self.outline and self.outline.objects}
         return [other.get(name, getattr(self, name)) for name in _FIELDS]
 
 
-_FIELDS = tuple(one.name for one in fields(Card))
+_FIELDS = tuple(field.name for field in fields(ContractCard))
 _FILE, _KEY, _ID, _OUTLINE, _PROBLEMS = map(_FIELDS.index, ("file", "key", "id", "outline", "problems"))
 
 
-def loaded_card(kept: list[Any]) -> Card:
-    """A card from its JSON values. Raises TypeError, IndexError or ValueError for what is none."""
-    values: list[Any] = [tuple(value) if type(value) is list else value for value in kept]
-    values[_PROBLEMS] = tuple(Problem(*one) for one in values[_PROBLEMS])
-    if kept[_OUTLINE] is not None:
-        objects = tuple((tuple(called), tuple(inputs)) for called, inputs in kept[_OUTLINE])
+def load_card(row: list[Any]) -> ContractCard:
+    """Return a card from its JSON values. Raises TypeError, IndexError or ValueError if they are invalid."""
+    values: list[Any] = [tuple(value) if type(value) is list else value for value in row]
+    values[_PROBLEMS] = tuple(Problem(*problem) for problem in values[_PROBLEMS])
+    if row[_OUTLINE] is not None:
+        objects = tuple((tuple(called), tuple(inputs)) for called, inputs in row[_OUTLINE])
         values[_OUTLINE] = LineageOutline(values[_KEY], values[_ID], values[_FILE], objects)
-    return Card(*values)
+    return ContractCard(*values)
 
 
-def card(contract: Contract, digest: str) -> Card:
-    """The card of a contract that can be read."""
-    said = contract.description
+def make_card(contract: Contract, digest: str) -> ContractCard:
+    """Return the card of a readable contract."""
+    description = contract.description
     team = contract.team
-    named = [getattr(team, "name", None), *(one.name or one.username for one in contract.members())]
+    named = [getattr(team, "name", None), *(member.name or member.username for member in contract.members())]
     owners = tuple(dict.fromkeys(text for text in named if text))
     references = dict.fromkeys(
         text
-        for one in contract.objects
-        for element in (one, *one.walk())
+        for schema_object in contract.objects
+        for element in (schema_object, *schema_object.walk())
         for relationship in element.relationships
         for text in _texts(relationship.to)
     )
     kinds = sorted(
-        {prop.classification for one in contract.objects for prop in one.walk() if prop.classification}
+        {
+            prop.classification
+            for schema_object in contract.objects
+            for prop in schema_object.walk()
+            if prop.classification
+        }
     )
-    return Card(
+    return ContractCard(
         contract.file,
         digest,
         slug(contract.key),
@@ -170,150 +173,161 @@ def card(contract: Contract, digest: str) -> Card:
         contract.data_product or "",
         contract.domain or "",
         owners,
-        (said.purpose if said else "") or "",
+        (description.purpose if description else "") or "",
         tuple(kinds),
-        tuple(one.name for one in contract.objects),
+        tuple(schema_object.name for schema_object in contract.objects),
         tuple(references),
-        _words(contract, owners),
+        _weighted_words(contract, owners),
         outline(contract),
-        announced=tuple(_announced(contract)),
+        announced=tuple(_announced_ends(contract)),
     )
 
 
-def unread(file: str, digest: str, findings: Iterator[Finding] | list[Finding], key: str = "") -> Card:
-    """The card of a file that cannot be used."""
+def unreadable_card(
+    file: str, digest: str, findings: Iterator[Finding] | list[Finding], key: str = ""
+) -> ContractCard:
+    """Return the card of a file that cannot be used."""
     named = key or file
-    return Card(
-        file, digest, slug(named), key, title=named, problems=tuple(Problem.of(one) for one in findings)
+    return ContractCard(
+        file,
+        digest,
+        slug(named),
+        key,
+        title=named,
+        problems=tuple(Problem.from_finding(finding) for finding in findings),
     )
 
 
-def _texts(to: object) -> list[str]:
-    return [text for text in (to if isinstance(to, list) else [to]) if isinstance(text, str)]
+def _texts(target: object) -> list[str]:
+    return [text for text in (target if isinstance(target, list) else [target]) if isinstance(text, str)]
 
 
-def _announced(contract: Contract) -> Iterator[str]:
-    """When it ends, by the service levels that say so."""
-    for one in contract.sla_properties:
-        if one.property.lower() in ("endofsupport", "endoflife") and one.value is not None:
-            yield f"{one.property}: {one.value}"
+def _announced_ends(contract: Contract) -> Iterator[str]:
+    """Yield the service levels that announce the end of support or life."""
+    for level in contract.sla_properties:
+        if level.property.lower() in ("endofsupport", "endoflife") and level.value is not None:
+            yield f"{level.property}: {level.value}"
 
 
-def _words(contract: Contract, owners: tuple[str, ...]) -> str:
-    found: dict[str, int] = {}
+def _weighted_words(contract: Contract, owners: tuple[str, ...]) -> str:
+    weights: dict[str, int] = {}
 
     def add(text: str | None, weight: int) -> None:
-        for word in words_of((text or "")[:_PROSE_CHARS]):
-            if len(found) < _MOST_WORDS or word in found:
-                found[word] = max(found.get(word, 0), weight)
+        for word in search_words((text or "")[:_PROSE_CHARS]):
+            if len(weights) < _MAX_WORDS or word in weights:
+                weights[word] = max(weights.get(word, 0), weight)
 
     for text in (contract.id, contract.name, contract.data_product):
         add(text, NAME)
-    for one in contract.objects:
-        add(one.name, NAME)
+    for schema_object in contract.objects:
+        add(schema_object.name, NAME)
     for text in (contract.domain, *owners, *contract.tags):
         add(text, COLUMN)
-    for one in contract.objects:
-        for prop in one.walk():
+    for schema_object in contract.objects:
+        for prop in schema_object.walk():
             add(prop.column, COLUMN)
-    said = contract.description
-    for text in (said.purpose, said.usage, said.limitations) if said else ():
+    description = contract.description
+    for text in (description.purpose, description.usage, description.limitations) if description else ():
         add(text, PROSE)
-    for one in contract.objects:
-        add(one.description, PROSE)
-        for prop in one.walk():
+    for schema_object in contract.objects:
+        add(schema_object.description, PROSE)
+        for prop in schema_object.walk():
             add(prop.description, PROSE)
-    return " ".join(f"{weight}{word}" for word, weight in found.items())
+    return " ".join(f"{weight}{word}" for word, weight in weights.items())
 
 
-def words_of(text: str) -> Iterator[str]:
-    """The words of a text as they are searched: of two signs and more, without case and marks, so that
-    `hafen` finds `Häfen`, however either is written."""
-    whole = unicodedata.normalize("NFKD", text.lower())
-    plain = "".join(sign for sign in whole if not unicodedata.category(sign).startswith("M"))
+def search_words(text: str) -> Iterator[str]:
+    """Yield the search words of a text: at least two characters, lower case, without diacritics.
+
+    `hafen` finds `Häfen`, in any Unicode normalization.
+    """
+    decomposed = unicodedata.normalize("NFKD", text.lower())
+    plain = "".join(sign for sign in decomposed if not unicodedata.category(sign).startswith("M"))
     for match in _WORD.finditer(plain.replace("ß", "ss").replace("ς", "σ")):
-        if len(match[0]) >= _SHORTEST:
-            yield match[0][:_LONGEST_NAME]
+        if len(match[0]) >= _MIN_WORD_CHARS:
+            yield match[0][:_MAX_WORD_CHARS]
 
 
-# What is made from what, among all products.
+# The lineage graph of all products.
 
 Edge = tuple[str, str, str]
 """From an object of a product: its name, the other product's key, and the object there."""
 
 Edges = tuple[tuple[Edge, ...], tuple[Edge, ...]]
-"""What a product is made from, and what is made from it, one step away and in order."""
+"""Direct inputs and direct users of a product, sorted."""
 
 
 NO_EDGES: Edges = ((), ())
 
 
-def product_graph(cards: Iterable[Card]) -> Mapping[str, Edges]:
-    """The inputs and users of each product that has any, by its key."""
-    declared = inputs_of(one.outline for one in cards if one.outline is not None and one.readable)
-    around: dict[str, tuple[set[Edge], set[Edge]]] = defaultdict(lambda: (set(), set()))
-    for product, inputs in declared.items():
-        for source in inputs:
-            around[product[0]][0].add((product[1], *source))
-            around[source[0]][1].add((source[1], *product))
-    return {key: (tuple(sorted(inputs)), tuple(sorted(users))) for key, (inputs, users) in around.items()}
+def product_graph(cards: Iterable[ContractCard]) -> Mapping[str, Edges]:
+    """Return the direct inputs and users by product key, for products that have any."""
+    declared = inputs_from_outlines(
+        card.outline for card in cards if card.outline is not None and card.readable
+    )
+    edges: dict[str, tuple[set[Edge], set[Edge]]] = defaultdict(lambda: (set(), set()))
+    for (key, object_name), sources in declared.items():
+        for source_key, source_object in sources:
+            edges[key][0].add((object_name, source_key, source_object))
+            edges[source_key][1].add((source_object, key, object_name))
+    return {key: (tuple(sorted(inputs)), tuple(sorted(users))) for key, (inputs, users) in edges.items()}
 
 
-# The contracts of a registry as cards: which are made anew only where a file has changed.
+# Contract files and their cards.
 
 REFUSED = "refused"
-"""Instead of the digest of a file that could not be read."""
+"""Digest of a file that could not be read."""
 
 
-def contract_files(paths: Iterable[Path]) -> tuple[Found, ...]:
-    """The contract files at or below the paths. Raises Unreadable as `discover` does."""
+def contract_files(paths: Iterable[Path]) -> tuple[FileRef, ...]:
+    """Return the contract files at or below the paths. Raises ReadError as `discover` does."""
     return discover(paths).contracts
 
 
-def file_digest(file: Found) -> str:
-    """The digest of what a file holds; REFUSED for one that may not be read."""
+def file_digest(file: FileRef) -> str:
+    """Return the digest of the file's content, or REFUSED if it cannot be read."""
     try:
         return sha256(read(file)).hexdigest()
-    except FileRefused:
+    except FileRejected:
         return REFUSED
 
 
-def contract_cards(found: Sequence[Found]) -> list[Card]:
-    """A card for each file, in order."""
-    return [_card(file) for file in found]
+def cards_from_files(files: Sequence[FileRef]) -> list[ContractCard]:
+    """Return a card for each file, in order."""
+    return [_card_from_file(file) for file in files]
 
 
-def _card(file: Found) -> Card:
+def _card_from_file(file: FileRef) -> ContractCard:
     name = str(file)
     try:
         content = read(file)
-    except FileRefused as refused:
-        return unread(name, REFUSED, [refused.finding(name)])
+    except FileRejected as refused:
+        return unreadable_card(name, REFUSED, [refused.finding(name)])
     digest = sha256(content).hexdigest()
     parsed = parse(content, name)
-    wrong = [finding for finding in parsed.findings if finding.severity.blocks]
-    if parsed.contract is None or wrong:
-        return unread(name, digest, wrong, parsed.contract.key if parsed.contract else "")
-    return card(parsed.contract, digest)
+    errors = [finding for finding in parsed.findings if finding.severity.blocks]
+    if parsed.contract is None or errors:
+        return unreadable_card(name, digest, errors, parsed.contract.key if parsed.contract else "")
+    return make_card(parsed.contract, digest)
 
 
-def read_contract(file: Found, digest: str) -> Contract | None:
-    """The contract in a file; None where it is not any more what its card was made from."""
+def read_contract(file: FileRef, digest: str) -> Contract | None:
+    """Return the contract in a file, or None if the file no longer has this digest."""
     try:
         content = read(file)
-    except FileRefused:
+    except FileRejected:
         return None
     return parse(content, str(file)).contract if sha256(content).hexdigest() == digest else None
 
 
-# What each version of a contract broke, by the judgement of `dq diff` on what Git has of it.
+# The impact of each version of a contract: `dq diff` on its history in Git.
 
-_SHOWN, _LONGEST = 12, 400
+_MAX_LISTED, _MAX_CHARS = 12, 400
 _LAST_YEAR = 9000
 
 
-class Broke(StrEnum):
-    """What a change of a contract did to who reads or writes the data. `FIRST` had nothing to break."""
+class VersionImpact(StrEnum):
+    """Impact of a change on readers and writers. `FIRST` is the first version, which breaks nothing."""
 
     BREAK = "break"
     WARN = "warn"
@@ -324,55 +338,58 @@ class Broke(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class VersionChange:
-    """One change of a contract: the versions before and after, and what it broke.
+    """One change of a contract: the versions before and after, and its impact.
 
-    `at` is when it was committed (ISO, UTC; empty: not yet). `told` are the changes that matter, each with
-    its rule, worst first, and `more` is how many others there are. `unannounced`: the version does not say
-    so. `reason` is why it is not known. `silent`: nothing that a contract promises differs.
+    `at` is the commit time (ISO, UTC; "" if not committed). `changes` are the significant changes with their
+    rules, worst first, and `omitted` counts those left out. `unannounced`: the version number does not
+    reflect the impact. `reason` says why the impact is unknown. `silent`: no promise of the contract differs.
     """
 
     before: str
     after: str
-    broke: Broke
+    broke: VersionImpact
     at: str = ""
-    told: tuple[tuple[str, str], ...] = ()
-    more: int = 0
+    changes: tuple[tuple[str, str], ...] = ()
+    omitted: int = 0
     unannounced: bool = False
     reason: str = ""
     silent: bool = False
 
-    def dumped(self) -> dict[str, Any]:
+    def as_json(self) -> dict[str, Any]:
         """As JSON values."""
         return asdict(self)
 
 
-def loaded(kept: dict[str, Any]) -> VersionChange:
-    """A change from its JSON values. Raises TypeError, KeyError or ValueError for what is none."""
-    told = tuple((rule, text) for rule, text in kept["told"])
-    return VersionChange(**{**kept, "broke": Broke(kept["broke"]), "told": told})
+def load_change(values: dict[str, Any]) -> VersionChange:
+    """Return a change from its JSON values. Raises TypeError, KeyError or ValueError if they are invalid."""
+    changes = tuple((rule, text) for rule, text in values["changes"])
+    return VersionChange(**{**values, "broke": VersionImpact(values["broke"]), "changes": changes})
 
 
 @dataclass(frozen=True, slots=True)
 class VersionHistory:
-    """The changes of a contract, newest first. `older`: there were more. `unknown` is why there are none."""
+    """Changes of a contract, newest first.
+
+    `older`: earlier ones are left out. `unknown`: why there are none.
+    """
 
     changes: tuple[VersionChange, ...] = ()
     older: bool = False
     unknown: str = ""
 
 
-NOT_ASKED = VersionHistory(unknown="nobody asked")
-NO_REPOSITORY = "the registry is no Git repository"
+NOT_ASKED = VersionHistory(unknown="history not requested")
+NO_REPOSITORY = "the registry is not a Git repository"
 NOT_IN_GIT = "Git does not know this file yet"
-UNREAD = "Git cannot tell its history"
-CUT_OFF = "the history of this clone is cut off before it"
+UNREAD = "Git history not readable"
+CUT_OFF = "the history of this clone is truncated (shallow clone)"
 
 
 @dataclass(frozen=True, slots=True)
 class FileStep:
-    """What one commit made of a contract's file: ids of its bytes, and when (Unix time, as Git has it).
+    """Change of a contract file in one commit: blob ids before and after, and the commit's Unix time.
 
-    `before` is empty where there was no file, and None where the history is cut off.
+    `before` is "" if the file is new, and None if the history is cut off (shallow clone).
     """
 
     before: str | None
@@ -382,121 +399,135 @@ class FileStep:
 
 @dataclass(frozen=True, slots=True)
 class FileSteps:
-    """The steps of one file that are to be judged; `last` is what HEAD has of it, where the file itself is
-    to be held against that. `version` is the one that it says."""
+    """Steps of one file to evaluate. `version` is the version in the file.
 
-    file: Found
+    `last` is the blob id in HEAD if the working file is to be compared with it, else "".
+    """
+
+    file: FileRef
     version: str
     steps: tuple[FileStep, ...]
     last: str = ""
 
 
 @dataclass(frozen=True, slots=True)
-class JudgedSteps:
-    """What each step broke, None where Git could not tell; and what the file does beyond the last commit."""
+class EvaluatedSteps:
+    """The change of each step, None if Git could not provide it, and the uncommitted change of the file."""
 
     changes: tuple[VersionChange | None, ...]
     uncommitted: VersionChange | None = None
 
 
-def judged(repo: Repository, today: date, jobs: Sequence[FileSteps]) -> list[JudgedSteps]:
-    """The judgement of each step, in order. Raises BaseUnavailable where Git cannot answer."""
+def evaluate_steps(repo: Repository, today: date, jobs: Sequence[FileSteps]) -> list[EvaluatedSteps]:
+    """Return the changes of all steps, in order. Raises BaseUnavailable if Git cannot answer."""
     ids = {id_ for job in jobs for step in job.steps for id_ in (step.before, step.after)}
-    held = objects(repo, (id_ for id_ in ids | {job.last for job in jobs} if id_), "blob", MAX_BYTES)
-    return [_judged(held, today, job) for job in jobs]
+    blobs = read_objects(repo, (id_ for id_ in ids | {job.last for job in jobs} if id_), "blob", MAX_BYTES)
+    return [_evaluate_steps(blobs, today, job) for job in jobs]
 
 
-def unjudged(step: FileStep) -> VersionChange:
-    """What is said of a step whose bytes Git does not have, or that are too many."""
-    return _unknown(None, None, "Git cannot give its bytes here", _instant(step.time).isoformat())
+def unknown_change(step: FileStep) -> VersionChange:
+    """Return the change for a step whose content Git does not have, or whose content is too large."""
+    return _unknown(None, None, "Git content not available", _instant(step.time).isoformat())
 
 
-def _judged(held: dict[str, bytes], today: date, job: FileSteps) -> JudgedSteps:
-    known: dict[str, Contract | None] = {}
+def _evaluate_steps(blobs: dict[str, bytes], today: date, job: FileSteps) -> EvaluatedSteps:
+    parsed: dict[str, Contract | None] = {}
 
     def contract(id_: str) -> Contract | None:
-        if id_ not in known:
-            known[id_] = parse(held[id_], job.file.name).contract if id_ in held else None
-        return known[id_]
+        if id_ not in parsed:
+            parsed[id_] = parse(blobs[id_], job.file.name).contract if id_ in blobs else None
+        return parsed[id_]
 
     data = _read(job.file) if job.last else None
     committed = data is not None and job.last in _ids(data, job.last)
     changes: list[VersionChange | None] = []
     for step in job.steps:
-        at = _instant(step.time)
+        committed_at = _instant(step.time)
         if committed and step.before == "" and step.after == job.last:
-            # Most contracts have one version, and this one was read already.
-            changes.append(VersionChange("", _said(job.version), Broke.FIRST, at.isoformat()))
-        elif step.after not in held or (step.before and step.before not in held):
+            # Most contracts have a single version, which was parsed for the card already.
+            changes.append(
+                VersionChange("", _truncated(job.version), VersionImpact.FIRST, committed_at.isoformat())
+            )
+        elif step.after not in blobs or (step.before and step.before not in blobs):
             changes.append(None)
         elif step.before is None:
-            changes.append(_unknown(None, contract(step.after), CUT_OFF, at.isoformat()))
+            changes.append(_unknown(None, contract(step.after), CUT_OFF, committed_at.isoformat()))
         else:
             before = contract(step.before) if step.before else None
             after = contract(step.after)
-            changes.append(change(before, after, at.date(), at.isoformat(), first=not step.before))
+            changes.append(
+                change_between(
+                    before, after, committed_at.date(), committed_at.isoformat(), first=not step.before
+                )
+            )
     if data is None or committed:
-        return JudgedSteps(tuple(changes))
+        return EvaluatedSteps(tuple(changes))
     now = parse(data, job.file.name).contract
-    return JudgedSteps(tuple(changes), change(contract(job.last), now, today, "", first=False))
+    return EvaluatedSteps(tuple(changes), change_between(contract(job.last), now, today, "", first=False))
 
 
-def _read(file: Found) -> bytes | None:
+def _read(file: FileRef) -> bytes | None:
     try:
         return read(file)
-    except FileRefused:
-        return None  # its page says so
+    except FileRejected:
+        return None  # reported on the contract's page
 
 
 def _ids(data: bytes, like: str) -> tuple[str, str]:
-    """The ids that Git would give a file, as it is and without the line breaks of Windows."""
-    return id_of(data, "blob", like), id_of(data.replace(b"\r\n", b"\n"), "blob", like)
+    """Return the blob ids of the content, as it is and with Unix line breaks."""
+    return object_id(data, "blob", like), object_id(data.replace(b"\r\n", b"\n"), "blob", like)
 
 
-def change(
-    before: Contract | None, after: Contract | None, day: date, at: str, *, first: bool
+def change_between(
+    before: Contract | None, after: Contract | None, day: date, committed_at: str, *, first: bool
 ) -> VersionChange:
-    """What came of one contract by another one in its place, judged as of a day."""
+    """Return the change from one contract to another, evaluated as of a day."""
     if after is None:
-        return _unknown(before, after, "it could not be read then", at)
+        return _unknown(before, after, "this version could not be read", committed_at)
     if first:
-        return VersionChange("", _said(after.version), Broke.FIRST, at)
+        return VersionChange("", _truncated(after.version), VersionImpact.FIRST, committed_at)
     if before is None:
-        return _unknown(before, after, "the one before it could not be read", at)
-    return _of(before, after, diff(before, after, DiffTerms(day)), at)
+        return _unknown(before, after, "the version before it could not be read", committed_at)
+    return _compare(before, after, diff(before, after, DiffTerms(day)), committed_at)
 
 
-def _of(before: Contract, after: Contract, found: Comparison, at: str) -> VersionChange:
-    verdicts = found.verdicts
-    matter = [one for one in found.changes if one.verdict is not Verdict.OK]
+def _compare(before: Contract, after: Contract, comparison: Comparison, committed_at: str) -> VersionChange:
+    verdicts = comparison.verdicts
+    significant = [change for change in comparison.changes if change.verdict is not Verdict.OK]
     return VersionChange(
-        _said(before.version),
-        _said(after.version),
-        _BROKE[verdicts[Aspect.COMPATIBILITY]],
-        at,
-        tuple((one.rule, _said(one.problem)) for one in matter[:_SHOWN]),
-        max(len(matter) - _SHOWN, 0),
-        verdicts[Aspect.VERSION_POLICY] is Verdict.BREAK,
-        silent=not found.changes,
+        _truncated(before.version),
+        _truncated(after.version),
+        _IMPACTS[verdicts[Concern.COMPATIBILITY]],
+        committed_at,
+        tuple((change.rule, _truncated(change.problem)) for change in significant[:_MAX_LISTED]),
+        max(len(significant) - _MAX_LISTED, 0),
+        verdicts[Concern.VERSION_POLICY] is Verdict.BREAK,
+        silent=not comparison.changes,
     )
 
 
-_BROKE = {Verdict.BREAK: Broke.BREAK, Verdict.WARN: Broke.WARN, Verdict.OK: Broke.NOTHING}
+_IMPACTS = {
+    Verdict.BREAK: VersionImpact.BREAK,
+    Verdict.WARN: VersionImpact.WARN,
+    Verdict.OK: VersionImpact.NOTHING,
+}
 
 
-def _unknown(before: Contract | None, after: Contract | None, reason: str, at: str) -> VersionChange:
-    old, new = (_said(one.version) if one else "" for one in (before, after))
-    return VersionChange(old, new, Broke.UNKNOWN, at, reason=reason)
+def _unknown(
+    before: Contract | None, after: Contract | None, reason: str, committed_at: str
+) -> VersionChange:
+    old, new = (_truncated(contract.version) if contract else "" for contract in (before, after))
+    return VersionChange(old, new, VersionImpact.UNKNOWN, committed_at, reason=reason)
 
 
-def _said(text: str) -> str:
-    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"
+def _truncated(text: str) -> str:
+    return text if len(text) <= _MAX_CHARS else f"{text[:_MAX_CHARS]}…"
 
 
 def _instant(time: int) -> datetime:
-    """When a commit claims to have been made: it may claim any time."""
+    """Return the commit time, capped at a valid year, since a commit can claim any time."""
     try:
-        made = datetime.fromtimestamp(time, UTC)
+        committed_at = datetime.fromtimestamp(time, UTC)
     except (OverflowError, ValueError, OSError):
         return datetime(_LAST_YEAR, 1, 1, tzinfo=UTC)
-    return made if made.year <= _LAST_YEAR else datetime(_LAST_YEAR, 1, 1, tzinfo=UTC)
+    return committed_at if committed_at.year <= _LAST_YEAR else datetime(_LAST_YEAR, 1, 1, tzinfo=UTC)

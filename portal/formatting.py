@@ -1,4 +1,4 @@
-"""How pages say things: states, instants and schedules in words, cycles as a strip, counts as a line."""
+"""Formatting for pages: states, times and schedules as text, cycles as a timeline, row counts as a chart."""
 
 from __future__ import annotations
 
@@ -12,120 +12,120 @@ from typing import Any
 
 from dq.alerts.incident import IncidentState
 from dq.contracts.access.access_policy import WEB, web_address
-from dq.contracts.outcome import CycleStatus, counted
+from dq.contracts.outcome import CycleStatus, pluralize
 from dq.contracts.schedule import clock
 from dq.contracts.schedule.clock import Schedule, times_of_day
 from dq.contracts.slo import Slo
-from dq.dataquality.delivery.cycle import Kept
-from dq.dataquality.delivery.notify import local_time, span
+from dq.dataquality.delivery.cycle import CycleRecord
+from dq.dataquality.delivery.notify import format_duration, local_time
 from dq.portal.product import ProductState
 from dq.portal.store_queries import RowCounts
 
-# How pages say things: states as words with a shape, instants with their zone, links shown whole.
+# Labels of states, times with their zone, and links.
 
 Values = dict[str, Any]
-"""What a template is given: texts, numbers, and lists of them."""
+"""Template values: strings, numbers, and lists of them."""
 
-LONGEST = 2_000
-"""Longer texts of contracts are cut on a page; the contract itself has all of it."""
+MAX_CHARS = 2_000
+"""Maximum length of a contract's text on a page."""
 
 _MAIL = re.compile(r"mailto:[!-.0-;=?-~]+@[A-Za-z0-9.\-]+", re.ASCII)
-_NEVER = re.compile(r"[\s<>\"'`\\^{}|]")
+_FORBIDDEN = re.compile(r"[\s<>\"'`\\^{}|]")
 
 
 @dataclass(frozen=True, slots=True)
-class Word:
-    """A state as it is shown: its name in the style sheet, and what stands beside its shape."""
+class StatusLabel:
+    """Label of a state: its class in the style sheet, and its text."""
 
     kind: str
     text: str
 
 
-STATES: dict[ProductState, Word] = {
-    ProductState.UNREADABLE: Word("unreadable", "cannot be read"),
-    ProductState.BROKEN: Word("broken", "broken"),
-    ProductState.LATE: Word("late", "late"),
-    ProductState.UNKNOWN: Word("unknown", "unknown"),
-    ProductState.SPENT: Word("late", "misses too often"),
-    ProductState.UNCHECKED: Word("unchecked", "data not checked"),
-    ProductState.FINE: Word("fine", "keeps its promises"),
-    ProductState.RESTING: Word("resting", "nothing promised"),
+STATES: dict[ProductState, StatusLabel] = {
+    ProductState.UNREADABLE: StatusLabel("unreadable", "unreadable"),
+    ProductState.BROKEN: StatusLabel("broken", "broken"),
+    ProductState.LATE: StatusLabel("late", "late"),
+    ProductState.UNKNOWN: StatusLabel("unknown", "unknown"),
+    ProductState.SPENT: StatusLabel("late", "SLO breached"),
+    ProductState.UNCHECKED: StatusLabel("unchecked", "data not checked"),
+    ProductState.FINE: StatusLabel("fine", "healthy"),
+    ProductState.RESTING: StatusLabel("resting", "not monitored"),
 }
 
-# The pictures of the strip are symbols of these names; see the template.
-CYCLES: dict[CycleStatus, Word] = {
-    CycleStatus.ON_TIME: Word("intime", "in time"),
-    CycleStatus.ON_TIME_IN_GRACE: Word("grace", "in grace"),
-    CycleStatus.LATE: Word("late", "late"),
-    CycleStatus.MISSING: Word("missing", "missing"),
-    CycleStatus.NEVER: Word("missing", "never came"),
-    CycleStatus.UNKNOWN: Word("unknown", "unknown"),
-    CycleStatus.EXCUSED: Word("excused", "excused"),
-    CycleStatus.WITHDRAWN: Word("excused", "withdrawn"),
-    CycleStatus.PENDING: Word("ahead", "due, and still in grace"),
-    CycleStatus.SCHEDULED: Word("ahead", "not due yet"),
+# The timeline uses SVG symbols of these names; see the template.
+CYCLES: dict[CycleStatus, StatusLabel] = {
+    CycleStatus.ON_TIME: StatusLabel("intime", "on time"),
+    CycleStatus.ON_TIME_IN_GRACE: StatusLabel("grace", "in grace"),
+    CycleStatus.LATE: StatusLabel("late", "late"),
+    CycleStatus.MISSING: StatusLabel("missing", "missing"),
+    CycleStatus.NEVER: StatusLabel("missing", "never delivered"),
+    CycleStatus.UNKNOWN: StatusLabel("unknown", "unknown"),
+    CycleStatus.EXCUSED: StatusLabel("excused", "excused"),
+    CycleStatus.WITHDRAWN: StatusLabel("excused", "withdrawn"),
+    CycleStatus.PENDING: StatusLabel("ahead", "due, within grace period"),
+    CycleStatus.SCHEDULED: StatusLabel("ahead", "not due yet"),
 }
 
 
-def said_state(state: IncidentState) -> str:
-    """The state of an incident in words."""
+def incident_state_label(state: IncidentState) -> str:
+    """Return the label of an incident's state."""
     return "acknowledged" if state is IncidentState.ACKED else state.value.replace("_", " ")
 
 
 @dataclass(frozen=True, slots=True)
 class Instant:
-    """An instant for machines and for people."""
+    """An instant as ISO 8601 and as readable text."""
 
     iso: str
     text: str
 
 
-def instant(at: datetime) -> Instant:
-    """In UTC, to the minute: `2026-05-01 06:00 UTC`."""
-    utc = at.astimezone(UTC)
+def instant(moment: datetime) -> Instant:
+    """Return the instant in UTC; its text is to the minute, e.g. `2026-05-01 06:00 UTC`."""
+    utc = moment.astimezone(UTC)
     return Instant(utc.strftime("%Y-%m-%dT%H:%M:%SZ"), utc.strftime("%Y-%m-%d %H:%M UTC"))
 
 
-def instant_of(iso: str) -> Instant | None:
-    """The same from text; None for the empty one."""
+def instant_from_iso(iso: str) -> Instant | None:
+    """Return the instant of an ISO 8601 string, or None for ""."""
     return instant(datetime.fromisoformat(iso)) if iso else None
 
 
 def link(text: str | None) -> str | None:
-    """The text where it may be a link: http, https or mailto, and nothing that hides where it leads."""
-    if not text or len(text) > LONGEST or _NEVER.search(text):
+    """Return the text if it is a safe link (http, https or mailto, without hidden characters), or None."""
+    if not text or len(text) > MAX_CHARS or _FORBIDDEN.search(text):
         return None
     return text if web_address(text, WEB) or _MAIL.fullmatch(text) else None
 
 
-def cut(text: object, most: int = LONGEST) -> str:
-    """The text, of which no more is shown than a page can bear."""
-    whole = "" if text is None else str(text)
-    return whole if len(whole) <= most else f"{whole[: most - 1]}…"
+def cut(text: object, max_chars: int = MAX_CHARS) -> str:
+    """Return the text, shortened to `max_chars`."""
+    full_text = "" if text is None else str(text)
+    return full_text if len(full_text) <= max_chars else f"{full_text[: max_chars - 1]}…"
 
 
-def length(minutes: float) -> str:
-    """Minutes as `2 h 10 min`."""
-    return span(timedelta(minutes=minutes))
+def duration(minutes: float) -> str:
+    """Return minutes as text, e.g. `2 h 10 min`."""
+    return format_duration(timedelta(minutes=minutes))
 
 
-# A schedule in plain words, for people who never saw a cron expression.
+# Schedules as text, for readers who do not know cron expressions.
 
 _ALL_DAYS, _MONTHS, _WEEK = frozenset(range(1, 32)), 12, frozenset(range(7))
-_NAMES = ("Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday")
-_WORKING = frozenset(range(1, 6))
-_LISTED = 4
+_DAY_NAMES = ("Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday")
+_WORKING_DAYS = frozenset(range(1, 6))
+_MAX_TIMES = 4
 
 
-def in_words(schedule: Schedule) -> str:
-    """When deliveries are due, such as `every day at 06:00, Europe/Berlin`.
+def describe_schedule(schedule: Schedule) -> str:
+    """Describe when deliveries are due, e.g. `every day at 06:00, Europe/Berlin`.
 
-    What has no plain words is said as `dq schedule explain` says it.
+    Complex schedules are described as in `dq schedule explain`.
     """
-    when, days = _times(schedule), _days(schedule)
-    if when is None or days is None:
-        return clock.reading(schedule)
-    return f"{days} {when}, {schedule.timezone}"
+    times, days = _times(schedule), _days(schedule)
+    if times is None or days is None:
+        return clock.describe_schedule(schedule)
+    return f"{days} {times}, {schedule.timezone}"
 
 
 def _days(schedule: Schedule) -> str | None:
@@ -135,17 +135,17 @@ def _days(schedule: Schedule) -> str | None:
         return None
     if rule.weekdays >= _WEEK:
         return "every day"
-    # With the other reading of two day fields, every day would be due.
-    if not rule.both or not rule.weekdays:
+    # If either of the two day fields is enough, every day is due.
+    if not rule.requires_both or not rule.weekdays:
         return None
-    if rule.weekdays == _WORKING:
+    if rule.weekdays == _WORKING_DAYS:
         return "Monday to Friday"
-    return "every " + " and ".join(_NAMES[day] for day in sorted(rule.weekdays))
+    return "every " + " and ".join(_DAY_NAMES[day] for day in sorted(rule.weekdays))
 
 
 def _times(schedule: Schedule) -> str | None:
     times = times_of_day(schedule.minute, schedule.hour, schedule.second)
-    if 0 < len(times) <= _LISTED:
+    if 0 < len(times) <= _MAX_TIMES:
         return "at " + ", ".join(map(_clock, times))
     gaps = {later - earlier for earlier, later in pairwise(times)}
     gap = gaps.pop() if len(gaps) == 1 else None
@@ -162,127 +162,144 @@ def _clock(time: timedelta) -> str:
     return f"{minutes // 60:02}:{minutes % 60:02}"
 
 
-# The last cycles of a promise as a strip, and row counts as a line: plain values for drawings.
+# The last cycles of an SLO as a timeline, and row counts as a chart.
 #
-# They are drawn by the server, so that they are there without script, on paper and for machines that read
-# aloud: each cycle has a shape of its own, and a title.
+# They are rendered into the page, so that they work without script, in print and in screen readers: each
+# cycle has its own shape and title.
 
-DRAWN = 90
-STEP = 9
-_WIDE, _HIGH, _MARGIN = 720, 120, 6
-_POINTS = 120
+MAX_CYCLES = 90
+CELL_WIDTH = 9
+_WIDTH, _HEIGHT, _MARGIN = 720, 120, 6
+_MAX_POINTS = 120
 
 
 @dataclass(frozen=True, slots=True)
-class StripCell:
+class TimelineCell:
     x: int
     kind: str
     title: str
 
 
 @dataclass(frozen=True, slots=True)
-class Strip:
-    """The cells, how wide they are together, the whole in words, and the cycles that were not in time."""
+class StatusTimeline:
+    """Timeline of cycles: cells, total width, a summary as text (`summary`), and cycles not on time
+    (`odd`).
+    """
 
-    cells: tuple[StripCell, ...]
+    cells: tuple[TimelineCell, ...]
     width: int
-    said: str
+    summary: str
     odd: tuple[tuple[str, str, str, str], ...]
 
 
-def strip(slo: Slo, cycles: Sequence[Kept]) -> Strip:
-    """The last cycles, oldest first. `odd` are the newest first: kind, due, status, what is known."""
-    shown = cycles[-DRAWN:]
+def status_timeline(slo: Slo, cycles: Sequence[CycleRecord]) -> StatusTimeline:
+    """Return the last cycles, oldest first. `odd` is newest first: kind, due time, status, detail."""
+    recent = cycles[-MAX_CYCLES:]
     cells = tuple(
-        StripCell(
-            number * STEP, CYCLES[kept.status].kind, f"{local_time(slo, kept.cycle.due_at)}: {_told(kept)}"
+        TimelineCell(
+            number * CELL_WIDTH,
+            CYCLES[record.status].kind,
+            f"{local_time(slo, record.cycle.due_at)}: {_cell_text(record)}",
         )
-        for number, kept in enumerate(shown)
+        for number, record in enumerate(recent)
     )
-    tally = Counter(CYCLES[kept.status].text for kept in shown)
-    said = ", ".join(f"{number} {text}" for text, number in tally.items())
+    tally = Counter(CYCLES[record.status].text for record in recent)
+    summary = ", ".join(f"{number} {text}" for text, number in tally.items())
     odd = tuple(
         (
-            CYCLES[kept.status].kind,
-            local_time(slo, kept.cycle.due_at),
-            CYCLES[kept.status].text,
-            _detail(slo, kept),
+            CYCLES[record.status].kind,
+            local_time(slo, record.cycle.due_at),
+            CYCLES[record.status].text,
+            _detail(slo, record),
         )
-        for kept in reversed(shown)
-        if not kept.status.good and CYCLES[kept.status].kind != "ahead"
+        for record in reversed(recent)
+        if not record.status.good and CYCLES[record.status].kind != "ahead"
     )
-    return Strip(cells, max(len(shown), 1) * STEP, f"The last {counted(len(shown), 'cycle')}: {said}.", odd)
+    return StatusTimeline(
+        cells,
+        max(len(recent), 1) * CELL_WIDTH,
+        f"The last {pluralize(len(recent), 'cycle')}: {summary}.",
+        odd,
+    )
 
 
-def _told(kept: Kept) -> str:
-    text, detail = CYCLES[kept.status].text, _lateness(kept)
+def _cell_text(record: CycleRecord) -> str:
+    text, detail = CYCLES[record.status].text, _lateness(record)
     return f"{text}, {detail}" if detail else text
 
 
-def _lateness(kept: Kept) -> str:
-    if kept.delivered_at is None:
+def _lateness(record: CycleRecord) -> str:
+    if record.delivered_at is None:
         return ""
-    gap = kept.delivered_at - kept.cycle.due_at
+    gap = record.delivered_at - record.cycle.due_at
     side = "before" if gap.total_seconds() < 0 else "after"
-    return f"came {span(gap)} {side} it was due"
+    return f"delivered {format_duration(gap)} {side} due time"
 
 
-def _detail(slo: Slo, kept: Kept) -> str:
-    said = [_lateness(kept), kept.excuse or ("" if kept.delivered_at else kept.reason)]
-    if kept.arriving_since is not None:
-        said.append(f"data is being written since {local_time(slo, kept.arriving_since)}")
-    if kept.revoked and kept.gone_since is not None:
-        said.append(f"it was taken away again, gone since {local_time(slo, kept.gone_since)}")
-    return "; ".join(text for text in said if text)
+def _detail(slo: Slo, record: CycleRecord) -> str:
+    details = [_lateness(record), record.excuse or ("" if record.delivered_at else record.reason)]
+    if record.arriving_since is not None:
+        details.append(f"data being written since {local_time(slo, record.arriving_since)}")
+    if record.revoked and record.gone_since is not None:
+        details.append(f"removed after delivery, gone since {local_time(slo, record.gone_since)}")
+    return "; ".join(text for text in details if text)
 
 
 @dataclass(frozen=True, slots=True)
-class RowLine:
-    """A line of row counts in a box of 720 by 120, with the band of what is usual where that is known."""
+class RowCountChart:
+    """Line chart of row counts, 720 by 120, with the usual range as a band if it is known."""
 
     points: str
     dots: tuple[tuple[float, float, str], ...]
     band: tuple[float, float] | None
-    least: str
-    most: str
+    minimum: str
+    maximum: str
     first: str
     last: str
-    said: str
+    summary: str
 
 
-def row_line(rows: RowCounts) -> RowLine:
-    """The newest counts, oldest first."""
-    shown = rows.counts[-_POINTS:]
-    numbers = [one.rows for one in shown]
+def row_count_chart(rows: RowCounts) -> RowCountChart:
+    """Return a chart of the newest counts, oldest first."""
+    recent = rows.counts[-_MAX_POINTS:]
+    numbers = [count.rows for count in recent]
     bounds = (
-        [bound for bound in (rows.usual.least, rows.usual.most) if bound is not None] if rows.usual else []
+        [bound for bound in (rows.usual.minimum, rows.usual.maximum) if bound is not None]
+        if rows.usual
+        else []
     )
     low, high = min([*numbers, *bounds]), max([*numbers, *bounds])
-    room = max(high - low, 1)
+    value_range = max(high - low, 1)
 
     def height(number: float) -> float:
-        return round(_MARGIN + (_HIGH - 2 * _MARGIN) * (high - number) / room, 1)
+        return round(_MARGIN + (_HEIGHT - 2 * _MARGIN) * (high - number) / value_range, 1)
 
-    across = (_WIDE - 2 * _MARGIN) / max(len(shown) - 1, 1)
-    spots = [(round(_MARGIN + number * across, 1), height(one.rows)) for number, one in enumerate(shown)]
+    spacing = (_WIDTH - 2 * _MARGIN) / max(len(recent) - 1, 1)
+    spots = [
+        (round(_MARGIN + number * spacing, 1), height(count.rows)) for number, count in enumerate(recent)
+    ]
     band = None
     if rows.usual:
-        top = height(rows.usual.most) if rows.usual.most is not None else float(_MARGIN)
-        foot = height(rows.usual.least) if rows.usual.least is not None else float(_HIGH - _MARGIN)
-        band = (top, round(max(foot - top, 1), 1))
-    newest = shown[-1]
-    said = f"{newest.rows:,} rows, of {newest.of:%Y-%m-%d}"
-    if rows.usual and rows.usual.least is not None and rows.usual.most is not None:
-        said += f"; usual by {rows.usual.days} before: {rows.usual.least:,} to {rows.usual.most:,}"
-    return RowLine(
+        top = height(rows.usual.maximum) if rows.usual.maximum is not None else float(_MARGIN)
+        bottom = height(rows.usual.minimum) if rows.usual.minimum is not None else float(_HEIGHT - _MARGIN)
+        band = (top, round(max(bottom - top, 1), 1))
+    newest = recent[-1]
+    caption = f"{newest.rows:,} rows on {newest.data_time:%Y-%m-%d}"
+    if rows.usual and rows.usual.minimum is not None and rows.usual.maximum is not None:
+        caption += (
+            f"; usual range of the previous {rows.usual.days}: {rows.usual.minimum:,} to "
+            f"{rows.usual.maximum:,}"
+        )
+    return RowCountChart(
         " ".join(f"{x},{y}" for x, y in spots),
         tuple(
-            (x, y, f"{one.of:%Y-%m-%d}: {one.rows:,} rows") for (x, y), one in zip(spots, shown, strict=True)
+            (x, y, f"{count.data_time:%Y-%m-%d}: {count.rows:,} rows")
+            for (x, y), count in zip(spots, recent, strict=True)
         ),
         band,
         f"{low:,}",
         f"{high:,}",
-        f"{shown[0].of:%Y-%m-%d}",
-        f"{newest.of:%Y-%m-%d}",
-        said,
+        f"{recent[0].data_time:%Y-%m-%d}",
+        f"{newest.data_time:%Y-%m-%d}",
+        caption,
     )

@@ -1,8 +1,8 @@
-"""What each version of every contract broke, kept between builds: judged is only what is new in Git.
+"""Version history of all contracts from Git, cached between builds: only new commits are evaluated.
 
-Git is asked a few questions for a whole registry. What it told is kept as chains: of each file the last
-commits that changed its bytes, each with its judgement once there is one. A file that moves takes its chain
-along, by its bytes or by the contract that it holds.
+Git is queried a few times for the whole registry. The cache holds one chain per file: the last commits that
+changed it, each with its impact once evaluated. A moved file keeps its chain, matched by content or by the
+contract in it.
 """
 
 from __future__ import annotations
@@ -16,26 +16,33 @@ from pathlib import Path
 from typing import Any
 
 from dq.contracts.access.discovery import YAML
-from dq.contracts.access.files import MAX_BYTES, Found
+from dq.contracts.access.files import MAX_BYTES, FileRef
 from dq.contracts.model import Identity, identity
 from dq.contracts.outcome import DqError
 from dq.contracts.yaml.parse import parse
 from dq.portal import contracts
-from dq.portal.contracts import Card, FileStep, FileSteps, JudgedSteps, VersionChange, VersionHistory
-from dq.portal.output import Crew, PortalRequest, Site
+from dq.portal.contracts import (
+    ContractCard,
+    EvaluatedSteps,
+    FileStep,
+    FileSteps,
+    VersionChange,
+    VersionHistory,
+)
+from dq.portal.output import PortalRequest, Site, WorkerPool
 from dq.portal.pages import templates_digest
-from dq.validators.git.history import CommitChanges, FileChange, Head, changes, head
-from dq.validators.git.repository import Repository, find, objects
+from dq.validators.git.history import CommitChanges, FileChange, HistoryTip, commit_changes, history_tip
+from dq.validators.git.repository import Repository, find_repository, read_objects
 
 _NAME = "versions.jsonl"
-_MOST = 20
-"""So many changes of a file are kept; older ones stand in Git."""
+_MAX_CHANGES = 20
+"""Maximum number of changes cached per file; older ones are only in Git."""
 _BATCH = 50
 
 
 @dataclass(frozen=True, slots=True)
 class ChainLink:
-    """One step of a chain, and what it broke; None where it is not judged yet."""
+    """One step of a chain, and its change, or None if it is not evaluated yet."""
 
     step: FileStep
     change: VersionChange | None = None
@@ -43,8 +50,11 @@ class ChainLink:
 
 @dataclass(slots=True)
 class Chain:
-    """The last changes of one file, oldest first. `older`: there were more. `settled` is the digest of the
-    file when it was last what HEAD has; else `uncommitted` is what it changes beyond that."""
+    """Last changes of one file, oldest first. `older`: earlier ones are left out.
+
+    `settled` is the digest of the file when it last equalled HEAD; otherwise `uncommitted` is its change
+    against HEAD.
+    """
 
     links: list[ChainLink] = field(default_factory=list)
     older: bool = False
@@ -52,68 +62,72 @@ class Chain:
     uncommitted: VersionChange | None = None
 
     def grow(self, step: FileStep) -> None:
-        """Adds what one commit did."""
+        """Append the step of one commit."""
         self.links.append(ChainLink(step))
-        self.older = self.older or len(self.links) > _MOST
-        del self.links[:-_MOST]
+        self.older = self.older or len(self.links) > _MAX_CHANGES
+        del self.links[:-_MAX_CHANGES]
         self.settled = ""
 
 
 @dataclass(slots=True)
 class RegistryChains:
-    """What is known of one folder of contracts in Git: up to which commit, and each file's chain."""
+    """Chains of all files of one registry folder, up to the commit `head`."""
 
-    head: Head | None = None
+    head: HistoryTip | None = None
     chains: dict[str, Chain] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
 class Histories:
-    """The history of each contract's file. `problems` are why Git could not tell, with mends."""
+    """Version histories by contract file. `problems` are the errors of Git."""
 
-    of: Mapping[str, VersionHistory]
+    by_file: Mapping[str, VersionHistory]
     problems: Sequence[DqError] = ()
 
 
 def histories(
-    held: Site, request: PortalRequest, files: Mapping[str, Found], cards: Sequence[Card], crew: Crew
+    site: Site,
+    request: PortalRequest,
+    files: Mapping[str, FileRef],
+    cards: Sequence[ContractCard],
+    pool: WorkerPool,
 ) -> Histories:
-    """What each version of these contracts broke, as far as Git can tell."""
-    before, after = _load(held), dict[str, RegistryChains]()
-    found: dict[str, VersionHistory] = {}
+    """Return the version histories of these contracts, as far as Git has them."""
+    before, after = _load(site), dict[str, RegistryChains]()
+    by_file: dict[str, VersionHistory] = {}
     problems: list[DqError] = []
-    roots: dict[Path, list[Card]] = {}
+    roots: dict[Path, list[ContractCard]] = {}
     for card in cards:
         if card.readable:
             roots.setdefault(files[card.file].root, []).append(card)
-    for root, some in roots.items():
+    for root, root_cards in roots.items():
         place = os.path.realpath(root)
         reason = contracts.UNREAD
         try:
-            repo = find(Path(place))
+            repo = find_repository(Path(place))
             if repo is None:
                 reason = contracts.NO_REPOSITORY
             else:
-                after[place] = _updated(repo, place, before.get(place, RegistryChains()))
-                found |= _judged(repo, after[place], place, files, some, request, crew)
+                after[place] = _update(repo, place, before.get(place, RegistryChains()))
+                by_file |= _evaluate(repo, after[place], place, files, root_cards, request, pool)
                 continue
         except DqError as error:
             problems.append(error)
-        found |= {card.file: VersionHistory(unknown=reason) for card in some}
-    held.keep(_NAME, "\n".join(_lines(after)))
-    return Histories(found, problems)
+        by_file |= {card.file: VersionHistory(unknown=reason) for card in root_cards}
+    site.write_cached(_NAME, "\n".join(_lines(after)))
+    return Histories(by_file, problems)
 
 
-def _updated(repo: Repository, place: str, known: RegistryChains) -> RegistryChains:
-    """The chains as of HEAD."""
-    now = head(repo)
-    if known.head == now:
-        return known
+def _update(repo: Repository, place: str, previous: RegistryChains) -> RegistryChains:
+    """Return the chains as of HEAD."""
+    now = history_tip(repo)
+    if previous.head == now:
+        return previous
     folder = _folder(repo, place)
-    new = None if known.head is None else changes(repo, folder, now, known.head)
-    chains = known.chains
+    new = None if previous.head is None else commit_changes(repo, folder, now, previous.head)
+    chains = previous.chains
     if new is None:
-        new, chains = changes(repo, folder, now) or [], {}
+        new, chains = commit_changes(repo, folder, now) or [], {}
     identities = _identities(repo, new)
     for commit in new:
         _apply(chains, commit, identities)
@@ -121,83 +135,91 @@ def _updated(repo: Repository, place: str, known: RegistryChains) -> RegistryCha
 
 
 def _folder(repo: Repository, place: str) -> str:
-    """The folder of the registry as Git names it; empty for the top."""
+    """Return the registry's folder relative to the repository, or "" for its top."""
     named = os.path.relpath(place, os.path.realpath(repo.top)).replace(os.sep, "/")
     return "" if named == "." else named
 
 
 def _apply(chains: dict[str, Chain], commit: CommitChanges, identities: Mapping[str, Identity]) -> None:
-    """What one commit did to the chains."""
-    gone = {one.path: one for one in commit.files if not one.after}
-    left = {path: chains.pop(path, Chain()) for path in gone}
-    moved = _moved(commit, gone, identities)
-    for one in commit.files:
-        if not one.after or not one.path.endswith(YAML):
+    """Apply one commit to the chains."""
+    deleted = {file_change.path: file_change for file_change in commit.files if not file_change.after}
+    deleted_chains = {path: chains.pop(path, Chain()) for path in deleted}
+    moved = _moved_files(commit, deleted, identities)
+    for file_change in commit.files:
+        if not file_change.after or not file_change.path.endswith(YAML):
             continue
-        source = moved.get(one.path)
+        source = moved.get(file_change.path)
         if source is not None:
-            chains[one.path] = left[source.path]
-            if source.before != one.after:
-                chains[one.path].grow(FileStep(source.before, one.after, commit.time))
+            chains[file_change.path] = deleted_chains[source.path]
+            if source.before != file_change.after:
+                chains[file_change.path].grow(FileStep(source.before, file_change.after, commit.time))
             continue
-        chains.setdefault(one.path, Chain()).grow(FileStep(one.before, one.after, commit.time))
+        chains.setdefault(file_change.path, Chain()).grow(
+            FileStep(file_change.before, file_change.after, commit.time)
+        )
 
 
-def _moved(
-    commit: CommitChanges, gone: Mapping[str, FileChange], identities: Mapping[str, Identity]
+def _moved_files(
+    commit: CommitChanges, deleted: Mapping[str, FileChange], identities: Mapping[str, Identity]
 ) -> Mapping[str, FileChange]:
-    """From the path of a file that is new to that from which it moved in this commit."""
-    new = [one for one in commit.files if one.after and one.before == ""]
-    found: dict[str, FileChange] = {}
-    free = dict(gone)
+    """Return the deleted file that each new file was moved from in this commit, by the new path."""
+    new = [file_change for file_change in commit.files if file_change.after and file_change.before == ""]
+    sources: dict[str, FileChange] = {}
+    free = dict(deleted)
     # The same bytes, then the same contract in the same major, then the same contract.
-    alike_by: tuple[Callable[[str], object], ...] = (
+    match_keys: tuple[Callable[[str], object], ...] = (
         lambda blob: blob or None,
         identities.get,
         lambda blob: identities[blob][0] if blob in identities else None,
     )
-    for alike in alike_by:
-        by_what: dict[Any, list[FileChange]] = {}
-        for one in free.values():
-            by_what.setdefault(alike(one.before or ""), []).append(one)
-        for one in new:
-            what = alike(one.after)
-            if what is not None and one.path not in found and by_what.get(what):
-                found[one.path] = by_what[what].pop(0)
-                free.pop(found[one.path].path)
-    return found
+    for match_key in match_keys:
+        candidates: dict[Any, list[FileChange]] = {}
+        for file_change in free.values():
+            candidates.setdefault(match_key(file_change.before or ""), []).append(file_change)
+        for file_change in new:
+            value = match_key(file_change.after)
+            if value is not None and file_change.path not in sources and candidates.get(value):
+                sources[file_change.path] = candidates[value].pop(0)
+                free.pop(sources[file_change.path].path)
+    return sources
 
 
 def _identities(repo: Repository, new: Sequence[CommitChanges]) -> Mapping[str, Identity]:
-    """Which contracts the files hold that may have moved: those of commits with new files and gone ones."""
-    wanted: set[str] = set()
+    """Return the contract identities by blob, for commits that both add and delete files."""
+    blob_ids: set[str] = set()
     for commit in new:
-        came = {one.after for one in commit.files if one.before == "" and one.path.endswith(YAML)}
-        went = {one.before for one in commit.files if not one.after and one.before}
+        came = {
+            file_change.after
+            for file_change in commit.files
+            if file_change.before == "" and file_change.path.endswith(YAML)
+        }
+        went = {
+            file_change.before for file_change in commit.files if not file_change.after and file_change.before
+        }
         if came - went and went - came:
-            wanted |= (came ^ went) - {""}
-    found = {}
-    for id_, data in objects(repo, wanted, "blob", MAX_BYTES).items() if wanted else ():
+            blob_ids |= (came ^ went) - {""}
+    identities = {}
+    for id_, data in read_objects(repo, blob_ids, "blob", MAX_BYTES).items() if blob_ids else ():
         contract = parse(data, id_).contract
         if contract is not None and contract.id:
-            found[id_] = identity(contract.id, contract.version)
-    return found
+            identities[id_] = identity(contract.id, contract.version)
+    return identities
 
 
-def _judged(
+def _evaluate(
     repo: Repository,
     registry: RegistryChains,
     place: str,
-    files: Mapping[str, Found],
-    cards: Sequence[Card],
+    files: Mapping[str, FileRef],
+    cards: Sequence[ContractCard],
     request: PortalRequest,
-    crew: Crew,
+    pool: WorkerPool,
 ) -> dict[str, VersionHistory]:
-    """The history of each file, once what is new of it is judged."""
+    """Evaluate new steps and return the history of each file."""
     folder = _folder(repo, place)
     above = f"{folder}/" if folder else ""
     chains: dict[str, Chain | None] = {}
-    todo: list[tuple[Card, Chain, FileSteps]] = []
+    todo: list[tuple[ContractCard, Chain, FileSteps]] = []
     for card in cards:
         chain = chains[card.file] = registry.chains.get(above + files[card.file].name)
         if chain is not None:
@@ -205,25 +227,27 @@ def _judged(
             if job.steps or job.last:
                 todo.append((card, chain, job))
     batches = [todo[start : start + _BATCH] for start in range(0, len(todo), _BATCH)]
-    work = partial(contracts.judged, repo, request.now.date())
+    work = partial(contracts.evaluate_steps, repo, request.now.date())
     done = 0
-    results = crew.each(work, [[job for _, _, job in batch] for batch in batches])
-    for batch, some in zip(batches, results, strict=True):
-        for (card, chain, job), result in zip(batch, some, strict=True):
-            _note(chain, job, card.digest, result)
+    results = pool.run(work, [[job for _, _, job in batch] for batch in batches])
+    for batch, batch_results in zip(batches, results, strict=True):
+        for (card, chain, job), result in zip(batch, batch_results, strict=True):
+            _record_results(chain, job, card.digest, result)
         done += len(batch)
         request.progress("versions", done, len(todo))
-    return {file: _history(one) for file, one in chains.items()}
+    return {file: _history(file_chain) for file, file_chain in chains.items()}
 
 
-def _job(file: Found, card: Card, chain: Chain) -> FileSteps:
+def _job(file: FileRef, card: ContractCard, chain: Chain) -> FileSteps:
     last = chain.links[-1].step.after if chain.settled != card.digest else ""
-    return FileSteps(file, card.version, tuple(one.step for one in chain.links if one.change is None), last)
+    return FileSteps(
+        file, card.version, tuple(link.step for link in chain.links if link.change is None), last
+    )
 
 
-def _note(chain: Chain, job: FileSteps, digest_: str, result: JudgedSteps) -> None:
-    found = iter(result.changes)
-    chain.links = [one if one.change else replace(one, change=next(found)) for one in chain.links]
+def _record_results(chain: Chain, job: FileSteps, digest_: str, result: EvaluatedSteps) -> None:
+    new_changes = iter(result.changes)
+    chain.links = [link if link.change else replace(link, change=next(new_changes)) for link in chain.links]
     if job.last:
         chain.uncommitted = result.uncommitted
         chain.settled = digest_ if result.uncommitted is None else ""
@@ -232,49 +256,54 @@ def _note(chain: Chain, job: FileSteps, digest_: str, result: JudgedSteps) -> No
 def _history(chain: Chain | None) -> VersionHistory:
     if chain is None:
         return VersionHistory(unknown=contracts.NOT_IN_GIT)
-    found = [one.change or contracts.unjudged(one.step) for one in reversed(chain.links)]
+    history = [link.change or contracts.unknown_change(link.step) for link in reversed(chain.links)]
     if chain.uncommitted is not None:
-        found.insert(0, chain.uncommitted)
-    return VersionHistory(tuple(found), chain.older)
+        history.insert(0, chain.uncommitted)
+    return VersionHistory(tuple(history), chain.older)
 
 
-def _load(held: Site) -> dict[str, RegistryChains]:
-    """What the last build knew; nothing where another dq judged, or the file is damaged."""
-    found: dict[str, RegistryChains] = {}
+def _load(site: Site) -> dict[str, RegistryChains]:
+    """Return the cached chains, or {} if another version of dq wrote them or the file is damaged."""
+    registries: dict[str, RegistryChains] = {}
     try:
-        lines = held.kept(_NAME).decode().splitlines()
+        lines = site.read_cached(_NAME).decode().splitlines()
         if not lines or json.loads(lines[0]) != {"made_by": templates_digest()}:
             return {}
         registry = RegistryChains()
         for line in lines[1:]:
-            one = json.loads(line)
-            if "root" in one:
-                registry = found[one["root"]] = RegistryChains(Head(one["head"], frozenset(one["cut"])))
+            record = json.loads(line)
+            if "root" in record:
+                registry = registries[record["root"]] = RegistryChains(
+                    HistoryTip(record["head"], frozenset(record["cut"]))
+                )
             else:
-                registry.chains[one["path"]] = _chain(one)
+                registry.chains[record["path"]] = _chain(record)
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
         return {}
-    return found
+    return registries
 
 
-def _chain(one: dict[str, Any]) -> Chain:
+def _chain(record: dict[str, Any]) -> Chain:
     links = [
-        ChainLink(FileStep(*step), contracts.loaded(made) if made else None) for step, made in one["links"]
+        ChainLink(FileStep(*step), contracts.load_change(change) if change else None)
+        for step, change in record["links"]
     ]
-    return Chain(links, one["older"], one["settled"])
+    return Chain(links, record["older"], record["settled"])
 
 
 def _lines(registries: Mapping[str, RegistryChains]) -> Iterator[str]:
     yield json.dumps({"made_by": templates_digest()})
-    for root, one in registries.items():
-        if one.head is not None:
-            yield json.dumps({"root": root, "head": one.head.commit, "cut": sorted(one.head.cut)})
-            yield from (_line(path, chain) for path, chain in one.chains.items())
+    for root, registry in registries.items():
+        if registry.head is not None:
+            yield json.dumps(
+                {"root": root, "head": registry.head.commit, "cut": sorted(registry.head.shallow_boundary)}
+            )
+            yield from (_line(path, chain) for path, chain in registry.chains.items())
 
 
 def _line(path: str, chain: Chain) -> str:
     links = [
-        ((link.step.before, link.step.after, link.step.time), link.change and link.change.dumped())
+        ((link.step.before, link.step.after, link.step.time), link.change and link.change.as_json())
         for link in chain.links
     ]
     return json.dumps({"path": path, "older": chain.older, "settled": chain.settled, "links": links})

@@ -1,4 +1,4 @@
-"""The screens over many products (today, lists, domains, changes, search), of incidents, and their feed."""
+"""Values of the pages over many products (overview, lists, domains, changes, search), incidents and feeds."""
 
 from __future__ import annotations
 
@@ -13,125 +13,143 @@ from statistics import median
 from typing import Any
 
 from dq.alerts.incident import TITLE, Facts
-from dq.contracts.outcome import block, counted, in_json
-from dq.portal.contracts import Broke, Card, VersionChange, VersionHistory, domain_page, slug
-from dq.portal.formatting import STATES, Values, Word, cut, instant, instant_of, length, said_state
-from dq.portal.product import ProductState, Summary
-from dq.portal.product_page import Link, change_values, incident_row, says_nothing
+from dq.contracts.outcome import escape_block, escape_json_document, pluralize
+from dq.portal.contracts import ContractCard, VersionChange, VersionHistory, VersionImpact, domain_page, slug
+from dq.portal.formatting import (
+    STATES,
+    StatusLabel,
+    Values,
+    cut,
+    duration,
+    incident_state_label,
+    instant,
+    instant_from_iso,
+)
+from dq.portal.product import ProductState, ProductSummary
+from dq.portal.product_page import PageLookup, change_values, incident_row, is_cosmetic
 from dq.portal.store_queries import IncidentFacts, Watcher
 
-# The screens over many products: today, lists, domains, changes, and the search.
+# The overview page, and paginated lists of products.
 
-# The first screen, and lists of products that have several pages.
-
-SHOWN = 20
-"""So many products stand in a list of the first page; the rest is behind a link."""
+MAX_SHOWN = 20
+"""Maximum number of products in a list of the overview page; the others are behind a link."""
 PER_PAGE = 200
 _DAY = timedelta(days=1)
 
 
-# Lists ask for it by the hundred thousand, and an enum's own look-up is slow.
-_BY_VALUE = {one.value: one for one in ProductState}
+# A plain mapping: this is called for every product, and looking up an enum by value is slow.
+_BY_VALUE = {state.value: state for state in ProductState}
 
 
 @dataclass(frozen=True, slots=True)
 class ProductRow:
-    """One product with its page's folder."""
+    """One product of the site: its card and summary."""
 
-    card: Card
-    summary: Summary
+    card: ContractCard
+    summary: ProductSummary
 
     @property
     def state(self) -> ProductState:
         return _BY_VALUE[self.summary.state]
 
 
-def row(one: ProductRow) -> Values:
-    """A product in a list."""
+def row(product_row: ProductRow) -> Values:
+    """Return the values of a product in a list."""
     return {
-        "title": cut(one.card.title, 120),
-        "key": cut(one.card.key, 120),
-        "slug": one.card.slug,
-        "domain": cut(one.card.domain, 80),
-        "state": STATES[one.state],
-        "why": cut(one.summary.why, 240),
-        "since": instant_of(one.summary.since),
+        "title": cut(product_row.card.title, 120),
+        "key": cut(product_row.card.key, 120),
+        "slug": product_row.card.slug,
+        "domain": cut(product_row.card.domain, 80),
+        "state": STATES[product_row.state],
+        "why": cut(product_row.summary.why, 240),
+        "since": instant_from_iso(product_row.summary.since),
     }
 
 
 _SECTIONS = (
-    (ProductState.UNREADABLE, "Contracts that cannot be read",
-     "Nothing is known of these until their contract is mended: run 'dq validate'."),
-    (ProductState.BROKEN, "Broken", "Their data breaks a promise, and nobody has mended it yet."),
+    (ProductState.UNREADABLE, "Unreadable contracts",
+     "Their status is unknown until the contract is fixed: run 'dq validate'."),
+    (ProductState.BROKEN, "Broken", "Their data violates the contract."),
     (ProductState.LATE, "Late", "A delivery is missing."),
-    (ProductState.UNKNOWN, "Unknown", "Nobody can tell how they stand. That is not the same as fine."),
+    (ProductState.UNKNOWN, "Unknown", "They could not be evaluated, which does not mean they are healthy."),
 )  # fmt: skip
 
 
 def today_page(rows: Sequence[ProductRow], incidents: Sequence[IncidentFacts], watcher: Watcher) -> Values:
-    """The first page: what is wrong now, what nobody knows, what is nearly spent, what is new."""
+    """Return the overview page: broken, late and unknown products, spent budgets, recent incidents."""
     by_state: dict[ProductState, list[ProductRow]] = defaultdict(list)
-    for one in rows:
-        by_state[one.state].append(one)
+    for product_row in rows:
+        by_state[product_row.state].append(product_row)
     sections = []
-    for state, title, said in _SECTIONS:
-        found = sorted(by_state[state], key=lambda one: (one.summary.since, one.card.title), reverse=True)
+    for state, title, explanation in _SECTIONS:
+        state_rows = sorted(
+            by_state[state],
+            key=lambda product_row: (product_row.summary.since, product_row.card.title),
+            reverse=True,
+        )
         sections.append(
             {
-                "kind": STATES[state].kind, "title": title, "said": said, "count": len(found),
-                "rows": [row(one) for one in found[:SHOWN]], "more": max(len(found) - SHOWN, 0),
+                "kind": STATES[state].kind, "title": title, "said": explanation, "count": len(state_rows),
+                "rows": [row(product_row) for product_row in state_rows[:MAX_SHOWN]],
+                "more": max(len(state_rows) - MAX_SHOWN, 0),
                 "page": f"lists/{state.value}.html",
             }
         )  # fmt: skip
     spent = sorted(
-        (one for one in rows if one.summary.spent), key=lambda one: (-one.summary.exhausted, one.card.title)
+        (product_row for product_row in rows if product_row.summary.spent),
+        key=lambda product_row: (-product_row.summary.exhausted, product_row.card.title),
     )
-    new = [one for one in incidents if watcher.now - one.incident.opened_at <= _DAY]
+    new = [facts for facts in incidents if watcher.now - facts.incident.opened_at <= _DAY]
     ended = [
-        one
-        for one in incidents
-        if one.incident.resolved_at is not None and watcher.now - one.incident.resolved_at <= _DAY
+        facts
+        for facts in incidents
+        if facts.incident.resolved_at is not None and watcher.now - facts.incident.resolved_at <= _DAY
     ]
     return {
         "as_of": instant(watcher.now),
-        "heard": instant(watcher.heard) if watcher.heard else None,
+        "heard": instant(watcher.last_tick_at) if watcher.last_tick_at else None,
         "stale": watcher.stale,
         "ahead": watcher.ahead,
-        "tick": length(watcher.tick.total_seconds() / 60),
+        "tick": duration(watcher.tick.total_seconds() / 60),
         "total": len(rows),
         "tally": [
             (STATES[state], len(by_state[state]), f"lists/{state.value}.html") for state in ProductState
         ],
         "sections": sections,
         "spent": [
-            {**row(one), "why": "", "since": None, "budgets": one.summary.spent[:3]} for one in spent[:SHOWN]
+            {**row(product_row), "why": "", "since": None, "budgets": product_row.summary.spent[:3]}
+            for product_row in spent[:MAX_SHOWN]
         ],
-        "spent_more": max(len(spent) - SHOWN, 0),
-        "new": [incident_row(one) for one in new[:SHOWN]],
-        "new_more": max(len(new) - SHOWN, 0),
-        "ended": [incident_row(one) for one in ended[:SHOWN]],
-        "gone": [incident_row(one) for one in _of_no_product(rows, incidents)],
+        "spent_more": max(len(spent) - MAX_SHOWN, 0),
+        "new": [incident_row(facts) for facts in new[:MAX_SHOWN]],
+        "new_more": max(len(new) - MAX_SHOWN, 0),
+        "ended": [incident_row(facts) for facts in ended[:MAX_SHOWN]],
+        "gone": [incident_row(facts) for facts in _orphaned_incidents(rows, incidents)],
         "platform": [
-            incident_row(one) for one in incidents if one.about_the_platform and not one.incident.state.closed
+            incident_row(facts)
+            for facts in incidents
+            if facts.about_the_platform and not facts.incident.state.is_closed
         ],
     }
 
 
-def _of_no_product(rows: Sequence[ProductRow], incidents: Sequence[IncidentFacts]) -> list[IncidentFacts]:
-    """What is open of contracts that are no more, so that no product's page leads to it."""
-    keys = {one.card.key for one in rows}
+def _orphaned_incidents(
+    rows: Sequence[ProductRow], incidents: Sequence[IncidentFacts]
+) -> list[IncidentFacts]:
+    """Return open incidents of removed contracts, which no product page links to."""
+    keys = {product_row.card.key for product_row in rows}
     return [
-        one
-        for one in incidents
-        if not one.incident.state.closed
-        and not one.about_the_platform
-        and one.incident.key.contract not in keys
-    ][:SHOWN]
+        facts
+        for facts in incidents
+        if not facts.incident.state.is_closed
+        and not facts.about_the_platform
+        and facts.incident.key.contract not in keys
+    ][:MAX_SHOWN]
 
 
 @dataclass(frozen=True, slots=True)
 class ListPage:
-    """One page of a list that has several; numbers count from 1."""
+    """One page of a paginated list; numbers start at 1."""
 
     path: str
     title: str
@@ -147,11 +165,11 @@ _PAGE_FIELDS = ("title", "number", "pages", "total", "before", "after")
 
 
 def listings(name: str, title: str, rows: Sequence[ProductRow], folder: str = "lists") -> Iterable[ListPage]:
-    """The pages of a list; one where it is empty."""
+    """Yield the pages of a list; an empty list has one page."""
     count = max(-(-len(rows) // PER_PAGE), 1)
 
     def path(number: int) -> str:
-        # In a folder of their own: another list may be called like the second page of this one.
+        # In a separate folder, since another list may have the name of this one's second page.
         return f"{folder}/{name}.html" if number == 1 else f"{folder}/pages/{name}.{number}.html"
 
     for number in range(1, count + 1):
@@ -167,74 +185,89 @@ def listings(name: str, title: str, rows: Sequence[ProductRow], folder: str = "l
         )
 
 
-def listing_page(one: ListPage) -> Values:
-    """The values of such a page."""
-    return {name: getattr(one, name) for name in _PAGE_FIELDS} | {"rows": [row(each) for each in one.rows]}
+def listing_page(page: ListPage) -> Values:
+    """Return the values of a list page."""
+    return {name: getattr(page, name) for name in _PAGE_FIELDS} | {
+        "rows": [row(product_row) for product_row in page.rows]
+    }
 
 
-# The report of a domain: how its promises are kept, how fast it mends, how much it promises.
+# The report of a domain: SLO compliance, time to resolve, coverage.
 
-_WORST = 5
+_MAX_WORST = 5
 
 
 def by_domain(rows: Iterable[ProductRow]) -> dict[str, list[ProductRow]]:
-    """The products by their domain, in order; what names none is of the empty one."""
-    found: dict[str, list[ProductRow]] = defaultdict(list)
-    for one in rows:
-        found[one.card.domain].append(one)
-    return dict(sorted(found.items()))
+    """Return the products by domain, sorted; "" for products without a domain."""
+    domains: dict[str, list[ProductRow]] = defaultdict(list)
+    for product_row in rows:
+        domains[product_row.card.domain].append(product_row)
+    return dict(sorted(domains.items()))
 
 
 def domain_report(name: str, rows: Sequence[ProductRow], watcher: Watcher) -> Values:
-    """The report of a domain: how its promises are kept, how fast it mends, how much it promises."""
-    summaries = [one.summary for one in rows]
-    good, bad = sum(one.good for one in summaries), sum(one.bad for one in summaries)
-    acknowledged = [minutes for one in summaries for minutes in one.acknowledged]
-    resolved = [minutes for one in summaries for minutes in one.resolved]
-    clauses, enforced = sum(one.clauses for one in summaries), sum(one.enforced for one in summaries)
-    covered = f"{enforced:,} of {counted(clauses, 'clause')} on schema and data"
-    worst = sorted((one for one in rows if one.state in _MATTERS or one.summary.bad), key=_badness)
+    """Return the report of a domain: SLO compliance, time to resolve, coverage."""
+    summaries = [product_row.summary for product_row in rows]
+    good, bad = sum(summary.good for summary in summaries), sum(summary.bad for summary in summaries)
+    acknowledged = [minutes for summary in summaries for minutes in summary.acknowledged]
+    resolved = [minutes for summary in summaries for minutes in summary.resolved]
+    clauses, enforced = (
+        sum(summary.clauses for summary in summaries),
+        sum(summary.enforced for summary in summaries),
+    )
+    covered = f"{enforced:,} of {pluralize(clauses, 'clause')} on schema and data"
+    worst = sorted(
+        (
+            product_row
+            for product_row in rows
+            if product_row.state in _PROBLEM_STATES or product_row.summary.bad
+        ),
+        key=_badness,
+    )
     return {
-        "title": name or "Products of no domain",
+        "title": name or "Products without a domain",
         "as_of": instant(watcher.now),
         "figures": [
             ("Products", f"{len(rows):,}", ""),
-            ("In time", _share(good, good + bad), f"{good:,} of {good + bad:,} deliveries in their windows"),
-            ("Budgets exhausted", f"{sum(one.exhausted for one in summaries):,}", ""),
-            ("To acknowledge", *_median(acknowledged, "acknowledged")),
-            ("To resolve", *_median(resolved, "resolved")),
+            ("On time", _share(good, good + bad), f"{good:,} of {good + bad:,} deliveries in the windows"),
+            ("Budgets exhausted", f"{sum(summary.exhausted for summary in summaries):,}", ""),
+            ("Time to acknowledge", *_median(acknowledged, "acknowledged")),
+            ("Time to resolve", *_median(resolved, "resolved")),
             ("Enforced", _share(enforced, clauses), covered),
         ],
-        "worst": [row(one) for one in worst[:_WORST]],
+        "worst": [row(product_row) for product_row in worst[:_MAX_WORST]],
     }  # fmt: skip
 
 
-def _share(part: int, whole: int) -> str:
-    """A part in percent, rounded down: nothing that is missed is shown as 100%."""
-    return f"{int(1000 * part / whole) / 10:.1f}%" if whole else "-"
+def _share(part: int, total: int) -> str:
+    """Return a share in percent, rounded down so that a single miss never shows as 100%."""
+    return f"{int(1000 * part / total) / 10:.1f}%" if total else "-"
 
 
 def _median(minutes: Sequence[float], done: str) -> tuple[str, str]:
     if not minutes:
-        return "-", f"no incident was {done}"
-    return length(median(minutes)), f"median of {counted(len(minutes), 'incident')}"
+        return "-", f"no incidents {done}"
+    return duration(median(minutes)), f"median of {pluralize(len(minutes), 'incident')}"
 
 
-_MATTERS = (ProductState.UNREADABLE, ProductState.BROKEN, ProductState.LATE, ProductState.UNKNOWN)
+_PROBLEM_STATES = (ProductState.UNREADABLE, ProductState.BROKEN, ProductState.LATE, ProductState.UNKNOWN)
 
 
-def _badness(one: ProductRow) -> tuple[Any, ...]:
-    counted_cycles = one.summary.good + one.summary.bad
+def _badness(product_row: ProductRow) -> tuple[Any, ...]:
+    counted_cycles = product_row.summary.good + product_row.summary.bad
     return (
-        list(ProductState).index(one.state),
-        -(one.summary.bad / counted_cycles if counted_cycles else 0),
-        one.card.title,
+        list(ProductState).index(product_row.state),
+        -(product_row.summary.bad / counted_cycles if counted_cycles else 0),
+        product_row.card.title,
     )
 
 
 def domain_line(name: str, rows: Sequence[ProductRow]) -> Values:
-    """A domain in the list of all."""
-    good, bad = sum(one.summary.good for one in rows), sum(one.summary.bad for one in rows)
+    """Return the values of a domain in the list of all domains."""
+    good, bad = (
+        sum(product_row.summary.good for product_row in rows),
+        sum(product_row.summary.bad for product_row in rows),
+    )
     matters = (ProductState.BROKEN, ProductState.LATE)
     unknown = (ProductState.UNKNOWN, ProductState.UNREADABLE)
     return {
@@ -242,17 +275,19 @@ def domain_line(name: str, rows: Sequence[ProductRow]) -> Values:
         "page": domain_page(name),
         "products": len(rows),
         "in_time": _share(good, good + bad),
-        "bad": sum(one.state in matters for one in rows),
-        "unknown": sum(one.state in unknown for one in rows),
+        "bad": sum(product_row.state in matters for product_row in rows),
+        "unknown": sum(product_row.state in unknown for product_row in rows),
     }
 
 
-# The screen of what changed of contracts, what ends soon, and which waivers do.
+# The page of contract changes, ending contracts and ending waivers.
 
 
 @dataclass(frozen=True, slots=True)
 class NotedChange:
-    """A contract that is new or has changed since an earlier build, and when that was noticed (ISO, UTC)."""
+    """A new or changed contract since an earlier build, with the time of the build that noticed it (ISO,
+    UTC).
+    """
 
     at: str
     key: str
@@ -269,42 +304,59 @@ def changes_page(
     waivers: Sequence[Values] | None,
     watcher: Watcher,
 ) -> Values:
-    """What changed of contracts, what ends soon, and which waivers do.
+    """Return the page of contract changes, ending contracts and ending waivers.
 
-    Changes are those that Git has. Of contracts of which it tells nothing they are those that were noticed
-    between two builds, and what they broke is not known.
+    Changes come from Git. For contracts without Git history they are those noticed between two builds, with
+    unknown impact.
     """
-    ending = [one for one in rows if one.card.announced or one.card.status == "deprecated"]
-    known = {one.card.key: history for one in rows if (history := histories.get(one.card.file))}
-    told = [
-        (change.at or _LATEST, {**change_values(change), **_product(one.card.title, one.card.slug)})
-        for one in rows
-        if one.card.file in histories
-        for change in histories[one.card.file].changes
-        if not says_nothing(change)
+    ending = [
+        product_row
+        for product_row in rows
+        if product_row.card.announced or product_row.card.status == "deprecated"
     ]
-    for one in noted:
-        history = known.get(one.key)
+    histories_by_key = {
+        product_row.card.key: history
+        for product_row in rows
+        if (history := histories.get(product_row.card.file))
+    }
+    entries = [
+        (
+            change.at or _LATEST,
+            {**change_values(change), **_product(product_row.card.title, product_row.card.slug)},
+        )
+        for product_row in rows
+        if product_row.card.file in histories
+        for change in histories[product_row.card.file].changes
+        if not is_cosmetic(change)
+    ]
+    for noted_change in noted:
+        history = histories_by_key.get(noted_change.key)
         if history is None or history.unknown:
-            change = VersionChange(one.before, one.after, Broke.UNKNOWN, one.at)
-            row_ = {**change_values(change), **_product(one.title, one.slug), "noticed": True}
-            told.append((one.at, row_ if one.before else {**row_, "state": _NEW}))
-    told.sort(key=lambda pair: pair[0], reverse=True)
+            change = VersionChange(
+                noted_change.before, noted_change.after, VersionImpact.UNKNOWN, noted_change.at
+            )
+            row_ = {
+                **change_values(change),
+                **_product(noted_change.title, noted_change.slug),
+                "noticed": True,
+            }
+            entries.append((noted_change.at, row_ if noted_change.before else {**row_, "state": _NEW}))
+    entries.sort(key=lambda pair: pair[0], reverse=True)
     return {
         "as_of": instant(watcher.now),
-        "changed": [values for _, values in told[:_CHANGES]],
-        "unknown": sorted({one.unknown for one in known.values() if one.unknown}),
+        "changed": [values for _, values in entries[:_MAX_CHANGES]],
+        "unknown": sorted({history_.unknown for history_ in histories_by_key.values() if history_.unknown}),
         "ends": [
-            {**row(one), "announced": one.card.announced, "status": one.card.status}
-            for one in ending[:PER_PAGE]
+            {**row(product_row), "announced": product_row.card.announced, "status": product_row.card.status}
+            for product_row in ending[:PER_PAGE]
         ],
         "waivers": waivers,
     }
 
 
-_CHANGES = 200
-_NEW = Word("resting", "new")
-# What is not committed yet stands first.
+_MAX_CHANGES = 200
+_NEW = StatusLabel("resting", "new")
+# Sorts uncommitted changes first.
 _LATEST = "~"
 
 
@@ -312,20 +364,20 @@ def _product(title: str, slug: str) -> Values:
     return {"product": cut(title, 120), "slug": slug, "noticed": False}
 
 
-# The screen of the search: what can be filtered by, and all domains for who has no script.
+# The search page: filters, and all domains for browsers without script.
 
-# A longer list is none to choose from, and the page would grow with it.
-_OPTIONS = 300
-# So few can be looked through without a search.
-_FEW = 50
+# Maximum number of values per filter, which bounds the size of the page.
+_MAX_OPTIONS = 300
+# Up to this many products are listed on the search page itself.
+_MAX_WITHOUT_SEARCH = 50
 
 
 def find_page(rows: Sequence[ProductRow]) -> Values:
-    """The page of the search: what can be filtered by, and the domains for who has no script."""
+    """Return the search page: filters, and the domains for browsers without script."""
     domains = by_domain(rows)
-    owners = sorted({owner for one in rows for owner in one.card.owners[:3]})
-    kinds = sorted({kind for one in rows for kind in one.card.classifications})
-    states = [state for state in ProductState if any(one.state is state for one in rows)]
+    owners = sorted({owner for product_row in rows for owner in product_row.card.owners[:3]})
+    kinds = sorted({kind for product_row in rows for kind in product_row.card.classifications})
+    states = [state for state in ProductState if any(product_row.state is state for product_row in rows)]
     return {
         "total": len(rows),
         "filters": [
@@ -334,161 +386,173 @@ def find_page(rows: Sequence[ProductRow]) -> Values:
             _filter("status", "Status", [(state.value, STATES[state].text) for state in states]),
             _filter("classification", "Classification", [(kind, kind) for kind in kinds]),
         ],
-        "few": [row(one) for one in sorted(rows, key=_title)] if len(rows) <= _FEW else [],
-        "domains": [(name or "(none)", domain_page(name), len(those)) for name, those in domains.items()],
+        "few": [row(card) for card in sorted(rows, key=_title)] if len(rows) <= _MAX_WITHOUT_SEARCH else [],
+        "domains": [(name or "(none)", domain_page(name), len(cards)) for name, cards in domains.items()],
     }  # fmt: skip
 
 
-def _title(one: ProductRow) -> str:
-    return one.card.title.lower()
+def _title(product_row: ProductRow) -> str:
+    return product_row.card.title.lower()
 
 
 def _filter(name: str, label: str, options: Sequence[tuple[str, str]]) -> Values:
-    """What can be filtered by: each value with the file that holds its products, and as it is shown."""
-    shown = [(filter_shelf(name, value), cut(text, 80)) for value, text in options[:_OPTIONS]]
-    return {"name": name, "label": label, "options": shown}
+    """Return a filter: for each value the index file of its products, and its label."""
+    file_options = [(filter_file(name, value), cut(text, 80)) for value, text in options[:_MAX_OPTIONS]]
+    return {"name": name, "label": label, "options": file_options}
 
 
-# What the search looks up: files for words that begin alike, and one for each value of each filter.
+# The search index: files for words with the same first two letters, and one for each value of each filter.
 #
-# They are JavaScript that calls one function with JSON: a script tag may load it where `fetch` may not, on
-# `file://`. A word's file is named by the code points of its first two letters.
+# They are JavaScript that calls one function with JSON, because a script tag works on `file://`, where
+# `fetch` does not. A word's file is named by the code points of its first two letters.
 
-Shelf = tuple[str, bytes]
-"""A file's name and what it holds."""
+IndexFile = tuple[str, bytes]
+"""Name and content of an index file."""
 
 
-def shelf_of(word: str) -> str:
-    """The file that holds a word."""
+def word_file(word: str) -> str:
+    """Return the name of the index file of a word."""
     return "w-" + "-".join(f"{ord(sign):x}" for sign in word[:2])
 
 
 @cache
-def filter_shelf(name: str, value: str) -> str:
-    """The file that holds the products of one value of a filter."""
+def filter_file(name: str, value: str) -> str:
+    """Return the name of the index file of one filter value."""
     return f"f-{name}-{sha256(value.encode('utf-8', 'surrogatepass')).hexdigest()[:12]}"
 
 
 @dataclass(slots=True)
-class _WordShelf:
-    """The products of words that begin alike, as JSON; of each word, four times a product's place among them
-    and how much the word says of it. `last` is the card that was put there last."""
+class _IndexShard:
+    """Index of words with the same first two letters.
+
+    `products` are JSON; `words` has for each word 4 * (index in `products`) + weight. `last` is the position
+    of the product added last.
+    """
 
     products: list[str] = field(default_factory=list)
     words: dict[str, list[int]] = field(default_factory=lambda: defaultdict(list))
     last: int = -1
 
 
-def word_shelves(rows: Iterable[ProductRow]) -> Iterator[Shelf]:
-    """The files of words."""
-    found: dict[str, _WordShelf] = defaultdict(_WordShelf)
-    for place, one in enumerate(rows):
-        shown = ""
-        for entry in _entries(one.card):
-            shelf = found[entry[1:3]]
-            if shelf.last != place:
-                shelf.last, shown = place, shown or _shown(one.card)
-                shelf.products.append(shown)
-            shelf.words[entry[1:]].append((len(shelf.products) - 1) * 4 + int(entry[0]))
-    for start, shelf in sorted(found.items()):
-        words = json.dumps(dict(sorted(shelf.words.items())), ensure_ascii=False, separators=(",", ":"))
-        yield _script(shelf_of(start), f'{{"p":[{",".join(shelf.products)}],"w":{in_json(words)}}}')
+def word_index_files(rows: Iterable[ProductRow]) -> Iterator[IndexFile]:
+    """Yield the index files of words."""
+    shards: dict[str, _IndexShard] = defaultdict(_IndexShard)
+    for position, product_row in enumerate(rows):
+        entry_json = ""
+        for entry in _indexed_words(product_row.card):
+            shard = shards[entry[1:3]]
+            if shard.last != position:
+                shard.last, entry_json = position, entry_json or _search_entry(product_row.card)
+                shard.products.append(entry_json)
+            shard.words[entry[1:]].append((len(shard.products) - 1) * 4 + int(entry[0]))
+    for start, shard in sorted(shards.items()):
+        words = json.dumps(dict(sorted(shard.words.items())), ensure_ascii=False, separators=(",", ":"))
+        yield _script(
+            word_file(start), f'{{"p":[{",".join(shard.products)}],"w":{escape_json_document(words)}}}'
+        )
 
 
-def _entries(card: Card) -> list[str]:
+def _indexed_words(card: ContractCard) -> list[str]:
     return card.words.split() if card.readable else []
 
 
-def filter_shelves(rows: Iterable[ProductRow]) -> Iterator[Shelf]:
-    """The files of the filters."""
-    found: dict[str, list[str]] = defaultdict(list)
-    for one in rows:
-        shown = _shown(one.card)
-        for name, value in _values(one):
-            found[filter_shelf(name, value)].append(shown)
-    for shelf, products in sorted(found.items()):
-        yield _script(shelf, f'{{"p":[{",".join(products)}]}}')
+def filter_index_files(rows: Iterable[ProductRow]) -> Iterator[IndexFile]:
+    """Yield the index files of filters."""
+    entries_by_file: dict[str, list[str]] = defaultdict(list)
+    for product_row in rows:
+        entry = _search_entry(product_row.card)
+        for name, value in _filter_values(product_row):
+            entries_by_file[filter_file(name, value)].append(entry)
+    for file, products in sorted(entries_by_file.items()):
+        yield _script(file, f'{{"p":[{",".join(products)}]}}')
 
 
-def _values(one: ProductRow) -> list[tuple[str, str]]:
-    card = one.card
-    found = [("status", one.state.value), *(("owner", owner) for owner in card.owners[:3])]
-    found += [("domain", card.domain)] if card.domain else []
-    return found + [("classification", kind) for kind in card.classifications]
+def _filter_values(product_row: ProductRow) -> list[tuple[str, str]]:
+    card = product_row.card
+    values = [("status", product_row.state.value), *(("owner", owner) for owner in card.owners[:3])]
+    values += [("domain", card.domain)] if card.domain else []
+    return values + [("classification", kind) for kind in card.classifications]
 
 
-def _shown(card: Card) -> str:
-    texts = (block(cut(*one)) for one in ((card.title, 120), (card.domain, 80), (card.purpose, 160)))
-    return in_json(json.dumps([card.slug, *texts], ensure_ascii=False, separators=(",", ":")))
+def _search_entry(card: ContractCard) -> str:
+    texts = (
+        escape_block(cut(*text_and_limit))
+        for text_and_limit in ((card.title, 120), (card.domain, 80), (card.purpose, 160))
+    )
+    return escape_json_document(json.dumps([card.slug, *texts], ensure_ascii=False, separators=(",", ":")))
 
 
-def _script(name: str, value: str) -> Shelf:
-    # JSON is JavaScript but for two line separators, which `in_json` escapes with all that steers a reader.
+def _script(name: str, value: str) -> IndexFile:
+    # JSON is JavaScript except for two line separators, which `in_json` escapes with other control
+    # characters.
     return name, f"dqShelf({json.dumps(name)},{value});\n".encode("utf-8", "backslashreplace")
 
 
-# The screen of one incident, from the promise to its end; and the feed of all.
+# The page of one incident, and the Atom feeds.
 
-_KINDS = {
-    "opened": "It broke, and the incident was opened",
-    "reopened": "It broke again",
-    "joined": "One more broke",
-    "recovered": "One of them recovered",
-    "resolved": "It was kept again, and the incident ended",
-    "acked": "Somebody is on it",
-    "excused": "It was excused",
-    "withdrawn": "The promise was withdrawn",
-    "given_up": "It was given up",
-    "handed_over": "It is still broken, and incidents of its products tell of it",
-    "silenced": "It was silenced",
-    "flapping": "It breaks and recovers again and again",
-    "past": "It was over before it was known",
-    "inhibited": "It waits for another product, and so do its alerts",
-    "holds up": "Others wait for it",
-    "summed up": "It was told in one message with others",
-    "rerouted": "Its alerts go elsewhere now",
-    "suppressed": "An alert was held back",
-    "dismissed": "An alert was given up by a person",
-    "sent": "An alert was sent",
-    "dead": "An alert could not be delivered",
+_STEP_TEXTS = {
+    "opened": "Incident opened",
+    "reopened": "Reopened",
+    "joined": "Another one failed",
+    "recovered": "One recovered",
+    "resolved": "Recovered; incident resolved",
+    "acked": "Acknowledged",
+    "excused": "Excluded from the SLO",
+    "withdrawn": "SLO withdrawn",
+    "given_up": "Closed at the give-up deadline",
+    "handed_over": "Still broken; continued in incidents of its products",
+    "silenced": "Silenced",
+    "flapping": "Flapping",
+    "past": "Resolved before detection",
+    "inhibited": "Inhibited by an upstream incident",
+    "holds up": "Inhibits other incidents",
+    "summed up": "Sent in a digest",
+    "rerouted": "Alerts rerouted",
+    "suppressed": "Alert suppressed",
+    "dismissed": "Alert discarded by a user",
+    "sent": "Alert sent",
+    "dead": "Alert delivery failed",
 }
-_SENT = {
+_MESSAGE_STATES = {
     "sent": "sent",
-    "ready": "waits to be sent",
-    "sending": "is being sent",
-    "ambiguous": "may have been sent",
-    "dead": "was refused",
-    "dropped": "was not needed any more",
+    "ready": "pending",
+    "sending": "sending",
+    "ambiguous": "possibly sent",
+    "dead": "rejected",
+    "dropped": "no longer needed",
 }
-# What a message says, by its operation in the outbox.
+# Description of a message by its operation in the outbox.
 _MESSAGES = {
     "create": "the alert",
-    "update": "the alert, brought up to date",
+    "update": "update of the alert",
     "remind": "a reminder",
-    "acked": "who is on it",
-    "worse": "that it is worse",
-    "count": "how many there are now",
-    "flapping": "that it comes and goes",
-    "reopened": "that it broke again",
-    "resolved": "that it ended",
+    "acked": "acknowledgement",
+    "worse": "escalation",
+    "count": "updated count",
+    "flapping": "flapping notice",
+    "reopened": "reopening",
+    "resolved": "resolution",
 }
-_SUBJECTS, _STEPS = 50, 200
+_MAX_SUBJECTS, _MAX_STEPS = 50, 200
 
 
-def incident(facts: IncidentFacts, page_of: Link) -> Values:
-    """All values of the page."""
-    one = facts.incident
-    subjects = sorted(one.subjects.items(), key=lambda pair: pair[1].opened_at, reverse=True)
+def incident_page(facts: IncidentFacts, page_of: PageLookup) -> Values:
+    """Return the values of an incident's page."""
+    incident = facts.incident
+    subjects = sorted(incident.subjects.items(), key=lambda pair: pair[1].opened_at, reverse=True)
     return {
         **incident_row(facts),
-        "key": str(one.key),
-        "object": one.key.object,
-        "group": one.key.group,
-        "page": page_of(one.key.contract),
-        "breaches": one.breaches,
-        "acked": instant(one.acked_at) if one.acked_at else None,
-        "silenced": (instant(one.silenced_until), cut(one.silenced_why, 300)) if one.silenced_until else None,
-        "holds_up": one.holds_up[:50],
+        "key": str(incident.key),
+        "object": incident.key.object,
+        "group": incident.key.group,
+        "page": page_of(incident.key.contract),
+        "breaches": incident.breaches,
+        "acked": instant(incident.acked_at) if incident.acked_at else None,
+        "silenced": (
+            (instant(incident.silenced_until), cut(incident.silence_reason, 300))
+            if incident.silenced_until else None
+        ),
+        "holds_up": incident.inhibits[:50],
         "subjects": [
             {
                 "name": cut(_subject(name), 300),
@@ -498,17 +562,17 @@ def incident(facts: IncidentFacts, page_of: Link) -> Values:
                 "facts": _lines(subject.facts),
                 "closing": _lines(subject.closing_facts),
             }
-            for name, subject in subjects[:_SUBJECTS]
+            for name, subject in subjects[:_MAX_SUBJECTS]
         ],
-        "subjects_left": max(len(subjects) - _SUBJECTS, 0),
+        "subjects_left": max(len(subjects) - _MAX_SUBJECTS, 0),
         "steps": [
             {
                 "at": instant(step.at),
-                "said": _KINDS.get(step.kind, step.kind.replace("_", " ")),
+                "said": _STEP_TEXTS.get(step.kind, step.kind.replace("_", " ")),
                 "subject": cut(_subject(step.subject), 300),
-                "detail": cut(_told(step.detail), 500),
+                "detail": cut(_step_detail(step.detail), 500),
             }
-            for step in facts.history[-_STEPS:]
+            for step in facts.history[-_MAX_STEPS:]
         ],
         "messages": None
         if facts.messages is None
@@ -516,7 +580,7 @@ def incident(facts: IncidentFacts, page_of: Link) -> Values:
             {
                 "place": cut(f"{message.channel}:{message.target}".rstrip(":"), 200),
                 "what": _message(message.operation),
-                "state": _SENT.get(message.state, message.state),
+                "state": _MESSAGE_STATES.get(message.state, message.state),
                 "reason": cut(message.reason, 300),
             }
             for message in facts.messages
@@ -525,26 +589,29 @@ def incident(facts: IncidentFacts, page_of: Link) -> Values:
 
 
 def feed(title: str, own: str, incidents: list[IncidentFacts], up: str) -> dict[str, Any]:
-    """An Atom feed, newest first; `own` is its name, `up` leads from it to the top of the site.
+    """Return an Atom feed, newest first. `own` is its name, `up` the relative path to the top of the site.
 
-    What it says of its time is that of its newest entry, so that it changes when they do.
+    Its `updated` is that of its newest entry, so that it changes only when the entries do.
     """
-    shown = incidents[:50]
-    times = [max(one.incident.opened_at, one.incident.resolved_at or one.incident.opened_at) for one in shown]
+    recent = incidents[:50]
+    times = [
+        max(facts.incident.opened_at, facts.incident.resolved_at or facts.incident.opened_at)
+        for facts in recent
+    ]
     return {
         "title": title,
         "own": own,
         "updated": instant(max(times)).iso if times else "1970-01-01T00:00:00Z",
         "entries": [
             {
-                "id": one.incident.id,
-                "title": cut(one.incident.title, 300),
-                "page": f"{up}incidents/{slug_of(one)}.html",
-                "updated": instant(at).iso,
-                "published": instant(one.incident.opened_at).iso,
-                "said": _said(one),
+                "id": facts.incident.id,
+                "title": cut(facts.incident.title, 300),
+                "page": f"{up}incidents/{incident_slug(facts)}.html",
+                "updated": instant(updated_at).iso,
+                "published": instant(facts.incident.opened_at).iso,
+                "said": _entry_text(facts),
             }
-            for one, at in zip(shown, times, strict=True)
+            for facts, updated_at in zip(recent, times, strict=True)
         ],
     }
 
@@ -553,30 +620,30 @@ def _lines(facts: Facts) -> list[tuple[str, str]]:
     return [(cut(label, 80), cut(text)) for label, text in facts if label != TITLE]
 
 
-def _said(facts: IncidentFacts) -> str:
-    one = facts.incident
-    return f"{one.severity.value}, {said_state(one.state)}: {one.key}"
+def _entry_text(facts: IncidentFacts) -> str:
+    incident = facts.incident
+    return f"{incident.severity.value}, {incident_state_label(incident.state)}: {incident.key}"
 
 
 def _subject(name: str) -> str:
-    """What broke: an instant is said as all others are."""
+    """Return the name of a subject; instants are formatted like all others."""
     try:
-        at = datetime.fromisoformat(name)
+        moment = datetime.fromisoformat(name)
     except ValueError:
         return name
-    return instant(at).text if at.tzinfo else name
+    return instant(moment).text if moment.tzinfo else name
 
 
 def _message(operation: str) -> str:
     return _MESSAGES.get(operation.removeprefix("reply:").partition(":")[0], operation)
 
 
-def _told(detail: str) -> str:
-    """What an alert said and to whom, where a step is about one: `create to console`."""
-    operation, to, place = detail.partition(" to ")
-    return f"{_message(operation)}{to}{place}"
+def _step_detail(detail: str) -> str:
+    """Return the detail of a step; for alerts (`create to console`) with the message described."""
+    operation, separator, target = detail.partition(" to ")
+    return f"{_message(operation)}{separator}{target}"
 
 
-def slug_of(facts: IncidentFacts) -> str:
-    """The name of its page."""
+def incident_slug(facts: IncidentFacts) -> str:
+    """Return the name of an incident's page."""
     return slug(facts.incident.id)

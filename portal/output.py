@@ -1,4 +1,4 @@
-"""The site on disk: its folder, what this build and the last one wrote, and the worker processes."""
+"""The site's output folder, the state of the last build, and the worker processes."""
 
 from __future__ import annotations
 
@@ -21,24 +21,24 @@ from types import MappingProxyType, TracebackType
 from typing import Any, TypeVar
 
 from dq.contracts.access import files
-from dq.contracts.access.files import shown
-from dq.contracts.outcome import Finding, Unreadable, UsageError
+from dq.contracts.access.files import printable_path
+from dq.contracts.outcome import Finding, ReadError, UsageError
 from dq.contracts.subscriptions import Subscription
 from dq.portal import contracts, product
-from dq.portal.contracts import Card, Problem
+from dq.portal.contracts import ContractCard, Problem
 from dq.portal.lists import NotedChange
-from dq.portal.product import Summary
+from dq.portal.product import ProductSummary
 from dq.store.engine import Store
 
-# The folder of a site: files are put there all or nothing, no link is followed, and foreign files stay.
+# The output folder: files are written atomically, links are not followed, and other files are left alone.
 
 OWN = ".dq-portal"
-"""What makes a folder a portal's own: it holds the lock, and what the last build has written."""
+"""Folder that marks a portal; it holds the lock and the state of the last build."""
 _LOCK = "lock"
 _NEW_FILE = "new-"
-_MOST_KEPT = 1 << 31
-_AS_OF = re.compile(rb'<p id="as-of">.*?</p>')
-# Pages of what may be removed one day; all others are written by every build.
+_MAX_BYTES = 1 << 31
+_AS_OF_LINE = re.compile(rb'<p id="as-of">.*?</p>')
+# Pages that may become obsolete; all others are written by every build.
 _PAGES = re.compile(
     r"products/[^/]+/(index\.html|status\.json|badge\.svg|incidents\.xml)"
     r"|(incidents|lists(/pages)?|domains(/pages)?)/[^/]+\.html"
@@ -48,23 +48,24 @@ _PAGES = re.compile(
 
 @dataclass(slots=True)
 class Site:
-    """A folder that this process alone writes to. `written` and `same` count files."""
+    """Output folder locked by this process. `files_written`, `same` and `removed` count files."""
 
     root: Path
-    written: int = 0
+    files_written: int = 0
     same: int = 0
     removed: int = 0
     paths: set[str] = field(default_factory=set)
 
     def put(self, path: str, data: bytes, *, keep_as_of: bool = False) -> None:
-        """Put a file there, unless it holds these bytes already.
+        """Write a file, unless it has this content already.
 
-        `keep_as_of`: a page stays if only the line with the time it is as of would differ.
+        `keep_as_of`: also leave a page alone if only its "as of" line would differ.
 
-        Raises OutsideFolder where a link lies, and OSError with the name of the file where it cannot be put.
+        Raises OutsideFolder if a link is in the way, and OSError with the file's name if it cannot be
+        written.
         """
         self.paths.add(path)
-        *below, name = files.parts(path)
+        *below, name = files.split_name(path)
         try:
             try:
                 self._put(below, name, data, keep_as_of, make=False)
@@ -73,7 +74,7 @@ class Site:
         except files.OutsideFolder:
             raise
         except OSError as error:
-            # The system names the file beside, which is written first, or none.
+            # The original error names the temporary file, or none.
             raise OSError(error.errno, error.strerror, str(self.root / path)) from error
 
     def _put(self, below: list[str], name: str, data: bytes, keep_as_of: bool, *, make: bool) -> None:
@@ -82,15 +83,17 @@ class Site:
                 self.same += 1
             else:
                 self._place(folder, name, data)
-                self.written += 1
+                self.files_written += 1
 
     def has(self, path: str) -> bool:
-        """Whether there is a file of this name."""
+        """Return True if the site has this file."""
         return os.path.isfile(f"{self.root}/{path}")
 
     def pages(self) -> list[str]:
-        """The files that lie where a portal's pages do, for a build that does not know what the last one
-        wrote. No link is followed."""
+        """Return the files at the paths of portal pages, for a build without the state of the last one.
+
+        Links are not followed.
+        """
         return [
             path
             for folder, _, names in os.walk(self.root)
@@ -99,10 +102,10 @@ class Site:
         ]
 
     def clear(self, before: Iterable[str]) -> None:
-        """Removes what an earlier build put there and this one did not; folders that are empty then, too."""
+        """Remove files of an earlier build that this one did not write, and folders left empty."""
         for path in sorted(set(before) - self.paths):
             try:
-                *below, name = files.parts(path)
+                *below, name = files.split_name(path)
                 with files.open_folder(self.root, below) as folder:
                     files.remove(folder, name)
             except OSError:
@@ -112,77 +115,79 @@ class Site:
                 with suppress(OSError):
                     self.root.joinpath(*below[:depth]).rmdir()
 
-    def kept(self, name: str) -> bytes:
-        """What an earlier build kept under this name; empty if it is missing or damaged."""
+    def read_cached(self, name: str) -> bytes:
+        """Return the cache of an earlier build with this name, or b"" if it is missing or damaged."""
         with suppress(OSError), files.open_folder(self.root, [OWN]) as folder:
             digest, _, data = _read(folder, name).partition(b"\n")
             return data if digest == _digest(data) else b""
         return b""
 
-    def keep(self, name: str, text: str) -> None:
-        """Keep a text for the next build, below its hash."""
-        data = text.encode()
+    def write_cached(self, name: str, content: str) -> None:
+        """Write a cache for the next build, with its hash in the first line."""
+        data = content.encode()
         with files.open_folder(self.root, [OWN], make=True) as folder:
             self._place(folder, name, _digest(data) + b"\n" + data)
 
     def _place(self, folder: files.Folder, name: str, data: bytes) -> None:
-        # Written beside the lock, so that nobody publishes what a killed build has left of a file.
-        beside = f"{_NEW_FILE}{os.getpid()}"
+        # Written next to the lock, so that the partial file of a killed build is never published.
+        temp_name = f"{_NEW_FILE}{os.getpid()}"
         with files.open_folder(self.root, [OWN], make=True) as own:
-            file = files.open_file(own, beside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o644)
+            file = files.open_file(own, temp_name, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o644)
             with open(file, "wb") as new:
                 new.write(data)
-            os.replace(beside, name, src_dir_fd=_number(own), dst_dir_fd=_number(folder))
+            os.replace(temp_name, name, src_dir_fd=_number(own), dst_dir_fd=_number(folder))
 
 
 @contextmanager
-def opened(root: Path) -> Iterator[Site]:
-    """The site at a folder, for one build at a time; the folder is made where there is none.
+def open_site(root: Path) -> Iterator[Site]:
+    """Lock the output folder for one build; it is created if missing.
 
-    Raises UsageError for a folder that holds anything and is no portal's, and Unreadable while another build
-    writes there.
+    Raises UsageError if the folder has other content, and ReadError while another build holds the lock.
     """
     if root.exists() and not root.is_dir():
-        raise UsageError(f"{shown(root)} is no folder.", "Choose another one for the portal.")
+        raise UsageError(f"{printable_path(root)} is not a folder.", "Choose another folder for the portal.")
     root.mkdir(parents=True, exist_ok=True)
     names = os.listdir(root)
     if names and (OWN not in names or os.path.islink(root / OWN)):
         raise UsageError(
-            f"{shown(root)} holds other files and is no portal's, so that nothing is written there.",
+            f"{printable_path(root)} is not a portal and contains other files; nothing was written.",
             "Choose a new or an empty folder.",
         )
     with files.open_folder(root, [OWN], make=True) as folder:
-        held = files.open_file(folder, _LOCK, os.O_RDWR | os.O_CREAT, 0o600)
-    # Windows has none; a portal is built elsewhere.
+        lock = files.open_file(folder, _LOCK, os.O_RDWR | os.O_CREAT, 0o600)
+    # Imported here: Windows does not have it.
     import fcntl
 
     try:
         try:
-            fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            raise Unreadable(
-                f"Another build is writing to {shown(root)}.", "Run the command again when it has ended."
+            raise ReadError(
+                f"Another build is writing to {printable_path(root)}.",
+                "Run the command again when it has finished.",
             ) from None
         with files.open_folder(root, [OWN]) as folder:
             _remove_leftovers(folder)
         yield Site(root)
     finally:
-        os.close(held)
+        os.close(lock)
 
 
 def _holds(folder: files.Folder, name: str, data: bytes, keep_as_of: bool) -> bool:
     try:
-        if files.look(folder, name).st_size != len(data):
+        if files.stat_entry(folder, name).st_size != len(data):
             return False
         present = _read(folder, name)
     except OSError:
         return False
-    return present == data or (keep_as_of and _AS_OF.sub(b"", present, 1) == _AS_OF.sub(b"", data, 1))
+    return present == data or (
+        keep_as_of and _AS_OF_LINE.sub(b"", present, 1) == _AS_OF_LINE.sub(b"", data, 1)
+    )
 
 
 def _read(folder: files.Folder, name: str) -> bytes:
     with open(files.open_file(folder, name), "rb") as file:
-        return file.read(_MOST_KEPT)
+        return file.read(_MAX_BYTES)
 
 
 def _digest(data: bytes) -> bytes:
@@ -190,28 +195,26 @@ def _digest(data: bytes) -> bytes:
 
 
 def _number(folder: files.Folder) -> int:
-    """The descriptor of an open folder: the portal is written where folders have one."""
+    """Return the descriptor of an open folder. Raises UsageError on systems without folder descriptors."""
     if isinstance(folder, str):
-        raise UsageError("The portal cannot be written on this system.", "Build it on Linux or macOS.")
+        raise UsageError("The portal cannot be built on this system.", "Build it on Linux or macOS.")
     return folder
 
 
 def _remove_leftovers(folder: files.Folder) -> None:
-    """What builds left that were killed while they wrote a file."""
+    """Remove temporary files of killed builds."""
     for name in os.listdir(folder):
         if name.startswith(_NEW_FILE):
             with suppress(OSError):
                 files.remove(folder, name)
 
 
-# What a build is asked for, what it says it has done, and what the last one knew.
-
-# What a build is asked for, and what it says it has done.
+# Request and result of a build.
 
 
 @dataclass(frozen=True, slots=True)
 class WaiverEnd:
-    """A waiver that ends soon; `expires` is a date, as text."""
+    """A waiver that ends soon; `expires` is an ISO date."""
 
     what: str
     expires: str
@@ -221,12 +224,11 @@ class WaiverEnd:
 
 @dataclass(frozen=True, slots=True)
 class PortalRequest:
-    """The contracts at `paths` and what `store` knows of them, as of `now`, as a site in the folder `out`.
+    """Build a site in the folder `out` for the contracts at `paths`, with the data of `store` as of `now`.
 
-    `tick` is how often the watcher is meant to run. `settle` gives the findings against files, by name, whose
-    key another file holds. `waivers` are those that end soon, None where they are not known. `workers` is how
-    many processes may write; `as_of` is `now` where it is a past instant. `progress` hears how much of how
-    much is done.
+    `tick` is the intended interval of the watcher. `settle` returns findings for files whose key another file
+    owns. `waivers` are those that end soon, or None if unknown. `workers` is the maximum number of processes.
+    `as_of` equals `now` if it is a past instant, else None. `progress` is called with (what, done, total).
     """
 
     out: Path
@@ -245,9 +247,12 @@ class PortalRequest:
 
 @dataclass(frozen=True, slots=True)
 class PortalSummary:
-    """What a build did: how many products there are, how many pages were made anew, and what of the site's
-    files was written, left as it was and removed. `problems` are why contracts could not be read, and
-    `unjudged` why Git cannot tell what versions broke, with mends."""
+    """Result of a build: number of products, of rendered products, and of files written, unchanged and
+    removed.
+
+    `problems` are the reasons why contracts could not be read, and `unjudged` why versions could not be
+    evaluated.
+    """
 
     out: Path
     products: int
@@ -266,126 +271,137 @@ class PortalSummary:
             **{name: getattr(self, name) for name in self.__slots__},
             "out": str(self.out),
             "states": dict(self.states),
-            "problems": [asdict(one) for one in self.problems],
+            "problems": [asdict(problem) for problem in self.problems],
             "unjudged": list(self.unjudged),
         }
 
 
-# What the last build knew: the cards and rows of all products, its files, and what changed of contracts.
+# The state of the last build: cards and summaries of all products, its files, and contract changes.
 #
-# It is one JSON value a line, next to the site's lock. A state that is damaged, or that another dq wrote,
-# counts as none: then every page is rendered, and files that look like pages and were not are removed.
+# It is stored as JSON Lines next to the site's lock. A state that is damaged, or was written by another
+# version of dq, is ignored: then every page is rendered, and other files at the paths of pages are removed.
 
-_NAME, _FORM = "state.jsonl", 5
-_CHANGES = 200
-# Fields of the state that its first line holds as they are.
-_HEAD = ("made_by", "built", "marks", "files", "seen")
+_NAME, _STATE_VERSION = "state.jsonl", 6
+_MAX_CHANGES = 200
+# Fields of the state that its first line holds unchanged.
+_HEAD_FIELDS = ("made_by", "built", "marks", "files", "readable_versions")
 
 
 @dataclass(slots=True)
-class KeptContract:
-    """One contract of the last build; `inputs` is the hash of all that its page was made from next to the
-    store."""
+class CachedContract:
+    """One contract of the last build; `inputs` is the hash of the inputs of its page other than the store."""
 
-    card: Card
-    summary: Summary
+    card: ContractCard
+    summary: ProductSummary
     inputs: str
 
 
 @dataclass(slots=True)
 class SiteState:
-    """`made_by` is the hash of what pages were made with, `marks` are where the store's tables ended."""
+    """State of a build: `made_by` is the hash of templates and code, `marks` are the store's watermarks."""
 
     made_by: str = ""
     built: str = ""
     marks: dict[str, Any] = field(default_factory=dict)
-    contracts: dict[str, KeptContract] = field(default_factory=dict)
+    contracts: dict[str, CachedContract] = field(default_factory=dict)
     files: list[str] = field(default_factory=list)
     changes: list[NotedChange] = field(default_factory=list)
-    seen: dict[str, list[str]] = field(default_factory=dict)
-    """The version and the digest of each contract as it could last be read, by its key."""
+    readable_versions: dict[str, list[str]] = field(default_factory=dict)
+    """Version and digest of each contract when it was last readable, by its key."""
 
 
 def load(site: Site) -> SiteState:
-    """The state of the last build; if there is none, all files that look like pages count as its files."""
+    """Return the state of the last build; without one, all files at the paths of pages count as its files."""
     try:
-        found = _read_state(site.kept(_NAME).decode().splitlines())
+        state = _read_state(site.read_cached(_NAME).decode().splitlines())
     except (ValueError, TypeError, KeyError, IndexError, AttributeError, RecursionError):
-        found = None
-    return found or SiteState(files=site.pages())
+        state = None
+    return state or SiteState(files=site.pages())
 
 
 def _read_state(lines: list[str]) -> SiteState | None:
     head = json.loads(lines[0])
-    if head["form"] != _FORM:
+    if head["form"] != _STATE_VERSION:
         return None
-    found = SiteState(
-        **{name: head[name] for name in _HEAD}, changes=[NotedChange(**one) for one in head["changes"]]
+    state = SiteState(
+        **{name: head[name] for name in _HEAD_FIELDS},
+        changes=[NotedChange(**change) for change in head["changes"]],
     )
     for line in lines[1:]:
         row = json.loads(line)
-        kept = KeptContract(contracts.loaded_card(row[0]), product.loaded_row(row[1]), row[2])
-        found.contracts[kept.card.file] = kept
-    return found
+        cached = CachedContract(contracts.load_card(row[0]), product.load_summary(row[1]), row[2])
+        state.contracts[cached.card.file] = cached
+    return state
 
 
 def save(site: Site, state: SiteState) -> None:
     """Keep the state for the next build."""
-    site.keep(_NAME, "\n".join(_lines(state)))
+    site.write_cached(_NAME, "\n".join(_lines(state)))
 
 
 def _lines(state: SiteState) -> Iterator[str]:
     yield json.dumps(
         {
-            "form": _FORM,
-            **{name: getattr(state, name) for name in _HEAD},
-            "changes": [asdict(one) for one in state.changes[:_CHANGES]],
+            "form": _STATE_VERSION,
+            **{name: getattr(state, name) for name in _HEAD_FIELDS},
+            "changes": [asdict(change) for change in state.changes[:_MAX_CHANGES]],
         }
     )
-    for one in state.contracts.values():
-        yield json.dumps([one.card.dumped(), one.summary.dumped(), one.inputs])
+    for cached in state.contracts.values():
+        yield json.dumps([cached.card.as_json(), cached.summary.as_json(), cached.inputs])
 
 
-def changed(before: SiteState, cards: Sequence[Card], at: str) -> list[NotedChange]:
-    """What changed of contracts since the last build, then what was noted before; newest first.
+def update_changes(before: SiteState, cards: Sequence[ContractCard], noticed_at: str) -> list[NotedChange]:
+    """Return the contract changes since the last build, followed by earlier ones; newest first.
 
-    The first build of all notes nothing: everything would be new.
+    The first build reports no changes, since every contract would be new.
     """
-    if not before.seen:
+    if not before.readable_versions:
         return before.changes
     new = [
-        NotedChange(at, one.key, one.title, one.slug, before.seen.get(one.key, [""])[0], one.version)
-        for one in cards
-        if one.readable and before.seen.get(one.key, ["", ""])[1] != one.digest
+        NotedChange(
+            noticed_at,
+            card.key,
+            card.title,
+            card.slug,
+            before.readable_versions.get(card.key, [""])[0],
+            card.version,
+        )
+        for card in cards
+        if card.readable and before.readable_versions.get(card.key, ["", ""])[1] != card.digest
     ]
-    return [*new, *before.changes][:_CHANGES]
+    return [*new, *before.changes][:_MAX_CHANGES]
 
 
-def seen(before: SiteState, cards: Sequence[Card]) -> dict[str, list[str]]:
-    """How each contract could last be read."""
-    return {**before.seen, **{one.key: [one.version, one.digest] for one in cards if one.readable}}
+def seen_versions(before: SiteState, cards: Sequence[ContractCard]) -> dict[str, list[str]]:
+    """Return version and digest of each contract when it was last readable."""
+    return {
+        **before.readable_versions,
+        **{card.key: [card.version, card.digest] for card in cards if card.readable},
+    }
 
 
-# The processes that share the work of a build; none but this one where there is little.
+# Worker processes; small builds use none.
 
 T = TypeVar("T")
 R = TypeVar("R")
 
-_WORTH_IT = 4
-"""Fewer pieces are done sooner than processes start."""
+_MIN_PIECES = 4
+"""Below this number of pieces, starting processes takes longer than the work."""
 
 
-def _frozen(held: dict[Any, Any]) -> MappingProxyType[Any, Any]:
-    return MappingProxyType(held)
+def _frozen_mapping(mapping: dict[Any, Any]) -> MappingProxyType[Any, Any]:
+    return MappingProxyType(mapping)
 
 
-# What is frozen in facts, such as the subjects of an incident, goes to other processes as well.
-copyreg.pickle(MappingProxyType, lambda held: (_frozen, (dict(held),)))
+# Read-only mappings, such as the subjects of an incident, are sent to worker processes.
+copyreg.pickle(MappingProxyType, lambda proxy: (_frozen_mapping, (dict(proxy),)))
 
 
 def _end_with_parent() -> None:
-    """Ends this process with the one that started it, also where that was killed: its lock is free then, and
-    another build may be writing."""
+    """End this process when its parent ends, even if it was killed: another build may hold the lock by
+    then.
+    """
     parent = parent_process()
     if parent is not None:
         threading.Thread(target=_wait_and_end, args=(parent,), daemon=True).start()
@@ -396,14 +412,14 @@ def _wait_and_end(parent: BaseProcess) -> None:
     os._exit(1)
 
 
-class Crew:
-    """So many processes, which start when there is enough to do for them."""
+class WorkerPool:
+    """A pool of worker processes, started when there is enough work."""
 
     def __init__(self, workers: int) -> None:
         self._workers = workers
         self._pool: ProcessPoolExecutor | None = None
 
-    def __enter__(self) -> Crew:
+    def __enter__(self) -> WorkerPool:
         return self
 
     def __exit__(
@@ -412,26 +428,26 @@ class Crew:
         if self._pool is not None:
             self._pool.shutdown(wait=kind is None, cancel_futures=True)
 
-    def each(self, work: Callable[[T], R], pieces: Sequence[T]) -> Iterator[R]:
-        """What `work` gives for each piece, in order. Both must be picklable.
+    def run(self, work: Callable[[T], R], pieces: Sequence[T]) -> Iterator[R]:
+        """Yield the result of `work` for each piece, in order. Both must be picklable.
 
-        Raises Unreadable where one of the processes is killed.
+        Raises ReadError if a worker process is killed.
         """
-        if self._workers < 2 or (self._pool is None and len(pieces) < _WORTH_IT):
+        if self._workers < 2 or (self._pool is None and len(pieces) < _MIN_PIECES):
             yield from map(work, pieces)
             return
         if self._pool is None:
-            # A process that is forked beside a database driver's threads may hang; a new one cannot.
+            # A process forked while threads of a database driver run may hang; a spawned one does not.
             context = get_context("spawn")
             self._pool = ProcessPoolExecutor(self._workers, mp_context=context, initializer=_end_with_parent)
         started = [self._pool.submit(work, piece) for piece in pieces]
         try:
-            for number, one in enumerate(started):
-                yield one.result()
-                # What was given is not held: there may be a hundred thousand of them.
-                started[number] = one.__class__()
+            for number, future in enumerate(started):
+                yield future.result()
+                # Release the result: there may be a hundred thousand of them.
+                started[number] = future.__class__()
         except BrokenProcessPool:
-            raise Unreadable(
-                "A process that helps to build the portal was ended from outside.",
-                "The system may have lacked memory. Build with one process: taskset -c 0 dq portal build …",
+            raise ReadError(
+                "A worker process of the portal build was killed.",
+                "The system may be out of memory. Build with one process: taskset -c 0 dq portal build …",
             ) from None

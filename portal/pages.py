@@ -1,4 +1,4 @@
-"""The pages of products and those over many products, from templates in which every value is text."""
+"""Renders and writes the pages, from templates in which every value is escaped."""
 
 from __future__ import annotations
 
@@ -14,90 +14,97 @@ from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import Connection
 
-from dq.contracts.access.files import Found
-from dq.contracts.install import needing, release
+from dq.contracts.access.files import FileRef
+from dq.contracts.install import release, require_extras
 from dq.contracts.model import Contract
-from dq.contracts.outcome import block, in_json, in_xml
+from dq.contracts.outcome import escape_block, escape_json_document, escape_xml_text
 from dq.contracts.subscriptions import Subscription
-from dq.dataquality.clauses.foreign_key import Neighbours
-from dq.dataquality.delivery.replay import rewound
+from dq.dataquality.clauses.foreign_key import ContractSet
+from dq.dataquality.delivery.replay import records_as_of
 from dq.portal import contracts, lists, product_page
-from dq.portal.contracts import NO_EDGES, NOT_ASKED, Card, Edges, Problem, VersionHistory, domain_page, slug
+from dq.portal.contracts import (
+    NO_EDGES,
+    NOT_ASKED,
+    ContractCard,
+    Edges,
+    Problem,
+    VersionHistory,
+    domain_page,
+    slug,
+)
 from dq.portal.formatting import STATES, cut, instant
 from dq.portal.lists import ListPage, NotedChange, ProductRow
-from dq.portal.output import Crew, Site
-from dq.portal.product import Known, ProductFacts, ProductState, Summary, product, summary
+from dq.portal.output import Site, WorkerPool
+from dq.portal.product import ProductBatch, ProductFacts, ProductState, ProductSummary, product, summary
 from dq.portal.product_page import incident_row
 from dq.portal.store_queries import IncidentFacts, Watcher, histories, quality
-from dq.store.engine import open_as_it_is
+from dq.store.engine import open_without_migrating
 
 if TYPE_CHECKING:
     from jinja2 import Environment
 
 
-# Templates: values in, pages out. Every value is text, whatever a stranger wrote into it.
+# Templates. Every value is escaped, since contracts are untrusted input.
 
 STATIC = ("icon.svg", "portal.css", "portal.js")
 
 
 def render(name: str, up: str, **values: Any) -> bytes:
-    """A page; `up` leads from it to the top of the site, such as `../../`."""
+    """Render a page. `up` is the relative path to the top of the site, e.g. `../../`."""
     text: str = _environment().get_template(name).render(up=up, **values)
     return text.encode("utf-8")
 
 
 def static(name: str) -> bytes:
-    """A file that goes into the site as it is."""
+    """Return the content of a static file."""
     return (files("dq.portal") / "static" / name).read_bytes()
 
 
 def require_templates() -> None:
-    """Raises MissingTool where the extra is not installed."""
+    """Raise MissingTool if jinja2 is not installed."""
     _environment()
 
 
 @cache
 def templates_digest() -> str:
-    """The hash of all that pages are made with: when it changes, every page is written again."""
-    made = sha256(release().encode())
+    """Return the hash of templates, static files and code; when it changes, all pages are rendered again."""
+    digest = sha256(release().encode())
     portal = files("dq.portal")
     for folder in (portal / "static", portal / "templates", portal):
-        for one in sorted(folder.iterdir(), key=lambda one: one.name):
-            if one.is_file():
-                made.update(one.name.encode() + b"\0" + one.read_bytes())
-    return made.hexdigest()
+        for file in sorted(folder.iterdir(), key=lambda file: file.name):
+            if file.is_file():
+                digest.update(file.name.encode() + b"\0" + file.read_bytes())
+    return digest.hexdigest()
 
 
 @cache
 def _environment() -> Environment:
-    with needing("The portal needs jinja2", "portal"):
+    with require_extras("The portal needs jinja2", "portal"):
         from jinja2 import Environment, PackageLoader, StrictUndefined
         from markupsafe import Markup, escape
-    made = Environment(
+    environment = Environment(
         loader=PackageLoader("dq.portal", "templates"),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
-        finalize=_shown,
+        finalize=_visible,
         auto_reload=False,
     )
-    # What XML cannot hold at all is shown; everything else is itself.
-    made.filters["xml"] = lambda value: Markup(in_xml(str(escape(value))))
-    return made
+    # Characters that XML does not allow are shown as escapes.
+    environment.filters["xml"] = lambda value: Markup(escape_xml_text(str(escape(value))))
+    return environment
 
 
-def _shown(value: Any) -> Any:
-    """A text of a stranger as something that can be seen: no mark of direction or control character acts.
+def _visible(value: Any) -> Any:
+    """Make control and bidirectional characters of a string visible.
 
-    What is `None` is a mistake of ours, and shows.
+    None is left as it is: it would be a bug of a template, and shows on the page.
     """
-    return block(value) if type(value) is str else value
+    return escape_block(value) if type(value) is str else value
 
 
-# The pages of products, written by the batch, and those over many products.
-
-# The pages of products: asked and written by the batch.
+# The pages of products, rendered in batches.
 
 _BATCH = 100
 _UP = "../../"
@@ -105,12 +112,12 @@ _UP = "../../"
 
 @dataclass(frozen=True, slots=True)
 class PageJob:
-    """One product whose pages are to be written; `beside` are the files that its references may lead into."""
+    """One product to render; `neighbours` are the files that its references may point to, with digests."""
 
-    card: Card
-    file: Found
+    card: ContractCard
+    file: FileRef
     edges: Edges = NO_EDGES
-    beside: tuple[tuple[Found, str], ...] = ()
+    neighbours: tuple[tuple[FileRef, str], ...] = ()
     consumers: tuple[Subscription, ...] = ()
     incidents: tuple[IncidentFacts, ...] = ()
     linked: Mapping[str, str] = field(default_factory=dict)
@@ -118,19 +125,21 @@ class PageJob:
 
 
 @dataclass(frozen=True, slots=True)
-class Made:
-    """What came of a batch: the rows of its products by file, and what was written. `changed` has, by the
-    same files, what was written again while the portal was built, so that the product is not known."""
+class RenderedBatch:
+    """Result of a batch: summaries of its products by file, and files written.
 
-    rows: Mapping[str, Summary]
+    `changed` are the problems of files that changed during the build, so that their product is unknown.
+    """
+
+    rows: Mapping[str, ProductSummary]
     changed: Mapping[str, Problem]
     paths: frozenset[str]
-    written: int
+    files_written: int
     same: int
 
 
-def paths_of(card: Card) -> tuple[str, ...]:
-    """The files of a product."""
+def paths_of(card: ContractCard) -> tuple[str, ...]:
+    """Return the paths of a product's files."""
     names = ("index.html", "status.json", "badge.svg", "incidents.xml")
     return tuple(f"products/{card.slug}/{name}" for name in names)
 
@@ -142,15 +151,15 @@ def write(
     now: datetime,
     as_of: datetime | None,
     tick: timedelta,
-    crew: Crew,
-) -> Iterator[Made]:
-    """Writes the pages of these products; gives what came of some of them at a time."""
+    pool: WorkerPool,
+) -> Iterator[RenderedBatch]:
+    """Write the pages of these products; yield the result of each batch."""
     batches = [jobs[start : start + _BATCH] for start in range(0, len(jobs), _BATCH)]
-    for made in crew.each(partial(_batch, site.root, store_url, now, as_of, tick), batches):
-        site.paths |= made.paths
-        site.written += made.written
-        site.same += made.same
-        yield made
+    for batch in pool.run(partial(_batch, site.root, store_url, now, as_of, tick), batches):
+        site.paths |= batch.paths
+        site.files_written += batch.files_written
+        site.same += batch.same
+        yield batch
 
 
 def _batch(
@@ -160,56 +169,57 @@ def _batch(
     as_of: datetime | None,
     tick: timedelta,
     jobs: Sequence[PageJob],
-) -> Made:
+) -> RenderedBatch:
     site, rows, changed = Site(root), {}, {}
-    store = open_as_it_is(store_url)
+    store = open_without_migrating(store_url)
     try:
         with store.read() as tx:
-            known = _known(tx, jobs, now, as_of)
+            batch = _load_batch(tx, jobs, now, as_of)
     finally:
         store.close()
-    for one in jobs:
-        contract, beside, job = _read(one)
+    for planned_job in jobs:
+        contract, neighbours, job = _read(planned_job)
         if contract is None:
             rows[job.card.file] = _unreadable(site, job, now)
         else:
-            others = (other for other in beside if other.file != contract.file)
-            near = Neighbours.of([contract, *others])
+            other_contracts = (other for other in neighbours if other.file != contract.file)
+            near = ContractSet.from_contracts([contract, *other_contracts])
             facts = product(
-                job.card, contract, known, now, near, job.edges, job.consumers, job.versions, tick
+                job.card, contract, batch, now, near, job.edges, job.consumers, job.versions, tick
             )
             _write(site, job, facts)
             rows[job.card.file] = summary(facts)
-        if one is not job:
+        if planned_job is not job:
             changed[job.card.file] = job.card.problems[-1]
-    return Made(rows, changed, frozenset(site.paths), site.written, site.same)
+    return RenderedBatch(rows, changed, frozenset(site.paths), site.files_written, site.same)
 
 
 def _read(job: PageJob) -> tuple[Contract | None, list[Contract], PageJob]:
-    """The contracts that the page is made of; none where the job's own cannot be used.
+    """Return the contract of a job, or None if it cannot be used, its neighbours, and the job.
 
-    One that is not what the build began with comes as a problem of the job: half of a page would speak of
-    another contract than the lists and the search do.
+    If a file changed during the build, the job gets a problem: its page would disagree with lists and search.
     """
     card = job.card
     if not card.readable:
         return None, [], job
-    given = [(job.file, card.digest), *job.beside]
-    read = [contracts.read_contract(file, digest) for file, digest in given]
-    found = [contract for contract in read if contract is not None]
-    if len(found) == len(given):
-        return found[0], found[1:], job
-    file = str(given[read.index(None)][0])
-    said = "The file changed while the portal was built."
-    problem = Problem(file, "changed-meanwhile", said, "Build the portal again.")
-    return None, [], replace(job, card=card.refused(problem))
+    inputs = [(job.file, card.digest), *job.neighbours]
+    read_results = [contracts.read_contract(file, digest) for file, digest in inputs]
+    loaded = [contract for contract in read_results if contract is not None]
+    if len(loaded) == len(inputs):
+        return loaded[0], loaded[1:], job
+    file = str(inputs[read_results.index(None)][0])
+    message = "The file changed while the portal was built."
+    problem = Problem(file, "changed-meanwhile", message, "Build the portal again.")
+    return None, [], replace(job, card=card.with_problem(problem))
 
 
-def _known(tx: Connection, jobs: Sequence[PageJob], now: datetime, as_of: datetime | None) -> Known:
+def _load_batch(
+    tx: Connection, jobs: Sequence[PageJob], now: datetime, as_of: datetime | None
+) -> ProductBatch:
     keys = [job.card.key for job in jobs if job.card.readable]
-    mine = {job.card.key: job.incidents for job in jobs}
-    cycles = {key: rewound(tx, found, as_of) for key, found in histories(tx, keys).items()}
-    return Known(cycles, quality(tx, keys, now, as_of), mine)
+    incidents = {job.card.key: job.incidents for job in jobs}
+    cycles = {key: records_as_of(tx, records, as_of) for key, records in histories(tx, keys).items()}
+    return ProductBatch(cycles, quality(tx, keys, now, as_of), incidents)
 
 
 def _write(site: Site, job: PageJob, facts: ProductFacts) -> None:
@@ -218,7 +228,7 @@ def _write(site: Site, job: PageJob, facts: ProductFacts) -> None:
 
 
 def _put(site: Site, job: PageJob, page: bytes, status: Mapping[str, Any], state: ProductState) -> None:
-    """Puts the files of a product, of which `paths_of` are the names."""
+    """Write the files of a product at `paths_of`."""
     title, own = f"Incidents of {cut(job.card.title, 120)}", slug(job.card.key or job.card.file)
     badge = render("badge.svg", _UP, **product_page.badge(state))
     feed = render("feed.xml", _UP, **lists.feed(title, own, list(job.incidents), _UP))
@@ -226,16 +236,16 @@ def _put(site: Site, job: PageJob, page: bytes, status: Mapping[str, Any], state
         site.put(path, content)
 
 
-def _unreadable(site: Site, job: PageJob, now: datetime) -> Summary:
-    """The page of a contract that cannot be used, which says why."""
+def _unreadable(site: Site, job: PageJob, now: datetime) -> ProductSummary:
+    """Write the page of an unusable contract, with the reasons."""
     card, problems = job.card, job.card.problems
-    still = [incident_row(one) for one in job.incidents if not one.incident.state.closed]
+    open_incidents = [incident_row(facts) for facts in job.incidents if not facts.incident.state.is_closed]
     values = {
         "title": cut(card.title, 200),
         "state": STATES[ProductState.UNREADABLE],
         "file": card.file,
         "problems": problems[:50],
-        "open_incidents": still,
+        "open_incidents": open_incidents,
         "as_of": instant(now),
     }
     status = {
@@ -243,25 +253,29 @@ def _unreadable(site: Site, job: PageJob, now: datetime) -> Summary:
         "version": None,
         "state": ProductState.UNREADABLE.value,
         "as_of": instant(now).iso,
-        "problems": [{"at": one.at, "rule": one.rule, "message": one.message} for one in problems[:50]],
+        "problems": [
+            {"at": problem.at, "rule": problem.rule, "message": problem.message} for problem in problems[:50]
+        ],
     }
     _put(site, job, render("unreadable.html", _UP, **values), status, ProductState.UNREADABLE)
-    return Summary(
-        ProductState.UNREADABLE.value, f"{problems[0].at}: {problems[0].message}", open_incidents=len(still)
+    return ProductSummary(
+        ProductState.UNREADABLE.value,
+        f"{problems[0].at}: {problems[0].message}",
+        open_incidents=len(open_incidents),
     )
 
 
 def _json(value: object) -> bytes:
     text = json.dumps(value, ensure_ascii=False, allow_nan=False, default=str, separators=(",", ":"))
-    return (in_json(text) + "\n").encode("utf-8", "backslashreplace")
+    return (escape_json_document(text) + "\n").encode("utf-8", "backslashreplace")
 
 
-# The pages over many products: today, find, lists, domains, changes, incidents, and the search's files.
+# The pages over many products: overview, search, lists, domains, changes, incidents, and the search index.
 
 
 @dataclass(slots=True)
-class Screens:
-    """Writes those pages."""
+class IndexPages:
+    """Writes the pages over many products."""
 
     site: Site
     rows: Sequence[ProductRow]
@@ -274,24 +288,24 @@ class Screens:
         histories: Mapping[str, VersionHistory],
         waivers: Sequence[Any] | None,
     ) -> None:
-        """All of them."""
+        """Write all of them."""
         self._incidents()
         self._overview()
-        told = lists.changes_page(noted, self.rows, histories, waivers, self.watcher)
-        self.site.put("changes.html", render("changes.html", "", **told))
+        values = lists.changes_page(noted, self.rows, histories, waivers, self.watcher)
+        self.site.put("changes.html", render("changes.html", "", **values))
         self._states()
         self._domains()
         self._search()
         self._shared()
 
     def _shared(self) -> None:
-        """What all pages load: the style sheet, the script, and the instant as of which the site is."""
+        """Write the files that all pages load: style sheet, script, and the time of the build."""
         for name in STATIC:
             self.site.put(f"static/{name}", static(name))
-        heard = self.watcher.heard
+        last_tick_at = self.watcher.last_tick_at
         facts = {
             "built": instant(self.watcher.now).iso,
-            "heard": instant(heard).iso if heard else None,
+            "heard": instant(last_tick_at).iso if last_tick_at else None,
             "tick": self.watcher.tick.total_seconds(),
         }
         self.site.put("as-of.js", f"window.dqAsOf = {json.dumps(facts)};\n".encode())
@@ -305,41 +319,44 @@ class Screens:
         put("incidents.xml", render("feed.xml", "", **feed))
 
     def _states(self) -> None:
-        """The lists of all products that stand alike."""
+        """Write the list of the products in each state."""
         for state in ProductState:
-            those = sorted(
-                (one for one in self.rows if one.state is state), key=lambda one: one.card.title.lower()
+            state_rows = sorted(
+                (product_row for product_row in self.rows if product_row.state is state),
+                key=lambda product_row: product_row.card.title.lower(),
             )
-            for page in lists.listings(state.value, f"Products: {STATES[state].text}", those):
+            for page in lists.listings(state.value, f"Products: {STATES[state].text}", state_rows):
                 self._list(page, "listing.html", {})
 
     def _domains(self) -> None:
-        """The report of each domain, and the list of them."""
-        found = lists.by_domain(self.rows)
-        for name, those in found.items():
-            report = lists.domain_report(name, those, self.watcher)
+        """Write the report of each domain, and the list of domains."""
+        domains = lists.by_domain(self.rows)
+        for name, domain_rows in domains.items():
+            report = lists.domain_report(name, domain_rows, self.watcher)
             first = domain_page(name).removeprefix("domains/").removesuffix(".html")
-            for page in lists.listings(first, report["title"], those, "domains"):
+            for page in lists.listings(first, report["title"], domain_rows, "domains"):
                 if page.number == 1:
                     self._list(page, "domain.html", report)
                 else:
                     self._list(page, "listing.html", {})
-        table = [lists.domain_line(name, those) for name, those in found.items()]
+        table = [lists.domain_line(name, domain_rows) for name, domain_rows in domains.items()]
         values = {"domains": table, "as_of": instant(self.watcher.now)}
         self.site.put("domains/index.html", render("domains.html", "../", **values))
 
-    def _list(self, page: ListPage, template: str, more: Mapping[str, Any]) -> None:
-        values = {**more, **lists.listing_page(page), "as_of": instant(self.watcher.now)}
+    def _list(self, page: ListPage, template: str, extra: Mapping[str, Any]) -> None:
+        values = {**extra, **lists.listing_page(page), "as_of": instant(self.watcher.now)}
         self.site.put(page.path, render(template, "../" * page.path.count("/"), **values), keep_as_of=True)
 
     def _incidents(self) -> None:
-        pages = {one.card.key: one.card.slug for one in self.rows if one.card.key}
+        pages = {
+            product_row.card.key: product_row.card.slug for product_row in self.rows if product_row.card.key
+        }
         as_of = instant(self.watcher.now)
-        for one in self.incidents:
-            page = render("incident.html", "../", as_of=as_of, **lists.incident(one, pages.get))
-            self.site.put(f"incidents/{lists.slug_of(one)}.html", page, keep_as_of=True)
+        for facts in self.incidents:
+            page = render("incident.html", "../", as_of=as_of, **lists.incident_page(facts, pages.get))
+            self.site.put(f"incidents/{lists.incident_slug(facts)}.html", page, keep_as_of=True)
 
     def _search(self) -> None:
-        """The files of the search."""
-        for name, data in (*lists.word_shelves(self.rows), *lists.filter_shelves(self.rows)):
+        """Write the search index."""
+        for name, data in (*lists.word_index_files(self.rows), *lists.filter_index_files(self.rows)):
             self.site.put(f"search/{name}.js", data)

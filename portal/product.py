@@ -1,4 +1,4 @@
-"""All that the page of one product says, what became of its clauses, and its row in lists."""
+"""Data of one product: state, clause evaluations, and its summary for lists."""
 
 from __future__ import annotations
 
@@ -10,109 +10,120 @@ from typing import Any
 
 from dq.alerts.incident import Incident
 from dq.contracts import slo as slos
-from dq.contracts.model import Contract, SchemaObject, namer
+from dq.contracts.model import Contract, SchemaObject, clause_namer
 from dq.contracts.outcome import AnsweredBy, CycleStatus, Severity, Status
 from dq.contracts.slo import NOT_IN_FORCE, Slo
 from dq.contracts.subscriptions import Subscription
 from dq.dataquality.checks import built_in
-from dq.dataquality.clauses.coverage import Account, State, accounts, foreseen
-from dq.dataquality.clauses.foreign_key import Neighbours
-from dq.dataquality.delivery.compliance import Standing, standing
-from dq.dataquality.delivery.cycle import Kept
-from dq.dataquality.results import GROUP, Line
-from dq.portal.contracts import NOT_ASKED, Card, Edge, Edges, Problem, VersionHistory
-from dq.portal.store_queries import NOTHING, IncidentFacts, ObjectQuality
+from dq.dataquality.clauses.coverage import (
+    ClauseCoverage,
+    EnforcementState,
+    clause_coverage,
+    expected_clauses,
+)
+from dq.dataquality.clauses.foreign_key import ContractSet
+from dq.dataquality.delivery.compliance import SloCompliance, slo_compliance
+from dq.dataquality.delivery.cycle import CycleRecord
+from dq.dataquality.results import GROUP, StoredResult
+from dq.portal.contracts import NOT_ASKED, ContractCard, Edge, Edges, Problem, VersionHistory
+from dq.portal.store_queries import NO_QUALITY, IncidentFacts, ObjectQuality
 
-# What became of each clause of an object: kept on which grounds, broken, not told, or enforced by nobody.
+# Evaluation of each clause of an object: passed (by which evidence), broken, unknown or not enforced.
 
 WATCHER = "dq watch"
 
 
-class Fate(StrEnum):
-    """What is known of one clause. `COUNTED` was read in an earlier run where its files are as they were.
-    `KEPT` is without its grounds, which an older dq did not note;
-    `UNCHECKED` was never asked of this version's data, and `UNTOLD` had no answer."""
+class ClauseStatus(StrEnum):
+    """Status of one clause.
+
+    `CACHED`: passed, with cached results for unchanged files. `PASSED`: passed, but an older dq did not
+    record the evidence. `UNCHECKED`: never checked in this version. `UNANSWERED`: the check had no result.
+    """
 
     BROKEN = "broken"
-    UNTOLD = "untold"
+    UNANSWERED = "untold"
     UNCHECKED = "unchecked"
     PROVEN = "proven"
     SCANNED = "scanned"
-    COUNTED = "counted"
+    CACHED = "counted"
     SCHEMA = "schema"
-    KEPT = "kept"
+    PASSED = "kept"
     WATCHED = "watched"
     DOCUMENTED = "documented"
 
 
 @dataclass(frozen=True, slots=True)
-class ClauseFate:
-    """One clause and what is known of it; `how` says what tests it, or why nothing does."""
+class ClauseEvaluation:
+    """One clause and its status; `explanation` says what tests it, or why nothing does."""
 
-    account: Account
-    fate: Fate
-    how: str
+    account: ClauseCoverage
+    status: ClauseStatus
+    explanation: str
 
 
-def fates(
-    accounts: Sequence[Account],
+def clause_evaluations(
+    accounts: Sequence[ClauseCoverage],
     answered_by: Mapping[str, str],
-    lines: Sequence[Line],
+    lines: Sequence[StoredResult],
     version: str,
-    named: Callable[[str], str],
-) -> Iterator[ClauseFate]:
-    """The fate of each clause by the results of the scope that was checked last.
+    name_at: Callable[[str], str],
+) -> Iterator[ClauseEvaluation]:
+    """Yield the evaluation of each clause from the results of the scope that was checked last.
 
-    `answered_by` leads from a clause to the one whose check tests it too. A path is by positions: a result
-    counts in its own version alone, and where `named` calls the clause at that path as the result does.
+    `answered_by` maps a clause to the one whose check also tests it. Paths contain positions, so a result
+    counts only for its own version, and only if `name_at` returns the result's name for its path.
     """
-    found: dict[str, list[Line]] = {}
+    lines_by_clause: dict[str, list[StoredResult]] = {}
     for line in lines:
-        if line.version == version and line.name in ("", named(line.clause)):
-            found.setdefault(line.clause, []).append(line)
+        if line.version == version and line.name in ("", name_at(line.clause)):
+            lines_by_clause.setdefault(line.clause, []).append(line)
     earlier = max((line for line in lines if line.version != version), key=lambda line: line.at, default=None)
     never = f"last checked under version {earlier.version}" if earlier else "never checked"
     for account in accounts:
-        answers = found.get(account.path) or found.get(answered_by.get(account.path, "")) or []
-        yield _fate(account, answers, never)
+        answers = (
+            lines_by_clause.get(account.path) or lines_by_clause.get(answered_by.get(account.path, "")) or []
+        )
+        yield _evaluate(account, answers, never)
 
 
 _WORST = (Status.FAIL, Status.ERROR, Status.SKIPPED, Status.PASS)
-# Of several checks of one clause, the least of their grounds counts.
+# Weakest evidence first: it counts if several checks test one clause.
 _GROUNDS = (
-    (None, Fate.KEPT),
-    (AnsweredBy.SCAN, Fate.SCANNED),
-    (AnsweredBy.KEPT, Fate.COUNTED),
-    (AnsweredBy.STATISTICS, Fate.PROVEN),
-    (AnsweredBy.SCHEMA, Fate.SCHEMA),
+    (None, ClauseStatus.PASSED),
+    (AnsweredBy.SCAN, ClauseStatus.SCANNED),
+    (AnsweredBy.CACHE, ClauseStatus.CACHED),
+    (AnsweredBy.STATISTICS, ClauseStatus.PROVEN),
+    (AnsweredBy.SCHEMA, ClauseStatus.SCHEMA),
 )
 
 
-def _fate(account: Account, answers: Sequence[Line], never: str) -> ClauseFate:
-    if account.state is not State.ENFORCED:
-        return ClauseFate(account, Fate.DOCUMENTED, f"{account.state.value}: {account.reason}")
+def _evaluate(account: ClauseCoverage, answers: Sequence[StoredResult], never: str) -> ClauseEvaluation:
+    if account.state is not EnforcementState.ENFORCED:
+        return ClauseEvaluation(account, ClauseStatus.DOCUMENTED, f"{account.state.value}: {account.reason}")
     if account.reason == WATCHER:
-        return ClauseFate(account, Fate.WATCHED, "see the deliveries above")
+        return ClauseEvaluation(account, ClauseStatus.WATCHED, "see the deliveries above")
     match min((line.status for line in answers), key=_WORST.index, default=None):
         case Status.PASS:
             grounds = {line.answered_by for line in answers}
-            return ClauseFate(account, next(fate for at, fate in _GROUNDS if at in grounds), account.reason)
+            return ClauseEvaluation(
+                account, next(status for source, status in _GROUNDS if source in grounds), account.reason
+            )
         case Status.FAIL:
-            return ClauseFate(account, Fate.BROKEN, account.reason)
+            return ClauseEvaluation(account, ClauseStatus.BROKEN, account.reason)
         case None:
-            return ClauseFate(account, Fate.UNCHECKED, f"{account.reason}: {never}")
+            return ClauseEvaluation(account, ClauseStatus.UNCHECKED, f"{account.reason}: {never}")
         case Status.SKIPPED:
-            return ClauseFate(account, Fate.UNTOLD, f"{account.reason}: there was nothing to measure")
-    return ClauseFate(account, Fate.UNTOLD, f"{account.reason}: the check had no answer")
+            return ClauseEvaluation(account, ClauseStatus.UNANSWERED, f"{account.reason}: nothing to measure")
+    return ClauseEvaluation(account, ClauseStatus.UNANSWERED, f"{account.reason}: the check had no result")
 
 
-# All that the page of one product says, put together; and how the product stands, in one word.
+# Data of one product's page, and the product's state.
 
 Key = tuple[str, str, str]
 
 
 class ProductState(StrEnum):
-    """How a product stands, worst first. What is not known is never fine."""
+    """State of a product, worst first. Unknown is never fine."""
 
     UNREADABLE = "unreadable"
     BROKEN = "broken"
@@ -126,21 +137,21 @@ class ProductState(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ObjectFacts:
-    """One object: its schema, what becomes of each of its clauses, and what is known of its data."""
+    """One object: its schema, the evaluation of its clauses, and its check results."""
 
     object: SchemaObject
-    clauses: tuple[ClauseFate, ...]
+    clauses: tuple[ClauseEvaluation, ...]
     quality: ObjectQuality
 
 
 @dataclass(frozen=True, slots=True)
 class ProductFacts:
-    """A product that can be read. `wrong` are the promises that cannot be understood."""
+    """A readable product. `wrong` are the problems of invalid SLOs."""
 
-    card: Card
+    card: ContractCard
     contract: Contract
     now: datetime
-    promises: tuple[Standing, ...]
+    promises: tuple[SloCompliance, ...]
     wrong: tuple[Problem, ...]
     objects: tuple[ObjectFacts, ...]
     incidents: tuple[IncidentFacts, ...]
@@ -150,10 +161,13 @@ class ProductFacts:
     versions: VersionHistory
     tick: timedelta
 
-    def judged_until(self, promise: Standing) -> datetime | None:
-        """Until when what is judged of a promise is all there is to judge: two ticks of the watcher after the
-        next cycle would be missing. It may be past, when nobody watches; None where nothing is judged."""
-        last = newest_judged(promise, self.now)
+    def evaluated_until(self, promise: SloCompliance) -> datetime | None:
+        """Return until when the evaluations of an SLO are complete, or None if nothing is evaluated.
+
+        That is two ticks of the watcher after the next cycle would be missing; it is in the past if the
+        watcher does not run.
+        """
+        last = newest_evaluated(promise, self.now)
         if last is None:
             return None
         following = next(iter(promise.slo.schedule.after(last.cycle.due_at)), None)
@@ -161,12 +175,12 @@ class ProductFacts:
 
     @property
     def in_force(self) -> bool:
-        """Whether what it promises is owed."""
+        """True if the contract's status puts its promises in force."""
         return self.contract.status not in NOT_IN_FORCE
 
     @property
     def open_incidents(self) -> tuple[IncidentFacts, ...]:
-        return tuple(one for one in self.incidents if not one.incident.state.closed)
+        return tuple(facts for facts in self.incidents if not facts.incident.state.is_closed)
 
     @property
     def state(self) -> ProductState:
@@ -174,39 +188,39 @@ class ProductFacts:
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
-    """What is asked for many products at once, by their keys."""
+class ProductBatch:
+    """Data loaded for many products at once, by their keys."""
 
-    histories: Mapping[Key, list[Kept]]
+    histories: Mapping[Key, list[CycleRecord]]
     quality: Mapping[tuple[str, str], ObjectQuality]
     incidents: Mapping[str, Sequence[IncidentFacts]]
 
 
 def product(
-    card: Card,
+    card: ContractCard,
     contract: Contract,
-    known: Known,
+    batch: ProductBatch,
     now: datetime,
-    neighbours: Neighbours,
+    neighbours: ContractSet,
     edges: Edges,
     consumers: Sequence[Subscription] = (),
     versions: VersionHistory = NOT_ASKED,
     tick: timedelta = timedelta(minutes=15),
 ) -> ProductFacts:
-    """The facts of one product as of an instant."""
+    """Return the data of one product as of an instant."""
     ready: list[Slo] = []
     wrong: list[Problem] = []
     if contract.status not in NOT_IN_FORCE:
-        ready, findings = slos.read(contract)
-        wrong = [Problem.of(one) for one in dict.fromkeys(findings)]
+        ready, findings = slos.read_slos(contract)
+        wrong = [Problem.from_finding(finding) for finding in dict.fromkeys(findings)]
     return ProductFacts(
         card,
         contract,
         now,
-        tuple(standing(slo, known.histories.get(slo.key, []), now) for slo in ready),
+        tuple(slo_compliance(slo, batch.histories.get(slo.key, []), now) for slo in ready),
         tuple(wrong),
-        tuple(_object(contract, one, known, neighbours) for one in contract.objects),
-        tuple(known.incidents.get(contract.key, ())),
+        tuple(_object(contract, schema_object, batch, neighbours) for schema_object in contract.objects),
+        tuple(batch.incidents.get(contract.key, ())),
         edges[0],
         edges[1],
         tuple(consumers),
@@ -215,74 +229,93 @@ def product(
     )
 
 
-def _object(contract: Contract, one: SchemaObject, known: Known, neighbours: Neighbours) -> ObjectFacts:
-    clauses = foreseen(contract, one, built_in(), neighbours)
+def _object(
+    contract: Contract, schema_object: SchemaObject, batch: ProductBatch, neighbours: ContractSet
+) -> ObjectFacts:
+    clauses = expected_clauses(contract, schema_object, built_in(), neighbours)
     covered = {path: clause.path for clause in reversed(clauses) for path in clause.covers}
-    quality = known.quality.get((contract.key, one.name), NOTHING)
-    accounted = accounts(contract, one, clauses)
-    known_of = fates(accounted, covered, quality.newest, contract.version, namer(one))
-    return ObjectFacts(one, tuple(known_of), quality)
+    quality = batch.quality.get((contract.key, schema_object.name), NO_QUALITY)
+    accounted = clause_coverage(contract, schema_object, clauses)
+    evaluations = clause_evaluations(
+        accounted, covered, quality.newest, contract.version, clause_namer(schema_object)
+    )
+    return ObjectFacts(schema_object, tuple(evaluations), quality)
 
 
 def state(facts: ProductFacts) -> ProductState:
-    """The worst of what is known of its data and its deliveries."""
+    """Return the worst state of its data and deliveries."""
     if not facts.in_force:
         return ProductState.RESTING
-    return next((word for word, holds in _LADDER if holds(facts)), ProductState.FINE)
+    return next((word for word, holds in _STATE_CONDITIONS if holds(facts)), ProductState.FINE)
 
 
 def _breaks_quality(facts: ProductFacts) -> bool:
-    told = any(one.incident.key.group == GROUP for one in facts.open_incidents)
-    return told or _newest_has(facts, Status.FAIL)
+    has_incident = any(open_incident.incident.key.group == GROUP for open_incident in facts.open_incidents)
+    return has_incident or _newest_has(facts, Status.FAIL)
 
 
 def _newest_has(facts: ProductFacts, status: Status) -> bool:
-    lines = (line for one in facts.objects for line in one.quality.newest)
+    lines = (line for object_facts in facts.objects for line in object_facts.quality.newest)
     return any(line.status is status and Severity(line.severity).blocks for line in lines)
 
 
 def _late(facts: ProductFacts) -> bool:
-    missing = (kept for one in facts.promises for kept in one.cycles if kept.status is CycleStatus.MISSING)
-    return any(missing) or any(_last(one, facts.now) is CycleStatus.NEVER for one in facts.promises)
+    missing = (
+        record
+        for promise in facts.promises
+        for record in promise.cycles
+        if record.status is CycleStatus.MISSING
+    )
+    return any(missing) or any(_last(promise, facts.now) is CycleStatus.NEVER for promise in facts.promises)
 
 
 def _unknown(facts: ProductFacts) -> bool:
-    """Whether a promise cannot be understood or judged, or what was asked of the data was not answered."""
-    unjudged = any(_last(one, facts.now) in _UNJUDGED for one in facts.promises)
-    overdue = any(at is not None and at <= facts.now for at in map(facts.judged_until, facts.promises))
+    """Return True if an SLO is invalid or not evaluated, or a check had no result."""
+    unjudged = any(_last(promise, facts.now) in _UNJUDGED for promise in facts.promises)
+    overdue = any(
+        until is not None and until <= facts.now for until in map(facts.evaluated_until, facts.promises)
+    )
     return bool(facts.wrong) or unjudged or overdue or _newest_has(facts, Status.ERROR)
 
 
 def _spent(facts: ProductFacts) -> bool:
-    """Whether it misses more often than it promises, or anything else of it is open."""
-    return bool(facts.open_incidents) or any(one.budget.exhausted for one in facts.promises)
+    """Return True if an error budget is exhausted, or any incident is open."""
+    return bool(facts.open_incidents) or any(promise.budget.is_exhausted for promise in facts.promises)
 
 
 def _unchecked(facts: ProductFacts) -> bool:
-    """Whether clauses on the data could be enforced, and nobody checked them in this version."""
-    return any(clause.fate is Fate.UNCHECKED for one in facts.objects for clause in one.clauses)
+    """Return True if enforceable clauses were never checked in this version."""
+    return any(
+        clause.status is ClauseStatus.UNCHECKED
+        for object_facts in facts.objects
+        for clause in object_facts.clauses
+    )
 
 
 def _promises_nothing(facts: ProductFacts) -> bool:
-    idle = all(clause.fate is Fate.DOCUMENTED for one in facts.objects for clause in one.clauses)
+    idle = all(
+        clause.status is ClauseStatus.DOCUMENTED
+        for object_facts in facts.objects
+        for clause in object_facts.clauses
+    )
     return not facts.promises and idle
 
 
-def newest_judged(one: Standing, now: datetime) -> Kept | None:
-    """The newest cycle that was due and is judged; one may be excused before it is due."""
-    judged = (kept for kept in reversed(one.cycles) if kept.status not in _AHEAD)
-    return next((kept for kept in judged if kept.cycle.due_at <= now), None)
+def newest_evaluated(promise: SloCompliance, now: datetime) -> CycleRecord | None:
+    """Return the newest evaluated cycle that was due, or None. A cycle may be excluded before it is due."""
+    judged = (record for record in reversed(promise.cycles) if record.status not in _AHEAD)
+    return next((record for record in judged if record.cycle.due_at <= now), None)
 
 
-def _last(one: Standing, now: datetime) -> CycleStatus | None:
-    kept = newest_judged(one, now)
-    return kept.status if kept else None
+def _last(promise: SloCompliance, now: datetime) -> CycleStatus | None:
+    record = newest_evaluated(promise, now)
+    return record.status if record else None
 
 
-# What was withdrawn while a contract was out of force says nothing of it in force.
+# A cycle withdrawn while the contract was not in force is no evidence once it is in force.
 _UNJUDGED = (None, CycleStatus.UNKNOWN, CycleStatus.WITHDRAWN)
 _AHEAD = (CycleStatus.SCHEDULED, CycleStatus.PENDING)
-_LADDER: tuple[tuple[ProductState, Callable[[ProductFacts], bool]], ...] = (
+_STATE_CONDITIONS: tuple[tuple[ProductState, Callable[[ProductFacts], bool]], ...] = (
     (ProductState.BROKEN, _breaks_quality),
     (ProductState.LATE, _late),
     (ProductState.UNKNOWN, _unknown),
@@ -292,20 +325,20 @@ _LADDER: tuple[tuple[ProductState, Callable[[ProductFacts], bool]], ...] = (
 )
 
 
-# What lists say of a product: one row of each, kept between builds.
+# Summary of a product for lists, cached between builds.
 
-_NEAR = 0.8
-"""A budget of which so much is used is nearly spent."""
+_NEARLY_SPENT = 0.8
+"""Used share of an error budget from which it counts as nearly spent."""
 
 
 @dataclass(frozen=True, slots=True)
-class Summary:
-    """One product in lists. `why` says in one line what is the matter; `good` and `bad` are cycles of all its
-    promises in their windows; `spent` names each promise whose budget is nearly or wholly spent.
+class ProductSummary:
+    """Summary of one product in lists.
 
-    `clauses` and `enforced` count what it promises of schema and data, and what of it is enforced.
-    `acknowledged` and `resolved` are minutes of each incident of late. `since` is since when an open incident
-    is open, or the newest miss was due. Instants are ISO 8601 in UTC.
+    `why` is the reason of its state in one line; `good` and `bad` count cycles of all its SLOs in their
+    windows; `spent` names each SLO whose budget is exhausted or nearly so. `clauses` and `enforced` count
+    clauses on schema and data. `acknowledged` and `resolved` are the minutes of each recent incident. `since`
+    is the start of the open incident, or the due time of the newest miss. Instants are ISO 8601 in UTC.
     """
 
     state: str
@@ -320,39 +353,49 @@ class Summary:
     acknowledged: tuple[float, ...] = ()
     resolved: tuple[float, ...] = ()
     open_incidents: int = 0
-    right_until: str = ""
+    valid_until: str = ""
 
-    def dumped(self) -> tuple[Any, ...]:
+    def as_json(self) -> tuple[Any, ...]:
         """As JSON values, in the order of the fields."""
         return astuple(self)
 
 
-def loaded_row(kept: list[Any]) -> Summary:
-    """A summary from its JSON values. Raises TypeError for what is none."""
-    values: list[Any] = [tuple(value) if type(value) is list else value for value in kept]
-    return Summary(*values)
+def load_summary(row: list[Any]) -> ProductSummary:
+    """Return a summary from its JSON values. Raises TypeError if they are invalid."""
+    values: list[Any] = [tuple(value) if type(value) is list else value for value in row]
+    return ProductSummary(*values)
 
 
-def summary(facts: ProductFacts) -> Summary:
-    """The row of a product that can be read."""
+def summary(facts: ProductFacts) -> ProductSummary:
+    """Return the summary of a readable product."""
     why, since = _why(facts)
-    budgets = [one.budget for one in facts.promises]
-    accounts = [clause.account for one in facts.objects for clause in one.clauses]
-    ended = [one.incident for one in facts.incidents]
-    return Summary(
+    budgets = [promise.budget for promise in facts.promises]
+    accounts = [clause.account for object_facts in facts.objects for clause in object_facts.clauses]
+    incidents = [item.incident for item in facts.incidents]
+    return ProductSummary(
         facts.state.value,
         why,
         since.isoformat() if since else "",
-        sum(one.good for one in budgets),
-        sum(one.bad for one in budgets),
-        sum(one.exhausted for one in budgets),
-        tuple(f"{one.slo.id}: {one.budget.line()}" for one in facts.promises if _nearly_spent(one.budget)),
+        sum(budget.good for budget in budgets),
+        sum(budget.bad for budget in budgets),
+        sum(budget.is_exhausted for budget in budgets),
+        tuple(
+            f"{promise.slo.id}: {promise.budget.as_text()}"
+            for promise in facts.promises
+            if _nearly_spent(promise.budget)
+        ),
         len(accounts),
-        sum(account.state is State.ENFORCED for account in accounts),
-        tuple(_minutes(one.acked_at - one.opened_at) for one in ended if one.acked_at),
-        tuple(_minutes(one.resolved_at - one.opened_at) for one in ended if one.resolved_at),
+        sum(account.state is EnforcementState.ENFORCED for account in accounts),
+        tuple(
+            _minutes(incident.acked_at - incident.opened_at) for incident in incidents if incident.acked_at
+        ),
+        tuple(
+            _minutes(incident.resolved_at - incident.opened_at)
+            for incident in incidents
+            if incident.resolved_at
+        ),
         len(facts.open_incidents),
-        right_until(facts).isoformat(),
+        valid_until(facts).isoformat(),
     )
 
 
@@ -363,22 +406,25 @@ def _minutes(length: timedelta) -> float:
 def _nearly_spent(budget: Any) -> bool:
     if not budget.bad or budget.first_miss_at is None:
         return bool(budget.bad)
-    return bool(budget.exhausted or (budget.used is not None and budget.used >= _NEAR))
+    return bool(budget.is_exhausted or (budget.used is not None and budget.used >= _NEARLY_SPENT))
 
 
 def _why(facts: ProductFacts) -> tuple[str, datetime | None]:
-    """What is the matter in one line, and since when."""
+    """Return the reason of the state in one line, and since when, or None if unknown."""
     match facts.state:
         case ProductState.BROKEN | ProductState.LATE if facts.open_incidents:
             first = _first_incident(facts)
             return first.title, first.opened_at
         case ProductState.BROKEN:
             failed = [
-                line for one in facts.objects for line in one.quality.newest if line.status is Status.FAIL
+                line
+                for object_facts in facts.objects
+                for line in object_facts.quality.newest
+                if line.status is Status.FAIL
             ]
-            said = f"{failed[0].property} {failed[0].check}".strip()
-            more = f" and {len(failed) - 1} more" if len(failed) > 1 else ""
-            return f"{said} fails in {failed[0].scope}{more}", failed[0].at
+            check_name = f"{failed[0].property} {failed[0].check}".strip()
+            suffix = f" and {len(failed) - 1} more" if len(failed) > 1 else ""
+            return f"{check_name} fails in {failed[0].scope}{suffix}", failed[0].at
         case ProductState.LATE:
             missed = _missed(facts)
             return f"{missed[0].cycle.slo} is missing", missed[0].cycle.due_at
@@ -388,76 +434,100 @@ def _why(facts: ProductFacts) -> tuple[str, datetime | None]:
             first = facts.open_incidents[0].incident
             return first.title, first.opened_at
         case ProductState.SPENT:
-            spent = next(one for one in facts.promises if one.budget.exhausted)
-            return f"{spent.slo.id}: {spent.budget.line()}", None
+            spent = next(promise for promise in facts.promises if promise.budget.is_exhausted)
+            return f"{spent.slo.id}: {spent.budget.as_text()}", None
         case ProductState.UNCHECKED:
             return _unchecked_reason(facts), None
         case ProductState.RESTING if not facts.in_force:
             return f"the contract is {facts.contract.status}", None
         case ProductState.RESTING:
-            return "it promises nothing that could be watched or checked", None
+            return "no delivery SLO and no enforced clause", None
         case ProductState.FINE:
             return _excused(facts), None
     return "", None
 
 
 def _excused(facts: ProductFacts) -> str:
-    """Which of its newest deliveries nobody had to make, so that the data is older than the promise."""
-    newest = (newest_judged(one, facts.now) for one in facts.promises)
-    found = [kept.cycle.slo for kept in newest if kept is not None and kept.status is CycleStatus.EXCUSED]
-    return f"the newest delivery of {found[0]} was excused" if found else ""
+    """Return a note if one of its newest deliveries was excluded, so that the data is older than promised."""
+    newest = (newest_evaluated(promise, facts.now) for promise in facts.promises)
+    excused = [
+        record.cycle.slo for record in newest if record is not None and record.status is CycleStatus.EXCUSED
+    ]
+    return f"the newest delivery of {excused[0]} was excused" if excused else ""
 
 
 def _unchecked_reason(facts: ProductFacts) -> str:
-    """What of its data nobody checked in this version."""
-    clauses = [clause for one in facts.objects for clause in one.clauses if clause.fate is Fate.UNCHECKED]
-    if all(one.quality.at is None for one in facts.objects):
-        return "its data was never checked"
-    lines = (line for one in facts.objects for line in one.quality.newest)
+    """Return the reason for UNCHECKED."""
+    clauses = [
+        clause
+        for object_facts in facts.objects
+        for clause in object_facts.clauses
+        if clause.status is ClauseStatus.UNCHECKED
+    ]
+    if all(object_facts.quality.checked_at is None for object_facts in facts.objects):
+        return "data never checked"
+    lines = (line for object_facts in facts.objects for line in object_facts.quality.newest)
     if not any(line.version == facts.contract.version for line in lines):
-        return f"its data was not checked since version {facts.contract.version} came"
-    said = "clause on its data was" if len(clauses) == 1 else "clauses on its data were"
-    return f"{len(clauses):,} {said} never checked"
+        return f"data not checked since version {facts.contract.version}"
+    subject = "data clause" if len(clauses) == 1 else "data clauses"
+    return f"{len(clauses):,} {subject} never checked"
 
 
 def _first_incident(facts: ProductFacts) -> Incident:
-    """The open incident that says why: of the data where that is broken, else of a delivery."""
-    wanted = facts.state is ProductState.BROKEN
-    found = [one.incident for one in facts.open_incidents]
-    return next((one for one in found if (one.key.group == GROUP) is wanted), found[0])
+    """Return the open incident that explains the state: of the data if it is broken, else of a delivery."""
+    is_quality = facts.state is ProductState.BROKEN
+    incidents = [item.incident for item in facts.open_incidents]
+    return next(
+        (incident for incident in incidents if (incident.key.group == GROUP) is is_quality), incidents[0]
+    )
 
 
 def _missed(facts: ProductFacts) -> Sequence[Any]:
-    gone = (CycleStatus.MISSING, CycleStatus.NEVER)
-    return [kept for one in facts.promises for kept in reversed(one.cycles) if kept.status in gone]
+    missed_statuses = (CycleStatus.MISSING, CycleStatus.NEVER)
+    return [
+        record
+        for promise in facts.promises
+        for record in reversed(promise.cycles)
+        if record.status in missed_statuses
+    ]
 
 
 def _unknown_reason(facts: ProductFacts) -> str:
     if facts.wrong:
         return facts.wrong[0].message
-    for one in facts.promises:
-        last, until = newest_judged(one, facts.now), facts.judged_until(one)
+    for promise in facts.promises:
+        last, until = newest_evaluated(promise, facts.now), facts.evaluated_until(promise)
         if last is None or last.status is CycleStatus.WITHDRAWN:
-            return f"{one.slo.id} was not judged yet"
+            return f"{promise.slo.id} not evaluated yet"
         if last.status is CycleStatus.UNKNOWN:
-            return last.reason or f"{one.slo.id} could not be judged"
+            return last.reason or f"{promise.slo.id} could not be evaluated"
         if until is not None and until <= facts.now:
             return (
-                f"{one.slo.id} was last judged for {last.cycle.due_at:%Y-%m-%d %H:%M} UTC, and was due since"
+                f"{promise.slo.id} last evaluated for {last.cycle.due_at:%Y-%m-%d %H:%M} UTC; later "
+                "deliveries were due"
             )
-    errors = [line for one in facts.objects for line in one.quality.newest if line.status is Status.ERROR]
-    return errors[0].message if errors else "it could not be judged"
+    errors = [
+        line
+        for object_facts in facts.objects
+        for line in object_facts.quality.newest
+        if line.status is Status.ERROR
+    ]
+    return errors[0].message if errors else "could not be evaluated"
 
 
-def right_until(facts: ProductFacts) -> datetime:
-    """Until when what is said stays right if nothing happens: a miss leaves a window, a cycle is due."""
+def valid_until(facts: ProductFacts) -> datetime:
+    """Return until when the page stays correct without new data: a miss leaves a window, a cycle is due."""
     now, times = facts.now, [facts.now + timedelta(days=1)]
-    for one in facts.promises:
-        for kept in one.cycles:
-            breach = kept.cycle.breach_at
-            times += [at for at in (breach, breach + one.slo.window, breach + 2 * one.slo.window) if at > now]
-        following = next(iter(one.slo.schedule.after(now)), None)
+    for promise in facts.promises:
+        for record in promise.cycles:
+            breach = record.cycle.breach_at
+            times += [
+                instant
+                for instant in (breach, breach + promise.slo.window, breach + 2 * promise.slo.window)
+                if instant > now
+            ]
+        following = next(iter(promise.slo.schedule.after(now)), None)
         times += [following.at] if following else []
-        until = facts.judged_until(one)
+        until = facts.evaluated_until(promise)
         times += [until] if until is not None and until > now else []
     return min(times)

@@ -1,4 +1,4 @@
-"""The screen of one product: what it promises, how it keeps that, how to read it, and what programs read."""
+"""Values of a product's page, its `status.json` and its badge."""
 
 from __future__ import annotations
 
@@ -9,65 +9,66 @@ from typing import Any
 from dq.alerts.incident import incident_as_row
 from dq.contracts.escaping import is_plain_name, python
 from dq.contracts.model import Contract, Property, SchemaObject, Server, identity
-from dq.contracts.outcome import Status, counted, iso
+from dq.contracts.outcome import Status, iso, pluralize
 from dq.contracts.slo import Slo
 from dq.contracts.types import catalog_type
 from dq.dataquality.delivery.budget import Budget
-from dq.dataquality.delivery.compliance import Standing, percent, promise_as_dict
-from dq.dataquality.delivery.cycle import Kept
-from dq.dataquality.delivery.notify import local_time, span
-from dq.dataquality.results import Line
+from dq.dataquality.delivery.compliance import SloCompliance, percent, promise_as_dict
+from dq.dataquality.delivery.cycle import CycleRecord
+from dq.dataquality.delivery.notify import format_duration, local_time
+from dq.dataquality.results import StoredResult
 from dq.portal import formatting
-from dq.portal.contracts import Broke, VersionChange, domain_page
-from dq.portal.product import Fate, ObjectFacts, ProductFacts, ProductState
+from dq.portal.contracts import VersionChange, VersionImpact, domain_page
+from dq.portal.product import ClauseStatus, ObjectFacts, ProductFacts, ProductState
 
-# The part of a product's screen about one object: its schema, its clauses, its rows.
+# The section of one object: schema, clauses, row counts.
 
-_COLUMNS, _CLAUSES, _FAILS = 400, 60, 50
-_DEEPEST = 12
+_MAX_COLUMNS, _MAX_CLAUSES, _MAX_FAILURES = 400, 60, 50
+_MAX_DEPTH = 12
 # In the order of the page.
 _TITLES = {
-    Fate.BROKEN: "checked, and broken",
-    Fate.UNTOLD: "of which nobody can tell",
-    Fate.UNCHECKED: "of which nobody can tell",
-    Fate.PROVEN: "proven by statistics, and kept",
-    Fate.SCANNED: "scanned, and kept",
-    Fate.COUNTED: "scanned where files are new, and kept",
-    Fate.SCHEMA: "read off the schema, and kept",
-    Fate.KEPT: "checked, and kept; how is not recorded",
-    Fate.WATCHED: "watched with the deliveries",
-    Fate.DOCUMENTED: "not enforced",
+    ClauseStatus.BROKEN: "failed",
+    ClauseStatus.UNANSWERED: "not evaluated",
+    ClauseStatus.UNCHECKED: "not evaluated",
+    ClauseStatus.PROVEN: "passed, from column statistics",
+    ClauseStatus.SCANNED: "passed, by scan",
+    ClauseStatus.CACHED: "passed, by scan of new files",
+    ClauseStatus.SCHEMA: "passed, from the schema",
+    ClauseStatus.PASSED: "passed, method not recorded",
+    ClauseStatus.WATCHED: "monitored with the deliveries",
+    ClauseStatus.DOCUMENTED: "not enforced",
 }
 
 
 def object_values(facts: ObjectFacts) -> formatting.Values:
-    one, quality = facts.object, facts.quality
-    rows = list(_columns(one))
+    schema_object, quality = facts.object, facts.quality
+    rows = list(_columns(schema_object))
     groups = _clauses(facts)
     return {
-        "name": one.name,
-        "said": formatting.cut(one.description),
-        "grain": formatting.cut(one.data_granularity_description, 300),
-        "columns": rows[:_COLUMNS],
-        "left_out": max(len(rows) - _COLUMNS, 0),
-        "keys": [prop.column for prop in one.primary_key()],
-        "partitions": [prop.column for prop in one.partition_keys()],
+        "name": schema_object.name,
+        "said": formatting.cut(schema_object.description),
+        "grain": formatting.cut(schema_object.data_granularity_description, 300),
+        "columns": rows[:_MAX_COLUMNS],
+        "left_out": max(len(rows) - _MAX_COLUMNS, 0),
+        "keys": [prop.column for prop in schema_object.primary_key()],
+        "partitions": [prop.column for prop in schema_object.partition_keys()],
         "groups": groups,
         "clauses": len(facts.clauses),
-        "rows": formatting.row_line(quality.rows) if quality.rows else None,
-        "checked": formatting.instant(quality.at) if quality.at else None,
+        "rows": formatting.row_count_chart(quality.rows) if quality.rows else None,
+        "counts_rows": any("rowCount" in (rule.metric, rule.rule) for rule in schema_object.quality),
+        "checked": formatting.instant(quality.checked_at) if quality.checked_at else None,
         "scope": quality.newest[0].scope if quality.newest else "",
         "failed": [_failed(line) for line in quality.lines if line.status in (Status.FAIL, Status.ERROR)][
-            :_FAILS
+            :_MAX_FAILURES
         ],
     }
 
 
-def _failed(line: Line) -> formatting.Values:
+def _failed(line: StoredResult) -> formatting.Values:
     return {
         "scope": line.scope,
         "what": f"{line.property} {line.check}".strip(),
-        "status": "fails" if line.status is Status.FAIL else "could not be told",
+        "status": "fails" if line.status is Status.FAIL else "unknown",
         "kind": "broken" if line.status is Status.FAIL else "unknown",
         "observed": formatting.cut(line.observed, 300),
         "allowed": formatting.cut(line.allowed, 300),
@@ -76,30 +77,30 @@ def _failed(line: Line) -> formatting.Values:
 
 
 def _clauses(facts: ObjectFacts) -> list[formatting.Values]:
-    """The clauses by what is known of them, as they stand in the scope that was checked last."""
-    sorted_out: dict[str, list[tuple[str, str, str]]] = {title: [] for title in _TITLES.values()}
-    for one in facts.clauses:
-        account = one.account
+    """Return the clauses grouped by status in the scope that was checked last."""
+    by_title: dict[str, list[tuple[str, str, str]]] = {title: [] for title in _TITLES.values()}
+    for clause in facts.clauses:
+        account = clause.account
         row = (
             account.property or account.object,
             formatting.cut(account.clause, 200),
-            formatting.cut(one.how, 300),
+            formatting.cut(clause.explanation, 300),
         )
-        sorted_out[_TITLES[one.fate]].append(row)
+        by_title[_TITLES[clause.status]].append(row)
     return [
         {
-            "open": title == _TITLES[Fate.BROKEN],
-            "title": f"{counted(len(found), 'clause')} {title}",
-            "rows": found[:_CLAUSES],
-            "left_out": max(len(found) - _CLAUSES, 0),
+            "open": title == _TITLES[ClauseStatus.BROKEN],
+            "title": f"{pluralize(len(clause_rows), 'clause')} {title}",
+            "rows": clause_rows[:_MAX_CLAUSES],
+            "left_out": max(len(clause_rows) - _MAX_CLAUSES, 0),
         }
-        for title, found in sorted_out.items()
-        if found
+        for title, clause_rows in by_title.items()
+        if clause_rows
     ]
 
 
-def _columns(one: SchemaObject) -> Iterator[formatting.Values]:
-    stack = [(prop, 0) for prop in reversed(one.properties)]
+def _columns(schema_object: SchemaObject) -> Iterator[formatting.Values]:
+    stack = [(prop, 0) for prop in reversed(schema_object.properties)]
     while stack:
         prop, depth = stack.pop()
         marks = (
@@ -110,7 +111,7 @@ def _columns(one: SchemaObject) -> Iterator[formatting.Values]:
         )
         yield {
             "name": formatting.cut(prop.column or prop.name, 200),
-            "depth": min(depth, _DEEPEST),
+            "depth": min(depth, _MAX_DEPTH),
             "type": formatting.cut(_type(prop), 120),
             "marks": [name for name, holds in marks if holds],
             "classification": formatting.cut(prop.classification, 80),
@@ -125,115 +126,122 @@ def _type(prop: Property) -> str:
     return str(catalog_type(prop))
 
 
-# What a change of a contract broke, as a row of a product's versions or of the changes of all.
+# A change of a contract, as a row of a product's versions or of the changes page.
 
-_ROWS = 10
-_WORDS = {
-    Broke.BREAK: formatting.Word("broken", "broke a promise"),
-    Broke.WARN: formatting.Word("late", "may break readers"),
-    Broke.NOTHING: formatting.Word("fine", "broke nothing"),
-    Broke.FIRST: formatting.Word("resting", "the first"),
-    Broke.UNKNOWN: formatting.Word("unknown", "what it broke is not known"),
+_MAX_VERSIONS = 10
+_IMPACT_LABELS = {
+    VersionImpact.BREAK: formatting.StatusLabel("broken", "breaking change"),
+    VersionImpact.WARN: formatting.StatusLabel("late", "may break readers"),
+    VersionImpact.NOTHING: formatting.StatusLabel("fine", "compatible"),
+    VersionImpact.FIRST: formatting.StatusLabel("resting", "first version"),
+    VersionImpact.UNKNOWN: formatting.StatusLabel("unknown", "compatibility unknown"),
 }
 
 
-def change_values(one: VersionChange) -> formatting.Values:
-    """One change: from which version to which, what it broke, and when."""
+def change_values(change: VersionChange) -> formatting.Values:
+    """Return the values of one change: versions, impact and time."""
     return {
-        "title": title(one.before, one.after),
-        "state": _WORDS[one.broke],
-        "at": formatting.instant_of(one.at),
-        "loose": not one.at,
-        "told": [(rule, formatting.cut(text, 300)) for rule, text in one.told],
-        "more": one.more,
-        "unannounced": one.unannounced,
-        "reason": one.reason,
-        "major": is_major(one.before, one.after),
+        "title": version_title(change.before, change.after),
+        "state": _IMPACT_LABELS[change.broke],
+        "at": formatting.instant_from_iso(change.at),
+        "loose": not change.at,
+        "changes": [(rule, formatting.cut(text, 300)) for rule, text in change.changes],
+        "omitted": change.omitted,
+        "unannounced": change.unannounced,
+        "reason": change.reason,
+        "major": is_major(change.before, change.after),
     }
 
 
-def title(before: str, after: str) -> str:
-    """Both versions, as far as they are known."""
+def version_title(before: str, after: str) -> str:
+    """Return both versions, as far as they are known."""
     if before and before == after:
         return f"within {formatting.cut(after, 60)}"
     return (
-        " → ".join(formatting.cut(one, 60) for one in (before, after) if one)
-        or "a version that cannot be read"
+        " → ".join(formatting.cut(version, 60) for version in (before, after) if version)
+        or "unreadable version"
     )
 
 
 def is_major(before: str, after: str) -> bool:
-    """Whether another major came in the place of one."""
+    """Return True if the major version changed."""
     return bool(before and after) and identity("", before) != identity("", after)
 
 
-def says_nothing(one: VersionChange) -> bool:
-    """Whether it is a matter of the file alone: comments, the order of keys."""
-    return one.silent and one.before == one.after
+def is_cosmetic(change: VersionChange) -> bool:
+    """Return True if only the file changed: comments, order of keys."""
+    return change.silent and change.before == change.after
 
 
 def versions(facts: ProductFacts) -> formatting.Values:
-    """The versions of a product, the newest first, with what each broke and when its data was first
-    checked. What Git does not tell is listed as such, as far as checks have seen it."""
-    checked = _checked(facts)
-    every = [one for one in facts.versions.changes if not says_nothing(one)]
+    """Return the versions of a product, newest first, with impact and time of the first check.
+
+    Versions that are not in Git are listed if checks have recorded them.
+    """
+    checked = _first_checks(facts)
+    changes = [change for change in facts.versions.changes if not is_cosmetic(change)]
     rows, now = [], facts.contract.version
-    for one in every[:_ROWS]:
-        first = checked.pop(one.after, None) if one.after != one.before else None
+    for change in changes[:_MAX_VERSIONS]:
+        first = checked.pop(change.after, None) if change.after != change.before else None
         rows.append(
             {
-                **change_values(one),
+                **change_values(change),
                 "checked": formatting.instant(first) if first else None,
-                "now": one.after == now,
+                "now": change.after == now,
             }
         )
-        now = "" if one.after == now else now
-    if len(every) > _ROWS:
-        for one in every[_ROWS:]:
-            checked.pop(one.after, None)
-            now = "" if one.after == now else now
-    rows = [*_others(checked, now), *rows]
+        now = "" if change.after == now else now
+    if len(changes) > _MAX_VERSIONS:
+        for change in changes[_MAX_VERSIONS:]:
+            checked.pop(change.after, None)
+            now = "" if change.after == now else now
+    rows = [*_unchanged_versions(checked, now), *rows]
     return {
         "rows": rows,
-        "older": facts.versions.older or len(every) > _ROWS,
+        "older": facts.versions.older or len(changes) > _MAX_VERSIONS,
         "unknown": facts.versions.unknown,
         "status": "in force" if facts.in_force else facts.contract.status,
     }
 
 
-def _checked(facts: ProductFacts) -> dict[str, datetime]:
-    """When each version was first checked, as far as the results that stand tell."""
-    found: dict[str, datetime] = {}
-    for one in facts.objects:
-        for line in one.quality.lines:
-            found[line.version] = min(line.at, found.get(line.version, line.at))
-    return found
+def _first_checks(facts: ProductFacts) -> dict[str, datetime]:
+    """Return the time of the first check of each version in the stored results."""
+    first_checked: dict[str, datetime] = {}
+    for object_facts in facts.objects:
+        for line in object_facts.quality.lines:
+            first_checked[line.version] = min(line.at, first_checked.get(line.version, line.at))
+    return first_checked
 
 
-def _others(checked: dict[str, datetime], now: str) -> Iterator[formatting.Values]:
-    """Versions that no change led to: the one in the file, and those that were checked."""
+def _unchanged_versions(checked: dict[str, datetime], now: str) -> Iterator[formatting.Values]:
+    """Yield versions without a recorded change: that of the file, and those that were checked."""
     names = dict.fromkeys(
         ([now] if now else []) + sorted(checked, key=lambda name: checked[name], reverse=True)
     )
     for name in names:
-        at = checked.get(name)
-        made = change_values(VersionChange("", name, Broke.UNKNOWN))
-        yield {**made, "loose": False, "checked": formatting.instant(at) if at else None, "now": name == now}
+        checked_at = checked.get(name)
+        values = change_values(VersionChange("", name, VersionImpact.UNKNOWN))
+        yield {
+            **values,
+            "loose": False,
+            "checked": formatting.instant(checked_at) if checked_at else None,
+            "now": name == now,
+        }
 
 
-# The screen of one product: what it promises, how it keeps that, how to read it, whom to ask.
+# The page of one product: promises, compliance, how to read it, contacts.
 
 PAST_INCIDENTS = 20
-_EDGES = 100
-_LONGEST_LINE = 500
-Link = Callable[[str], str | None]
-"""The page of a contract by its key; None where the registry has none."""
+_MAX_EDGES = 100
+_MAX_LINE_CHARS = 500
+PageLookup = Callable[[str], str | None]
+"""Returns the page of a contract by its key, or None if it is not in the registry."""
 
 
-def product_page(facts: ProductFacts, page_of: Link) -> formatting.Values:
-    """All values of the page."""
+def product_page(facts: ProductFacts, page_of: PageLookup) -> formatting.Values:
+    """Return the values of a product's page."""
     contract = facts.contract
-    said = contract.description
+    description = contract.description
     return {
         "title": formatting.cut(facts.card.title, 200),
         "key": facts.card.key,
@@ -247,71 +255,73 @@ def product_page(facts: ProductFacts, page_of: Link) -> formatting.Values:
         "owners": list(_owners(contract)),
         "support": [
             {
-                "tool": one.tool,
-                "channel": formatting.cut(one.channel, 200),
-                "link": formatting.link(one.url),
-                "said": formatting.cut(one.description, 300),
+                "tool": channel.tool,
+                "channel": formatting.cut(channel.channel, 200),
+                "link": formatting.link(channel.url),
+                "said": formatting.cut(channel.description, 300),
             }
-            for one in contract.support
+            for channel in contract.support
         ],
         "about": [
             (name, formatting.cut(text))
             for name, text in (
-                ("Purpose", said.purpose if said else None),
-                ("Usage", said.usage if said else None),
-                ("Limitations", said.limitations if said else None),
+                ("Purpose", description.purpose if description else None),
+                ("Usage", description.usage if description else None),
+                ("Limitations", description.limitations if description else None),
             )
             if text
         ],
         "links": [
             {
-                "type": formatting.cut(one.type, 80),
-                "url": formatting.cut(one.url, 500),
-                "link": formatting.link(one.url),
+                "type": formatting.cut(definition.type, 80),
+                "url": formatting.cut(definition.url, 500),
+                "link": formatting.link(definition.url),
             }
-            for one in contract.authoritative_definitions
+            for definition in contract.authoritative_definitions
         ],
         "tags": contract.tags[:30],
         "in_force": facts.in_force,
-        "promises": [_promise(one, facts) for one in facts.promises],
+        "promises": [_promise(promise, facts) for promise in facts.promises],
         "wrong": facts.wrong,
         "other_levels": list(_levels(contract, facts)),
-        "objects": [object_values(one) for one in facts.objects],
-        "reading": [_reading(contract, server) for server in contract.servers],
+        "objects": [object_values(object_facts) for object_facts in facts.objects],
+        "reading": [_how_to_read(contract, server) for server in contract.servers],
         "consumers": [
             {
-                "team": one.consumer.team,
-                "purpose": formatting.cut(one.purpose, 300),
-                "since": str(one.start_date),
-                "until": str(one.end_date) if one.end_date else None,
-                "contact": one.consumer.contact,
-                "link": formatting.link(one.consumer.contact),
+                "team": subscription.consumer.team,
+                "purpose": formatting.cut(subscription.purpose, 300),
+                "since": str(subscription.start_date),
+                "until": str(subscription.end_date) if subscription.end_date else None,
+                "contact": subscription.consumer.contact,
+                "link": formatting.link(subscription.consumer.contact),
             }
-            for one in facts.consumers
+            for subscription in facts.consumers
         ],
-        "made_from": [_edge(one, page_of) for one in facts.made_from[:_EDGES]],
-        "used_by": [_edge(one, page_of) for one in facts.used_by[:_EDGES]],
+        "made_from": [_edge(edge, page_of) for edge in facts.made_from[:_MAX_EDGES]],
+        "used_by": [_edge(edge, page_of) for edge in facts.used_by[:_MAX_EDGES]],
         "versions": versions(facts),
-        "open_incidents": [incident_row(one) for one in facts.open_incidents],
+        "open_incidents": [incident_row(incident_facts) for incident_facts in facts.open_incidents],
         "past_incidents": [
-            incident_row(one) for one in facts.incidents if one.incident.state.closed
+            incident_row(each_incident)
+            for each_incident in facts.incidents
+            if each_incident.incident.state.is_closed
         ][:PAST_INCIDENTS],
     }  # fmt: skip
 
 
 def incident_row(facts: Any) -> formatting.Values:
-    """An incident in a list."""
-    one = facts.incident
+    """Return the values of an incident in a list."""
+    incident = facts.incident
     return {
-        "id": one.id,
-        "title": formatting.cut(one.title, 300),
-        "severity": one.severity.value,
-        "state": formatting.said_state(one.state),
-        "closed": one.state.closed,
-        "opened": formatting.instant(one.opened_at),
-        "resolved": formatting.instant(one.resolved_at) if one.resolved_at else None,
-        "by": one.acked_by,
-        "contract": one.key.contract,
+        "id": incident.id,
+        "title": formatting.cut(incident.title, 300),
+        "severity": incident.severity.value,
+        "state": formatting.incident_state_label(incident.state),
+        "closed": incident.state.is_closed,
+        "opened": formatting.instant(incident.opened_at),
+        "resolved": formatting.instant(incident.resolved_at) if incident.resolved_at else None,
+        "by": incident.acked_by,
+        "contract": incident.key.contract,
     }
 
 
@@ -319,91 +329,106 @@ def _owners(contract: Contract) -> Iterator[formatting.Values]:
     name = getattr(contract.team, "name", None)
     if name:
         yield {"name": formatting.cut(name, 200), "role": "team", "link": None}
-    for one in contract.members():
-        if one.date_out is None:
-            mail = f"mailto:{one.username}" if "@" in one.username else None
+    for member in contract.members():
+        if member.date_out is None:
+            mail = f"mailto:{member.username}" if "@" in member.username else None
             yield {
-                "name": formatting.cut(one.name or one.username, 200),
-                "role": formatting.cut(one.role, 80),
+                "name": formatting.cut(member.name or member.username, 200),
+                "role": formatting.cut(member.role, 80),
                 "link": formatting.link(mail),
             }
 
 
-def _promise(one: Standing, facts: ProductFacts) -> formatting.Values:
-    slo, budget = one.slo, one.budget
+def _promise(promise: SloCompliance, facts: ProductFacts) -> formatting.Values:
+    slo, budget = promise.slo, promise.budget
     following = next(iter(slo.schedule.after(facts.now)), None)
-    last = next((kept for kept in reversed(one.cycles) if kept.delivered_at is not None), None)
+    last = next((record for record in reversed(promise.cycles) if record.delivered_at is not None), None)
     figures = [
-        ("In time", percent(budget.attainment), f"promised {slo.delivery.objective} over {span(slo.window)}"),
-        ("Misses used", f"{budget.bad} of {budget.allowed}", budget.line()),
+        (
+            "On time",
+            percent(budget.attainment),
+            f"objective {slo.delivery.objective} over {format_duration(slo.window)}",
+        ),
+        ("Error budget used", f"{budget.bad} of {budget.allowed}", budget.as_text()),
     ]
-    if one.usual is not None:
-        early = one.usual.total_seconds() < 0
-        figures.append(("Usual arrival", f"{span(one.usual)} {'before' if early else 'after'}", "it is due"))
-    if one.present is not None:
-        figures.append(("There", percent(one.present), "of the time, the newest delivery that was due"))
+    if promise.usual_delay is not None:
+        early = promise.usual_delay.total_seconds() < 0
+        figures.append(
+            (
+                "Usual arrival",
+                f"{format_duration(promise.usual_delay)} {'before' if early else 'after'}",
+                "due time",
+            )
+        )
+    if promise.availability is not None:
+        figures.append(
+            ("Fresh", percent(promise.availability), "of the time, the newest due delivery was available")
+        )
     return {
         "id": slo.id,
         "object": slo.object.name,
-        "words": _words(slo),
-        "strip": formatting.strip(slo, one.cycles),
+        "words": _promise_text(slo),
+        "strip": formatting.status_timeline(slo, promise.cycles),
         "figures": figures,
         "next": local_time(slo, following.at) if following else None,
         "returns": formatting.instant(budget.next_returns_at) if budget.next_returns_at else None,
         "last": (local_time(slo, last.delivered_at), last.source) if last and last.delivered_at else None,
-        "spent": _spent(budget),
+        "spent": _budget_label(budget),
         "burning": list(budget.burning),
     }
 
 
-def _spent(budget: Budget) -> tuple[str, str] | None:
-    """What is to be said of a budget beside its promise, with its kind in the style sheet."""
-    if budget.exhausted:
+def _budget_label(budget: Budget) -> tuple[str, str] | None:
+    """Return the style class and label of a budget, or None if it needs no label."""
+    if budget.is_exhausted:
         return "broken", "budget exhausted"
     if budget.bad and budget.bad == budget.allowed:
-        return "late", "no miss left"
-    return ("late", "half of the budget used") if budget.half_used else None
+        return "late", "error budget used up"
+    return ("late", "50% of error budget used") if budget.is_half_used else None
 
 
-def _words(slo: Slo) -> str:
-    grace = f", with {span(slo.grace)} of grace" if slo.grace else ""
+def _promise_text(slo: Slo) -> str:
+    grace = f", grace {format_duration(slo.grace)}" if slo.grace else ""
     brings = ", ".join(slo.partition)
-    what = f"a delivery of {slo.object.name}" + (f" (partition {brings})" if brings else "")
+    what = f"delivery of {slo.object.name}" + (f" (partition {brings})" if brings else "")
     return (
-        f"Promised is {what}: {formatting.in_words(slo.schedule)}{grace}; "
-        f"{slo.delivery.objective} of the deliveries of {span(slo.window)} are in time."
+        f"SLO: {what}: {formatting.describe_schedule(slo.schedule)}{grace}; "
+        f"{slo.delivery.objective} of the deliveries of {format_duration(slo.window)} on time."
     )
 
 
 def _levels(contract: Contract, facts: ProductFacts) -> Iterator[tuple[str, str]]:
-    watched = {id(one.slo.sla) for one in facts.promises}
-    for one in contract.sla_properties:
-        if id(one) not in watched:
-            value = "" if one.value is None else f"{one.value} {one.unit or ''}".strip()
+    watched = {id(promise.slo.sla) for promise in facts.promises}
+    for level in contract.sla_properties:
+        if id(level) not in watched:
+            value = "" if level.value is None else f"{level.value} {level.unit or ''}".strip()
             yield (
-                formatting.cut(one.property, 80),
-                formatting.cut(value, 200) + (f" ({formatting.cut(one.element, 80)})" if one.element else ""),
+                formatting.cut(level.property, 80),
+                formatting.cut(value, 200)
+                + (f" ({formatting.cut(level.element, 80)})" if level.element else ""),
             )
 
 
-def _reading(contract: Contract, server: Server) -> formatting.Values:
-    """How to read it there: what the server says, and a line of SQL and of Spark where a table is named."""
+def _how_to_read(contract: Contract, server: Server) -> formatting.Values:
+    """Return the access instructions of a server: its keys, and SQL and Spark lines."""
     database = server.get("database") or server.get("schema")
     catalog = server.get("catalog")
     tables = [
-        ".".join(part for part in (catalog, database, one.physical_name or one.name) if part)
-        for one in contract.objects
+        ".".join(
+            part for part in (catalog, database, schema_object.physical_name or schema_object.name) if part
+        )
+        for schema_object in contract.objects
     ]
     place = server.get("location") or server.get("path")
     form = server.get("format") or "parquet"
     lines = []
     if database:
-        # How a name is quoted depends on the server's dialect; a plain one needs no quotes in any.
+        # Quoting depends on the server's SQL dialect, so only names that need no quotes are shown.
         plain = [name for name in tables if all(map(is_plain_name, name.split(".")))][:3]
         lines += [f"SELECT * FROM {name}" for name in plain]  # noqa: S608
         lines += [f"spark.table({python(name)})" for name in plain]
     elif place:
-        paths = [place.replace("{object}", one.name) for one in contract.objects][:3]
+        paths = [place.replace("{object}", schema_object.name) for schema_object in contract.objects][:3]
         lines += [f"spark.read.format({python(form)}).load({python(path)})" for path in dict.fromkeys(paths)]
     keys = [
         (name, formatting.cut(value, 500))
@@ -416,20 +441,20 @@ def _reading(contract: Contract, server: Server) -> formatting.Values:
         "environment": server.environment,
         "said": formatting.cut(server.description, 300),
         "places": [(name, value, formatting.link(value)) for name, value in keys],
-        # A part of a line would do something else when it is pasted.
-        "lines": [line for line in lines if len(line) <= _LONGEST_LINE],
+        # Long lines are left out, because a shortened one would do something else when pasted.
+        "lines": [line for line in lines if len(line) <= _MAX_LINE_CHARS],
     }
 
 
-def _edge(edge: tuple[str, str, str], page_of: Link) -> formatting.Values:
-    own, other, theirs = edge
-    return {"own": own, "contract": other, "object": theirs, "page": page_of(other)}
+def _edge(edge: tuple[str, str, str], page_of: PageLookup) -> formatting.Values:
+    own, other, other_object = edge
+    return {"own": own, "contract": other, "object": other_object, "page": page_of(other)}
 
 
-# What programs read of a product: `status.json`, and a badge for other people's pages.
+# Machine-readable status (`status.json`), and a badge to embed in other pages.
 
-# Grounds on which white text has a contrast of 4.5 and more.
-_GROUNDS = {
+# Background colours on which white text has a contrast of at least 4.5.
+_BACKGROUNDS = {
     ProductState.UNREADABLE: "#8a1f17",
     ProductState.BROKEN: "#a3231a",
     ProductState.LATE: "#8f4a00",
@@ -439,13 +464,13 @@ _GROUNDS = {
     ProductState.FINE: "#1a6b3a",
     ProductState.RESTING: "#4d5561",
 }
-_LETTER = 7
+_LETTER_WIDTH = 7
 
 
 def status_json(facts: ProductFacts) -> dict[str, Any]:
-    """The same as `dq status --format json` says of the contract, with the last cycles of each promise.
+    """Return the contract's part of `dq status --format json`, with the last cycles of each SLO.
 
-    Rows of the data that broke a check are left out: they are for those who may read the data.
+    Sample rows are left out, because readers of the portal may not have access to the data.
     """
     return {
         "contract": facts.card.key,
@@ -453,30 +478,36 @@ def status_json(facts: ProductFacts) -> dict[str, Any]:
         "state": facts.state.value,
         "as_of": formatting.instant(facts.now).iso,
         "deliveries": [
-            {**promise_as_dict(one), "cycles": [_cycle(kept) for kept in one.cycles[-formatting.DRAWN :]]}
-            for one in facts.promises
+            {
+                **promise_as_dict(promise),
+                "cycles": [_cycle(record) for record in promise.cycles[-formatting.MAX_CYCLES :]],
+            }
+            for promise in facts.promises
         ],
         "checks": [
             {name: value for name, value in line.as_dict().items() if name != "samples"}
-            for one in facts.objects
-            for line in one.quality.lines
+            for object_facts in facts.objects
+            for line in object_facts.quality.lines
         ],
-        "incidents": [incident_as_row(one.incident) for one in reversed(facts.open_incidents)],
+        "incidents": [
+            incident_as_row(incident_facts.incident) for incident_facts in reversed(facts.open_incidents)
+        ],
     }
 
 
-def _cycle(kept: Kept) -> dict[str, Any]:
-    """What most ask of a cycle; `dq status --format json` has all of it."""
+def _cycle(record: CycleRecord) -> dict[str, Any]:
+    """Return the main fields of a cycle; `dq status --format json` has all of them."""
     return {
-        "due_at": kept.cycle.due_at.isoformat(),
-        "status": kept.status,
-        "delivered_at": iso(kept.delivered_at),
-        "source": kept.source,
+        "due_at": record.cycle.due_at.isoformat(),
+        "status": record.status,
+        "delivered_at": iso(record.delivered_at),
+        "source": record.source,
     }
 
 
 def badge(state: ProductState) -> dict[str, Any]:
-    """The values of a badge: `data | late`."""
+    """Return the values of a badge, e.g. `data | late`."""
     text = formatting.STATES[state].text
-    width = len(text) * _LETTER + 16
-    return {"text": text, "ground": _GROUNDS[state], "width": width, "whole": 44 + width}
+    width = len(text) * _LETTER_WIDTH + 16
+    # In badge.svg, the part with the word "data" is 44 pixels wide.
+    return {"text": text, "ground": _BACKGROUNDS[state], "width": width, "whole": 44 + width}

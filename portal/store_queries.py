@@ -1,4 +1,4 @@
-"""What the store knows of many products: deliveries, incidents, results, and what is new since a look."""
+"""Store queries for many products: deliveries, incidents, check results, and changes since a build."""
 
 from __future__ import annotations
 
@@ -12,45 +12,53 @@ from typing import Any
 from sqlalchemy import Connection, Table, func, null, or_, select
 
 from dq.alerts import incident_store
-from dq.alerts.incident import STORM, Incident
-from dq.alerts.incident_store import PastStep, rewound, steps_until
+from dq.alerts.incident import DIGEST_CONTRACT, Incident
+from dq.alerts.incident_store import PastStep, incidents_as_of, steps_until
 from dq.alerts.record import PAST
 from dq.alerts.tables import incident, incident_event, outbox
 from dq.contracts.metrics import Against
 from dq.dataquality import results
-from dq.dataquality.clauses.quality_rule import Band, Counted, same_kind, time_of, usual
+from dq.dataquality.clauses.quality_rule import (
+    ExpectedRange,
+    PastCount,
+    differ_only_in_date,
+    partition_time,
+    usual_range,
+)
 from dq.dataquality.delivery import heartbeat
-from dq.dataquality.delivery.cycle import OPEN, Kept
-from dq.dataquality.delivery.cycle_store import cycle_of_row
+from dq.dataquality.delivery.cycle import OPEN, CycleRecord
+from dq.dataquality.delivery.cycle_store import record_from_row
 from dq.dataquality.delivery.notify import PLATFORM
-from dq.dataquality.delivery.tables import cycle, cycle_event, cycle_excuse, parts
-from dq.dataquality.results import Line, check_run
+from dq.dataquality.delivery.tables import chunks, cycle, cycle_event, cycle_excuse
+from dq.dataquality.results import StoredResult, check_run
 
-# The cycles of many products at once, with a few questions to the store.
+# The cycles of many products, with a few queries.
 
 Key = tuple[str, str, str]
-_NOT_SHOWN = ("partitions", "claims")
+_UNUSED_COLUMNS = ("partitions", "claims")
 
 
-def histories(tx: Connection, contracts: Collection[str]) -> dict[Key, list[Kept]]:
-    """Every cycle of these contracts by SLO, oldest first, as `ledger.history` gives it for one; but for what
-    no page shows and takes longest to read: its partitions, and what each source said."""
-    found: dict[Key, list[Kept]] = {}
+def histories(tx: Connection, contracts: Collection[str]) -> dict[Key, list[CycleRecord]]:
+    """Return all cycles of these contracts by SLO, oldest first.
+
+    Partitions and claims are not loaded: no page shows them, and they take longest to read.
+    """
+    by_slo: dict[Key, list[CycleRecord]] = {}
     names, columns = sorted(contracts), cycle.c
-    shown = [null().label(one.name) if one.name in _NOT_SHOWN else one for one in columns]
-    asked = select(*shown).order_by(columns.contract, columns.object, columns.slo, columns.due_at)
-    for some in parts(names):
-        for row in tx.execute(asked.where(columns.contract.in_(some))):
-            found.setdefault((row.contract, row.object, row.slo), []).append(cycle_of_row(row))
-    return found
+    selected = [null().label(column.name) if column.name in _UNUSED_COLUMNS else column for column in columns]
+    query = select(*selected).order_by(columns.contract, columns.object, columns.slo, columns.due_at)
+    for batch in chunks(names):
+        for row in tx.execute(query.where(columns.contract.in_(batch))):
+            by_slo.setdefault((row.contract, row.object, row.slo), []).append(record_from_row(row))
+    return by_slo
 
 
-# Incidents with all that was done about them, for pages.
+# Incidents with their history and messages.
 
 
 @dataclass(frozen=True, slots=True)
 class SentMessage:
-    """What one place was told, or is still to be told: `state` is as the outbox has it."""
+    """A sent or pending message to one receiver; `state` is that of the outbox row."""
 
     channel: str
     target: str
@@ -61,9 +69,9 @@ class SentMessage:
 
 @dataclass(frozen=True, slots=True)
 class IncidentFacts:
-    """An incident, everything that happened to it, oldest first, and the messages about it.
+    """An incident, its history, oldest first, and its messages.
 
-    `messages` is None for a past instant: how messages stood then is not kept.
+    `messages` is None for a past instant, because past states of messages are not stored.
     """
 
     incident: Incident
@@ -72,165 +80,174 @@ class IncidentFacts:
 
     @property
     def about_the_platform(self) -> bool:
-        """Whether it is about what watches, and no product."""
+        """True if the incident is about dq itself, not about a product."""
         return self.incident.key.contract == PLATFORM
 
 
 def stored_incidents(tx: Connection, since: datetime, as_of: datetime | None = None) -> list[IncidentFacts]:
-    """The incidents that are open, or were resolved at this instant or later; newest first."""
-    found = rewound(tx, incident_store.open_or_since(tx, since, (STORM, PAST)), as_of)
-    ids = [one.id for one in found]
+    """Return the incidents that are open or were resolved at or after `since`, newest first."""
+    incidents = incidents_as_of(tx, incident_store.open_or_since(tx, since, (DIGEST_CONTRACT, PAST)), as_of)
+    ids = [incident.id for incident in incidents]
     steps = incident_store.histories(tx, ids)
-    messages = None if heartbeat.is_past(tx, as_of) else _messages(tx, ids)
+    messages = None if heartbeat.has_later_tick(tx, as_of) else _messages(tx, ids)
     return [
         IncidentFacts(
             incident,
             tuple(steps_until(steps.get(incident.id, ()), as_of)),
             None if messages is None else tuple(messages.get(incident.id, ())),
         )
-        for incident in found
+        for incident in incidents
     ]
 
 
 def _messages(tx: Connection, ids: Sequence[str]) -> dict[str, list[SentMessage]]:
-    found: dict[str, list[SentMessage]] = defaultdict(list)
-    asked = select(outbox).order_by(outbox.c.id)
-    for some in parts(ids):
-        for row in tx.execute(asked.where(outbox.c.incident_id.in_(some))):
-            found[row.incident_id].append(
+    by_incident: dict[str, list[SentMessage]] = defaultdict(list)
+    query = select(outbox).order_by(outbox.c.id)
+    for batch in chunks(ids):
+        for row in tx.execute(query.where(outbox.c.incident_id.in_(batch))):
+            by_incident[row.incident_id].append(
                 SentMessage(row.channel, row.target, row.operation, row.state, row.reason)
             )
-    return found
+    return by_incident
 
 
-# What checks found of many products, and how many rows their deliveries had.
+# Check results and row counts of many products.
 
-# The band as the rule of unusual row counts draws it, when it says nothing else.
+# Default parameters of the rule for unusual row counts.
 _TERMS = Against("usual")
 
 
 @dataclass(frozen=True, slots=True)
 class RowCounts:
-    """How many rows each partition (or the table at each run) had, oldest first, and what is usual by that;
-    `usual` is None for too few."""
+    """Row counts of each partition (or of the table at each run), oldest first, and their usual range.
 
-    counts: tuple[Counted, ...]
-    usual: Band | None
+    `usual` is None if there are too few counts.
+    """
+
+    counts: tuple[PastCount, ...]
+    usual: ExpectedRange | None
 
 
 @dataclass(frozen=True, slots=True)
 class ObjectQuality:
-    """What is known of an object's data. `at` is when it was last checked; None: never."""
+    """Check results of an object. `checked_at` is the time of the last check, or None if never checked."""
 
-    lines: tuple[Line, ...] = ()
+    lines: tuple[StoredResult, ...] = ()
     rows: RowCounts | None = None
-    at: datetime | None = None
+    checked_at: datetime | None = None
 
     @property
-    def newest(self) -> tuple[Line, ...]:
-        """The standing results of the scope that was checked last."""
+    def newest(self) -> tuple[StoredResult, ...]:
+        """Current results of the scope that was checked last."""
         last = max(self.lines, key=lambda line: line.at, default=None)
         return tuple(line for line in self.lines if last is not None and line.scope == last.scope)
 
 
-NOTHING = ObjectQuality()
+NO_QUALITY = ObjectQuality()
 
 
 def quality(
     tx: Connection, contracts: Collection[str], now: datetime, as_of: datetime | None = None
 ) -> dict[tuple[str, str], ObjectQuality]:
-    """What is known of each object that was ever checked, by its contract's key and its name."""
-    found = {}
-    for contract, one in _checked(tx, contracts):
-        lines = tuple(results.latest(tx, contract, one, as_of))
-        at = max((line.at for line in lines), default=None)
-        found[contract, one] = ObjectQuality(lines, _rows(tx, contract, one, now), at)
-    return found
+    """Return the results of each object that was ever checked, by contract key and object name."""
+    by_object = {}
+    for contract, object_name in _checked(tx, contracts):
+        lines = tuple(results.latest(tx, contract, object_name, as_of))
+        checked_at = max((line.at for line in lines), default=None)
+        by_object[contract, object_name] = ObjectQuality(
+            lines, _rows(tx, contract, object_name, now), checked_at
+        )
+    return by_object
 
 
 def _checked(tx: Connection, contracts: Collection[str]) -> list[tuple[str, str]]:
-    names, found = sorted(contracts), []
-    asked = select(check_run.c.contract, check_run.c.object).distinct()
-    for some in parts(names):
-        rows = tx.execute(asked.where(check_run.c.contract.in_(some)))
-        found += [(row.contract, row.object) for row in rows]
-    return sorted(found)
+    names, objects = sorted(contracts), []
+    query = select(check_run.c.contract, check_run.c.object).distinct()
+    for batch in chunks(names):
+        rows = tx.execute(query.where(check_run.c.contract.in_(batch)))
+        objects += [(row.contract, row.object) for row in rows]
+    return sorted(objects)
 
 
-def _rows(tx: Connection, contract: str, one: str, now: datetime) -> RowCounts | None:
-    counted = results.earlier_counts(tx, contract, one)
-    if not counted:
+def _rows(tx: Connection, contract: str, object_name: str, now: datetime) -> RowCounts | None:
+    counts = results.earlier_counts(tx, contract, object_name)
+    if not counts:
         return None
-    newest = max(counted, key=lambda each: each.at)
+    newest = max(counts, key=lambda count: count.measured_at)
     alike = [
-        each
-        for each in sorted(counted, key=lambda each: each.at)
-        if same_kind(each.partition, newest.partition)
+        count
+        for count in sorted(counts, key=lambda count: count.measured_at)
+        if differ_only_in_date(count.partition, newest.partition)
     ]
-    # Of a partition that was checked again, the newest count; of the table, each run.
+    # The newest count of a partition that was checked again; each run of a whole table.
     by_time = {
-        (each.partition or each.at): Counted(time_of(each.partition) or each.at, each.rows) for each in alike
+        (count.partition or count.measured_at): PastCount(
+            partition_time(count.partition) or count.measured_at, count.rows
+        )
+        for count in alike
     }
-    series = sorted(by_time.values(), key=lambda each: each.of)
+    series = sorted(by_time.values(), key=lambda count: count.data_time)
     return RowCounts(tuple(series), _band(series[:-1], series[-1], now))
 
 
-def _band(earlier: Sequence[Counted], last: Counted, now: datetime) -> Band | None:
+def _band(earlier: Sequence[PastCount], last: PastCount, now: datetime) -> ExpectedRange | None:
     if len(earlier) < _TERMS.minimum:
         return None
-    return usual(earlier, min(last.of, now), _TERMS)
+    return usual_range(earlier, min(last.data_time, now), _TERMS)
 
 
-# When the watcher was heard, and whether what pages say may be relied on.
+# The watcher's last tick, which tells whether pages are up to date.
 
 
 @dataclass(frozen=True, slots=True)
 class Watcher:
-    """`now` is the instant as of which pages are written, `heard` that of the watcher's last tick (None: it
-    was never heard), and `tick` how often it is meant to run."""
+    """The watcher as of `now`, the time of the pages.
+
+    `last_tick_at` is the time of its last tick, or None if it never ran; `tick` is its intended interval.
+    """
 
     now: datetime
-    heard: datetime | None
+    last_tick_at: datetime | None
     tick: timedelta
 
     @property
     def stale(self) -> bool:
-        """Whether it was not heard for longer than two ticks, or its clock and ours cannot both be right."""
-        return self.heard is None or abs(self.now - self.heard) > 2 * self.tick
+        """True if the last tick is more than two intervals away, in the past or the future."""
+        return self.last_tick_at is None or abs(self.now - self.last_tick_at) > 2 * self.tick
 
     @property
     def ahead(self) -> bool:
-        """Whether it was heard at an instant that is still to come: then nobody can tell how old that is."""
-        return self.heard is not None and self.heard - self.now > 2 * self.tick
+        """True if the last tick is in the future, so that its age is unknown."""
+        return self.last_tick_at is not None and self.last_tick_at - self.now > 2 * self.tick
 
 
 def watcher(tx: Connection, now: datetime, tick: timedelta, as_of: datetime | None = None) -> Watcher:
-    """What the store knows of it, or knew at an instant."""
+    """Return the watcher's state, or its state at a past instant."""
     return Watcher(now, heartbeat.last_tick(tx, as_of=as_of), tick)
 
 
-# Of which products the store knows anything new since an earlier look, by a few questions for all of them.
+# Products with changes in the store since an earlier build, with a few queries for all of them.
 #
-# Rows that are only ever added are known by the last of them. What changes in place is what is still open,
-# which is little; of that a hash is kept for each product.
+# Append-only tables are compared by their last row. Rows that change in place are the open ones, which are
+# few; for them a hash is stored for each product.
 
-_ADDED_TO: tuple[Table, ...] = (cycle, cycle_event, cycle_excuse, check_run, incident_event)
+_APPEND_ONLY: tuple[Table, ...] = (cycle, cycle_event, cycle_excuse, check_run, incident_event)
 _HASH = 16
 
 
 def watermarks(tx: Connection) -> dict[str, Any]:
-    """Where the tables begin and end now, and how what is open stands; JSON values."""
+    """Return the first and last row ids of the tables, and hashes of open cycles, as JSON values."""
     ends = {}
-    for table in _ADDED_TO:
-        # Asked for both at once, SQLite walks from one end to the other.
+    for table in _APPEND_ONLY:
+        # Two queries: for both at once, SQLite scans the whole index.
         ends[table.name] = [tx.execute(select(end(table.c.id))).scalar() for end in (func.min, func.max)]
     return {"ends": ends, "open": _open(tx)}
 
 
 def changed_since(tx: Connection, before: dict[str, Any], now: dict[str, Any]) -> set[str] | None:
-    """The keys of contracts of which something may have changed between two marks; None: of all.
+    """Return the keys of contracts that may have changed between two watermarks, or None for all.
 
-    Of all, where rows are gone: the store was pruned, or is another one.
+    None means that rows are missing: the store was pruned or replaced.
     """
     old, new = before.get("ends"), now["ends"]
     if not isinstance(old, dict) or old.keys() != new.keys():
@@ -239,17 +256,19 @@ def changed_since(tx: Connection, before: dict[str, Any], now: dict[str, Any]) -
         return None
     if any((old[name][1] or 0) > (new[name][1] or 0) for name in new):
         return None
-    found = _differing(before.get("open", {}), now["open"])
-    # Told to give each once, SQLite walks through all keys there ever were instead of the new rows.
+    changed_keys = _differing(before.get("open", {}), now["open"])
+    # No DISTINCT: with it, SQLite scans all keys instead of the new rows.
     for table in (cycle, check_run, cycle_excuse):
         rows = select(table.c.contract).where(table.c.id > (old[table.name][1] or 0))
-        found |= set(tx.execute(rows).scalars())
+        changed_keys |= set(tx.execute(rows).scalars())
     last = old[cycle_event.name][1] or 0
     events = select(cycle.c.contract).join(cycle_event, cycle_event.c.cycle_id == cycle.c.id)
-    found |= set(tx.execute(events.where(cycle_event.c.id > last)).scalars())
+    changed_keys |= set(tx.execute(events.where(cycle_event.c.id > last)).scalars())
     last = old[incident_event.name][1] or 0
-    told = select(incident.c.contract).join(incident_event, incident_event.c.incident_id == incident.c.id)
-    return found | set(tx.execute(told.where(incident_event.c.id > last)).scalars())
+    incident_events = select(incident.c.contract).join(
+        incident_event, incident_event.c.incident_id == incident.c.id
+    )
+    return changed_keys | set(tx.execute(incident_events.where(incident_event.c.id > last)).scalars())
 
 
 def _differing(before: dict[str, str], now: dict[str, str]) -> set[str]:
@@ -257,14 +276,14 @@ def _differing(before: dict[str, str], now: dict[str, str]) -> set[str]:
 
 
 def _open(tx: Connection) -> dict[str, str]:
-    """A hash of what may change in place, by contract."""
+    """Return a hash of the rows that may change in place, by contract."""
     columns = cycle.c
-    asked = select(
+    query = select(
         columns.contract, columns.id, columns.status, columns.reason, columns.delivered_at, columns.source,
         columns.first_seen_at, columns.claims, columns.arriving_since, columns.gone_since, columns.anew_at,
     ).where(or_(columns.status.in_(OPEN), columns.look_again_at.is_not(None)))  # fmt: skip
     hashes: dict[str, Any] = defaultdict(sha256)
-    # Sorted here: told to sort, SQLite walks through every cycle there ever was in the order of their keys.
-    for row in sorted(tx.execute(asked), key=lambda row: row[1]):
+    # Sorted here: with ORDER BY, SQLite scans every cycle in the order of their keys.
+    for row in sorted(tx.execute(query), key=lambda row: row[1]):
         hashes[row[0]].update(repr(tuple(row[1:])).encode("utf-8", "surrogatepass"))
-    return {key: made.hexdigest()[:_HASH] for key, made in hashes.items()}
+    return {key: digest.hexdigest()[:_HASH] for key, digest in hashes.items()}

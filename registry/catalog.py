@@ -1,4 +1,4 @@
-"""A catalog as dq writes to it, its tables as they are, and how they differ from their contracts."""
+"""The catalog interface, live tables, and their differences from the contracts."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from enum import StrEnum
 from typing import Generic, Protocol, TypeVar
 
 from dq.contracts.outcome import DqError
-from dq.contracts.types import STRUCTURES, profile
+from dq.contracts.types import SCHEMA_EVOLUTION, format_profile
 from dq.registry.table import LIFECYCLE, OPEN_FORMATS, OWNED_KEYS, RETIRED, Key, TableColumn, TableSpec
 from dq.store.engine import Store
 
-# The words of a plan: what differs in a table, how grave that is, and what is to be done.
+# Parts of a plan: changes of tables, their impact, and actions.
 
 StepT = TypeVar("StepT", covariant=True)
 
 
-class Grade(StrEnum):
-    """What a change can do to those who read the table, mildest first."""
+class Impact(StrEnum):
+    """Impact of a change on readers of the table, mildest first."""
 
     METADATA = "metadata"
     ADDITIVE = "additive"
@@ -30,25 +30,25 @@ class Grade(StrEnum):
 
     @property
     def rank(self) -> int:
-        return list(Grade).index(self)
+        return list(Impact).index(self)
 
 
 class ActionKind(StrEnum):
-    """What a plan says about one table."""
+    """Kind of a plan's action on one table."""
 
     CREATE = "create"
     UPDATE = "update"
     NOOP = "no-op"
-    ADOPT = "adopt"  # it stands there and is nobody's; we take it over
-    DRIFT = "drift"  # someone else changed what is ours; we put it back
-    CONFLICT = "conflict"  # it is not ours to touch
-    ORPHAN = "orphan"  # ours, and no contract wants it any more
-    HELD = "held"  # ours, no contract in force wants it, and it stays all the same
+    ADOPT = "adopt"  # it exists unmanaged; dq takes it over
+    DRIFT = "drift"  # someone else changed a managed table; dq restores it
+    CONFLICT = "conflict"  # dq must not change it
+    ORPHAN = "orphan"  # managed, without a contract
+    RETAINED = "held"  # managed, without a contract in force, but kept
     WAIT = "wait"  # its own writer has to create it first
 
 
 class ChangedField(StrEnum):
-    """The part of a table that a change is about."""
+    """The part of a table that a change affects."""
 
     COLUMN = "column"
     TYPE = "type of"
@@ -66,56 +66,56 @@ class ChangedField(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class TableChange:
-    """One difference between the live table and the wanted one.
+    """One difference between the live table and the desired one.
 
-    `name` is the column or parameter, else "". `before` is the live value, None for what is missing;
-    `after` likewise. `drift`: someone else made the live value. `kept`: it is shown and left alone.
-    `rule` is what `dq diff` calls the same change, where it was asked.
+    `name` is the column or parameter, or "". `before` is the live value, `after` the desired one; None if
+    missing. `drift`: someone else has changed the live value. `ignored`: shown, but not applied. `rule` is
+    the rule of `dq diff` for the same change, or "".
     """
 
     field: ChangedField
     name: str
     before: str | None
     after: str | None
-    grade: Grade
+    impact: Impact
     drift: bool = False
-    kept: bool = False
+    ignored: bool = False
     rule: str = ""
 
 
 @dataclass(frozen=True, slots=True)
-class Obstacle:
-    """Why a catalog cannot make what a plan wants of a column, or of an object for "", and how to mend it."""
+class Blocker:
+    """Reason why a catalog cannot change a column, or an object if `column` is "", and how to fix it."""
 
     column: str
-    why: str
-    mend: str
+    reason: str
+    hint: str
 
 
-SchemaJudge = Callable[[TableSpec, TableSpec], Mapping[str, tuple[Grade, str]]]
-"""What becomes of the columns of a live table when it is made the wanted one: grades by column, and by "" for
-their order, each with the rule of `dq diff` that says so."""
+ImpactAssessor = Callable[[TableSpec, TableSpec], Mapping[str, tuple[Impact, str]]]
+"""Assesses the changes of columns from a live table to the desired one: impacts by column, and under "" of
+their order, each with the rule of `dq diff`."""
 
 
 @dataclass(frozen=True, slots=True)
 class LiveTable:
-    """A table as a catalog has it. `version` is the catalog's own, and changes with every write.
+    """A table in a catalog. `version` is the catalog's own, and changes with every write.
 
-    `updated` is when that was, with its zone, where the catalog knows.
+    `updated_at` is the aware instant of the last write, or None if the catalog does not know it.
     """
 
     spec: TableSpec
     version: str
-    updated: datetime | None = None
+    updated_at: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Action:
-    """What is to be done with one table.
+    """Action on one table.
 
-    `before` is the table that the plan saw, `after` the one to make: None, when nothing is created or
-    when the table is to be removed. `wanted` is what the contract says. `note` says why, for a reader.
-    `obstacles` are what made it a conflict, where the catalog cannot do it.
+    `before` is the table at planning time, `after` the target: None if nothing is created or the table is
+    removed. `desired` is the contract's table. `note` is the reason, for a reader. `blockers` are the reasons
+    of a conflict if the catalog cannot make the change.
     """
 
     kind: ActionKind
@@ -123,46 +123,46 @@ class Action:
     changes: tuple[TableChange, ...] = ()
     before: LiveTable | None = None
     after: TableSpec | None = None
-    wanted: TableSpec | None = None
+    desired: TableSpec | None = None
     note: str = ""
-    obstacles: tuple[Obstacle, ...] = ()
+    blockers: tuple[Blocker, ...] = ()
 
     @property
     def writes(self) -> bool:
-        """Whether applying it would write anything."""
-        if self.kind in (ActionKind.NOOP, ActionKind.CONFLICT, ActionKind.WAIT, ActionKind.HELD):
+        """True if applying it would write anything."""
+        if self.kind in (ActionKind.NOOP, ActionKind.CONFLICT, ActionKind.WAIT, ActionKind.RETAINED):
             return False
         return self.kind in (ActionKind.CREATE, ActionKind.ORPHAN) or any(
-            not change.kept for change in self.changes
+            not change.ignored for change in self.changes
         )
 
     @property
     def fingerprint(self) -> str:
-        """The same for actions that do the same to the same state of a table: 32 hexadecimal digits."""
-        seen = self.before.version if self.before else ""
-        made = json.dumps(self.after.as_json(), sort_keys=True) if self.after else ""
-        return hashlib.sha256(f"{self.kind} {self.key} {seen} {made}".encode()).hexdigest()[:32]
+        """Digest of the action and the state of its table: 32 hexadecimal digits."""
+        version = self.before.version if self.before else ""
+        target = json.dumps(self.after.as_json(), sort_keys=True) if self.after else ""
+        return hashlib.sha256(f"{self.kind} {self.key} {version} {target}".encode()).hexdigest()[:32]
 
     @property
-    def grade(self) -> Grade:
-        """The gravest of its changes."""
+    def impact(self) -> Impact:
+        """Highest impact of its changes."""
         if self.kind in (ActionKind.CREATE, ActionKind.ORPHAN):
-            return Grade.ADDITIVE if self.kind is ActionKind.CREATE else Grade.DESTRUCTIVE
-        grades = [change.grade for change in self.changes if not change.kept]
-        return max(grades, key=lambda grade: grade.rank, default=Grade.METADATA)
+            return Impact.ADDITIVE if self.kind is ActionKind.CREATE else Impact.DESTRUCTIVE
+        impacts = [change.impact for change in self.changes if not change.ignored]
+        return max(impacts, key=lambda impact: impact.rank, default=Impact.METADATA)
 
 
 @dataclass(frozen=True, slots=True)
 class CatalogPlan:
-    """What would be done, in the order in which it would be.
+    """The planned actions in order.
 
-    `ours` counts the live tables of the registry, where all of it was planned. `forgotten` are tables that
-    are as they should be, and that the store does not remember.
+    `managed_count` is the number of live tables of the registry, if the complete registry was planned.
+    `unrecorded` are unchanged tables without an applied state in the store.
     """
 
     actions: tuple[Action, ...]
-    ours: int = 0
-    forgotten: frozenset[Key] = frozenset()
+    managed_count: int = 0
+    unrecorded: frozenset[Key] = frozenset()
 
     @property
     def conflicts(self) -> tuple[Action, ...]:
@@ -174,23 +174,23 @@ class CatalogPlan:
 
 
 class StepKind(StrEnum):
-    """What a step beside the tables does, as `dq register --format json` names it: published values."""
+    """Kind of a step outside of the tables, as in `dq register --format json`: published values."""
 
     REGISTER_LOCATION = "RegisterLocation"
     DEFINE_TAG = "DefineTag"
     TAG_COLUMNS = "TagColumns"
     UNTAG_COLUMNS = "UntagColumns"
-    MAKE_FILTER = "MakeFilter"
+    CREATE_FILTER = "MakeFilter"
     DROP_FILTER = "DropFilter"
-    GIVE = "Give"
-    TAKE_BACK = "TakeBack"
-    MAKE_SCHEDULE = "MakeSchedule"
-    CHANGE_SCHEDULE = "ChangeSchedule"
-    REMOVE_SCHEDULE = "RemoveSchedule"
+    GRANT_SELECT = "Give"
+    REVOKE_SELECT = "TakeBack"
+    CREATE_SCHEDULE = "MakeSchedule"
+    UPDATE_SCHEDULE = "ChangeSchedule"
+    DELETE_SCHEDULE = "RemoveSchedule"
 
 
 class PlanStep(Protocol):
-    """A change beside the tables; as text, it is a line of the plan."""
+    """A change outside of the tables; its text is a line of the plan."""
 
     @property
     def kind(self) -> StepKind: ...
@@ -198,216 +198,231 @@ class PlanStep(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class StepResult(Generic[StepT]):
-    """What became of a step beside the tables; `error` says why it was not done, and how to mend it."""
+    """Result of a step outside of the tables; `error` has the reason of a failure, and a hint."""
 
     step: StepT
     error: DqError | None = None
 
 
-# What differs between a live table and the wanted one, by three-way comparison with the last applied.
+# Differences between a live table and the desired one, by three-way comparison with the last applied state.
 
 Formats = frozenset[str]
 
 _TERMS = frozenset({"delimiter", "quote", "escape", "header", "encoding", "null_text"})
 FORMAT_RULE = "server-format-changed"
-"""What `dq diff` calls a change of how the files are written."""
+"""Rule of `dq diff` for a change of the file format options."""
 
 
 REQUIRED_RULE = "required-removed"
-"""What `dq diff` calls it when a column may be without a value."""
+"""Rule of `dq diff` for a column that becomes nullable."""
 
 
 def is_positional(format: str) -> bool:
-    """Whether readers find the columns of this format by their position, so that the order is the schema."""
-    row = STRUCTURES.get(profile(format))
+    """Return True if readers find columns of this format by position, so that their order matters."""
+    row = SCHEMA_EVOLUTION.get(format_profile(format))
     return row is not None and not row.reorder
 
 
-def breaking(live: TableSpec, wanted: TableSpec) -> dict[str, tuple[Grade, str]]:
-    """The judge who knows no more than that a new column hurts nobody, and every other change may."""
-    grades: dict[str, tuple[Grade, str]] = {}
-    for column in (*live.columns, *wanted.columns):
-        before, after = live.column(column.name), wanted.column(column.name)
+def assess_as_breaking(live: TableSpec, desired: TableSpec) -> dict[str, tuple[Impact, str]]:
+    """Assess new columns as additive and every other change as breaking."""
+    impacts: dict[str, tuple[Impact, str]] = {}
+    for column in (*live.columns, *desired.columns):
+        before, after = live.column(column.name), desired.column(column.name)
         if before is None or after is None or before.type != after.type:
-            grades[column.name] = (Grade.ADDITIVE if before is None else Grade.BREAKING), ""
-    return grades
+            impacts[column.name] = (Impact.ADDITIVE if before is None else Impact.BREAKING), ""
+    return impacts
 
 
-def changes(
+def compare_tables(
     live: TableSpec,
-    wanted: TableSpec,
+    desired: TableSpec,
     base: TableSpec | None,
-    judge: SchemaJudge = breaking,
-    own: Formats = frozenset(),
+    assess_impact: ImpactAssessor = assess_as_breaking,
+    managed_formats: Formats = frozenset(),
 ) -> tuple[TableChange, ...]:
-    """How the live table must change to be the wanted one; `base` is what dq last applied, if known.
+    """Return the changes from the live table to the desired one; `base` is the last applied state, if known.
 
-    `own` are the formats whose tables the catalog makes: of other lakehouse tables only our properties are
-    ours.
+    `managed_formats` are the formats whose tables the catalog creates: of other lakehouse tables dq manages
+    only its properties.
 
-    What is in neither `wanted` nor `base` belongs to someone else: parameters are not mentioned, columns
-    are shown as kept. An empty text in the contract says nothing about a text that someone else wrote.
+    Parts in neither `desired` nor `base` belong to someone else: parameters are not reported, columns are
+    reported as ignored. An empty text in the contract does not remove a text that someone else wrote.
     """
-    found: list[TableChange] = []
-    if not only_properties(wanted, own):
-        found += _shape(live, wanted, base)
-        found += _reader(live, wanted, base)
-        found += _columns(live, wanted, base, judge)
-        found += _nulls(live, wanted, base)
-        found += _comments(live, wanted, base)
-    was = None if base is None else base.description
-    if _says(wanted.description, live.description, was):
-        drift = was is not None and was != live.description
-        before, after = live.description or None, wanted.description or None
-        found.append(TableChange(ChangedField.DESCRIPTION, "", before, after, Grade.METADATA, drift))
-    found += _parameters(live, wanted, base)
-    return tuple(found)
+    result: list[TableChange] = []
+    if not manages_only_properties(desired, managed_formats):
+        result += _shape(live, desired, base)
+        result += _reader(live, desired, base)
+        result += _columns(live, desired, base, assess_impact)
+        result += _nulls(live, desired, base)
+        result += _comments(live, desired, base)
+    previous = None if base is None else base.description
+    if _must_change(desired.description, live.description, previous):
+        drift = previous is not None and previous != live.description
+        before, after = live.description or None, desired.description or None
+        result.append(TableChange(ChangedField.DESCRIPTION, "", before, after, Impact.METADATA, drift))
+    result += _parameters(live, desired, base)
+    return tuple(result)
 
 
 def merged(
-    live: TableSpec, wanted: TableSpec, found: tuple[TableChange, ...], own: Formats = frozenset()
+    live: TableSpec,
+    desired: TableSpec,
+    table_changes: tuple[TableChange, ...],
+    managed_formats: Formats = frozenset(),
 ) -> TableSpec:
-    """The table after the changes: the wanted one, with what belongs to others."""
-    texts = {(change.field, change.name) for change in found}
-    description = wanted.description if (ChangedField.DESCRIPTION, "") in texts else live.description
+    """Return the table after the changes: the desired one, with the parts that belong to others."""
+    changed = {(change.field, change.name) for change in table_changes}
+    description = desired.description if (ChangedField.DESCRIPTION, "") in changed else live.description
     parameters = dict(live.parameters)
-    for change in found:
+    for change in table_changes:
         if change.field is ChangedField.PARAMETER:
             parameters.pop(change.name, None)
             if change.after is not None:
                 parameters[change.name] = change.after
     pairs = tuple(sorted(parameters.items()))
-    if only_properties(wanted, own):
+    if manages_only_properties(desired, managed_formats):
         return replace(live, description=description, parameters=pairs)
-    gone = {change.name for change in found if change.field is ChangedField.COLUMN and change.after is None}
-    kept = {change.name for change in found if change.kept}
-    by_name = {column.name: column for column in wanted.columns}
-    gone |= {column.name for column in wanted.partitions}
-    names = [column.name for column in live.columns if column.name not in gone - kept]
-    names += [column.name for column in wanted.columns if column.name not in names]
-    if (ChangedField.ORDER, "") in texts:
-        names = [column.name for column in wanted.columns] + [name for name in names if name not in by_name]
+    removed = {
+        change.name
+        for change in table_changes
+        if change.field is ChangedField.COLUMN and change.after is None
+    }
+    ignored = {change.name for change in table_changes if change.ignored}
+    by_name = {column.name: column for column in desired.columns}
+    removed |= {column.name for column in desired.partitions}
+    names = [column.name for column in live.columns if column.name not in removed - ignored]
+    names += [column.name for column in desired.columns if column.name not in names]
+    if (ChangedField.ORDER, "") in changed:
+        names = [column.name for column in desired.columns] + [name for name in names if name not in by_name]
     columns = tuple(
-        _text(by_name.get(name), live.column(name), (ChangedField.COMMENT, name) in texts) for name in names
+        _merged_column(by_name.get(name), live.column(name), (ChangedField.COMMENT, name) in changed)
+        for name in names
     )
-    # A key's comment is written with the table and then left alone: Hive cannot change it later.
-    replaced = (ChangedField.PARTITIONS, "") in texts or (ChangedField.FORMAT, "") in texts
+    # Hive cannot change a key's comment after the table was created.
+    replaced = (ChangedField.PARTITIONS, "") in changed or (ChangedField.FORMAT, "") in changed
     return replace(
-        wanted,
-        location=wanted.location or live.location,
+        desired,
+        location=desired.location or live.location,
         columns=columns,
-        partitions=wanted.partitions if replaced else live.partitions,
+        partitions=desired.partitions if replaced else live.partitions,
         description=description,
         parameters=pairs,
     )
 
 
-def _text(wanted: TableColumn | None, live: TableColumn | None, changed: bool) -> TableColumn:
-    """The wanted column, with the live comment where that is to stay."""
-    if wanted is None or live is None:
-        made = wanted or live
-        assert made is not None
-        return made
-    return wanted if changed else replace(wanted, comment=live.comment)
+def _merged_column(desired: TableColumn | None, live: TableColumn | None, changed: bool) -> TableColumn:
+    """Return the desired column, with the live comment unless it is changed."""
+    if desired is None or live is None:
+        column = desired or live
+        assert column is not None
+        return column
+    return desired if changed else replace(desired, comment=live.comment)
 
 
-def _shape(live: TableSpec, wanted: TableSpec, base: TableSpec | None) -> Iterator[TableChange]:
-    """What makes it another table: place, format, partition keys."""
+def _shape(live: TableSpec, desired: TableSpec, base: TableSpec | None) -> Iterator[TableChange]:
+    """Yield changes of location, format and partition keys."""
     pairs = (
-        (ChangedField.LOCATION, live.location, wanted.location, base.location if base else None),
-        (ChangedField.FORMAT, live.format, wanted.format, base.format if base else None),
-        (ChangedField.PARTITIONS, _keys(live), _keys(wanted), _keys(base) if base else None),
+        (ChangedField.LOCATION, live.location, desired.location, base.location if base else None),
+        (ChangedField.FORMAT, live.format, desired.format, base.format if base else None),
+        (ChangedField.PARTITIONS, _keys(live), _keys(desired), _keys(base) if base else None),
     )
-    for changed, is_, should, was in pairs:
-        # A contract that leaves the place to the catalog agrees with any.
-        if is_ != should and not (changed is ChangedField.LOCATION and not should):
-            drift = was is not None and was != is_
-            yield TableChange(changed, "", is_, should, Grade.DESTRUCTIVE, drift)
+    for changed_field, actual, expected, applied in pairs:
+        # Without a location in the contract, every location is accepted.
+        if actual != expected and not (changed_field is ChangedField.LOCATION and not expected):
+            drift = applied is not None and applied != actual
+            yield TableChange(changed_field, "", actual, expected, Impact.DESTRUCTIVE, drift)
 
 
-def _reader(live: TableSpec, wanted: TableSpec, base: TableSpec | None) -> Iterator[TableChange]:
-    """How texts are read. What only the catalog's own words for the same terms are harms nobody."""
-    if live.format != wanted.format:
+def _reader(live: TableSpec, desired: TableSpec, base: TableSpec | None) -> Iterator[TableChange]:
+    """Yield changes of reader options. Differences in the catalog's own parameters are metadata only."""
+    if live.format != desired.format:
         return
-    is_, should = dict(live.reader), dict(wanted.reader)
-    was = dict(base.reader) if base else None
-    for name in sorted({*is_, *should}):
-        before, after = is_.get(name), should.get(name)
+    actual, expected = dict(live.reader), dict(desired.reader)
+    applied = dict(base.reader) if base else None
+    for name in sorted({*actual, *expected}):
+        before, after = actual.get(name), expected.get(name)
         if before != after:
-            term = name in _TERMS
-            drift = was is not None and was.get(name) != before
-            grade, rule = (Grade.BREAKING, FORMAT_RULE) if term else (Grade.METADATA, "")
-            yield TableChange(ChangedField.READER, name, before, after, grade, drift, rule=rule)
-    for column in wanted.columns:
-        there = live.column(column.name)
-        if there is not None and there.spelled != column.spelled:
-            before, after = there.spelled or None, column.spelled or None
-            yield TableChange(ChangedField.SPELLING, column.name, before, after, Grade.ADDITIVE)
+            is_term = name in _TERMS
+            drift = applied is not None and applied.get(name) != before
+            impact, rule = (Impact.BREAKING, FORMAT_RULE) if is_term else (Impact.METADATA, "")
+            yield TableChange(ChangedField.READER, name, before, after, impact, drift, rule=rule)
+    for column in desired.columns:
+        current = live.column(column.name)
+        if current is not None and current.spelled != column.spelled:
+            before, after = current.spelled or None, column.spelled or None
+            yield TableChange(ChangedField.SPELLING, column.name, before, after, Impact.ADDITIVE)
 
 
 def _keys(spec: TableSpec) -> str:
     return ", ".join(f"{column.name} {column.type}" for column in spec.partitions)
 
 
-def only_properties(wanted: TableSpec, own: Formats) -> bool:
-    """Whether only our properties are ours: others keep the table, or its contract is retired."""
-    return wanted.format in OPEN_FORMATS - own or wanted.parameter(LIFECYCLE) == RETIRED
+def manages_only_properties(desired: TableSpec, managed_formats: Formats) -> bool:
+    """Return True if dq manages only its properties: the table has another writer or a retired contract."""
+    return desired.format in OPEN_FORMATS - managed_formats or desired.parameter(LIFECYCLE) == RETIRED
 
 
 def _columns(
-    live: TableSpec, wanted: TableSpec, base: TableSpec | None, judge: SchemaJudge
+    live: TableSpec, desired: TableSpec, base: TableSpec | None, assess_impact: ImpactAssessor
 ) -> Iterator[TableChange]:
     if [(column.name, column.type) for column in live.columns] == [
-        (column.name, column.type) for column in wanted.columns
+        (column.name, column.type) for column in desired.columns
     ]:
         return
-    grades = judge(live, wanted)
-    unchanged = (Grade.METADATA, "")
-    for column in wanted.columns:
-        there = live.column(column.name)
-        was = base.column(column.name) if base else None
-        grade, rule = grades.get(column.name, unchanged)
-        if there is None:
+    impacts = assess_impact(live, desired)
+    unchanged = (Impact.METADATA, "")
+    for column in desired.columns:
+        current = live.column(column.name)
+        applied = base.column(column.name) if base else None
+        impact, rule = impacts.get(column.name, unchanged)
+        if current is None:
             yield TableChange(
-                ChangedField.COLUMN, column.name, None, column.type, grade, was is not None, rule=rule
+                ChangedField.COLUMN, column.name, None, column.type, impact, applied is not None, rule=rule
             )
-        elif there.type != column.type:
-            drift = was is not None and was.type != there.type
+        elif current.type != column.type:
+            drift = applied is not None and applied.type != current.type
             yield TableChange(
-                ChangedField.TYPE, column.name, there.type, column.type, grade, drift, rule=rule
+                ChangedField.TYPE, column.name, current.type, column.type, impact, drift, rule=rule
             )
-    keys = {column.name for column in wanted.partitions}
-    others = set()
+    keys = {column.name for column in desired.partitions}
+    foreign = set()
     for column in live.columns:
-        if wanted.column(column.name) is None and column.name not in keys:
-            ours = base is not None and base.column(column.name) is not None
-            others |= set() if ours else {column.name}
-            drift = base is not None and not ours
-            grade, rule = grades.get(column.name, unchanged)
+        if desired.column(column.name) is None and column.name not in keys:
+            managed = base is not None and base.column(column.name) is not None
+            foreign |= set() if managed else {column.name}
+            drift = base is not None and not managed
+            impact, rule = impacts.get(column.name, unchanged)
             yield TableChange(
-                ChangedField.COLUMN, column.name, column.type, None, grade, drift, kept=not ours, rule=rule
+                ChangedField.COLUMN,
+                column.name,
+                column.type,
+                None,
+                impact,
+                drift,
+                ignored=not managed,
+                rule=rule,
             )
-    if is_positional(wanted.format) and live.format == wanted.format:
-        _, rule = grades.get("", unchanged)
-        yield from _order(live, wanted, others, rule)
+    if is_positional(desired.format) and live.format == desired.format:
+        _, rule = impacts.get("", unchanged)
+        yield from _order(live, desired, foreign, rule)
 
 
-def _nulls(live: TableSpec, wanted: TableSpec, base: TableSpec | None) -> Iterator[TableChange]:
-    """Columns that may be without a value, or may not. No table with rows can forbid it later."""
-    for column in (*wanted.columns, *wanted.partitions):
-        there = _named(live, column.name)
-        if there is None or there.required == column.required:
+def _nulls(live: TableSpec, desired: TableSpec, base: TableSpec | None) -> Iterator[TableChange]:
+    """Yield changes of nullability. A table with rows cannot forbid NULL later, so that is ignored."""
+    for column in (*desired.columns, *desired.partitions):
+        current = _named(live, column.name)
+        if current is None or current.required == column.required:
             continue
         words = {True: "forbidden", False: "allowed"}
-        before, after = words[there.required], words[column.required]
-        last = None if base is None else _named(base, column.name)
+        before, after = words[current.required], words[column.required]
+        applied = None if base is None else _named(base, column.name)
         if column.required:
-            grade, rule = Grade.METADATA, ""
+            impact, rule = Impact.METADATA, ""
         else:
-            grade, rule = Grade.BREAKING, REQUIRED_RULE
-        drift = last is not None and last.required != there.required and not column.required
+            impact, rule = Impact.BREAKING, REQUIRED_RULE
+        drift = applied is not None and applied.required != current.required and not column.required
         yield TableChange(
-            ChangedField.NULLS, column.name, before, after, grade, drift, kept=column.required, rule=rule
+            ChangedField.NULLS, column.name, before, after, impact, drift, ignored=column.required, rule=rule
         )
 
 
@@ -415,41 +430,41 @@ def _named(spec: TableSpec, name: str) -> TableColumn | None:
     return next((column for column in (*spec.columns, *spec.partitions) if column.name == name), None)
 
 
-def _order(live: TableSpec, wanted: TableSpec, others: set[str], rule: str) -> Iterator[TableChange]:
-    """New columns may only follow the ones that are there, also those of `others` that stay."""
-    should = [column.name for column in wanted.columns]
-    is_ = [column.name for column in live.columns if column.name in should or column.name in others]
-    shared = min(len(is_), len(should))
-    if is_[:shared] != should[:shared]:
-        before, after = ", ".join(is_), ", ".join(should)
-        yield TableChange(ChangedField.ORDER, "", before, after, Grade.BREAKING, rule=rule)
+def _order(live: TableSpec, desired: TableSpec, foreign: set[str], rule: str) -> Iterator[TableChange]:
+    """Yield a change unless new columns follow the existing ones, including the `foreign` columns."""
+    expected = [column.name for column in desired.columns]
+    actual = [column.name for column in live.columns if column.name in expected or column.name in foreign]
+    shared = min(len(actual), len(expected))
+    if actual[:shared] != expected[:shared]:
+        before, after = ", ".join(actual), ", ".join(expected)
+        yield TableChange(ChangedField.ORDER, "", before, after, Impact.BREAKING, rule=rule)
 
 
-def _comments(live: TableSpec, wanted: TableSpec, base: TableSpec | None) -> Iterator[TableChange]:
-    for column in wanted.columns:
-        there = live.column(column.name)
-        last = base.column(column.name) if base else None
-        was = last.comment if last else None
-        if there is not None and _says(column.comment, there.comment, was):
-            drift = was is not None and was != there.comment
-            before, after = there.comment or None, column.comment or None
-            yield TableChange(ChangedField.COMMENT, column.name, before, after, Grade.METADATA, drift)
+def _comments(live: TableSpec, desired: TableSpec, base: TableSpec | None) -> Iterator[TableChange]:
+    for column in desired.columns:
+        current = live.column(column.name)
+        applied = base.column(column.name) if base else None
+        previous = applied.comment if applied else None
+        if current is not None and _must_change(column.comment, current.comment, previous):
+            drift = previous is not None and previous != current.comment
+            before, after = current.comment or None, column.comment or None
+            yield TableChange(ChangedField.COMMENT, column.name, before, after, Impact.METADATA, drift)
 
 
-def _says(wanted: str, live: str, was: str | None) -> bool:
-    """Whether a text must change: silence removes only what we wrote ourselves."""
-    return wanted != live and (bool(wanted) or bool(was))
+def _must_change(desired: str, live: str, previous: str | None) -> bool:
+    """Return True if a text must change: an empty one removes only a text that dq wrote."""
+    return desired != live and (bool(desired) or bool(previous))
 
 
-def _parameters(live: TableSpec, wanted: TableSpec, base: TableSpec | None) -> Iterator[TableChange]:
-    is_, should = dict(live.parameters), dict(wanted.parameters)
-    was = dict(base.parameters) if base else None
-    owned = {key for key in is_.get(OWNED_KEYS, "").split(",") if key}
-    for key in sorted({*should, *owned}):
-        before, after = is_.get(key), should.get(key)
+def _parameters(live: TableSpec, desired: TableSpec, base: TableSpec | None) -> Iterator[TableChange]:
+    actual, expected = dict(live.parameters), dict(desired.parameters)
+    applied = dict(base.parameters) if base else None
+    owned = {key for key in actual.get(OWNED_KEYS, "").split(",") if key}
+    for key in sorted({*expected, *owned}):
+        before, after = actual.get(key), expected.get(key)
         if before != after:
-            drift = was is not None and was.get(key) != before
-            yield TableChange(ChangedField.PARAMETER, key, before, after, Grade.METADATA, drift)
+            drift = applied is not None and applied.get(key) != before
+            yield TableChange(ChangedField.PARAMETER, key, before, after, Impact.METADATA, drift)
 
 
 Values = tuple[tuple[str, str], ...]
@@ -457,67 +472,67 @@ Values = tuple[tuple[str, str], ...]
 
 
 class StalePlan(DqError):
-    """The table moved between plan and apply."""
+    """The table changed between plan and apply."""
 
 
 @dataclass(frozen=True, slots=True)
 class Partition:
-    """A partition and the folder that it lies in."""
+    """A partition and its folder."""
 
     values: Values
     location: str
 
 
 class Catalog(Protocol):
-    """Tables and partitions in one catalog. Every method raises Unreadable when it does not answer."""
+    """Tables and partitions in one catalog. Every method raises ReadError when it does not answer."""
 
     @property
     def id(self) -> str:
-        """Which catalog it is: what dq remembers of one is never taken for another's."""
+        """Id of the catalog; applied state is stored under it."""
 
     def vet(self, spec: TableSpec) -> None:
-        """Raises UsageError, with all that is wrong, for a table that it would not take. Asks nobody."""
+        """Raise UsageError, with all problems, for a table that it would reject. Makes no request."""
 
     @property
     def formats(self) -> frozenset[str]:
-        """The formats that it can create a table of, and whose columns it keeps."""
+        """Formats of tables that it can create and whose columns it manages."""
 
     def read(self, database: str, name: str) -> LiveTable | None:
-        """The table as it is now, folded; None when there is none."""
+        """Return the live table, folded, or None if it does not exist."""
 
     def tables(self, database: str) -> list[LiveTable]:
-        """Every table of the database by name, whoever made it; none when there is no database."""
+        """Return all tables of the database by name; empty if the database does not exist."""
 
-    def obstacles(self, action: Action) -> Iterable[Obstacle]:
-        """What it cannot do of an action that changes a table, whatever is allowed. Asks nobody."""
+    def blockers(self, action: Action) -> Iterable[Blocker]:
+        """Return the parts of a change that it cannot make, even if allowed. Makes no request."""
 
     def apply(self, action: Action) -> None:
-        """Makes the table what `action.after` says; None there removes it from the catalog, never its files.
+        """Create or change the table to `action.after`; None drops it from the catalog, but never its files.
 
-        Raises StalePlan, and writes nothing, when the table is no longer `action.before`.
+        Raises StalePlan, without writing, if the table is no longer `action.before`.
         """
 
     def add_partition(self, database: str, name: str, values: Values, location: str) -> bool:
-        """Adds the partition; False, and nothing is written, when it stands there already.
+        """Add the partition. Return False, without writing, if it exists.
 
-        Raises DqError when the table does not exist or the partition lies somewhere else.
+        Raises DqError if the table does not exist or the partition has another location.
         """
 
-    def place_of(self, database: str, name: str, values: Values) -> str | None:
-        """Where one partition lies, folded; None where there is none, or no such table."""
+    def partition_location(self, database: str, name: str, values: Values) -> str | None:
+        """Return the folded location of a partition, or None if partition or table do not exist."""
 
     def move_partition(self, database: str, name: str, values: Values, location: str) -> None:
-        """Gives a partition that stands there another place. Raises DqError when it does not stand there."""
+        """Change the location of a partition. Raises DqError if it does not exist."""
 
     def partitions(self, database: str, name: str) -> list[Partition]:
-        """Every partition of the table, sorted by values."""
+        """Return all partitions of the table, sorted by values."""
 
 
 @dataclass(frozen=True, slots=True)
 class CatalogSettings:
-    """What a catalog may need to open. `session` makes or gives a Spark session.
+    """Settings to open a catalog. `session` returns a Spark session.
 
-    In AWS: `role_arn` is the role to be, `catalog_id` the account whose catalog it is; "" for one's own.
+    In AWS, `role_arn` is the role to assume, `catalog_id` the account of the catalog; "" for the own ones.
     `iceberg` are pyiceberg's properties of a REST catalog: `uri`, `warehouse`, credentials.
     """
 
@@ -530,34 +545,34 @@ class CatalogSettings:
 
 @dataclass(frozen=True, slots=True)
 class CatalogKind:
-    """One file on the shelf `catalogs/`: its id in the configuration, and how it is opened."""
+    """A plug-in in `catalogs/`: its id in the configuration, and the function that opens it."""
 
     id: str
     open: Callable[[CatalogSettings], Catalog]
 
 
-def stale(database: str, name: str) -> StalePlan:
-    """The error for a table that moved."""
+def stale_plan(database: str, name: str) -> StalePlan:
+    """Return the error for a table that changed since the plan."""
     return StalePlan(
         f"The plan is stale: {database}.{name} has changed since it was made.", "Run 'dq register' again."
     )
 
 
 def no_table(database: str, name: str) -> DqError:
-    """The error for a partition of a table that nobody registered."""
+    """Return the error for a partition of a table that is not registered."""
     return DqError(f"The catalog has no table {database}.{name}.", "Register it: dq register --apply.")
 
 
-def moved_partition(database: str, name: str, values: Values, there: str, wanted: str) -> DqError:
-    """The error for a partition that stands at another place than the one to add."""
-    shown = "/".join(f"{key}={value}" for key, value in values)
+def moved_partition(database: str, name: str, values: Values, current: str, expected: str) -> DqError:
+    """Return the error for an existing partition with another location than the one to add."""
+    partition = "/".join(f"{key}={value}" for key, value in values)
     return DqError(
-        f"Partition {shown} of {database}.{name} lies at {there}, not at {wanted}.",
+        f"Partition {partition} of {database}.{name} is at {current}, not at {expected}.",
         "Publish from that place, or drop the partition from the catalog first.",
     )
 
 
 def no_partition(database: str, name: str, values: Values) -> DqError:
-    """The error for a partition that is gone while it is to be changed."""
-    shown = "/".join(f"{key}={value}" for key, value in values)
-    return DqError(f"{database}.{name} has no partition {shown} any more.", "Publish again.")
+    """Return the error for a partition that was removed before it could be changed."""
+    partition = "/".join(f"{key}={value}" for key, value in values)
+    return DqError(f"{database}.{name} no longer has the partition {partition}.", "Publish again.")

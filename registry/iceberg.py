@@ -1,4 +1,4 @@
-"""Catalogs that speak Iceberg's REST protocol, by pyiceberg: client, types, tables and how they change."""
+"""Catalogs with Iceberg's REST protocol, through pyiceberg: client, types, tables and their evolution."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from requests import Session
 from requests.exceptions import RequestException
 
 from dq.contracts.access.access_policy import WEB, web_address
-from dq.contracts.outcome import DqError, Unreadable, UsageError
+from dq.contracts.outcome import DqError, ReadError, UsageError
 from dq.contracts.types import DataType, NotAType, parse
 from dq.registry import catalog
 from dq.registry.table import (
@@ -40,7 +40,7 @@ from dq.registry.table import (
     Key,
     TableColumn,
     TableSpec,
-    UnsayableTerms,
+    UnsupportedReaderOptions,
     digest,
     folded,
 )
@@ -48,11 +48,16 @@ from dq.registry.table import (
 _CONNECT_SECONDS = 10.0
 _SHOWN = 300
 _DELEGATION = "X-Iceberg-Access-Delegation"
-UNKNOWN = (RequestException, errors.CommitStateUnknownException, errors.ServerError)
-"""After these nobody can tell whether what was sent has been done."""
+UNKNOWN_OUTCOME = (RequestException, errors.CommitStateUnknownException, errors.ServerError)
+"""Errors after which it is unknown whether the request was executed."""
 
-_WHO = (errors.UnauthorizedError, errors.ForbiddenError, errors.OAuthError, errors.AuthorizationExpiredError)
-_REFUSED = (
+_AUTH_ERRORS = (
+    errors.UnauthorizedError,
+    errors.ForbiddenError,
+    errors.OAuthError,
+    errors.AuthorizationExpiredError,
+)
+_REJECTIONS = (
     errors.RESTError,
     errors.CommitFailedException,
     errors.NoSuchTableError,
@@ -60,30 +65,30 @@ _REFUSED = (
     errors.ValidationError,
     NotImplementedError,
 )
-# The first that fits an error -> what it says of what was to be done, and how it is mended.
-_FAULTS: tuple[tuple[tuple[type[Exception], ...], str, str], ...] = (
+# Classes of errors -> message and hint; the first match wins.
+_ERROR_TEXTS: tuple[tuple[tuple[type[Exception], ...], str, str], ...] = (
     (
-        _WHO,
+        _AUTH_ERRORS,
         "The Iceberg catalog refused to {}",
-        "Look at the credentials; docs/how-to/iceberg.md says which it needs.",
+        "Check the credentials; docs/how-to/iceberg.md lists the ones it needs.",
     ),
-    (_REFUSED, "The Iceberg catalog refused to {}", "Mend that, then run again."),
+    (_REJECTIONS, "The Iceberg catalog refused to {}", "Fix that, then run again."),
     (
         (RequestException,),
         "The Iceberg catalog did not answer when asked to {}",
-        "Try again; nothing is done twice.",
+        "Try again; it is safe to retry.",
     ),
-    # pydantic's, of an answer that is none of Iceberg's.
+    # Raised by pydantic for a response that is not Iceberg's.
     (
         (ValueError,),
-        "What answers at the address of the Iceberg catalog is none",
-        "Look at the address.",
+        "The server at the configured address is not an Iceberg catalog",
+        "Check the address.",
     ),
 )
 
 
 class _NoFiles(FileIO):
-    """No way to any file: pyiceberg would take the class that a table's own properties name."""
+    """Denies access to files: pyiceberg would load the class named in a table's properties."""
 
     def new_input(self, location: str) -> InputFile:
         raise NotImplementedError(location)
@@ -100,13 +105,13 @@ class MetadataCatalog(RestCatalog):
 
     def __init__(self, properties: Mapping[str, str], read_seconds: float) -> None:
         self._read_seconds = read_seconds
-        # Its name is none that a database could have: pyiceberg takes it away in front of one.
+        # No database can have this name: pyiceberg removes it as a prefix of identifiers.
         super().__init__("dq-register", **properties)
 
     def _create_session(self) -> Session:
         session = super()._create_session()
         session.headers.pop(_DELEGATION, None)
-        # requests waits for ever, unless it is told with each call.
+        # requests has no default timeout.
         limited = partial(session.request, timeout=(_CONNECT_SECONDS, self._read_seconds))
         session.request = limited  # type: ignore[method-assign]
         return session
@@ -116,35 +121,39 @@ class MetadataCatalog(RestCatalog):
 
 
 def connect(properties: Mapping[str, str], read_seconds: float = 60.0) -> tuple[MetadataCatalog, str]:
-    """Opens the catalog, and says which it is: its address and warehouse, without credentials.
+    """Open the catalog and return it with its id: address and warehouse, without credentials.
 
-    Raises UsageError without an address, Unreadable when the catalog does not answer.
+    Raises UsageError without an address, ReadError when the catalog does not answer.
     """
     address = properties.get("uri", "")
     if web_address(address, WEB) is None:
         if "@" in address.partition("://")[2].partition("/")[0]:
             raise UsageError(
-                "The address of the Iceberg catalog holds a user or a password.",
+                "The address of the Iceberg catalog contains a user or password.",
                 "Set PYICEBERG_CATALOG__DEFAULT__CREDENTIAL or …__TOKEN instead.",
             )
         raise UsageError(
-            "It is no address of a catalog." if address else "The address of the Iceberg catalog is missing.",
+            "The catalog address is invalid."
+            if address
+            else "The address of the Iceberg catalog is missing.",
             "Set PYICEBERG_CATALOG__DEFAULT__URI=https://catalog.example.com.",
         )
     with explained("open the catalog"):
-        made = MetadataCatalog({"snapshot-loading-mode": "refs", **properties}, read_seconds)
+        rest_catalog = MetadataCatalog({"snapshot-loading-mode": "refs", **properties}, read_seconds)
     warehouse = properties.get("warehouse", "")
-    return made, f"iceberg:{address.rstrip('/')}{f'#{warehouse}' if warehouse else ''}"
+    return rest_catalog, f"iceberg:{address.rstrip('/')}{f'#{warehouse}' if warehouse else ''}"
 
 
 @contextmanager
-def explained(what: str) -> Iterator[None]:
-    """Turns the catalog's errors into Unreadable while doing `what`."""
+def explained(action: str) -> Iterator[None]:
+    """Turn errors of the catalog during `action` into ReadError."""
     try:
         yield
-    except (*_WHO, *_REFUSED, RequestException, ValueError) as error:
-        message, mend = next((said, mend) for kinds, said, mend in _FAULTS if isinstance(error, kinds))
-        raise Unreadable(f"{message.format(what)}: {_line(error)}", mend) from error
+    except (*_AUTH_ERRORS, *_REJECTIONS, RequestException, ValueError) as error:
+        message, hint = next(
+            (template, hint) for kinds, template, hint in _ERROR_TEXTS if isinstance(error, kinds)
+        )
+        raise ReadError(f"{message.format(action)}: {_line(error)}", hint) from error
 
 
 def _line(error: BaseException) -> str:
@@ -152,12 +161,12 @@ def _line(error: BaseException) -> str:
     return lines[0][:_SHOWN] if lines else type(error).__name__
 
 
-# TABLE: types of columns in Iceberg, against Spark's DDL, which our specifications hold.
+# TABLE: column types in Iceberg, and in Spark's DDL as our specifications have them.
 #
 # Sources: Iceberg's table specification, "Schemas and Data Types" and "Schema Evolution"; Iceberg for
 # Spark, "Type compatibility".
 
-# Spark's type -> Iceberg's. Some of Spark's have no other of their own; a property keeps the exact ones.
+# Spark's type -> Iceberg's. Where several map to the same one, a property keeps the exact type.
 _PLAIN: dict[str, ice.PrimitiveType] = {
     "boolean": ice.BooleanType(),
     **dict.fromkeys(("tinyint", "smallint", "int"), ice.IntegerType()),
@@ -170,16 +179,16 @@ _PLAIN: dict[str, ice.PrimitiveType] = {
     **dict.fromkeys(("string", "char", "varchar"), ice.StringType()),
     "binary": ice.BinaryType(),
 }
-# Iceberg's type -> what a reader calls it.
+# Iceberg's type -> its name in Spark.
 _NAMES = {
     str(kind): name for name, kind in _PLAIN.items() if name not in ("tinyint", "smallint", "char", "varchar")
 }
-# Files keep what they have, and readers widen it as they read.
+# Old files keep the narrow type; readers widen it.
 _WIDENED = {("int", "long"), ("float", "double")}
 
 
 def iceberg_type(kind: DataType, ids: count[int]) -> ice.IcebergType:
-    """The type in Iceberg; its parts get the next ids. Raises NotAType for one that Iceberg has not."""
+    """Return the type in Iceberg; its parts get the next ids. Raises NotAType if Iceberg does not have it."""
     if kind.name == "decimal":
         return ice.DecimalType(*kind.numbers)
     if kind.name == "array":
@@ -201,7 +210,7 @@ def iceberg_type(kind: DataType, ids: count[int]) -> ice.IcebergType:
 
 
 def ddl(kind: ice.IcebergType) -> str:
-    """The type as Spark's DDL; one that Spark has not, as Iceberg writes it."""
+    """Return the type in Spark's DDL, or Iceberg's name if Spark does not have it."""
     if isinstance(kind, ice.ListType):
         return f"array<{ddl(kind.element_type)}>"
     if isinstance(kind, ice.MapType):
@@ -213,40 +222,40 @@ def ddl(kind: ice.IcebergType) -> str:
     return _NAMES.get(str(kind), str(kind))
 
 
-def kept_as(text: str) -> str:
-    """What a table of Iceberg says of a column of this type. Raises NotAType for one that Iceberg has not."""
+def stored_type(text: str) -> str:
+    """Return the type as an Iceberg table stores it. Raises NotAType if Iceberg does not have it."""
     return ddl(iceberg_type(parse(text), count(1)))
 
 
-def exact(live: str, told: str | None) -> str:
-    """The type as our specifications write it: `told`, if that is what the live one stands for."""
+def exact(live: str, declared: str | None) -> str:
+    """Return the type as in our specifications: `declared`, if the live type is its translation."""
     try:
-        return told if told is not None and kept_as(told).lower() == live.lower() else live
+        return declared if declared is not None and stored_type(declared).lower() == live.lower() else live
     except NotAType:
         return live
 
 
 def is_widened(old: ice.IcebergType, new: ice.IcebergType) -> bool:
-    """Whether a plain type can become the other one: readers of Iceberg widen what old files hold."""
+    """Return True if a primitive type can become the other one: Iceberg readers widen values of old files."""
     if isinstance(old, ice.DecimalType) and isinstance(new, ice.DecimalType):
         return old.scale == new.scale and old.precision <= new.precision
     return old == new or (str(old), str(new)) in _WIDENED
 
 
-# Between our specification of a table and Iceberg's metadata: both ways.
+# Conversion between our table specification and Iceberg's metadata.
 
 FORMAT = "iceberg"
 DESCRIPTION = "comment"
-"""The property in which Spark, Trino and Flink keep what a table is."""
+"""The property in which Spark, Trino and Flink keep a table's description."""
 
-_OURS = (DESCRIPTION, EXACT_TYPES)
+_MANAGED_PROPERTIES = (DESCRIPTION, EXACT_TYPES)
 _FIRST_FIELD = 1000
-_UNREAD = "one that pyiceberg does not understand"
+_UNREAD = "unreadable by pyiceberg"
 
 
 @dataclass(frozen=True, slots=True)
-class StrangeTable:
-    """A table that is there, and that pyiceberg does not understand, such as one with a newer type."""
+class UnreadableTable:
+    """An existing table that pyiceberg cannot parse, e.g. one with a newer type."""
 
     key: Key
 
@@ -254,31 +263,31 @@ class StrangeTable:
         return self.key
 
 
-def live_table(found: Table | View | StrangeTable) -> catalog.LiveTable:
-    """A table or a view as the catalog answers it, folded.
+def live_table(loaded: Table | View | UnreadableTable) -> catalog.LiveTable:
+    """Return a loaded table or view as folded specification.
 
-    Its version is the digest of what is read: commits of data, which come all the time, do not change it.
+    Its version is the digest of the specification: the frequent commits of data do not change it.
     """
-    key = found.name()[-2], found.name()[-1]
-    if isinstance(found, StrangeTable):
-        # Nobody's, and of no format of ours: a conflict for who wants it, and no obstacle for others.
+    key = loaded.name()[-2], loaded.name()[-1]
+    if isinstance(loaded, UnreadableTable):
+        # Unmanaged and of an unknown format: a conflict for its contract, ignored otherwise.
         return catalog.LiveTable(folded(TableSpec(*key, "", _UNREAD, ())), "")
-    spec = _view(key, found) if isinstance(found, View) else _table(key, found.metadata)
+    spec = _view(key, loaded) if isinstance(loaded, View) else _table(key, loaded.metadata)
     return catalog.LiveTable(
-        spec, digest(spec), None if isinstance(found, View) else _changed_at(found.metadata)
+        spec, digest(spec), None if isinstance(loaded, View) else _changed_at(loaded.metadata)
     )
 
 
 def _changed_at(metadata: TableMetadata) -> datetime | None:
-    """When the table was changed last; None where that was a commit of data, which hides the change."""
-    at = metadata.last_updated_ms
-    if any(snapshot.timestamp_ms == at for snapshot in metadata.snapshots):
+    """Return the instant of the last change, or None if that was a commit of data, which hides the change."""
+    updated_ms = metadata.last_updated_ms
+    if any(snapshot.timestamp_ms == updated_ms for snapshot in metadata.snapshots):
         return None
-    return datetime.fromtimestamp(at / 1000, UTC)
+    return datetime.fromtimestamp(updated_ms / 1000, UTC)
 
 
 def _table(key: Key, metadata: TableMetadata) -> TableSpec:
-    told = _told(metadata.properties)
+    exact_types = _exact_types(metadata.properties)
     fields = {field.field_id: field for field in metadata.schema().fields}
     keys = [
         part.source_id
@@ -290,8 +299,10 @@ def _table(key: Key, metadata: TableMetadata) -> TableSpec:
             *key,
             metadata.location,
             FORMAT,
-            tuple(_table_column(field, told) for number, field in fields.items() if number not in keys),
-            tuple(_table_column(fields[number], told) for number in keys),
+            tuple(
+                _table_column(field, exact_types) for number, field in fields.items() if number not in keys
+            ),
+            tuple(_table_column(fields[number], exact_types) for number in keys),
             _parameters(metadata.properties),
             metadata.properties.get(DESCRIPTION, ""),
         )
@@ -305,27 +316,32 @@ def _view(key: Key, view: View) -> TableSpec:
 
 
 def _parameters(properties: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
-    return tuple((key, text) for key, text in properties.items() if key not in _OURS)
+    return tuple((key, text) for key, text in properties.items() if key not in _MANAGED_PROPERTIES)
 
 
-def _told(properties: Mapping[str, str]) -> dict[str, str]:
-    """The exact types that the table keeps; none where another has written something else there."""
+def _exact_types(properties: Mapping[str, str]) -> dict[str, str]:
+    """Return the exact types from the table's property; empty if its value is invalid."""
     try:
-        told = json.loads(properties.get(EXACT_TYPES, "{}"))
+        exact_types = json.loads(properties.get(EXACT_TYPES, "{}"))
     except (ValueError, RecursionError):
         return {}
     return (
-        {key: text for key, text in told.items() if isinstance(text, str)} if isinstance(told, dict) else {}
+        {key: text for key, text in exact_types.items() if isinstance(text, str)}
+        if isinstance(exact_types, dict)
+        else {}
     )
 
 
-def _table_column(field: NestedField, told: Mapping[str, str]) -> TableColumn:
-    kind = exact(ddl(field.field_type), told.get(field.name.lower()))
+def _table_column(field: NestedField, exact_types: Mapping[str, str]) -> TableColumn:
+    kind = exact(ddl(field.field_type), exact_types.get(field.name.lower()))
     return TableColumn(field.name, kind, field.doc or "", required=field.required)
 
 
 def schema_of(spec: TableSpec) -> Schema:
-    """The schema of a new table: the columns, then the keys. Raises NotAType for what Iceberg has not."""
+    """Return the schema of a new table: columns, then keys.
+
+    Raises NotAType for a type Iceberg does not have.
+    """
     ids = count(1)
     fields = []
     for column in (*spec.columns, *spec.partitions):
@@ -337,7 +353,7 @@ def schema_of(spec: TableSpec) -> Schema:
 
 
 def partitions_of(spec: TableSpec, schema: Schema) -> PartitionSpec:
-    """One part for each key, in their order, by the value as it is."""
+    """Return the partition spec: an identity field for each key, in order."""
     keys = [schema.find_field(column.name).field_id for column in spec.partitions]
     parts = zip(count(_FIRST_FIELD), keys, spec.partitions, strict=False)
     return PartitionSpec(
@@ -346,22 +362,22 @@ def partitions_of(spec: TableSpec, schema: Schema) -> PartitionSpec:
 
 
 def properties_of(spec: TableSpec) -> dict[str, str]:
-    """All properties that are the specification's: parameters, description, exact types."""
-    told = {}
+    """Return all properties of the specification: parameters, description, exact types."""
+    exact_types = {}
     for column in (*spec.columns, *spec.partitions):
-        # Of its own types that we have no word for, Iceberg keeps no other.
+        # Iceberg types without an equivalent are stored as they are.
         with suppress(NotAType):
-            if kept_as(column.type) != column.type:
-                told[column.name] = column.type
-    made = dict(spec.parameters)
+            if stored_type(column.type) != column.type:
+                exact_types[column.name] = column.type
+    properties = dict(spec.parameters)
     if spec.description:
-        made[DESCRIPTION] = spec.description
-    if told:
-        made[EXACT_TYPES] = json.dumps(told, sort_keys=True)
-    return made
+        properties[DESCRIPTION] = spec.description
+    if exact_types:
+        properties[EXACT_TYPES] = json.dumps(exact_types, sort_keys=True)
+    return properties
 
 
-# How a table of Iceberg may become another one, and the steps that make it so, as one commit.
+# Evolution of Iceberg tables: allowed changes, and their execution in one commit.
 #
 # Source: Iceberg's table specification, "Schema Evolution" and "Partition Evolution".
 
@@ -370,98 +386,101 @@ Path = tuple[str, ...]
 _NESTED = (ListType, MapType, StructType)
 
 
-def obstacles(action: catalog.Action) -> Iterator[catalog.Obstacle]:
-    """What Iceberg cannot make of the table: files that are there could not be read by the new columns."""
+def evolution_blockers(action: catalog.Action) -> Iterator[catalog.Blocker]:
+    """Return the changes that Iceberg cannot make, because existing files could not be read afterwards."""
     if action.before is None or action.after is None:
         return
     before, after = action.before.spec, action.after
-    changed = [change for change in action.changes if not change.kept]
+    changed = [change for change in action.changes if not change.ignored]
     for change in changed:
         if change.field is catalog.ChangedField.TYPE:
-            yield from _no_way(change.name, change.before or "", change.after or "")
+            yield from _type_blocker(change.name, change.before or "", change.after or "")
     if any(change.field is catalog.ChangedField.PARTITIONS for change in changed):
         yield from _keys(before, after)
 
 
-_COLUMN = (
-    "Give the new type a column of its own, or the contract a new major version with a table of its own."
-)
+_COLUMN = "Add a new column with this type, or create a new major version of the contract with its own table."
 
 
-def _no_way(column: str, old: str, new: str) -> Iterator[catalog.Obstacle]:
-    """The obstacle where a column of one type cannot become one of the other."""
+def _type_blocker(column: str, old: str, new: str) -> Iterator[catalog.Blocker]:
+    """Return the blocker if a column cannot change from the old type to the new one."""
     try:
         kinds = [iceberg_type(parse(text), count(1)) for text in (old, new)]
-        why = next(_stuck(*kinds), "")
+        reason = next(_impossible_changes(*kinds), "")
     except NotAType as error:
-        why = str(error)
-    if why:
-        yield catalog.Obstacle(column, f"{column} cannot become {new}: {why}.", _COLUMN)
+        reason = str(error)
+    if reason:
+        yield catalog.Blocker(column, f"{column} cannot become {new}: {reason}.", _COLUMN)
 
 
-def _stuck(old: IcebergType, new: IcebergType) -> Iterator[str]:
-    """Each part of a type that cannot become what stands at its place in the other one."""
+def _impossible_changes(old: IcebergType, new: IcebergType) -> Iterator[str]:
+    """Return the reasons for parts of a type that cannot change to those of the new type."""
     if isinstance(old, StructType) and isinstance(new, StructType):
-        there = _by_name(old)
+        old_fields = _by_name(old)
         for field in new.fields:
-            if field.name.lower() in there:
-                yield from _stuck(there[field.name.lower()].field_type, field.field_type)
+            if field.name.lower() in old_fields:
+                yield from _impossible_changes(old_fields[field.name.lower()].field_type, field.field_type)
     elif isinstance(old, ListType) and isinstance(new, ListType):
-        yield from _stuck(old.element_type, new.element_type)
+        yield from _impossible_changes(old.element_type, new.element_type)
     elif isinstance(old, MapType) and isinstance(new, MapType):
         if ddl(old.key_type) != ddl(new.key_type):
-            yield "Iceberg does not change the keys of a map"
-        yield from _stuck(old.value_type, new.value_type)
+            yield "Iceberg cannot change the keys of a map"
+        yield from _impossible_changes(old.value_type, new.value_type)
     elif old.is_primitive != new.is_primitive or not is_widened(old, new):
-        yield f"Iceberg widens numbers alone, and this is {ddl(old)}"
+        yield f"Iceberg can only widen numbers, and this is {ddl(old)}"
 
 
-def _keys(before: TableSpec, after: TableSpec) -> Iterator[catalog.Obstacle]:
-    """New keys come behind those that stay, in a table of Iceberg."""
+def _keys(before: TableSpec, after: TableSpec) -> Iterator[catalog.Blocker]:
+    """Return blockers of partition keys: in Iceberg, new keys come after the remaining ones."""
     live = {key.name: key for key in before.partitions}
-    wanted = [key.name for key in after.partitions]
-    stay = [name for name in live if name in wanted]
-    if wanted[: len(stay)] != stay:
-        why = f"the partition keys {', '.join(live)} cannot become {', '.join(wanted)}: new ones come last."
-        yield catalog.Obstacle(wanted[0], why, "Let partitionKeyPosition begin with the keys that are there.")
+    desired = [key.name for key in after.partitions]
+    stay = [name for name in live if name in desired]
+    if desired[: len(stay)] != stay:
+        reason = (
+            f"the partition keys {', '.join(live)} cannot become {', '.join(desired)}: new keys must "
+            "come last."
+        )
+        yield catalog.Blocker(desired[0], reason, "Number the existing keys first in partitionKeyPosition.")
     for key in after.partitions:
-        there = live.get(key.name) or before.column(key.name)
-        if there:
-            yield from _no_way(key.name, there.type, key.type)
+        current = live.get(key.name) or before.column(key.name)
+        if current:
+            yield from _type_blocker(key.name, current.type, key.type)
 
 
 def evolve(transaction: Transaction, live: TableSpec, after: TableSpec) -> None:
-    """Makes the transaction turn the live table into `after`: columns, keys, place, properties."""
-    wanted = (*after.columns, *after.partitions)
-    names = {column.name for column in wanted}
+    """Add the changes from the live table to `after`: columns, keys, location, properties."""
+    desired = (*after.columns, *after.partitions)
+    names = {column.name for column in desired}
     fields = {field.name.lower(): field for field in transaction.table_metadata.schema().fields}
     with transaction.update_schema(case_sensitive=False) as update:
-        for column in wanted:
+        for column in desired:
             _column(update, fields.get(column.name), column, live)
     _partition(transaction, after)
-    gone = [field.name for name, field in fields.items() if name not in names]
-    if gone:
-        # After the keys: a column that the table is parted by cannot go.
+    removed = [field.name for name, field in fields.items() if name not in names]
+    if removed:
+        # After the keys, because a partition column cannot be deleted.
         with transaction.update_schema() as update:
-            for name in gone:
+            for name in removed:
                 update.delete_column((name,))
     if after.location != live.location:
-        # pyiceberg has no other word for it.
+        # pyiceberg has no public method for it.
         transaction._apply((SetLocationUpdate(location=after.location),))
     _properties(transaction, live, after)
 
 
 def _column(update: UpdateSchema, field: NestedField | None, column: TableColumn, live: TableSpec) -> None:
     if field is None:
-        # No old row has a value: a new column cannot be required.
+        # Existing rows have no value, so a new column cannot be required.
         kind = iceberg_type(parse(column.type), count(1))
         update.add_column((column.name,), kind, column.comment or None)
         return
     path = (field.name,)
-    there = next(one for one in (*live.columns, *live.partitions) if one.name == column.name)
-    if there.type != column.type:
+    current = next(
+        live_column for live_column in (*live.columns, *live.partitions) if live_column.name == column.name
+    )
+    if current.type != column.type:
         _retype(update, path, field.field_type, iceberg_type(parse(column.type), count(1)))
-    if there.comment != column.comment:
+    if current.comment != column.comment:
         update.update_column(path, doc=column.comment)
     if field.required and not column.required:
         update.make_column_optional(path)
@@ -481,20 +500,22 @@ def _retype(update: UpdateSchema, path: Path, old: IcebergType, new: IcebergType
 
 
 def _restruct(update: UpdateSchema, path: Path, old: StructType, new: StructType) -> None:
-    there = _by_name(old)
+    old_fields = _by_name(old)
     names = [field.name.lower() for field in new.fields]
-    for name, field in there.items():
+    for name, field in old_fields.items():
         if name not in names:
             update.delete_column((*path, field.name))
     for field in new.fields:
-        if field.name.lower() in there:
-            same = there[field.name.lower()]
-            _retype(update, (*path, same.name), same.field_type, field.field_type)
+        if field.name.lower() in old_fields:
+            old_field = old_fields[field.name.lower()]
+            _retype(update, (*path, old_field.name), old_field.field_type, field.field_type)
         else:
             update.add_column((*path, field.name), field.field_type)
-    order = [name for name in there if name in names] + [name for name in names if name not in there]
+    order = [name for name in old_fields if name in names] + [
+        name for name in names if name not in old_fields
+    ]
     if order != names:
-        spelled = [there[name].name if name in there else name for name in names]
+        spelled = [old_fields[name].name if name in old_fields else name for name in names]
         update.move_first((*path, spelled[0]))
         for last, name in pairwise(spelled):
             update.move_after((*path, name), (*path, last))
@@ -505,7 +526,7 @@ def _by_name(struct: StructType) -> dict[str, NestedField]:
 
 
 def _partition(transaction: Transaction, after: TableSpec) -> None:
-    """Keys by value follow; how the table is parted otherwise is its writer's."""
+    """Update the identity partition fields; other transforms belong to the table's writer."""
     metadata = transaction.table_metadata
     columns = {field.field_id: field.name.lower() for field in metadata.schema().fields}
     live: dict[str, PartitionField] = {
@@ -513,42 +534,42 @@ def _partition(transaction: Transaction, after: TableSpec) -> None:
         for part in metadata.spec().fields
         if isinstance(part.transform, IdentityTransform) and part.source_id in columns
     }
-    wanted = [key.name for key in after.partitions]
-    if list(live) == wanted:
+    desired = [key.name for key in after.partitions]
+    if list(live) == desired:
         return
     with transaction.update_spec() as update:
         for name, part in live.items():
-            if name not in wanted:
+            if name not in desired:
                 update.remove_field(part.name)
-        for name in wanted:
+        for name in desired:
             if name not in live:
-                # By now the schema has the new columns, each as it is spelled there.
+                # The schema already has the new columns, with their spelling.
                 fields = transaction.table_metadata.schema().fields
                 update.add_identity(next(field.name for field in fields if field.name.lower() == name))
 
 
 def _properties(transaction: Transaction, live: TableSpec, after: TableSpec) -> None:
-    """Sets what differs, and takes away what was there: the properties of others are in neither."""
-    is_, should = dict(transaction.table_metadata.properties), properties_of(after)
-    gone = [key for key in properties_of(live) if key not in should and key in is_]
-    if gone:
-        transaction.remove_properties(*gone)
-    changed = {key: text for key, text in should.items() if is_.get(key) != text}
+    """Set changed properties and remove obsolete ones; properties of others are not touched."""
+    current, desired = dict(transaction.table_metadata.properties), properties_of(after)
+    removed = [key for key in properties_of(live) if key not in desired and key in current]
+    if removed:
+        transaction.remove_properties(*removed)
+    changed = {key: text for key, text in desired.items() if current.get(key) != text}
     if changed:
         transaction.set_properties(changed)
 
 
-_ABSENT = (errors.NoSuchTableError, errors.NoSuchViewError, errors.NoSuchNamespaceError)
+_NOT_FOUND = (errors.NoSuchTableError, errors.NoSuchViewError, errors.NoSuchNamespaceError)
 
 
 @dataclass(frozen=True, slots=True)
 class Iceberg:
-    """A `Catalog` behind Iceberg's REST protocol, which makes and evolves the tables of its contracts.
+    """A `Catalog` with Iceberg's REST protocol, which creates and evolves the tables of contracts.
 
-    What a table is not by its contract, such as how it is sorted or hidden parts of it, stays its writers'.
+    Settings outside of the contract, e.g. sort order or hidden partitioning, belong to the writers.
     """
 
-    rest: RestCatalog
+    rest_catalog: RestCatalog
     id: str
     formats: frozenset[str] = frozenset({FORMAT})
 
@@ -556,9 +577,9 @@ class Iceberg:
         if spec.format == VIEW:
             return
         if spec.format not in self.formats:
-            raise UnsayableTerms(
-                f"{_name(spec.key)}: a catalog of Iceberg holds no tables of {spec.format}.",
-                "Register it with the catalog glue, hive or local; or deliver Iceberg.",
+            raise UnsupportedReaderOptions(
+                f"{_name(spec.key)}: an Iceberg catalog cannot hold {spec.format} tables.",
+                "Register it in the catalog glue, hive or local, or deliver Iceberg.",
             )
         try:
             schema_of(spec)
@@ -569,37 +590,40 @@ class Iceberg:
 
     def read(self, database: str, name: str) -> catalog.LiveTable | None:
         with explained(f"read {database}.{name}"):
-            found = self._load((database, name))
-        return None if found is None else live_table(found)
+            loaded = self._load((database, name))
+        return None if loaded is None else live_table(loaded)
 
     def tables(self, database: str) -> list[catalog.LiveTable]:
         with explained(f"list the tables of {database}"):
             try:
-                names = [*self.rest.list_tables((database,)), *self.rest.list_views((database,))]
+                names = [
+                    *self.rest_catalog.list_tables((database,)),
+                    *self.rest_catalog.list_views((database,)),
+                ]
             except errors.NoSuchNamespaceError:
                 return []
-            found = [self._load((database, name[-1])) for name in sorted(names)]
-        return [live_table(one) for one in found if one is not None]
+            loaded = [self._load((database, name[-1])) for name in sorted(names)]
+        return [live_table(table) for table in loaded if table is not None]
 
-    def obstacles(self, action: catalog.Action) -> Iterable[catalog.Obstacle]:
+    def blockers(self, action: catalog.Action) -> Iterable[catalog.Blocker]:
         if action.after is None or action.after.format == VIEW:
             return ()
-        return obstacles(action)
+        return evolution_blockers(action)
 
     def apply(self, action: catalog.Action) -> None:
         with explained(f"write {_name(action.key)}"):
-            found = self._load(action.key)
-            live = None if found is None else live_table(found)
-            seen = action.before.version if action.before else None
-            if (live.version if live else None) != seen:
-                raise catalog.stale(*action.key)
+            loaded = self._load(action.key)
+            live = None if loaded is None else live_table(loaded)
+            planned_version = action.before.version if action.before else None
+            if (live.version if live else None) != planned_version:
+                raise catalog.stale_plan(*action.key)
             try:
-                self._write(found, live, action.after)
+                self._write(loaded, live, action.after)
             except (errors.CommitFailedException, errors.TableAlreadyExistsError) as error:
-                # Another has written between our reading and our writing: who asks compares.
-                raise catalog.stale(*action.key) from error
-            except UNKNOWN:
-                if not self._arrived(action):
+                # Another writer has changed the table since it was read: the caller compares.
+                raise catalog.stale_plan(*action.key) from error
+            except UNKNOWN_OUTCOME:
+                if not self._is_applied(action):
                     raise
 
     def add_partition(self, database: str, name: str, values: catalog.Values, location: str) -> bool:
@@ -607,7 +631,7 @@ class Iceberg:
             raise catalog.no_table(database, name)
         raise _by_commits(database, name)
 
-    def place_of(self, database: str, name: str, values: catalog.Values) -> str | None:
+    def partition_location(self, database: str, name: str, values: catalog.Values) -> str | None:
         raise _by_commits(database, name)
 
     def move_partition(self, database: str, name: str, values: catalog.Values, location: str) -> None:
@@ -618,41 +642,41 @@ class Iceberg:
             return []
         raise _by_commits(database, name)
 
-    def _load(self, key: Key) -> Table | View | StrangeTable | None:
+    def _load(self, key: Key) -> Table | View | UnreadableTable | None:
         try:
-            with suppress(*_ABSENT):
-                table: Table = self.rest.load_table(key)
+            with suppress(*_NOT_FOUND):
+                table: Table = self.rest_catalog.load_table(key)
                 return table
-            view: View = self.rest.load_view(key)
+            view: View = self.rest_catalog.load_view(key)
             return view
-        except (*_ABSENT, NotImplementedError):
-            # The last where the catalog knows no views.
+        except (*_NOT_FOUND, NotImplementedError):
+            # NotImplementedError if the catalog does not support views.
             return None
         except AnswerFault:
-            return StrangeTable(key)
+            return UnreadableTable(key)
 
     def _write(
         self,
-        found: Table | View | StrangeTable | None,
+        loaded: Table | View | UnreadableTable | None,
         live: catalog.LiveTable | None,
         after: TableSpec | None,
     ) -> None:
-        if found is None or live is None:
+        if loaded is None or live is None:
             if after is not None:
                 self._create(after)
         elif after is None:
-            self._drop(found)
-        elif isinstance(found, View):
-            self._describe(found, live.spec, after)
-        elif isinstance(found, Table):
-            with found.transaction() as transaction:
+            self._drop(loaded)
+        elif isinstance(loaded, View):
+            self._describe(loaded, live.spec, after)
+        elif isinstance(loaded, Table):
+            with loaded.transaction() as transaction:
                 evolve(transaction, live.spec, after)
 
     def _create(self, spec: TableSpec) -> None:
         schema = schema_of(spec)
         for _ in range(2):
             try:
-                self.rest.create_table(
+                self.rest_catalog.create_table(
                     spec.key,
                     schema,
                     spec.location or None,
@@ -661,33 +685,33 @@ class Iceberg:
                 )
                 return
             except errors.NoSuchNamespaceError:
-                # Most are there: asking before each table would be a call for nothing.
+                # Most namespaces exist: checking before each table would waste a call.
                 marks = {MANAGED_BY: "dq", REGISTRY: spec.parameter(REGISTRY)}
-                written = {key: text for key, text in marks.items() if text}
+                properties = {key: text for key, text in marks.items() if text}
                 with suppress(errors.NamespaceAlreadyExistsError):
-                    self.rest.create_namespace((spec.database,), written)
-        raise Unreadable(
-            f"The catalog does not find the namespace {spec.database} that it has just made.",
+                    self.rest_catalog.create_namespace((spec.database,), properties)
+        raise ReadError(
+            f"The catalog does not find the namespace {spec.database} that it has just created.",
             "Try again later.",
         )
 
-    def _drop(self, found: Table | View | StrangeTable) -> None:
-        """From the catalog alone: no file is purged."""
-        # It may be gone: by our own first try, of which the answer was lost, or by another.
-        with suppress(*_ABSENT):
-            if isinstance(found, View):
-                self.rest.drop_view(found.name())
+    def _drop(self, loaded: Table | View | UnreadableTable) -> None:
+        """Drop the table from the catalog; files are not deleted."""
+        # It may not exist: dropped by our first attempt, whose response was lost, or by another process.
+        with suppress(*_NOT_FOUND):
+            if isinstance(loaded, View):
+                self.rest_catalog.drop_view(loaded.name())
             else:
-                self.rest.drop_table(found.name())
+                self.rest_catalog.drop_table(loaded.name())
 
     def _describe(self, view: View, live: TableSpec, after: TableSpec) -> None:
-        """Sets the properties of a view, which is all that is ours; pyiceberg has no word for it."""
-        is_, should = properties_of(live), properties_of(after)
-        gone = sorted(is_.keys() - should.keys())
-        changed = {key: text for key, text in should.items() if is_.get(key) != text}
+        """Set the properties of a view, the only part that dq manages; pyiceberg has no method for it."""
+        current, desired = properties_of(live), properties_of(after)
+        removed = sorted(current.keys() - desired.keys())
+        changed = {key: text for key, text in desired.items() if current.get(key) != text}
         updates: list[dict[str, Any]] = []
-        if gone:
-            updates.append({"action": "remove-properties", "removals": gone})
+        if removed:
+            updates.append({"action": "remove-properties", "removals": removed})
         if changed:
             updates.append({"action": "set-properties", "updates": changed})
         commit = {
@@ -695,19 +719,21 @@ class Iceberg:
             "updates": updates,
         }
         database, name = view.name()[-2:]
-        url = self.rest.url("namespaces/{namespace}/views/{view}", namespace=database, view=name)
-        answer = self.rest._session.post(url, json=commit)
+        url = self.rest_catalog.url("namespaces/{namespace}/views/{view}", namespace=database, view=name)
+        answer = self.rest_catalog._session.post(url, json=commit)
         if answer.status_code == _CONFLICT:
-            raise catalog.stale(database, name)
+            raise catalog.stale_plan(database, name)
         answer.raise_for_status()
 
-    def _arrived(self, action: catalog.Action) -> bool:
-        """Whether the catalog is as the action wants it, though nobody said that it was done."""
-        found = self._load(action.key)
-        if found is None or action.after is None:
-            return found is None and action.after is None
-        left = catalog.changes(live_table(found).spec, action.after, None, own=self.formats)
-        return all(change.kept for change in left)
+    def _is_applied(self, action: catalog.Action) -> bool:
+        """Return True if the catalog has the result of the action, after an unknown outcome."""
+        loaded = self._load(action.key)
+        if loaded is None or action.after is None:
+            return loaded is None and action.after is None
+        remaining = catalog.compare_tables(
+            live_table(loaded).spec, action.after, None, managed_formats=self.formats
+        )
+        return all(change.ignored for change in remaining)
 
 
 _CONFLICT = 409
@@ -719,6 +745,6 @@ def _name(key: Key) -> str:
 
 def _by_commits(database: str, name: str) -> DqError:
     return DqError(
-        f"{database}.{name}: writers of Iceberg add and drop partitions by their own commits.",
-        "Leave partitions to them; dq publish and dq repair do so.",
+        f"{database}.{name}: Iceberg writers add and drop partitions in their own commits.",
+        "Leave partitions to them, as dq publish and dq repair do.",
     )

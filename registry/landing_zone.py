@@ -1,4 +1,4 @@
-"""What an account needs before dq: a stack of CloudFormation, and the actions that its roles may take."""
+"""Prerequisites of dq in an AWS account: a CloudFormation stack, and the allowed actions of its roles."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ Node = dict[str, Any]
 VERSION = "2012-10-17"
 
 
-class On(StrEnum):
-    """What an action is on."""
+class ResourceScope(StrEnum):
+    """Kind of AWS resources that an action applies to."""
 
     TABLES = "the catalog, and databases of the domains with their tables"
-    LINKS = "one's own catalog, the database of the links and its tables"
+    LINKS = "the account's own catalog, and the database of the links with its tables"
     FILES = "the files of the tables"
     MARKERS = "the markers of deliveries"
     QUARANTINE = "the folder of the quarantine"
@@ -28,149 +28,161 @@ class On(StrEnum):
     TOPICS = "the topic of the domain"
     SCHEDULES = "the schedules of the group"
     SCHEDULE_GROUP = "the group of schedules"
-    SCHEDULER_ROLE = "the role that starts what is due"
+    SCHEDULER_ROLE = "the role that starts the schedule's target"
     LAKE_ROLE = "the role with which Lake Formation reads"
-    # Such an action knows no resources, or its service bounds it by grants of its own.
+    # Actions without resources, or restricted by the service's own grants.
     EVERYTHING = "everything"
 
 
-# Who is told the role by iam:PassRole, and nobody else.
+# The only service to which iam:PassRole may pass the role.
 PASSED_TO = {
-    On.SCHEDULER_ROLE: "scheduler.amazonaws.com",
-    On.LAKE_ROLE: "lakeformation.amazonaws.com",
+    ResourceScope.SCHEDULER_ROLE: "scheduler.amazonaws.com",
+    ResourceScope.LAKE_ROLE: "lakeformation.amazonaws.com",
 }
 
 
 @dataclass(frozen=True, slots=True)
 class Privilege:
-    """Actions of IAM on something; `when` says for what alone they are needed, "" for always.
+    """IAM actions on resources; `condition` tells for what they are needed, "" for always.
 
-    `named` are those of one service, such as `s3: GetObject PutObject`.
+    `action_names` are those of one service, e.g. `s3: GetObject PutObject`.
     """
 
-    on: On
-    named: str
-    when: str = ""
+    scope: ResourceScope
+    action_names: str
+    condition: str = ""
 
     @property
     def actions(self) -> tuple[str, ...]:
-        """Each as IAM writes it, such as `s3:GetObject`."""
-        service, _, names = self.named.partition(":")
+        """The actions as IAM writes them, e.g. `s3:GetObject`."""
+        service, _, names = self.action_names.partition(":")
         return tuple(f"{service}:{name}" for name in names.split())
 
 
 @dataclass(frozen=True, slots=True)
 class Duty:
-    """What somebody does with dq, by which commands, and all that this needs in AWS."""
+    """A role of a dq user, with its commands and the AWS privileges they need."""
 
     name: str
-    does: str
+    description: str
     commands: str
     privileges: tuple[Privilege, ...]
 
 
 GOVERNED, _TIMED = "the setting `lake_formation`", "the setting `schedule_target`"
-_LISTED = Privilege(On.BUCKETS, "s3: ListBucket")
-_READ = Privilege(On.FILES, "s3: GetObject")
+_LIST_BUCKETS = Privilege(ResourceScope.BUCKETS, "s3: ListBucket")
+_READ_FILES = Privilege(ResourceScope.FILES, "s3: GetObject")
 
-_INDEXED = Privilege(On.TABLES, "glue: GetPartitionIndexes", "a table that has partition indexes")
+_READ_INDEXES = Privilege(
+    ResourceScope.TABLES, "glue: GetPartitionIndexes", "a table that has partition indexes"
+)
 
 PLANNER = Duty(
     "planner",
-    "plans, and changes nothing",
+    "plans without making changes",
     "`dq register` without `--apply`, `dq import glue`, `dq doctor --catalog glue`",
     (
-        Privilege(On.TABLES, "glue: GetPartitions GetTable GetTables"),
-        _INDEXED,
+        Privilege(ResourceScope.TABLES, "glue: GetPartitions GetTable GetTables"),
+        _READ_INDEXES,
         Privilege(
-            On.EVERYTHING, "lakeformation: GetLFTag GetResourceLFTags ListPermissions ListResources", GOVERNED
+            ResourceScope.EVERYTHING,
+            "lakeformation: GetLFTag GetResourceLFTags ListPermissions ListResources",
+            GOVERNED,
         ),
-        Privilege(On.SCHEDULES, "scheduler: GetSchedule", _TIMED),
-        Privilege(On.SCHEDULE_GROUP, "scheduler: GetScheduleGroup", _TIMED),
-        Privilege(On.EVERYTHING, "scheduler: ListSchedules", _TIMED),
+        Privilege(ResourceScope.SCHEDULES, "scheduler: GetSchedule", _TIMED),
+        Privilege(ResourceScope.SCHEDULE_GROUP, "scheduler: GetScheduleGroup", _TIMED),
+        Privilege(ResourceScope.EVERYTHING, "scheduler: ListSchedules", _TIMED),
     ),
 )
 REGISTRAR = Duty(
     "registrar",
-    "makes the catalog as the contracts say",
+    "applies the contracts to the catalog",
     "`dq register --apply`",
     (
         *PLANNER.privileges,
         Privilege(
-            On.TABLES,
+            ResourceScope.TABLES,
             "glue: BatchUpdatePartition CreateDatabase CreatePartitionIndex CreateTable DeletePartitionIndex "
             "UpdateTable",
         ),
-        Privilege(On.TABLES, "glue: DeleteTable", "`--prune`"),
+        Privilege(ResourceScope.TABLES, "glue: DeleteTable", "`--prune`"),
         Privilege(
-            On.EVERYTHING,
+            ResourceScope.EVERYTHING,
             "lakeformation: AddLFTagsToResource CreateDataCellsFilter CreateLFTag DeleteDataCellsFilter "
             "GrantPermissions RegisterResource RemoveLFTagsFromResource RevokePermissions UpdateLFTag",
             GOVERNED,
         ),
-        Privilege(On.LAKE_ROLE, "iam: PassRole", "`locations` in the setting `lake_formation`"),
-        Privilege(On.SCHEDULES, "scheduler: CreateSchedule DeleteSchedule UpdateSchedule", _TIMED),
-        Privilege(On.SCHEDULER_ROLE, "iam: PassRole", _TIMED),
+        Privilege(ResourceScope.LAKE_ROLE, "iam: PassRole", "`locations` in the setting `lake_formation`"),
+        Privilege(ResourceScope.SCHEDULES, "scheduler: CreateSchedule DeleteSchedule UpdateSchedule", _TIMED),
+        Privilege(ResourceScope.SCHEDULER_ROLE, "iam: PassRole", _TIMED),
     ),
 )
 PUBLISHER = Duty(
     "publisher",
-    "says that a delivery is complete",
+    "publishes deliveries",
     "`dq publish --catalog glue`, `dq.publish`",
     (
-        Privilege(On.TABLES, "glue: BatchCreatePartition GetPartition GetTable"),
-        _INDEXED,
-        Privilege(On.TABLES, "glue: BatchUpdatePartition", "`--audit`, and a partition that somebody moved"),
-        Privilege(On.TABLES, "glue: GetPartitions", "`--audit`, with clauses about the whole table"),
-        _LISTED,
-        # Also without an audit: whether a folder is there, S3 is asked by its key first.
-        _READ,
-        Privilege(On.MARKERS, "s3: PutObject"),
-        Privilege(On.TOPICS, "sns: Publish", "the setting `topic`"),
+        Privilege(ResourceScope.TABLES, "glue: BatchCreatePartition GetPartition GetTable"),
+        _READ_INDEXES,
+        Privilege(
+            ResourceScope.TABLES, "glue: BatchUpdatePartition", "`--audit`, and a partition that was moved"
+        ),
+        Privilege(
+            ResourceScope.TABLES, "glue: GetPartitions", "`--audit`, with clauses about the whole table"
+        ),
+        _LIST_BUCKETS,
+        # Also without an audit: a check for a folder first asks S3 for an object of that key.
+        _READ_FILES,
+        Privilege(ResourceScope.MARKERS, "s3: PutObject"),
+        Privilege(ResourceScope.TOPICS, "sns: Publish", "the setting `topic`"),
     ),
 )
 REPAIRER = Duty(
     "repairer",
-    "adds partitions that somebody wrote without dq",
+    "adds partitions that were written without dq",
     "`dq repair --catalog glue --apply`",
     (
-        Privilege(On.TABLES, "glue: GetPartitions GetTable"),
-        _INDEXED,
-        Privilege(On.TABLES, "glue: BatchCreatePartition GetPartition", "`--apply`"),
-        _LISTED,
+        Privilege(ResourceScope.TABLES, "glue: GetPartitions GetTable"),
+        _READ_INDEXES,
+        Privilege(ResourceScope.TABLES, "glue: BatchCreatePartition GetPartition", "`--apply`"),
+        _LIST_BUCKETS,
     ),
 )
 CHECKER = Duty(
     "checker",
-    "looks at the rows; Spark does, with rights of the cluster",
+    "reads the rows; Spark does, with the permissions of the cluster",
     "`dq check`, `dq.check`, `dq backtest`",
     (
-        _LISTED,
-        _READ,
+        _LIST_BUCKETS,
+        _READ_FILES,
         Privilege(
-            On.QUARANTINE, "s3: DeleteObject GetObject PutObject", "`--quarantine` with a folder in S3"
+            ResourceScope.QUARANTINE,
+            "s3: DeleteObject GetObject PutObject",
+            "`--quarantine` with a folder in S3",
         ),
     ),
 )
 WATCHER = Duty(
     "watcher",
-    "sees whether deliveries came",
+    "detects whether deliveries have arrived",
     "`dq watch`, `dq.cycle`, the sensor of Airflow",
-    (_LISTED, _READ),
+    (_LIST_BUCKETS, _READ_FILES),
 )
 CONSUMER = Duty(
     "consumer",
-    "accepts what was shared, in its own account",
+    "accepts shared tables in its own account",
     "`dq link`",
     (
-        Privilege(On.EVERYTHING, "ram: GetResourceShareInvitations"),
+        Privilege(ResourceScope.EVERYTHING, "ram: GetResourceShareInvitations"),
         Privilege(
-            On.EVERYTHING, "ram: AcceptResourceShareInvitation", "an owner outside of one's organization"
+            ResourceScope.EVERYTHING,
+            "ram: AcceptResourceShareInvitation",
+            "an owner outside the organization",
         ),
-        Privilege(On.LINKS, "glue: GetDatabase GetTable"),
-        Privilege(On.LINKS, "glue: CreateDatabase CreateTable", "`--apply`"),
-        Privilege(On.EVERYTHING, "lakeformation: ListPermissions"),
-        Privilege(On.EVERYTHING, "lakeformation: GrantPermissions", "`--apply`"),
+        Privilege(ResourceScope.LINKS, "glue: GetDatabase GetTable"),
+        Privilege(ResourceScope.LINKS, "glue: CreateDatabase CreateTable", "`--apply`"),
+        Privilege(ResourceScope.EVERYTHING, "lakeformation: ListPermissions"),
+        Privilege(ResourceScope.EVERYTHING, "lakeformation: GrantPermissions", "`--apply`"),
     ),
 )
 
@@ -178,55 +190,59 @@ DUTIES = (PLANNER, REGISTRAR, PUBLISHER, REPAIRER, CHECKER, WATCHER, CONSUMER)
 
 
 def actions_of(duty: Duty) -> frozenset[str]:
-    """All that a duty may do."""
-    return frozenset(action for one in duty.privileges for action in one.actions)
+    """Return all actions of a duty."""
+    return frozenset(action for privilege in duty.privileges for action in privilege.actions)
 
 
 @dataclass(frozen=True, slots=True)
-class Bounded:
-    """A place where actions are allowed under a condition alone; none where that is empty."""
+class ConditionalResource:
+    """A resource on which actions are allowed under a condition; empty for no condition."""
 
     resource: Any
     condition: Node
 
 
-Places = Mapping[On, Sequence[Any]]
-"""ARNs, nodes of CloudFormation that give some, and `Bounded` ones."""
+Places = Mapping[ResourceScope, Sequence[Any]]
+"""ARNs, CloudFormation nodes that yield ARNs, and `ConditionalResource`s."""
 
 
 def duty_policy(duty: Duty, places: Places, without: str | None = None) -> Node:
-    """The policy of IAM for a duty, but for what has no place, and what is for `without` alone."""
+    """Return the IAM policy of a duty, leaving out scopes without resources and the condition `without`."""
     return {"Version": VERSION, "Statement": list(_statements(duty, places, without))}
 
 
 def _statements(duty: Duty, places: Places, without: str | None) -> Iterator[Node]:
-    by_place: dict[On, set[str]] = {}
+    by_place: dict[ResourceScope, set[str]] = {}
     for privilege in duty.privileges:
-        if privilege.when != without:
-            by_place.setdefault(privilege.on, set()).update(privilege.actions)
-    for on, actions in by_place.items():
+        if privilege.condition != without:
+            by_place.setdefault(privilege.scope, set()).update(privilege.actions)
+    for scope, actions in by_place.items():
         allow = {"Effect": "Allow", "Action": sorted(actions)}
-        bounds = {"StringEquals": {"iam:PassedToService": PASSED_TO[on]}} if on in PASSED_TO else {}
-        known = places.get(on, ())
-        plain = [one for one in known if not isinstance(one, Bounded)]
-        bounded = [([one.resource], one.condition) for one in known if isinstance(one, Bounded)]
+        bounds = {"StringEquals": {"iam:PassedToService": PASSED_TO[scope]}} if scope in PASSED_TO else {}
+        scope_resources = places.get(scope, ())
+        plain = [resource for resource in scope_resources if not isinstance(resource, ConditionalResource)]
+        bounded = [
+            ([resource.resource], resource.condition)
+            for resource in scope_resources
+            if isinstance(resource, ConditionalResource)
+        ]
         for resources, condition in [(plain, bounds), *bounded] if plain else bounded:
             yield {**allow, "Resource": resources, **({"Condition": condition} if condition else {})}
 
 
-# Where a domain's tables and files are, as resources of policies in a stack.
+# Tables and files of a domain, as resources of policies in a stack.
 
 
-# What a policy written into a role has room for, beside the rest.
-_MOST_FOLDERS = 20
+# Fits into an inline policy of a role, next to the other statements.
+_MAX_FOLDERS = 20
 
 
 @dataclass(frozen=True, slots=True)
 class Domain:
-    """What is published together: its topic, databases, and the folders of its tables in S3.
+    """A domain that publishes to one topic: its databases, and the folders of its tables in S3.
 
-    `name` is "" for a topic of all domains. `markers` are the names of the files that say that a delivery
-    is complete. `readers` are the accounts that subscribe.
+    `name` is "" for a topic of all domains. `markers` are the names of the marker files of complete
+    deliveries. `readers` are the accounts that subscribe.
     """
 
     name: str
@@ -237,32 +253,32 @@ class Domain:
     readers: Sequence[str] = ()
 
 
-def own(service: str, rest: str) -> Node:
-    """The ARN of something in the stack's own account and region."""
-    return {"Fn::Sub": f"arn:${{AWS::Partition}}:{service}:${{AWS::Region}}:${{AWS::AccountId}}:{rest}"}
+def own_arn(service: str, suffix: str) -> Node:
+    """Return an ARN in the stack's own account and region."""
+    return {"Fn::Sub": f"arn:${{AWS::Partition}}:{service}:${{AWS::Region}}:${{AWS::AccountId}}:{suffix}"}
 
 
-def glue_places(databases: Iterable[str]) -> list[Node]:
-    """The catalog, these databases, and all of their tables."""
-    names = [_literal(one) for one in sorted(set(databases))]
-    named = [part for one in names for part in (f"database/{one}", f"table/{one}/*")]
-    return [own("glue", one) for one in ("catalog", *named)]
+def glue_arns(databases: Iterable[str]) -> list[Node]:
+    """Return the ARNs of the catalog, these databases, and all of their tables."""
+    names = [_literal(database) for database in sorted(set(databases))]
+    named = [part for name in names for part in (f"database/{name}", f"table/{name}/*")]
+    return [own_arn("glue", path) for path in ("catalog", *named)]
 
 
 def file_arns(folders: Iterable[str], pattern: str) -> list[Node]:
-    """What matches the pattern below these folders `s3://bucket/path`."""
-    return [_bucket_arn("/".join((*map(_literal, way), pattern))) for way in _ways(folders)]
+    """Return the ARNs that match the pattern below these folders `s3://bucket/path`."""
+    return [_bucket_arn("/".join((*map(_literal, path), pattern))) for path in _outer_paths(folders)]
 
 
-def bucket_places(folders: Iterable[str]) -> list[Bounded]:
-    """The buckets of these folders, each to be listed below them alone."""
+def bucket_resources(folders: Iterable[str]) -> list[ConditionalResource]:
+    """Return the buckets of these folders, each with a condition to list only these folders."""
     by_bucket: dict[str, list[str]] = {}
-    for bucket, *path in _ways(folders):
+    for bucket, *path in _outer_paths(folders):
         by_bucket.setdefault(bucket, []).append("/".join(map(_for_iam, path)))
     return [
-        Bounded(
+        ConditionalResource(
             _bucket_arn(_literal(bucket)),
-            {"StringLike": {"s3:prefix": [part for one in paths for part in (one, f"{one}/*")]}}
+            {"StringLike": {"s3:prefix": [part for path in paths for part in (path, f"{path}/*")]}}
             if all(paths)
             else {},
         )
@@ -270,62 +286,61 @@ def bucket_places(folders: Iterable[str]) -> list[Bounded]:
     ]
 
 
-def logical(name: str) -> str:
-    """A logical id of letters and digits alone, another one for each name."""
-    return re.sub("[^A-Za-z0-9]", lambda found: f"x{ord(found[0]):02x}", name)
+def logical_id(name: str) -> str:
+    """Return a unique logical id of letters and digits for each name."""
+    return re.sub("[^A-Za-z0-9]", lambda match: f"x{ord(match[0]):02x}", name)
 
 
-def _ways(folders: Iterable[str]) -> list[list[str]]:
-    """Bucket and path of each folder that lies in no other; those of a bucket in one where they are many."""
-    ways = sorted({tuple(re.sub("^s3[an]?://", "", one).rstrip("/").split("/")) for one in folders})
+def _outer_paths(folders: Iterable[str]) -> list[list[str]]:
+    """Return bucket and path of the outermost folders; one common path per bucket if there are too many."""
+    paths = sorted({tuple(re.sub("^s3[an]?://", "", folder).rstrip("/").split("/")) for folder in folders})
     outer: list[tuple[str, ...]] = []
-    for way in ways:
-        if not outer or way[: len(outer[-1])] != outer[-1]:
-            outer.append(way)
-    if len(outer) <= _MOST_FOLDERS:
-        return [list(one) for one in outer]
-    buckets = sorted({one[0] for one in outer})
-    return [_common([one for one in outer if one[0] == bucket]) for bucket in buckets]
+    for path in paths:
+        if not outer or path[: len(outer[-1])] != outer[-1]:
+            outer.append(path)
+    if len(outer) <= _MAX_FOLDERS:
+        return [list(path) for path in outer]
+    buckets = sorted({path[0] for path in outer})
+    return [_common([path for path in outer if path[0] == bucket]) for bucket in buckets]
 
 
-def _common(ways: list[tuple[str, ...]]) -> list[str]:
-    return [steps[0] for steps in takewhile(lambda steps: len(set(steps)) == 1, zip(*ways, strict=False))]
+def _common(paths: list[tuple[str, ...]]) -> list[str]:
+    return [steps[0] for steps in takewhile(lambda steps: len(set(steps)) == 1, zip(*paths, strict=False))]
 
 
 def _for_iam(text: str) -> str:
-    """A name as a policy reads it: a contract must not widen a role by a pattern in it."""
-    return re.sub("[*?$]", lambda found: f"${{{found[0]}}}", text)
+    """Escape a name for a policy, so that a pattern in a contract cannot widen a role."""
+    return re.sub("[*?$]", lambda match: f"${{{match[0]}}}", text)
 
 
 def _literal(text: str) -> str:
-    """The same inside of Fn::Sub."""
+    """Escape a name for a policy inside of Fn::Sub."""
     return _for_iam(text).replace("${", "${!")
 
 
-def _bucket_arn(way: str) -> Node:
-    return {"Fn::Sub": f"arn:${{AWS::Partition}}:s3:::{way}"}
+def _bucket_arn(path: str) -> Node:
+    return {"Fn::Sub": f"arn:${{AWS::Partition}}:s3:::{path}"}
 
 
-# Who may publish to a domain's topic, and who may subscribe: the policy of the topic itself.
+# The policy of a domain's topic: its publisher and its subscribers.
 
-# What may be told by a topic; a mail or a phone is no consumer.
+# Allowed protocols of subscriptions; mail and phone are not consumers.
 _PROTOCOLS = ["firehose", "https", "lambda", "sqs"]
 
 
 def topic_policy(topic: str, publisher: str, readers: Sequence[str], condition: str) -> Node:
-    """The policy of a topic of the stack: its publisher, where the stack has that one, and its readers.
+    """Return the policy of a topic of the stack for its publisher, if the stack has one, and its readers.
 
-    `readers` are accounts, each of which gives on what it may as its own administrators say. Nobody speaks
-    without encryption.
+    `readers` are accounts, whose administrators delegate access. Unencrypted requests are denied.
     """
-    here = [{"Ref": topic}]
+    resources = [{"Ref": topic}]
     statements: list[Node] = [
         {
             "Sid": "Encrypted",
             "Effect": "Deny",
             "Principal": "*",
             "Action": ["sns:Publish", "sns:Subscribe"],
-            "Resource": here,
+            "Resource": resources,
             "Condition": {"Bool": {"aws:SecureTransport": "false"}},
         },
         {
@@ -336,7 +351,7 @@ def topic_policy(topic: str, publisher: str, readers: Sequence[str], condition: 
                     "Effect": "Allow",
                     "Principal": {"AWS": {"Fn::GetAtt": [publisher, "Arn"]}},
                     "Action": "sns:Publish",
-                    "Resource": here,
+                    "Resource": resources,
                 },
                 {"Ref": "AWS::NoValue"},
             ]
@@ -349,37 +364,37 @@ def topic_policy(topic: str, publisher: str, readers: Sequence[str], condition: 
                 "Effect": "Allow",
                 "Principal": {"AWS": sorted(readers)},
                 "Action": "sns:Subscribe",
-                "Resource": here,
+                "Resource": resources,
                 "Condition": {"StringEquals": {"sns:Protocol": _PROTOCOLS}},
             }
         )
     return {"Version": VERSION, "Statement": statements}
 
 
-# The stack of CloudFormation with what `dq` expects of an account: topics, queue, schedule group and roles.
+# The CloudFormation stack that `dq` expects in an account: topics, queue, schedule group and roles.
 #
 # Source of the shapes: the template reference of CloudFormation.
 
-_LONGEST_KEPT = 14 * 24 * 3600
-_MOST_RESOURCES = 500
+_RETENTION_SECONDS = 14 * 24 * 3600
+_MAX_RESOURCES = 500
 _ROLE_NAME = 64
-# Of the 6,144 that a policy beside a role holds; what is written into a role itself holds 10,240.
+# Out of 6,144 for a managed policy; the inline policies of a role hold 10,240.
 _POLICY_CHARACTERS = 5_000
 _ARN_CHARACTERS = 55
-_MOST_POLICIES = 10
+_MAX_POLICIES = 10
 _PUBLISHERS, _PLANNER = "HasPublishers", "HasPlanner"
-# What nobody asks the stack for.
+# Resources without an output of the stack.
 _UNNAMED = ("AWS::SNS::TopicPolicy", "AWS::IAM::ManagedPolicy")
 DOMAIN_TAG = "dq-domain"
-"""Whoever takes on the role of a domain's publisher carries the domain in this tag."""
+"""Principal tag with the domain, required to assume the role of the domain's publisher."""
 
 
 @dataclass(frozen=True, slots=True)
 class LandingZone:
-    """What the stack is of. `locations` are prefixes `s3://bucket/path` that Lake Formation reads.
+    """Contents of the stack. `locations` are prefixes `s3://bucket/path` that Lake Formation reads.
 
-    `target` is the ARN of what schedules start, or "", which leaves their role out; so do no `locations`
-    for the role that reads them.
+    `target` is the ARN that schedules start, or "" for no scheduler role. Without `locations` there is no
+    role that reads them.
     """
 
     domains: Sequence[Domain]
@@ -394,46 +409,51 @@ class LandingZone:
 
 
 def template(zone: LandingZone) -> Node:
-    """The template, the same for the same landing zone. Raises UsageError for what no stack can hold."""
-    made: Node = {
+    """Return the template; deterministic. Raises UsageError if it exceeds the limits of a stack."""
+    resources: Node = {
         "ScheduleGroup": _resource("AWS::Scheduler::ScheduleGroup", {"Name": zone.group}),
         "DeadLetters": _resource(
             "AWS::SQS::Queue",
             {
                 "QueueName": zone.queue,
-                "MessageRetentionPeriod": _LONGEST_KEPT,
+                "MessageRetentionPeriod": _RETENTION_SECONDS,
                 "SqsManagedSseEnabled": True,
             },
-            kept=True,
+            retain=True,
         ),
     }
-    made |= _registrars(zone)
-    for one in sorted(zone.domains, key=lambda domain: domain.topic):
-        name = logical(one.topic)
-        made[f"Topic{name}"] = _resource("AWS::SNS::Topic", {"TopicName": one.topic}, kept=True)
-        made[f"Publisher{name}"] = _publisher(one, f"Topic{name}")
-        made[f"Heard{name}"] = _resource(
+    resources |= _registrars(zone)
+    for domain in sorted(zone.domains, key=lambda domain: domain.topic):
+        name = logical_id(domain.topic)
+        resources[f"Topic{name}"] = _resource("AWS::SNS::Topic", {"TopicName": domain.topic}, retain=True)
+        resources[f"Publisher{name}"] = _publisher(domain, f"Topic{name}")
+        resources[f"Heard{name}"] = _resource(
             "AWS::SNS::TopicPolicy",
             {
                 "Topics": [{"Ref": f"Topic{name}"}],
-                "PolicyDocument": topic_policy(f"Topic{name}", f"Publisher{name}", one.readers, _PUBLISHERS),
+                "PolicyDocument": topic_policy(
+                    f"Topic{name}", f"Publisher{name}", domain.readers, _PUBLISHERS
+                ),
             },
         )
     if zone.target:
-        made["SchedulerRole"] = _scheduler_role(zone)
+        resources["SchedulerRole"] = _scheduler_role(zone)
     if zone.locations:
-        files: Places = {On.FILES: file_arns(zone.locations, "*"), On.BUCKETS: bucket_places(zone.locations)}
-        made["LakeReader"] = _role(
+        files: Places = {
+            ResourceScope.FILES: file_arns(zone.locations, "*"),
+            ResourceScope.BUCKETS: bucket_resources(zone.locations),
+        }
+        resources["LakeReader"] = _role(
             zone.lake_role, {"Service": "lakeformation.amazonaws.com"}, duty_policy(WATCHER, files)
         )
-    if len(made) > _MOST_RESOURCES:
+    if len(resources) > _MAX_RESOURCES:
         raise UsageError(
-            f"A stack holds {_MOST_RESOURCES} resources, and these contracts ask for {len(made)}.",
-            "Name fewer domains: print a stack for each folder, with a schedule group of its own.",
+            f"A stack can hold {_MAX_RESOURCES} resources, and these contracts need {len(resources)}.",
+            "Select fewer domains: print a stack for each folder, each with its own schedule group.",
         )
     return {
         "AWSTemplateFormatVersion": "2010-09-09",
-        "Description": "What dq expects of this account.",
+        "Description": "Resources that dq needs in this account.",
         "Parameters": _parameters(),
         "Conditions": {
             _PLANNER: {"Fn::Not": [{"Fn::Equals": [{"Ref": "PlannerPrincipal"}, ""]}]},
@@ -441,8 +461,12 @@ def template(zone: LandingZone) -> Node:
                 "Fn::Not": [{"Fn::Equals": [{"Fn::Join": ["", {"Ref": "PublisherPrincipals"}]}, ""]}]
             },
         },
-        "Resources": made,
-        "Outputs": {name: _output(name, one) for name, one in made.items() if one["Type"] not in _UNNAMED},
+        "Resources": resources,
+        "Outputs": {
+            name: _output(name, resource)
+            for name, resource in resources.items()
+            if resource["Type"] not in _UNNAMED
+        },
     }
 
 
@@ -470,20 +494,20 @@ def _parameters() -> Node:
 
 
 def _registrars(zone: LandingZone) -> Node:
-    """The role that applies, the one that plans, and policies for the databases that do not fit into them."""
-    glue = [glue_places(part) for part in _parts(sorted(set(zone.databases)))]
-    places: dict[On, Sequence[Any]] = {
-        On.TABLES: glue[0],
-        On.SCHEDULES: [own("scheduler", f"schedule/{zone.group}/*")],
-        On.SCHEDULE_GROUP: [{"Fn::GetAtt": ["ScheduleGroup", "Arn"]}],
-        On.EVERYTHING: ["*"],
+    """Return the roles of registrar and planner, and extra policies for databases that do not fit in them."""
+    glue = [glue_arns(part) for part in _parts(sorted(set(zone.databases)))]
+    places: dict[ResourceScope, Sequence[Any]] = {
+        ResourceScope.TABLES: glue[0],
+        ResourceScope.SCHEDULES: [own_arn("scheduler", f"schedule/{zone.group}/*")],
+        ResourceScope.SCHEDULE_GROUP: [{"Fn::GetAtt": ["ScheduleGroup", "Arn"]}],
+        ResourceScope.EVERYTHING: ["*"],
     }
     if zone.target:
-        places[On.SCHEDULER_ROLE] = [{"Fn::GetAtt": ["SchedulerRole", "Arn"]}]
+        places[ResourceScope.SCHEDULER_ROLE] = [{"Fn::GetAtt": ["SchedulerRole", "Arn"]}]
     if zone.locations and zone.governed:
-        places[On.LAKE_ROLE] = [{"Fn::GetAtt": ["LakeReader", "Arn"]}]
+        places[ResourceScope.LAKE_ROLE] = [{"Fn::GetAtt": ["LakeReader", "Arn"]}]
     without = None if zone.governed else GOVERNED
-    made = {
+    resources = {
         "Registrar": _role(
             "dq-registrar", {"AWS": {"Ref": "RegistrarPrincipal"}}, duty_policy(REGISTRAR, places, without)
         ),
@@ -494,51 +518,53 @@ def _registrars(zone: LandingZone) -> Node:
             "Condition": _PLANNER,
         },
     }
-    for at, more in enumerate(glue[1:], 2):
+    for number, arns in enumerate(glue[1:], 2):
         for name, duty in (("Registrar", REGISTRAR), ("Planner", PLANNER)):
-            document = duty_policy(duty, {On.TABLES: more})
-            one = _resource("AWS::IAM::ManagedPolicy", {"PolicyDocument": document, "Roles": [{"Ref": name}]})
-            made[f"{name}{at}"] = {**one, "Condition": _PLANNER} if name == "Planner" else one
-    return made
+            document = duty_policy(duty, {ResourceScope.TABLES: arns})
+            policy = _resource(
+                "AWS::IAM::ManagedPolicy", {"PolicyDocument": document, "Roles": [{"Ref": name}]}
+            )
+            resources[f"{name}{number}"] = {**policy, "Condition": _PLANNER} if name == "Planner" else policy
+    return resources
 
 
 def _parts(databases: list[str]) -> list[list[str]]:
-    """The databases in parts, each of which fits into one policy."""
-    found: list[list[str]] = [[]]
-    for one in databases:
-        size = sum(2 * (len(name) + _ARN_CHARACTERS) for name in (*found[-1], one))
-        if size > _POLICY_CHARACTERS and found[-1]:
-            found.append([])
-        found[-1].append(one)
-    if len(found) > _MOST_POLICIES + 1:
+    """Split the databases into parts that each fit into one policy."""
+    parts: list[list[str]] = [[]]
+    for database in databases:
+        size = sum(2 * (len(name) + _ARN_CHARACTERS) for name in (*parts[-1], database))
+        if size > _POLICY_CHARACTERS and parts[-1]:
+            parts.append([])
+        parts[-1].append(database)
+    if len(parts) > _MAX_POLICIES + 1:
         raise UsageError(
-            f"The names of {len(databases)} databases are more than the policies of a role hold.",
-            "Print a stack for each folder, with a schedule group of its own.",
+            f"The names of {len(databases)} databases do not fit into the policies of one role.",
+            "Print a stack for each folder, each with its own schedule group.",
         )
-    return found
+    return parts
 
 
-def _publisher(one: Domain, topic: str) -> Node:
+def _publisher(domain: Domain, topic: str) -> Node:
     places: Places = {
-        On.TABLES: glue_places(one.databases),
-        On.FILES: file_arns(one.folders, "*"),
-        On.MARKERS: [
+        ResourceScope.TABLES: glue_arns(domain.databases),
+        ResourceScope.FILES: file_arns(domain.folders, "*"),
+        ResourceScope.MARKERS: [
             arn
-            for marker in sorted(set(one.markers))
+            for marker in sorted(set(domain.markers))
             for pattern in (marker, f"*/{marker}")
-            for arn in file_arns(one.folders, pattern)
+            for arn in file_arns(domain.folders, pattern)
         ],
-        On.BUCKETS: bucket_places(one.folders),
-        On.TOPICS: [{"Ref": topic}],
+        ResourceScope.BUCKETS: bucket_resources(domain.folders),
+        ResourceScope.TOPICS: [{"Ref": topic}],
     }
-    carries = {"StringEquals": {f"aws:PrincipalTag/{DOMAIN_TAG}": one.name}} if one.name else None
-    name = f"dq-publisher-{one.name}".rstrip("-")
-    # A longer name is made up by CloudFormation.
+    condition = {"StringEquals": {f"aws:PrincipalTag/{DOMAIN_TAG}": domain.name}} if domain.name else None
+    name = f"dq-publisher-{domain.name}".rstrip("-")
+    # CloudFormation generates a name if this one is too long.
     role = _role(
         name if len(name) <= _ROLE_NAME else "",
         {"AWS": {"Ref": "PublisherPrincipals"}},
         duty_policy(PUBLISHER, places),
-        carries,
+        condition,
     )
     return {**role, "Condition": _PUBLISHERS}
 
@@ -547,50 +573,50 @@ def _scheduler_role(zone: LandingZone) -> Node:
     service = service_of(zone.target)
     targets = [zone.target]
     if service == "lambda" and zone.target.count(":") == 6:
-        # A version or an alias of the function is one more name.
+        # The ARN of a version or alias of the function has one more part.
         targets.append(f"{zone.target}:*")
     statements = [
         _allow(TARGETS[service][0], targets),
         _allow("sqs:SendMessage", [{"Fn::GetAtt": ["DeadLetters", "Arn"]}]),
     ]
-    # Another account's scheduler is not to be helped.
-    ours = {
+    # Prevents use of the role by the scheduler of another account (confused deputy).
+    condition = {
         "StringEquals": {
             "aws:SourceAccount": {"Ref": "AWS::AccountId"},
             "aws:SourceArn": {"Fn::GetAtt": ["ScheduleGroup", "Arn"]},
         }
     }
     document = {"Version": VERSION, "Statement": statements}
-    return _role(zone.scheduler_role, {"Service": "scheduler.amazonaws.com"}, document, ours)
+    return _role(zone.scheduler_role, {"Service": "scheduler.amazonaws.com"}, document, condition)
 
 
 def _role(name: str, principal: Node, document: Node, condition: Node | None = None) -> Node:
     trust: Node = {"Effect": "Allow", "Principal": principal, "Action": "sts:AssumeRole"}
     if condition is not None:
         trust["Condition"] = condition
-    named = {"RoleName": name} if name else {}
+    role_name = {"RoleName": name} if name else {}
     return _resource(
         "AWS::IAM::Role",
         {
-            **named,
+            **role_name,
             "AssumeRolePolicyDocument": {"Version": VERSION, "Statement": [trust]},
             "Policies": [{"PolicyName": "dq", "PolicyDocument": document}],
         },
     )
 
 
-def _resource(kind: str, properties: Node, *, kept: bool = False) -> Node:
-    made: Node = {"Type": kind, "Properties": properties}
-    if kept:
+def _resource(kind: str, properties: Node, *, retain: bool = False) -> Node:
+    resource: Node = {"Type": kind, "Properties": properties}
+    if retain:
         # Messages and subscriptions would be lost with it.
-        made |= {"DeletionPolicy": "Retain", "UpdateReplacePolicy": "Retain"}
-    return made
+        resource |= {"DeletionPolicy": "Retain", "UpdateReplacePolicy": "Retain"}
+    return resource
 
 
 def _allow(action: str, resources: Sequence[Any]) -> Node:
     return {"Effect": "Allow", "Action": [action], "Resource": list(resources)}
 
 
-def _output(name: str, one: Node) -> Node:
-    arn = {"Ref": name} if one["Type"] == "AWS::SNS::Topic" else {"Fn::GetAtt": [name, "Arn"]}
-    return {"Value": arn} | ({"Condition": one["Condition"]} if "Condition" in one else {})
+def _output(name: str, resource: Node) -> Node:
+    arn = {"Ref": name} if resource["Type"] == "AWS::SNS::Topic" else {"Fn::GetAtt": [name, "Arn"]}
+    return {"Value": arn} | ({"Condition": resource["Condition"]} if "Condition" in resource else {})

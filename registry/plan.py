@@ -1,4 +1,4 @@
-"""The plan for the tables of a catalog: made, shown, carried out, and logged in the store."""
+"""The plan for the tables of a catalog: planning, rendering, execution, and the log in the store."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from dq.registry.catalog import (
     Catalog,
     CatalogPlan,
     ChangedField,
-    Grade,
+    Impact,
+    ImpactAssessor,
     LiveTable,
-    SchemaJudge,
     StalePlan,
     TableChange,
-    breaking,
-    changes,
+    assess_as_breaking,
+    compare_tables,
     merged,
 )
 from dq.registry.table import (
@@ -41,123 +41,144 @@ from dq.registry.table import (
     VIEW,
     Key,
     TableSpec,
-    spec_of,
+    spec_from_json,
 )
 from dq.registry.tables import catalog_applied, catalog_log, keep_row
 from dq.store.engine import Store
 
-# Tables of ours that no contract wants: which of them may go, and which stay whatever is asked for.
+# Managed tables without a contract: orphans, which may be removed, and tables that are retained.
 
-# So many tables go without a word: one always, then up to a tenth of ours, and never more than five.
-_MOST, _SHARE = 5, 10
+# Tables removed without confirmation: at least one, up to a tenth of the managed ones, at most five.
+_MAX_PRUNED, _PRUNED_SHARE = 5, 10
 
 
 @dataclass(frozen=True, slots=True)
-class WholeRegistry:
-    """What a run knows that has read and understood every contract of a registry.
+class CompleteRegistry:
+    """Proof that a run has loaded every contract of a registry.
 
-    Tables of `held` and of the contracts (by id) in `held_contracts` stay though nobody wants them now,
-    each for the reason that stands there.
+    Tables in `retained`, and those of contracts (by id) in `retained_contracts`, stay without a contract in
+    force; the values are the reasons.
     """
 
     registry: str
-    held: Mapping[Key, str] = field(default_factory=dict)
-    held_contracts: Mapping[str, str] = field(default_factory=dict)
+    retained: Mapping[Key, str] = field(default_factory=dict)
+    retained_contracts: Mapping[str, str] = field(default_factory=dict)
 
 
-def limit(ours: int) -> int:
-    """How many of `ours` tables a run may remove when nobody says."""
-    return min(_MOST, max(1, ours // _SHARE))
+def prune_limit(managed_count: int) -> int:
+    """Return the default limit of tables that a run may remove, out of `managed_count`."""
+    return min(_MAX_PRUNED, max(1, managed_count // _PRUNED_SHARE))
 
 
-def is_ours(spec: TableSpec, registry: str) -> bool:
-    """Whether the table carries the mark of this registry."""
+def is_managed(spec: TableSpec, registry: str) -> bool:
+    """Return True if the table has the mark of this registry."""
     return bool(spec.parameter(MANAGED_BY)) and spec.parameter(REGISTRY) == registry
 
 
 def orphans(
-    live: Mapping[Key, LiveTable], wanted: Set[Key], applied: Mapping[Key, TableSpec], whole: WholeRegistry
+    live: Mapping[Key, LiveTable],
+    desired: Set[Key],
+    applied: Mapping[Key, TableSpec],
+    complete: CompleteRegistry,
 ) -> Iterator[Action]:
-    """One action for each table of this registry that is not wanted: an orphan, or held with the reason.
+    """Return an action for each undesired table of this registry: an orphan, or retained with the reason.
 
-    An orphan is one that this store remembers to have made for the same contract. A mark alone is no proof:
-    copies of a table carry it, and a registry without policy and remote is told apart by its folder only.
+    An orphan must be recorded in this store for the same contract. A mark alone is not proof: copies of a
+    table have it too, and a registry without policy and remote is identified by its folder only.
     """
     for key, table in live.items():
-        if key in wanted or not is_ours(table.spec, whole.registry):
+        if key in desired or not is_managed(table.spec, complete.registry):
             continue
         contract = table.spec.parameter(CONTRACT)
-        reason = whole.held.get(key) or whole.held_contracts.get(contract)
-        made = applied.get(key)
-        if reason is None and (made is None or not _same(made, table.spec)):
-            reason = "This store does not remember that dq made it; if it is not needed, drop it by hand."
+        reason = complete.retained.get(key) or complete.retained_contracts.get(contract)
+        recorded = applied.get(key)
+        if reason is None and (recorded is None or not _same_owner(recorded, table.spec)):
+            reason = (
+                "The state store has no record that dq created it; if it is not needed, drop it manually."
+            )
         if reason is not None:
-            yield Action(ActionKind.HELD, key, before=table, note=reason)
+            yield Action(ActionKind.RETAINED, key, before=table, note=reason)
             continue
-        note = f"Contract {contract!r} does not want it any more. Remove it from the catalog with --prune."
+        note = f"Contract {contract!r} no longer declares it. Remove it from the catalog with --prune."
         yield Action(ActionKind.ORPHAN, key, before=table, note=note)
 
 
-def _same(made: TableSpec, live: TableSpec) -> bool:
-    return all(made.parameter(name) == live.parameter(name) for name in (REGISTRY, CONTRACT))
+def _same_owner(recorded: TableSpec, live: TableSpec) -> bool:
+    return all(recorded.parameter(name) == live.parameter(name) for name in (REGISTRY, CONTRACT))
 
 
-# A table that takes the place of another: the same object of the same contract under a new name.
+# A table that replaces another one: the same object of the same contract under a new name.
 
-# The new table is made once, and the old one stays an orphan for as long as it is not pruned.
-_STANDING = frozenset({ActionKind.NOOP, ActionKind.UPDATE, ActionKind.DRIFT, ActionKind.ADOPT})
+# Kinds of existing tables: the new table is created once, the old one stays an orphan until it is pruned.
+_EXISTING_KINDS = frozenset({ActionKind.NOOP, ActionKind.UPDATE, ActionKind.DRIFT, ActionKind.ADOPT})
 
 _Tables = dict[tuple[str, str], dict[Key, TableSpec]]
 
 
-def linked(actions: Iterable[Action], forgone: Mapping[Key, TableSpec]) -> list[Action]:
-    """The actions; a table to be made, and the one whose place it takes, name each other.
+def link_replacements(actions: Iterable[Action], undesired: Mapping[Key, TableSpec]) -> list[Action]:
+    """Return the actions, with notes that link a new table and the table that it replaces.
 
-    They belong together when both are of one object of one contract, or of one contract at one place, and
-    there is no other such pair. `forgone` is what dq remembers and nobody wants now: without a listing of
-    the catalog it alone knows the old one. An orphan also names the table that took its place before.
+    Two tables belong together if they have the same contract and object, or the same contract and location,
+    and there is no other such pair. `undesired` are recorded tables without a contract: without a listing of
+    the catalog, the old table is known only from there. An orphan also names an earlier replacement.
     """
-    every = list(actions)
-    left = {one.key: one.before.spec for one in every if one.kind is ActionKind.ORPHAN and one.before}
-    new = {one.key: one.wanted for one in every if one.kind is ActionKind.CREATE and one.wanted}
-    pairs = _pairs(_by_contract(new), _by_contract({**forgone, **left}))
-    unpaired = {key: spec for key, spec in left.items() if key not in pairs.values()}
-    standing = {one.key: one.wanted for one in every if one.kind in _STANDING and one.wanted}
+    all_actions = list(actions)
+    orphaned = {
+        action.key: action.before.spec
+        for action in all_actions
+        if action.kind is ActionKind.ORPHAN and action.before
+    }
+    new = {
+        action.key: action.desired
+        for action in all_actions
+        if action.kind is ActionKind.CREATE and action.desired
+    }
+    pairs = _pairs(_by_contract(new), _by_contract({**undesired, **orphaned}))
+    unpaired = {key: spec for key, spec in orphaned.items() if key not in pairs.values()}
+    standing = {
+        action.key: action.desired
+        for action in all_actions
+        if action.kind in _EXISTING_KINDS and action.desired
+    }
     earlier = _pairs(_by_contract(standing), _by_contract(unpaired)) if unpaired else {}
     after = {before: key for key, before in (pairs | earlier).items()}
-    return [_noted(one, pairs, after) for one in every]
+    return [_with_note(action, pairs, after) for action in all_actions]
 
 
 def _by_contract(tables: Mapping[Key, TableSpec]) -> _Tables:
-    found: _Tables = {}
+    by_contract: _Tables = {}
     for key, spec in tables.items():
-        found.setdefault(_contract(spec), {})[key] = spec
-    return found
+        by_contract.setdefault(_contract(spec), {})[key] = spec
+    return by_contract
 
 
 def _pairs(new: _Tables, old: _Tables) -> dict[Key, Key]:
-    """The new tables with the old ones whose place they take, where there is one of each."""
+    """Map new tables to the old ones that they replace, if the pair is unique."""
     pairs: dict[Key, Key] = {}
     for contract, tables in new.items():
-        gone = old.get(contract, {})
-        for key, spec in tables.items() if gone else ():
-            was = [before for before, table in gone.items() if _same_data(table, spec)]
-            rivals = [other for other in tables.values() if len(was) == 1 and _same_data(gone[was[0]], other)]
-            if len(was) == 1 and len(rivals) == 1:
-                pairs[key] = was[0]
+        old_tables = old.get(contract, {})
+        for key, spec in tables.items() if old_tables else ():
+            replaced = [before for before, table in old_tables.items() if _same_data(table, spec)]
+            rivals = [
+                other
+                for other in tables.values()
+                if len(replaced) == 1 and _same_data(old_tables[replaced[0]], other)
+            ]
+            if len(replaced) == 1 and len(rivals) == 1:
+                pairs[key] = replaced[0]
     return pairs
 
 
-def _noted(action: Action, before: Mapping[Key, Key], after: Mapping[Key, Key]) -> Action:
+def _with_note(action: Action, before: Mapping[Key, Key], after: Mapping[Key, Key]) -> Action:
     if action.kind is ActionKind.CREATE and action.key in before:
-        said = f"It takes the place of {'.'.join(before[action.key])}, which stays until it is pruned."
+        sentence = f"It replaces {'.'.join(before[action.key])}, which stays until it is pruned."
     elif action.kind is ActionKind.ORPHAN and action.key in after:
-        said = f"{'.'.join(after[action.key])} takes its place."
+        sentence = f"Replaced by {'.'.join(after[action.key])}."
     else:
         return action
-    if said in action.note:
+    if sentence in action.note:
         return action
-    return replace(action, note=f"{action.note} {said}".strip())
+    return replace(action, note=f"{action.note} {sentence}".strip())
 
 
 def _contract(spec: TableSpec) -> tuple[str, str]:
@@ -165,12 +186,12 @@ def _contract(spec: TableSpec) -> tuple[str, str]:
 
 
 def _same_data(old: TableSpec, new: TableSpec) -> bool:
-    """Whether two tables of one contract hold the same."""
+    """Return True if two tables of one contract hold the same data."""
     same_object = bool(old.parameter(OBJECT)) and old.parameter(OBJECT) == new.parameter(OBJECT)
     return same_object or (bool(old.location) and old.location == new.location)
 
 
-# A property that only one writer leaves behind says who was here.
+# Properties that identify the writer of a table.
 _WRITERS = {
     "UPDATED_BY_CRAWLER": "a Glue crawler",
     "CrawlerSchemaSerializerVersion": "a Glue crawler",
@@ -182,130 +203,138 @@ _WRITERS = {
 
 
 def plan(
-    wanted: Iterable[TableSpec],
+    desired: Iterable[TableSpec],
     live: Mapping[Key, LiveTable],
     applied: Mapping[Key, TableSpec],
     *,
     creates: frozenset[str],
     adopt: bool = False,
-    whole: WholeRegistry | None = None,
-    judge: SchemaJudge = breaking,
+    complete: CompleteRegistry | None = None,
+    assess_impact: ImpactAssessor = assess_as_breaking,
 ) -> CatalogPlan:
-    """One action per wanted table, and with `whole` one per table of ours that nobody wants, by name.
+    """Return one action per desired table, and with `complete` one per undesired managed table, by name.
 
-    `applied` is what dq remembers to have applied last; without it drift is only seen where the contract
-    did not change. `creates` are the formats that the catalog can create. `adopt`: take over tables that
-    are nobody's, when nothing in them would break. `whole`: `wanted` are all tables of that registry.
-    `judge` grades what becomes of columns.
+    Args:
+        applied: Last applied state; without it, drift is only detected if the contract did not change.
+        creates: Formats that the catalog can create.
+        adopt: Take over unmanaged tables, if no change would break them.
+        complete: If set, `desired` are all tables of that registry.
+        assess_impact: Assesses changes of columns.
     """
-    terms = _PlanTerms(applied, creates, adopt, judge)
-    wanted = list(wanted)
-    rivals = Counter(spec.key for spec in wanted)
-    owners = Counter(spec.key for spec in wanted if _owns(spec, live.get(spec.key)))
+    terms = _PlanTerms(applied, creates, adopt, assess_impact)
+    desired = list(desired)
+    rivals = Counter(spec.key for spec in desired)
+    owners = Counter(spec.key for spec in desired if _owns(spec, live.get(spec.key)))
     actions = []
-    for spec in wanted:
+    for spec in desired:
         table = live.get(spec.key)
         if rivals[spec.key] > 1 and not (owners[spec.key] == 1 and _owns(spec, table)):
             note = (
-                f"Several contracts want this table; one is {spec.parameter(CONTRACT)!r}. Rename one of them."
+                f"Several contracts declare this table; one is {spec.parameter(CONTRACT)!r}. Rename "
+                "one of them."
             )
             actions.append(_conflict(spec, table, note))
         else:
             actions.append(_decide(spec, table, terms))
-    ours = 0
-    if whole is not None:
-        actions += orphans(live, rivals.keys(), applied, whole)
-        ours = sum(is_ours(table.spec, whole.registry) for table in live.values())
-    same = {action.key for action in actions if action.kind is ActionKind.NOOP}
-    actions = linked(actions, {key: spec for key, spec in applied.items() if key not in rivals})
-    # Of one that is as it should be, which most are in a large registry, the tables are not asked for.
+    managed_count = 0
+    if complete is not None:
+        actions += orphans(live, rivals.keys(), applied, complete)
+        managed_count = sum(is_managed(table.spec, complete.registry) for table in live.values())
+    unchanged = {action.key for action in actions if action.kind is ActionKind.NOOP}
+    actions = link_replacements(actions, {key: spec for key, spec in applied.items() if key not in rivals})
+    # Unchanged tables, most of a large registry, are not kept in the plan.
     ordered = tuple(
         replace(action, before=None, after=None) if action.kind is ActionKind.NOOP else action
         for action in sorted(actions, key=lambda action: action.key)
     )
-    return CatalogPlan(ordered, ours, frozenset(same - applied.keys()))
+    return CatalogPlan(ordered, managed_count, frozenset(unchanged - applied.keys()))
 
 
-def together(parts: Iterable[CatalogPlan]) -> CatalogPlan:
-    """One plan of those of several databases."""
-    every = list(parts)
-    actions = sorted((action for part in every for action in part.actions), key=lambda action: action.key)
-    forgotten = frozenset(key for part in every for key in part.forgotten)
-    return CatalogPlan(tuple(actions), sum(part.ours for part in every), forgotten)
+def merge_plans(parts: Iterable[CatalogPlan]) -> CatalogPlan:
+    """Merge the plans of several databases."""
+    plans = list(parts)
+    actions = sorted((action for part in plans for action in part.actions), key=lambda action: action.key)
+    forgotten = frozenset(key for part in plans for key in part.unrecorded)
+    return CatalogPlan(tuple(actions), sum(part.managed_count for part in plans), forgotten)
 
 
 @dataclass(frozen=True, slots=True)
 class _PlanTerms:
-    """What holds for every table of one plan."""
+    """Settings for all tables of one plan."""
 
     applied: Mapping[Key, TableSpec]
     creates: frozenset[str]
     adopt: bool
-    judge: SchemaJudge
+    assess_impact: ImpactAssessor
 
 
 def _decide(spec: TableSpec, live: LiveTable | None, terms: _PlanTerms) -> Action:
     last = terms.applied.get(spec.key)
     retired = spec.parameter(LIFECYCLE) == RETIRED
     if retired and not _owns(spec, live):
-        note = "Its contract is retired, and there is no table of it." if live is None else _RETIRED
-        return Action(ActionKind.HELD, spec.key, before=live, wanted=spec, note=note)
+        note = "Its contract is retired and has no table." if live is None else _RETIRED_UNMANAGED
+        return Action(ActionKind.RETAINED, spec.key, before=live, desired=spec, note=note)
     if live is None:
         return _absent(spec, last, terms.creates)
     owner = live.spec.parameter(CONTRACT)
     if not live.spec.parameter(MANAGED_BY):
-        # A writer that replaces all properties wipes our mark; the memory of the store tells.
+        # A writer that replaces all properties removes our mark; the applied state still has the table.
         if last is not None and last.location in ("", live.spec.location):
-            note = "Its dq properties are gone; " + _who(live)
+            note = "Its dq properties are missing; " + _changed_by(live)
             return _compare(ActionKind.DRIFT, spec, live, last, note, terms)
-        return _nobodys(spec, live, terms)
+        return _unmanaged(spec, live, terms)
     if owner != spec.parameter(CONTRACT):
         return _conflict(spec, live, f"It belongs to contract {owner!r}. Rename one of the two tables.")
-    theirs = live.spec.parameter(REGISTRY)
-    if theirs != spec.parameter(REGISTRY):
-        return _conflict(spec, live, f"It belongs to the registry {theirs!r}. Register it from there.")
-    if _other_writer(spec, live.spec):
+    live_registry = live.spec.parameter(REGISTRY)
+    if live_registry != spec.parameter(REGISTRY):
+        return _conflict(spec, live, f"It belongs to the registry {live_registry!r}. Register it from there.")
+    if _has_other_writer(spec, live.spec):
         return _conflict(spec, live, _OTHER_WRITER.format(spec.format, live.spec.format))
-    note = "Its contract is retired: the table stays, and says so." if retired else ""
+    note = "Its contract is retired: the table is kept and marked as retired." if retired else ""
     return _compare(None, spec, live, _base(spec, live, last), note, terms)
 
 
 def _absent(spec: TableSpec, last: TableSpec | None, creates: frozenset[str]) -> Action:
     if spec.format == VIEW:
-        note = "It is a view: who owns it has to create it; dq adds its own properties then."
-        return Action(ActionKind.WAIT, spec.key, wanted=spec, note=note)
+        note = "It is a view: its owner has to create it; dq then adds its own properties."
+        return Action(ActionKind.WAIT, spec.key, desired=spec, note=note)
     if spec.format not in creates:
-        note = f"Its {spec.format} writer has to create it; dq adds its own properties then."
-        return Action(ActionKind.WAIT, spec.key, wanted=spec, note=note)
-    note = "" if last is None else "dq created it before, and someone has removed it."
-    return Action(ActionKind.CREATE, spec.key, after=spec, wanted=spec, note=note)
+        note = f"Its {spec.format} writer has to create it; dq then adds its own properties."
+        return Action(ActionKind.WAIT, spec.key, desired=spec, note=note)
+    note = "" if last is None else "dq created it before, but someone has removed it."
+    return Action(ActionKind.CREATE, spec.key, after=spec, desired=spec, note=note)
 
 
-_RETIRED = "Its contract is retired, and the table is not ours."
-_OTHER_WRITER = "The contract says {} and the table is {}. Mend the contract's format, or migrate the table."
+_RETIRED_UNMANAGED = "Its contract is retired, and dq does not manage the table."
+_OTHER_WRITER = "The contract says {} but the table is {}. Fix the contract's format, or migrate the table."
 
 
-def _other_writer(spec: TableSpec, live: TableSpec) -> bool:
-    """Whether the format differs and one of the two is kept by its own writer: not ours to convert."""
+def _has_other_writer(spec: TableSpec, live: TableSpec) -> bool:
+    """Return True if the format differs and one of the two has its own writer: dq does not convert it."""
     return spec.format != live.format and not OPEN_FORMATS.isdisjoint({spec.format, live.format})
 
 
-def _nobodys(spec: TableSpec, live: LiveTable, terms: _PlanTerms) -> Action:
-    if _other_writer(spec, live.spec):
+def _unmanaged(spec: TableSpec, live: LiveTable, terms: _PlanTerms) -> Action:
+    if _has_other_writer(spec, live.spec):
         return _conflict(spec, live, _OTHER_WRITER.format(spec.format, live.spec.format))
     if not terms.adopt:
-        return _conflict(spec, live, "It exists and dq did not make it. Take it over with --adopt.")
+        return _conflict(
+            spec, live, "It exists but was not created by dq. Take ownership of it with --adopt."
+        )
     action = _compare(ActionKind.ADOPT, spec, live, None, "", terms)
-    if action.grade.rank > Grade.ADDITIVE.rank:
-        note = "It exists, dq did not make it, and the contract does not fit it. Mend the contract."
-        return Action(ActionKind.CONFLICT, spec.key, action.changes, live, wanted=spec, note=note)
+    if action.impact.rank > Impact.ADDITIVE.rank:
+        note = "It exists, was not created by dq and does not match the contract. Fix the contract."
+        return Action(ActionKind.CONFLICT, spec.key, action.changes, live, desired=spec, note=note)
     return action
 
 
 def _base(spec: TableSpec, live: LiveTable, last: TableSpec | None) -> TableSpec | None:
-    """What dq last made of the table, if that can be known: the table's own mark names its digest."""
+    """Return the last applied specification, or None if unknown: its digest is in the table's mark."""
     mark = live.spec.parameter(SPEC_HASH)
-    return next((one for one in (spec, last) if one and one.parameter(SPEC_HASH) == mark), None)
+    return next(
+        (candidate for candidate in (spec, last) if candidate and candidate.parameter(SPEC_HASH) == mark),
+        None,
+    )
 
 
 def _compare(
@@ -316,33 +345,33 @@ def _compare(
     note: str,
     terms: _PlanTerms,
 ) -> Action:
-    found = changes(live.spec, spec, base, terms.judge, terms.creates)
-    drift = any(change.drift for change in found)
+    differences = compare_tables(live.spec, spec, base, terms.assess_impact, terms.creates)
+    drift = any(change.drift for change in differences)
     if kind is None:
-        touches = any(not change.kept for change in found)
+        touches = any(not change.ignored for change in differences)
         kind = ActionKind.DRIFT if drift else ActionKind.UPDATE if touches else ActionKind.NOOP
     if kind is ActionKind.DRIFT and not note:
-        note = _who(live)
-    after = merged(live.spec, spec, found, terms.creates)
-    return Action(kind, spec.key, found, live, after, spec, note)
+        note = _changed_by(live)
+    after = merged(live.spec, spec, differences, terms.creates)
+    return Action(kind, spec.key, differences, live, after, spec, note)
 
 
-def _who(live: LiveTable) -> str:
+def _changed_by(live: LiveTable) -> str:
     present = dict(live.spec.parameters)
-    when = f" at {live.updated.astimezone(UTC):%Y-%m-%d %H:%M} UTC" if live.updated else ""
+    when = f" at {live.updated_at.astimezone(UTC):%Y-%m-%d %H:%M} UTC" if live.updated_at else ""
     writers = sorted({writer for key, writer in _WRITERS.items() if key in present})
-    # An open table always carries its writer's properties: they accuse nobody.
+    # A lakehouse table always has its writer's properties: they do not identify the change.
     if not writers or live.spec.format in OPEN_FORMATS:
         return f"someone else changed it{when}."
-    return f"someone else changed it{when}; {' and '.join(writers)} was here."
+    return f"someone else changed it{when}; it has properties of {' and '.join(writers)}."
 
 
 def _conflict(spec: TableSpec, live: LiveTable | None, note: str) -> Action:
-    return Action(ActionKind.CONFLICT, spec.key, before=live, wanted=spec, note=note)
+    return Action(ActionKind.CONFLICT, spec.key, before=live, desired=spec, note=note)
 
 
 def _owns(spec: TableSpec, live: LiveTable | None) -> bool:
-    """Whether the table was made for this contract and major, whoever else wants it too."""
+    """Return True if the table was created for this contract and major version."""
     return (
         live is not None
         and live.spec.parameter(REGISTRY) == spec.parameter(REGISTRY)
@@ -354,10 +383,12 @@ def _identity(spec: TableSpec) -> tuple[str, str]:
     return identity(spec.parameter(CONTRACT), spec.parameter(CONTRACT_VERSION))
 
 
-# A plan as lines for a reader, marked + (new), ~ (changed), - (removed) and ! (look here).
+# A plan as lines for a reader, marked + (new), ~ (changed), - (removed) and ! (attention).
 
-# The digest of the contract's table differs, and nothing that the catalog has of it.
-_UNSEEN = "~ dq's own mark alone: what changed in the contract, e.g. the order of columns, is not kept here"
+# Line for a table whose digest differs, but nothing that the catalog stores.
+_MARK_ONLY = (
+    "~ only dq's own mark: the change in the contract, e.g. column order, is not stored in this catalog"
+)
 
 _MARKS = {
     ActionKind.CREATE: "+",
@@ -367,50 +398,50 @@ _MARKS = {
     ActionKind.CONFLICT: "!",
     ActionKind.ORPHAN: "-",
     ActionKind.WAIT: " ",
-    ActionKind.HELD: " ",
+    ActionKind.RETAINED: " ",
 }
-# They follow from the rest; showing them would only be noise.
+# Not shown: they follow from the other properties.
 _BOOKKEEPING = (SPEC_HASH, OWNED_KEYS)
 _SHOWN = 120
-# So many lines of one table are read.
-_MOST_LINES = 40
+# Maximum of lines for one table.
+_MAX_LINES = 40
 
 
 def render(plan: CatalogPlan) -> list[str]:
-    """The plan's lines: each table that is not as it should be, its changes indented, and the counts."""
+    """Return the plan's lines: each table with changes, its changes indented, and the counts."""
     lines = [
         line for action in plan.actions if action.kind is not ActionKind.NOOP for line in _action(action)
     ]
     counts = Counter(action.kind for action in plan.actions)
-    said = ", ".join(f"{counts[kind]} {kind}" for kind in ActionKind if counts[kind])
+    summary = ", ".join(f"{counts[kind]} {kind}" for kind in ActionKind if counts[kind])
     tables = "1 table" if len(plan.actions) == 1 else f"{len(plan.actions)} tables"
-    return [*lines, f"{tables}: {said or 'nothing to do'}."]
+    return [*lines, f"{tables}: {summary or 'nothing to do'}."]
 
 
 def _action(action: Action) -> Iterator[str]:
     database, name = action.key
-    grade = f" ({action.grade})" if action.writes else ""
+    impact = f" ({action.impact})" if action.writes else ""
     note = f": {action.note}" if action.note else ""
-    yield f"{_MARKS[action.kind]} {action.kind} {database}.{name}{grade}{note}"
+    yield f"{_MARKS[action.kind]} {action.kind} {database}.{name}{impact}{note}"
     yield from (f"    {line}" for line in change_lines(action))
 
 
 def change_lines(action: Action) -> Iterator[str]:
-    """What is made or changed of one table, a line for each part; of very many, the gravest."""
+    """Yield a line for each created or changed part of a table; of very many, those of highest impact."""
     lines = list(_created(action.after)) if action.kind is ActionKind.CREATE and action.after else []
     changes = [change for change in action.changes if change.name not in _BOOKKEEPING]
-    if len(changes) > _MOST_LINES:
-        changes.sort(key=lambda change: (change.kept, -change.grade.rank))
+    if len(changes) > _MAX_LINES:
+        changes.sort(key=lambda change: (change.ignored, -change.impact.rank))
     lines += [_change(change) for change in changes]
     if action.changes and not lines:
-        lines.append(_UNSEEN)
-    yield from lines[:_MOST_LINES]
-    if len(lines) > _MOST_LINES:
-        yield f"… and {len(lines) - _MOST_LINES:,} more"
+        lines.append(_MARK_ONLY)
+    yield from lines[:_MAX_LINES]
+    if len(lines) > _MAX_LINES:
+        yield f"… and {len(lines) - _MAX_LINES:,} more"
 
 
 def _created(spec: TableSpec) -> Iterator[str]:
-    yield f"+ {spec.format} at {spec.location or 'a place that the catalog chooses'}"
+    yield f"+ {spec.format} at {spec.location or 'a location chosen by the catalog'}"
     for name, text in spec.reader:
         yield f"+ reader's {name}: {text!r}"
     for column in spec.columns:
@@ -421,23 +452,23 @@ def _created(spec: TableSpec) -> Iterator[str]:
 
 def _change(change: TableChange) -> str:
     mark = "+" if change.before is None else "-" if change.after is None else "~"
-    what = f"{change.field} {change.name}".rstrip()
-    if change.kept and change.field is ChangedField.NULLS:
-        return f"! {what}: {_shown(change.before)}, and no table can forbid them once it has rows"
-    if change.kept:
-        return f"! {what}: {_shown(change.before)} is not in the contract and is left alone"
-    told = " -> ".join(_shown(text) for text in (change.before, change.after) if text is not None)
-    # A changed nested type reads best with only the two texts; the grade tells how grave it is.
-    grade = (
+    subject = f"{change.field} {change.name}".rstrip()
+    if change.ignored and change.field is ChangedField.NULLS:
+        return f"! {subject}: {_quoted(change.before)}; a table that has rows cannot disallow them"
+    if change.ignored:
+        return f"! {subject}: {_quoted(change.before)} is not in the contract and is left alone"
+    values = " -> ".join(_quoted(text) for text in (change.before, change.after) if text is not None)
+    # A changed nested type is best shown as the two texts with the impact.
+    impact = (
         ""
         if change.field in (ChangedField.PARAMETER, ChangedField.COMMENT, ChangedField.DESCRIPTION)
-        else f" [{change.grade}{f': {change.rule}' if change.rule else ''}]"
+        else f" [{change.impact}{f': {change.rule}' if change.rule else ''}]"
     )
     drift = " (changed by someone else)" if change.drift else ""
-    return f"{mark} {what}: {told}{grade}{drift}"
+    return f"{mark} {subject}: {values}{impact}{drift}"
 
 
-def _shown(text: str | None) -> str:
+def _quoted(text: str | None) -> str:
     return repr(text if text is None else _cut(text))
 
 
@@ -445,59 +476,59 @@ def _cut(text: str) -> str:
     return text if len(text) <= _SHOWN else text[: _SHOWN - 1] + "…"
 
 
-# What dq applied last to each table, kept in the store.
+# The last applied state of each table, in the store.
 
-# Databases take so many values in one statement, and more.
-_FEW = 500
+# Every database accepts this many values in one statement.
+_MAX_NAMES = 500
 
 
 def databases(store: Store, catalog: str) -> list[str]:
-    """The databases of this catalog in which something was applied, sorted."""
+    """Return the databases of this catalog with applied tables, sorted."""
     query = select(catalog_applied.c.database_name).where(catalog_applied.c.catalog == catalog).distinct()
     with store.read() as connection:
         return sorted(connection.execute(query).scalars())
 
 
-def recall(
+def load_applied_state(
     store: Store, catalog: str, database: str | None = None, names: Collection[str] | None = None
 ) -> dict[Key, TableSpec]:
-    """What was applied last to every table of this catalog, or of one of its databases.
+    """Return the last applied state of the tables of this catalog, or of one of its databases.
 
-    With `names` at least to those of that database: a few are asked for, and many are read together.
+    With `names`, at least of those tables: few are selected by name, many are read with all others.
     """
     query = select(catalog_applied.c.spec).where(catalog_applied.c.catalog == catalog)
     if database is not None:
         query = query.where(catalog_applied.c.database_name == database)
-    if names is not None and len(names) <= _FEW:
+    if names is not None and len(names) <= _MAX_NAMES:
         query = query.where(catalog_applied.c.name.in_(sorted(names)))
     with store.read() as connection:
-        specs = [spec_of(row.spec) for row in connection.execute(query)]
+        specs = [spec_from_json(row.spec) for row in connection.execute(query)]
     return {spec.key: spec for spec in specs}
 
 
-def remember(store: Store, catalog: str, key: Key, spec: TableSpec | None) -> None:
-    """Keeps what was applied to a table; None forgets it."""
-    here = {"catalog": catalog, "database_name": key[0], "name": key[1]}
-    keep_row(store, catalog_applied, here, None if spec is None else {"spec": spec.as_json()})
+def save_applied_state(store: Store, catalog: str, key: Key, spec: TableSpec | None) -> None:
+    """Save the applied state of a table; None deletes it."""
+    row_key = {"catalog": catalog, "database_name": key[0], "name": key[1]}
+    keep_row(store, catalog_applied, row_key, None if spec is None else {"spec": spec.as_json()})
 
 
-# What runs of `dq register` did, table by table: kept as it happens, never changed, oldest first.
+# Append-only log of `dq register` runs, table by table, oldest first.
 
 
 @dataclass(frozen=True, slots=True)
 class RegisterRun:
-    """One run that applies a plan: who it is for the log, when it began, and for which registry."""
+    """One run that applies a plan: its id for the log, its start, and its registry."""
 
     id: str
-    at: datetime
+    started_at: datetime
     registry: str
 
 
 @dataclass(frozen=True, slots=True)
-class Logged:
-    """One line of the log: what a run did with a table of a catalog, and how it ended.
+class RunLogEntry:
+    """One line of the log: an action of a run on a table of a catalog, and its outcome.
 
-    `before` is the version that the catalog had, `after` the digest of what was to be; "" for none.
+    `before` is the version in the catalog, `after` the digest of the target; "" for none.
     """
 
     run: RegisterRun
@@ -512,37 +543,39 @@ class Logged:
 
 
 BEGUN = "begun"
-"""The ending of a line that is written before the table is: its run may have been cut off there."""
+"""Outcome in a line that is written before the change: its run may have been killed then."""
 
-_CUT_OFF = "The run was cut off before it could say so; a later one has looked."
-# The columns of the log that a line has under the same name.
+_CUT_OFF = "The run was interrupted before it recorded the outcome; a later run checked it."
+# Columns of the log with the same name as a field of `RunLogEntry`.
 _TEXTS = ("kind", "grade", "ending", "before", "after", "error")
 
 
-def latest(store: Store, catalog: str, most: int) -> list[Logged]:
-    """The last lines about a catalog, oldest first: of what has ended, how; of the rest, that it began."""
-    return _lines(store, catalog, most)
+def latest(store: Store, catalog: str, limit: int) -> list[RunLogEntry]:
+    """Return the last lines of a catalog, oldest first: outcomes, and begun actions without an outcome."""
+    return _lines(store, catalog, limit)
 
 
-def _add(store: Store, line: Logged) -> None:
+def _append(store: Store, line: RunLogEntry) -> None:
     database, name = line.key
-    run = {"run_id": line.run.id, "at": line.run.at, "registry": line.run.registry}
+    run = {"run_id": line.run.id, "at": line.run.started_at, "registry": line.run.registry}
     table = {"catalog": line.catalog, "database_name": database, "name": name}
     row = {**run, **table, **{column: getattr(line, column) for column in _TEXTS}}
     with store.write() as connection:
         connection.execute(insert(catalog_log).values(row))
 
 
-def _lines(store: Store, catalog: str, most: int | None = None, *, only_begun: bool = False) -> list[Logged]:
-    later = catalog_log.alias("later")
+def _lines(
+    store: Store, catalog: str, limit: int | None = None, *, only_begun: bool = False
+) -> list[RunLogEntry]:
+    later_entry = catalog_log.alias("later")
     ended = (
-        select(later.c.number)
+        select(later_entry.c.number)
         .where(
-            later.c.run_id == catalog_log.c.run_id,
-            later.c.catalog == catalog_log.c.catalog,
-            later.c.database_name == catalog_log.c.database_name,
-            later.c.name == catalog_log.c.name,
-            later.c.number > catalog_log.c.number,
+            later_entry.c.run_id == catalog_log.c.run_id,
+            later_entry.c.catalog == catalog_log.c.catalog,
+            later_entry.c.database_name == catalog_log.c.database_name,
+            later_entry.c.name == catalog_log.c.name,
+            later_entry.c.number > catalog_log.c.number,
         )
         .exists()
     )
@@ -550,14 +583,14 @@ def _lines(store: Store, catalog: str, most: int | None = None, *, only_begun: b
         select(catalog_log)
         .where(catalog_log.c.catalog == catalog, (catalog_log.c.ending != BEGUN) | ~ended)
         .order_by(catalog_log.c.number.desc())
-        .limit(most)
+        .limit(limit)
     )
     if only_begun:
         query = query.where(catalog_log.c.ending == BEGUN)
     with store.read() as connection:
         rows = connection.execute(query).all()
     return [
-        Logged(
+        RunLogEntry(
             RegisterRun(row.run_id, row.at, row.registry),
             row.catalog,
             (row.database_name, row.name),
@@ -567,11 +600,11 @@ def _lines(store: Store, catalog: str, most: int | None = None, *, only_begun: b
     ]
 
 
-# Carries a plan out: in order, idempotent, resumable; nothing is removed or broken without being allowed.
+# Executes a plan: in order, idempotent, resumable; destructive and breaking changes must be allowed.
 
 
-class Ending(StrEnum):
-    """How one action ended."""
+class ActionOutcome(StrEnum):
+    """Outcome of one action."""
 
     DONE = "done"
     UNCHANGED = "unchanged"
@@ -580,183 +613,207 @@ class Ending(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Result:
-    """What became of one action; `error` says why it was refused or failed, and how to mend it."""
+class ActionResult:
+    """Result of one action; `error` has the reason of a refusal or failure, and a hint."""
 
     action: Action
-    ending: Ending
+    outcome: ActionOutcome
     error: DqError | None = None
 
 
-_FLAGS = {Grade.BREAKING: "--allow-breaking", Grade.DESTRUCTIVE: "--allow-destructive"}
+_FLAGS = {Impact.BREAKING: "--allow-breaking", Impact.DESTRUCTIVE: "--allow-destructive"}
 
 
 def propose(
     catalog: Catalog,
-    wanted: Iterable[TableSpec],
+    desired: Iterable[TableSpec],
     store: Store,
     *,
     adopt: bool = False,
-    whole: WholeRegistry | None = None,
-    judge: SchemaJudge = breaking,
+    complete: CompleteRegistry | None = None,
+    assess_impact: ImpactAssessor = assess_as_breaking,
 ) -> CatalogPlan:
-    """The plan for these tables against the catalog as it is now. Writes nothing.
+    """Plan these tables against the live catalog. Read-only.
 
-    `whole`: these are all tables of that registry, so each database is listed once, and tables of ours
-    that no contract wants are shown as orphans. `judge` grades what becomes of columns.
-    Raises Unreadable when the catalog does not answer.
+    With `complete`, these are all tables of that registry: each database is listed once, and managed tables
+    without a contract become orphans. `assess_impact` assesses changes of columns.
+    Raises ReadError when the catalog does not answer.
     """
     by_database: dict[str, list[TableSpec]] = {}
-    for spec in wanted:
+    for spec in desired:
         by_database.setdefault(spec.database, []).append(spec)
-    known = databases(store, catalog.id)
+    recorded_databases = databases(store, catalog.id)
     parts = []
-    # Where all contracts of a database are gone, only the memory knows that it was ours.
-    for database in sorted(by_database.keys() | (known if whole else ())):
+    # A database without contracts is only known from the applied state.
+    for database in sorted(by_database.keys() | (recorded_databases if complete else ())):
         tables = by_database.get(database, [])
-        if whole:
+        if complete:
             live = {table.spec.key: table for table in catalog.tables(database)}
         else:
             live = {spec.key: table for spec in tables if (table := catalog.read(*spec.key)) is not None}
-        applied = recall(store, catalog.id, database, None if whole else {spec.name for spec in tables})
+        applied = load_applied_state(
+            store, catalog.id, database, None if complete else {spec.name for spec in tables}
+        )
         formats = catalog.formats
-        parts.append(plan(tables, live, applied, creates=formats, adopt=adopt, whole=whole, judge=judge))
-    made = together(parts)
-    made = replace(made, actions=tuple(_possible(catalog, action) for action in made.actions))
-    if not any(action.kind in (ActionKind.CREATE, ActionKind.ORPHAN) for action in made.actions):
-        return made
+        parts.append(
+            plan(
+                tables,
+                live,
+                applied,
+                creates=formats,
+                adopt=adopt,
+                complete=complete,
+                assess_impact=assess_impact,
+            )
+        )
+    proposed = merge_plans(parts)
+    proposed = replace(
+        proposed, actions=tuple(_with_blockers(catalog, action) for action in proposed.actions)
+    )
+    if not any(action.kind in (ActionKind.CREATE, ActionKind.ORPHAN) for action in proposed.actions):
+        return proposed
     keys = {spec.key for specs in by_database.values() for spec in specs}
     old = {
         key: spec
-        for database in known
-        for key, spec in recall(store, catalog.id, database).items()
+        for database in recorded_databases
+        for key, spec in load_applied_state(store, catalog.id, database).items()
         if key not in keys
     }
-    return replace(made, actions=tuple(linked(made.actions, old)))
+    return replace(proposed, actions=tuple(link_replacements(proposed.actions, old)))
 
 
-def _possible(catalog: Catalog, action: Action) -> Action:
-    """The action, or a conflict where the catalog cannot do it, whatever is allowed."""
-    found = tuple(catalog.obstacles(action)) if action.writes and action.before and action.after else ()
-    if not found:
+def _with_blockers(catalog: Catalog, action: Action) -> Action:
+    """Return the action, or a conflict if the catalog cannot do it, even if allowed."""
+    blockers = tuple(catalog.blockers(action)) if action.writes and action.before and action.after else ()
+    if not blockers:
         return action
-    why = " ".join(one.why for one in found)
-    return replace(action, kind=ActionKind.CONFLICT, after=None, note=why, obstacles=found)
+    reasons = " ".join(blocker.reason for blocker in blockers)
+    return replace(action, kind=ActionKind.CONFLICT, after=None, note=reasons, blockers=blockers)
 
 
 def apply(
     catalog: Catalog,
-    made: CatalogPlan,
+    catalog_plan: CatalogPlan,
     store: Store,
     *,
-    allow: frozenset[Grade] = frozenset(),
+    allow: frozenset[Impact] = frozenset(),
     prune: bool = False,
     run: RegisterRun | None = None,
-) -> list[Result]:
-    """One result per action, in the plan's order. One that fails does not stop the others.
+) -> list[ActionResult]:
+    """Execute the plan and return one result per action, in its order. A failure does not stop the others.
 
-    Metadata and additive changes are always allowed, breaking and destructive ones with `allow`, removing
-    orphans with `prune`: last of all, and only when nothing else was refused or failed. A table that moved
-    since the plan gives a StalePlan, unless it moved to where the plan wanted it. Can be run again after a
-    kill at any point. Unchanged tables cost no write. What becomes of the others is logged as the `run`'s.
+    Metadata and additive changes are always allowed, breaking and destructive ones with `allow`, removal of
+    orphans with `prune`: after all others, and only if none was refused or failed. A table that changed since
+    the plan results in a StalePlan, unless it has the target state already. Can be repeated after a kill at
+    any point. Unchanged tables cost no write. The outcomes of the others are logged for `run`.
     """
-    changer = _Changer(catalog, store, run)
+    executor = _PlanExecutor(catalog, store, run)
     if run is not None:
-        changer.complete_log()
-    results: dict[int, Result] = {}
-    for number, action in sorted(enumerate(made.actions), key=lambda one: one[1].kind is ActionKind.ORPHAN):
+        executor.complete_log()
+    results: dict[int, ActionResult] = {}
+    for number, action in sorted(
+        enumerate(catalog_plan.actions), key=lambda pair: pair[1].kind is ActionKind.ORPHAN
+    ):
         if action.kind is not ActionKind.ORPHAN:
-            result = changer.change(action, allow)
+            result = executor.change(action, allow)
         elif not prune:
-            result = Result(action, Ending.UNCHANGED)
-        elif all(one.error is None or one.action.kind is ActionKind.ORPHAN for one in results.values()):
-            result = changer.change(action, frozenset(Grade))
+            result = ActionResult(action, ActionOutcome.UNCHANGED)
+        elif all(
+            previous.error is None or previous.action.kind is ActionKind.ORPHAN
+            for previous in results.values()
+        ):
+            result = executor.change(action, frozenset(Impact))
         else:
-            # What should take its place may be just what was refused.
-            message = f"{_name(action)}: it stays, because another change was refused or failed."
-            result = Result(action, Ending.REFUSED, DqError(message, "Mend that, then prune again."))
+            # Its replacement may be among the refused or failed changes.
+            message = f"{_name(action)}: not removed, because another change was refused or failed."
+            result = ActionResult(
+                action, ActionOutcome.REFUSED, DqError(message, "Fix that, then prune again.")
+            )
         results[number] = result
-        if result.ending is not Ending.UNCHANGED:
-            changer.log(action, result.ending, str(result.error or ""))
-        if action.key in made.forgotten:
-            # A kill came between making it and noting so.
-            remember(store, catalog.id, action.key, action.wanted)
+        if result.outcome is not ActionOutcome.UNCHANGED:
+            executor.log(action, result.outcome, str(result.error or ""))
+        if action.key in catalog_plan.unrecorded:
+            # An earlier run was killed between the change and recording it.
+            save_applied_state(store, catalog.id, action.key, action.desired)
     return [results[number] for number in sorted(results)]
 
 
 @dataclass(frozen=True, slots=True)
-class _Changer:
-    """Changes tables of a catalog, and notes what it does: in the log only as a `run`."""
+class _PlanExecutor:
+    """Executes actions on a catalog and records them; in the log only with a `run`."""
 
     catalog: Catalog
     store: Store
     run: RegisterRun | None
 
-    def log(self, action: Action, ending: str, error: str = "") -> None:
+    def log(self, action: Action, outcome: str, error: str = "") -> None:
         if self.run is not None:
             before = action.before.version if action.before else ""
             after = action.after.parameter(SPEC_HASH) if action.after else ""
-            texts = (action.kind.value, action.grade.value, ending, before, after, error)
-            _add(self.store, Logged(self.run, self.catalog.id, action.key, *texts))
+            texts = (action.kind.value, action.impact.value, outcome, before, after, error)
+            _append(self.store, RunLogEntry(self.run, self.catalog.id, action.key, *texts))
 
     def complete_log(self) -> None:
-        """Adds the lines that earlier runs could not write any more."""
+        """Add the outcomes that killed runs could not log."""
         for line in _lines(self.store, self.catalog.id, only_begun=True):
             live = self.catalog.read(*line.key)
             done = (live.spec.parameter(SPEC_HASH) if live else "") == line.after
-            ending = Ending.DONE if done else Ending.FAILED
-            _add(self.store, replace(line, ending=ending, error=_CUT_OFF))
+            outcome = ActionOutcome.DONE if done else ActionOutcome.FAILED
+            _append(self.store, replace(line, ending=outcome, error=_CUT_OFF))
 
-    def change(self, action: Action, allow: frozenset[Grade]) -> Result:
-        """Does what the action says, and notes it."""
+    def change(self, action: Action, allow: frozenset[Impact]) -> ActionResult:
+        """Execute an action and record it."""
         if action.kind is ActionKind.CONFLICT:
-            return Result(action, Ending.REFUSED, DqError(f"{_name(action)}: {action.note}"))
+            return ActionResult(action, ActionOutcome.REFUSED, DqError(f"{_name(action)}: {action.note}"))
         if not action.writes:
-            return Result(action, Ending.UNCHANGED)
+            return ActionResult(action, ActionOutcome.UNCHANGED)
         refusal = _refusal(action, allow)
         if refusal is not None:
-            return Result(action, Ending.REFUSED, refusal)
-        # Before the table is written: a kill in between must not lose that it was.
+            return ActionResult(action, ActionOutcome.REFUSED, refusal)
+        # Log before the change, so that a kill in between leaves a trace.
         self.log(action, BEGUN)
-        ending = Ending.DONE
+        outcome = ActionOutcome.DONE
         try:
             self.catalog.apply(action)
         except StalePlan as error:
-            if not _arrived(self.catalog, action):
-                return Result(action, Ending.FAILED, error)
-            # Another run made the same change: it is that run's.
-            ending = Ending.UNCHANGED
+            if not _is_applied(self.catalog, action):
+                return ActionResult(action, ActionOutcome.FAILED, error)
+            # Another run has made the same change.
+            outcome = ActionOutcome.UNCHANGED
         except DqError as error:
-            return Result(action, Ending.FAILED, error)
-        remember(self.store, self.catalog.id, action.key, action.wanted)
-        if ending is Ending.UNCHANGED:
-            self.log(action, ending)
-        return Result(action, ending)
+            return ActionResult(action, ActionOutcome.FAILED, error)
+        save_applied_state(self.store, self.catalog.id, action.key, action.desired)
+        if outcome is ActionOutcome.UNCHANGED:
+            self.log(action, outcome)
+        return ActionResult(action, outcome)
 
 
-def _refusal(action: Action, allow: frozenset[Grade]) -> DqError | None:
-    needed = {change.grade for change in action.changes if not change.kept} & _FLAGS.keys() - allow
+def _refusal(action: Action, allow: frozenset[Impact]) -> DqError | None:
+    needed = {change.impact for change in action.changes if not change.ignored} & _FLAGS.keys() - allow
     if not needed:
         return None
     gravest = max(needed, key=lambda grade: grade.rank)
-    said = ", ".join(
-        f"{change.field} {change.name}".rstrip() for change in action.changes if change.grade in needed
+    names = ", ".join(
+        f"{change.field} {change.name}".rstrip() for change in action.changes if change.impact in needed
     )
-    message = f"{_name(action)}: {gravest} changes need your word ({said})."
-    mend = "Make a new major version of the contract with a table of its own, or apply"
-    if all(change.drift for change in action.changes if change.grade in needed and not change.kept):
-        # The contract is as it was: no version of it would help.
-        mend = "Ask who changed the table, then put it back"
-        return DqError(message, f"{mend} with {_FLAGS[gravest]}, or change the contract.")
-    return DqError(message, f"{mend} with {_FLAGS[gravest]}.")
+    message = f"{_name(action)}: {gravest} changes need your approval ({names})."
+    hint = "Create a new major version of the contract with its own table, or apply"
+    if all(change.drift for change in action.changes if change.impact in needed and not change.ignored):
+        # The contract has not changed, so a new version would not help.
+        hint = "Find out who changed the table, then revert it"
+        return DqError(message, f"{hint} with {_FLAGS[gravest]}, or change the contract.")
+    return DqError(message, f"{hint} with {_FLAGS[gravest]}.")
 
 
-def _arrived(catalog: Catalog, action: Action) -> bool:
-    """Whether another process has just made the same change: nothing is left to do."""
+def _is_applied(catalog: Catalog, action: Action) -> bool:
+    """Return True if another process has made the same change, so that nothing is left to do."""
     live = catalog.read(*action.key)
     if live is None or action.after is None:
         return live is None and action.after is None
-    return all(change.kept for change in changes(live.spec, action.after, None, own=catalog.formats))
+    return all(
+        change.ignored
+        for change in compare_tables(live.spec, action.after, None, managed_formats=catalog.formats)
+    )
 
 
 def _name(action: Action) -> str:

@@ -1,4 +1,4 @@
-"""Deliveries audited before they are published, and partitions that are missing repaired."""
+"""Audit of deliveries before they are published, and repair of missing partitions."""
 
 from __future__ import annotations
 
@@ -14,25 +14,25 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote_plus
 
 from dq.contracts.access.access_policy import has_pattern, is_remote
-from dq.contracts.outcome import DqError, Unreadable, UsageError
+from dq.contracts.outcome import DqError, ReadError, UsageError
 from dq.lake.storage import file_system, is_data_name, is_data_path, partition_folder, split, unescaped
 from dq.registry.catalog import Catalog, Partition, Values
 from dq.registry.publications import partition_values
-from dq.registry.publish import folder_is_there
+from dq.registry.publish import folder_exists
 from dq.registry.table import TableSpec, fold_location
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 
-# Delta has no branches, and a shallow clone has a log of its own: no single commit makes it the table.
+# Delta has no branches, and a shallow clone has its own log, so no single commit can publish it.
 #
-# To write into the table and restore it when the check fails would show bad rows meanwhile. So it is
-# refused. Source: https://docs.delta.io (clone, restore); protocol of Delta 4.0.
+# Writing into the table and restoring it after a failed check would expose bad rows meanwhile. So staging is
+# not supported. Source: https://docs.delta.io (clone, restore); protocol of Delta 4.0.
 
 
-def refused(table: str) -> UsageError:
-    """Why a Delta table cannot be published so, and what can be done instead."""
+def delta_not_supported(table: str) -> UsageError:
+    """Return the error for staging in a Delta table, with the alternative."""
     return UsageError(
         f"{table} is a Delta table, and Delta cannot stage: a clone cannot become the table in one commit, "
         "and a restore comes after readers saw the rows.",
@@ -40,22 +40,22 @@ def refused(table: str) -> UsageError:
     )
 
 
-# A branch of an Iceberg table: one snapshot of it is checked, and that very snapshot becomes `main`.
+# A branch of an Iceberg table: one snapshot is checked, and the same snapshot becomes `main`.
 #
-# A branch may grow while it is checked. So its head is read once; and the commit that moves `main` names
-# that snapshot, and is refused by Iceberg unless it stands on what `main` is then. Source: Iceberg's spec
-# (refs), `ManageSnapshots` of Iceberg 1.10.
+# A branch may grow while it is checked. So its head is read once, and the commit that moves `main` names
+# that snapshot; Iceberg rejects it unless `main` is its ancestor. Source: Iceberg's spec (refs),
+# `ManageSnapshots` of Iceberg 1.10.
 
 MAIN = "main"
-# Of a table that others write to as well, so many commits in a row may be faster than ours.
-_TRIES = 5
-# Iceberg takes nearly any name; this is what Spark takes behind `branch_`, and our own names begin apart.
+# Attempts to commit to a table with concurrent writers.
+_ATTEMPTS = 5
+# Iceberg allows nearly any name. These are the names that Spark accepts after `branch_`.
 _BRANCH = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_\-]{0,127}")
 
 
 @dataclass(frozen=True, slots=True)
 class StagedSnapshot:
-    """A snapshot of a table that is the head of a branch; `published`: `main` has had it already."""
+    """A snapshot that is the head of a branch; `published` if `main` has or had it."""
 
     table: IcebergTable
     branch: str
@@ -64,74 +64,76 @@ class StagedSnapshot:
 
     @property
     def run(self) -> str:
-        """What a retry of the same publish has too."""
+        """Id of the run, the same for a retry of the same publication."""
         return f"{self.branch}@{self.id}"
 
 
 @dataclass(frozen=True, slots=True)
 class IcebergTable:
-    """A table by the name that Spark's catalogs have for it, or by the path of its folder."""
+    """A table by its name in Spark's catalogs, or by the path of its folder."""
 
     spark: SparkSession
     name: str = ""
     path: str = ""
 
     def staged(self, branch: str) -> StagedSnapshot:
-        """The head of the branch. Raises UsageError for `main`, and for a branch that is not there."""
+        """Return the head of the branch. Raises UsageError for `main` and for an unknown branch."""
         if branch == MAIN or not _BRANCH.fullmatch(branch):
-            raise UsageError(f"{branch!r} is no branch to be audited.", "Write to a branch of its own.")
+            raise UsageError(
+                f"{branch!r} is not a branch that can be audited.", "Write to a separate branch."
+            )
         with explained(self):
             table = self._loaded()
-            found = table.snapshot(branch)
-            if found is None:
-                known = sorted(str(one) for one in table.refs().keySet() if str(one) != MAIN)
+            head = table.snapshot(branch)
+            if head is None:
+                branches = sorted(str(ref) for ref in table.refs().keySet() if str(ref) != MAIN)
                 raise UsageError(
-                    f"{self} has no branch {branch!r}; it has: {', '.join(known) or 'none'}.",
+                    f"{self} has no branch {branch!r}; it has: {', '.join(branches) or 'none'}.",
                     f"Write to it with spark.wap.branch={branch}.",
                 )
-            id = int(found.snapshotId())
+            id = int(head.snapshotId())
             return StagedSnapshot(self, branch, id, self._is_published(table, id))
 
     def frame(self, snapshot: int) -> DataFrame:
-        """All rows as of a snapshot, whatever its branch has become since."""
+        """Return all rows as of a snapshot, independent of later commits to its branch."""
         reader = self.spark.read.format("iceberg").option("snapshot-id", str(snapshot))
         with explained(self):
             return reader.load(self.path) if self.path else reader.table(self.name)
 
     def place(self) -> str:
-        """The folder of the table."""
+        """Return the folder of the table."""
         with explained(self):
             return str(self._loaded().location()).removeprefix("file:")
 
-    def changed(self, snapshot: int) -> set[tuple[tuple[str, str], ...]]:
-        """The partitions in which the snapshot and those before it differ from `main`, by sorted pairs.
+    def changed_partitions(self, snapshot: int) -> set[tuple[tuple[str, str], ...]]:
+        """Return the partitions in which the snapshot and its ancestors differ from `main`, as sorted pairs.
 
-        Raises DqError when the snapshot does not stand on what `main` is now.
+        Raises DqError if `main` is not an ancestor of the snapshot.
         """
-        found = set()
+        partitions = set()
         with explained(self):
             table = self._loaded()
             current = table.currentSnapshot()
             until = int(current.snapshotId()) if current is not None else None
             files = table.io()
-            one = table.snapshot(snapshot)
-            while one is not None and int(one.snapshotId()) != until:
+            ancestor = table.snapshot(snapshot)
+            while ancestor is not None and int(ancestor.snapshotId()) != until:
                 for kind in ("addedDataFiles", "removedDataFiles", "addedDeleteFiles", "removedDeleteFiles"):
-                    for file in _each(getattr(one, kind)(files)):
+                    for file in _iterate(getattr(ancestor, kind)(files)):
                         spec = table.specs().get(file.specId())
-                        found.add(_pairs(str(spec.partitionToPath(file.partition()))))
-                parent = one.parentId()
-                one = table.snapshot(parent) if parent is not None else None
-        if one is None and until is not None:
+                        partitions.add(_pairs(str(spec.partitionToPath(file.partition()))))
+                parent = ancestor.parentId()
+                ancestor = table.snapshot(parent) if parent is not None else None
+        if ancestor is None and until is not None:
             raise _left_behind(self)
-        return found
+        return partitions
 
-    def forward(self, staged: StagedSnapshot) -> bool:
-        """Makes the snapshot what readers of `main` see, in one commit; False when it is so already.
+    def fast_forward(self, staged: StagedSnapshot) -> bool:
+        """Fast-forward `main` to the snapshot in one commit. Return False if `main` has it already.
 
-        Raises DqError when `main` has gone on since the branch was made: then its rows would be lost.
+        Raises DqError if `main` has moved since the branch was created: its rows would be lost.
         """
-        for attempt in range(_TRIES):
+        for attempt in range(_ATTEMPTS):
             with explained(self):
                 table = self._loaded()
                 if self._is_published(table, staged.id):
@@ -139,7 +141,7 @@ class IcebergTable:
                 try:
                     self._commit(table, staged)
                 except Exception as error:
-                    if "CommitFailedException" not in _said(error) or attempt == _TRIES - 1:
+                    if "CommitFailedException" not in _error_line(error) or attempt == _ATTEMPTS - 1:
                         raise
                     continue
                 return True
@@ -147,16 +149,17 @@ class IcebergTable:
 
     def _commit(self, table: Any, staged: StagedSnapshot) -> None:
         if table.currentSnapshot() is None:
-            # A table that was never written to has no main to be moved.
+            # A table without commits has no main branch to move.
             table.manageSnapshots().createBranch(MAIN, staged.id).commit()
             return
-        # A ref of our own, for a fast-forward takes a name, and the branch may have grown. All in one commit.
-        ours = f"dq-audited-{staged.id}"
-        done = table.manageSnapshots().createBranch(ours, staged.id)
-        done.fastForwardBranch(MAIN, ours).removeBranch(ours).commit()
+        # A temporary ref, because a fast-forward takes a name and the branch may have grown. All in one
+        # commit.
+        audit_branch = f"dq-audited-{staged.id}"
+        operation = table.manageSnapshots().createBranch(audit_branch, staged.id)
+        operation.fastForwardBranch(MAIN, audit_branch).removeBranch(audit_branch).commit()
 
     def _is_published(self, table: Any, id: int) -> bool:
-        """Whether the snapshot is what `main` is, or has been since."""
+        """Return True if the snapshot is the head of `main` or one of its ancestors."""
         current = table.currentSnapshot()
         util = self._jvm().org.apache.iceberg.util.SnapshotUtil
         if current is None:
@@ -180,8 +183,8 @@ class IcebergTable:
         jvm = getattr(self.spark, "_jvm", None)
         if jvm is None:
             raise UsageError(
-                "A branch is published from a Spark session of this process; this is Spark Connect.",
-                "Run it where the driver runs, without SPARK_REMOTE.",
+                "Publishing a branch needs a Spark session in this process; this is Spark Connect.",
+                "Run it on the driver, without SPARK_REMOTE.",
             )
         return jvm
 
@@ -189,46 +192,46 @@ class IcebergTable:
         return self.name or self.path
 
 
-def of_partition(changed: set[tuple[tuple[str, str], ...]], values: Mapping[str, str]) -> bool:
-    """Whether all that changed is this partition."""
+def is_only_partition(changed: set[tuple[tuple[str, str], ...]], values: Mapping[str, str]) -> bool:
+    """Return True if only this partition has changed."""
     return changed <= {tuple(sorted((key.lower(), value) for key, value in values.items()))}
 
 
 @contextmanager
 def explained(table: IcebergTable) -> Iterator[None]:
-    """What Iceberg and Spark complain about, as one sentence."""
+    """Turn errors of Iceberg and Spark into ReadError, with one sentence."""
     from py4j.protocol import Py4JError  # type: ignore[import-untyped]  # it has no types
     from pyspark.errors import PySparkException
 
     try:
         yield
     except (PySparkException, Py4JError, TypeError) as error:
-        said = _said(error)
-        if isinstance(error, TypeError):  # py4j's word for a class that is not there
-            raise Unreadable(
-                "This Spark session has no jar of Iceberg.", "'dq doctor' prints what every format needs."
+        message = _error_line(error)
+        if isinstance(error, TypeError):  # py4j raises it for a missing class
+            raise ReadError(
+                "This Spark session has no Iceberg jar.", "Run 'dq doctor' to see what each format needs."
             ) from error
-        if "is not an ancestor" in said:
+        if "is not an ancestor" in message:
             raise _left_behind(table) from error
-        raise Unreadable(
-            f"Iceberg refused {table}: {said[:300]}", "Mend that, then publish again."
+        raise ReadError(
+            f"Iceberg refused {table}: {message[:300]}", "Fix that, then publish again."
         ) from error
 
 
 def _left_behind(table: IcebergTable) -> DqError:
     return DqError(
-        f"{table}: main has gone on since the branch was made, so that it cannot follow it.",
-        "Drop the branch, make it anew from main, and write and publish again.",
+        f"{table}: main has changed since the branch was created and cannot be fast-forwarded.",
+        "Drop the branch, create it again from main, then write and publish again.",
     )
 
 
-def _said(error: Exception) -> str:
+def _error_line(error: Exception) -> str:
     java = getattr(error, "java_exception", None)
     lines = str(java.toString() if java is not None else error).splitlines()
     return next((line.strip() for line in lines if line.strip()), "no reason given")
 
 
-def _each(iterable: Any) -> Iterator[Any]:
+def _iterate(iterable: Any) -> Iterator[Any]:
     iterator = iterable.iterator()
     while iterator.hasNext():
         yield iterator.next()
@@ -239,19 +242,20 @@ def _pairs(path: str) -> tuple[tuple[str, str], ...]:
     return tuple(sorted((unquote_plus(key).lower(), unquote_plus(value)) for key, _, value in steps))
 
 
-# A folder beside the table: its files are checked there, and then the catalog's partition is put there.
+# A staging folder next to the table: its files are checked there, then the catalog's partition is moved to
+# it.
 #
-# Moving a partition is one write of the catalog, and readers that ask the catalog see the old folder or the
-# new one. Files are not copied and not moved: an object store has no atomic rename.
+# Moving a partition is one catalog write: readers of the catalog see either the old folder or the new one.
+# Files are neither copied nor moved, because object stores have no atomic rename.
 
 File = tuple[str, int, str, str]
-"""Path of a file below the folder, its size in bytes, when it was written, and its mark.
+"""Path of a file below the folder, its size in bytes, its modification time, and its mark.
 
-The mark is the number of a local file and the time of its last change in any way, which no program can set.
+The mark is a local file's inode number and status change time (ctime), which programs cannot set.
 """
 
 
-_EMPTY = "A delivery without rows has nothing to be audited: publish it with --rows 0, and without --audit."
+_EMPTY = "A delivery without rows has nothing to audit: publish it with --rows 0 and without --audit."
 
 
 @dataclass(frozen=True, slots=True)
@@ -266,146 +270,150 @@ class StagedFolder:
         return f"{self.root.rstrip('/')}/{partition_folder(self.values)}"
 
     def run(self, files: frozenset[File]) -> str:
-        """What a retry of the same publish has too, and a folder that was written anew has not."""
-        # Without the marks, which a change of rights changes too.
-        written = sorted((path, size, at) for path, size, at, _ in files)
-        digest = hashlib.sha256(repr(written).encode()).hexdigest()[:16]
+        """Return the id of the run: the same for a retry, another one for a folder that was rewritten."""
+        # Without the marks, which change with file permissions too.
+        entries = sorted((path, size, modified) for path, size, modified, _ in files)
+        digest = hashlib.sha256(repr(entries).encode()).hexdigest()[:16]
         return f"{fold_location(self.folder)}#{digest}"
 
-    def published(self, catalog: Catalog, database: str, table: str) -> bool:
-        """Whether the catalog has the partition here already: an earlier run came so far."""
-        return catalog.place_of(database, table, self.values) == fold_location(self.folder)
+    def is_published(self, catalog: Catalog, database: str, table: str) -> bool:
+        """Return True if an earlier run has moved the catalog's partition to this folder."""
+        return catalog.partition_location(database, table, self.values) == fold_location(self.folder)
 
     def files(self) -> frozenset[File]:
-        """What readers will read there: no markers, and nothing that is hidden.
+        """Return the files that readers will read: without markers and hidden files.
 
-        Raises UsageError for a link, which could be pointed elsewhere after the audit, and for a pipe, of
-        which a reader never comes back. Raises DqError where there is no folder or no file, and as
-        `folder_is_there` does.
+        Raises UsageError for a link, whose target could change after the audit, and for a pipe, which blocks
+        readers. Raises DqError if there is no folder or no file, and as `folder_exists` does.
         """
         self._require_no_link()
-        if not folder_is_there(self.folder):
-            raise DqError(f"Nothing was staged: {self.folder} does not exist.", self._mend())
-        every = _remote(self.folder) if is_remote(self.folder) else _local(self.folder)
-        found = frozenset(file for file in every if is_data_path(file[0]))
-        if not found:
+        if not folder_exists(self.folder):
+            raise DqError(f"Nothing was staged: {self.folder} does not exist.", self._hint())
+        all_files = _remote(self.folder) if is_remote(self.folder) else _local(self.folder)
+        data_files = frozenset(file for file in all_files if is_data_path(file[0]))
+        if not data_files:
             raise DqError(
-                f"Nothing was staged: {self.folder} holds no file.", f"Write the data there. {_EMPTY}"
+                f"Nothing was staged: {self.folder} contains no files.", f"Write the data there. {_EMPTY}"
             )
-        return found
+        return data_files
 
     def _require_no_link(self) -> None:
-        """The root and each step below it. What lies above is the machine's own matter, as mounts are."""
+        """Raise UsageError if the root or a folder below it is a link. Folders above the root are not
+        checked.
+        """
         place = self.root
         for step in ("", *partition_folder(self.values).split("/")):
             place = f"{place}/{step}" if step else place
             if not is_remote(place) and Path(place).is_symlink():
                 raise _no_file(place, "a link")
 
-    def _mend(self) -> str:
-        """What to do where there is no folder: often the partition's own was named, and not the one above."""
+    def _hint(self) -> str:
+        """Return the hint for a missing folder: often the partition's folder was named instead of its
+        root.
+        """
         partition = partition_folder(self.values)
         above = self.root.removesuffix(f"/{partition}")
         if above != self.root:
-            return f"Name the folder above the partition's own: --audit {above}"
-        return f"Write the data there: --audit names the folder that {partition} is in. {_EMPTY}"
+            return f"Pass the folder that contains the partition's folder: --audit {above}"
+        return f"Write the data there: --audit takes the folder that contains {partition}. {_EMPTY}"
 
     def require_unchanged(self, before: frozenset[File]) -> None:
-        """Raises DqError when the files are not those that were checked."""
+        """Raise DqError if the files have changed since they were checked."""
         now = self.files()
         if now != before:
             changed = sorted({path for path, *_ in before ^ now})
             raise DqError(
                 f"{self.folder} changed while it was checked: {', '.join(changed[:3])}.",
-                "Publish when its writer is done; every delivery needs a folder of its own.",
+                "Publish when its writer is done; each delivery needs its own folder.",
             )
 
 
 def staged_folder(root: str, values: Values, table_location: str) -> StagedFolder:
-    """The partition below this root. Raises UsageError for a root where readers look, and for a pattern."""
+    """Return the partition below this root. Raises UsageError for a root visible to readers or a pattern."""
     if not values:
-        raise UsageError("A staged folder is of one partition.", "Name it with --partition.")
+        raise UsageError("A staged folder holds one partition.", "Pass it with --partition.")
     if has_pattern(root):
-        # Spark would read what the pattern matches, and the catalog would name this very folder.
+        # Spark would read all matching folders, the catalog would have the literal one.
         raise UsageError(
-            f"{root} is a pattern: what is checked could be another folder than what is published.",
-            "Stage into a folder whose name has none of * ? [ ] { }.",
+            f"{root} is a pattern: the folder that is checked could differ from the one that is published.",
+            "Stage into a folder without * ? [ ] { } in its name.",
         )
-    made = StagedFolder(fold_location(root), values)
+    staged = StagedFolder(fold_location(root), values)
     own = fold_location(table_location)
-    # Neither by its letters nor where links lead.
+    # Neither as written nor with links resolved.
     if own and any(
-        _is_seen(place, table)
+        _is_visible(place, table)
         for place, table in (
-            (made.root, own),
-            (_real(made.root), _real(own)),
-            (_real(made.folder), _real(own)),
+            (staged.root, own),
+            (_real(staged.root), _real(own)),
+            (_real(staged.folder), _real(own)),
         )
     ):
         raise UsageError(
-            f"{root} is the table's own folder, lies openly in it or leads there, where readers look.",
-            "Write to a folder of its own for each run, such as …/_staged/run-42.",
+            f"{root} is the table's own folder, or is visible in it or links to it, so readers "
+            "would see the data.",
+            "Write each run to its own folder, e.g. …/_staged/run-42.",
         )
-    return made
+    return staged
 
 
-def _is_seen(place: str, table: str) -> bool:
-    """Whether readers who list the table's folder come to this place."""
+def _is_visible(place: str, table: str) -> bool:
+    """Return True if readers that list the table's folder find this place."""
     return place == table or (place.startswith(f"{table}/") and is_data_path(place.removeprefix(f"{table}/")))
 
 
 def _real(place: str) -> str:
-    """Where a place is, links followed; no store that is not a disk of ours has any."""
+    """Return the location with links resolved; remote storage has no links."""
     return place if is_remote(place) else os.path.realpath(place)
 
 
 def _no_file(path: str, what: str) -> UsageError:
     return UsageError(
-        f"{path} is {what}, and what stands behind it may be another thing after the audit.",
-        "Stage the files themselves, and name the folder that they are in.",
+        f"{path} is {what}, so its content could change after the audit.",
+        "Stage the files themselves, and pass the folder that contains them.",
     )
 
 
 def _local(folder: str) -> list[File]:
-    found = []
+    files = []
     top = fold_location(folder)
-    for below, folders, names in os.walk(top):
+    for directory, folders, names in os.walk(top):
         for name in (*names, *folders):
-            path = f"{below}/{name}"
+            path = f"{directory}/{name}"
             status = os.lstat(path)
             if stat.S_ISDIR(status.st_mode):
                 continue
             if not stat.S_ISREG(status.st_mode) and is_data_path(path.removeprefix(f"{top}/")):
-                raise _no_file(path, "a link" if stat.S_ISLNK(status.st_mode) else "no file")
+                raise _no_file(path, "a link" if stat.S_ISLNK(status.st_mode) else "not a regular file")
             mark = f"{status.st_ino} {status.st_ctime_ns}"
-            found.append((path.removeprefix(f"{top}/"), status.st_size, str(status.st_mtime_ns), mark))
-    return found
+            files.append((path.removeprefix(f"{top}/"), status.st_size, str(status.st_mtime_ns), mark))
+    return files
 
 
 def _remote(folder: str) -> list[File]:
     from pyarrow.fs import FileSelector, FileType
 
     root, path = split(folder)
-    system, before = file_system(root)
-    top = (before + path).rstrip("/")
+    system, prefix = file_system(root)
+    top = (prefix + path).rstrip("/")
     infos = system.get_file_info(FileSelector(top, recursive=True))
     return [
-        (one.path.removeprefix(f"{top}/"), one.size, str(one.mtime_ns), "")
-        for one in infos
-        if one.type is FileType.File
+        (info.path.removeprefix(f"{top}/"), info.size, str(info.mtime_ns), "")
+        for info in infos
+        if info.type is FileType.File
     ]
 
 
 Listing = Callable[[str], Iterable[str]]
 """The names of the folders directly inside a folder."""
 
-# Spark and Hive write so what is NULL or empty: no value of a key.
+# Folder value that Spark and Hive write for NULL or empty keys.
 _NULL = "__HIVE_DEFAULT_PARTITION__"
 
 
 @dataclass(frozen=True, slots=True)
-class Strange:
-    """A folder that is no partition of the table, and why."""
+class UnrecognizedFolder:
+    """A folder that is not a partition of the table, with the reason."""
 
     folder: str
     reason: str
@@ -413,101 +421,108 @@ class Strange:
 
 @dataclass(frozen=True, slots=True)
 class RepairPlan:
-    """What a catalog's table lacks. `gone` are partitions whose folder is not there; they are only told.
+    """Partitions that a catalog's table lacks. `dangling` are those without a folder, which are only
+    reported.
 
-    `moved` are folders of partitions that the catalog has at another place, with that place.
+    `moved` are folders of partitions that the catalog has at another location, with that location.
     """
 
     missing: tuple[Partition, ...] = ()
-    gone: tuple[Partition, ...] = ()
+    dangling: tuple[Partition, ...] = ()
     moved: tuple[tuple[Partition, str], ...] = ()
-    strange: tuple[Strange, ...] = ()
+    unrecognized: tuple[UnrecognizedFolder, ...] = ()
 
 
 def repair_plan(
-    spec: TableSpec, known: Iterable[Partition], inside: Listing, holds_files: Callable[[str], bool]
+    spec: TableSpec, registered: Iterable[Partition], list_folders: Listing, has_files: Callable[[str], bool]
 ) -> RepairPlan:
-    """How the folders below the table differ from the `known` partitions of the catalog; nothing is written.
+    """Compare the folders below the table with the `registered` partitions of the catalog. Read-only.
 
-    A folder without a file is no partition yet, and one whose value is not of its key's type is none.
+    Folders without a file, or with a value that does not fit the key's type, are not partitions.
     """
-    places = {one.values: one.location for one in known}
+    places = {partition.values: partition.location for partition in registered}
     missing: list[Partition] = []
     moved: list[tuple[Partition, str]] = []
-    strange: list[Strange] = []
-    seen: dict[str, str] = {}
-    for folder, found in _walk(spec, spec.location, [], inside):
-        if isinstance(found, str):
-            strange.append(Strange(folder, found))
+    unrecognized: list[UnrecognizedFolder] = []
+    folder_by_values: dict[str, str] = {}
+    for folder, entry in _walk(spec, spec.location, [], list_folders):
+        if isinstance(entry, str):
+            unrecognized.append(UnrecognizedFolder(folder, entry))
             continue
         try:
-            values = partition_values(spec, dict(found))
+            values = partition_values(spec, dict(entry))
         except UsageError as error:
-            strange.append(Strange(folder, error.what))
+            unrecognized.append(UnrecognizedFolder(folder, error.what))
             continue
-        twin = seen.setdefault(repr(values), folder)
+        first_folder = folder_by_values.setdefault(repr(values), folder)
         place = places.get(values)
-        if twin != folder:
-            strange.append(Strange(folder, f"it has the values of {twin}"))
-        elif place is None and holds_files(folder):
+        if first_folder != folder:
+            unrecognized.append(UnrecognizedFolder(folder, f"it has the same values as {first_folder}"))
+        elif place is None and has_files(folder):
             missing.append(Partition(values, folder))
         elif place is None:
-            strange.append(Strange(folder, "it holds no file"))
+            unrecognized.append(UnrecognizedFolder(folder, "it contains no files"))
         elif fold_location(place) != fold_location(folder):
             moved.append((Partition(values, folder), place))
-    below = f"{fold_location(spec.location)}/"
-    folders = {fold_location(folder) for folder in seen.values()}
-    gone = [
+    prefix = f"{fold_location(spec.location)}/"
+    folders = {fold_location(folder) for folder in folder_by_values.values()}
+    dangling = [
         Partition(values, place)
         for values, place in places.items()
-        if fold_location(place).startswith(below) and fold_location(place) not in folders
+        if fold_location(place).startswith(prefix) and fold_location(place) not in folders
     ]
-    return RepairPlan(tuple(missing), tuple(gone), tuple(moved), tuple(strange))
+    return RepairPlan(tuple(missing), tuple(dangling), tuple(moved), tuple(unrecognized))
 
 
 def with_published(
     plan: RepairPlan,
-    known: Iterable[Partition],
+    registered: Iterable[Partition],
     published: Iterable[Partition],
-    holds_files: Callable[[str], bool],
+    has_files: Callable[[str], bool],
 ) -> RepairPlan:
-    """The plan with the partitions that were `published` in folders of their own, not below the table.
+    """Return the plan extended by partitions that were `published` in folders outside of the table.
 
-    One that the catalog has lost is missing, and one whose folder has no file is gone. One that the catalog
-    has where it was published is as it should be, whatever lies below the table.
+    One that is not in the catalog is missing; one whose folder has no file is dangling. One that the catalog
+    has at its published location is correct, whatever folders are below the table.
     """
-    places = {one.values: fold_location(one.location) for one in known}
-    below = {one.values for one in plan.missing}
-    elsewhere = {one.values: one for one in published}
+    places = {partition.values: fold_location(partition.location) for partition in registered}
+    below = {partition.values for partition in plan.missing}
+    elsewhere = {partition.values: partition for partition in published}
     missing = [
-        one
-        for values, one in elsewhere.items()
-        if values not in places and values not in below and holds_files(one.location)
+        partition
+        for values, partition in elsewhere.items()
+        if values not in places and values not in below and has_files(partition.location)
     ]
-    kept = [one for one in elsewhere.values() if places.get(one.values) == fold_location(one.location)]
-    gone = [one for one in kept if not holds_files(one.location)]
-    as_published = {one.values for one in kept}
+    in_place = [
+        partition
+        for partition in elsewhere.values()
+        if places.get(partition.values) == fold_location(partition.location)
+    ]
+    dangling = [partition for partition in in_place if not has_files(partition.location)]
+    as_published = {partition.values for partition in in_place}
     moved = tuple(pair for pair in plan.moved if pair[0].values not in as_published)
-    return replace(plan, missing=(*plan.missing, *missing), gone=(*plan.gone, *gone), moved=moved)
+    return replace(plan, missing=(*plan.missing, *missing), dangling=(*plan.dangling, *dangling), moved=moved)
 
 
 Pairs = list[tuple[str, str]]
 
 
-def _walk(spec: TableSpec, folder: str, above: Pairs, inside: Listing) -> Iterator[tuple[str, Pairs | str]]:
-    """Each folder at the depth of the keys with its values, and what on the way is none, with the reason."""
-    if len(above) == len(spec.partitions):
-        yield folder, above
+def _walk(
+    spec: TableSpec, folder: str, parents: Pairs, list_folders: Listing
+) -> Iterator[tuple[str, Pairs | str]]:
+    """Yield each partition folder with its values, and each unrecognized folder with the reason."""
+    if len(parents) == len(spec.partitions):
+        yield folder, parents
         return
-    key = spec.partitions[len(above)].name
-    for name in sorted(inside(folder)):
+    key = spec.partitions[len(parents)].name
+    for name in sorted(list_folders(folder)):
         if not is_data_name(name):
             continue
-        way = f"{folder.rstrip('/')}/{name}"
-        found, equals, value = name.partition("=")
-        if not equals or unescaped(found).lower() != key:
-            yield way, f"it is called otherwise than {key}=…"
+        path = f"{folder.rstrip('/')}/{name}"
+        key_name, equals, value = name.partition("=")
+        if not equals or unescaped(key_name).lower() != key:
+            yield path, f"its name is not {key}=…"
         elif value == _NULL:
-            yield way, f"its {key} is NULL"
+            yield path, f"its {key} is NULL"
         else:
-            yield from _walk(spec, way, [*above, (key, unescaped(value))], inside)
+            yield from _walk(spec, path, [*parents, (key, unescaped(value))], list_folders)

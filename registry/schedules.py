@@ -1,4 +1,4 @@
-"""From delivery promises to schedules of EventBridge: desired, planned, carried out and kept in the store."""
+"""From delivery SLOs to EventBridge schedules: desired schedules, plan, execution, and state in the store."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from sqlalchemy import select
 
 from dq.contracts import slo as promises
 from dq.contracts.model import Contract
-from dq.contracts.outcome import DqError, Finding, Severity, TextFault, UsageError
+from dq.contracts.outcome import DqError, Finding, Severity, UsageError, ValueProblem
 from dq.contracts.schedule import clock
-from dq.contracts.schedule.calendar import DayEffect, FreeDays
+from dq.contracts.schedule.calendar import DayEffect, HolidayCalendar
 from dq.contracts.schedule.clock import Schedule, parse
 from dq.contracts.schedule.cron import Dialect
 from dq.contracts.slo import Slo
@@ -27,17 +27,17 @@ from dq.store.engine import Store
 if TYPE_CHECKING:
     from dq.registry.aws.scheduler import LiveSchedule, Scheduler
 
-# One schedule of EventBridge: when it fires, what it starts there, and how AWS has it written down.
+# An EventBridge schedule: when it fires, what it starts, and its request to AWS.
 
-# The rest is a dash and the digest, which alone tells two schedules apart.
+# Followed by a dash and the digest, which makes the name unique.
 _SLUG = 47
 _DIGEST = 12
 _DESCRIPTION = 512
 _OWN_NAME = re.compile(rf"[0-9a-zA-Z._-]+-[0-9a-f]{{{_DIGEST}}}")
-# A start that comes later than the next tick of a watcher is of no use, and a queue keeps what failed.
+# A start after the watcher's next tick is useless; failed starts go to a dead-letter queue.
 _RETRY = {"MaximumEventAgeInSeconds": 3600, "MaximumRetryAttempts": 10}
 
-# Service in the target's ARN -> the action of IAM that starts it, and what AWS wants to know beside the ARN.
+# Service in the target's ARN -> the IAM action that starts it, and further required parameters.
 TARGETS: Mapping[str, tuple[str, Mapping[str, Any]]] = {
     "events": (
         "events:PutEvents",
@@ -52,10 +52,10 @@ TARGETS: Mapping[str, tuple[str, Mapping[str, Any]]] = {
 
 @dataclass(frozen=True, slots=True)
 class ScheduleTerms:
-    """What an operator decides for all schedules.
+    """Settings for all schedules.
 
-    `target` is the ARN of what is started, `role` of the role that starts it, `dead_letters` of the queue
-    that keeps what could not be started, or "". A start comes up to `window_minutes` after its time.
+    `target`, `role` and `dead_letters` are the ARNs of the started target, of the role that starts it, and of
+    the dead-letter queue, or "". A start may be up to `window_minutes` late.
     """
 
     registry: str
@@ -67,15 +67,15 @@ class ScheduleTerms:
 
     @property
     def mark(self) -> str:
-        """With what the description of each of this registry's schedules begins."""
+        """Prefix of the description of each of this registry's schedules."""
         return f"Kept by dq for the registry {json.dumps(self.registry)}: "
 
 
 @dataclass(frozen=True, slots=True)
 class ScheduleEntry:
-    """One schedule that a promise asks for. `promise` names it for people: contract, object and SLO.
+    """One schedule of an SLO. `promise` names the SLO for people: contract, object and SLO id.
 
-    `contract` is the contract's key, `payload` what the target is told, as JSON.
+    `contract` is the contract's key, `payload` the target's input as JSON.
     """
 
     name: str
@@ -87,7 +87,9 @@ class ScheduleEntry:
     enabled: bool = True
 
     def request(self, terms: ScheduleTerms) -> dict[str, Any]:
-        """The whole of it as CreateSchedule and UpdateSchedule take it; what an update omits AWS resets."""
+        """Return the complete request of CreateSchedule and UpdateSchedule; AWS resets keys that are
+        missing.
+        """
         window: dict[str, Any] = {"Mode": "OFF"}
         if terms.window_minutes:
             window = {"Mode": "FLEXIBLE", "MaximumWindowInMinutes": terms.window_minutes}
@@ -113,147 +115,151 @@ class ScheduleEntry:
         }
 
     def digest(self, terms: ScheduleTerms) -> str:
-        """The same for entries that AWS would have written down alike: 32 hexadecimal digits."""
-        told = json.dumps(self.request(terms), sort_keys=True)
-        return hashlib.sha256(told.encode()).hexdigest()[:32]
+        """Return the digest of the request: 32 hexadecimal digits."""
+        request_json = json.dumps(self.request(terms), sort_keys=True)
+        return hashlib.sha256(request_json.encode()).hexdigest()[:32]
 
 
 def entry_name(promise: str, *identity: str) -> str:
-    """A name that AWS takes and that stays: of what it is about, and 12 digits of all that identifies it."""
+    """Return a stable name that AWS accepts: the SLO's name, and 12 digits of the digest of `identity`."""
     slug = re.sub(r"[^0-9a-zA-Z._-]+", "-", promise)[:_SLUG].strip("-") or "schedule"
-    told = hashlib.sha256("\0".join(identity).encode()).hexdigest()[:_DIGEST]
-    return f"{slug}-{told}"
+    suffix = hashlib.sha256("\0".join(identity).encode()).hexdigest()[:_DIGEST]
+    return f"{slug}-{suffix}"
 
 
-def may_be_ours(name: str) -> bool:
-    """Whether a name has the form of `entry_name`; its description alone tells whose it is."""
+def may_be_managed(name: str) -> bool:
+    """Return True if a name has the form of `entry_name`; only the description proves that dq manages it."""
     return bool(_OWN_NAME.fullmatch(name))
 
 
 def service_of(target: str) -> str:
-    """The service of a target's ARN. Raises UsageError for one that dq cannot have started."""
+    """Return the service of a target's ARN. Raises UsageError for a target that schedules cannot start."""
     parts = target.split(":")
     service = parts[2] if len(parts) > 5 and parts[0] == "arn" else ""
     if service not in TARGETS or (service == "sqs" and target.endswith(".fifo")):
         raise UsageError(
-            f"schedule_target {target!r} is nothing that dq can have started.",
+            f"schedule_target {target!r} is not a target that EventBridge can start.",
             "Write the ARN of a Lambda function, a state machine, a topic, an event bus or a standard queue.",
         )
     return service
 
 
-# From delivery promises to the schedules that they ask for, and the findings about what AWS cannot say.
+# From delivery SLOs to desired schedules, with findings about schedules that AWS does not support.
 
-UNSAYABLE = "schedule-unsayable"
+UNSUPPORTED_SCHEDULE = "schedule-unsayable"
 _LONGEST = 256
 SCHEDULED_TIME = "<aws.scheduler.scheduled-time>"
-"""What EventBridge replaces by the instant at which a schedule was due, in UTC."""
+"""Placeholder that EventBridge replaces by the due instant of a schedule, in UTC."""
 
 
 @dataclass(slots=True)
-class WantedSchedules:
-    """The schedules that promises ask for, by name, and what each was read from.
+class DesiredSchedules:
+    """Schedules of SLOs by name, and the SLO of each.
 
-    `unclear` are the keys of contracts with a promise that AWS cannot keep or nobody can read: what they
-    have stays. `understood` are those of all others.
+    `unreadable` are the keys of contracts with an invalid SLO or one that AWS does not support: their
+    schedules stay. `readable` are the keys of all others.
     """
 
     entries: dict[str, ScheduleEntry] = field(default_factory=dict)
     slos: dict[str, Slo] = field(default_factory=dict)
     findings: list[Finding] = field(default_factory=list)
-    unclear: set[str] = field(default_factory=set)
-    understood: set[str] = field(default_factory=set)
+    unreadable: set[str] = field(default_factory=set)
+    readable: set[str] = field(default_factory=set)
 
 
-def wanted_schedules(contracts: Iterable[Contract], registry: str) -> WantedSchedules:
-    """The schedules of these contracts' promises; those of retired ones stand still."""
-    made = WantedSchedules()
+def desired_schedules(contracts: Iterable[Contract], registry: str) -> DesiredSchedules:
+    """Return the schedules of these contracts' SLOs; those of retired contracts are disabled."""
+    desired = DesiredSchedules()
     for contract in contracts:
-        slos, wrong = promises.read(contract)
-        made.findings += wrong
+        slos, findings = promises.read_slos(contract)
+        desired.findings += findings
         for slo in slos:
             texts = _expressions(slo.schedule)
-            if isinstance(texts, TextFault):
-                wrong.append(_finding(slo, texts, Severity.ERROR))
-                made.findings.append(wrong[-1])
+            if isinstance(texts, ValueProblem):
+                findings.append(_finding(slo, texts, Severity.ERROR))
+                desired.findings.append(findings[-1])
                 continue
-            left_out = _left_out(slo.schedule.calendar)
-            if left_out is not None:
-                made.findings.append(_finding(slo, left_out, Severity.WARNING))
+            problem = _calendar_problem(slo.schedule.calendar)
+            if problem is not None:
+                desired.findings.append(_finding(slo, problem, Severity.WARNING))
                 continue
             for number, text in enumerate(texts, 1):
                 entry = _entry(slo, text, registry, number)
-                made.entries[entry.name], made.slos[entry.name] = entry, slo
-        (made.unclear if wrong else made.understood).add(contract.key)
-    return made
+                desired.entries[entry.name], desired.slos[entry.name] = entry, slo
+        (desired.unreadable if findings else desired.readable).add(contract.key)
+    return desired
 
 
 def _entry(slo: Slo, expression: str, registry: str, number: int) -> ScheduleEntry:
-    contract, one, id_ = slo.key
-    told = {
+    contract, object_name, id_ = slo.key
+    message = {
         "contract": slo.contract.id,
         "version": slo.contract.version,
-        "object": one,
+        "object": object_name,
         "slo": id_,
         "due": SCHEDULED_TIME,
         "grace_seconds": int(slo.grace.total_seconds()),
         "registry": registry,
     }
     promise = "/".join(slo.key)
-    name = entry_name(promise.replace("/", "-"), registry, contract, one, id_, str(number))
-    payload = json.dumps(told, ensure_ascii=False)
+    name = entry_name(promise.replace("/", "-"), registry, contract, object_name, id_, str(number))
+    payload = json.dumps(message, ensure_ascii=False)
     running = slo.contract.status != RETIRED
     return ScheduleEntry(name, contract, promise, expression, slo.schedule.timezone, payload, running)
 
 
-def _expressions(schedule: Schedule) -> list[str] | TextFault:
+def _expressions(schedule: Schedule) -> list[str] | ValueProblem:
     if schedule.dialect is Dialect.EVENTBRIDGE:
         return [schedule.expression.strip()]
     texts = clock.to_eventbridge(schedule)
-    if isinstance(texts, TextFault):
-        return replace(texts, message=f"EventBridge cannot say it. {texts.message}")
+    if isinstance(texts, ValueProblem):
+        return replace(texts, message=f"EventBridge cannot express it. {texts.message}")
     if any(len(text) > _LONGEST for text in texts):
-        return TextFault(
+        return ValueProblem(
             "CRON_CONVERT",
-            f"EventBridge takes {_LONGEST} characters, and it would be {max(map(len, texts))}.",
-            "Promise it in two entries.",
+            f"EventBridge allows {_LONGEST} characters, and this would be {max(map(len, texts))}.",
+            "Split it into two entries.",
         )
     return texts
 
 
-def _left_out(calendar: FreeDays | None) -> TextFault | None:
-    """Why AWS cannot follow a calendar; one that only excuses lets every delivery be due."""
+def _calendar_problem(calendar: HolidayCalendar | None) -> ValueProblem | None:
+    """Return the problem if AWS cannot follow a calendar, or None. One that only excuses does not matter."""
     if calendar is None:
         return None
     rests = calendar.weekdays_only or calendar.holidays
     if calendar.skip or calendar.moves or (rests and calendar.free_days is not DayEffect.EXCUSE):
-        return TextFault(
+        return ValueProblem(
             "CALENDAR",
-            "EventBridge knows no calendar and would start on its free days, so no schedule is made.",
-            "'dq watch' judges the promise all the same.",
+            "EventBridge has no calendars and would start on free days, so no schedule is created.",
+            "'dq watch' still evaluates the SLO.",
         )
     return None
 
 
-def _finding(slo: Slo, fault: TextFault, severity: Severity) -> Finding:
-    at, path = slo.sla.at("schedule"), slo.sla.path("schedule")
-    return Finding(UNSAYABLE, severity, fault.message, fault.mend, at, path, contract=slo.contract.id)
+def _finding(slo: Slo, fault: ValueProblem, severity: Severity) -> Finding:
+    location, path = slo.sla.locate("schedule"), slo.sla.path("schedule")
+    return Finding(
+        UNSUPPORTED_SCHEDULE, severity, fault.message, fault.hint, location, path, contract=slo.contract.id
+    )
 
 
 def as_schedules(entries: Iterable[ScheduleEntry]) -> list[Schedule]:
-    """What entries mean, so that it can be held against the promise."""
-    read = (parse(one.expression, timezone=one.timezone, dialect=Dialect.EVENTBRIDGE) for one in entries)
-    return [one for one in read if isinstance(one, Schedule)]
+    """Return the entries as schedules, for comparison with the SLO."""
+    parsed = (
+        parse(entry.expression, timezone=entry.timezone, dialect=Dialect.EVENTBRIDGE) for entry in entries
+    )
+    return [schedule for schedule in parsed if isinstance(schedule, Schedule)]
 
 
-# Which schedules dq made, kept in the store: only these are removed, and what stands is not read again.
+# Schedules created by dq, recorded in the store: only these are deleted, and unchanged ones are not read.
 
 
 @dataclass(frozen=True, slots=True)
-class NotedSchedule:
-    """A schedule that dq made, for which contract and promise, what it wrote, and when AWS says that was.
+class RecordedSchedule:
+    """A schedule created by dq: its contract and SLO, the digest of its request, and its modification in AWS.
 
-    `digest` is "" from before a write until after it; then nobody knows what stands there.
+    `digest` is "" while a write is in progress: the state in AWS is unknown then.
     """
 
     contract: str
@@ -263,185 +269,198 @@ class NotedSchedule:
 
 
 @dataclass(frozen=True, slots=True)
-class ScheduleNotes:
-    """The notes of one registry about one group of one account and region."""
+class ScheduleState:
+    """Recorded schedules of one registry in one group of one account and region."""
 
     store: Store
     catalog: str
     group: str
     registry: str
 
-    def all(self) -> dict[str, NotedSchedule]:
-        """Every schedule that dq made there and has not removed, by name."""
-        query = select(schedule_entry).filter_by(**self._here())
+    def schedules(self) -> dict[str, RecordedSchedule]:
+        """Return all recorded schedules by name."""
+        query = select(schedule_entry).filter_by(**self._row_key())
         with self.store.read() as connection:
             rows = connection.execute(query).all()
-        return {row.name: NotedSchedule(row.contract, row.promise, row.digest, row.modified) for row in rows}
+        return {
+            row.name: RecordedSchedule(row.contract, row.promise, row.digest, row.modified) for row in rows
+        }
 
-    def note(self, name: str, noted: NotedSchedule | None) -> None:
-        """Keeps what dq did under a name; None forgets it."""
-        values = None if noted is None else asdict(noted)
-        keep_row(self.store, schedule_entry, self._here() | {"name": name}, values)
+    def record(self, name: str, schedule: RecordedSchedule | None) -> None:
+        """Record a schedule; None deletes the record."""
+        values = None if schedule is None else asdict(schedule)
+        keep_row(self.store, schedule_entry, self._row_key() | {"name": name}, values)
 
-    def _here(self) -> dict[str, str]:
+    def _row_key(self) -> dict[str, str]:
         return {"catalog": self.catalog, "group_name": self.group, "registry": self.registry}
 
 
-# What EventBridge Scheduler lacks to be as the promises say. Reads, and writes nothing.
+# Plans the changes that bring EventBridge Scheduler in line with the SLOs. Read-only.
 
 _SHOWN = 80
-_LEFT_OUT = frozenset({"StartDate", "EndDate", "KmsKeyArn", "DeadLetterConfig", "MaximumWindowInMinutes"})
+_OPTIONAL_KEYS = frozenset(
+    {"StartDate", "EndDate", "KmsKeyArn", "DeadLetterConfig", "MaximumWindowInMinutes"}
+)
 
 
 @dataclass(frozen=True, slots=True)
-class MakeSchedule:
-    """Makes a schedule that is not there."""
+class CreateSchedule:
+    """Create a missing schedule."""
 
-    kind: ClassVar = StepKind.MAKE_SCHEDULE
+    kind: ClassVar = StepKind.CREATE_SCHEDULE
     entry: ScheduleEntry
     digest: str
 
     def __str__(self) -> str:
-        one = self.entry
-        return f"+ schedule {one.name}: {one.expression} in {one.timezone} for {one.promise}"
+        entry = self.entry
+        return f"+ schedule {entry.name}: {entry.expression} in {entry.timezone} for {entry.promise}"
 
 
 @dataclass(frozen=True, slots=True)
-class ChangeSchedule:
-    """Writes a schedule anew. `changes` name each field with what stands there and what shall."""
+class UpdateSchedule:
+    """Replace a schedule. `changes` have each field with its live and desired value."""
 
-    kind: ClassVar = StepKind.CHANGE_SCHEDULE
+    kind: ClassVar = StepKind.UPDATE_SCHEDULE
     entry: ScheduleEntry
     digest: str
     changes: tuple[str, ...]
     drift: bool
 
     def __str__(self) -> str:
-        whose = ", which somebody else changed" if self.drift else ""
-        return f"~ schedule {self.entry.name}{whose}: {'; '.join(self.changes)}"
+        suffix = ", changed by someone else" if self.drift else ""
+        return f"~ schedule {self.entry.name}{suffix}: {'; '.join(self.changes)}"
 
 
 @dataclass(frozen=True, slots=True)
-class RemoveSchedule:
-    """Removes a schedule that no promise asks for.
+class DeleteSchedule:
+    """Delete a schedule without an SLO.
 
-    `orphan`: its whole contract is no more, so it waits for --prune.
+    If `orphan`, its contract no longer exists, and it waits for --prune.
     """
 
-    kind: ClassVar = StepKind.REMOVE_SCHEDULE
+    kind: ClassVar = StepKind.DELETE_SCHEDULE
     name: str
-    why: str
+    reason: str
     orphan: bool
 
     def __str__(self) -> str:
-        return f"- schedule {self.name}: {self.why}"
+        return f"- schedule {self.name}: {self.reason}"
 
 
-ScheduleStep = MakeSchedule | ChangeSchedule | RemoveSchedule
+ScheduleStep = CreateSchedule | UpdateSchedule | DeleteSchedule
 
 
 @dataclass(frozen=True, slots=True)
 class SchedulePlan:
-    """What would be done, in order, and what a reader has to know beside it.
+    """The steps in order, with notes for the reader.
 
-    `foreign` are schedules of others that have a name of ours. `spent` are notes to be written down, None to
-    be forgotten, for which AWS need not be asked. `ours` counts the schedules that dq keeps there.
+    `foreign` are schedules of others with a desired name. `state_updates` are records to save, or to delete
+    if None, without a call to AWS. `managed_count` is the number of live schedules that dq manages.
     """
 
     steps: tuple[ScheduleStep, ...] = ()
     notes: tuple[str, ...] = ()
     foreign: tuple[str, ...] = ()
-    spent: tuple[tuple[str, NotedSchedule | None], ...] = ()
-    ours: int = 0
+    state_updates: tuple[tuple[str, RecordedSchedule | None], ...] = ()
+    managed_count: int = 0
 
     @property
-    def orphans(self) -> tuple[RemoveSchedule, ...]:
-        return tuple(step for step in self.steps if isinstance(step, RemoveSchedule) and step.orphan)
+    def orphans(self) -> tuple[DeleteSchedule, ...]:
+        return tuple(step for step in self.steps if isinstance(step, DeleteSchedule) and step.orphan)
 
 
 def plan_schedules(
     scheduler: Scheduler,
     terms: ScheduleTerms,
-    wanted: WantedSchedules,
-    noted: Mapping[str, NotedSchedule],
+    desired: DesiredSchedules,
+    recorded: Mapping[str, RecordedSchedule],
     *,
-    held: Collection[str] = (),
-    waiting: Collection[str] = (),
-    whole: bool = False,
+    retained: Collection[str] = (),
+    pending: Collection[str] = (),
+    complete: bool = False,
 ) -> SchedulePlan:
-    """The steps in their order: made, changed, removed.
+    """Return the steps in order: create, update, delete.
 
-    `held` are keys of contracts that are not in force and keep what they have, `waiting` the names of
-    entries whose table is not as its contract says, so that nothing new is made for them. Only a run over
-    the `whole` registry, all of it understood, names orphans. Raises as `Scheduler` does.
+    Args:
+        retained: Keys of contracts not in force whose schedules stay.
+        pending: Names of entries whose table is not up to date: their schedules are not created yet.
+        complete: The run has loaded the complete registry; only then are there orphans.
+
+    Raises as `Scheduler` does.
     """
     live = scheduler.names(terms.group)
-    made: list[MakeSchedule] = []
-    changed: list[ChangeSchedule] = []
+    created: list[CreateSchedule] = []
+    updated: list[UpdateSchedule] = []
     notes: list[str] = []
     foreign: list[str] = []
-    spent: list[tuple[str, NotedSchedule | None]] = []
-    for name, entry in sorted(wanted.entries.items()):
-        digest, before = entry.digest(terms), noted.get(name)
+    state_updates: list[tuple[str, RecordedSchedule | None]] = []
+    for name, entry in sorted(desired.entries.items()):
+        digest, before = entry.digest(terms), recorded.get(name)
         if name not in live:
-            if entry.enabled and name in waiting:
-                notes.append(
-                    f"{entry.promise}: no schedule is made before the table is as its contract says."
-                )
+            if entry.enabled and name in pending:
+                notes.append(f"{entry.promise}: no schedule is created until the table matches its contract.")
             elif entry.enabled:
-                made.append(MakeSchedule(entry, digest))
+                created.append(CreateSchedule(entry, digest))
             continue
         if before is not None and (before.digest, before.modified) == (digest, live[name]):
             continue
-        there = scheduler.read(terms.group, name)
-        if there is None:
+        current = scheduler.read(terms.group, name)
+        if current is None:
             continue
-        if not there.written.get("Description", "").startswith(terms.mark):
-            foreign.append(f"The schedule {name} of {terms.group} is not kept by dq: it is left alone.")
+        if not current.definition.get("Description", "").startswith(terms.mark):
+            foreign.append(f"Schedule {name} in {terms.group} is not managed by dq: it is left unchanged.")
             continue
-        changes = tuple(differences(there.written, entry.request(terms)))
+        changes = tuple(differences(current.definition, entry.request(terms)))
         if changes:
             drift = before is not None and before.digest == digest
-            changed.append(ChangeSchedule(entry, digest, changes, drift))
+            updated.append(UpdateSchedule(entry, digest, changes, drift))
         else:
-            spent.append((name, NotedSchedule(entry.contract, entry.promise, digest, there.modified)))
-    removed = []
-    for name, one in sorted(noted.items()):
-        if name in wanted.entries or one.contract in held or one.contract in wanted.unclear:
+            state_updates.append(
+                (name, RecordedSchedule(entry.contract, entry.promise, digest, current.modified))
+            )
+    deleted = []
+    for name, schedule in sorted(recorded.items()):
+        if (
+            name in desired.entries
+            or schedule.contract in retained
+            or schedule.contract in desired.unreadable
+        ):
             continue
         if name not in live:
-            spent.append((name, None))
-        elif one.contract in wanted.understood:
-            removed.append(RemoveSchedule(name, f"{one.promise} does not ask for it any more", orphan=False))
-        elif whole:
-            why = f"contract {one.contract!r} is no more; remove it with --prune"
-            removed.append(RemoveSchedule(name, why, orphan=True))
-    if whole:
-        notes += _forgotten(scheduler, terms, [*live.keys() - noted.keys() - wanted.entries.keys()])
-    ours = len(live.keys() & (noted.keys() | wanted.entries.keys()))
-    return SchedulePlan((*made, *changed, *removed), tuple(notes), tuple(foreign), tuple(spent), ours)
+            state_updates.append((name, None))
+        elif schedule.contract in desired.readable:
+            deleted.append(DeleteSchedule(name, f"{schedule.promise} no longer needs it", orphan=False))
+        elif complete:
+            reason = f"contract {schedule.contract!r} no longer exists; remove it with --prune"
+            deleted.append(DeleteSchedule(name, reason, orphan=True))
+    if complete:
+        notes += _unrecorded(scheduler, terms, [*live.keys() - recorded.keys() - desired.entries.keys()])
+    managed_count = len(live.keys() & (recorded.keys() | desired.entries.keys()))
+    return SchedulePlan(
+        (*created, *updated, *deleted), tuple(notes), tuple(foreign), tuple(state_updates), managed_count
+    )
 
 
-def _forgotten(scheduler: Scheduler, terms: ScheduleTerms, names: Collection[str]) -> Iterator[str]:
-    """What carries our mark and this store does not remember: a mark alone is no proof."""
+def _unrecorded(scheduler: Scheduler, terms: ScheduleTerms, names: Collection[str]) -> Iterator[str]:
+    """Return notes about schedules with our mark but without a record: a mark alone is not proof."""
     for name in sorted(names):
-        if may_be_ours(name) and (there := scheduler.read(terms.group, name)) is not None:
-            told = there.written.get("Description", "")
-            if told.startswith(terms.mark):
-                promise = told.removeprefix(terms.mark)
+        if may_be_managed(name) and (current := scheduler.read(terms.group, name)) is not None:
+            description = current.definition.get("Description", "")
+            if description.startswith(terms.mark):
+                promise = description.removeprefix(terms.mark)
                 yield (
-                    f"schedule {name} of {promise}: this store does not remember that dq made it; "
-                    "if it is not needed, remove it by hand."
+                    f"schedule {name} of {promise}: the state store has no record that dq created it; "
+                    "if it is not needed, remove it manually."
                 )
 
 
-def differences(live: Mapping[str, Any], wanted: Mapping[str, Any], path: str = "") -> Iterator[str]:
-    """What of a live schedule is not as it was to be written, field by field.
+def differences(live: Mapping[str, Any], desired: Mapping[str, Any], path: str = "") -> Iterator[str]:
+    """Return the differences between a live schedule and its request, field by field.
 
-    Members that AWS may add by itself say nothing; those that change what starts when are ours to leave out.
+    Fields that AWS adds by itself are ignored, unless they change what starts when.
     """
-    for key in sorted({*wanted, *(_LEFT_OUT & live.keys())}):
-        before, after = live.get(key), wanted.get(key)
+    for key in sorted({*desired, *(_OPTIONAL_KEYS & live.keys())}):
+        before, after = live.get(key), desired.get(key)
         name = f"{path}{key}"
         if isinstance(before, Mapping) and isinstance(after, Mapping):
             yield from differences(before, after, f"{name}.")
@@ -454,26 +473,26 @@ def _shown(value: object) -> str:
     return text if len(text) <= _SHOWN else f"{text[: _SHOWN - 1]}…"
 
 
-# Carries a plan for EventBridge Scheduler out: idempotent, and resumable after a kill at any point.
+# Executes a plan for EventBridge Scheduler: idempotent, and resumable after a kill at any point.
 
 
 def apply_schedules(
-    scheduler: Scheduler, notes: ScheduleNotes, terms: ScheduleTerms, plan: SchedulePlan, *, prune: bool
+    scheduler: Scheduler, state: ScheduleState, terms: ScheduleTerms, plan: SchedulePlan, *, prune: bool
 ) -> list[StepResult[ScheduleStep]]:
-    """One result per step, in order; one that fails stops no other. Orphans go with `prune` only, and have
-    no result without it.
+    """Execute the steps in order and return one result per step. A failure does not stop the others.
 
-    A schedule is noted before it is made and forgotten after it was removed, so that a kill in between
-    leaves a note without a schedule, and never a schedule without a note.
+    Orphans are deleted with `prune` only, and have no result without it. A schedule is recorded before it is
+    created, and its record deleted after the schedule, so that a kill in between can leave a record without a
+    schedule, but never a schedule without a record.
     """
-    for name, noted in plan.spent:
-        notes.note(name, noted)
+    for name, schedule in plan.state_updates:
+        state.record(name, schedule)
     results = []
     for step in plan.steps:
-        if isinstance(step, RemoveSchedule) and step.orphan and not prune:
+        if isinstance(step, DeleteSchedule) and step.orphan and not prune:
             continue
         try:
-            _carry_out(scheduler, notes, terms, step)
+            _execute(scheduler, state, terms, step)
         except DqError as error:
             results.append(StepResult(step, error))
         else:
@@ -481,29 +500,31 @@ def apply_schedules(
     return results
 
 
-def _carry_out(scheduler: Scheduler, notes: ScheduleNotes, terms: ScheduleTerms, step: ScheduleStep) -> None:
+def _execute(scheduler: Scheduler, state: ScheduleState, terms: ScheduleTerms, step: ScheduleStep) -> None:
     match step:
-        case MakeSchedule(entry, digest) | ChangeSchedule(entry, digest):
-            notes.note(entry.name, NotedSchedule(entry.contract, entry.promise))
+        case CreateSchedule(entry, digest) | UpdateSchedule(entry, digest):
+            state.record(entry.name, RecordedSchedule(entry.contract, entry.promise))
             request = entry.request(terms)
-            if isinstance(step, ChangeSchedule):
+            if isinstance(step, UpdateSchedule):
                 scheduler.update(request)
-            # A create that was sent twice finds what it made itself; anything else came in between.
-            elif not scheduler.create(request) and not _as_written(scheduler, terms, entry):
-                message = f"The schedule {entry.name} came to be in between, and is another one."
+            # A repeated create finds its own schedule; any other one was created in between.
+            elif not scheduler.create(request) and not _read_if_equal(scheduler, terms, entry):
+                message = f"A different schedule {entry.name} was created in the meantime."
                 raise DqError(message, "Run again.")
-            there = _as_written(scheduler, terms, entry)
-            if there is None:
-                raise DqError(f"The schedule {entry.name} is not as it was written.", "Run again.")
-            notes.note(entry.name, NotedSchedule(entry.contract, entry.promise, digest, there.modified))
-        case RemoveSchedule(name):
-            there = scheduler.read(terms.group, name)
-            if there is not None and there.written.get("Description", "").startswith(terms.mark):
+            current = _read_if_equal(scheduler, terms, entry)
+            if current is None:
+                raise DqError(f"Schedule {entry.name} differs from what was written.", "Run again.")
+            state.record(
+                entry.name, RecordedSchedule(entry.contract, entry.promise, digest, current.modified)
+            )
+        case DeleteSchedule(name):
+            current = scheduler.read(terms.group, name)
+            if current is not None and current.definition.get("Description", "").startswith(terms.mark):
                 scheduler.delete(terms.group, name)
-            notes.note(name, None)
+            state.record(name, None)
 
 
-def _as_written(scheduler: Scheduler, terms: ScheduleTerms, entry: ScheduleEntry) -> LiveSchedule | None:
-    """The schedule of an entry, if it is as that says."""
-    there = scheduler.read(terms.group, entry.name)
-    return None if there is None or any(differences(there.written, entry.request(terms))) else there
+def _read_if_equal(scheduler: Scheduler, terms: ScheduleTerms, entry: ScheduleEntry) -> LiveSchedule | None:
+    """Return the live schedule of an entry, or None if it differs from the entry."""
+    current = scheduler.read(terms.group, entry.name)
+    return None if current is None or any(differences(current.definition, entry.request(terms))) else current

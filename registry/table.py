@@ -1,4 +1,4 @@
-"""Tables as contracts promise them to catalogs: specification, marks, and how they follow from contracts."""
+"""Table specifications for catalogs: their canonical form, marks, and derivation from contracts."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field, replace
 
 from dq.contracts import slo
-from dq.contracts.access.data_location import RFC_4180, DataPlace, TextFormat, server_of, text_format
+from dq.contracts.access.data_location import RFC_4180, DataLocation, TextFormat, select_server, text_format
 from dq.contracts.extension import dataset
 from dq.contracts.lineage import database_name, is_view, table_folder, table_name
 from dq.contracts.model import Contract, Property, SchemaObject, Team
 from dq.contracts.outcome import LAKEHOUSE, UsageError
 from dq.contracts.types import DataType, NotAType, catalog_type, parse
 
-# What a table in a catalog should be: a frozen specification, its canonical form and its hash.
+# The specification of a table in a catalog, its canonical form and its hash.
 
-# Our properties carry this prefix: the part of a table that most writers leave alone.
+# Properties with this prefix are ours; most writers do not change them.
 MANAGED_BY = "dq.managed-by"
 REGISTRY = "dq.registry"
 CONTRACT = "dq.contract-id"
@@ -31,12 +31,11 @@ SPEC_HASH = "dq.spec-hash"
 OWNED_KEYS = "dq.owned-keys"
 PARTITION_INDEXES = "dq.partition-indexes"
 EXACT_TYPES = "dq.types"
-"""The property in which a table of Iceberg keeps its contract's types of columns, as JSON, where its own are
-others."""
+"""Property of an Iceberg table with the contract's column types, as JSON, where its own types differ."""
 
 VIEW = "view"
-# What others make and keep, with its columns: writers of lakehouse tables, and who wrote a view. We only
-# add ours.
+# Formats whose tables, including columns, belong to their writers: lakehouse tables and views. dq only adds
+# its properties.
 OPEN_FORMATS = LAKEHOUSE | {VIEW}
 
 COMMENT_BYTES = 255
@@ -44,16 +43,16 @@ DESCRIPTION_BYTES = 2048
 
 Key = tuple[str, str]
 ReaderTerms = tuple[tuple[str, str], ...]
-"""How the texts of a table are written, where that differs from RFC 4180: sorted pairs of name and value."""
+"""Format options of a CSV or JSON table that differ from RFC 4180: sorted pairs of name and value."""
 
 
 @dataclass(frozen=True, slots=True)
 class TableColumn:
     """A column: its name and its type as Spark DDL, both in lower case, and a comment of one line.
 
-    `spelled` is both, with one space between, as the keys of JSON are written; "" where that is the same.
-    `required`: no row is without a value, and the table itself sees to it, as Iceberg's can. `promised`: the
-    contract says so, whether the table can see to it or not; no catalog keeps it.
+    `spelled` has name and type, separated by a space, in the spelling of the JSON keys; "" if the same.
+    `required`: the table itself enforces a value, as Iceberg can. `promised`: the contract requires a value,
+    enforced or not; no catalog stores it.
     """
 
     name: str
@@ -66,10 +65,10 @@ class TableColumn:
 
 @dataclass(frozen=True, slots=True)
 class TableSpec:
-    """A table as a catalog holds it. Make it with `folded`, so that equal tables are equal values.
+    """A table in a catalog. Created with `folded`, equal tables are equal values.
 
     `columns` are those in the files; `partitions` are the keys, in the order of the folders. `location`
-    is "" where the catalog chooses it. `parameters` are sorted pairs.
+    is "" if the catalog chooses it. `parameters` are sorted pairs.
     """
 
     database: str
@@ -87,38 +86,38 @@ class TableSpec:
         return self.database, self.name
 
     def parameter(self, key: str) -> str:
-        """The value of a parameter, or ""."""
+        """Return the value of a parameter, or ""."""
         return dict(self.parameters).get(key, "")
 
     def column(self, name: str) -> TableColumn | None:
-        """The data column of this name."""
+        """Return the data column of this name, or None."""
         return next((column for column in self.columns if column.name == name), None)
 
     def as_json(self) -> dict[str, object]:
-        """Plain values, for `spec_of`."""
-        made = asdict(self) | {"parameters": [list(pair) for pair in self.parameters]}
-        # What says nothing is not written: it would change the digest of tables that are as they should be.
-        for column in (*made["columns"], *made["partitions"]):
-            for silent in ("spelled", "required"):
-                if not column[silent]:
-                    del column[silent]
+        """Return plain values, for `spec_from_json`."""
+        data = asdict(self) | {"parameters": [list(pair) for pair in self.parameters]}
+        # Defaults are left out, because they would change the digest of existing tables.
+        for column in (*data["columns"], *data["partitions"]):
+            for key in ("spelled", "required"):
+                if not column[key]:
+                    del column[key]
             del column["promised"]
-        reader = made.pop("reader")
-        return made | ({"reader": [list(pair) for pair in reader]} if reader else {})
+        reader = data.pop("reader")
+        return data | ({"reader": [list(pair) for pair in reader]} if reader else {})
 
 
-def spec_of(data: Mapping[str, object]) -> TableSpec:
-    """The specification that `as_json` gave."""
-    made = json.loads(json.dumps(data))
+def spec_from_json(data: Mapping[str, object]) -> TableSpec:
+    """Return the specification from the values of `as_json`."""
+    values = json.loads(json.dumps(data))
     for part in ("columns", "partitions"):
-        made[part] = tuple(TableColumn(**column) for column in made[part])
+        values[part] = tuple(TableColumn(**column) for column in values[part])
     for part in ("parameters", "reader"):
-        made[part] = tuple((key, value) for key, value in made.get(part, ()))
-    return TableSpec(**made)
+        values[part] = tuple((key, value) for key, value in values.get(part, ()))
+    return TableSpec(**values)
 
 
 def folded(spec: TableSpec) -> TableSpec:
-    """The specification as every catalog gives it back: names lower case, texts clipped, places alike."""
+    """Return the specification in canonical form: names in lower case, texts clipped, locations folded."""
     return TableSpec(
         spec.database.lower(),
         spec.name.lower(),
@@ -142,34 +141,36 @@ def _fold_column(column: TableColumn) -> TableColumn:
 
 
 def clip(text: str, size: int) -> str:
-    """One line of at most `size` bytes of UTF-8: catalogs refuse line ends and longer texts."""
+    """Return one line of at most `size` bytes of UTF-8: catalogs reject line breaks and longer texts."""
     line = " ".join(text.split())
     data = line.encode()
     return line if len(data) <= size else data[: size - 3].decode(errors="ignore").rstrip() + "…"
 
 
 def fold_location(location: str) -> str:
-    """One spelling for one place: `s3a://` is `s3://`, `file:///x` is `/x`, no slash at the end."""
-    scheme, colon, rest = location.partition(":")
+    """Return the canonical spelling of a location: `s3a://` is `s3://`, `file:///x` is `/x`, no final
+    slash.
+    """
+    scheme, colon, path = location.partition(":")
     if scheme in ("s3a", "s3n"):
-        location = f"s3{colon}{rest}"
+        location = f"s3{colon}{path}"
     elif scheme == "file" and colon:
-        location = "/" + rest.lstrip("/")
+        location = "/" + path.lstrip("/")
     return location.rstrip("/") or location[:1]
 
 
 def index_text(indexes: Iterable[tuple[str, ...]]) -> str:
-    """Partition indexes as the value of their parameter, such as `day; day, hour`."""
+    """Return partition indexes as the value of their parameter, e.g. `day; day, hour`."""
     return "; ".join(sorted({", ".join(keys).lower() for keys in indexes}))
 
 
 def index_keys(text: str) -> list[tuple[str, ...]]:
-    """The keys of each index that such a value names."""
-    return [tuple(key.strip() for key in one.split(",")) for one in text.split(";") if one.strip()]
+    """Return the keys of each index in the value of the parameter."""
+    return [tuple(key.strip() for key in part.split(",")) for part in text.split(";") if part.strip()]
 
 
 def digest(spec: TableSpec) -> str:
-    """32 hexadecimal digits that change when anything but the digest itself changes."""
+    """Return the digest of everything but the digest itself: 32 hexadecimal digits."""
     data = spec.as_json()
     data["parameters"] = [[key, value] for key, value in spec.parameters if key != SPEC_HASH]
     canonical = json.dumps(data, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
@@ -177,31 +178,31 @@ def digest(spec: TableSpec) -> str:
 
 
 def marked(spec: TableSpec, facts: Mapping[str, str]) -> TableSpec:
-    """The folded specification with our parameters: the facts that are not empty, the keys, the digest."""
+    """Return the folded specification with our parameters: facts that are not empty, owned keys, digest."""
     parameters = dict(spec.parameters) | {key: value for key, value in facts.items() if value}
     parameters[MANAGED_BY] = "dq"
     parameters[OWNED_KEYS] = ",".join(sorted({*parameters, OWNED_KEYS, SPEC_HASH}))
-    made = folded(_with(spec, parameters))
-    return folded(_with(made, dict(made.parameters) | {SPEC_HASH: digest(made)}))
+    folded_spec = folded(_with(spec, parameters))
+    return folded(_with(folded_spec, dict(folded_spec.parameters) | {SPEC_HASH: digest(folded_spec)}))
 
 
 def _with(spec: TableSpec, parameters: Mapping[str, str]) -> TableSpec:
     return replace(spec, parameters=tuple(parameters.items()))
 
 
-# How the texts of a table are read: a contract's terms as pairs, which each catalog keeps in its own way.
+# Reader options of CSV and JSON tables, as pairs, which each catalog stores in its own way.
 
-# Formats of which the files do not say how they are written.
+# Formats whose files do not describe their encoding and delimiters.
 TEXTS = frozenset({"csv", "json"})
 _TEXT_TYPES = frozenset({"string", "varchar", "char", "binary"})
 
 
-class UnsayableTerms(UsageError):
-    """The catalog has no words for how the files are written."""
+class UnsupportedReaderOptions(UsageError):
+    """The catalog does not support the format options of the files."""
 
 
 def reader_terms(format: str, form: TextFormat) -> ReaderTerms:
-    """What differs from RFC 4180 in UTF-8, by name; of JSON the encoding alone, of other formats nothing."""
+    """Return the options that differ from RFC 4180 in UTF-8; for JSON only the encoding, for others none."""
     if format not in TEXTS:
         return ()
     terms = {"encoding": encoding_name(form.encoding)}
@@ -213,20 +214,20 @@ def reader_terms(format: str, form: TextFormat) -> ReaderTerms:
             "header": str(form.header).lower(),
             "null_text": form.null_text,
         }
-    usual = {name: str(getattr(RFC_4180, name)) for name in terms} | {"header": "true"}
-    return tuple(sorted((name, text) for name, text in terms.items() if text != usual[name]))
+    defaults = {name: str(getattr(RFC_4180, name)) for name in terms} | {"header": "true"}
+    return tuple(sorted((name, text) for name, text in terms.items() if text != defaults[name]))
 
 
 def text_format_of(spec: TableSpec) -> TextFormat:
-    """The description that the terms of a specification stand for."""
+    """Return the text format of a specification's reader options."""
     terms = dict(spec.reader)
     header = terms.pop("header", "true") == "true"
-    known = {name: text for name, text in terms.items() if name in TextFormat.__dataclass_fields__}
-    return replace(RFC_4180, header=header, **known)
+    format_terms = {name: text for name, text in terms.items() if name in TextFormat.__dataclass_fields__}
+    return replace(RFC_4180, header=header, **format_terms)
 
 
 def encoding_name(text: str) -> str:
-    """One spelling for one encoding; as it is written, in lower case, where nobody knows it."""
+    """Return the canonical name of an encoding; an unknown one as written, in lower case."""
     try:
         return codecs.lookup(text).name
     except (LookupError, ValueError):
@@ -234,42 +235,45 @@ def encoding_name(text: str) -> str:
 
 
 def is_text(type_: str) -> bool:
-    """Whether a column of this type holds the very signs of a file."""
+    """Return True if columns of this type have the characters of a file unchanged."""
     return kind_of(type_).name in _TEXT_TYPES
 
 
 def kind_of(type_: str) -> DataType:
-    """The type that a specification writes; of a name alone, where nobody knows it."""
+    """Return the parsed type; an unknown one has only its name."""
     try:
         return parse(type_)
     except NotAType:
         return DataType(type_)
 
 
-# What a table says of its contract: the `dq.*` parameters that people and tools read in a catalog.
+# Facts about the contract: the `dq.*` parameters for people and tools that read the catalog.
 
-# The metastore of Hive keeps 4,000.
+# Hive's metastore allows 4,000.
 _LONGEST = 1_000
 
 
-def facts(contract: Contract, one: SchemaObject, registry: str) -> dict[str, str]:
-    """The facts of one object by parameter; "" for what the contract does not say."""
-    made = {
+def facts(contract: Contract, schema_object: SchemaObject, registry: str) -> dict[str, str]:
+    """Return the facts of one object by parameter; "" for those that the contract does not have."""
+    values = {
         REGISTRY: registry,
         CONTRACT: contract.id,
         CONTRACT_VERSION: contract.version,
-        OBJECT: one.name,
+        OBJECT: schema_object.name,
         "dq.owner": _owner(contract),
         "dq.domain": contract.domain or "",
         LIFECYCLE: contract.status or "",
-        "dq.slo": "; ".join(_promises(contract, one)),
+        "dq.slo": "; ".join(_promises(contract, schema_object)),
         "dq.channel": ", ".join(
-            f"{each.tool}:{each.channel}" if each.tool else each.channel for each in contract.support
+            f"{support.tool}:{support.channel}" if support.tool else support.channel
+            for support in contract.support
         ),
-        PARTITION_INDEXES: index_text(tuple(keys) for keys in dataset(one)[0].partition_indexes),
-        "dq.classification": ", ".join(sorted(_classifications(one.properties))),
+        PARTITION_INDEXES: index_text(tuple(keys) for keys in dataset(schema_object)[0].partition_indexes),
+        "dq.classification": ", ".join(sorted(_classifications(schema_object.properties))),
     }
-    return made | {key: clip(made[key], _LONGEST) for key in ("dq.slo", "dq.channel", "dq.classification")}
+    return values | {
+        key: clip(values[key], _LONGEST) for key in ("dq.slo", "dq.channel", "dq.classification")
+    }
 
 
 def _owner(contract: Contract) -> str:
@@ -279,18 +283,18 @@ def _owner(contract: Contract) -> str:
     return next((member.username for member in owners), "")
 
 
-def _promises(contract: Contract, one: SchemaObject) -> list[str]:
-    """Such as `daily: 0 6 * * * Europe/Berlin, 95%`. What cannot be understood is the gate's to say."""
-    promised, _ = slo.read(contract)
+def _promises(contract: Contract, schema_object: SchemaObject) -> list[str]:
+    """Return texts, e.g. `daily: 0 6 * * * Europe/Berlin, 95%`. Invalid SLOs are reported by validation."""
+    promises, _ = slo.read_slos(contract)
     return [
-        f"{each.id}: {each.sla.schedule} {each.delivery.timezone}, {each.delivery.objective}"
-        for each in promised
-        if each.object.name == one.name
+        f"{promise.id}: {promise.sla.schedule} {promise.delivery.timezone}, {promise.delivery.objective}"
+        for promise in promises
+        if promise.object.name == schema_object.name
     ]
 
 
 def _classifications(properties: list[Property]) -> set[str]:
-    """Every word by which a column of the object, or a part of one, is classified."""
+    """Return all classifications of columns and their fields."""
     words: set[str] = set()
     for prop in properties:
         words |= {prop.classification} if prop.classification else set()
@@ -302,74 +306,76 @@ def _classifications(properties: list[Property]) -> set[str]:
     return words
 
 
-# From a contract to the tables that it promises.
+# From a contract to its table specifications.
 
-# What Glue, Hive and Athena all take without quoting; Glue's database names end at 252.
+# Names that Glue, Hive and Athena accept without quoting. Glue limits database names to 252 characters.
 _NAME = re.compile(r"[a-z_][a-z0-9_]{0,254}")
 _DATABASE = re.compile(r"[a-z_][a-z0-9_]{0,251}")
 _FIELD = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _ICEBERG = "iceberg"
-_MOST_INDEXES = 3
+_MAX_INDEXES = 3
 _NESTED = ("array", "map", "struct", "variant")
 
 
 def specs(
-    contract: Contract, place_of: Callable[[SchemaObject], DataPlace], registry: str = ""
+    contract: Contract, locate: Callable[[SchemaObject], DataLocation], registry: str = ""
 ) -> list[TableSpec]:
-    """One folded specification per object, in the contract's order.
+    """Return one folded specification per object, in the contract's order.
 
     The database is the server's, else domain and data product, else the contract's name; the table is the
-    object's physical name, else its name. `registry` names the repository, so that two of them never
-    fight over one table. Raises UsageError, with the place in the file, for what no catalog would take.
+    object's physical name, else its name. `registry` identifies the repository, so that two repositories
+    never manage one table. Raises UsageError, with the location in the file, if no catalog would accept it.
     """
-    made: dict[tuple[str, str], TableSpec] = {}
-    for one in contract.objects:
-        spec = _spec(contract, one, place_of(one), registry)
-        if spec.key in made:
+    by_key: dict[tuple[str, str], TableSpec] = {}
+    for schema_object in contract.objects:
+        spec = _spec(contract, schema_object, locate(schema_object), registry)
+        if spec.key in by_key:
             raise UsageError(
-                f"two objects would be the table {spec.database}.{spec.name}.",
+                f"two objects map to the table {spec.database}.{spec.name}.",
                 "Give one of them another physicalName.",
-                at=one.at(),
+                at=schema_object.locate(),
             )
-        made[spec.key] = spec
-    return list(made.values())
+        by_key[spec.key] = spec
+    return list(by_key.values())
 
 
-def _spec(contract: Contract, one: SchemaObject, place: DataPlace, registry: str) -> TableSpec:
-    view = is_view(one)
-    properties = [_Column(prop, prop.column, catalog_type(prop)) for prop in one.properties]
-    keys = [next(each for each in properties if each.prop is key) for key in one.partition_keys()]
-    columns = [each.spec(place.format) for each in properties if not each.prop.partitioned]
-    partitions = [each.spec(place.format if place.format == _ICEBERG else "") for each in keys]
-    _refuse_names(one.name, properties)
-    for each in keys:
-        if each.kind.name in _NESTED:
+def _spec(contract: Contract, schema_object: SchemaObject, place: DataLocation, registry: str) -> TableSpec:
+    view = is_view(schema_object)
+    properties = [_Column(prop, prop.column, catalog_type(prop)) for prop in schema_object.properties]
+    keys = [
+        next(column for column in properties if column.prop is key) for key in schema_object.partition_keys()
+    ]
+    columns = [column.spec(place.format) for column in properties if not column.prop.partitioned]
+    partitions = [column.spec(place.format if place.format == _ICEBERG else "") for column in keys]
+    _refuse_names(schema_object.name, properties)
+    for column in keys:
+        if column.kind.name in _NESTED:
             raise UsageError(
-                f"partition key {each.name!r} has type {each.kind}.",
-                "Partition keys are plain values: text, numbers, dates.",
-                at=each.prop.at(),
+                f"partition key {column.name!r} has type {column.kind}.",
+                "Use a plain type for partition keys: text, number or date.",
+                at=column.prop.locate(),
             )
-    for each in properties if place.format == "csv" else ():
-        if each.kind.name in _NESTED:
+    for column in properties if place.format == "csv" else ():
+        if column.kind.name in _NESTED:
             raise UsageError(
-                f"column {each.name!r} has type {each.kind}, and CSV holds plain values.",
+                f"column {column.name!r} has type {column.kind}, and CSV holds only plain values.",
                 "Write physicalType: string, or deliver JSON or Parquet.",
-                at=each.prop.at(),
+                at=column.prop.locate(),
             )
-    _refuse_indexes(one, {each.name.lower() for each in keys})
+    _refuse_indexes(schema_object, {column.name.lower() for column in keys})
     if not columns:
         raise UsageError(
-            f"object {one.name!r} has no column beside its partition keys.",
-            "Add the columns that its files hold to 'properties'.",
-            at=one.at(),
+            f"object {schema_object.name!r} has no columns besides its partition keys.",
+            "Add the columns of its files to 'properties'.",
+            at=schema_object.locate(),
         )
     database = database_name(contract, place.database)
-    name = table_name(one)
+    name = table_name(schema_object)
     if not _DATABASE.fullmatch(database) or not _NAME.fullmatch(name):
         raise UsageError(
-            f"no catalog takes the name {database}.{name}.",
-            "Write lower case letters, digits and underscores in 'database' and 'physicalName'.",
-            at=one.at(),
+            f"no catalog accepts the name {database}.{name}.",
+            "Use lower case letters, digits and underscores in 'database' and 'physicalName'.",
+            at=schema_object.locate(),
         )
     spec = TableSpec(
         database,
@@ -378,32 +384,32 @@ def _spec(contract: Contract, one: SchemaObject, place: DataPlace, registry: str
         VIEW if view else place.format,
         tuple(columns),
         tuple(partitions),
-        description=one.description or "",
-        reader=reader_terms(place.format, text_format(server_of(contract, place.server)))
+        description=schema_object.description or "",
+        reader=reader_terms(place.format, text_format(select_server(contract, place.server)))
         if place.format in TEXTS
         else (),
     )
-    return marked(spec, facts(contract, one, registry))
+    return marked(spec, facts(contract, schema_object, registry))
 
 
-def _refuse_indexes(one: SchemaObject, keys: set[str]) -> None:
-    """Raises UsageError, at the object's own terms, for indexes that no table of it could have."""
-    wanted = [tuple(key.lower() for key in index) for index in dataset(one)[0].partition_indexes]
-    unknown = sorted({key for index in wanted for key in index} - keys)
+def _refuse_indexes(schema_object: SchemaObject, keys: set[str]) -> None:
+    """Raise UsageError, at the object's custom properties, for invalid partition indexes."""
+    indexes = [tuple(key.lower() for key in index) for index in dataset(schema_object)[0].partition_indexes]
+    unknown = sorted({key for index in indexes for key in index} - keys)
     if unknown:
-        wrong = f"{unknown[0]!r} is no partition key"
-    elif any(not index or len(set(index)) < len(index) for index in wanted):
-        wrong = "one names no key, or a key twice"
-    elif len(set(wanted)) < len(wanted):
-        wrong = "two have the same keys"
-    elif len(wanted) > _MOST_INDEXES:
-        wrong = f"there are {len(wanted)}, and a table has {_MOST_INDEXES} at most"
+        problem = f"{unknown[0]!r} is not a partition key"
+    elif any(not index or len(set(index)) < len(index) for index in indexes):
+        problem = "one has no keys or a duplicate key"
+    elif len(set(indexes)) < len(indexes):
+        problem = "two have the same keys"
+    elif len(indexes) > _MAX_INDEXES:
+        problem = f"there are {len(indexes)}, and a table can have at most {_MAX_INDEXES}"
     else:
         return
     raise UsageError(
-        f"the partition indexes of {one.name} cannot be made: {wrong}.",
+        f"the partition indexes of {schema_object.name} cannot be made: {problem}.",
         f"Give 'partitionIndexes' lists of its keys: {', '.join(sorted(keys)) or 'it has none'}.",
-        at=one.at("customProperties"),
+        at=schema_object.locate("customProperties"),
     )
 
 
@@ -417,15 +423,15 @@ class _Column:
 
     def spec(self, format: str) -> TableColumn:
         kind, prop = str(self.kind), self.prop
-        # The keys of JSON are told apart by case; names in other files are not.
+        # JSON keys are case-sensitive; names in other files are not.
         spelled = f"{self.name} {kind}" if format == "json" else ""
-        # Of the tables that we make, these alone know columns that are never NULL.
+        # Of the tables that dq creates, only Iceberg's support NOT NULL columns.
         required = format == _ICEBERG and bool(prop.required)
         comment = prop.description or prop.business_name or ""
         return TableColumn(self.name.lower(), kind, comment, spelled, required, bool(prop.required))
 
     def refuse_misspelt(self) -> None:
-        """Raises UsageError for a nested type that cannot be read: a table of texts would stand for it."""
+        """Raise UsageError for an invalid nested type, which would otherwise become a string."""
         text = (self.prop.physical_type or "").lower()
         try:
             if text.startswith(tuple(f"{name}<" for name in _NESTED)):
@@ -433,42 +439,42 @@ class _Column:
         except NotAType as error:
             raise UsageError(
                 f"the type of {self.name!r} cannot be read: {error}.",
-                "Write it as Spark does, such as struct<a:int,b:array<string>>.",
-                at=self.prop.at("physicalType"),
+                "Write it as in Spark, e.g. struct<a:int,b:array<string>>.",
+                at=self.prop.locate("physicalType"),
             ) from error
 
 
 def _refuse_names(table: str, columns: Iterable[_Column]) -> None:
-    seen: set[str] = set()
+    seen_names: set[str] = set()
     for column in columns:
-        name, place = column.name.lower(), column.prop
+        name, prop = column.name.lower(), column.prop
         if not _NAME.fullmatch(name):
             raise UsageError(
-                f"no catalog takes the column name {name!r} of {table}.",
-                "Write lower case letters, digits and underscores in 'physicalName'.",
-                at=place.at(),
+                f"no catalog accepts the column name {name!r} of {table}.",
+                "Use lower case letters, digits and underscores in 'physicalName'.",
+                at=prop.locate(),
             )
-        if name in seen:
+        if name in seen_names:
             raise UsageError(
-                f"{table} has the column {name!r} twice; catalogs do not tell upper from lower case.",
+                f"{table} has a duplicate column {name!r}; catalogs ignore case.",
                 "Give one of them another physicalName.",
-                at=place.at(),
+                at=prop.locate(),
             )
-        seen.add(name)
+        seen_names.add(name)
         column.refuse_misspelt()
-        for wrong in _unfit_fields(column.kind):
+        for field_name in _invalid_fields(column.kind):
             raise UsageError(
-                f"no catalog takes the field name {wrong!r} of {table}.{name}.",
-                "Write letters, digits and underscores, and each name once.",
-                at=place.at(),
+                f"no catalog accepts the field name {field_name!r} of {table}.{name}.",
+                "Use letters, digits and underscores, and each name only once.",
+                at=prop.locate(),
             )
 
 
-def _unfit_fields(kind: DataType) -> Iterator[str]:
-    """Names of fields, at any depth, that are none in a catalog, or that differ in case alone."""
+def _invalid_fields(kind: DataType) -> Iterator[str]:
+    """Return field names, at any depth, that are invalid in a catalog or differ only in case."""
     lowered = [name.lower() for name in kind.names]
-    for at, name in enumerate(kind.names):
-        if not _FIELD.fullmatch(name) or lowered[at] in lowered[:at]:
+    for index, name in enumerate(kind.names):
+        if not _FIELD.fullmatch(name) or lowered[index] in lowered[:index]:
             yield name
     for part in kind.parts:
-        yield from _unfit_fields(part)
+        yield from _invalid_fields(part)

@@ -1,4 +1,4 @@
-"""The tables of this room, on the store's shared MetaData."""
+"""Tables of the registry package, on the store's shared MetaData."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def _texts(*names: str) -> list[sa.Column[str]]:
 def keep_row(
     store: Store, table: sa.Table, key: Mapping[str, str], values: Mapping[str, object] | None
 ) -> None:
-    """Puts the values in the row with this key; None removes it."""
+    """Replace the row with this key, or delete it if `values` is None."""
     with store.write() as connection:
         connection.execute(sa.delete(table).filter_by(**key))
         if values is not None:
@@ -35,7 +35,7 @@ catalog_table = sa.Table(
     "catalog_table",
     metadata,
     *_keys("database_name", "name"),
-    # Grows by one with every write: who writes says which version was read.
+    # Grows by one with every write; a writer checks the version it has read.
     sa.Column("version", sa.Integer, nullable=False),
     sa.Column("spec", Json, nullable=False),
 )
@@ -56,7 +56,7 @@ catalog_partition = sa.Table(
     ),
 )
 
-# What dq applied last, per catalog: tells drift from a changed contract, and finds marks that were wiped.
+# Last applied state per catalog: tells drift from a changed contract, and detects removed marks.
 catalog_applied = sa.Table(
     "catalog_applied",
     metadata,
@@ -64,7 +64,7 @@ catalog_applied = sa.Table(
     sa.Column("spec", Json, nullable=False),
 )
 
-# What runs did, as it happened: rows are only added.
+# Append-only log of runs.
 catalog_log = sa.Table(
     "catalog_log",
     metadata,
@@ -74,27 +74,27 @@ catalog_log = sa.Table(
     *_texts(
         "registry", "catalog", "database_name", "name", "kind", "grade", "ending", "before", "after", "error"
     ),
-    # How a line that a run began has ended.
+    # Finds the later line with the outcome of a begun action.
     sa.Index("ix_catalog_log_run", "run_id", "database_name", "name"),
 )
 
-# What dq gave in Lake Formation and has not taken back: nothing else is ever taken back.
+# Grants in Lake Formation made by dq and not revoked. dq never revokes other grants.
 lake_grant = sa.Table(
     "lake_grant",
     metadata,
     *_keys("catalog", "database_name", "name"),
     # An account, or the ARN of a role or user.
     sa.Column("principal", sa.Text, primary_key=True),
-    # The data filter behind it; "" for a grant on columns.
+    # The data filter of the grant; "" for a grant on columns.
     sa.Column("filter", sa.Text, primary_key=True),
     sa.Column("columns", Json, nullable=False),
-    # The subscriptions that asked for it.
+    # The subscriptions that require it.
     sa.Column("files", Json, nullable=False),
     sa.Column("expression", sa.Text, nullable=False),
     sa.Column("filter_columns", Json, nullable=False),
 )
 
-# The columns to which dq gave a value of a tag.
+# The columns that dq tagged.
 lake_tag = sa.Table(
     "lake_tag",
     metadata,
@@ -102,19 +102,19 @@ lake_tag = sa.Table(
     sa.Column("columns", Json, nullable=False),
 )
 
-# The schedules of EventBridge that dq made: nothing else is ever removed.
+# EventBridge schedules created by dq. dq never deletes other schedules.
 schedule_entry = sa.Table(
     "schedule_entry",
     metadata,
     *_keys("catalog", "group_name", "registry", "name"),
-    # The contract's key, and contract, object and SLO for people.
+    # The contract's key; contract, object and SLO as text for people.
     *_texts("contract", "promise"),
-    # Of what was written, and when AWS says that was; "" while nobody knows.
+    # Digest of the written schedule, and its modification time in AWS; "" while unknown.
     *_texts("digest", "modified"),
 )
 
-# What was published: one row for each revision of a delivery that consumers were to hear of.
-publication = sa.Table(
+# Publications: one row for each revision of a delivery.
+publication_revision = sa.Table(
     "publication",
     metadata,
     # The event's id.
@@ -123,18 +123,18 @@ publication = sa.Table(
     sa.Column("delivery", sa.String(36), nullable=False),
     sa.Column("revision", sa.Integer, nullable=False),
     sa.Column("rows", Count),
-    # Those of the revision before.
+    # Row count of the previous revision.
     sa.Column("previous_rows", Count),
-    # Where its files lie, if not where Hive would put them.
+    # Folder of its files, if not the one Hive would use.
     sa.Column("folder", sa.Text),
-    # Whose run it was, where the producer says; "" where not.
+    # The producer's run, or "" if not given.
     sa.Column("run", sa.Text, nullable=False),
     sa.Column("begun_at", UtcDateTime, nullable=False),
     sa.Column("published_at", UtcDateTime, nullable=False, index=True),
     sa.UniqueConstraint("delivery", "revision", name="uq_publication_revision"),
 )
 
-# When publishing of a delivery began that has not come to its end.
+# Start of publications that are not finished.
 publication_begun = sa.Table(
     "publication_begun",
     metadata,
@@ -142,7 +142,7 @@ publication_begun = sa.Table(
     sa.Column("at", UtcDateTime, nullable=False),
 )
 
-# What consumers are told, from the commit of the receipt until a place has taken it.
+# Outbox of notices to consumers, from the commit of the receipt until a target has accepted them.
 consumer_notice = sa.Table(
     "consumer_notice",
     metadata,
@@ -153,7 +153,7 @@ consumer_notice = sa.Table(
     # Texts by name, as lists of pairs.
     sa.Column("attributes", Json, nullable=False),
     sa.Column("written_at", UtcDateTime, nullable=False),
-    # Until then it is being sent by whoever took it.
+    # End of the sender's lease.
     sa.Column("taken_until", UtcDateTime),
     sa.Column("attempts", sa.Integer, nullable=False),
     sa.Column("problem", sa.Text, nullable=False),

@@ -31,30 +31,30 @@ TABLE_MODULES = (
     "dq.dataquality.answers.partition_cache",
     "dq.registry.tables",
 )
-"""Modules that declare tables. By name: the packages that own them import the store, not the reverse."""
+"""Modules that declare tables, by name, because these packages import the store and not the reverse."""
 
-_TEXT = "%Y-%m-%dT%H:%M:%S.%fZ"
+_TEXT_FORMAT = "%Y-%m-%dT%H:%M:%S.%fZ"
 _WIDTH = len("2026-05-01T08:00:00.000000Z")
 
 Json = JSON(none_as_null=True).with_variant(JSONB(none_as_null=True), "postgresql")
-"""Lists, maps, texts, numbers. PostgreSQL does not keep the order of a map's keys: use lists of pairs."""
+"""Lists, maps, strings, numbers. PostgreSQL does not keep the order of a map's keys: use lists of pairs."""
 
 Count = BigInteger().with_variant(Integer(), "sqlite")
-"""A number of rows: of 64 bits on both databases."""
+"""A number of rows, 64 bits on both databases."""
 
 
-def declared() -> MetaData:
-    """The MetaData with the tables of all packages, whichever of them were imported before."""
+def complete_metadata() -> MetaData:
+    """Return the MetaData with the tables of all packages, importing those that were not imported yet."""
     for name in TABLE_MODULES:
         import_module(name)
     return metadata
 
 
 class UtcDateTime(TypeDecorator[datetime]):
-    """An instant: an aware datetime goes in, one in UTC comes out. None is NULL; naive is a ValueError.
+    """Instants: aware datetimes in, UTC datetimes out. None is NULL; a naive datetime is a ValueError.
 
-    PostgreSQL keeps a timestamptz. SQLite keeps text of fixed width with microseconds, so that comparing
-    the texts compares the instants.
+    Stored as timestamptz on PostgreSQL, and on SQLite as fixed-width text with microseconds, so that text
+    order is time order.
     """
 
     impl = String(_WIDTH).with_variant(TIMESTAMP(timezone=True), "postgresql")
@@ -69,11 +69,11 @@ class UtcDateTime(TypeDecorator[datetime]):
         if dialect.name == "postgresql":
             return instant
         # strftime's %Y does not pad years before 1000 on Linux.
-        return instant.strftime(_TEXT).rjust(_WIDTH, "0")
+        return instant.strftime(_TEXT_FORMAT).rjust(_WIDTH, "0")
 
     def process_result_value(self, value: datetime | None, dialect: Dialect) -> datetime | None:  # noqa: ARG002
         return value if value is None else value.astimezone(UTC)
 
     def result_processor(self, dialect: Dialect, coltype: object) -> Callable[[Any], Any] | None:
-        # SQLAlchemy reads a text in C, and most rows have several instants.
+        # SQLAlchemy parses text in C, which matters because most rows have several instants.
         return str_to_datetime if dialect.name == "sqlite" else super().result_processor(dialect, coltype)

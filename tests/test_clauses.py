@@ -10,7 +10,7 @@ import pytest
 from _clauses import clause_rows
 
 from dq.contracts.odcs import SERVICE_LEVELS
-from dq.dataquality.clauses.coverage import LEVELS
+from dq.dataquality.clauses.coverage import SERVICE_LEVEL_REASONS
 
 STATES = {"enforced", "documented only", "not evaluated"}
 
@@ -112,4 +112,4 @@ def test_every_key_of_a_rule_a_relationship_and_a_service_level_is_on_the_page(p
 def test_every_service_level_of_the_standard_is_on_the_page(page) -> None:
     named = {name for name, _ in SERVICE_LEVELS.values()}
 
-    assert (named | set(LEVELS)) - page["Service levels"] == set()
+    assert (named | set(SERVICE_LEVEL_REASONS)) - page["Service levels"] == set()

@@ -50,7 +50,7 @@ def test_the_code_blocks_of_a_page_are_true(page, desk):
 def test_the_readme_shows_what_the_gate_of_the_demonstration_finds(tmp_path, monkeypatch):
     monkeypatch.setenv("COLUMNS", "100")
     shutil.copytree(ROOT / "examples" / "proposals", tmp_path / "proposals")
-    shown = (ROOT / "README.md").read_text().split("1. The gate: a pull request proposes a contract\n")[1]
+    shown = (ROOT / "README.md").read_text().split("1. Validate: a pull request proposes a contract\n")[1]
 
     ran = Place(tmp_path / "proposals").dq("validate", ".")
 

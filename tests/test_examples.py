@@ -36,7 +36,7 @@ def test_the_contract_beside_dbt_says_what_the_models_say(shop: Place) -> None:
     told = shop.dq("import", "dbt", "models/schema.yml", "--output", "contracts/shop.odcs.yaml")
     judged = shop.dq("validate", "contracts")
 
-    assert (told.code, "says what its source says" in told.out) == (0, True), told.out
+    assert (told.code, "matches its source" in told.out) == (0, True), told.out
     assert (judged.code, judged.out.strip()) == (0, "1 contract, no findings.")
 
 

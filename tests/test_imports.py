@@ -16,10 +16,10 @@ HEAVY = (
 
 GATE = (
     "import datetime\n"
-    "from dq.validators.lint import lint, rules_of\n"
-    "from dq.validators.reports import reports_of\n"
-    "reports_of()\n"
-    "lint(b'kind: DataContract', 'a.odcs.yaml', rules=rules_of(), today=datetime.date(2026, 1, 1))\n"
+    "from dq.validators.lint import lint, load_rules\n"
+    "from dq.validators.reports import load_reports\n"
+    "load_reports()\n"
+    "lint(b'kind: DataContract', 'a.odcs.yaml', rules=load_rules(), today=datetime.date(2026, 1, 1))\n"
 )
 
 

@@ -11,7 +11,7 @@ import pytest
 from fakes.command import Place
 
 import dq
-from dq.contracts.outcome import Unreadable, UsageError
+from dq.contracts.outcome import ReadError, UsageError
 
 PROJECT = Path(__file__).parent.parent / "pyproject.toml"
 ORDERS = """\
@@ -83,13 +83,13 @@ def test_a_policy_is_that_of_the_registry_or_the_one_that_is_named(tmp_path):
 
     assert {one.rule for one in dq.validate(tmp_path)} >= {"missing-owner"}
     assert dq.validate(tmp_path, policy=tmp_path / "mild.yaml") == []
-    with pytest.raises(UsageError, match="policy cannot be understood"):
+    with pytest.raises(UsageError, match="policy is invalid"):
         dq.validate(tmp_path, policy=tmp_path / "wrong.yaml")
 
 
 @pytest.mark.parametrize("paths", ["nowhere", []])
 def test_what_is_not_there_is_no_good_news(paths):
-    with pytest.raises((Unreadable, UsageError)):
+    with pytest.raises((ReadError, UsageError)):
         dq.validate(paths)
 
 

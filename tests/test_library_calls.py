@@ -63,11 +63,11 @@ def test_status_of_another_folder_is_that_folders(registry: Place) -> None:
 
     assert [one.slo.contract.key for one in found.deliveries] == ["orders", "stock"]
     assert [one.title for one in found.incidents if "stock" in one.title] != []
-    with pytest.raises(UsageError, match="no contract here"):
+    with pytest.raises(UsageError, match="no contract matches"):
         dq.status("registry", folder=registry.folder, domain="nowhere")
     with pytest.raises(UsageError, match="by='team'"):
         dq.status("registry", folder=registry.folder, by="team")
-    with pytest.raises(UsageError, match="has no zone"):
+    with pytest.raises(UsageError, match="has no time zone"):
         dq.status("registry", folder=registry.folder, now=datetime(2026, 5, 12))  # noqa: DTZ001
     with pytest.raises(dq.DqError):
         dq.status("nowhere", folder=registry.folder)
@@ -124,7 +124,7 @@ def test_data_is_read_where_its_contract_says(spark, tmp_path: Path) -> None:
 
     assert [one.message for one in whole.failed] == ["orders.id: 1 of 4 rows are NULL; allowed: no NULL"]
     assert part.failed == ()
-    assert [[where for where, _ in rule.of(Status.FAIL)] for rule in past.rules] == [
+    assert [[where for where, _ in rule.with_status(Status.FAIL)] for rule in past.rules] == [
         [(("day", "2026-05-02"),)]
     ]
     frame = spark.read.parquet(str(tmp_path / "lake"))
@@ -140,7 +140,7 @@ def test_data_is_read_where_its_contract_says(spark, tmp_path: Path) -> None:
     with pytest.raises(UsageError):
         dq.check(ORDERS, None, spark=spark)
     outside = ORDERS.replace("path: lake,", "path: /etc,")
-    with pytest.raises(UsageError, match="lies outside"):
+    with pytest.raises(UsageError, match="is outside the registry"):
         dq.check(outside, **options)
 
 

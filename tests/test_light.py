@@ -60,7 +60,7 @@ def bucket():
 @pytest.mark.parametrize("extra", ["s3", "sample"])
 def test_a_light_extra_gives_its_command_and_brings_no_spark(built, bucket, tmp_path, extra):
     installed = light.install(built, tmp_path / "env", light.bases()[0])
-    light.install_more(installed, light.run(installed, tmp_path, "doctor").mend(extra))
+    light.install_more(installed, light.run(installed, tmp_path, "doctor --all").hint(extra))
     light.furnish(tmp_path)
     light.parquet(installed, tmp_path / "lake" / "orders.parquet")
 

@@ -116,7 +116,7 @@ def test_watch_keeps_its_notes(twins: tuple[Place, Place]) -> None:
 
     # The function names files by the folder that it was given.
     notes = [text.replace(f"{function.folder}/", "") for text in outcome.notes]
-    assert "orders is draft, so its deliveries are not judged." in notes
+    assert "orders is draft, so its deliveries are not evaluated." in notes
     assert [f"dq: {text}" for text in notes] == ran.err.splitlines()
 
 
@@ -149,12 +149,12 @@ def test_a_plan_is_kept_and_applied_below_the_folder(twins: tuple[Place, Place])
 
 @pytest.mark.parametrize("name", ["watch", "register", "repair", "audit", "tables", "status"])
 def test_no_path_is_a_mistake_in_a_sentence(tmp_path: Path, name: str) -> None:
-    with pytest.raises(dq.DqError, match="no contract was given"):
+    with pytest.raises(dq.DqError, match="no contract given"):
         getattr(dq, name)([], folder=tmp_path)
 
 
 def test_register_refuses_what_excludes_each_other(twins: tuple[Place, Place]) -> None:
-    with pytest.raises(dq.DqError, match="--plan says what --apply may do"):
+    with pytest.raises(dq.DqError, match="--plan needs --apply"):
         dq.register("registry", plan="plan.json", folder=twins[1].folder)
     with pytest.raises(dq.DqError, match="--prune-limit -1 is below 0"):
         dq.register("registry", prune=True, prune_limit=-1, folder=twins[1].folder)
@@ -198,7 +198,7 @@ def test_validate_is_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 
 
 def test_validate_refuses_a_mode_without_a_base(twins: tuple[Place, Place]) -> None:
-    with pytest.raises(dq.DqError, match="judges no change without a base"):
+    with pytest.raises(dq.DqError, match="needs a base"):
         dq.validate(twins[0].folder / "registry", mode="FULL")
 
 
@@ -272,7 +272,7 @@ def test_export_is_the_command(twins: tuple[Place, Place], kind: str) -> None:
 
     assert ran.code == 0, ran.all
     assert outcome.text.splitlines() == ran.out.splitlines()
-    assert [f"{lost}." for lost in outcome.lost] == ran.err.splitlines()
+    assert [f"{lost}." for lost in outcome.losses] == ran.err.splitlines()
 
 
 @compares("import")
@@ -339,7 +339,7 @@ def test_status_and_incidents_are_the_commands(missed: tuple[Place, Place]) -> N
         ran = command.dq("incidents", *options, "--as-of", MISSED, "--format", "json")
         assert _json(ran.json) == _json(dq.incidents(folder=function.folder, now=at, **arguments).as_dict())
     assert ran.json["history"]
-    with pytest.raises(dq.DqError, match="there is no open incident 'nothing'"):
+    with pytest.raises(dq.DqError, match="no open incident 'nothing'"):
         dq.incidents("nothing", folder=function.folder)
 
 
@@ -370,9 +370,9 @@ def test_what_people_do_to_incidents_is_the_commands(missed: tuple[Place, Place]
     outbox = dq.outbox(folder=function.folder)
     assert (ran.code, _json(ran.json)) == (outbox.exit_code, _json(outbox.as_list()))
     for call, reason in (
-        (lambda: dq.silence("a/b/c/d", length="2h", reason="a", **at), "'a/b/c/d' is no pattern"),
-        (lambda: dq.silence("orders", length="91d", reason="a", **at), "is no length for a silence"),
-        (lambda: dq.outbox(dismiss="slack:#a", by="ana", folder=function.folder), "has refused nothing"),
+        (lambda: dq.silence("a/b/c/d", length="2h", reason="a", **at), "invalid pattern 'a/b/c/d'"),
+        (lambda: dq.silence("orders", length="91d", reason="a", **at), "invalid --for '91d'"),
+        (lambda: dq.outbox(dismiss="slack:#a", by="ana", folder=function.folder), "no rejected alerts"),
     ):
         with pytest.raises(dq.DqError, match=reason):
             call()
@@ -419,7 +419,7 @@ def test_schedules_are_the_commands(twins: tuple[Place, Place]) -> None:
     outcome = dq.next_deliveries("registry/orders.odcs.yaml", after=start, folder=function.folder)
     assert (ran.code, _json(ran.json)) == (outcome.exit_code, _json(outcome.as_list()))
     assert len(outcome.schedules[0].cycles) == 10
-    with pytest.raises(dq.DqError, match="has no zone"):
+    with pytest.raises(dq.DqError, match="has no time zone"):
         dq.next_dues("@daily", after=start.replace(tzinfo=None))
 
 
@@ -439,9 +439,9 @@ def test_excuse_is_the_command(missed: tuple[Place, Place]) -> None:
         assert (ran.code, _json(ran.json)) == (outcome.exit_code, _json(outcome.as_list()))
         assert outcome.judged == 1
     for arguments, reason in (
-        ({"since": instant}, "--from and --to go together"),
+        ({"since": instant}, "--from and --to must be used together"),
         ({"due": [instant], "undo": True}, "nothing to undo"),
-        ({"due": [datetime.fromisoformat(BEGIN)]}, "no delivery is due then"),
+        ({"due": [datetime.fromisoformat(BEGIN)]}, "no delivery is due at that time"),
     ):
         with pytest.raises(dq.DqError, match=reason):
             dq.excuse("registry", **arguments, **named)
@@ -466,7 +466,7 @@ def test_what_can_be_found_is_the_commands(twins: tuple[Place, Place]) -> None:
     for of in ("contract", "policy", "status", "store check"):
         assert command.dq("schema", of).json == dq.json_schema(of)
     for call in (lambda: dq.explain("duplicate-propertys"), lambda: dq.json_schema("contracts")):
-        with pytest.raises(dq.DqError, match="there is no"):
+        with pytest.raises(dq.DqError, match=r"unknown (rule 'duplicate-propertys'|schema 'contracts')\."):
             call()
 
 
@@ -483,7 +483,7 @@ def test_emr_is_the_command(tmp_path: Path) -> None:
     words = ("check", "contracts/orders.odcs.yaml")
     ran = Place(tmp_path).dq("emr", *options, "--tag", "team=sales", "--", *words)
     assert (ran.code, ran.json) == (0, dq.emr(words, tags={"team": "sales"}, **given))
-    with pytest.raises(dq.DqError, match="AWS would refuse"):
+    with pytest.raises(dq.DqError, match="AWS would reject"):
         dq.emr(words, **{**given, "application": "Orders"})
 
 
@@ -524,7 +524,7 @@ def test_init_and_fmt_are_the_commands(tmp_path: Path) -> None:
         twin = command.folder / file.relative_to(function.folder)
         assert twin.read_bytes() == file.read_bytes()
         assert f"Wrote registry/{file.name}." in ran.out
-    assert f"on the branch {outcome.branch}." in ran.out
+    assert f"to branch {outcome.branch}." in ran.out
 
     for place in (command, function):
         place.put("registry/orders.odcs.yaml", "version: 1.0.0\nid:   orders\nkind: DataContract\n")
@@ -539,7 +539,7 @@ def test_init_and_fmt_are_the_commands(tmp_path: Path) -> None:
         paths = [file.path.replace(f"{function.folder}/", "") for file in formatted.changed]
         assert ran.out.splitlines() == [f"{verb} {path}." for path in paths]
     assert not formatted.changed
-    with pytest.raises(dq.DqError, match="is there already"):
+    with pytest.raises(dq.DqError, match="already exists"):
         dq.init(function.folder / "registry", id="items")
 
 
@@ -634,7 +634,7 @@ def test_diff_is_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
         ran = place.dq("diff", *versions, "--today", f"{day}", *options, "--format", "json")
         found = dq.diff(*versions, today=day, **arguments)
         assert (ran.code, ran.json) == (int(found.verdict == "break"), found.as_dict()), ran.err
-    with pytest.raises(dq.DqError, match="there is no mode"):
+    with pytest.raises(dq.DqError, match="unknown mode"):
         dq.diff(old, new, mode="backwards")
     # A text is of no registry.
     assert dq.diff(old, Path(old).read_text(), today=day).as_dict() == dq.diff(old, old, today=day).as_dict()
@@ -739,7 +739,7 @@ def test_backtest_is_the_command(lakes: tuple[Place, Place]) -> None:
     for finding in outcome.findings:
         assert _below(function, str(finding)) in ran.err.splitlines()
     assert [rule.check for past in outcome.results for rule in past.rules] == ["bounds"]
-    with pytest.raises(dq.DqError, match="has an object 'nothing'"):
+    with pytest.raises(dq.DqError, match="no object 'nothing'"):
         dq.backtest_contracts("registry", object="nothing", folder=function.folder)
 
 
@@ -767,7 +767,7 @@ def test_propose_is_the_command(lakes: tuple[Place, Place]) -> None:
     ran = command.dq("propose", path)
     outcome = dq.propose_contract(path, folder=function.folder)
     assert ran.out.startswith(outcome.text.replace("path: lake/", lake).rstrip())
-    with pytest.raises(dq.DqError, match="is there already"):
+    with pytest.raises(dq.DqError, match="already exists"):
         dq.propose_contract(path, output="new.odcs.yaml", folder=function.folder)
 
 
@@ -791,7 +791,7 @@ def test_publish_is_the_command(twins: tuple[Place, Place]) -> None:
         assert {key: value for key, value in event.items() if key not in differing} == {
             key: value for key, value in ran.json.items() if key in event and key not in differing
         }
-        assert ran.json["done"] == list(outcome.published.done)
+        assert ran.json["done"] == list(outcome.published.steps)
         assert ran.json.keys() == outcome.as_dict().keys()
         assert bool(ran.json["done"]) is done
 
@@ -835,7 +835,7 @@ def test_publish_audits_what_is_staged_as_the_command(
         outcome = publish("good")
         assert ran.code == 0 == outcome.exit_code, ran.all
         document = outcome.as_dict()
-        for key in ("done", "rows", "revision", "mended", "waiting"):
+        for key in ("done", "rows", "revision", "repairs", "waiting"):
             assert ran.json[key] == document[key]
         assert outcome.audited is not None
         assert bool(ran.json["done"]) is (outcome.audited.report is not None) is done
@@ -887,7 +887,7 @@ def test_the_tables_of_the_demonstration_are_those_of_the_command(tmp_path: Path
     assert len(theirs) == sum(table.files for table in tables)
     assert theirs == ours
     for call in (lambda: dq.demo_tables(tmp_path / "function"), lambda: dq.demo(tmp_path)):
-        with pytest.raises(dq.DqError, match="is there already"):
+        with pytest.raises(dq.DqError, match="already exists"):
             call()
 
 

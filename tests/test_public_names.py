@@ -26,18 +26,18 @@ from dq.validators import lint, rule
 ROOT = Path(__file__).parent.parent
 # What a file on a shelf is made of, by the shelf.
 PLUGGED = {
-    "dq.checks": (plugins.Given, plugins.Broken, plugins.Question, plugins.Measure),
+    "dq.checks": (plugins.RuleInput, plugins.Broken, plugins.Question, plugins.Measure),
     "alerts/channels": (
-        *(channel.Channel, channel.Capabilities, channel.ChannelSetting, channel.Inspection),
-        *(channel.Sender, channel.UpdatingSender, channel.FindingSender),
-        *(channel.Sent, channel.NotSent, channel.Ambiguous, channel.Rejected),
+        *(channel.Channel, channel.Capabilities, channel.ChannelSetting, channel.ChannelHealth),
+        *(channel.Sender, channel.UpdatingSender, channel.ReconcilingSender),
+        *(channel.Sent, channel.RetryableFailure, channel.UnconfirmedSend, channel.PermanentFailure),
     ),
     "dataquality/checks": (kind.CheckKind,),
     "registry/catalogs": (catalog.CatalogKind, catalog.CatalogSettings, catalog.Catalog),
     "registry/importing/kinds": (importing.ImportKind,),
     "registry/exporting": (exporting.ExportKind,),
     "validators/reports": (lint.ReportFormat,),
-    "validators/rules": (rule.Rule, rule.Fault),
+    "validators/rules": (rule.Rule, rule.Violation),
 }
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import dq
-from dq.contracts.outcome import CheckResult, Location, Severity, Status, Unreadable
+from dq.contracts.outcome import CheckResult, Location, ReadError, Severity, Status
 from dq.contracts.yaml.parse import BrokenContract, read
 from dq.dataquality.report import Report
 
@@ -56,7 +56,7 @@ def test_a_broken_contract_is_one_error_with_every_finding() -> None:
 
 
 def test_a_contract_that_is_not_there_is_said_with_its_path() -> None:
-    with pytest.raises(Unreadable, match=r"'nowhere.odcs.yaml' cannot be read"):
+    with pytest.raises(ReadError, match=r"'nowhere.odcs.yaml' cannot be read"):
         dq.check("nowhere.odcs.yaml", None)
 
 

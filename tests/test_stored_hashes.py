@@ -16,13 +16,13 @@ from fakes.command import BEGIN, MISSED, Place, contract
 
 from dq.contracts.types import parse as parse_type
 from dq.contracts.yaml.parse import parse
-from dq.dataquality.answers.partition_cache import Circumstances
+from dq.dataquality.answers.partition_cache import CacheContext
 from dq.dataquality.checks import built_in
-from dq.dataquality.clauses.clause import terms_of
+from dq.dataquality.clauses.clause import parameters_of
 from dq.dataquality.clauses.kind import clauses_of
-from dq.dataquality.clauses.metric_rule import MeasureAsked
+from dq.dataquality.clauses.metric_rule import MetricRequest
 from dq.dataquality.model.metric import aggregate
-from dq.registry.aws.lake_formation import wanted_grants
+from dq.registry.aws.lake_formation import desired_grants
 from dq.registry.catalog import Action, ActionKind
 from dq.registry.publications import Publication, event_id, first_event_id
 from dq.registry.schedules import ScheduleEntry, ScheduleTerms, entry_name
@@ -85,7 +85,7 @@ def test_measures_find_their_earlier_runs() -> None:
     assert made is not None
     asked = [one for one in clauses_of(made, made.objects[0], built_in()) if "quality" in one.path]
 
-    assert {one.path: terms_of(one, MeasureAsked).of for one in asked} == {
+    assert {one.path: parameters_of(one, MetricRequest).fingerprint for one in asked} == {
         "schema[0].properties[0].quality[0]": "d8f5d3c928ecff94",
         "schema[0].properties[0].quality[1]": "cc458a3cb9c080bd",
         "schema[0].properties[0].quality[2]": "f5b4f068c611e54f",
@@ -106,14 +106,14 @@ def test_clauses_keep_their_ids() -> None:
 
 def test_answers_of_partitions_are_found_again() -> None:
     schema = parse_type("struct<id: bigint, day: date>")
-    around = Circumstances("circumstances", schema)
+    around = CacheContext("circumstances", schema)
 
     assert (
-        around.of(aggregate("count", None))
+        around.answer_key(aggregate("count", None))
         == "e35e47a3c3931fd4cad32cf635b0f8c7d3813cef41f3c48b1d9fe55cc640dc92"
     )
     assert (
-        around.of(aggregate("max", "id"))
+        around.answer_key(aggregate("max", "id"))
         == "29893a41e7f186b5dec17a5b1894f29d23b3289f5aad1b3152a46cb790cb634a"
     )
 
@@ -136,7 +136,7 @@ def test_a_delivery_has_one_id_everywhere() -> None:
     later = datetime(2026, 5, 11, 9, tzinfo=UTC)
 
     assert DELIVERY.delivery == "49bb110b-035c-5995-8887-a0390174f5d3"
-    assert DELIVERY.delivery_before == "822244c9-2e9b-5c0c-b6b2-af5dc22e3d91"
+    assert DELIVERY.legacy_delivery == "822244c9-2e9b-5c0c-b6b2-af5dc22e3d91"
     assert first_event_id(DELIVERY) == "1af25c0d-8123-55f1-b03c-bc01d20a9285"
     assert event_id(DELIVERY, 2, later) == "e52c46bf-d09c-5c76-80f4-07e69b472093"
 
@@ -157,6 +157,6 @@ def test_a_schedule_is_known_to_be_as_it_was_made() -> None:
 
 def test_a_data_filter_is_known_to_be_the_one_that_was_made() -> None:
     rows = lake_grants.subscription(1, "orders.amount", rows="customer = 'acme'")
-    wanted = wanted_grants([rows], [lake_grants.contract()], {one.key: one for one in lake_grants.TABLES})
+    wanted = desired_grants([rows], [lake_grants.contract()], {one.key: one for one in lake_grants.TABLES})
 
     assert [*wanted.filters] == ["dq_f6f49c2026383057"]

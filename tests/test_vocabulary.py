@@ -1,4 +1,4 @@
-"""Names, docstrings, messages and pages use the field's words; each allowance may only shrink."""
+"""Names, docstrings, messages and pages use the field's words; pages and templates too."""
 
 from __future__ import annotations
 
@@ -14,29 +14,18 @@ ROOT = Path(__file__).parent.parent
 BANNED_NAMES = frozenset(
     """one told given asked known heard found said kept wanted others rest made here there mine theirs ours
     held seen lost gone way ways whole few some most more each mend world shelf desk errand lookout crew
-    fate lever tell hears says asks anew again beside apart alone""".split()  # noqa: SIM905  # a list of words is read more easily
+    fate lever tell hears says asks anew again beside apart alone""".split()  # noqa: SIM905  # read more easily than a list
 )
 STILTED_SUMMARY = re.compile(r"^(What|Whether|How|Which|Where|Whom?|When)\b")
 STILTED_PROSE = re.compile(
     r"\b(mends?|mended|anew|whoever|whom|any more|no more|is told|are told|stands? (there|twice|in)|of which|"
-    r"so that nobody|as ever|is no (?!longer)[a-z]+)\b|; None (for|where|while|when)\b",
+    r"so that nobody|as ever|(?<!there )is no (?!longer)[a-z]+)\b|; None (for|where|while|when)\b",
     re.IGNORECASE,
 )
-# Package: banned names, summaries of docstrings, strings. Lower them with each change; all are to be zero.
-ALLOWED: dict[str, tuple[int, int, int]] = {
-    "alerts": (216, 67, 75),
-    "api": (18, 7, 3),
-    "cli": (236, 22, 52),
-    "contracts": (848, 180, 119),
-    "dataquality": (1888, 343, 257),
-    "lake": (127, 19, 36),
-    "operations": (839, 175, 130),
-    "portal": (395, 62, 42),
-    "registry": (870, 135, 138),
-    "store": (9, 6, 5),
-    "validators": (609, 128, 217),
-}
-ALLOWED_IN_PAGES = 336
+PACKAGES = (
+    "alerts", "api", "cli", "contracts", "dataquality", "lake", "operations", "portal", "registry", "store",
+    "validators",
+)  # fmt: skip
 
 
 def bound_names(tree: ast.AST) -> Iterator[str]:
@@ -60,21 +49,36 @@ def strings(tree: ast.AST) -> Iterator[str]:
     return (node.value for node in nodes if isinstance(node.value, str))
 
 
-@pytest.mark.parametrize("package", ALLOWED)
+@pytest.mark.parametrize("package", PACKAGES)
 def test_a_package_uses_the_words_of_the_field(package):
-    trees = [ast.parse(file.read_text("utf-8")) for file in (ROOT / package).rglob("*.py")]
-    names = [name for tree in trees for name in bound_names(tree) if name.strip("_").lower() in BANNED_NAMES]
-    summaries = [text for tree in trees for text in docstrings(tree) if STILTED_SUMMARY.search(text)]
-    prose = [text for tree in trees for text in strings(tree) if STILTED_PROSE.search(text)]
+    trees = {str(file): ast.parse(file.read_text("utf-8")) for file in (ROOT / package).rglob("*.py")}
 
-    counts = (len(names), len(summaries), len(prose))
+    assert trees
+    assert [
+        (file, name)
+        for file, tree in trees.items()
+        for name in bound_names(tree)
+        if name.strip("_").lower() in BANNED_NAMES
+    ] == []
+    assert [
+        (file, text)
+        for file, tree in trees.items()
+        for text in docstrings(tree)
+        if STILTED_SUMMARY.search(text)
+    ] == []
+    assert [
+        (file, text) for file, tree in trees.items() for text in strings(tree) if STILTED_PROSE.search(text)
+    ] == []
 
-    assert all(count <= limit for count, limit in zip(counts, ALLOWED[package], strict=True)), counts
 
-
-def test_pages_are_in_plain_english():
+def test_pages_and_templates_are_in_plain_english():
     pages = [page for page in (ROOT / "docs").rglob("*.md") if "decisions" not in page.parts]
-    pages.append(ROOT / "README.md")
-    prose = [re.sub(r"```.*?```|`[^`]*`", "", page.read_text("utf-8"), flags=re.DOTALL) for page in pages]
+    pages += [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "portal" / "templates").iterdir()]
+    prose = {
+        str(page): re.sub(r"```.*?```|`[^`]*`", "", page.read_text("utf-8"), flags=re.DOTALL)
+        for page in pages
+    }
 
-    assert sum(len(STILTED_PROSE.findall(text)) for text in prose) <= ALLOWED_IN_PAGES
+    assert [
+        (page, match.group()) for page, text in prose.items() for match in STILTED_PROSE.finditer(text)
+    ] == []

@@ -1,1 +1,1 @@
-"""The gate: rules on contracts, policy, reports."""
+"""Validation of contracts: rules, policy, reports."""

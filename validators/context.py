@@ -1,4 +1,4 @@
-"""What a rule may look at besides its contract, and what is left of a contract to judge all others."""
+"""Context of the rules besides their contract, and the extract of each contract for cross-contract rules."""
 
 from __future__ import annotations
 
@@ -17,68 +17,75 @@ from dq.contracts.model import Contract, Identity, Node, Property, Quality, Rela
 from dq.contracts.outcome import Finding, Location
 from dq.contracts.subscriptions import Subscription
 
-# What a rule may look at besides the contract or subscription: handed in, never read from the world.
-
-# The names by which a contract's objects and properties can be referred to.
+# Names by which a contract's objects and properties can be referenced.
 
 
-def dotted(contract: Contract) -> frozenset[str]:
-    """Every `object` and `object.property`, at any depth; the object by its name or its id."""
-    found: set[str] = set()
-    for one in contract.objects:
-        inside = _inside(one.properties)
-        for name in {one.name, one.id or one.name}:
-            found.add(name)
-            found.update([f"{name}.{below}" for below in inside])
-    return frozenset(found)
+def element_names(contract: Contract) -> frozenset[str]:
+    """Return every `object` and `object.property`, at any depth; the object by its name or its id."""
+    names: set[str] = set()
+    for schema_object in contract.objects:
+        nested_names = _property_paths(schema_object.properties)
+        for name in {schema_object.name, schema_object.id or schema_object.name}:
+            names.add(name)
+            names.update([f"{name}.{below}" for below in nested_names])
+    return frozenset(names)
 
 
-def by_id(contract: Contract) -> frozenset[str]:
-    """Every `schema/<id>` and `schema/<id>/properties/<id>`, at any depth."""
-    found: set[str] = set()
+def element_id_paths(contract: Contract) -> frozenset[str]:
+    """Return every `schema/<id>` and `schema/<id>/properties/<id>`, at any depth."""
+    paths: set[str] = set()
     stack: list[tuple[str, SchemaObject | Property]] = [
-        (f"schema/{one.id}", one) for one in contract.objects if one.id is not None
+        (f"schema/{schema_object.id}", schema_object)
+        for schema_object in contract.objects
+        if schema_object.id is not None
     ]
     while stack:
         path, node = stack.pop()
-        found.add(path)
-        stack += [(f"{path}/properties/{one.id}", one) for one in node.properties if one.id is not None]
-    return frozenset(found)
+        paths.add(path)
+        stack += [(f"{path}/properties/{prop.id}", prop) for prop in node.properties if prop.id is not None]
+    return frozenset(paths)
 
 
 def repeated_names(contract: Contract, walk: Walk) -> frozenset[str]:
-    """Every `object.property` inside of an array or map, with which no key can be compared."""
+    """Return every `object.property` inside an array or map, which cannot be compared with a key."""
     if not any(prop.items or prop.map for prop in walk.properties):
         return frozenset()
     single: set[str] = set()
-    for one in contract.objects:
-        paths = [".".join(str(prop.name) for prop in way) for way in one.single()]
-        single.update(f"{name}.{path}" for name in {one.name, one.id or one.name} for path in paths)
+    for schema_object in contract.objects:
+        paths = [".".join(str(prop.name) for prop in props) for props in schema_object.single_valued_paths()]
+        single.update(
+            f"{name}.{path}"
+            for name in {schema_object.name, schema_object.id or schema_object.name}
+            for path in paths
+        )
     return walk.names - single
 
 
-def _inside(properties: list[Property]) -> set[str]:
-    found: set[str] = set()
+def _property_paths(properties: list[Property]) -> set[str]:
+    paths: set[str] = set()
     stack = [("", prop) for prop in properties]
     while stack:
-        above, prop = stack.pop()
+        parent, prop = stack.pop()
         # Items of an array and values of a map have no name of their own: `orders.lines.price`.
-        path = f"{above}.{prop.name}" if above and prop.name else prop.name or above
+        path = f"{parent}.{prop.name}" if parent and prop.name else prop.name or parent
         if path:
-            found.add(path)
+            paths.add(path)
         stack += [(path, inner) for inner in prop.children()]
-    return found
+    return paths
 
 
 def name_paths(contract: Contract) -> tuple[str, ...]:
-    """The paths of the names of all objects and columns, of those too that could not be read."""
-    listed = max(len(contract.objects), len(contract.place.items.get("schema", ())))
-    objects = [f"schema[{index}].name" for index in range(listed)]
-    return (*objects, *(prop.path("name") for one in contract.objects for prop in one.properties))
+    """Return the paths of the names of all objects and columns, including those that could not be read."""
+    count = max(len(contract.objects), len(contract.place.items.get("schema", ())))
+    objects = [f"schema[{index}].name" for index in range(count)]
+    return (
+        *objects,
+        *(prop.path("name") for schema_object in contract.objects for prop in schema_object.properties),
+    )
 
 
 def sibling_nodes(contract: Contract, walk: Walk) -> Iterator[Sequence[Node]]:
-    """Every list of elements that have ids; an id is one of a list, and not of the contract."""
+    """Yield every list of elements with ids; ids are unique per list, not per contract."""
     yield contract.servers
     yield contract.objects
     yield contract.support
@@ -86,8 +93,13 @@ def sibling_nodes(contract: Contract, walk: Walk) -> Iterator[Sequence[Node]]:
     yield contract.sla_properties
     yield contract.custom_properties
     yield contract.members()
-    for one in contract.objects:
-        yield from (one.properties, one.quality, one.relationships, one.synonyms)
+    for schema_object in contract.objects:
+        yield from (
+            schema_object.properties,
+            schema_object.quality,
+            schema_object.relationships,
+            schema_object.synonyms,
+        )
     for prop in walk.properties:
         if prop.properties or prop.quality or prop.enum or prop.synonyms:
             yield from (prop.properties, prop.quality, prop.enum or (), prop.synonyms)
@@ -101,36 +113,36 @@ class Reference(NamedTuple):
     text: str
 
 
-def references_of(relationships: Iterable[Relationship]) -> Iterator[Reference]:
-    """Every end of every relationship."""
+def iter_references(relationships: Iterable[Relationship]) -> Iterator[Reference]:
+    """Yield every end of every relationship."""
     for relationship in relationships:
         for key, names in (("from", relationship.from_), ("to", relationship.to)):
             for text in names if isinstance(names, list) else [names] if names else []:
                 yield Reference(relationship, key, text.strip())
 
 
-def leaves(text: str, objects: set[str]) -> bool:
-    """Whether a reference leaves a contract with these objects.
+def is_external(text: str, objects: set[str]) -> bool:
+    """Return True if a reference points outside a contract with these objects.
 
-    `file.yaml#/schema/…` does, and so does `object.property` of an object that the contract does not have.
+    E.g. `file.yaml#/schema/…`, or `object.property` with an object that the contract does not have.
     """
     if "/" in text:
         return not text.lstrip("#/").startswith("schema/")
     return "." in text and text.split(".")[0] not in objects
 
 
-# What a rule may look at besides the contract: handed in, never read from the world.
+# Context of a rule besides the contract; always passed in, never read from the environment.
 
 T = TypeVar("T")
 
 COLUMN = re.compile(r"schema\[\d+\](?:\.properties\[\d+\]|\.items|\.map\.(?:key|value))+")
 """The path of a column at any depth."""
 
-Unenforced = Callable[[Contract], Iterable[Finding]]
+UnenforcedCheck = Callable[[Contract], Iterable[Finding]]
 
 
-def nothing(_contract: Contract) -> Iterable[Finding]:
-    """What is said of what the checker will not do where nobody can tell."""
+def no_findings(_contract: Contract) -> Iterable[Finding]:
+    """Return no findings: the default if the unenforced clauses are unknown."""
     return ()
 
 
@@ -144,29 +156,29 @@ class Argument(Generic[T]):
 
 
 @dataclass(frozen=True, slots=True)
-class Promises:
-    """The delivery promises that can be understood, and what is wrong with the others."""
+class ParsedSlos:
+    """Delivery SLOs that could be parsed, and findings about the others."""
 
     slos: tuple[slo.Slo, ...] = ()
-    wrong: tuple[Finding, ...] = ()
+    findings: tuple[Finding, ...] = ()
 
     @staticmethod
-    def of(contract: Contract) -> Promises:
-        """The promises of a contract, through the same door as the watcher reads them."""
-        slos, wrong = slo.read(contract)
-        return Promises(tuple(slos), tuple(wrong))
+    def from_contract(contract: Contract) -> ParsedSlos:
+        """Parse the SLOs of a contract with the same parser as the watcher."""
+        slos, findings = slo.read_slos(contract)
+        return ParsedSlos(tuple(slos), tuple(findings))
 
 
 class PropertyPlace(NamedTuple):
-    """A property at any depth, with the object that it lies in."""
+    """Property at any depth, with its object."""
 
     object: SchemaObject
     property: Property
-    top: bool
+    is_top_level: bool
 
 
 class QualityPlace(NamedTuple):
-    """A quality rule with what it speaks about; `property` is None on the level of the object."""
+    """Quality rule with its object and property; `property` is None for rules of the object."""
 
     object: SchemaObject
     property: Property | None
@@ -175,10 +187,10 @@ class QualityPlace(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Walk:
-    """The parts of one contract as flat lists: made once, so that fifty rules need not walk the tree.
+    """Parts of one contract as flat lists, built once for all rules.
 
     `properties` and `qualities` are `columns` and `clauses` without their places. `names` are the elements
-    that can be referred to, as `object` and `object.property`; `references` are what refers to them, or to
+    that can be referenced, as `object` and `object.property`; `references` are the references to them or to
     other contracts.
     """
 
@@ -190,27 +202,27 @@ class Walk:
     references: tuple[Reference, ...]
 
     @staticmethod
-    def of(contract: Contract) -> Walk:
-        """Every property, nested ones after the one that holds them, and every quality rule."""
+    def from_contract(contract: Contract) -> Walk:
+        """Collect every property, nested ones after their parent, and every quality rule."""
         columns: list[PropertyPlace] = []
         clauses: list[QualityPlace] = []
         related: list[Relationship] = []
-        for one in contract.objects:
-            top = {id(prop) for prop in one.properties}
-            clauses += [QualityPlace(one, None, quality) for quality in one.quality]
-            related += one.relationships
-            for prop in one.walk():
+        for schema_object in contract.objects:
+            top_level_ids = {id(prop) for prop in schema_object.properties}
+            clauses += [QualityPlace(schema_object, None, quality) for quality in schema_object.quality]
+            related += schema_object.relationships
+            for prop in schema_object.walk():
                 related += prop.relationships
-                columns.append(PropertyPlace(one, prop, id(prop) in top))
+                columns.append(PropertyPlace(schema_object, prop, id(prop) in top_level_ids))
                 if prop.quality:
-                    clauses += [QualityPlace(one, prop, quality) for quality in prop.quality]
+                    clauses += [QualityPlace(schema_object, prop, quality) for quality in prop.quality]
         return Walk(
             tuple(columns),
             tuple(clauses),
-            tuple(one.property for one in columns),
-            tuple(one.quality for one in clauses),
-            dotted(contract),
-            tuple(references_of(related)),
+            tuple(column.property for column in columns),
+            tuple(clause.quality for clause in clauses),
+            element_names(contract),
+            tuple(iter_references(related)),
         )
 
 
@@ -218,7 +230,7 @@ class Walk:
 class OfficialSchema:
     """The JSON Schema of ODCS `version`, from a `release` of the standard's own package.
 
-    `accepted` are the versions that it allows a document to name: older ones too.
+    `accepted` are the ODCS versions that it allows in a document, including older ones.
     """
 
     release: str
@@ -229,50 +241,50 @@ class OfficialSchema:
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """What surrounds the contract that is judged.
+    """Context of the contract that is validated.
 
     `file` is its path relative to the registry's root, with forward slashes. `today` is the date of the
-    run in UTC. `arguments` are the policy's for the rule that is asked, `schemas` its JSON Schemas for
-    custom properties, by level. `unenforced` gives what the checker will not do of a contract, and stands
-    on another floor than the gate. `official` is the standard's own schema where its opinion was asked for,
-    and `data` then the text of the contract.
+    run in UTC. `arguments` are the policy's arguments of the current rule, `schemas` its JSON Schemas for
+    custom properties, by level. `unenforced` returns the clauses that the checker will not evaluate; it is
+    passed in because the checker is in a higher layer. `official` is the official schema of ODCS if it was
+    requested, and `data` is then the text of the contract.
     """
 
     file: str
     today: date
     walk: Walk
-    promises: Promises
+    parsed_slos: ParsedSlos
     arguments: Mapping[str, object] = field(default_factory=dict)
     schemas: Mapping[str, object] = field(default_factory=dict)
-    unenforced: Unenforced = nothing
+    unenforced: UnenforcedCheck = no_findings
     official: OfficialSchema | None = None
     data: bytes = b""
 
     def value(self, argument: Argument[T]) -> T:
         """The policy's value of one of the rule's arguments, or its default."""
-        # The policy has been checked against the type of the default before it came here.
+        # The policy parser has already checked the value against the type of the default.
         return self.arguments.get(argument.name, argument.default)  # type: ignore[return-value]
 
 
-# What a rule may ask about a subscription: the contract that it names, the other subscriptions, the day.
+# Context of a subscription rule: the contract, the other subscriptions, the date.
 
 
 @dataclass(frozen=True, slots=True)
-class Subscribed:
-    """The surroundings of one subscription. `today` is the date in UTC; `arguments` are the policy's.
+class SubscriptionContext:
+    """Context of a subscription rule. `today` is the date in UTC; `arguments` are the policy's.
 
-    `contracts` has those of the registry that subscriptions name. `unclear` are ids that a contract seems to
-    have which cannot be read: nobody can say what is in it. `ids` are further ids of the registry, as far as
-    they were read. `every` has all subscriptions whose form is right, in the order of their files, and `told`
-    the files whose findings are wanted. `base_contracts` are the named contracts at the base of a branch.
+    `contracts` are the subscribed contracts of the registry. `unreadable_ids` are ids of contracts that
+    cannot be read. `ids` are further known ids of the registry. `subscriptions` are all well-formed
+    subscriptions, in the order of their files, and `reported_files` the files whose findings are reported.
+    `base_contracts` are the subscribed contracts at the base of a branch.
     """
 
     today: date
     contracts: Mapping[Identity, Contract] = field(default_factory=dict)
-    unclear: Collection[str] = ()
+    unreadable_ids: Collection[str] = ()
     ids: Collection[str] = ()
-    every: tuple[Subscription, ...] = ()
-    told: frozenset[str] = frozenset()
+    subscriptions: tuple[Subscription, ...] = ()
+    reported_files: frozenset[str] = frozenset()
     arguments: Mapping[str, object] = field(default_factory=dict)
     base_contracts: Mapping[Identity, Contract] = field(default_factory=dict)
 
@@ -281,13 +293,13 @@ class Subscribed:
         return self.arguments.get(argument.name, argument.default)  # type: ignore[return-value]
 
     def contract(self, subscription: Subscription) -> Contract | None:
-        """The contract of the id and major that the subscription names."""
+        """Return the subscribed contract, by id and major version, or None if it does not exist."""
         return self.contracts.get(subscription.identity)
 
     def approving_contract(self, subscription: Subscription) -> Contract | None:
-        """Return the contract whose owners approve: that of the base, in its newest major for a new one.
+        """Return the contract whose owners approve: the one at the base, or its newest major for a new major.
 
-        A contract that the base does not have speaks for itself.
+        A contract that does not exist at the base is approved by its own owners.
         """
         base = self.base_contracts
         majors = [identity for identity in base if identity[0] == subscription.contract]
@@ -296,18 +308,16 @@ class Subscribed:
         return own or (base[newest] if newest else self.contract(subscription))
 
     def majors(self, id_: str) -> list[str]:
-        """The majors of a contract that there are, in order."""
-        majors = (major for each, major in self.contracts if each == id_)
-        return sorted(majors, key=lambda one: (len(one), one))
+        """Return the existing major versions of a contract, in order."""
+        majors = (major for contract_id, major in self.contracts if contract_id == id_)
+        return sorted(majors, key=lambda major: (len(major), major))
 
 
-# What is left of a contract when it has been judged by itself: enough to judge it among all others.
-
-# Contracts of different ids that promise one table, or folders of which one lies in the other.
+# Contracts with different ids that declare the same table, or nested folders.
 
 
 class TableHolder(NamedTuple):
-    """A contract with the tables that it promises; of an `unchanged` one, conflicts are not listed."""
+    """Contract with the tables that it declares; conflicts of an `unchanged` one are not reported."""
 
     id: str
     file: str
@@ -317,33 +327,33 @@ class TableHolder(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class TablesAtBase:
-    """What the base of a branch says of tables.
+    """Tables at the base of a branch.
 
-    `unchanged` are contracts that the branch leaves alone; those that share no table with the changed ones
-    may be left out. `tables` are those that contracts of the base promise, by id.
+    `unchanged` are contracts that the branch does not change; those that share no table with the changed ones
+    may be omitted. `tables` are the tables declared by contracts of the base, by contract id.
     """
 
     unchanged: tuple[TableHolder, ...] = ()
     tables: Mapping[str, tuple[PromisedTable, ...]] = field(default_factory=dict)
 
     def has_name(self, id_: str, table: PromisedTable) -> bool:
-        """Whether a contract of this id had the table, wherever its data lay."""
+        """Return True if a contract with this id had the table, regardless of its location."""
         return any(table.is_same_table(before) for before in self.tables.get(id_, ()))
 
     def has(self, id_: str, table: PromisedTable) -> bool:
-        """Whether a contract of this id had all that is known of the table."""
+        """Return True if a contract with this id had the table by name and by folder, as far as known."""
         return (not table.name or self.has_name(id_, table)) and (
             table.folder is None or self.has_folder(id_, table)
         )
 
     def has_folder(self, id_: str, table: PromisedTable) -> bool:
-        """Whether a contract of this id had a table in this very folder."""
+        """Return True if a contract with this id had a table in exactly this folder."""
         before = self.tables.get(id_, ())
         return any(table.folder == other.folder and table.overlaps(other) for other in before)
 
 
 class TableConflict(NamedTuple):
-    """A table of a contract, and a table of another contract that is the same one or shares its folder."""
+    """Table of a contract that is also declared by another contract, or shares a folder with its table."""
 
     table: PromisedTable
     other: PromisedTable
@@ -351,203 +361,223 @@ class TableConflict(NamedTuple):
     by_name: bool
 
 
-_Promises = dict[str, list[tuple[TableHolder, PromisedTable]]]
-"""Who promises one table, or a table in one folder, by id."""
+_Holders = dict[str, list[tuple[TableHolder, PromisedTable]]]
+"""Contracts that declare one table, or a table in one folder, by contract id."""
 
 
 class TableConflicts:
-    """The conflicts among contracts, by file. What an id had at the base stands with the newcomer alone."""
+    """Table conflicts among contracts, by file; tables that an id already had at the base are excluded."""
 
     def __init__(self, holders: Iterable[TableHolder], base: TablesAtBase) -> None:
         self._base = base
         self._by_file: dict[str, list[TableConflict]] = {}
-        every = [*holders, *base.unchanged]
-        names: dict[str, _Promises] = {}
-        folders: dict[TableFolder, _Promises] = {}
-        for holder in every:
+        all_holders = [*holders, *base.unchanged]
+        names: dict[str, _Holders] = {}
+        folders: dict[TableFolder, _Holders] = {}
+        for holder in all_holders:
             for table in holder.tables:
                 if table.name:
                     names.setdefault(table.name, {}).setdefault(holder.id, []).append((holder, table))
                 if table.folder is not None:
                     folders.setdefault(table.folder, {}).setdefault(holder.id, []).append((holder, table))
-        for holder in every:
+        for holder in all_holders:
             for table in holder.tables:
-                same = _of_another(names.get(table.name, {}), holder.id, table.is_same_table)
-                if same is not None:
-                    self._add(holder, TableConflict(table, same[1], same[0], by_name=True))
+                match = _first_of_other_id(names.get(table.name, {}), holder.id, table.is_same_table)
+                if match is not None:
+                    self._add(holder, TableConflict(table, match[1], match[0], by_name=True))
                 for folder in table.folder.up() if table.folder is not None else ():
-                    other = _of_another(folders.get(folder, {}), holder.id, table.overlaps)
+                    other = _first_of_other_id(folders.get(folder, {}), holder.id, table.overlaps)
                     if other is not None:
                         self._add(holder, TableConflict(table, other[1], other[0], by_name=False))
                         self._add(other[0], TableConflict(other[1], table, holder, by_name=False))
 
-    def of(self, file: str) -> list[TableConflict]:
-        """The conflicts of the contract in this file."""
+    def for_file(self, file: str) -> list[TableConflict]:
+        """Return the conflicts of the contract in this file."""
         return self._by_file.get(file, [])
 
     def _add(self, holder: TableHolder, conflict: TableConflict) -> None:
-        had = self._base.has_name if conflict.by_name else self._base.has_folder
-        if not holder.unchanged and not had(holder.id, conflict.table):
+        existed_at_base = self._base.has_name if conflict.by_name else self._base.has_folder
+        if not holder.unchanged and not existed_at_base(holder.id, conflict.table):
             self._by_file.setdefault(holder.file, []).append(conflict)
 
 
-def _of_another(
-    promises: _Promises, id_: str, same: Callable[[PromisedTable], bool]
+def _first_of_other_id(
+    holders: _Holders, id_: str, matches: Callable[[PromisedTable], bool]
 ) -> tuple[TableHolder, PromisedTable] | None:
-    """The first promise of another id that is the same."""
-    if len(promises) < 2 and id_ in promises:
+    """Return the first matching table of another contract id, or None if there is none."""
+    if len(holders) < 2 and id_ in holders:
         return None
     return next(
-        (one for other, ones in promises.items() if other != id_ for one in ones if same(one[1])), None
+        (
+            entry
+            for other, entries in holders.items()
+            if other != id_
+            for entry in entries
+            if matches(entry[1])
+        ),
+        None,
     )
 
 
-# Names that a reader cannot tell apart although their code points differ.
+# Names that look the same although their code points differ.
 
 
-def alike(name: str) -> str:
-    """What all names have in common that are canonically equal: `é` in one code point and in two.
+def normalize_name(name: str) -> str:
+    """Return the NFC form of a name, the same for canonically equal names (`é` as one or two code points).
 
-    NFC and not NFKC: what is canonically equal looks the same everywhere, and file systems and editors turn
-    one into the other, while NFKC would also make one of `m²` and `m2`, which anybody can tell apart.
+    NFC, not NFKC: canonically equal names look the same, and file systems and editors convert one into the
+    other. NFKC would also merge `m²` and `m2`, which are visibly different.
     """
     return name if name.isascii() else unicodedata.normalize("NFC", name)
 
 
-def note(name: str, other: str) -> str:
-    """What to add to a message where two names only look the same; "" where they do not differ so."""
-    differs = name != other and alike(name) == alike(other)
-    return " (it looks the same, and is encoded otherwise)" if differs else ""
+def confusable_note(name: str, other: str) -> str:
+    """Return a message suffix if two names look the same but are encoded differently, else ""."""
+    differs = name != other and normalize_name(name) == normalize_name(other)
+    return " (it looks the same, but is encoded differently)" if differs else ""
 
 
-# What is left of a contract when it has been judged by itself: enough to judge it among all others.
+# Extract of a contract for rules of the scope `registry`.
 #
-# A registry has thousands of contracts, which are read in several processes and not kept. What a rule of
-# the scope `registry` may ask has to be said here.
+# A registry has thousands of contracts, which are parsed in several processes and not kept in memory. All
+# data that such a rule needs must be in the extract.
 
 
 @dataclass(frozen=True, slots=True)
-class Link:
-    """A reference that leaves its contract: the key and text, where it stands, and what it relies on."""
+class CrossReference:
+    """Reference to another contract: key, text, location, path, and the paths that it relies on."""
 
     key: str
     text: str
-    at: Location
+    location: Location
     path: str
     needs: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
-    """One contract among others. `at` is the place of its id; `names` and `ids` can be referred to.
+class ContractEntry:
+    """Extract of a contract for cross-contract rules. `location` is that of its id.
 
-    `names` are lines of one text, which crosses between processes faster than a set. `repeated` are those
-    of them that stand inside of arrays and maps, so that no key can be compared with them. `tables` are what
-    it promises to a catalog.
+    `names` and `ids` can be referenced. `names` are the lines of one text, which is faster to pass between
+    processes than a set. `repeated` are those inside arrays and maps, which cannot be compared with a key.
+    `tables` are the catalog tables that it declares.
     """
 
     file: str
     identity: Identity
-    at: Location
+    location: Location
     objects: tuple[str, ...]
     names: str
     repeated: frozenset[str]
     ids: frozenset[str]
-    links: tuple[Link, ...]
+    references: tuple[CrossReference, ...]
     tables: tuple[PromisedTable, ...]
 
     @staticmethod
-    def of(contract: Contract, context: Context) -> Entry:
-        """What the others may know of this contract."""
-        return Entry(
+    def from_contract(contract: Contract, context: Context) -> ContractEntry:
+        """Return the extract of a contract."""
+        return ContractEntry(
             context.file,
             contract.identity,
-            contract.at("id"),
-            tuple(one.name for one in contract.objects),
+            contract.locate("id"),
+            tuple(schema_object.name for schema_object in contract.objects),
             "\n".join(("", *context.walk.names, "")),
             repeated_names(contract, context.walk),
-            by_id(contract),
-            tuple(_links(contract, context)),
+            element_id_paths(contract),
+            tuple(_external_references(contract, context)),
             promised_tables(contract),
         )
 
 
-def _links(contract: Contract, context: Context) -> Iterable[Link]:
-    own = {name for one in contract.objects for name in (one.name, one.physical_name) if name}
-    leaving = [one for one in context.walk.references if leaves(one.text, own)]
-    needs = name_paths(contract) if leaving else ()
-    for one in leaving:
-        node = one.relationship
-        yield Link(one.key, one.text, node.at(one.key), node.path(one.key), needs)
+def _external_references(contract: Contract, context: Context) -> Iterable[CrossReference]:
+    own_names = {
+        name
+        for schema_object in contract.objects
+        for name in (schema_object.name, schema_object.physical_name)
+        if name
+    }
+    external = [candidate for candidate in context.walk.references if is_external(candidate.text, own_names)]
+    needs = name_paths(contract) if external else ()
+    for reference in external:
+        relationship = reference.relationship
+        yield CrossReference(
+            reference.key,
+            reference.text,
+            relationship.locate(reference.key),
+            relationship.path(reference.key),
+            needs,
+        )
 
 
 @dataclass(frozen=True, slots=True)
 class Registry:
-    """All contracts that were read in one run, in their order.
+    """All contracts of one run, in order.
 
-    `first_of_…` have the first of those whose identities, or whose files, nobody can tell apart.
+    `first_of_…` have the first of the contracts with confusable identities or file names.
     """
 
-    first_of_identity: Mapping[Identity, Entry]
-    first_of_file: Mapping[str, Entry]
-    by_file: Mapping[str, Entry]
-    by_object: Mapping[str, tuple[Entry, ...]]
+    first_of_identity: Mapping[Identity, ContractEntry]
+    first_of_file: Mapping[str, ContractEntry]
+    by_file: Mapping[str, ContractEntry]
+    by_object: Mapping[str, tuple[ContractEntry, ...]]
     table_conflicts: TableConflicts
 
     @staticmethod
-    def of(entries: Iterable[Entry], base: TablesAtBase = TablesAtBase()) -> Registry:
-        """The entries by what they can be looked up with; objects by their names.
+    def from_entries(entries: Iterable[ContractEntry], base: TablesAtBase = TablesAtBase()) -> Registry:
+        """Index the entries by identity, file and object name.
 
-        `base` has the tables of other contracts, and says who is the newcomer.
+        `base` has the tables of other contracts; it decides which of two conflicting contracts is new.
         """
-        identities: dict[Identity, Entry] = {}
-        alike_files: dict[str, Entry] = {}
-        objects: dict[str, list[Entry]] = defaultdict(list)
-        files: dict[str, Entry] = {}
+        identities: dict[Identity, ContractEntry] = {}
+        files_by_name: dict[str, ContractEntry] = {}
+        objects: dict[str, list[ContractEntry]] = defaultdict(list)
+        files: dict[str, ContractEntry] = {}
         tables: list[TableHolder] = []
-        for one in entries:
-            identities.setdefault(_identity_alike(one), one)
-            alike_files.setdefault(_file_alike(one), one)
-            files[one.file] = one
-            tables.append(TableHolder(alike(one.identity[0]), one.file, one.tables))
-            for name in one.objects:
-                objects[name].append(one)
+        for entry in entries:
+            identities.setdefault(_normalized_identity(entry), entry)
+            files_by_name.setdefault(_normalized_file(entry), entry)
+            files[entry.file] = entry
+            tables.append(TableHolder(normalize_name(entry.identity[0]), entry.file, entry.tables))
+            for name in entry.objects:
+                objects[name].append(entry)
         by_object = {name: tuple(holders) for name, holders in objects.items()}
-        return Registry(identities, alike_files, files, by_object, TableConflicts(tables, base))
+        return Registry(identities, files_by_name, files, by_object, TableConflicts(tables, base))
 
-    def same_contract(self, one: Entry) -> Entry:
-        """The first contract of this id and major version, which may be this one."""
-        return self.first_of_identity[_identity_alike(one)]
+    def same_contract(self, entry: ContractEntry) -> ContractEntry:
+        """Return the first contract with this id and major version, possibly `entry` itself."""
+        return self.first_of_identity[_normalized_identity(entry)]
 
-    def same_file(self, one: Entry) -> Entry:
-        """The first file that macOS or Windows would take for this one, which it may be."""
-        return self.first_of_file[_file_alike(one)]
+    def same_file(self, entry: ContractEntry) -> ContractEntry:
+        """Return the first file that macOS or Windows treats as the same file, possibly that of `entry`."""
+        return self.first_of_file[_normalized_file(entry)]
 
-    def is_key(self, link: Link, file: str) -> bool:
-        """Whether what a reference in this file names can be compared with a key."""
-        inside = link.text.rpartition("#")[2].lstrip("/")
-        if inside.startswith("schema/"):
-            # Ids are those of columns that stand once, and of objects.
-            return "/properties/" in inside
-        others = self.holders(link, file)
-        return not any(inside in one.objects or inside in one.repeated for one in others)
+    def is_key(self, reference: CrossReference, file: str) -> bool:
+        """Return True if the target of a reference in this file can be compared with a key."""
+        target = reference.text.rpartition("#")[2].lstrip("/")
+        if target.startswith("schema/"):
+            # Ids belong to objects and to columns that are not inside an array or map.
+            return "/properties/" in target
+        candidates = self.holders(reference, file)
+        return not any(target in entry.objects or target in entry.repeated for entry in candidates)
 
-    def holders(self, link: Link, file: str) -> tuple[Entry, ...]:
-        """The contracts that have what a reference in this file names: one where it is clear which."""
-        if "#" in link.text:
-            named, _, path = link.text.rpartition("#")
-            beside = normpath(join(dirname(file), named.removeprefix("file://")))
-            other = self.by_file.get(beside) or self.by_file.get(normpath(named))
-            inside = path.lstrip("/")
-            return (other,) if other and (inside in other.ids or f"\n{inside}\n" in other.names) else ()
-        line = f"\n{link.text}\n"
-        return tuple(one for one in self.by_object.get(link.text.split(".")[0], ()) if line in one.names)
-
-
-def _identity_alike(one: Entry) -> Identity:
-    id_, major = one.identity
-    return alike(id_), major
+    def holders(self, reference: CrossReference, file: str) -> tuple[ContractEntry, ...]:
+        """Return the contracts with the target of a reference in this file; one if it is unambiguous."""
+        if "#" in reference.text:
+            target_file, _, path = reference.text.rpartition("#")
+            relative = normpath(join(dirname(file), target_file.removeprefix("file://")))
+            other = self.by_file.get(relative) or self.by_file.get(normpath(target_file))
+            target = path.lstrip("/")
+            return (other,) if other and (target in other.ids or f"\n{target}\n" in other.names) else ()
+        line = f"\n{reference.text}\n"
+        return tuple(
+            entry for entry in self.by_object.get(reference.text.split(".")[0], ()) if line in entry.names
+        )
 
 
-def _file_alike(one: Entry) -> str:
-    return alike(one.file.casefold())
+def _normalized_identity(entry: ContractEntry) -> Identity:
+    id_, major = entry.identity
+    return normalize_name(id_), major
+
+
+def _normalized_file(entry: ContractEntry) -> str:
+    return normalize_name(entry.file.casefold())

@@ -1,4 +1,4 @@
-"""From files to findings: form and rules of one contract and of all, and what a report of them is."""
+"""Linting: from contract files to findings, by form and rules, and the interface of report formats."""
 
 from __future__ import annotations
 
@@ -21,75 +21,77 @@ from typing import TypeVar
 
 from dq.contracts import extension, install
 from dq.contracts.access import files
-from dq.contracts.access.discovery import Discovery, PassedOver, discover
-from dq.contracts.access.files import FileRefused, Found, shown
+from dq.contracts.access.discovery import Discovery, SkippedFile, discover
+from dq.contracts.access.files import FileRef, FileRejected, printable_path
 from dq.contracts.model import MAX_FINDINGS, Contract, Identity
 from dq.contracts.odcs import Version
-from dq.contracts.outcome import Finding, Severity, counted, first_of, nearest
+from dq.contracts.outcome import Finding, Severity, join_limited, nearest, pluralize
 from dq.contracts.subscriptions import Subscription, read
 from dq.contracts.yaml.parse import parse
 from dq.validators import rules as rules_shelf
 from dq.validators.context import (
     COLUMN,
     Context,
-    Entry,
+    ContractEntry,
     OfficialSchema,
-    Promises,
+    ParsedSlos,
     PropertyPlace,
     Registry,
-    Subscribed,
+    SubscriptionContext,
     TablesAtBase,
-    Unenforced,
+    UnenforcedCheck,
     Walk,
-    nothing,
+    no_findings,
 )
 from dq.validators.policy.policy import DEFAULT, EXPIRED, UNUSED, EnabledRule, Policy, apply_waivers
-from dq.validators.rule import Fault, Rule, RuleScope
+from dq.validators.rule import Rule, RuleScope, Violation
 
-# One contract before the rules: its form, what each rule says, and one finding for one mistake.
+# Columns of one object with the same violation are one finding, at the line of the first.
 
-# Columns of one object with the same fault are one finding, at the line of the first.
-
-# As many names as a reader takes in at a glance.
+# Maximum number of names listed in a message.
 _NAMED = 5
 _LONGEST_NAME = 40
 
 
-class Alike:
-    """Gathers the faults of one contract that differ by their column alone."""
+class ViolationMerger:
+    """Merges the violations of one contract that differ only by column."""
 
     def __init__(self, walk: Walk) -> None:
         self._walk = walk
 
     @cached_property
     def _columns(self) -> dict[str, PropertyPlace]:
-        return {one.property.path(): one for one in self._walk.columns}
+        return {column.property.path(): column for column in self._walk.columns}
 
-    def key(self, fault: Fault) -> tuple[str, str]:
-        """The same text for faults that are one finding."""
-        place = self._place(fault)
-        return (fault.kind, place.object.path()) if fault.kind and place else (fault.path, fault.message)
+    def key(self, violation: Violation) -> tuple[str, str]:
+        """Return the same key for violations that form one finding."""
+        place = self._place(violation)
+        return (
+            (violation.kind, place.object.path())
+            if violation.kind and place
+            else (violation.path, violation.message)
+        )
 
-    def merged(self, faults: Sequence[Fault]) -> Fault:
-        """One fault for those of one key, in the order of the file."""
-        first = faults[0]
+    def merge(self, violations: Sequence[Violation]) -> Violation:
+        """Merge violations of one key, given in the order of the file."""
+        first = violations[0]
         place = self._place(first)
-        names = [name for name in dict.fromkeys(self._names(faults)) if place and name != _name(place)]
+        names = [name for name in dict.fromkeys(self._names(violations)) if place and name != _name(place)]
         if place is None or not names:
             return first
-        others = f"{counted(len(names), 'other column')} of {place.object.name!r}"
-        message = f"{first.message} The same holds for {others}: {first_of(names, _NAMED)}."
-        alike = all(fault.mend == first.mend for fault in faults)
-        mend = first.mend if alike else f"{first.mend.rstrip('.')}, and the others likewise."
-        return replace(first, message=message, mend=mend)
+        other_columns = f"{pluralize(len(names), 'other column')} of {place.object.name!r}"
+        message = f"{first.message} The same holds for {other_columns}: {join_limited(names, _NAMED)}."
+        is_same_hint = all(violation.hint == first.hint for violation in violations)
+        hint = first.hint if is_same_hint else f"{first.hint.rstrip('.')}, and do the same for the others."
+        return replace(first, message=message, hint=hint)
 
-    def _place(self, fault: Fault) -> PropertyPlace | None:
-        match = COLUMN.match(fault.path)
+    def _place(self, violation: Violation) -> PropertyPlace | None:
+        match = COLUMN.match(violation.path)
         return self._columns.get(match[0]) if match else None
 
-    def _names(self, faults: Iterable[Fault]) -> Iterator[str]:
-        for fault in faults:
-            place = self._place(fault)
+    def _names(self, violations: Iterable[Violation]) -> Iterator[str]:
+        for violation in violations:
+            place = self._place(violation)
             if place is not None:
                 yield _name(place)
 
@@ -99,157 +101,165 @@ def _name(place: PropertyPlace) -> str:
     return name if len(name) <= _LONGEST_NAME else f"{name[:_LONGEST_NAME]}…"
 
 
-# One mistake gives one finding: what follows from a mistake already reported is left out.
+# One mistake gives one finding: consequences of a reported mistake are left out.
 
 
-class Said:
-    """The rules that spoke, by path, and how severe it is there."""
+class ReportedRules:
+    """Rules that reported a violation, with severity, by path."""
 
     def __init__(self) -> None:
-        self._at: dict[str, dict[str, Severity]] = {}
+        self._by_path: dict[str, dict[str, Severity]] = {}
         self._below: dict[str, dict[str, Severity]] = {}
 
     def add(self, path: str, rule: str, severity: Severity) -> None:
-        """A rule speaks of what stands at a path."""
-        self._at.setdefault(path, {})[rule] = severity
+        """Record that a rule reported a violation at a path."""
+        self._by_path.setdefault(path, {})[rule] = severity
         for above in ancestors(path):
             rules = self._below.setdefault(above, {})
             rules[rule] = max(severity, rules.get(rule, severity), key=lambda grade: grade.rank)
 
-    def by_any_of(self, rules: Iterable[str], path: str) -> bool:
-        """Whether one of the rules spoke of the path itself."""
-        return not self._at.get(path, {}).keys().isdisjoint(rules)
+    def reported_any(self, rules: Iterable[str], path: str) -> bool:
+        """Return True if one of the rules reported exactly this path."""
+        return not self._by_path.get(path, {}).keys().isdisjoint(rules)
 
-    def by_another(self, rule: str, severity: Severity, path: str) -> bool:
-        """Whether another rule spoke of the path itself, at least as severely."""
-        return _graver(self._at.get(path, {}), rule, severity)
+    def reported_by_other(self, rule: str, severity: Severity, path: str) -> bool:
+        """Return True if another rule reported exactly this path, at least as severely."""
+        return _has_other_as_severe(self._by_path.get(path, {}), rule, severity)
 
-    def below_by_another(self, rule: str, severity: Severity, path: str) -> bool:
-        """Whether another rule spoke of a part of what stands at the path, at least as severely."""
-        return _graver(self._below.get(path, {}), rule, severity)
+    def reported_below_by_other(self, rule: str, severity: Severity, path: str) -> bool:
+        """Return True if another rule reported something below this path, at least as severely."""
+        return _has_other_as_severe(self._below.get(path, {}), rule, severity)
 
 
-def _graver(rules: Mapping[str, Severity], rule: str, severity: Severity) -> bool:
+def _has_other_as_severe(rules: Mapping[str, Severity], rule: str, severity: Severity) -> bool:
     return any(name != rule and grade.rank >= severity.rank for name, grade in rules.items())
 
 
-class Folds:
-    """Answers whether a fault is only a consequence.
+class CascadeFilter:
+    """Detects violations that are only consequences of others.
 
-    It is when the loader had to cut out something at, above or below a path that the fault relies on; when
-    an unknown key reads like the misspelt name of what is said to be absent; when the loader reported the
-    very same place; or when a rule that explains this one reported it.
+    That is the case if the loader removed something at, above or below a path that the violation relies on;
+    if an unknown key looks like a misspelling of the missing key; if the loader reported the same path; or if
+    a rule listed in the rule's `after` reported it.
     """
 
-    def __init__(self, cut: Iterable[str], form: Iterable[Finding]) -> None:
-        self._cut = frozenset(cut)
-        self._above = {above for path in self._cut for above in ancestors(path)}
+    def __init__(self, removed_paths: Iterable[str], form: Iterable[Finding]) -> None:
+        self._removed_paths = frozenset(removed_paths)
+        self._above = {above for path in self._removed_paths for above in ancestors(path)}
         self._form: set[str] = set()
-        self._unknown: dict[str, list[tuple[str, Severity]]] = defaultdict(list)
+        self._unknown_keys: dict[str, list[tuple[str, Severity]]] = defaultdict(list)
         for finding in form:
             self._form.add(finding.path)
             if finding.rule == "unknown-key":
                 holder, _, key = finding.path.rpartition(".")
-                self._unknown[holder].append((key, finding.severity))
+                self._unknown_keys[holder].append((key, finding.severity))
         self._form.discard("")
         self._above_form = {above for path in self._form for above in ancestors(path)}
-        # Many faults rely on the same long list of paths.
-        self._relied: dict[tuple[str, ...], bool] = {}
+        # Many violations rely on the same long list of paths.
+        self._relied_on: dict[tuple[str, ...], bool] = {}
 
-    def consequence(self, fault: Fault, severity: Severity, after: tuple[str, ...], said: Said) -> bool:
-        """Whether the fault follows from another.
+    def is_consequence(
+        self, violation: Violation, severity: Severity, after: tuple[str, ...], reported: ReportedRules
+    ) -> bool:
+        """Return True if the violation is a consequence of another.
 
-        No error follows from an unknown key that the standard allows: the warning of it lets the contract
-        pass.
+        An error is never a consequence of an unknown key that the standard allows, because the warning about
+        that key does not block the contract.
         """
-        if fault.path in self._form:
+        if violation.path in self._form:
             return True
-        if self._unknown and any(self._misspelt(path, severity) for path in fault.needs):
+        if self._unknown_keys and any(self._misspelt(path, severity) for path in violation.needs):
             return True
-        if after and any(said.by_any_of(after, path) for path in (fault.path, *ancestors(fault.path))):
+        if after and any(
+            reported.reported_any(after, path) for path in (violation.path, *ancestors(violation.path))
+        ):
             return True
-        if not self._cut:
+        if not self._removed_paths:
             return False
-        if fault.needs not in self._relied:
-            self._relied[fault.needs] = any(self._unreliable(path) for path in fault.needs)
-        return self._relied[fault.needs] or self._unreliable(fault.path)
+        if violation.needs not in self._relied_on:
+            self._relied_on[violation.needs] = any(self._unreliable(path) for path in violation.needs)
+        return self._relied_on[violation.needs] or self._unreliable(violation.path)
 
-    def told(self, fault: Fault, said: Said, rule: str, severity: Severity) -> bool:
-        """Whether another rule spoke already of what the fault is about, of a part of it, or of its type.
+    def is_reported(
+        self, violation: Violation, reported: ReportedRules, rule: str, severity: Severity
+    ) -> bool:
+        """Return True if another rule already reported the element, a part of it, or its type.
 
-        Spoken of as less severe, it is not told: a policy may make an error of what is a warning elsewhere.
+        Less severe reports do not count, because a policy may raise this rule to an error.
         """
-        element = fault.path if fault.path.endswith("]") else fault.path.rpartition(".")[0]
+        element = violation.path if violation.path.endswith("]") else violation.path.rpartition(".")[0]
         column = element.removesuffix(".logicalTypeOptions")
         types = (f"{column}.logicalType", f"{column}.physicalType")
-        if any(said.by_another(rule, severity, path) for path in (fault.path, element, *types)):
+        if any(
+            reported.reported_by_other(rule, severity, path) for path in (violation.path, element, *types)
+        ):
             return True
         return (
-            said.below_by_another(rule, severity, fault.path)
-            or fault.path in self._above
-            or fault.path in self._above_form
+            reported.reported_below_by_other(rule, severity, violation.path)
+            or violation.path in self._above
+            or violation.path in self._above_form
         )
 
     def _unreliable(self, path: str) -> bool:
-        if path in self._cut or path in self._above:
+        if path in self._removed_paths or path in self._above:
             return True
-        return any(above in self._cut for above in ancestors(path))
+        return any(above in self._removed_paths for above in ancestors(path))
 
     def _misspelt(self, path: str, severity: Severity) -> bool:
         holder, _, key = path.rpartition(".")
-        # A reference stands for all that is said to be absent beside it.
+        # A `$ref` may provide any of the missing sibling keys.
         return any(
-            grade.rank >= severity.rank and (written == "$ref" or nearest(written, [key]))
-            for written, grade in self._unknown.get(holder, ())
+            grade.rank >= severity.rank and (unknown_key == "$ref" or nearest(unknown_key, [key]))
+            for unknown_key, grade in self._unknown_keys.get(holder, ())
         )
 
 
 def ancestors(path: str) -> Iterator[str]:
-    """The paths above this one, nearest first: `a[0]` and `a` for `a[0].b`."""
+    """Yield the parents of a path, nearest first: `a[0]` and `a` for `a[0].b`."""
     for index in range(len(path) - 1, 0, -1):
         if path[index] in ".[":
             yield path[:index]
 
 
-# One contract before the rules: its form, what each rule says, and what the others may know of it.
+# Linting of one contract: its form, its rules, and its extract for cross-contract rules.
 
-# More of one kind than anyone reads at once: a contract that was made to cost time gets no more of it.
+# Limit of findings per rule, which also bounds the cost of malicious contracts.
 MAX_OF_ONE_RULE = 100
-# Faults of one rule that are gathered into fewer findings.
+# Limit of violations of one rule that are merged into fewer findings.
 MAX_GATHERED = 10_000
 
 
 @dataclass(slots=True)
-class Gate:
-    """The rules, the policy and the day of one run. `today` is the date in UTC.
+class Linter:
+    """Rules, policy and date of one run. `today` is the date in UTC.
 
-    `unenforced` gives the clauses of a contract that the checker will not evaluate, `official` the schema
-    of the standard where its opinion was asked for.
+    `unenforced` returns the clauses of a contract that the checker will not evaluate. `official` is the
+    official schema of the standard, if requested.
     """
 
     rules: Mapping[str, Rule]
     policy: Policy
     today: date
-    unenforced: Unenforced = nothing
+    unenforced: UnenforcedCheck = no_findings
     official: OfficialSchema | None = None
-    _in_use: dict[tuple[tuple[int, ...], RuleScope, Version | None], list[EnabledRule]] = field(
+    _enabled_rules: dict[tuple[tuple[int, ...], RuleScope, Version | None], list[EnabledRule]] = field(
         default_factory=dict
     )
 
     def __post_init__(self) -> None:
-        self.rules = {**self.rules, **self.policy.own}
+        self.rules = {**self.rules, **self.policy.own_rules}
 
-    def in_use(
+    def enabled_rules(
         self, scope: RuleScope, file: str, domain: str | None, odcs: Version | None = None
     ) -> list[EnabledRule]:
-        """The rules that the policy leaves on for a contract, with their severity and arguments.
+        """Return the rules that the policy enables for a contract, with their severity and arguments.
 
-        With the version of ODCS that the contract follows, only those that apply to it. A rule comes after
-        those that explain it.
+        `odcs` limits them to those that apply to this version of ODCS. Rules come after those in their
+        `after`.
         """
-        covering = self.policy.covering(file, domain)
-        made = self._in_use.get((covering, scope, odcs))
-        if made is None:
+        sections = self.policy.matching_sections(file, domain)
+        enabled = self._enabled_rules.get((sections, scope, odcs))
+        if enabled is None:
             rules = [
                 rule
                 for rule in sorted(
@@ -257,182 +267,213 @@ class Gate:
                 )
                 if rule.scope is scope and (odcs is None or rule.applies(odcs))
             ]
-            made = self.policy.narrowed(covering).enabled(rules)
-            self._in_use[covering, scope, odcs] = made
-        return made
+            enabled = self.policy.for_sections(sections).enabled(rules)
+            self._enabled_rules[sections, scope, odcs] = enabled
+        return enabled
 
 
 @dataclass(frozen=True, slots=True)
-class JudgedFile:
-    """What was found in one file. `data` is None when nothing was, or may yet be.
+class FileResult:
+    """Lint result of one file. `data` is None if there are no findings and cross-contract rules add none.
 
-    `entry` is None for a file that holds no contract, and `folds` where no form was wrong.
+    `entry` is None if the file has no contract. `cascade` is None if there were no form errors.
     """
 
     file: str
     findings: list[Finding]
     data: bytes | None
-    entry: Entry | None = None
+    entry: ContractEntry | None = None
     domain: str | None = None
-    folds: Folds | None = None
+    cascade: CascadeFilter | None = None
 
 
-def judge(gate: Gate, file: str, data: bytes | FileRefused) -> JudgedFile:
-    """What is wrong with the contract in `data`, taken by itself. Never raises for what the file says."""
-    if isinstance(data, FileRefused):
-        return JudgedFile(file, [data.finding(file)], None)
+def lint_contract(linter: Linter, file: str, data: bytes | FileRejected) -> FileResult:
+    """Lint the contract in `data` by itself. Never raises because of the file's content."""
+    if isinstance(data, FileRejected):
+        return FileResult(file, [data.finding(file)], None)
     parsed = parse(data, file)
     contract = parsed.contract
     if contract is None:
-        return JudgedFile(file, parsed.findings, data)
-    wrong, cut = extension.faults(contract)
-    form = parsed.findings + wrong
+        return FileResult(file, parsed.findings, data)
+    extension_findings, removed_paths = extension.extension_findings(contract)
+    form = parsed.findings + extension_findings
     context = Context(
         file,
-        gate.today,
-        Walk.of(contract),
-        Promises.of(contract),
-        schemas=gate.policy.schemas,
-        unenforced=gate.unenforced,
-        official=gate.official,
-        data=data if gate.official is not None else b"",
+        linter.today,
+        Walk.from_contract(contract),
+        ParsedSlos.from_contract(contract),
+        schemas=linter.policy.schemas,
+        unenforced=linter.unenforced,
+        official=linter.official,
+        data=data if linter.official is not None else b"",
     )
-    folds = Folds(parsed.cut | cut, form)
+    cascade = CascadeFilter(parsed.cut | removed_paths, form)
     findings = [replace(finding, contract=contract.id) for finding in form[:MAX_FINDINGS]]
-    for finding in _findings(gate, contract, context, folds):
+    for finding in _contract_findings(linter, contract, context, cascade):
         findings.append(finding)
         if len(findings) >= MAX_FINDINGS:
             break
-    entry = Entry.of(contract, context)
-    kept = data if findings or entry.links else None
-    return JudgedFile(
-        file, findings, kept, entry, contract.domain, folds if cut or form or parsed.cut else None
+    entry = ContractEntry.from_contract(contract, context)
+    source = data if findings or entry.references else None
+    return FileResult(
+        file,
+        findings,
+        source,
+        entry,
+        contract.domain,
+        cascade if removed_paths or form or parsed.cut else None,
     )
 
 
-def _findings(gate: Gate, contract: Contract, context: Context, folds: Folds) -> Iterator[Finding]:
-    said = Said()
-    alike = Alike(context.walk)
-    for used in gate.in_use(RuleScope.CONTRACT, context.file, contract.domain, contract.odcs):
-        rule, arguments = used.rule, used.arguments
-        seen = replace(context, arguments=arguments) if arguments else context
-        told = 0
-        groups: dict[tuple[str, str], list[Fault]] = {}
-        for fault in rule.check(contract, seen):
-            severity = used.doubt if fault.doubt else used.severity
-            if folds.consequence(fault, severity, rule.after, said) or (
-                rule.consequences and folds.told(fault, said, rule.id, used.severity)
+def _contract_findings(
+    linter: Linter, contract: Contract, context: Context, cascade: CascadeFilter
+) -> Iterator[Finding]:
+    reported = ReportedRules()
+    merger = ViolationMerger(context.walk)
+    for enabled in linter.enabled_rules(RuleScope.CONTRACT, context.file, contract.domain, contract.odcs):
+        rule, arguments = enabled.rule, enabled.arguments
+        rule_context = replace(context, arguments=arguments) if arguments else context
+        count = 0
+        groups: dict[tuple[str, str], list[Violation]] = {}
+        for violation in rule.check(contract, rule_context):
+            severity = enabled.doubt_severity if violation.doubt else enabled.severity
+            if cascade.is_consequence(violation, severity, rule.after, reported) or (
+                rule.consequences and cascade.is_reported(violation, reported, rule.id, enabled.severity)
             ):
                 continue
-            told += 1
-            said.add(fault.path, rule.id, severity)
-            groups.setdefault(alike.key(fault), []).append(fault)
-            if len(groups) == MAX_OF_ONE_RULE or told == MAX_GATHERED:
+            count += 1
+            reported.add(violation.path, rule.id, severity)
+            groups.setdefault(merger.key(violation), []).append(violation)
+            if len(groups) == MAX_OF_ONE_RULE or count == MAX_GATHERED:
                 break
-        for number, faults in enumerate(groups.values(), 1):
-            merged = alike.merged(faults)
-            if number == MAX_OF_ONE_RULE or (told == MAX_GATHERED and number == len(groups)):
+        for number, violations in enumerate(groups.values(), 1):
+            merged = merger.merge(violations)
+            if number == MAX_OF_ONE_RULE or (count == MAX_GATHERED and number == len(groups)):
                 merged = replace(merged, message=f"{merged.message} More of this kind are not listed.")
-            yield _finding(merged, used, contract.id)
+            yield _finding(merged, enabled, contract.id)
 
 
-def among_others(gate: Gate, judged: Iterable[JudgedFile], base: TablesAtBase) -> Iterator[Finding]:
-    """What is wrong with each contract among all of them; `base` has the tables of others."""
-    every = [one for one in judged if one.entry is not None]
-    nothing_said = Said()
-    registry = Registry.of((one.entry for one in every if one.entry is not None), base)
-    for one in every:
-        entry, folds = one.entry, one.folds
+def lint_registry(linter: Linter, results: Iterable[FileResult], base: TablesAtBase) -> Iterator[Finding]:
+    """Yield the findings of the cross-contract rules; `base` has the tables of other contracts."""
+    contracts = [candidate for candidate in results if candidate.entry is not None]
+    # Empty, so `after` does not suppress violations of registry rules.
+    none_reported = ReportedRules()
+    registry = Registry.from_entries(
+        (candidate.entry for candidate in contracts if candidate.entry is not None), base
+    )
+    for result in contracts:
+        entry, cascade = result.entry, result.cascade
         assert entry is not None
-        for used in gate.in_use(RuleScope.REGISTRY, one.file, one.domain):
-            for fault in used.rule.among(entry, registry):
-                if folds is None or not folds.consequence(
-                    fault, used.severity, used.rule.after, nothing_said
+        for enabled in linter.enabled_rules(RuleScope.REGISTRY, result.file, result.domain):
+            for violation in enabled.rule.registry_check(entry, registry):
+                if cascade is None or not cascade.is_consequence(
+                    violation, enabled.severity, enabled.rule.after, none_reported
                 ):
-                    yield _finding(fault, used, entry.identity[0])
+                    yield _finding(violation, enabled, entry.identity[0])
 
 
-def _finding(fault: Fault, used: EnabledRule, contract: str) -> Finding:
-    severity = used.doubt if fault.doubt else used.severity
-    return Finding(used.rule.id, severity, fault.message, fault.mend, fault.at, fault.path, contract)
+def _finding(violation: Violation, enabled: EnabledRule, contract: str) -> Finding:
+    severity = enabled.doubt_severity if violation.doubt else enabled.severity
+    return Finding(
+        enabled.rule.id,
+        severity,
+        violation.message,
+        violation.hint,
+        violation.location,
+        violation.path,
+        contract,
+    )
 
 
-# Everything that is wrong with contracts and subscriptions, without their data: a file, or a registry.
-
-# The subscriptions of a registry before the rules, beside its contracts.
+# Linting of the subscriptions of a registry.
 
 
 @dataclass(frozen=True, slots=True)
 class SubscriptionFiles:
-    """The files of subscriptions, by their names from the registry's root, in order.
+    """Subscription files, by their names from the registry's root, in order.
 
-    `told` are those whose findings are wanted: the others are there to be compared with. `contracts` are the
-    contracts that they name, and `unclear` the ids of those that cannot be read. `base_contracts` are those
-    of the base of a branch, which decide who may approve.
+    `reported_files` are those whose findings are reported; the others are only used for comparison.
+    `contracts` are the subscribed contracts, and `unreadable_ids` the ids of those that cannot be read.
+    `base_contracts` are those at the base of a branch, which determine the approvers.
     """
 
-    files: Mapping[str, bytes | FileRefused] = field(default_factory=dict)
-    told: frozenset[str] = frozenset()
+    files: Mapping[str, bytes | FileRejected] = field(default_factory=dict)
+    reported_files: frozenset[str] = frozenset()
     contracts: Mapping[Identity, Contract] = field(default_factory=dict)
-    unclear: Collection[str] = ()
+    unreadable_ids: Collection[str] = ()
     base_contracts: Mapping[Identity, Contract] = field(default_factory=dict)
 
 
-Gather = Callable[[Collection[str]], SubscriptionFiles]
-"""From the ids of the contracts that were read, the subscriptions to be judged with them."""
+SubscriptionLoader = Callable[[Collection[str]], SubscriptionFiles]
+"""Returns the subscriptions to lint, given the ids of the contracts that were read."""
 
 
 def no_subscriptions(_: Collection[str]) -> SubscriptionFiles:
-    """Of a registry without any."""
+    """Return no subscription files."""
     return SubscriptionFiles()
 
 
-def judge_subscriptions(gate: Gate, given: SubscriptionFiles, ids: Collection[str]) -> list[Finding]:
-    """What is wrong with the subscriptions, their form first. `ids` are those of all contracts read."""
-    if not given.told:
+def lint_subscriptions(
+    linter: Linter, subscription_files: SubscriptionFiles, ids: Collection[str]
+) -> list[Finding]:
+    """Lint the subscriptions, form errors first. `ids` are those of all contracts read."""
+    if not subscription_files.reported_files:
         return []
     findings: list[Finding] = []
-    every: list[Subscription] = []
-    for file, data in given.files.items():
-        if isinstance(data, FileRefused):
-            made, form = None, [data.finding(file)]
+    subscriptions: list[Subscription] = []
+    for file, data in subscription_files.files.items():
+        if isinstance(data, FileRejected):
+            parsed, form = None, [data.finding(file)]
         else:
-            made, form = read(data, file)
-        if file in given.told:
-            contract = made.contract if made is not None else ""
-            findings += [replace(one, contract=contract) for one in form]
-        if made is not None and not any(one.severity.blocks for one in form):
-            every.append(made)
-    known = {*ids, *(id_ for id_, _ in given.contracts)}
-    among = Subscribed(
-        gate.today,
-        given.contracts,
-        given.unclear,
-        known,
-        tuple(every),
-        given.told,
-        base_contracts=given.base_contracts,
+            parsed, form = read(data, file)
+        if file in subscription_files.reported_files:
+            contract = parsed.contract if parsed is not None else ""
+            findings += [replace(finding, contract=contract) for finding in form]
+        if parsed is not None and not any(finding.severity.blocks for finding in form):
+            subscriptions.append(parsed)
+    known_ids = {*ids, *(id_ for id_, _ in subscription_files.contracts)}
+    context = SubscriptionContext(
+        linter.today,
+        subscription_files.contracts,
+        subscription_files.unreadable_ids,
+        known_ids,
+        tuple(subscriptions),
+        subscription_files.reported_files,
+        base_contracts=subscription_files.base_contracts,
     )
-    findings += (one for each in every if each.file in given.told for one in _faults(gate, each, among))
+    findings += (
+        finding
+        for subscription in subscriptions
+        if subscription.file in subscription_files.reported_files
+        for finding in _subscription_findings(linter, subscription, context)
+    )
     return findings
 
 
-def _faults(gate: Gate, one: Subscription, among: Subscribed) -> Iterator[Finding]:
-    contract = among.contract(one)
+def _subscription_findings(
+    linter: Linter, subscription: Subscription, context: SubscriptionContext
+) -> Iterator[Finding]:
+    contract = context.contract(subscription)
     domain = contract.domain if contract is not None else None
-    for used in gate.in_use(RuleScope.SUBSCRIPTION, one.file, domain):
-        seen = replace(among, arguments=used.arguments) if used.arguments else among
-        for number, fault in enumerate(used.rule.subscribed(one, seen), 1):
-            # Many subscriptions are of one contract: a waiver names the file too.
-            path = f"{one.file}#{fault.path}"
+    for enabled in linter.enabled_rules(RuleScope.SUBSCRIPTION, subscription.file, domain):
+        rule_context = replace(context, arguments=enabled.arguments) if enabled.arguments else context
+        for number, violation in enumerate(enabled.rule.subscription_check(subscription, rule_context), 1):
+            # A contract can have many subscriptions, so the path for waivers includes the file.
+            path = f"{subscription.file}#{violation.path}"
             yield Finding(
-                used.rule.id, used.severity, fault.message, fault.mend, fault.at, path, one.contract
+                enabled.rule.id,
+                enabled.severity,
+                violation.message,
+                violation.hint,
+                violation.location,
+                path,
+                subscription.contract,
             )
             if number == MAX_OF_ONE_RULE:
                 break
 
 
-# One function over many values, in several processes where that pays, with a collector that stays out.
+# Parallel map over processes, with a less frequent garbage collector.
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -441,35 +482,34 @@ R = TypeVar("R")
 WORTH_IT = 200
 _CHUNK = 25
 
-# In a forked process: the function that it was made for.
+# The function to run, inherited by forked processes.
 _work: list[Callable[[object], object]] = []
 
 
 def parallel_map(values: Sequence[T], work: Callable[[T], R], processes: int) -> list[R]:
-    """`work` of every value, in order.
+    """Apply `work` to every value and return the results in order.
 
-    Processes are only used for many values, and only where the system can fork safely: `work` and all that
-    it holds are inherited and not copied, and only results cross between processes. What `work` raises is
-    raised here.
+    Processes are only used for many values, and only if the system can fork safely: `work` and its closure
+    are inherited, and only results are passed between processes. Exceptions of `work` are raised here.
     """
     with quiet_collector():
         if processes < 2 or len(values) < WORTH_IT or not _can_fork():
             return [work(value) for value in values]
-        return list(_shared_out(values, work, processes))
+        return list(_map_in_processes(values, work, processes))
 
 
 def _can_fork() -> bool:
-    """On Linux, and while no thread could hold a lock that the child would wait for."""
+    """Return True on Linux if no other thread runs, which could hold a lock that blocks the child."""
     return sys.platform == "linux" and threading.active_count() == 1
 
 
-def _shared_out(values: Sequence[T], work: Callable[[T], R], processes: int) -> Iterator[R]:
-    # Imported here: starting up costs more than a single contract does.
+def _map_in_processes(values: Sequence[T], work: Callable[[T], R], processes: int) -> Iterator[R]:
+    # Imported here: the import takes longer than linting one contract.
     from concurrent.futures import ProcessPoolExecutor
     from multiprocessing import get_context
 
     _work[:] = [work]  # type: ignore[list-item]  # what goes in comes back out with the same types
-    # What the first one imports, the others inherit.
+    # The forked processes inherit the modules that the first call imports.
     yield work(values[0])
     chunks = [values[start : start + _CHUNK] for start in range(1, len(values), _CHUNK)]
     try:
@@ -486,9 +526,9 @@ def _chunk(values: Sequence[object]) -> list[object]:
 
 @contextmanager
 def quiet_collector() -> Iterator[None]:
-    """The cycle collector runs seldom: contracts are trees, which go when they are let go.
+    """Run the cyclic garbage collector rarely: contracts are trees, freed by reference counting.
 
-    With its usual thresholds it looks at every contract several times, a third of the whole cost.
+    With the default thresholds it scans every contract several times, a third of the total time.
     """
     before = gc.get_threshold()
     gc.set_threshold(200_000, 20, 100)
@@ -498,32 +538,32 @@ def quiet_collector() -> Iterator[None]:
         gc.set_threshold(*before)
 
 
-# Everything that is wrong with contracts, without their data: one file, or a whole registry.
+# Linting of a single file or a whole registry, without its data.
 
 Rules = Mapping[str, Rule]
 
-# A contract may quote megabytes into a text.
+# Limit of a finding's texts, which may quote megabytes of a contract.
 MAX_TEXT = 1_000
 
 
-def rules_of(package: ModuleType = rules_shelf) -> dict[str, Rule]:
-    """The rules on a shelf by id; without an argument, the ones that ship."""
-    return install.load(package, "RULE", Rule)
+def load_rules(package: ModuleType = rules_shelf) -> dict[str, Rule]:
+    """Load the rules of a package by id; the built-in rules by default."""
+    return install.load_plugins(package, "RULE", Rule)
 
 
 @dataclass(frozen=True, slots=True)
-class Linted:
-    """What was read and found. `files` are all contract files; `sources` the bytes of those with findings.
+class LintResult:
+    """Lint result of a run. `files` are all contract files; `sources` the bytes of those with findings.
 
-    `passed` are the YAML files below the folders that are no contracts.
+    `skipped` are the YAML files below the folders that are not contracts.
 
-    Files are named relative to the registry's root. Findings come sorted by file, place and rule.
+    Files are named relative to the registry's root. Findings are sorted by file, location and rule.
     """
 
     findings: tuple[Finding, ...]
     files: tuple[str, ...]
     sources: Mapping[str, bytes] = field(default_factory=dict)
-    passed: tuple[PassedOver, ...] = ()
+    skipped: tuple[SkippedFile, ...] = ()
 
 
 def lint(
@@ -533,12 +573,12 @@ def lint(
     rules: Rules,
     policy: Policy = DEFAULT,
     today: date,
-    unenforced: Unenforced = nothing,
+    unenforced: UnenforcedCheck = no_findings,
 ) -> list[Finding]:
-    """What is wrong with one contract, sorted by place; `file` is its path relative to the registry's root.
+    """Return the findings of one contract, sorted by location; `file` is relative to the registry's root.
 
-    Rules of the scope `registry` see this contract alone. `unenforced` gives what the checker will not do of
-    a contract; without it, nothing is said of that. Never raises for what the file says.
+    Rules of the scope `registry` only see this contract. `unenforced` returns the clauses that the checker
+    will not evaluate; without it, they are not reported. Never raises because of the file's content.
     """
     files = [(file, data)]
     return list(lint_files(files, rules=rules, policy=policy, today=today, unenforced=unenforced).findings)
@@ -552,216 +592,247 @@ def lint_paths(
     policy: Policy = DEFAULT,
     today: date,
     processes: int = 1,
-    unenforced: Unenforced = nothing,
-    subscriptions: Gather = no_subscriptions,
+    unenforced: UnenforcedCheck = no_findings,
+    subscriptions: SubscriptionLoader = no_subscriptions,
     official: OfficialSchema | None = None,
-) -> Linted:
-    """What is wrong with the contracts at these paths, and with the registry that they form.
+) -> LintResult:
+    """Lint the contracts at these paths, individually and as one registry.
 
-    `root` is the registry's root, and `subscriptions` gives those that are judged with the contracts. Many
-    contracts are shared out to `processes` where the system can fork. A file that cannot be read has a
-    finding that says why, and the others are judged. Raises Unreadable for
-    a path that does not exist, and for a folder without a contract: nothing was validated there, which is
-    not the same as fine.
+    A file that cannot be read gives a finding, and the others are still linted.
+
+    Args:
+        root: The registry's root.
+        processes: Number of processes for many contracts, if the system can fork.
+        subscriptions: Returns the subscriptions to lint with the contracts.
+
+    Raises:
+        ReadError: A path does not exist, or a folder has no contract, so nothing was validated.
     """
-    found = discover(paths) if paths else Discovery(())
-    unique = sorted(_named(found.contracts, root).items())
-    gate = Gate(rules, policy, today, unenforced, official)
+    discovery = discover(paths) if paths else Discovery(())
+    unique = sorted(_name_files(discovery.contracts, root).items())
+    linter = Linter(rules, policy, today, unenforced, official)
 
-    def read_and_judge(named: tuple[str, Found]) -> JudgedFile:
-        file, contract_file = named
+    def read_and_lint(item: tuple[str, FileRef]) -> FileResult:
+        file, contract_file = item
         try:
-            return judge(gate, file, files.read(contract_file))
-        except FileRefused as refused:
-            return judge(gate, file, refused)
+            return lint_contract(linter, file, files.read(contract_file))
+        except FileRejected as refused:
+            return lint_contract(linter, file, refused)
 
-    judged = parallel_map(unique, read_and_judge, processes)
-    return replace(_linted(gate, judged, subscriptions), passed=found.passed)
+    results = parallel_map(unique, read_and_lint, processes)
+    return replace(_build_result(linter, results, subscriptions), skipped=discovery.skipped)
 
 
 def lint_files(
-    contents: Iterable[tuple[str, bytes | FileRefused]],
+    contents: Iterable[tuple[str, bytes | FileRejected]],
     *,
     rules: Rules,
     policy: Policy = DEFAULT,
     today: date,
-    unenforced: Unenforced = nothing,
-    subscriptions: Gather = no_subscriptions,
+    unenforced: UnenforcedCheck = no_findings,
+    subscriptions: SubscriptionLoader = no_subscriptions,
     base: TablesAtBase = TablesAtBase(),
     official: OfficialSchema | None = None,
-) -> Linted:
-    """What is wrong with contracts that are handed in as (file, bytes), taken as one registry.
+) -> LintResult:
+    """Lint contracts given as (file, bytes) pairs, as one registry.
 
-    A file that cannot be read comes with the reason instead of its bytes. `base` has the tables of contracts
-    that are not handed in.
+    For a file that cannot be read, the pair has the reason instead of the bytes. `base` has the tables of
+    contracts that are not given.
     """
-    gate = Gate(rules, policy, today, unenforced, official)
-    judged = parallel_map(list(contents), lambda one: judge(gate, *one), processes=1)
-    return _linted(gate, judged, subscriptions, base)
+    linter = Linter(rules, policy, today, unenforced, official)
+    results = parallel_map(list(contents), lambda item: lint_contract(linter, *item), processes=1)
+    return _build_result(linter, results, subscriptions, base)
 
 
-def _linted(
-    gate: Gate, judged: Iterable[JudgedFile], subscriptions: Gather, base: TablesAtBase = TablesAtBase()
-) -> Linted:
-    every = list(judged)
-    found = [finding for one in every for finding in one.findings]
-    found += among_others(gate, every, base)
-    found += gate.policy.unusable_schemas
-    ids = {one.entry.identity[0] for one in every if one.entry is not None}
-    subscribed = subscriptions(ids)
-    found += judge_subscriptions(gate, subscribed, ids)
-    found = _without_consequences(found, gate)
-    found = apply_waivers(
-        found,
-        gate.policy.waivers,
-        rules=gate.rules,
+def _build_result(
+    linter: Linter,
+    results: Iterable[FileResult],
+    subscriptions: SubscriptionLoader,
+    base: TablesAtBase = TablesAtBase(),
+) -> LintResult:
+    file_results = list(results)
+    all_findings = [finding for result in file_results for finding in result.findings]
+    all_findings += lint_registry(linter, file_results, base)
+    all_findings += linter.policy.unusable_schemas
+    ids = {result.entry.identity[0] for result in file_results if result.entry is not None}
+    subscription_files = subscriptions(ids)
+    all_findings += lint_subscriptions(linter, subscription_files, ids)
+    all_findings = _without_consequences(all_findings, linter)
+    all_findings = apply_waivers(
+        all_findings,
+        linter.policy.waivers,
+        rules=linter.rules,
         contracts=ids,
-        today=gate.today,
+        today=linter.today,
     )
-    findings = [finding for one in found if (finding := _of_the_policy(one, gate)) is not None]
+    findings = [
+        finding
+        for candidate in all_findings
+        if (finding := _with_policy_severity(candidate, linter)) is not None
+    ]
     findings.sort(key=lambda finding: (finding.at, finding.rule, finding.path))
     files = {finding.at.file for finding in findings}
-    sources = {one.file: one.data for one in every if one.data is not None and one.file in files}
-    sources |= {
-        file: data for file, data in subscribed.files.items() if file in files and isinstance(data, bytes)
+    sources = {
+        result.file: result.data
+        for result in file_results
+        if result.data is not None and result.file in files
     }
-    return Linted(tuple(_brief(one) for one in findings), tuple(one.file for one in every), sources)
+    sources |= {
+        file: data
+        for file, data in subscription_files.files.items()
+        if file in files and isinstance(data, bytes)
+    }
+    return LintResult(
+        tuple(_brief(item) for item in findings), tuple(result.file for result in file_results), sources
+    )
 
 
-def _without_consequences(found: list[Finding], gate: Gate) -> list[Finding]:
-    """Without what only follows from what was found among all contracts, which is known last."""
-    late = {
-        (one.at.file, above)
-        for one in found
-        if (rule := gate.rules.get(one.rule)) is not None and rule.scope is RuleScope.REGISTRY
-        for above in (one.path, *ancestors(one.path))
+def _without_consequences(findings: list[Finding], linter: Linter) -> list[Finding]:
+    """Remove consequences of cross-contract findings, which are only known at the end."""
+    registry_places = {
+        (finding.at.file, above)
+        for finding in findings
+        if (rule := linter.rules.get(finding.rule)) is not None and rule.scope is RuleScope.REGISTRY
+        for above in (finding.path, *ancestors(finding.path))
     }
     return [
-        one
-        for one in found
-        if not late or (one.at.file, one.path) not in late or not gate.rules[one.rule].consequences
+        finding
+        for finding in findings
+        if not registry_places
+        or (finding.at.file, finding.path) not in registry_places
+        or not linter.rules[finding.rule].consequences
     ]
 
 
-def _of_the_policy(finding: Finding, gate: Gate) -> Finding | None:
-    """A finding about a waiver with the severity that the policy gives it; every other one as it is."""
-    rule = gate.rules.get(finding.rule)
+def _with_policy_severity(finding: Finding, linter: Linter) -> Finding | None:
+    """Apply the policy's severity to a finding about a waiver; None if the policy turns it off."""
+    rule = linter.rules.get(finding.rule)
     if finding.rule not in (EXPIRED, UNUSED) or rule is None:
         return finding
-    severity = gate.policy.severity(rule)
+    severity = linter.policy.severity(rule)
     return None if severity is None else replace(finding, severity=severity)
 
 
 def _brief(finding: Finding) -> Finding:
-    """The finding with its texts cut to what fits a screen; a contract may quote megabytes into them."""
-    if max(len(finding.message), len(finding.mend), len(finding.contract)) <= MAX_TEXT:
+    """Return the finding with its texts truncated to MAX_TEXT characters."""
+    if max(len(finding.message), len(finding.hint), len(finding.contract)) <= MAX_TEXT:
         return finding
-    message, mend, contract = (
+    message, hint, contract = (
         text if len(text) <= MAX_TEXT else text[:MAX_TEXT] + "…"
-        for text in (finding.message, finding.mend, finding.contract)
+        for text in (finding.message, finding.hint, finding.contract)
     )
-    return replace(finding, message=message, mend=mend, contract=contract)
+    return replace(finding, message=message, hint=hint, contract=contract)
 
 
-def _named(found: Iterable[Found], root: Path) -> dict[str, Found]:
-    """The files by the path that messages name: relative to the root where it lies below, else as given.
+def _name_files(sources: Iterable[FileRef], root: Path) -> dict[str, FileRef]:
+    """Return the files by displayed path: relative to the root if below it, else as given.
 
-    A folder that was named is resolved once for all its files: below it there are no links.
+    Each given folder is resolved once for all its files, since discovery follows no links below it.
     """
     top = Path(os.path.realpath(root))
     folders: dict[Path, Path] = {}
-    named: dict[str, Found] = {}
-    for one in found:
-        folder = folders.get(one.root)
+    by_name: dict[str, FileRef] = {}
+    for source in sources:
+        folder = folders.get(source.root)
         if folder is None:
-            folder = folders[one.root] = Path(os.path.realpath(one.root))
-        path = folder / one.name
-        named[shown((path.relative_to(top) if path.is_relative_to(top) else one.path).as_posix())] = one
-    return named
+            folder = folders[source.root] = Path(os.path.realpath(source.root))
+        path = folder / source.name
+        by_name[
+            printable_path((path.relative_to(top) if path.is_relative_to(top) else source.path).as_posix())
+        ] = source
+    return by_name
 
 
-# What a report format is: one file on the shelf `reports/`, from findings to a text.
+# Interface of a report format, a plug-in in `reports/` that renders findings as text.
 
 
 @dataclass(frozen=True, slots=True)
-class Screen:
-    """What the reader's screen can do; formats for machines take no notice of it.
+class TerminalOptions:
+    """Capabilities of the terminal; formats for machines ignore them.
 
-    `paint` gives a text a colour, by the code of the SGR sequence (`31;1`) that terminals know.
+    `paint` colors a text with the code of an SGR sequence (e.g. `31;1`).
     """
 
     paint: Callable[[str, str], str] = lambda text, _: text
     width: int = 100
 
 
-class From(StrEnum):
-    """From where a report names files: what its reader can open.
+class PathBase(StrEnum):
+    """Base folder of the file names in a report.
 
-    `registry`: the registry's root, as findings do. `repository`: the root of the Git repository, as
-    services that show a pull request want it. `here`: the working folder, so that a terminal can open them.
+    `registry`: the registry's root, as in findings. `repository`: the root of the Git repository, for
+    services that annotate pull requests. `here`: the working folder, so that a terminal can open the files.
     """
 
     REGISTRY = "registry"
     REPOSITORY = "repository"
-    HERE = "here"
+    WORKING_FOLDER = "here"
 
 
 @dataclass(frozen=True, slots=True)
 class ReportFormat:
-    """One format. `render` gives the whole text, which ends with a line break.
+    """Report format. `render` returns the whole text, which ends with a line break.
 
-    Nothing that a contract says may do anything to who reads the text: `contracts.printable` has the words.
-    `steers` says that its own lines are commands to the runner of a CI server.
+    Texts from a contract must be escaped so that they cannot control the reader's program, see
+    `contracts.escaping`. `emits_commands` means that the lines are commands to the runner of a CI server.
     """
 
     id: str
-    render: Callable[[Linted, Screen], str]
-    files: From = From.REGISTRY
-    steers: bool = False
+    render: Callable[[LintResult, TerminalOptions], str]
+    path_base: PathBase = PathBase.REGISTRY
+    emits_commands: bool = False
 
 
-def moved(linted: Linted, folder: PurePosixPath) -> Linted:
-    """The same, with files named from elsewhere; `folder` is the registry's root as seen from there.
+def relocate(result: LintResult, folder: PurePosixPath) -> LintResult:
+    """Return the result with file names relative to another folder; `folder` is the registry's path from
+    there.
 
-    Absolute paths, which lie outside of the registry, stay.
+    Absolute paths, which are outside the registry, do not change.
     """
     if folder == PurePosixPath():
-        return linted
+        return result
 
     def name(file: str) -> str:
-        # An absolute path swallows the folder; a policy may lie above it.
+        # Joining with an absolute path drops the folder; a policy may be above the folder.
         return posixpath.normpath(folder / file)
 
-    return Linted(
-        tuple(replace(one, at=replace(one.at, file=name(one.at.file))) for one in linted.findings),
-        tuple(name(file) for file in linted.files),
-        {name(file): data for file, data in linted.sources.items()},
+    return LintResult(
+        tuple(
+            replace(finding, at=replace(finding.at, file=name(finding.at.file)))
+            for finding in result.findings
+        ),
+        tuple(name(file) for file in result.files),
+        {name(file): data for file, data in result.sources.items()},
     )
 
 
-def gravest_first(findings: Sequence[Finding]) -> list[Finding]:
-    """By severity, worst first, and then as they came."""
+def by_severity(findings: Sequence[Finding]) -> list[Finding]:
+    """Sort findings by severity, worst first, otherwise keeping their order."""
     return sorted(findings, key=lambda finding: -finding.severity.rank)
 
 
 def lines(data: bytes) -> list[str]:
-    """The lines of a contract as YAML 1.1 counts them, which knows three line breaks of Unicode besides."""
+    """Split a contract into lines as YAML 1.1 counts them, including its three Unicode line breaks."""
     return re.split("\r\n|[\n\r\x85\u2028\u2029]", data.decode("utf-8-sig", "replace"))
 
 
-def said(number: int, word: str) -> str:
-    """`1 error`, `2 errors`, `0 contracts`; info stays."""
+def count_text(number: int, word: str) -> str:
+    """Return `1 error`, `2 errors`, `0 contracts`; "info" has no plural."""
     return f"{number} {word}{'' if number == 1 or word == Severity.INFO else 's'}"
 
 
-def told(linted: Linted) -> list[str]:
-    """How many findings there are of each severity that has any, worst first: `2 errors`, `1 warning`."""
-    return [said(number, severity) for severity, number in counts(linted.findings).items() if number]
+def count_texts(result: LintResult) -> list[str]:
+    """Return the number of findings per severity without zeros, worst first: `2 errors`, `1 warning`."""
+    return [
+        count_text(number, severity)
+        for severity, number in count_by_severity(result.findings).items()
+        if number
+    ]
 
 
-def counts(findings: tuple[Finding, ...]) -> Mapping[Severity, int]:
-    """How many findings there are of each severity, worst first; zeros included."""
-    made = dict.fromkeys(reversed(Severity), 0)
+def count_by_severity(findings: tuple[Finding, ...]) -> Mapping[Severity, int]:
+    """Return the number of findings per severity, worst first, including zeros."""
+    counts = dict.fromkeys(reversed(Severity), 0)
     for finding in findings:
-        made[finding.severity] += 1
-    return made
+        counts[finding.severity] += 1
+    return counts

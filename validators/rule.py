@@ -1,4 +1,4 @@
-"""A rule, its faults and its scope, and what several rules ask of one contract."""
+"""Rule, violation and rule scope, and functions shared by several rules."""
 
 from __future__ import annotations
 
@@ -12,30 +12,37 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from dq.contracts import extension
-from dq.contracts.access.files import FileRefused
+from dq.contracts.access.files import FileRejected
 from dq.contracts.extension import Scope
 from dq.contracts.model import Contract, CustomProperty, Node, Quality, SchemaObject
 from dq.contracts.odcs import Version
 from dq.contracts.outcome import Location, Severity, nearest, one_of, suggestion
 from dq.contracts.slo import Slo
 from dq.contracts.subscriptions import Subscription
-from dq.validators.context import Argument, Context, Entry, QualityPlace, Registry, Subscribed
+from dq.validators.context import (
+    Argument,
+    Context,
+    ContractEntry,
+    QualityPlace,
+    Registry,
+    SubscriptionContext,
+)
 
 if TYPE_CHECKING:
-    from dq.contracts.sql.guard import Guarded, Refused
+    from dq.contracts.sql.guard import RejectedSql, ValidatedSql
 
 
-# What most rules need besides what stands here.
+# Re-exported for the rules, together with the definitions of this module.
 __all__ = [
     "Argument",
     "Context",
     "Contract",
-    "Entry",
+    "ContractEntry",
     "Registry",
     "Severity",
     "Slo",
-    "Subscribed",
     "Subscription",
+    "SubscriptionContext",
     "nearest",
     "one_of",
     "suggestion",
@@ -43,62 +50,64 @@ __all__ = [
 
 
 @dataclass(frozen=True, slots=True)
-class Fault:
-    """What a rule found: where, what, and how to mend it.
+class Violation:
+    """Violation of a rule: location, message, and how to fix it.
 
-    `path` is the place inside the document. `needs` are further paths that the statement relies on: where
-    one of them had to be left out because its form is wrong, the fault is only a consequence of that, and
-    nobody is told of it. A `doubt` is about what the standard allows, in the contract's own version: at most
-    a warning, whatever the rule's severity, unless the policy names another one. Columns of one object with
-    the same fault of one `kind` are one finding.
+    `path` is the path inside the document. `needs` are further paths that the message relies on: if one of
+    them was removed because its form is wrong, the violation is only a consequence of that and is not
+    reported. A `doubt` is about something that the contract's version of the standard may allow: at most a
+    warning, unless the policy sets another severity. Violations of one `kind` by columns of one object are
+    one finding.
     """
 
-    at: Location
+    location: Location
     message: str
-    mend: str
+    hint: str
     path: str = ""
     needs: tuple[str, ...] = ()
     doubt: bool = False
     kind: str = ""
 
 
-Faults = Iterator[Fault]
-"""What the check of a rule gives."""
+Violations = Iterator[Violation]
+"""Result of a rule's check."""
 
 
-def fault(
+def violation(
     node: Node,
     key: str,
     message: str,
-    mend: str,
+    hint: str,
     *,
     needs: tuple[str, ...] = (),
     doubt: bool = False,
     kind: str = "",
-) -> Fault:
-    """A fault of the value that a node has under this key."""
-    return Fault(node.at(key), message, mend, node.path(key), needs, doubt, kind)
+) -> Violation:
+    """Return a violation by the value that a node has for this key."""
+    return Violation(node.locate(key), message, hint, node.path(key), needs, doubt, kind)
 
 
-def item_fault(node: Node, key: str, index: int, message: str, mend: str) -> Fault:
-    """A fault of one item of a list that a node has under this key."""
-    return Fault(node.at(key, index), message, mend, f"{node.path(key)}[{index}]")
+def item_violation(node: Node, key: str, index: int, message: str, hint: str) -> Violation:
+    """Return a violation by one item of the list that a node has for this key."""
+    return Violation(node.locate(key, index), message, hint, f"{node.path(key)}[{index}]")
 
 
-def absence(node: Node, message: str, mend: str, *keys: str) -> Fault:
-    """A fault of a node that has none of these keys, or nothing under them.
+def missing_key(node: Node, message: str, hint: str, *keys: str) -> Violation:
+    """Return a violation by a node that has none of these keys, or no value for them.
 
-    It stands at the first key, or where the node begins.
+    Its location is the first key, or the start of the node. All the keys are its `needs`.
     """
-    return Fault(node.at(keys[0]), message, mend, node.path(keys[0]), tuple(node.path(key) for key in keys))
+    return Violation(
+        node.locate(keys[0]), message, hint, node.path(keys[0]), needs=tuple(node.path(key) for key in keys)
+    )
 
 
 class RuleScope(StrEnum):
-    """What a rule looks at.
+    """Scope of a rule.
 
-    `form`: the text; such a fault is found by the loader, is always an error and has no check here.
-    `contract`: one contract. `registry`: one contract among all that were read. `policy`: the policy
-    itself; such a fault is found while it is applied. `change`: what a branch makes of the policy.
+    `form`: the text; the loader finds these violations, which are always errors and have no check here.
+    `contract`: one contract. `registry`: one contract among all that were read. `policy`: the policy itself;
+    these violations are found while it is applied. `change`: changes of the policy by a branch.
     `subscription`: one subscription among all, with the contract that it names.
     """
 
@@ -110,98 +119,99 @@ class RuleScope(StrEnum):
     SUBSCRIPTION = "subscription"
 
 
-Check = Callable[[Contract, Context], Faults]
-AmongOthers = Callable[[Entry, Registry], Faults]
-OfSubscription = Callable[[Subscription, Subscribed], Faults]
+Check = Callable[[Contract, Context], Violations]
+RegistryCheck = Callable[[ContractEntry, Registry], Violations]
+SubscriptionCheck = Callable[[Subscription, SubscriptionContext], Violations]
 
 
-def _nothing(*_: object) -> Faults:
+def _no_violations(*_: object) -> Violations:
     yield from ()
 
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """One rule: its id, how much its fault matters by default, its page, and its check.
+    """Rule with its id, default severity, page and check.
 
-    `check` judges one contract, `among` one among all that were read, `subscribed` one subscription,
-    whichever the scope names.
-    Of a rule of `consequences`, a fault is told only where no other rule found anything in the same element.
-    A `wish` is one of our own, which the standard does not have: only a policy turns it on.
-    `first` and `last` are the versions of ODCS, both included, to whose contracts it applies. `after` names
-    rules whose fault at the same place explains this rule's. `bad` is a document that shows the fault and
-    cannot be written into a page, or why there is none. `policies`: the fragments of its page are policies,
-    and not contracts.
+    Depending on the scope, `check` validates one contract, `registry_check` one contract among all that were
+    read, or `subscription_check` one subscription. A violation of a rule with `consequences` is only reported
+    if no other rule reported the same element. An `opt_in` rule goes beyond the standard and must be enabled
+    by a policy. `first` and `last` are the ODCS versions, inclusive, to which it applies. `after` names rules
+    whose violation at the same path explains this rule's. `bad` is an example document that cannot be part of
+    a page, or the reason why there is none. `policies`: the fragments of the page are policies, not
+    contracts.
     """
 
     id: str
     severity: Severity
     page: str | None
-    check: Check = _nothing
+    check: Check = _no_violations
     scope: RuleScope = RuleScope.CONTRACT
-    among: AmongOthers = _nothing
-    subscribed: OfSubscription = _nothing
+    registry_check: RegistryCheck = _no_violations
+    subscription_check: SubscriptionCheck = _no_violations
     first: Version = (3, 0, 0)
     last: Version | None = None
     arguments: tuple[Argument[Any], ...] = ()
     after: tuple[str, ...] = ()
-    bad: bytes | FileRefused | None = None
+    bad: bytes | FileRejected | None = None
     policies: bool = False
     consequences: bool = False
-    wish: bool = False
+    opt_in: bool = False
 
     def applies(self, odcs: Version) -> bool:
-        """Whether it speaks about contracts of this version of the standard."""
+        """Return True if the rule applies to contracts of this version of the standard."""
         return self.first <= odcs and (self.last is None or odcs <= self.last)
 
 
-def form(id_: str, page: str | None, bad: bytes | FileRefused | None = None) -> Rule:
-    """A rule whose check is the loader."""
+def form_rule(id_: str, page: str | None, bad: bytes | FileRejected | None = None) -> Rule:
+    """Return a rule that the loader checks."""
     return Rule(id_, Severity.ERROR, page, scope=RuleScope.FORM, bad=bad)
 
 
-def among_others(id_: str, severity: Severity, page: str | None, among: AmongOthers) -> Rule:
-    """A rule that needs the other contracts of the registry."""
-    return Rule(id_, severity, page, scope=RuleScope.REGISTRY, among=among)
+def registry_rule(id_: str, severity: Severity, page: str | None, check: RegistryCheck) -> Rule:
+    """Return a rule that needs the other contracts of the registry."""
+    return Rule(id_, severity, page, scope=RuleScope.REGISTRY, registry_check=check)
 
 
-def of_policy(id_: str, severity: Severity, page: str | None) -> Rule:
-    """A rule about the policy itself."""
+def policy_rule(id_: str, severity: Severity, page: str | None) -> Rule:
+    """Return a rule about the policy itself."""
     return Rule(id_, severity, page, scope=RuleScope.POLICY, policies=True)
 
 
-def of_change(id_: str, severity: Severity, page: str | None) -> Rule:
-    """A rule about what a branch makes of the policy."""
+def policy_change_rule(id_: str, severity: Severity, page: str | None) -> Rule:
+    """Return a rule about changes of the policy by a branch."""
     return Rule(id_, severity, page, scope=RuleScope.CHANGE, policies=True)
 
 
-def of_subscription(
+def subscription_rule(
     id_: str,
     severity: Severity,
     page: str | None,
-    subscribed: OfSubscription,
+    check: SubscriptionCheck,
     arguments: tuple[Argument[Any], ...] = (),
 ) -> Rule:
-    """A rule about a subscription."""
-    return Rule(id_, severity, page, scope=RuleScope.SUBSCRIPTION, subscribed=subscribed, arguments=arguments)
+    """Return a rule about a subscription."""
+    return Rule(
+        id_, severity, page, scope=RuleScope.SUBSCRIPTION, subscription_check=check, arguments=arguments
+    )
 
 
-# Whether a contract's data lies where Spark, Hive, Glue or Athena decide on names and types.
+# Servers on which Spark, Hive, Glue or Athena determine names and types.
 
 LAKE_SERVERS = frozenset({"athena", "azure", "databricks", "glue", "hive", "iceberg", "local", "s3"})
 
 
-def on_lake(contract: Contract) -> bool:
-    """Whether one of the contract's servers is a lake or its catalog."""
+def is_on_lake(contract: Contract) -> bool:
+    """Return True if one of the contract's servers is a data lake or its catalog."""
     return any(server.type in LAKE_SERVERS for server in contract.servers)
 
 
-# Whether a value that a contract writes can be a value of a logical type.
+# Values written in a contract, checked against a logical type.
 
 
-def fits(value: object, logical: str | None) -> bool:
-    """Whether a value as YAML read it is one of the logical type; containers and unknown types fit anything.
+def fits_type(value: object, logical: str | None) -> bool:
+    """Return True if a parsed YAML value has the logical type; containers and unknown types accept anything.
 
-    Dates, timestamps and times may be written as ISO 8601 text.
+    Dates, timestamps and times may be ISO 8601 text.
     """
     match logical:
         case "string":
@@ -211,27 +221,27 @@ def fits(value: object, logical: str | None) -> bool:
         case "integer":
             return isinstance(value, int) and not isinstance(value, bool)
         case "number":
-            # An integer may be too large to be asked whether it is finite.
-            whole = isinstance(value, int) and not isinstance(value, bool)
-            return whole or (isinstance(value, float) and math.isfinite(value))
+            # math.isfinite raises OverflowError for very large integers.
+            is_integer = isinstance(value, int) and not isinstance(value, bool)
+            return is_integer or (isinstance(value, float) and math.isfinite(value))
         case "date":
-            plain = isinstance(value, dt.date) and not isinstance(value, dt.datetime)
-            return plain or _iso(value, dt.date.fromisoformat)
+            is_date = isinstance(value, dt.date) and not isinstance(value, dt.datetime)
+            return is_date or _is_iso(value, dt.date.fromisoformat)
         case "timestamp":
-            return isinstance(value, dt.date) or _iso(value, dt.datetime.fromisoformat)
+            return isinstance(value, dt.date) or _is_iso(value, dt.datetime.fromisoformat)
         case "time":
-            return _iso(value, dt.time.fromisoformat)
+            return _is_iso(value, dt.time.fromisoformat)
     return True
 
 
-def shown(value: object) -> str:
-    """The value as a message quotes it."""
+def quote_value(value: object) -> str:
+    """Return the value as quoted in messages."""
     if isinstance(value, bool):
         return str(value).lower()
     return repr(value) if isinstance(value, str) else "null" if value is None else str(value)
 
 
-def _iso(value: object, read: Callable[[str], object]) -> bool:
+def _is_iso(value: object, read: Callable[[str], object]) -> bool:
     if not isinstance(value, str):
         return False
     try:
@@ -241,11 +251,11 @@ def _iso(value: object, read: Callable[[str], object]) -> bool:
     return True
 
 
-# Positions of key columns: what is wrong with the order that an object gives to them.
+# Positions of key columns.
 
 
 class PositionKey(NamedTuple):
-    """A kind of key: what it is called, and where a property holds its flag and its position."""
+    """Kind of key: its name, and the property's keys and attributes for flag and position."""
 
     noun: str
     flag: str
@@ -262,58 +272,60 @@ PRIMARY = PositionKey(
 )
 
 
-def of_key(key: PositionKey) -> Check:
-    """The check of a rule about the positions of a kind of key."""
+def key_position_check(key: PositionKey) -> Check:
+    """Return a check of the positions of a kind of key."""
 
-    def check(contract: Contract, _context: Context) -> Faults:
-        for one in contract.objects:
-            yield from _wrong(one, key)
+    def check(contract: Contract, _context: Context) -> Violations:
+        for schema_object in contract.objects:
+            yield from _position_violations(schema_object, key)
 
     return check
 
 
-def _wrong(one: SchemaObject, key: PositionKey) -> Faults:
-    """At most one fault per object, where the positions are not 1 to n or stand on a column that is no key.
+def _position_violations(schema_object: SchemaObject, key: PositionKey) -> Violations:
+    """Yield at most one violation per object, if positions are not 1 to n or are set on a non-key column.
 
-    Without any position, the key's columns are taken in the order of the file. ODCS's -1 is no position.
+    Without any position, the key's columns are in the order of the file. ODCS's -1 means no position.
     """
     in_key, position = attrgetter(key.flag_attribute), attrgetter(key.position_attribute)
-    columns = [prop for prop in one.properties if in_key(prop)]
-    for prop in one.properties:
+    columns = [prop for prop in schema_object.properties if in_key(prop)]
+    for prop in schema_object.properties:
         if not in_key(prop) and (position(prop) or -1) != -1:
-            message = f"{prop.name!r} has {key.position} {position(prop)} and is no {key.noun}."
-            mend = f"Add '{key.flag}: true', or remove it."
-            yield fault(prop, key.position, message, mend, needs=_relies_on(one, key))
+            message = f"{prop.name!r} has {key.position} {position(prop)}, but is not a {key.noun}."
+            hint = f"Add '{key.flag}: true', or remove it."
+            yield violation(prop, key.position, message, hint, needs=_relies_on(schema_object, key))
             return
-    placed = [prop for prop in columns if position(prop) not in (None, -1)]
-    if not placed:
+    numbered = [prop for prop in columns if position(prop) not in (None, -1)]
+    if not numbered:
         return
-    order = f"Number them 1 to {len(columns)} in their order." if len(columns) > 1 else "Write 1."
-    seen: dict[int, str | None] = {}
+    order = f"Number them 1 to {len(columns)} in order." if len(columns) > 1 else "Write 1."
+    taken: dict[int, str | None] = {}
     for prop in columns:
-        here = position(prop)
-        if here in (None, -1):
-            message = f"{prop.name!r} is one of {len(columns)} {key.noun}s and has no {key.position}."
-        elif not 1 <= here <= len(columns):
-            message = f"{key.position} {here} of {prop.name!r} is not one of 1 to {len(columns)}."
-        elif here in seen:
-            message = f"{key.position} {here} of {prop.name!r} is also that of {seen[here]!r}."
+        number = position(prop)
+        if number in (None, -1):
+            message = f"{prop.name!r} is one of {len(columns)} {key.noun}s, but has no {key.position}."
+        elif not 1 <= number <= len(columns):
+            message = f"{key.position} {number} of {prop.name!r} is not between 1 and {len(columns)}."
+        elif number in taken:
+            message = f"{key.position} {number} of {prop.name!r} is already used by {taken[number]!r}."
         else:
-            seen[here] = prop.name
+            taken[number] = prop.name
             continue
-        yield fault(prop, key.position, message, order, needs=_relies_on(one, key))
+        yield violation(prop, key.position, message, order, needs=_relies_on(schema_object, key))
         return
 
 
-def _relies_on(one: SchemaObject, key: PositionKey) -> tuple[str, ...]:
-    return tuple(prop.path(name) for prop in one.properties for name in (key.flag, key.position))
+def _relies_on(schema_object: SchemaObject, key: PositionKey) -> tuple[str, ...]:
+    return tuple(prop.path(name) for prop in schema_object.properties for name in (key.flag, key.position))
 
 
-# What the rules about deliveries share: the promises of a contract, read through the watcher's own door.
+# Shared by the delivery rules: the SLOs of a contract, parsed as the watcher does.
 
 
 def unmatched_terms(contract: Contract) -> list[tuple[CustomProperty, str, str | None]]:
-    """Delivery terms at the top whose id no service level has: (terms, that id, the id that is like it)."""
+    """Return top-level delivery terms without a matching service level: (terms, id, most similar id or
+    None).
+    """
     ids = [sla.id for sla in contract.sla_properties if sla.id is not None]
     terms = [
         (custom, custom.property.removeprefix("delivery:"))
@@ -323,77 +335,87 @@ def unmatched_terms(contract: Contract) -> list[tuple[CustomProperty, str, str |
     return [(custom, id_, nearest(id_, ids)) for custom, id_ in terms if id_ not in ids]
 
 
-def of_promise(rule: str) -> Check:
-    """The check of a rule whose fault is found while a promise is read: what cannot be watched."""
+def slo_finding_check(rule: str) -> Check:
+    """Return a check that reports this rule's findings from SLO parsing, i.e. SLOs that cannot be watched."""
 
-    def check(_contract: Contract, context: Context) -> Faults:
-        for finding in context.promises.wrong:
+    def check(_contract: Contract, context: Context) -> Violations:
+        for finding in context.parsed_slos.findings:
             if finding.rule == rule:
-                yield Fault(finding.at, finding.message, finding.mend, finding.path, (finding.path,))
+                yield Violation(finding.at, finding.message, finding.hint, finding.path, (finding.path,))
 
     return check
 
 
-def of_each(judge: Callable[[Slo, datetime], Faults]) -> Check:
-    """The check of a rule that asks every promise that can be read, as of the beginning of the day."""
+def slo_check(evaluate: Callable[[Slo, datetime], Violations]) -> Check:
+    """Return a check that evaluates every parsed SLO as of the start of the day in UTC."""
 
-    def check(_contract: Contract, context: Context) -> Faults:
+    def check(_contract: Contract, context: Context) -> Violations:
         now = datetime.combine(context.today, time(), UTC)
-        for slo in context.promises.slos:
-            yield from judge(slo, now)
+        for slo in context.parsed_slos.slos:
+            yield from evaluate(slo, now)
 
     return check
 
 
-# The SQL of a contract that the guard refuses, for the rules that say so.
+# SQL of a contract that the SQL guard rejects, for the rules that report it.
 #
-# The parser is imported when there is SQL to judge: a contract without starts as fast as before.
+# The SQL parser is only imported if a contract has SQL, since its import is slow.
 
 
-def refused(contract: Contract, context: Context) -> Iterator[tuple[Quality, Refused]]:
-    """Every rule of the type `sql` whose query may not run, and why."""
-    for one, found in _judged(contract, context):
-        from dq.contracts.sql.guard import Refused
+def refused_queries(contract: Contract, context: Context) -> Iterator[tuple[Quality, RejectedSql]]:
+    """Yield every quality rule of the type `sql` whose query is rejected, with the reason."""
+    for clause, result in _guarded_queries(contract, context):
+        from dq.contracts.sql.guard import RejectedSql
 
-        if isinstance(found, Refused):
-            yield one.quality, found
+        if isinstance(result, RejectedSql):
+            yield clause.quality, result
 
 
 def read_columns(
     contract: Contract, context: Context
 ) -> Iterator[tuple[SchemaObject, Node, str, tuple[str, ...]]]:
-    """Every query that may run: its object, where it stands, and the columns that it reads."""
-    for one, found in _judged(contract, context):
-        from dq.contracts.sql.guard import Guarded
+    """Yield every allowed query: its object, its node and key, and the columns that it reads."""
+    for clause, result in _guarded_queries(contract, context):
+        from dq.contracts.sql.guard import ValidatedSql
 
-        if isinstance(found, Guarded):
-            yield one.object, one.quality, "query", (*found.columns, *found.qualified)
+        if isinstance(result, ValidatedSql):
+            yield clause.object, clause.quality, "query", (*result.columns, *result.qualified_columns)
 
 
-def _judged(contract: Contract, context: Context) -> Iterator[tuple[QualityPlace, Guarded | Refused]]:
-    asked = [one for one in context.walk.clauses if one.quality.type == "sql" and one.quality.query]
-    if not asked:
+def _guarded_queries(
+    contract: Contract, context: Context
+) -> Iterator[tuple[QualityPlace, ValidatedSql | RejectedSql]]:
+    sql_clauses = [
+        candidate
+        for candidate in context.walk.clauses
+        if candidate.quality.type == "sql" and candidate.quality.query
+    ]
+    if not sql_clauses:
         return
-    from dq.contracts.sql.guard import query
+    from dq.contracts.sql.guard import validate_rule_query
 
-    named = any(one.property is not None for one in asked)
-    single = (holders for one in contract.objects for holders in one.single()) if named else ()
-    ways = {id(holders[-1]): tuple(prop.column for prop in holders) for holders in single}
-    for one in asked:
-        way = None if one.property is None else ways.get(id(one.property))
-        yield one, query(one.object, one.quality, way)
+    has_column = any(candidate.property is not None for candidate in sql_clauses)
+    single = (
+        (holders for schema_object in contract.objects for holders in schema_object.single_valued_paths())
+        if has_column
+        else ()
+    )
+    paths = {id(holders[-1]): tuple(prop.column for prop in holders) for holders in single}
+    for clause in sql_clauses:
+        path = None if clause.property is None else paths.get(id(clause.property))
+        yield clause, validate_rule_query(clause.object, clause.quality, path)
 
 
-def refused_scopes(context: Context) -> Iterator[tuple[Scope, Refused]]:
-    """Every scope whose predicate may not run, and why."""
-    for one in context.walk.clauses:
-        if not one.quality.custom_properties:
+def refused_scopes(context: Context) -> Iterator[tuple[Scope, RejectedSql]]:
+    """Yield every scope whose predicate is rejected, with the reason."""
+    for clause in context.walk.clauses:
+        if not clause.quality.custom_properties:
             continue
-        terms, wrong = extension.scope(one.quality)
+        terms, wrong = extension.scope(clause.quality)
         if terms.where is None or wrong:
             continue
-        from dq.contracts.sql.guard import Refused, guarded_predicate
+        from dq.contracts.sql.guard import RejectedSql, validate_predicate
 
-        found = guarded_predicate(terms.where)
-        if isinstance(found, Refused):
-            yield terms, found
+        result = validate_predicate(terms.where)
+        if isinstance(result, RejectedSql):
+            yield terms, result

@@ -1,4 +1,4 @@
-"""The page of a rule: its module's docstring, taken apart, and what `dq explain RULE` prints of it."""
+"""Page of a rule, parsed from its module's docstring, and the output of `dq explain RULE`."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from dq.contracts.outcome import Severity, UsageError, suggestion
 from dq.validators.context import Argument
 from dq.validators.rule import Rule, RuleScope
 
-# The page of a rule: its module's docstring, taken apart, and its two fragments as whole documents.
+# Parsing of a rule's docstring, and its two fragments as complete documents.
 
-SECTIONS = ("Why", "Bad", "Good", "Mend")
+SECTIONS = ("Why", "Bad", "Good", "How to fix")
 
-# A contract without fault, by top-level key: what a fragment does not say itself.
+# A valid contract, by top-level key: supplies the keys that a fragment omits.
 BASE = {
     "apiVersion": "apiVersion: v3.2.0\n",
     "kind": "kind: DataContract\n",
@@ -45,40 +45,41 @@ _TOP_KEY = re.compile(r"^([A-Za-z]\w*):", re.MULTILINE)
 
 
 class BrokenPage(ValueError):
-    """A rule's docstring does not have the sections of a page: a fault of the one who wrote the rule."""
+    """A rule's docstring does not have the sections of a page: a mistake of the rule's author."""
 
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """What a user reads of a rule. `bad` and `good` are YAML; the rest is prose."""
+    """User documentation of a rule. `bad` and `good` are YAML; the rest is prose."""
 
     summary: str
     why: str
     bad: str
     good: str
-    mend: str
+    hint: str
 
 
 def parse(docstring: str | None) -> Page:
-    """The page that a docstring holds; raises BrokenPage when a section is missing, twice or out of order."""
+    """Parse a page from a docstring. Raises BrokenPage if a section is missing, repeated or out of order."""
     text = (docstring or "").strip()
-    found = list(_HEADING.finditer(text))
-    if [match.group(1) for match in found] != list(SECTIONS):
+    headings = list(_HEADING.finditer(text))
+    if [match.group(1) for match in headings] != list(SECTIONS):
         raise BrokenPage(f"a page needs a summary and the sections {', '.join(SECTIONS)}, in this order")
-    ends = [match.start() for match in found[1:]] + [len(text)]
-    why, bad, good, mend = (text[match.start(2) : end] for match, end in zip(found, ends, strict=True))
-    summary = text[: found[0].start()]
-    page = Page(_prose(summary), _prose(why), _yaml(bad), _yaml(good), _prose(mend))
-    if not (page.summary and page.why and page.bad and page.good and page.mend):
+    ends = [match.start() for match in headings[1:]] + [len(text)]
+    why, bad, good, hint = (text[match.start(2) : end] for match, end in zip(headings, ends, strict=True))
+    summary = text[: headings[0].start()]
+    page = Page(_prose(summary), _prose(why), _yaml(bad), _yaml(good), _prose(hint))
+    if not (page.summary and page.why and page.bad and page.good and page.hint):
         raise BrokenPage("a section of the page is empty")
     return page
 
 
 def document(fragment: str, laid_over: Mapping[str, str] = BASE) -> tuple[str, int]:
-    """A fragment laid over the base contract, or another base, and the line in which it begins.
+    """Merge a fragment into the base contract, or another base; returns the text and the fragment's first
+    line.
 
-    Top-level keys of the fragment replace those of the base. A fragment that begins with `---` is a whole
-    document already.
+    Top-level keys of the fragment replace those of the base. A fragment that starts with `---` is already a
+    complete document.
     """
     if fragment.startswith("---"):
         return fragment, 1
@@ -95,17 +96,17 @@ def _yaml(body: str) -> str:
     return textwrap.dedent(body).strip("\n").rstrip() + "\n" if body.strip() else ""
 
 
-# The page of a rule as text: what `dq explain RULE` prints.
+# Page of a rule as text, printed by `dq explain RULE`.
 
 RULE = "rule"
 
 
 @dataclass(frozen=True, slots=True)
-class Explained:
-    """The page of what has an id: a rule of the gate, a rule of changes, or a custom check.
+class Explanation:
+    """Page of a validation rule, a compatibility rule or a custom check.
 
-    `facts` stand in brackets after the id. Of rules of changes and of custom checks, whose page is one text,
-    only the summary and what to do instead are there.
+    `facts` are shown in parentheses after the id. Compatibility rules and custom checks, whose page is one
+    text, only have a summary and a hint.
     """
 
     id: str
@@ -116,31 +117,34 @@ class Explained:
     why: str = ""
     bad: str = ""
     good: str = ""
-    mend: str = ""
+    hint: str = ""
     arguments: tuple[Argument[Any], ...] = ()
 
     def text(self, width: int = 88) -> str:
-        """The page for people, without a line feed at its end."""
-        of_gate = self.kind == RULE
+        """Return the page as text, without a line feed at the end."""
+        is_validation_rule = self.kind == RULE
         parts = [f"{self.id} ({', '.join(self.facts)})"]
-        parts.append(textwrap.fill(self.summary, width) if of_gate else self.summary)
-        if of_gate:
+        parts.append(textwrap.fill(self.summary, width) if is_validation_rule else self.summary)
+        if is_validation_rule:
             parts += [
                 _filled("Why", self.why, width),
                 _indented("Bad", self.bad),
                 _indented("Good", self.good),
             ]
-        if self.mend:
-            parts.append(_filled("Mend", self.mend, width) if of_gate else f"Instead\n{self.mend}")
+        if self.hint:
+            parts.append(
+                _filled("How to fix", self.hint, width) if is_validation_rule else f"Instead\n{self.hint}"
+            )
         if self.arguments:
             lines = [
-                f"  {one.name}: {one.description} Default: {_shown(one.default)}" for one in self.arguments
+                f"  {argument.name}: {argument.description} Default: {_format_default(argument.default)}"
+                for argument in self.arguments
             ]
             parts.append("\n".join(["In dq-policy.yaml:", *lines]))
         return "\n\n".join(parts)
 
     def as_dict(self) -> dict[str, object]:
-        """The page for machines; what a kind does not have is empty."""
+        """Return the page as plain values; sections that a kind does not have are empty."""
         return {
             "id": self.id,
             "kind": self.kind,
@@ -149,44 +153,44 @@ class Explained:
             "why": self.why,
             "bad": self.bad,
             "good": self.good,
-            "mend": self.mend,
+            "hint": self.hint,
             "arguments": [
-                {"name": one.name, "description": one.description, "default": one.default}
-                for one in self.arguments
+                {"name": argument.name, "description": argument.description, "default": argument.default}
+                for argument in self.arguments
             ],
         }
 
 
-def of_rule(rules: Mapping[str, Rule], id_: str) -> Explained:
-    """The page of the rule with this id; raises UsageError, naming the nearest, when there is none."""
+def explain_rule(rules: Mapping[str, Rule], id_: str) -> Explanation:
+    """Return the page of the rule with this id. Raises UsageError with a suggestion for an unknown id."""
     rule = rules.get(id_)
     if rule is None:
-        mend = suggestion(id_, rules, "'dq rules' lists them.")
-        raise UsageError(f"there is no rule {id_!r}.", mend)
-    made = parse(rule.page)
-    return Explained(
+        hint = suggestion(id_, rules, "'dq rules' lists them.")
+        raise UsageError(f"unknown rule {id_!r}.", hint)
+    page = parse(rule.page)
+    return Explanation(
         rule.id,
         RULE,
-        made.summary,
+        page.summary,
         tuple(_facts(rule)),
         rule.severity,
-        made.why,
-        made.bad,
-        made.good,
-        made.mend,
+        page.why,
+        page.bad,
+        page.good,
+        page.hint,
         tuple(rule.arguments),
     )
 
 
 def explain(rules: Mapping[str, Rule], id_: str, width: int = 88) -> str:
-    """The page of a rule of the gate as text; raises UsageError as `of_rule` does."""
-    return of_rule(rules, id_).text(width) + "\n"
+    """Return the page of a validation rule as text. Raises UsageError like `explain_rule`."""
+    return explain_rule(rules, id_).text(width) + "\n"
 
 
-def explain_change(id_: str, problem: str, instead: str) -> Explained:
-    """The page of a rule about a change between two versions."""
-    return Explained(
-        id_, "change", f"{problem.capitalize()}.", ("a change between two versions",), mend=instead
+def explain_change(id_: str, problem: str, instead: str) -> Explanation:
+    """Return the page of a compatibility rule, about a change between two versions."""
+    return Explanation(
+        id_, "change", f"{problem.capitalize()}.", ("a change between two versions",), hint=instead
     )
 
 
@@ -194,12 +198,12 @@ def _facts(rule: Rule) -> list[str]:
     facts = [rule.severity.value]
     if rule.scope is RuleScope.FORM:
         facts.append("always")
-    if rule.wish:
-        facts.append("only where a policy asks for it")
+    if rule.opt_in:
+        facts.append("only if enabled by a policy")
     if rule.first > (3, 0, 0):
-        facts.append(f"from ODCS {odcs.text(rule.first)}")
+        facts.append(f"from ODCS {odcs.format_version(rule.first)}")
     if rule.last is not None:
-        facts.append(f"up to ODCS {odcs.text(rule.last)}")
+        facts.append(f"up to ODCS {odcs.format_version(rule.last)}")
     return facts
 
 
@@ -212,5 +216,5 @@ def _indented(heading: str, text: str) -> str:
     return heading + "\n" + textwrap.indent(text.rstrip("\n"), "    ")
 
 
-def _shown(default: object) -> str:
+def _format_default(default: object) -> str:
     return f"[{', '.join(default)}]" if isinstance(default, tuple) else str(default)

@@ -11,5 +11,5 @@ from dq.contracts import install
 
 @cache
 def load() -> dict[str, Channel]:
-    """Every channel on the shelf by id."""
-    return install.load(sys.modules[__name__], "CHANNEL", Channel)
+    """Return all channels by id."""
+    return install.load_plugins(sys.modules[__name__], "CHANNEL", Channel)

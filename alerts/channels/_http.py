@@ -1,4 +1,4 @@
-"""One POST to one host, and targets whose address only the operator knows."""
+"""HTTP POST for channels, and targets whose secret URL is configured by the operator."""
 
 from __future__ import annotations
 
@@ -16,233 +16,253 @@ from urllib.parse import SplitResult, urlsplit
 from urllib.request import getproxies, proxy_bypass
 
 from dq.alerts.channel import (
-    Ambiguous,
-    Answer,
-    Blockage,
+    ChannelHealth,
     ChannelSetting,
-    Inspection,
-    MessagePlace,
-    NotSent,
-    Rejected,
+    FailureScope,
+    MessageRef,
+    PermanentFailure,
+    RetryableFailure,
     Sender,
+    SendResult,
     Sent,
+    UnconfirmedSend,
 )
 from dq.contracts.access.access_policy import WEB, web_address
 
-# One POST to one host: TLS is verified, no redirect is followed, and all of it has a time limit.
+# POST: TLS is verified, redirects are not followed, and the whole call has a time limit.
 
-# Of one address of a host, which may have several.
+# For one address of a host, which may have several.
 _CONNECT_SECONDS = 5.0
 TIMEOUT_SECONDS = 10.0
-"""Of one call, all in all: the lease of the outbox is longer."""
+"""Time limit of a whole call; shorter than the outbox lease."""
 
 _MAX_RETRY_AFTER_SECONDS = 3600.0
-_MOST_BYTES = 64 * 1024
-# The limit of the whole call and that of one read have the same length: either may end first.
-_LATE = Ambiguous("no answer in time")
+_MAX_BYTES = 64 * 1024
+# The limits of the whole call and of one read are equal, so either may expire first.
+_TIMED_OUT = UnconfirmedSend("no answer in time")
 
 
 @dataclass(frozen=True, slots=True)
 class Response:
-    """What a host said: the first 64 KiB of its body, and how long it wants us to wait, if it says so."""
+    """Response of a host: status, the first 64 KiB of its body, and Retry-After in seconds, if given."""
 
     status: int
     body: bytes
     retry_after_seconds: float | None
 
 
-def unsafe(url: str) -> str:
-    """Why nothing may be sent to a URL, in words that do not show it; empty when it may."""
+def unsafe_reason(url: str) -> str:
+    """Return why a URL must not be used, without quoting it, or "" if it may be used."""
     address = web_address(url, WEB)
-    if address is None or "#" in address.rest:
-        return "its URL is no plain https:// URL"
+    if address is None or "#" in address.suffix:
+        return "URL must be a plain https:// URL"
     if address.scheme != "https" and not address.is_loopback:
-        return "its URL has no https://, so it would be sent in the clear"
+        return "URL without https:// would be sent in the clear"
     return ""
 
 
 def post(
     url: str, body: bytes, headers: Mapping[str, str], timeout_seconds: float = TIMEOUT_SECONDS
-) -> Response | NotSent | Ambiguous:
-    """Sends `body` to a URL that is not `unsafe`. NotSent: it never left us; Ambiguous: it may have."""
+) -> Response | RetryableFailure | UnconfirmedSend:
+    """Post `body` to a URL without `unsafe_reason`.
+
+    Returns RetryableFailure if the request was not sent, UnconfirmedSend if it may have been.
+    """
     parts = urlsplit(url)
     connection = _connection(parts, min(timeout_seconds, _CONNECT_SECONDS))
     try:
         try:
             connection.connect()
         except (OSError, HTTPException, UnicodeError) as error:
-            return NotSent(f"no connection: {_kind(error)}", None, Blockage.ROUTE)
+            return RetryableFailure(f"no connection: {_error_name(error)}", None, FailureScope.ROUTE)
         connection.sock.settimeout(timeout_seconds)
-        with time_limit(lambda: connection.sock, timeout_seconds) as over:
+        with time_limit(lambda: connection.sock, timeout_seconds) as expired:
             answer = _answer(connection, parts, body, headers)
-        # What was cut off by us may begin like an answer.
-        return _LATE if over.is_set() else answer
+        # A connection closed by the timer may still give a partial response.
+        return _TIMED_OUT if expired.is_set() else answer
     finally:
         connection.close()
 
 
 def send(
-    url: str | Rejected,
+    url: str | PermanentFailure,
     body: bytes,
-    place: MessagePlace,
-    failure: Callable[[Response], NotSent | Ambiguous | Rejected | None],
+    message_ref: MessageRef,
+    failure: Callable[[Response], RetryableFailure | UnconfirmedSend | PermanentFailure | None],
     headers: Mapping[str, str] = MappingProxyType({}),
-) -> Answer:
-    """Posts JSON to an `address`; what is sent is at `place`. `failure` tells from the response why not."""
-    if isinstance(url, Rejected):
+) -> SendResult:
+    """Post JSON to a `target_url`.
+
+    The message is then at `message_ref`, unless `failure` returns a failure.
+    """
+    if isinstance(url, PermanentFailure):
         return url
     response = post(url, body, {"Content-Type": "application/json", **headers})
     if not isinstance(response, Response):
         return response
-    return failure(response) or Sent(place)
+    return failure(response) or Sent(message_ref)
 
 
 @contextmanager
-def time_limit(connected: Callable[[], socket.socket | None], limit_seconds: float) -> Iterator[Event]:
-    """Ends the connection after the time: whoever answers one byte a second keeps within every timeout.
+def time_limit(current_socket: Callable[[], socket.socket | None], limit_seconds: float) -> Iterator[Event]:
+    """Close the connection after the time limit, because a slow response can stay within every read timeout.
 
-    `connected` gives the socket as it is then: STARTTLS puts another in its place. The event is set when the
-    time is over.
+    `current_socket` returns the socket at that time; STARTTLS replaces it. The event is set when the time is
+    over.
     """
-    over = Event()
-    timer = Timer(limit_seconds, _hang_up, (connected, over))
+    expired = Event()
+    timer = Timer(limit_seconds, _shut_down, (current_socket, expired))
     timer.daemon = True
     timer.start()
     try:
-        yield over
+        yield expired
     finally:
         timer.cancel()
 
 
-def unless_taken(response: Response) -> NotSent | Ambiguous | Rejected | None:
-    """What a status means where any success is one."""
-    return None if 200 <= response.status < 300 else refusal(response)
+def status_failure(response: Response) -> RetryableFailure | UnconfirmedSend | PermanentFailure | None:
+    """Return the failure of a response, or None for any 2xx status."""
+    return None if 200 <= response.status < 300 else failure_for_status(response)
 
 
-def refusal(response: Response) -> NotSent | Ambiguous | Rejected:
-    """What a status that is no success means where nothing more is known of a host."""
-    status, said = response.status, f"HTTP {response.status}"
+def failure_for_status(response: Response) -> RetryableFailure | UnconfirmedSend | PermanentFailure:
+    """Return the failure for an unsuccessful status, by general HTTP rules."""
+    status, reason = response.status, f"HTTP {response.status}"
     if status == 429 or (status == 503 and response.retry_after_seconds is not None):
-        return NotSent(said, response.retry_after_seconds, Blockage.ROUTE)
+        return RetryableFailure(reason, response.retry_after_seconds, FailureScope.ROUTE)
     if 300 <= status < 400:
-        return Rejected(f"{said} sends to another address, which dq does not follow", Blockage.ROUTE)
+        return PermanentFailure(
+            f"{reason} redirects to another URL; dq does not follow redirects", FailureScope.ROUTE
+        )
     if status == 413:
-        return Rejected(said, Blockage.MESSAGE)
-    return Rejected(said, Blockage.ROUTE) if 400 <= status < 500 and status != 408 else Ambiguous(said)
+        return PermanentFailure(reason, FailureScope.MESSAGE)
+    return (
+        PermanentFailure(reason, FailureScope.ROUTE)
+        if 400 <= status < 500 and status != 408
+        else UnconfirmedSend(reason)
+    )
 
 
-def seconds(retry_after: str | None) -> float | None:
-    """The header's seconds, at most an hour; None when it is missing or is no number of seconds."""
+def parse_retry_after(retry_after: str | None) -> float | None:
+    """Parse Retry-After seconds, limited to an hour; None if the header is missing or not a number."""
     try:
-        wait = float(retry_after or "")
+        delay = float(retry_after or "")
     except ValueError:
         return None
-    return min(wait, _MAX_RETRY_AFTER_SECONDS) if math.isfinite(wait) and wait >= 0 else None
+    return min(delay, _MAX_RETRY_AFTER_SECONDS) if math.isfinite(delay) and delay >= 0 else None
 
 
 def _connection(parts: SplitResult, timeout_seconds: float) -> HTTPConnection:
     host, port = parts.hostname or "", parts.port
-    if parts.scheme == "http":  # the loopback alone, which needs no proxy
+    if parts.scheme == "http":  # loopback only, which needs no proxy
         return HTTPConnection(host, port or 80, timeout=timeout_seconds)
     context = ssl.create_default_context()
     proxy = urlsplit(getproxies().get("https", "")) if not proxy_bypass(host) else None
     if proxy is None or not proxy.hostname:
         return HTTPSConnection(host, port or 443, timeout=timeout_seconds, context=context)
-    through = HTTPSConnection(proxy.hostname, proxy.port or 80, timeout=timeout_seconds, context=context)
-    through.set_tunnel(host, port or 443)
-    return through
+    proxied = HTTPSConnection(proxy.hostname, proxy.port or 80, timeout=timeout_seconds, context=context)
+    proxied.set_tunnel(host, port or 443)
+    return proxied
 
 
 def _answer(
     connection: HTTPConnection, parts: SplitResult, body: bytes, headers: Mapping[str, str]
-) -> Response | Ambiguous:
+) -> Response | UnconfirmedSend:
     path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
     try:
         connection.request("POST", path, body, {"User-Agent": "dq", **headers})
         answer = connection.getresponse()
-        wait = _wait(answer.headers.get("Retry-After"), answer.headers.get("Date"))
-        return Response(answer.status, answer.read(_MOST_BYTES), wait)
+        retry_after_seconds = _retry_after_seconds(
+            answer.headers.get("Retry-After"), answer.headers.get("Date")
+        )
+        return Response(answer.status, answer.read(_MAX_BYTES), retry_after_seconds)
     except TimeoutError:
-        return _LATE
+        return _TIMED_OUT
     except (OSError, HTTPException, ValueError) as error:
-        return Ambiguous(f"no answer: {_kind(error)}")
+        return UnconfirmedSend(f"no answer: {_error_name(error)}")
 
 
-def _wait(retry_after: str | None, date: str | None) -> float | None:
-    """Seconds, or an HTTP date by the clock of whoever wrote it (RFC 9110, 10.2.3)."""
+def _retry_after_seconds(retry_after: str | None, date: str | None) -> float | None:
+    """Parse Retry-After as seconds, or as an HTTP date by the server's clock (RFC 9110, 10.2.3)."""
     if retry_after is None or date is None or not retry_after[:1].isalpha():
-        return seconds(retry_after)
+        return parse_retry_after(retry_after)
     try:
         length = parsedate_to_datetime(retry_after) - parsedate_to_datetime(date)
     except (ValueError, TypeError):
         return None
-    return seconds(str(max(length.total_seconds(), 0.0)))
+    return parse_retry_after(str(max(length.total_seconds(), 0.0)))
 
 
-def _hang_up(connected: Callable[[], socket.socket | None], over: Event) -> None:
-    over.set()
-    now = connected()
-    if now is not None:
+def _shut_down(current_socket: Callable[[], socket.socket | None], expired: Event) -> None:
+    expired.set()
+    active_socket = current_socket()
+    if active_socket is not None:
         with suppress(OSError):
-            # Not SSLSocket's own, which takes the layer away under the thread that reads.
-            socket.socket.shutdown(now, socket.SHUT_RDWR)
+            # Not SSLSocket.shutdown, which removes the TLS layer while another thread reads.
+            socket.socket.shutdown(active_socket, socket.SHUT_RDWR)
 
 
-def _kind(error: Exception) -> str:
+def _error_name(error: Exception) -> str:
     return type(error).__name__
 
 
-# Targets that contracts name, and whose address or key, a secret, only the operator knows.
+# Targets that contracts name, whose secret URL or key is configured by the operator.
 
 
-def named_secret(name: str, variable: str, what: str) -> ChannelSetting:
-    """The setting of a secret that each target has its own of."""
+def per_target_secret(name: str, variable: str, description: str) -> ChannelSetting:
+    """Return the setting of a secret with one value per target."""
     return ChannelSetting(
-        name, variable, f"{what}, by the name that contracts give it.", secret=True, each=True
+        name, variable, f"{description}, by the target name in contracts.", secret=True, per_target=True
     )
 
 
-def values(setting: ChannelSetting, settings: Mapping[str, str]) -> dict[str, str]:
-    """The values of a setting that has one for each target, by the target's name."""
-    beginning = f"{setting.name}:"
+def values_by_target(setting: ChannelSetting, settings: Mapping[str, str]) -> dict[str, str]:
+    """Return the values of a per-target setting by target."""
+    prefix = f"{setting.name}:"
     return {
-        name.removeprefix(beginning): value.strip()
+        name.removeprefix(prefix): value.strip()
         for name, value in settings.items()
-        if name.startswith(beginning) and value.strip()
+        if name.startswith(prefix) and value.strip()
     }
 
 
-def address(setting: ChannelSetting, urls: Mapping[str, str], target: str) -> str | Rejected:
-    """The URL of a target, or why there is none; never with the URL in the words."""
+def target_url(setting: ChannelSetting, urls: Mapping[str, str], target: str) -> str | PermanentFailure:
+    """Return the URL of a target, or a failure that does not quote the URL."""
     url = urls.get(target)
     if url is None:
-        return Rejected(f"nothing says where {target!r} is. Set {setting.of(target)}", Blockage.ROUTE)
-    wrong = unsafe(url)
-    return Rejected(f"{wrong}. Mend {setting.of(target)}", Blockage.ROUTE) if wrong else url
+        return PermanentFailure(
+            f"no URL for {target!r}. Set {setting.variable_for(target)}", FailureScope.ROUTE
+        )
+    problem = unsafe_reason(url)
+    return (
+        PermanentFailure(f"{problem}. Fix {setting.variable_for(target)}", FailureScope.ROUTE)
+        if problem
+        else url
+    )
 
 
-def inspecting(
+def settings_inspection(
     channel: str,
     make: Callable[[Mapping[str, str], Callable[[str], object]], Sender],
     setting: ChannelSetting,
-    why_not: Callable[[str], str] = unsafe,
-) -> Callable[[Mapping[str, str]], list[Inspection]]:
-    """Tells whether the settings are whole: a look beyond that would send a message.
+    problem_of: Callable[[str], str] = unsafe_reason,
+) -> Callable[[Mapping[str, str]], list[ChannelHealth]]:
+    """Return a health check that only validates the settings, because more would send a message.
 
-    `why_not` says what is wrong with a target's value, without showing it.
+    `problem_of` returns the problem of a target's value without quoting it, or "".
     """
 
-    def inspect(settings: Mapping[str, str]) -> list[Inspection]:
+    def inspect(settings: Mapping[str, str]) -> list[ChannelHealth]:
         make(settings, str)
         return [
-            Inspection(False, f"{target}: {wrong}", f"Mend {setting.of(target)}.")
-            if (wrong := why_not(value))
-            else Inspection(
+            ChannelHealth(False, f"{target}: {problem}", f"Fix {setting.variable_for(target)}.")
+            if (problem := problem_of(value))
+            else ChannelHealth(
                 None,
                 f"{target}: set, not tried",
                 f"Test it: dq incidents test --channel {channel}:{target}",
             )
-            for target, value in sorted(values(setting, settings).items())
+            for target, value in sorted(values_by_target(setting, settings).items())
         ]
 
     return inspect

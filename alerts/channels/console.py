@@ -1,13 +1,13 @@
-"""Alerts on the terminal: what the embedded default uses, and where everything goes that has no other way."""
+"""Alerts on the terminal; the default channel, and the fallback of all others."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from dq.alerts.channel import Answer, Capabilities, Channel, MessagePlace, Sent
+from dq.alerts.channel import Capabilities, Channel, MessageRef, SendResult, Sent
 from dq.alerts.incident import IncidentState
-from dq.alerts.message import Message, folded, headline, lines, repeat_note
+from dq.alerts.message import Message, headline, repeat_lines, text_lines, wrap_lines
 
 _MARKS: Mapping[IncidentState, str] = {
     IncidentState.OPEN: "[!]",
@@ -15,24 +15,24 @@ _MARKS: Mapping[IncidentState, str] = {
     IncidentState.RESOLVED: "[ok]",
 }
 _ENDED = "[-]"
-_HERE = MessagePlace("console", "")
+_MESSAGE_REF = MessageRef("console", "")
 
 
 @dataclass(frozen=True, slots=True)
 class Console:
-    """Writes one block of text per message through `write`."""
+    """Writes a block of text per message through `write`."""
 
     write: Callable[[str], object]
 
-    def create(self, target: str, message: Message, key: str, below: MessagePlace | None = None) -> Answer:
-        self.write("\n".join([_head(message), *(f"    {line}" for line in lines(message))]) + "\n")
-        return Sent(_HERE)
+    def create(self, target: str, message: Message, key: str, parent: MessageRef | None = None) -> SendResult:
+        self.write("\n".join([_head(message), *(f"    {line}" for line in text_lines(message))]) + "\n")
+        return Sent(_MESSAGE_REF)
 
-    def reply(self, receipt: MessagePlace, message: Message, key: str) -> Answer:
-        said = [message.note, message.budget, *repeat_note(message)]
-        lines = [line for text in said if text for line in folded(text)]
+    def reply(self, receipt: MessageRef, message: Message, key: str) -> SendResult:
+        texts = [message.note, message.budget, *repeat_lines(message)]
+        lines = [line for text in texts if text for line in wrap_lines(text)]
         self.write("\n".join([_head(message), *(f"    {line}" for line in lines)]) + "\n")
-        return Sent(_HERE)
+        return Sent(_MESSAGE_REF)
 
 
 def _head(message: Message) -> str:
@@ -41,7 +41,7 @@ def _head(message: Message) -> str:
 
 CHANNEL = Channel(
     id="console",
-    summary="Blocks of text on the terminal.",
+    summary="Text on the terminal.",
     can=Capabilities(thread=False, update=False, reconcile=False),
     make=lambda settings, write: Console(write),
 )

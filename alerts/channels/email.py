@@ -13,27 +13,37 @@ from email.utils import formatdate
 
 from dq.alerts import channel
 from dq.alerts.channels._http import TIMEOUT_SECONDS, time_limit
-from dq.alerts.message import COMMAND, Message, about, colour, cut, ending, headline, lines, news
+from dq.alerts.message import (
+    COMMAND,
+    Message,
+    colour,
+    cut,
+    facts_with_promise,
+    footer_lines,
+    headline,
+    step_lines,
+    text_lines,
+)
 from dq.contracts.access.access_policy import LOOPBACK, WEB, web_address
-from dq.contracts.access.alert_target import form_fault
+from dq.contracts.access.alert_target import target_problem
 from dq.contracts.escaping import html
 from dq.contracts.outcome import UsageError
 
-# A message as a page of HTML that mail programs show: tables and styles in place, nothing to load.
+# Messages as HTML that mail clients support: tables and inline styles, no external resources.
 
 
-def page(message: Message, *, step: bool) -> str:
-    """The whole message, or one `step` with the headline above it."""
-    shade = colour(message)
-    small = news(message) if step else ending(message)
-    facts = [] if step else about(message)
+def html_page(message: Message, *, step: bool) -> str:
+    """Return the full message as HTML, or only the headline and one `step`."""
+    bar_colour = colour(message)
+    small_lines = step_lines(message) if step else footer_lines(message)
+    facts = [] if step else facts_with_promise(message)
     return "\n".join(
         [
             '<div style="font-family:sans-serif;font-size:14px">',
-            f'<p style="border-left:6px solid {shade};padding-left:8px;font-size:17px">'
+            f'<p style="border-left:6px solid {bar_colour};padding-left:8px;font-size:17px">'
             f"<b>{html(headline(message))}</b></p>",
             *(['<table style="font-size:14px">', *map(_row, facts), "</table>"] if facts else []),
-            *(f"<p>{html(line)}</p>" for line in small),
+            *(f"<p>{html(line)}</p>" for line in small_lines),
             "</div>",
         ]
     )
@@ -41,32 +51,32 @@ def page(message: Message, *, step: bool) -> str:
 
 def _row(fact: tuple[str, str]) -> str:
     label, value = fact
-    said = html(value)
+    cell = html(value)
     if web_address(value, WEB):
-        said = f'<a href="{said}">{said}</a>'
+        cell = f'<a href="{cell}">{cell}</a>'
     if label == COMMAND:
-        said = f'<code style="background:#f3f3f3;padding:2px 5px">{said}</code>'
-    beside = "padding-right:12px;color:#616061;white-space:nowrap;vertical-align:top"
-    return f'<tr><td style="{beside}">{html(label)}</td><td>{said}</td></tr>'
+        cell = f'<code style="background:#f3f3f3;padding:2px 5px">{cell}</code>'
+    label_style = "padding-right:12px;color:#616061;white-space:nowrap;vertical-align:top"
+    return f'<tr><td style="{label_style}">{html(label)}</td><td>{cell}</td></tr>'
 
 
-# Alerts by email over SMTP: one thread for each incident, its steps as replies.
+# SMTP.
 #
-# At least once: a server that took a message and went away cannot be asked. The repeat has the same
-# Message-ID, by which many mailboxes drop it. Sources: RFC 5321 (replies, the size of addresses), RFC 5322
-# 3.6.4 (threads), RFC 3834 (Auto-Submitted).
+# At-least-once: if the connection drops after DATA, delivery cannot be checked. A repeat has the same
+# Message-ID, by which many mailboxes drop it. Sources: RFC 5321 (replies, size of addresses), RFC 5322 3.6.4
+# (threads), RFC 3834 (Auto-Submitted).
 
 SUBMISSION, SMTPS = 587, 465
-# Of all steps together: the lease of the outbox is longer.
+# For the whole delivery; shorter than the outbox lease.
 _LIMIT_SECONDS = 30.0
 _SUBJECT = 180
 
-Failure = channel.NotSent | channel.Ambiguous | channel.Rejected
+Failure = channel.RetryableFailure | channel.UnconfirmedSend | channel.PermanentFailure
 
 
 @dataclass(frozen=True, slots=True)
 class Mailbox:
-    """How the operator's server is reached, and who writes."""
+    """The operator's mail server and the sender address."""
 
     host: str
     port: int
@@ -76,27 +86,27 @@ class Mailbox:
 
     @property
     def domain(self) -> str:
-        """The domain of whoever writes."""
+        """Domain of the sender address."""
         return self.sender.rpartition("@")[2]
 
 
 @dataclass(frozen=True, slots=True)
 class Email:
-    """Sends each message over a connection of its own."""
+    """Sends each message over a separate connection."""
 
     mailbox: Mailbox
     limit_seconds: float = _LIMIT_SECONDS
     now: Callable[[], float] = time.time
 
     def create(
-        self, target: str, message: Message, key: str, below: channel.MessagePlace | None = None
-    ) -> channel.Answer:
+        self, target: str, message: Message, key: str, parent: channel.MessageRef | None = None
+    ) -> channel.SendResult:
         subject = cut(headline(message), _SUBJECT)
-        text = "\n".join([headline(message), "", *lines(message)])
-        return self._send(target, message, key, (subject, text), below)
+        text = "\n".join([headline(message), "", *text_lines(message)])
+        return self._send(target, message, key, (subject, text), parent)
 
-    def reply(self, receipt: channel.MessagePlace, message: Message, key: str) -> channel.Answer:
-        text = "\n".join([headline(message), "", *news(message)])
+    def reply(self, receipt: channel.MessageRef, message: Message, key: str) -> channel.SendResult:
+        text = "\n".join([headline(message), "", *step_lines(message)])
         return self._send(receipt.place, message, key, ("", text), receipt)
 
     def _send(
@@ -104,56 +114,58 @@ class Email:
         target: str,
         message: Message,
         key: str,
-        said: tuple[str, str],
-        below: channel.MessagePlace | None,
-    ) -> channel.Answer:
-        wrong = form_fault("email", target)
-        if wrong is not None:
-            return channel.Rejected(f"{wrong.message}. {wrong.mend}", channel.Blockage.ROUTE)
-        subject, text = said
-        # The subject of a thread never changes: some programs make threads of subjects.
-        root, _, first = (below.root if below else "").partition(" ")
-        own = f"<{key}@{self.mailbox.domain}>"
+        content: tuple[str, str],
+        parent: channel.MessageRef | None,
+    ) -> channel.SendResult:
+        fault = target_problem("email", target)
+        if fault is not None:
+            return channel.PermanentFailure(f"{fault.message}. {fault.hint}", channel.FailureScope.ROUTE)
+        subject, text = content
+        # The subject of a thread never changes, because some clients group threads by subject.
+        root, _, thread_subject = (parent.root if parent else "").partition(" ")
+        message_id = f"<{key}@{self.mailbox.domain}>"
         mail = EmailMessage(policy=SMTP)
         mail["From"], mail["To"] = self.mailbox.sender, target
-        mail["Subject"] = f"Re: {first}" if root else subject
+        mail["Subject"] = f"Re: {thread_subject}" if root else subject
         mail["Date"] = formatdate(self.now())
-        mail["Message-ID"] = own
+        mail["Message-ID"] = message_id
         if root:
             mail["In-Reply-To"] = mail["References"] = root
         mail["Auto-Submitted"] = "auto-generated"
         mail["X-DQ-Incident"] = message.incident
         mail.set_content(text)
-        mail.add_alternative(page(message, step=not subject), subtype="html")
+        mail.add_alternative(html_page(message, step=not subject), subtype="html")
         failure = _deliver(self.mailbox, target, mail, self.limit_seconds)
         if failure is not None:
             return failure
         return channel.Sent(
-            channel.MessagePlace(target, f"{own} {first or subject}", below.root if below else "")
+            channel.MessageRef(
+                target, f"{message_id} {thread_subject or subject}", parent.root if parent else ""
+            )
         )
 
 
 def _deliver(mailbox: Mailbox, target: str, mail: EmailMessage, limit_seconds: float) -> Failure | None:
-    """Hands a mail to the server; None when it took it."""
-    server = _server(mailbox)
+    """Deliver a mail to the server; return the failure, or None if it was accepted."""
+    server = _unconnected_client(mailbox)
     try:
         with time_limit(lambda: server.sock, limit_seconds):
             failure = _connect(server, mailbox) or _greet(server, mailbox)
-            failure = failure or _address(server, mailbox.sender, target)
-            return failure or _hand_over(server, mail)
+            failure = failure or _send_envelope(server, mailbox.sender, target)
+            return failure or _send_data(server, mail)
     finally:
         server.close()
 
 
-def _server(mailbox: Mailbox) -> smtplib.SMTP:
-    """A client that is not connected, so that its time can be limited from the first byte on."""
+def _unconnected_client(mailbox: Mailbox) -> smtplib.SMTP:
+    """Return an unconnected client, so that the time limit covers the connection too."""
     name, seconds = mailbox.domain, TIMEOUT_SECONDS
     if mailbox.port == SMTPS:
         context = ssl.create_default_context()
         client: smtplib.SMTP = smtplib.SMTP_SSL(local_hostname=name, timeout=seconds, context=context)
     else:
         client = smtplib.SMTP(local_hostname=name, timeout=seconds)
-    # Whom TLS must find there; smtplib takes it from its constructor alone, which would connect at once.
+    # Expected TLS host name. smtplib only accepts it in the constructor, which connects immediately.
     client._host = mailbox.host  # type: ignore[attr-defined]
     return client
 
@@ -162,8 +174,10 @@ def _connect(server: smtplib.SMTP, mailbox: Mailbox) -> Failure | None:
     try:
         code, _ = server.connect(mailbox.host, mailbox.port)
     except (OSError, UnicodeError) as error:  # smtplib's own errors are OSErrors
-        return channel.NotSent(f"no connection: {type(error).__name__}")
-    return None if code // 100 == 2 else _refused("the connection", code, channel.Blockage.CHANNEL)
+        return channel.RetryableFailure(f"no connection: {type(error).__name__}")
+    return (
+        None if code // 100 == 2 else _failure_for_code("the connection", code, channel.FailureScope.CHANNEL)
+    )
 
 
 def _greet(server: smtplib.SMTP, mailbox: Mailbox) -> Failure | None:
@@ -175,52 +189,54 @@ def _greet(server: smtplib.SMTP, mailbox: Mailbox) -> Failure | None:
                 server.starttls(context=ssl.create_default_context())
                 server.ehlo()
             elif mailbox.host not in LOOPBACK:
-                said = f"{mailbox.host} offers no STARTTLS, so mail and password would be sent in the clear"
-                return channel.Rejected(said, channel.Blockage.CHANNEL)
+                reason = f"{mailbox.host} offers no STARTTLS, so mail and password would be sent in the clear"
+                return channel.PermanentFailure(reason, channel.FailureScope.CHANNEL)
         if mailbox.user:
             server.login(mailbox.user, mailbox.password)
     except smtplib.SMTPNotSupportedError:
-        return channel.Rejected(f"{mailbox.host} offers no login", channel.Blockage.CHANNEL)
+        return channel.PermanentFailure(f"{mailbox.host} offers no login", channel.FailureScope.CHANNEL)
     except smtplib.SMTPResponseException as error:
-        return _refused(
-            "the login" if server.esmtp_features else "EHLO", error.smtp_code, channel.Blockage.CHANNEL
+        return _failure_for_code(
+            "the login" if server.esmtp_features else "EHLO", error.smtp_code, channel.FailureScope.CHANNEL
         )
     except smtplib.SMTPException as error:
-        return channel.NotSent(type(error).__name__)
+        return channel.RetryableFailure(type(error).__name__)
     except (OSError, ValueError) as error:
-        return channel.NotSent(f"no connection: {type(error).__name__}")
+        return channel.RetryableFailure(f"no connection: {type(error).__name__}")
     return None
 
 
-def _address(server: smtplib.SMTP, sender: str, target: str) -> Failure | None:
+def _send_envelope(server: smtplib.SMTP, sender: str, target: str) -> Failure | None:
     """MAIL and RCPT."""
     try:
         code, _ = server.mail(sender)
         if code // 100 != 2:
-            return _refused("the sender", code, channel.Blockage.CHANNEL)
+            return _failure_for_code("the sender", code, channel.FailureScope.CHANNEL)
         code, _ = server.rcpt(target)
-        return None if code // 100 == 2 else _refused("the recipient", code, channel.Blockage.ROUTE)
+        return (
+            None if code // 100 == 2 else _failure_for_code("the recipient", code, channel.FailureScope.ROUTE)
+        )
     except (OSError, ValueError) as error:
-        return channel.NotSent(f"no connection: {type(error).__name__}")
+        return channel.RetryableFailure(f"no connection: {type(error).__name__}")
 
 
-def _hand_over(server: smtplib.SMTP, mail: EmailMessage) -> Failure | None:
-    """DATA: whoever goes away after it may have taken the message."""
+def _send_data(server: smtplib.SMTP, mail: EmailMessage) -> Failure | None:
+    """Send DATA. If the connection drops afterwards, the message may have been accepted."""
     try:
         code, _ = server.data(mail.as_bytes(policy=SMTP))
     except smtplib.SMTPDataError as error:
-        return _refused("the message", error.smtp_code, channel.Blockage.MESSAGE)
+        return _failure_for_code("the message", error.smtp_code, channel.FailureScope.MESSAGE)
     except (OSError, ValueError) as error:
-        return channel.Ambiguous(f"no answer: {type(error).__name__}")
-    return None if code // 100 == 2 else _refused("the message", code, channel.Blockage.MESSAGE)
+        return channel.UnconfirmedSend(f"no answer: {type(error).__name__}")
+    return None if code // 100 == 2 else _failure_for_code("the message", code, channel.FailureScope.MESSAGE)
 
 
-def _refused(what: str, code: int, scope: channel.Blockage) -> Failure:
-    # 4xx is for now, 5xx for good; 421 closes the channel. The server's words are not for our logs.
-    said = f"the server refuses {what}: {code}"
+def _failure_for_code(step: str, code: int, scope: channel.FailureScope) -> Failure:
+    # 4xx is temporary, 5xx permanent; 421 closes the channel. The server's text is not logged.
+    reason = f"the server refuses {step}: {code}"
     if 400 <= code < 500:
-        return channel.NotSent(said, None, channel.Blockage.CHANNEL if code == 421 else scope)
-    return channel.Rejected(said, scope)
+        return channel.RetryableFailure(reason, None, channel.FailureScope.CHANNEL if code == 421 else scope)
+    return channel.PermanentFailure(reason, scope)
 
 
 def open_email(settings: Mapping[str, str], write: Callable[[str], object]) -> channel.Sender:
@@ -228,58 +244,60 @@ def open_email(settings: Mapping[str, str], write: Callable[[str], object]) -> c
     return Email(_mailbox(settings))
 
 
-def inspect(settings: Mapping[str, str]) -> list[channel.Inspection]:
-    """Whether the server is there, speaks TLS and takes the login."""
+def inspect(settings: Mapping[str, str]) -> list[channel.ChannelHealth]:
+    """Check that the server is reachable, supports TLS and accepts the login."""
     mailbox = _mailbox(settings)
-    server, place = _server(mailbox), f"{mailbox.host}:{mailbox.port}"
+    server, location = _unconnected_client(mailbox), f"{mailbox.host}:{mailbox.port}"
     try:
         with time_limit(lambda: server.sock, TIMEOUT_SECONDS):
             failure = _connect(server, mailbox)
             if failure is not None:
-                mend = "Mend DQ_SMTP_HOST and DQ_SMTP_PORT."
-                return [channel.Inspection(False, f"{place}: {failure.reason}", mend)]
+                hint = "Fix DQ_SMTP_HOST and DQ_SMTP_PORT."
+                return [channel.ChannelHealth(False, f"{location}: {failure.reason}", hint)]
             failure = _greet(server, mailbox)
     finally:
         server.close()
     if failure is not None:
         return [
-            channel.Inspection(False, f"{place}: {failure.reason}", "Mend DQ_SMTP_USER and DQ_SMTP_PASSWORD.")
+            channel.ChannelHealth(
+                False, f"{location}: {failure.reason}", "Fix DQ_SMTP_USER and DQ_SMTP_PASSWORD."
+            )
         ]
-    did = "took the login" if mailbox.user else "wants no login"
-    return [channel.Inspection(True, f"{place} {did}")]
+    login = "accepts the login" if mailbox.user else "requires no login"
+    return [channel.ChannelHealth(True, f"{location} {login}")]
 
 
 def _mailbox(settings: Mapping[str, str]) -> Mailbox:
-    given = {name: settings.get(name, "").strip() for name in ("host", "port", "from", "user", "password")}
-    port = given["port"] or str(SUBMISSION)
-    if not given["host"] or not given["from"]:
+    values = {name: settings.get(name, "").strip() for name in ("host", "port", "from", "user", "password")}
+    port = values["port"] or str(SUBMISSION)
+    if not values["host"] or not values["from"]:
         raise UsageError("Alerts by email need a server and a sender.", "Set DQ_SMTP_HOST and DQ_SMTP_FROM.")
     if not port.isascii() or not port.isdecimal() or not 0 < int(port) < 65536:
-        raise UsageError(f"{port!r} is no port of SMTP.", f"Write {SUBMISSION} or {SMTPS} in DQ_SMTP_PORT.")
-    if form_fault("email", given["from"]):
-        raise UsageError(f"{given['from']!r} is no address that could send.", "Correct DQ_SMTP_FROM.")
-    if bool(given["user"]) != bool(given["password"]):
+        raise UsageError(f"Invalid SMTP port {port!r}.", f"Write {SUBMISSION} or {SMTPS} in DQ_SMTP_PORT.")
+    if target_problem("email", values["from"]):
+        raise UsageError(f"Invalid sender address {values['from']!r}.", "Fix DQ_SMTP_FROM.")
+    if bool(values["user"]) != bool(values["password"]):
         raise UsageError(
             "A login at the mail server needs a user and a password.",
             "Set DQ_SMTP_USER, and DQ_SMTP_PASSWORD or DQ_SMTP_PASSWORD_FILE, or neither.",
         )
-    return Mailbox(given["host"], int(port), given["from"], given["user"], given["password"])
+    return Mailbox(values["host"], int(port), values["from"], values["user"], values["password"])
 
 
 CHANNEL = channel.Channel(
     id="email",
-    summary="Mail over SMTP, a thread for each incident. At least once; a repeat has the same Message-ID.",
-    can=channel.Capabilities(thread=True, update=False, reconcile=False, folds=True),
+    summary="Email over SMTP, one thread per incident. At least once; a duplicate has the same Message-ID.",
+    can=channel.Capabilities(thread=True, update=False, reconcile=False, uses_digests=True),
     make=open_email,
     settings=(
         channel.ChannelSetting("host", "DQ_SMTP_HOST", "The mail server."),
         channel.ChannelSetting(
             "port", "DQ_SMTP_PORT", f"Its port; {SUBMISSION} with STARTTLS, {SMTPS} with TLS."
         ),
-        channel.ChannelSetting("from", "DQ_SMTP_FROM", "Who writes."),
-        channel.ChannelSetting("user", "DQ_SMTP_USER", "Who logs in at the mail server."),
+        channel.ChannelSetting("from", "DQ_SMTP_FROM", "The sender address."),
+        channel.ChannelSetting("user", "DQ_SMTP_USER", "The user name for the mail server."),
         channel.ChannelSetting(
-            "password", "DQ_SMTP_PASSWORD", "The password at the mail server.", secret=True
+            "password", "DQ_SMTP_PASSWORD", "The password for the mail server.", secret=True
         ),
     ),
     inspect=inspect,

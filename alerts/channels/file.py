@@ -1,4 +1,4 @@
-"""Alerts as lines of JSON in a file, for machines that follow it; each key is written once."""
+"""Alerts as JSON lines in a file; each key is written once."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from pathlib import Path
 
 from dq.alerts import channel
 from dq.alerts.message import Message, as_dict
-from dq.contracts.outcome import in_json
+from dq.contracts.outcome import escape_json_document
 
-# Nobody else may lay a link or a pipe where alerts are written: what they say is not for everyone.
-_CAREFULLY = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
-_BROKEN = {errno.EACCES, errno.EPERM, errno.EISDIR, errno.ENOTDIR, errno.ELOOP, errno.EINVAL}
+# Links and pipes are rejected: other users could use them to read the alerts.
+_SAFE_FLAGS = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
+_ROUTE_ERRORS = {errno.EACCES, errno.EPERM, errno.EISDIR, errno.ENOTDIR, errno.ELOOP, errno.EINVAL}
 _CHUNK, _TAIL = 1024 * 1024, 256
 
 
 @dataclass(slots=True)
 class _Index:
-    """The keys of a file's first `end` bytes, all whole lines; `tail` are the last of them."""
+    """The keys in a file's first `end` bytes, all complete lines; `tail` are the last of these bytes."""
 
     inode: int = 0
     end: int = 0
@@ -34,65 +34,67 @@ class _Index:
 
 @dataclass(frozen=True, slots=True)
 class AlertFile:
-    """Appends to the file that a route names as its target, and waits until the disk has it.
+    """Appends to the file that a route names as its target, with fsync.
 
-    A new file is for its owner alone; a link or a pipe in its place is a broken route. What it has read of a
-    file it does not read again: only what others appended since.
+    A new file is accessible to its owner only; a link or a pipe is a route failure. Only bytes appended by
+    others since the last read are read.
     """
 
     indexes: dict[str, _Index] = field(default_factory=dict, repr=False)
 
     def create(
-        self, target: str, message: Message, key: str, below: channel.MessagePlace | None = None
-    ) -> channel.Answer:
+        self, target: str, message: Message, key: str, parent: channel.MessageRef | None = None
+    ) -> channel.SendResult:
         return self._append(target, message, "create", key)
 
-    def update(self, receipt: channel.MessagePlace, message: Message) -> channel.Answer:
-        # Level-triggered: the same revision may be written again only after another one.
+    def update(self, receipt: channel.MessageRef, message: Message) -> channel.SendResult:
+        # Idempotent by revision.
         key = f"{message.incident}/update/{message.revision}"
         return self._append(receipt.place, message, "update", key)
 
-    def reply(self, receipt: channel.MessagePlace, message: Message, key: str) -> channel.Answer:
+    def reply(self, receipt: channel.MessageRef, message: Message, key: str) -> channel.SendResult:
         return self._append(receipt.place, message, "reply", key)
 
-    def find(self, target: str, key: str, since: datetime, root: channel.MessagePlace | None) -> channel.Look:
+    def find(
+        self, target: str, key: str, since: datetime, root: channel.MessageRef | None
+    ) -> channel.LookupResult:
         try:
-            with _opened(Path(target), os.O_RDONLY) as descriptor:
-                held = key in self._keys(target, descriptor)
+            with _open_regular(Path(target), os.O_RDONLY) as descriptor:
+                exists = key in self._keys(target, descriptor)
         except FileNotFoundError:
-            return channel.NotHeld()
+            return channel.LookupMiss()
         except OSError as error:
-            return channel.Rejected(f"{target}: {error.strerror}", channel.Blockage.ROUTE)
-        return channel.Sent(channel.MessagePlace(target, key)) if held else channel.NotHeld()
+            return channel.PermanentFailure(f"{target}: {error.strerror}", channel.FailureScope.ROUTE)
+        return channel.Sent(channel.MessageRef(target, key)) if exists else channel.LookupMiss()
 
-    def retract(self, receipt: channel.MessagePlace) -> None:
-        """Each key is written once, so there is no second copy."""
+    def retract(self, receipt: channel.MessageRef) -> None:
+        """Do nothing: each key is written once, so there are no duplicates."""
 
-    def _append(self, target: str, message: Message, operation: str, key: str) -> channel.Answer:
+    def _append(self, target: str, message: Message, operation: str, key: str) -> channel.SendResult:
         path = Path(target)
-        line = in_json(json.dumps({"key": key, "operation": operation, **as_dict(message)}))
+        line = escape_json_document(json.dumps({"key": key, "operation": operation, **as_dict(message)}))
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
-            with _opened(path, os.O_RDWR | os.O_CREAT | os.O_APPEND) as descriptor:
+            with _open_regular(path, os.O_RDWR | os.O_CREAT | os.O_APPEND) as descriptor:
                 if key not in self._keys(target, descriptor):
                     _write(descriptor, line)
         except OSError as error:
-            if error.errno in _BROKEN:
-                return channel.Rejected(f"{target}: {error.strerror}", channel.Blockage.ROUTE)
-            # A full disk, a share that went away: half a line is no line.
-            return channel.NotSent(f"{target}: {error.strerror}", None, channel.Blockage.ROUTE)
-        return channel.Sent(channel.MessagePlace(target, key))
+            if error.errno in _ROUTE_ERRORS:
+                return channel.PermanentFailure(f"{target}: {error.strerror}", channel.FailureScope.ROUTE)
+            # E.g. a full disk or an unavailable share. An incomplete line does not count.
+            return channel.RetryableFailure(f"{target}: {error.strerror}", None, channel.FailureScope.ROUTE)
+        return channel.Sent(channel.MessageRef(target, key))
 
     def _keys(self, target: str, descriptor: int) -> set[str]:
-        """The keys of all whole lines of a file that is open."""
+        """Return the keys of all complete lines of an open file."""
         status, index = os.fstat(descriptor), self.indexes.setdefault(target, _Index())
-        if status.st_ino != index.inode or not _continues(descriptor, index):
-            # It was put away, or emptied: another file begins.
+        if status.st_ino != index.inode or not _is_unchanged(descriptor, index):
+            # The file was rotated or truncated.
             index = self.indexes[target] = _Index(status.st_ino)
         os.lseek(descriptor, index.end, os.SEEK_SET)
-        rest = b""
+        remainder = b""
         while chunk := os.read(descriptor, _CHUNK):
-            *lines, rest = (rest + chunk).split(b"\n")
+            *lines, remainder = (remainder + chunk).split(b"\n")
             for line in lines:
                 index.keys.update(_key(line))
                 index.end += len(line) + 1
@@ -101,50 +103,50 @@ class AlertFile:
 
 
 @contextmanager
-def _opened(path: Path, flags: int) -> Iterator[int]:
-    """A plain file of ours alone; raises OSError for a link, a pipe, and what else cannot be opened."""
-    descriptor = os.open(path, flags | _CAREFULLY, 0o600)
+def _open_regular(path: Path, flags: int) -> Iterator[int]:
+    """Open a regular file, readable by its owner only. Raises OSError for links, pipes and other failures."""
+    descriptor = os.open(path, flags | _SAFE_FLAGS, 0o600)
     try:
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-            raise OSError(errno.EINVAL, "it is no plain file")
+            raise OSError(errno.EINVAL, "it is not a regular file")
         yield descriptor
     finally:
         os.close(descriptor)
 
 
-def _continues(descriptor: int, index: _Index) -> bool:
-    """Whether what was read of the file still stands there."""
+def _is_unchanged(descriptor: int, index: _Index) -> bool:
+    """True if the part of the file that was read is unchanged."""
     os.lseek(descriptor, index.end - len(index.tail), os.SEEK_SET)
     return os.read(descriptor, len(index.tail)) == index.tail
 
 
 def _write(descriptor: int, line: str) -> None:
-    # A crash may have left half a line: let the next one start on its own.
-    torn = os.fstat(descriptor).st_size > 0 and _last(descriptor) != b"\n"
-    said = ("\n" * torn + line + "\n").encode()
-    if os.write(descriptor, said) < len(said):
+    # A crash may have left an incomplete line: start on a new one.
+    is_torn = os.fstat(descriptor).st_size > 0 and _last_byte(descriptor) != b"\n"
+    data = ("\n" * is_torn + line + "\n").encode()
+    if os.write(descriptor, data) < len(data):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
     os.fsync(descriptor)
 
 
-def _last(descriptor: int) -> bytes:
+def _last_byte(descriptor: int) -> bytes:
     os.lseek(descriptor, -1, os.SEEK_END)
     return os.read(descriptor, 1)
 
 
 def _key(line: bytes) -> tuple[str, ...]:
-    """The key of a whole line; nothing for half a line, or one that is not ours."""
+    """Return the key of a complete line, or nothing for an incomplete or foreign line."""
     try:
-        read = json.loads(line.decode(errors="replace"))
+        parsed = json.loads(line.decode(errors="replace"))
     except (ValueError, RecursionError):
         return ()
-    key = read.get("key") if isinstance(read, Mapping) else None
+    key = parsed.get("key") if isinstance(parsed, Mapping) else None
     return (key,) if isinstance(key, str) else ()
 
 
 CHANNEL = channel.Channel(
     id="file",
-    summary="Lines of JSON, appended to the file that the route names.",
+    summary="JSON lines, appended to the file in the route.",
     can=channel.Capabilities(thread=True, update=True, reconcile=True),
     make=lambda settings, write: AlertFile(),
 )

@@ -1,8 +1,9 @@
-"""Alerts in PagerDuty over its Events API v2: an incident of ours is one alert, ended when ours ends.
+"""Alerts in PagerDuty over its Events API v2: one alert per incident, resolved with it.
 
-Source: developer.pagerduty.com/docs/events-api-v2-overview and its OpenAPI document (202 taken, 400 not
-understood, 429 too many, 5xx to be tried again; a summary of 1,024 signs). The dedup_key is the incident's
-id, so that the same event twice is one alert: what is unclear is sent again.
+Source: developer.pagerduty.com/docs/events-api-v2-overview and its OpenAPI document (202 accepted, 400
+    invalid,
+429 rate limited, 5xx retryable; a summary of 1,024 characters). The dedup_key is the incident's id, so
+repeated events are one alert, and unconfirmed sends are retried.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from dataclasses import dataclass, field
 from dq.alerts import channel
 from dq.alerts.channels import _http
 from dq.alerts.incident import IncidentState
-from dq.alerts.message import MAX_VALUE, Message, cut, headline, promise
+from dq.alerts.message import MAX_VALUE, Message, cut, headline, promise_name
 from dq.contracts.outcome import UsageError
 
 _ENQUEUE = "https://events.pagerduty.com/v2/enqueue"
@@ -30,36 +31,44 @@ class PagerDuty:
     url: str = field(repr=False)
 
     def create(
-        self, target: str, message: Message, key: str, below: channel.MessagePlace | None = None
-    ) -> channel.Answer:
+        self, target: str, message: Message, key: str, parent: channel.MessageRef | None = None
+    ) -> channel.SendResult:
         return self._send(target, message)
 
-    def update(self, receipt: channel.MessagePlace, message: Message) -> channel.Answer:
+    def update(self, receipt: channel.MessageRef, message: Message) -> channel.SendResult:
         return self._send(receipt.place, message)
 
-    def reply(self, receipt: channel.MessagePlace, message: Message, key: str) -> channel.Answer:
+    def reply(self, receipt: channel.MessageRef, message: Message, key: str) -> channel.SendResult:
         return self._send(receipt.place, message)
 
-    def _send(self, target: str, message: Message) -> channel.Answer:
+    def _send(self, target: str, message: Message) -> channel.SendResult:
         routing_key = self.keys.get(target)
         if routing_key is None:
-            said = f"nothing says which service {target!r} is. Set {_KEY.of(target)}"
-            return channel.Rejected(said, channel.Blockage.ROUTE)
+            reason = f"no routing key for {target!r}. Set {_KEY.variable_for(target)}"
+            return channel.PermanentFailure(reason, channel.FailureScope.ROUTE)
         body = json.dumps({"routing_key": routing_key, **_event(message)}).encode()
-        answer = _http.send(self.url, body, channel.MessagePlace(target, message.incident), _failure)
-        # Whether it arrived does not matter: the next one with the same dedup_key changes nothing.
-        return channel.NotSent(answer.reason) if isinstance(answer, channel.Ambiguous) else answer
+        answer = _http.send(self.url, body, channel.MessageRef(target, message.incident), _failure)
+        # An unconfirmed send can be retried, because events with the same dedup_key are deduplicated.
+        return (
+            channel.RetryableFailure(answer.reason) if isinstance(answer, channel.UnconfirmedSend) else answer
+        )
 
 
-def _failure(response: _http.Response) -> channel.NotSent | channel.Ambiguous | channel.Rejected | None:
+def _failure(
+    response: _http.Response,
+) -> channel.RetryableFailure | channel.UnconfirmedSend | channel.PermanentFailure | None:
     if response.status == 202:
         return None
-    # Something between us and PagerDuty may answer for it.
-    return channel.Ambiguous(f"HTTP {response.status}") if response.status < 300 else _http.refusal(response)
+    # A proxy may respond instead of PagerDuty.
+    return (
+        channel.UnconfirmedSend(f"HTTP {response.status}")
+        if response.status < 300
+        else _http.failure_for_status(response)
+    )
 
 
 def _event(message: Message) -> dict[str, object]:
-    about = {"promise": promise(message), **dict(message.facts), "budget": message.budget}
+    details = {"promise": promise_name(message), **dict(message.facts), "budget": message.budget}
     return {
         "event_action": _ACTIONS.get(message.state, "resolve"),
         "dedup_key": message.incident,
@@ -69,10 +78,10 @@ def _event(message: Message) -> dict[str, object]:
             "source": cut(message.key.contract, MAX_VALUE),
             "component": cut(message.key.object, MAX_VALUE),
             "group": cut(message.key.group, MAX_VALUE),
-            # PagerDuty's words are ours.
+            # The same values as PagerDuty's.
             "severity": message.severity,
             "custom_details": {
-                **{label: value for label, value in about.items() if value},
+                **{label: value for label, value in details.items() if value},
                 "state": message.state.replace("_", " "),
                 "steps": " ".join(message.steps),
                 "news": message.note,
@@ -83,37 +92,37 @@ def _event(message: Message) -> dict[str, object]:
 
 def open_pagerduty(settings: Mapping[str, str], write: Callable[[str], object]) -> channel.Sender:
     """A sender for all services. `write` is not used."""
-    keys, url = _http.values(_KEY, settings), settings.get("url", "").strip() or _ENQUEUE
+    keys, url = _http.values_by_target(_KEY, settings), settings.get("url", "").strip() or _ENQUEUE
     if not keys:
         raise UsageError(
             "Alerts in PagerDuty need the routing key of a service.",
             "Set DQ_PAGERDUTY_KEY_DATA_ONCALL for the target 'data-oncall'.",
         )
-    wrong = _http.unsafe(url)
-    if wrong:
-        raise UsageError(f"PagerDuty: {wrong}.", "Write https:// in DQ_PAGERDUTY_URL, or unset it.")
+    problem = _http.unsafe_reason(url)
+    if problem:
+        raise UsageError(f"PagerDuty: {problem}.", "Write https:// in DQ_PAGERDUTY_URL, or unset it.")
     return PagerDuty(keys, url)
 
 
-def _no_key(text: str) -> str:
-    return "" if len(text) == _KEY_LENGTH else f"no key of {_KEY_LENGTH} signs"
+def _key_problem(text: str) -> str:
+    return "" if len(text) == _KEY_LENGTH else f"not a key of {_KEY_LENGTH} characters"
 
 
 _KEY_LENGTH = 32
-_KEY = _http.named_secret(
+_KEY = _http.per_target_secret(
     "key", "DQ_PAGERDUTY_KEY_", "The routing key of a PagerDuty service (Events API v2)"
 )
 
 CHANNEL = channel.Channel(
     id="pagerduty",
-    summary="An alert in PagerDuty for each incident, which acknowledges and ends with it.",
-    can=channel.Capabilities(thread=True, update=True, reconcile=False, whole_replies=True),
+    summary="One PagerDuty alert per incident, acknowledged and resolved with it.",
+    can=channel.Capabilities(thread=True, update=True, reconcile=False, full_state_replies=True),
     make=open_pagerduty,
     settings=(
         _KEY,
         channel.ChannelSetting(
-            "url", "DQ_PAGERDUTY_URL", "Another address of PagerDuty's Events API, such as the EU's."
+            "url", "DQ_PAGERDUTY_URL", "URL of PagerDuty's Events API, e.g. for the EU service region."
         ),
     ),
-    inspect=_http.inspecting("pagerduty", open_pagerduty, _KEY, _no_key),
+    inspect=_http.settings_inspection("pagerduty", open_pagerduty, _KEY, _key_problem),
 )

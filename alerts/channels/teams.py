@@ -2,7 +2,7 @@
 
 Sources: learn.microsoft.com/microsoftteams/platform/webhooks-and-connectors/how-to/connectors-using (the form
 of the request, 28 KB, at most 60 requests in 30 s) and adaptivecards.io/explorer (RichTextBlock).
-At least once: a workflow takes a card with 202, and gives nothing by which to find or change it.
+At-least-once: a workflow accepts a card with 202 and returns no reference to look it up or update it.
 """
 
 from __future__ import annotations
@@ -14,47 +14,60 @@ from dataclasses import dataclass, field, replace
 
 from dq.alerts import channel
 from dq.alerts.channels import _http
-from dq.alerts.message import COMMAND, NAMED, Message, about, colour, ending, headline, news
+from dq.alerts.message import (
+    COMMAND,
+    TEAMS_COLOURS,
+    Message,
+    colour,
+    facts_with_promise,
+    footer_lines,
+    headline,
+    step_lines,
+)
 from dq.contracts.access.access_policy import web_address
 from dq.contracts.outcome import UsageError
 
-MOST_BYTES = 28 * 1024
+MAX_BYTES = 28 * 1024
 _LINKS = 3
 _FORM: Mapping[str, Mapping[str, object]] = {COMMAND: {"fontType": "monospace"}}
-# An older connector says so behind a 200.
+# Older connectors report failures with status 200.
 _TEAMS_REFUSED = re.compile(rb"endpoint returned HTTP error (\d{3})")
 
 
 @dataclass(frozen=True, slots=True)
 class Teams:
-    """Posts cards to the workflow that the operator named."""
+    """Posts cards to workflows configured by the operator."""
 
     urls: Mapping[str, str] = field(repr=False)
 
     def create(
-        self, target: str, message: Message, key: str, below: channel.MessagePlace | None = None
-    ) -> channel.Answer:
+        self, target: str, message: Message, key: str, parent: channel.MessageRef | None = None
+    ) -> channel.SendResult:
         return self._post(target, _within_limit(message), key)
 
-    def reply(self, receipt: channel.MessagePlace, message: Message, key: str) -> channel.Answer:
-        return self._post(receipt.place, _card([_title(message), *map(_line, news(message))]), key)
+    def reply(self, receipt: channel.MessageRef, message: Message, key: str) -> channel.SendResult:
+        return self._post(receipt.place, _card([_title(message), *map(_line, step_lines(message))]), key)
 
-    def _post(self, target: str, body: bytes, key: str) -> channel.Answer:
-        url = _http.address(_URL, self.urls, target)
-        return _http.send(url, body, channel.MessagePlace(target, key), _failure)
+    def _post(self, target: str, body: bytes, key: str) -> channel.SendResult:
+        url = _http.target_url(_URL, self.urls, target)
+        return _http.send(url, body, channel.MessageRef(target, key), _failure)
 
 
-def _failure(response: _http.Response) -> channel.NotSent | channel.Ambiguous | channel.Rejected | None:
-    failure, refused = _http.unless_taken(response), _TEAMS_REFUSED.search(response.body)
-    return failure or (_http.refusal(replace(response, status=int(refused[1]))) if refused else None)
+def _failure(
+    response: _http.Response,
+) -> channel.RetryableFailure | channel.UnconfirmedSend | channel.PermanentFailure | None:
+    failure, rejected = _http.status_failure(response), _TEAMS_REFUSED.search(response.body)
+    return failure or (
+        _http.failure_for_status(replace(response, status=int(rejected[1]))) if rejected else None
+    )
 
 
 def _within_limit(message: Message) -> bytes:
-    """The card; without its last facts, where it would be too large with them."""
-    body = _card(_whole(message), _links(message))
-    while len(body) > MOST_BYTES and message.facts:
+    """Return the card, without its last facts if it would be too large."""
+    body = _card(_elements(message), _links(message))
+    while len(body) > MAX_BYTES and message.facts:
         message = replace(message, facts=message.facts[:-1])
-        body = _card([*_whole(message), _line("…")], _links(message))
+        body = _card([*_elements(message), _line("…")], _links(message))
     return body
 
 
@@ -71,21 +84,21 @@ def _card(elements: list[dict[str, object]], actions: list[dict[str, object]] | 
     return json.dumps({"type": "message", "attachments": [card]}, ensure_ascii=False).encode()
 
 
-def _whole(message: Message) -> list[dict[str, object]]:
+def _elements(message: Message) -> list[dict[str, object]]:
     return [
         _title(message),
         *(
             _text([_run(f"{label}  ", weight="bolder"), _run(value, **_FORM.get(label, {}))])
-            for label, value in about(message)
+            for label, value in facts_with_promise(message)
             if label or value
         ),
-        *(_text([_run(line, size="small", isSubtle=True)]) for line in ending(message)),
+        *(_text([_run(line, size="small", isSubtle=True)]) for line in footer_lines(message)),
     ]
 
 
 def _title(message: Message) -> dict[str, object]:
-    shade = NAMED[colour(message)]
-    return _text([_run(headline(message), size="large", weight="bolder", color=shade)])
+    text_colour = TEAMS_COLOURS[colour(message)]
+    return _text([_run(headline(message), size="large", weight="bolder", color=text_colour)])
 
 
 def _line(text: str) -> dict[str, object]:
@@ -93,7 +106,7 @@ def _line(text: str) -> dict[str, object]:
 
 
 def _text(runs: list[dict[str, object]]) -> dict[str, object]:
-    # Not a TextBlock, which reads Markdown: a stranger's text would make links.
+    # Not a TextBlock, which parses Markdown: untrusted text could create links.
     return {"type": "RichTextBlock", "inlines": runs}
 
 
@@ -102,16 +115,16 @@ def _run(text: str, **style: object) -> dict[str, object]:
 
 
 def _links(message: Message) -> list[dict[str, object]]:
-    """A button for each fact that is an address and nothing else."""
-    found = [(label, value) for label, value in message.facts if web_address(value)]
+    """Return a button for each fact that is a URL."""
+    links = [(label, value) for label, value in message.facts if web_address(value)]
     return [
-        {"type": "Action.OpenUrl", "title": label or "open", "url": value} for label, value in found[:_LINKS]
+        {"type": "Action.OpenUrl", "title": label or "open", "url": value} for label, value in links[:_LINKS]
     ]
 
 
 def open_teams(settings: Mapping[str, str], write: Callable[[str], object]) -> channel.Sender:
-    """A sender for all workflows. `write` is not used."""
-    urls = _http.values(_URL, settings)
+    """Return a sender for all workflows. `write` is not used."""
+    urls = _http.values_by_target(_URL, settings)
     if not urls:
         raise UsageError(
             "Alerts in Teams need the URL of a workflow.",
@@ -120,13 +133,15 @@ def open_teams(settings: Mapping[str, str], write: Callable[[str], object]) -> c
     return Teams(urls)
 
 
-_URL = _http.named_secret("url", "DQ_TEAMS_URL_", "The URL of a Teams workflow")
+_URL = _http.per_target_secret("url", "DQ_TEAMS_URL_", "The URL of a Teams workflow")
 
 CHANNEL = channel.Channel(
     id="teams",
-    summary="Adaptive Cards in Microsoft Teams through a workflow. At least once, and none is changed.",
-    can=channel.Capabilities(thread=False, update=False, reconcile=False, folds=True, pace_seconds=0.5),
+    summary="Adaptive Cards in Microsoft Teams through a workflow. At least once; messages are not updated.",
+    can=channel.Capabilities(
+        thread=False, update=False, reconcile=False, uses_digests=True, pace_seconds=0.5
+    ),
     make=open_teams,
     settings=(_URL,),
-    inspect=_http.inspecting("teams", open_teams, _URL),
+    inspect=_http.settings_inspection("teams", open_teams, _URL),
 )

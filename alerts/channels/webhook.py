@@ -1,4 +1,4 @@
-"""Alerts as signed JSON, posted to an address of yours: docs/reference/webhook.md is made from this file."""
+"""Alerts as signed JSON, posted to a URL; docs/reference/webhook.md is generated from this file."""
 
 from __future__ import annotations
 
@@ -17,28 +17,28 @@ from dq.contracts.access.alert_target import host_allowed
 from dq.contracts.outcome import Severity, UsageError
 
 SIGNATURE, IDEMPOTENCY = "DQ-Signature", "Idempotency-Key"
-LEAST_SECRET = 16
+MIN_SECRET_LENGTH = 16
 
 _TEXT = {"type": "string"}
 _KEYS: Mapping[str, Any] = {
-    "version": {"const": 1, "description": "Of this schema. Keys are added to it, and none is taken away."},
-    "id": {**_TEXT, "description": "Of this request; the same when it is sent again."},
+    "version": {"const": 1, "description": "Schema version. Keys may be added, never removed."},
+    "id": {**_TEXT, "description": "Request ID; the same when it is sent again."},
     "event": {
         "enum": ["created", "updated", "step"],
-        "description": "`created` comes first, `updated` and `step` have the newest state, `step` has news "
-        "in `note` too. Of one change, only one of both is sent.",
+        "description": "`created` comes first. `updated` and `step` have the newest state, `step` also "
+        "has news in `note`; each change sends one of the two.",
     },
-    "incident": {**_TEXT, "description": "The id that all of an incident's requests share."},
-    "revision": {"type": "integer", "description": "Grows with the incident. Of two, the higher is right."},
+    "incident": {**_TEXT, "description": "Incident ID, shared by all requests of an incident."},
+    "revision": {"type": "integer", "description": "Increases with each change; the highest is current."},
     "contract": {**_TEXT, "description": "The contract's id, with `@2` and so on for later majors."},
-    "object": {**_TEXT, "description": "The object that is promised."},
+    "object": {**_TEXT, "description": "Name of the contract's object."},
     "group": {**_TEXT, "description": "The id of the SLO, or `quality`."},
-    "state": {"enum": [str(state) for state in IncidentState], "description": "Of the incident."},
+    "state": {"enum": [str(state) for state in IncidentState], "description": "State of the incident."},
     "severity": {
         "enum": [str(severity) for severity in Severity],
-        "description": "The worst of what is broken, or was.",
+        "description": "Highest severity of what is or was broken.",
     },
-    "title": {**_TEXT, "description": "What is broken, in a line."},
+    "title": {**_TEXT, "description": "What is broken, in one line."},
     "facts": {
         "type": "array",
         "items": {
@@ -51,7 +51,7 @@ _KEYS: Mapping[str, Any] = {
     "steps": {"type": "array", "items": _TEXT, "description": "What happened so far, oldest first."},
     "note": {**_TEXT, "description": "The news of a `step`; empty for other events."},
     "budget": {**_TEXT, "description": "What is left of the error budget; may be empty."},
-    "repeat": {"type": "boolean", "description": "Whether it may have arrived before."},
+    "repeat": {"type": "boolean", "description": "True if this may be a duplicate."},
 }
 SCHEMA: Mapping[str, Any] = {
     "$schema": "https://json-schema.org/draft/2020-12/schema",
@@ -65,7 +65,7 @@ SCHEMA: Mapping[str, Any] = {
 
 @dataclass(frozen=True, slots=True)
 class Webhook:
-    """Posts to the addresses that the operator named, or allowed by their host."""
+    """Posts to URLs that the operator configured, or allowed by host."""
 
     urls: Mapping[str, str] = field(repr=False)
     secret: str = field(repr=False)
@@ -74,37 +74,41 @@ class Webhook:
     now: Callable[[], float] = time.time
 
     def create(
-        self, target: str, message: Message, key: str, below: channel.MessagePlace | None = None
-    ) -> channel.Answer:
+        self, target: str, message: Message, key: str, parent: channel.MessageRef | None = None
+    ) -> channel.SendResult:
         return self._post(target, message, "created", key)
 
-    def update(self, receipt: channel.MessagePlace, message: Message) -> channel.Answer:
+    def update(self, receipt: channel.MessageRef, message: Message) -> channel.SendResult:
         key = f"{message.incident}/update/{message.revision}"
         return self._post(receipt.place, message, "updated", key)
 
-    def reply(self, receipt: channel.MessagePlace, message: Message, key: str) -> channel.Answer:
+    def reply(self, receipt: channel.MessageRef, message: Message, key: str) -> channel.SendResult:
         return self._post(receipt.place, message, "step", key)
 
-    def _post(self, target: str, message: Message, event: str, key: str) -> channel.Answer:
+    def _post(self, target: str, message: Message, event: str, key: str) -> channel.SendResult:
         url = self._url(target)
         body = json.dumps(_body(message, event, key)).encode()
         signed = signature(self.secrets.get(target, self.secret), int(self.now()), body)
         headers = {IDEMPOTENCY: key, SIGNATURE: signed}
-        return _http.send(url, body, channel.MessagePlace(target, key), _http.unless_taken, headers)
+        return _http.send(url, body, channel.MessageRef(target, key), _http.status_failure, headers)
 
-    def _url(self, target: str) -> str | channel.Rejected:
+    def _url(self, target: str) -> str | channel.PermanentFailure:
         if "://" not in target:
-            return _http.address(_URL, self.urls, target)
-        wrong = _http.unsafe(target)
-        if wrong or not host_allowed(target, self.hosts):
-            return channel.Rejected(wrong or "its host is not in DQ_WEBHOOK_HOSTS", channel.Blockage.ROUTE)
+            return _http.target_url(_URL, self.urls, target)
+        problem = _http.unsafe_reason(target)
+        if problem or not host_allowed(target, self.hosts):
+            return channel.PermanentFailure(
+                problem or "its host is not in DQ_WEBHOOK_HOSTS", channel.FailureScope.ROUTE
+            )
         return target
 
 
 def signature(secret: str, timestamp: int, body: bytes) -> str:
-    """The header: HMAC-SHA256 over the seconds since 1970, a full stop, and the body as it is sent."""
-    said = hmac.digest(secret.encode(), f"{timestamp}.".encode() + body, "sha256")
-    return f"t={timestamp},v1={said.hex()}"
+    """Return the signature header: HMAC-SHA256 over the Unix timestamp in seconds, a full stop, and the
+    body.
+    """
+    digest = hmac.digest(secret.encode(), f"{timestamp}.".encode() + body, "sha256")
+    return f"t={timestamp},v1={digest.hex()}"
 
 
 def _body(message: Message, event: str, key: str) -> dict[str, object]:
@@ -121,34 +125,40 @@ def _body(message: Message, event: str, key: str) -> dict[str, object]:
 
 
 def open_webhook(settings: Mapping[str, str], write: Callable[[str], object]) -> channel.Sender:
-    """A sender for all webhooks. `write` is not used."""
-    urls, secret = _http.values(_URL, settings), settings.get("secret", "").strip()
-    if len(secret) < LEAST_SECRET:
+    """Return a sender for all webhooks. `write` is not used."""
+    urls, secret = _http.values_by_target(_URL, settings), settings.get("secret", "").strip()
+    if len(secret) < MIN_SECRET_LENGTH:
         raise UsageError(
-            f"Webhooks need a secret of at least {LEAST_SECRET} signs, which signs what is sent.",
+            f"Webhooks need a signing secret of at least {MIN_SECRET_LENGTH} characters.",
             "Set DQ_WEBHOOK_SECRET, or DQ_WEBHOOK_SECRET_FILE: openssl rand -hex 32",
         )
     hosts = [host.strip() for host in settings.get("hosts", "").split(",") if host.strip()]
-    return Webhook(urls, secret, _http.values(_OWN_SECRET, settings), hosts)
+    return Webhook(urls, secret, _http.values_by_target(_OWN_SECRET, settings), hosts)
 
 
-_URL = _http.named_secret("url", "DQ_WEBHOOK_URL_", "The address of a webhook")
+_URL = _http.per_target_secret("url", "DQ_WEBHOOK_URL_", "The URL of a webhook")
 _OWN_SECRET = channel.ChannelSetting(
-    "own_secret", "DQ_WEBHOOK_SECRET_", "Another secret for one of them.", secret=True, each=True
+    "own_secret",
+    "DQ_WEBHOOK_SECRET_",
+    "A separate signing secret for one target.",
+    secret=True,
+    per_target=True,
 )
 
 CHANNEL = channel.Channel(
     id="webhook",
-    summary="Signed JSON, posted to an address of yours. At least once; a repeat has the same id.",
-    can=channel.Capabilities(thread=True, update=True, reconcile=False, whole_replies=True),
+    summary="Signed JSON, posted to your URL. At least once; a duplicate has the same id.",
+    can=channel.Capabilities(thread=True, update=True, reconcile=False, full_state_replies=True),
     make=open_webhook,
     settings=(
-        channel.ChannelSetting("secret", "DQ_WEBHOOK_SECRET", "Signs what webhooks are sent.", secret=True),
+        channel.ChannelSetting(
+            "secret", "DQ_WEBHOOK_SECRET", "Signing secret of webhook requests.", secret=True
+        ),
         _OWN_SECRET,
         _URL,
         channel.ChannelSetting(
-            "hosts", "DQ_WEBHOOK_HOSTS", "Hosts to whose https:// URLs contracts may send."
+            "hosts", "DQ_WEBHOOK_HOSTS", "Hosts that contracts may send to over https://."
         ),
     ),
-    inspect=_http.inspecting("webhook", open_webhook, _URL),
+    inspect=_http.settings_inspection("webhook", open_webhook, _URL),
 )

@@ -1,6 +1,6 @@
 """dq in Airflow: `DqCheckOperator`, `DqPublishOperator`, and `DqDeliverySensor`, which waits for a product.
 
-Needs the extra `airflow`: Airflow 3.1 or newer, since older ones refuse the SQLAlchemy that dq needs.
+Needs the extra `airflow`: Airflow 3.1 or newer, since older versions exclude the SQLAlchemy that dq needs.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""`dq check` and `dq publish` as tasks: each runs the command, in a process of its own or in the task's.
+"""`dq check` and `dq publish` as Airflow tasks, run in a subprocess or in the process of the task.
 
-Results are kept and incidents opened as everywhere. A process of its own takes its JVM along when the task is
-killed, and may be that of another environment, so that Airflow's own needs no Spark.
+Results are stored and incidents opened as on the command line. A subprocess takes its JVM along when the task
+is killed, and may use another Python environment, so that Airflow's own environment needs no Spark.
 """
 
 from __future__ import annotations
@@ -20,20 +20,21 @@ from typing import Any, Literal
 from airflow.sdk import BaseOperator
 from airflow.sdk.exceptions import AirflowException, AirflowFailException
 
-from dq.contracts.outcome import Severity, Status, Undeliverable
+from dq.contracts.outcome import DeliveryError, Severity, Status
 
-# A second try would find the same: the data breaks its contract, or the task is set up wrongly.
-_BROKEN = "breaks its contract"
-_FINAL = {1: _BROKEN, 2: "is set up wrongly"}
-_LATER = {3: "could not be evaluated", 4: "could not tell everybody"}
+# Not retried: the data breaks its contract, or the task is configured wrongly.
+_BREACH = "violates its contract"
+_FINAL = {1: _BREACH, 2: "is misconfigured"}
+_RETRYABLE = {3: "could not be evaluated", 4: "could not deliver all alerts"}
 
 
 class _Command(BaseOperator):
-    """One command of dq. Exit codes 1 and 2 and broken data fail for good; all else may be tried again.
+    """Base operator for one dq command. Exit codes 1 and 2 and broken data fail without retry.
 
-    `folder` is the working folder, where dq's settings and store are; `python` an interpreter that has dq,
-    by default Airflow's own; `env` variables beside those of the worker. `run_in="process"` saves the start
-    of another process: the command is run by the task itself, whose environment then needs all that it needs.
+    `folder` is the working folder with dq's settings and store; `python` an interpreter that has dq
+    installed, by default Airflow's own; `env` are variables in addition to the worker's. `run_in="process"`
+    saves the start of a subprocess: the command runs in the task itself, which then needs all of its
+    dependencies.
     """
 
     template_fields: Sequence[str] = ("contract", "object_name", "partition", "server", "folder", "env")
@@ -53,9 +54,9 @@ class _Command(BaseOperator):
     ) -> None:
         super().__init__(**kwargs)
         if run_in not in ("subprocess", "process"):
-            raise ValueError(f"run_in={run_in!r}: write 'subprocess' or 'process'")
+            raise ValueError(f"run_in={run_in!r}: must be 'subprocess' or 'process'")
         if run_in == "process" and (python or env):
-            raise ValueError("python and env are for a process of its own: leave out run_in='process'")
+            raise ValueError("python and env need a separate process: remove run_in='process'")
         self.run_in = run_in
         self.contract = contract
         self.partition = dict(partition or {})
@@ -67,30 +68,30 @@ class _Command(BaseOperator):
         self._process: subprocess.Popen[str] | None = None
 
     def _run(self, name: str, options: Sequence[str]) -> Any:
-        """What the command prints as JSON. Raises AirflowException where it does not end well."""
+        """Run the command and return its JSON output. Raises AirflowException if it fails."""
         shared = _options({"object": self.object_name, "server": self.server, "format": "json"})
-        # A rendered template may begin with a dash: it is a contract all the same, and no option.
+        # A rendered template may begin with a dash; `--` keeps it from being read as an option.
         words = [name, *options, *shared, "--", self.contract]
         run = self._in_process if self.run_in == "process" else self._in_subprocess
-        code, printed, said = run(words)
+        code, printed, stderr_lines = run(words)
         if code:
-            raise _failure(f"dq {name} {self.contract}", code, printed, said)
+            raise _failure(f"dq {name} {self.contract}", code, printed, stderr_lines)
         return json.loads(printed)
 
     def _in_process(self, words: Sequence[str]) -> tuple[int, str, list[str]]:
-        """The exit code, and what the command wrote to stdout and, line by line, to stderr."""
+        """Run the command in this process; return its exit code, stdout, and the lines of stderr."""
         from dq.cli.main import run
 
         out, err = StringIO(), StringIO()
         with chdir(self.folder) if self.folder else nullcontext(), redirect_stdout(out), redirect_stderr(err):
             code = run(list(words))
-        said = err.getvalue().splitlines()
-        for line in said:
+        stderr_lines = err.getvalue().splitlines()
+        for line in stderr_lines:
             self.log.info("%s", line.rstrip())
-        return code, out.getvalue(), [line.strip() for line in said]
+        return code, out.getvalue(), [line.strip() for line in stderr_lines]
 
     def _in_subprocess(self, words: Sequence[str]) -> tuple[int, str, list[str]]:
-        """The same of a process of its own, whose lines are logged as they come."""
+        """Run the command in a subprocess and log its stderr while it runs; return as `_in_process`."""
         command = [self.python or sys.executable, "-P", "-m", "dq", *words]
         self._process = process = subprocess.Popen(
             command,
@@ -102,35 +103,34 @@ class _Command(BaseOperator):
             text=True,
             start_new_session=True,
         )
-        said: list[str] = []
-        listener = threading.Thread(target=self._listen, args=(process, said), daemon=True)
+        stderr_lines: list[str] = []
+        listener = threading.Thread(target=self._listen, args=(process, stderr_lines), daemon=True)
         listener.start()
         assert process.stdout is not None
         printed = process.stdout.read()
         code = process.wait()
         listener.join()
-        return code, printed, said
+        return code, printed, stderr_lines
 
-    def _listen(self, process: subprocess.Popen[str], said: list[str]) -> None:
+    def _listen(self, process: subprocess.Popen[str], stderr_lines: list[str]) -> None:
         assert process.stderr is not None
         for line in process.stderr:
-            said.append(line.strip())
+            stderr_lines.append(line.strip())
             self.log.info("%s", line.rstrip())
 
     def on_kill(self) -> None:
-        """Ends the process, and the JVM below it."""
+        """Terminate the subprocess and its JVM."""
         if self._process is not None and self._process.poll() is None:
-            # It may end between this look and the signal.
+            # It may end between `poll` and the signal.
             with suppress(ProcessLookupError):
                 os.killpg(self._process.pid, signal.SIGTERM)
 
 
 class DqCheckOperator(_Command):
-    """Tests a delivery where it lies, as `dq check` does; the rows of XCom are the counts of each report.
+    """Checks a delivery where it is stored, as `dq check` does; XCom gets the counts of each report.
 
-    Without a `partition` all that was delivered and not tested yet; `whole_table` tests everything. `channel`
-    is who is told of a breach, such as `console` or `slack:#sales-data`; by default those whom the contract
-    names.
+    Without `partition`, everything delivered and not yet checked; `whole_table` checks all rows. `channel`
+    receives alerts, e.g. `console` or `slack:#sales-data`; by default the channels of the contract.
     """
 
     template_fields: Sequence[str] = (*_Command.template_fields, "channel")
@@ -141,21 +141,21 @@ class DqCheckOperator(_Command):
         self.channel = channel
 
     def execute(self, context: Any) -> list[dict[str, object]]:  # noqa: ARG002  # Airflow's own signature
-        """Runs the check; gives contract, object, partitions and counts of each report."""
+        """Run the check; return contract, object, partitions and counts of each report."""
         label = "/".join(f"{key}={value}" for key, value in self.partition.items())
         options = _options({"partition": label, "channel": self.channel})
         options += ["--all"] if self.whole_table and not label else []
-        kept = ("contract", "object", "partitions", "counts")
-        reports = [{name: report.get(name) for name in kept} for report in self._run("check", options)]
+        report_keys = ("contract", "object", "partitions", "counts")
+        reports = [{name: report.get(name) for name in report_keys} for report in self._run("check", options)]
         if any(not isinstance(report["counts"], dict) for report in reports):
-            raise AirflowFailException(f"dq check {self.contract} tested nothing: it printed no counts")
+            raise AirflowFailException(f"dq check {self.contract} tested nothing: its output has no counts")
         return reports
 
 
 class DqPublishOperator(_Command):
-    """Says that a delivery is complete, as `dq publish` does; gives the event that consumers hear.
+    """Publishes a complete delivery, as `dq publish` does, and returns the event sent to consumers.
 
-    `audit` names what is staged, which is then tested first and published only if it keeps the contract.
+    `audit` names a staged folder or branch; it is checked first and published only if it meets the contract.
     """
 
     template_fields: Sequence[str] = (*_Command.template_fields, "cycle", "rows", "audit")
@@ -178,33 +178,39 @@ class DqPublishOperator(_Command):
         self.catalog = catalog
 
     def execute(self, context: Any) -> dict[str, object]:
-        """Publishes; a second run of the same task changes nothing."""
+        """Publish the delivery; a second run of the same task changes nothing."""
         options = _options({"cycle": self.cycle, "rows": self.rows, "audit": self.audit})
         options += [f"--partition={'='.join(pair)}" for pair in self.partition.items()]
         # A retry is the same run, so that a redelivery counts once.
         options += ["--redelivery", f"--run={context['run_id']}"] if self.redelivery else []
-        made: dict[str, object] = self._run("publish", [*options, f"--catalog={self.catalog}"])
-        return made
+        event: dict[str, object] = self._run("publish", [*options, f"--catalog={self.catalog}"])
+        return event
 
 
 def _options(values: Mapping[str, object]) -> list[str]:
-    """Options with their values, each as one word, so that no value is read as an option of its own."""
+    """Return options as `--name=value` words, so that no value is read as an option."""
     return [f"--{name}={value}" for name, value in values.items() if value not in (None, "")]
 
 
-def _failure(task: str, code: int, printed: str, said: Sequence[str]) -> AirflowException:
-    """What the task ends with. `printed` is the JSON of `dq check`, `said` what stood beside it.
+def _failure(task: str, code: int, printed: str, stderr_lines: Sequence[str]) -> AirflowException:
+    """Return the exception that fails the task. `printed` is the JSON of `dq check`.
 
-    Exit codes 3 and 4 go before 1: the reports tell whether data was broken as well. It would not be tested
-    again by a second try, which tests what was not tested yet, and would let it through.
+    Exit codes 3 and 4 take precedence over 1, so the reports are searched for broken data: a retry checks
+    only what was not checked yet, and would let broken data through.
     """
     results = _results(printed)
-    broken = any(one["status"] == Status.FAIL and Severity(one["severity"]).blocks for one in results)
+    broken = any(
+        result["status"] == Status.FAIL and Severity(result["severity"]).blocks for result in results
+    )
     final = broken or code in _FINAL
-    verdict = _BROKEN if broken else _FINAL.get(code) or _LATER.get(code, "ended unexpectedly")
-    wrong = [f"{one['message']}." for one in results if one["status"] in (Status.FAIL, Status.ERROR)]
-    notes = [line for line in said if line.startswith("dq: ")] if code == Undeliverable.exit_code else []
-    message = f"{task} {verdict} (exit {code}): {' '.join([*wrong[:5], *(notes or said)[-5:]])}"
+    verdict = _BREACH if broken else _FINAL.get(code) or _RETRYABLE.get(code, "ended unexpectedly")
+    problems = [
+        f"{result['message']}." for result in results if result["status"] in (Status.FAIL, Status.ERROR)
+    ]
+    notes = (
+        [line for line in stderr_lines if line.startswith("dq: ")] if code == DeliveryError.exit_code else []
+    )
+    message = f"{task} {verdict} (exit {code}): {' '.join([*problems[:5], *(notes or stderr_lines)[-5:]])}"
     return (AirflowFailException if final else AirflowException)(message)
 
 
@@ -213,4 +219,6 @@ def _results(printed: str) -> list[dict[str, Any]]:
         reports = json.loads(printed)
     except ValueError:
         return []
-    return [one for report in reports if isinstance(report, dict) for one in report.get("results") or ()]
+    return [
+        result for report in reports if isinstance(report, dict) for result in report.get("results") or ()
+    ]

@@ -1,4 +1,4 @@
-"""A sensor that waits for a product's delivery, as long as its contract says that one must."""
+"""Sensor that waits for a delivery until the deadline in its contract."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ from typing import Any
 from airflow.sdk import BaseSensorOperator
 from airflow.sdk.exceptions import AirflowFailException, AirflowSkipException
 
-from dq.airflow.trigger import DeliveryTrigger, as_event, decided
+from dq.airflow.trigger import DeliveryTrigger, as_event, is_terminal
 from dq.contracts.outcome import CycleStatus
 from dq.operations.status import CycleStanding, cycle
 
-_THERE = {CycleStatus.ON_TIME, CycleStatus.ON_TIME_IN_GRACE, CycleStatus.LATE}
+_DELIVERED = {CycleStatus.ON_TIME, CycleStatus.ON_TIME_IN_GRACE, CycleStatus.LATE}
 
 
 class DqDeliverySensor(BaseSensorOperator):
-    """Waits until a promised delivery is there: that of a `partition`, or the one `due` at an instant.
+    """Waits until a delivery has arrived: that of a `partition`, or the one `due` at an instant.
 
-    The deadline is the contract's: when the delivery is missing after due and grace, it fails with the
-    reason, and is not tried again. Cleared later, it succeeds if the delivery has come, however late. One
-    that is excused (a holiday, a word of its owner) skips what follows. `deferrable` waits in the triggerer,
-    which then needs to read contract, store and data; else in the worker.
+    The deadline is the contract's: if the delivery is missing after due time and grace, the task fails with
+    the reason and is not retried. Cleared later, it succeeds if the delivery has arrived, however late. An
+    excluded delivery (holiday, or by its owner) skips downstream tasks. `deferrable` waits in the triggerer,
+    which then needs access to contract, store and data; otherwise the worker waits.
     """
 
     template_fields: Sequence[str] = (
@@ -51,7 +51,7 @@ class DqDeliverySensor(BaseSensorOperator):
     ) -> None:
         super().__init__(**kwargs)
         if (partition is None) == (due is None):
-            raise ValueError("DqDeliverySensor: give partition={…} or due=…, and not both")
+            raise ValueError("DqDeliverySensor: pass either partition={…} or due=…")
         self.contract = contract
         self.partition = dict(partition) if partition is not None else None
         self.due = due
@@ -62,19 +62,19 @@ class DqDeliverySensor(BaseSensorOperator):
         self.deferrable = deferrable
 
     def execute(self, context: Any) -> Any:
-        """Looks once, and waits where it is not there yet."""
-        found = self._look(context)
-        if decided(found, datetime.now(UTC)):
-            return self.resume(context, as_event(found))
+        """Probe once, and wait if the delivery has not arrived."""
+        standing = self._look(context)
+        if is_terminal(standing, datetime.now(UTC)):
+            return self.resume(context, as_event(standing))
         if not self.deferrable:
             return super().execute(context)
         return self.defer(
             trigger=DeliveryTrigger(
                 str(Path(self.contract).absolute()),
-                found.object,
-                found.slo,
-                found.due_at.isoformat(),
-                found.decide_at.isoformat(),
+                standing.object,
+                standing.slo,
+                standing.due_at.isoformat(),
+                standing.decide_at.isoformat(),
                 float(self.poke_interval),
                 self.server,
                 str(Path(self.folder or ".").absolute()),
@@ -83,23 +83,23 @@ class DqDeliverySensor(BaseSensorOperator):
         )
 
     def poke(self, context: Any) -> bool:
-        """Whether it is there; raises as `resume` does once its deadline has passed."""
-        found = self._look(context)
-        if not decided(found, datetime.now(UTC)):
+        """True if the delivery has arrived. Raises as `resume` once the deadline has passed."""
+        standing = self._look(context)
+        if not is_terminal(standing, datetime.now(UTC)):
             return False
-        self.resume(context, as_event(found))
+        self.resume(context, as_event(standing))
         return True
 
     def resume(self, context: Any, event: dict[str, str]) -> dict[str, str]:  # noqa: ARG002  # Airflow's own
-        """What is known of the delivery that came. Raises for one that did not."""
+        """Return the event of a delivery that arrived. Raises if it did not."""
         status, reason = CycleStatus(event["status"]), event["reason"]
         self.log.info("%s: %s. %s", self.contract, status.value, reason)
-        if status in _THERE:
+        if status in _DELIVERED:
             return event
         if status is CycleStatus.EXCUSED:
-            raise AirflowSkipException(f"{self.contract}: no delivery is owed. {reason}")
-        said = "nobody knows whether it came" if status is CycleStatus.UNKNOWN else status.value
-        raise AirflowFailException(f"{self.contract}: {said}. {reason}")
+            raise AirflowSkipException(f"{self.contract}: no delivery expected. {reason}")
+        outcome = "unknown whether it was delivered" if status is CycleStatus.UNKNOWN else status.value
+        raise AirflowFailException(f"{self.contract}: {outcome}. {reason}")
 
     def _look(self, context: Any) -> CycleStanding:
         around = context.get("logical_date")

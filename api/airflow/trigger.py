@@ -1,4 +1,4 @@
-"""Waits in Airflow's triggerer for one promised delivery, looking as the watcher does."""
+"""Trigger that waits for one delivery in Airflow's triggerer, probing as the watcher does."""
 
 from __future__ import annotations
 
@@ -15,32 +15,32 @@ from dq.operations.status import CycleStanding, cycle
 _FAILED = (CycleStatus.NEVER, CycleStatus.WITHDRAWN)
 
 
-def decided(found: CycleStanding, now: datetime) -> bool:
-    """Whether waiting is over: it is there, is not expected any more, or its deadline has passed."""
-    if found.delivered or found.status is CycleStatus.EXCUSED or found.status in _FAILED:
+def is_terminal(standing: CycleStanding, now: datetime) -> bool:
+    """True if the delivery has arrived, is not expected, or its deadline has passed."""
+    if standing.delivered or standing.status is CycleStatus.EXCUSED or standing.status in _FAILED:
         return True
-    return now > found.decide_at
+    return now > standing.decide_at
 
 
-def as_event(found: CycleStanding) -> dict[str, str]:
-    """What the sensor is told, as JSON values."""
+def as_event(standing: CycleStanding) -> dict[str, str]:
+    """Return the standing as the JSON values of a trigger event."""
     return {
-        "contract": found.contract,
-        "object": found.object,
-        "slo": found.slo,
-        "due_at": found.due_at.isoformat(),
-        "status": str(found.status),
-        "reason": found.reason,
-        "delivered_at": iso(found.delivered_at) or "",
+        "contract": standing.contract,
+        "object": standing.object,
+        "slo": standing.slo,
+        "due_at": standing.due_at.isoformat(),
+        "status": str(standing.status),
+        "reason": standing.reason,
+        "delivered_at": iso(standing.delivered_at) or "",
     }
 
 
 class DeliveryTrigger(BaseTrigger):
-    """Looks for the delivery that was `due` until it is there or `decide_at` has passed.
+    """Probes for the delivery that was `due` until it has arrived or `decide_at` has passed.
 
-    All arguments are texts and numbers, and nothing else is kept: after a restart of the triggerer it goes on
-    from them. `contract` is a path that the triggerer can read, and `folder` its working folder for dq. What
-    cannot be read for a moment is looked at again, until the deadline.
+    All state is in the arguments, texts and numbers, so that it survives a restart of the triggerer.
+    `contract` is a path that the triggerer can read, and `folder` its working folder for dq. Read errors are
+    retried until the deadline.
     """
 
     def __init__(
@@ -65,7 +65,7 @@ class DeliveryTrigger(BaseTrigger):
         self.folder = folder
 
     def serialize(self) -> tuple[str, dict[str, Any]]:
-        """The class and its arguments."""
+        """Return the class path and its arguments."""
         return "dq.airflow.trigger.DeliveryTrigger", {
             "contract": self.contract,
             "object_name": self.object_name,
@@ -78,7 +78,7 @@ class DeliveryTrigger(BaseTrigger):
         }
 
     def look(self) -> CycleStanding:
-        """How it stands now."""
+        """Return the current standing of the delivery."""
         return cycle(
             self.contract,
             self.object_name,
@@ -89,18 +89,20 @@ class DeliveryTrigger(BaseTrigger):
         )
 
     async def run(self) -> AsyncIterator[TriggerEvent]:
-        """One event, when waiting is over."""
+        """Yield one event when waiting is over."""
         deadline = datetime.fromisoformat(self.decide_at)
         while True:
             now = datetime.now(UTC)
             try:
-                found = await asyncio.to_thread(self.look)
-                if decided(found, now):
-                    yield TriggerEvent(as_event(found))
+                standing = await asyncio.to_thread(self.look)
+                if is_terminal(standing, now):
+                    yield TriggerEvent(as_event(standing))
                     return
             except DqError as error:
                 if now > deadline:
                     yield TriggerEvent({"status": CycleStatus.UNKNOWN.value, "reason": str(error)})
                     return
-            left = (deadline - datetime.now(UTC)).total_seconds()
-            await asyncio.sleep(min(self.poke_seconds, left + 0.1) if left > 0 else 0.1)
+            remaining_seconds = (deadline - datetime.now(UTC)).total_seconds()
+            await asyncio.sleep(
+                min(self.poke_seconds, remaining_seconds + 0.1) if remaining_seconds > 0 else 0.1
+            )

@@ -6,13 +6,13 @@ import typer
 
 from dq.alerts.incident import IncidentState
 from dq.cli import output
-from dq.cli.context import CHANNEL, at, undelivered
+from dq.cli.context import CHANNEL, instant_or_none, undelivered
 from dq.operations.incidents import acknowledge
 
 
 def command(
     incident: str = typer.Argument(
-        help="Incident id or its beginning, or a contract's key for all its open incidents."
+        help="Incident id or its beginning; or a contract, file or folder for all its open incidents."
     ),
     by: str = typer.Option(None, "--by", help="Who acknowledges it (default: the current user)."),
     channel: str = CHANNEL,
@@ -28,16 +28,16 @@ def command(
 
     Example: dq incidents ack 3f2a91c0 --by ana
     """
-    outcome = acknowledge(incident, by=by, channel=channel, now=at(as_of))
+    outcome = acknowledge(incident, by=by, channel=channel, now=instant_or_none(as_of))
     if format is output.Format.JSON:
         output.as_json(outcome.as_list())
     else:
         for row in outcome.incidents:
             if row.id in outcome.acknowledged:
-                output.line(f"{row.short_id} {row.key}: {outcome.by} is on it.")
+                output.line(f"{row.short_id} {row.key}: acknowledged by {outcome.by}.")
             elif row.state is IncidentState.ACKED:
-                output.line(f"{row.short_id} {row.key}: {row.acked_by} is on it already.")
+                output.line(f"{row.short_id} {row.key}: already acknowledged by {row.acked_by}.")
             else:
-                output.line(f"{row.short_id} {row.key}: it is over ({row.state.replace('_', ' ')}).")
+                output.line(f"{row.short_id} {row.key}: already closed ({row.state.replace('_', ' ')}).")
     undelivered(outcome.drained)
     raise typer.Exit(outcome.exit_code)

@@ -11,9 +11,9 @@ from dq.cli import output
 from dq.cli.context import PATHS
 from dq.dataquality.delivery.replay import Audit
 from dq.operations import audit
-from dq.operations.runtime.context import here
+from dq.operations.runtime.context import runtime_context
 
-_DRAWN = 50
+_MAX_SHOWN = 50
 
 
 def command(
@@ -35,28 +35,33 @@ def command(
     Example: dq cycles audit registry
     """
     places = paths or [Path()]
-    world = here(as_of, places)
-    outcome = audit.run(world, world.store(), places)
+    context = runtime_context(as_of, places)
+    outcome = audit.run(context, context.store(), places)
     output.notes(outcome.findings)
     if format is output.Format.JSON:
         output.as_json(outcome.as_dict())
     else:
         _describe(outcome.rows)
     if outcome.is_empty:
-        output.note("dq: the store holds no delivery of these contracts. Is it the one of 'dq watch'?")
+        output.note("dq: no deliveries of these contracts in the store. Is it the store used by 'dq watch'?")
     raise typer.Exit(outcome.exit_code)
 
 
 def _describe(rows: Audit) -> None:
-    for wrong in rows.wrong[:_DRAWN]:
-        due = f"{wrong.due_at:%Y-%m-%d %H:%M}Z"
-        output.line(f"  {output.mark(False)} {wrong.key[0]}/{wrong.key[2]} due {due}: {wrong.what}")
-    for (contract, hashed), times in Counter(
-        (kept.cycle.contract, kept.contract_hash[:12]) for kept in rows.unproven
+    for difference in rows.wrong[:_MAX_SHOWN]:
+        due = f"{difference.due_at:%Y-%m-%d %H:%M}Z"
+        output.line(
+            f"  {output.mark(False)} {difference.key[0]}/{difference.key[2]} due {due}: {difference.problem}"
+        )
+    for (contract, contract_hash), times in Counter(
+        (record.cycle.contract, record.contract_hash[:12]) for record in rows.unproven
     ).items():
-        why = f"no text of hash {hashed}… is here or in Git" if hashed else "an older dq kept no hash"
+        why = (
+            f"no version with hash {contract_hash}… in files or Git"
+            if contract_hash
+            else "no hash stored by an older dq"
+        )
         output.line(f"  {output.mark(None)} {contract}: {times} not compared: {why}")
     output.line(
-        f"deliveries that agree: {rows.agreeing}, wrong: {len(rows.wrong)}, "
-        f"not compared: {len(rows.unproven)}"
+        f"deliveries: matching: {rows.agreeing}, wrong: {len(rows.wrong)}, not compared: {len(rows.unproven)}"
     )

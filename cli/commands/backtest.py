@@ -11,10 +11,10 @@ from dq.cli.backtest_output import as_markdown, findings, in_repository
 from dq.contracts.access.files import read
 from dq.dataquality.backtest import LAST
 from dq.operations.backtest import BacktestOutcome, BacktestRequest, UntestedPast, run
-from dq.operations.runtime.context import here
-from dq.validators.lint import From, Linted, ReportFormat
+from dq.operations.runtime.context import runtime_context
+from dq.validators.lint import LintResult, PathBase, ReportFormat
+from dq.validators.reports import load_report as report_of
 from dq.validators.reports import names
-from dq.validators.reports import report as report_of
 
 
 def command(
@@ -49,12 +49,12 @@ def command(
     """
     form = report_of(format)
     places = paths or [Path()]
-    world = here(None, places)
-    outcome = run(world, BacktestRequest(tuple(places), last, base, object, tuple(rule), server, parallel))
+    context = runtime_context(None, places)
+    outcome = run(context, BacktestRequest(tuple(places), last, base, object, tuple(rule), server, parallel))
     for past in outcome.results:
         if isinstance(past, UntestedPast):
             output.problem(past.error, f"{past.contract}/{past.object}: ")
-    _show(form, outcome, world.folder, base)
+    _show(form, outcome, context.folder, base)
     raise typer.Exit(outcome.exit_code)
 
 
@@ -64,14 +64,14 @@ def _show(form: ReportFormat, outcome: BacktestOutcome, folder: Path, base: str 
     elif form.id == "markdown":
         output.block(as_markdown(outcome.tested, folder))
     elif form.id != "text":
-        shown = [*outcome.findings, *findings(outcome.tested)]
-        if form.files is From.REPOSITORY:
-            shown = [in_repository(finding, folder) for finding in shown]
+        shown_findings = [*outcome.findings, *findings(outcome.tested)]
+        if form.path_base is PathBase.REPOSITORY:
+            shown_findings = [in_repository(finding, folder) for finding in shown_findings]
         contracts = {contract.file: read(Path(contract.file)) for (contract, _), _ in outcome.tested}
-        output.report(form, Linted(tuple(shown), tuple(contracts), contracts))
+        output.report(form, LintResult(tuple(shown_findings), tuple(contracts), contracts))
     else:
         if base and not outcome.tested and not outcome.findings:
-            output.line(f"No rule is new or changed against {base}.")
+            output.line(f"No rules added or changed since {base}.")
         for past in outcome.results:
             if not isinstance(past, UntestedPast):
                 backtest_output.describe_backtest(past)

@@ -10,9 +10,9 @@ import typer
 from dq.cli import check_output, output
 from dq.cli.context import CHANNEL, QUARANTINE, UNMASKED, alerts_are_results
 from dq.contracts.outcome import UsageError
-from dq.operations.check import asked, partition_of
+from dq.operations.check import parse_partition, select_rows
 from dq.operations.check_contracts import CheckRequest, finish, run_checks
-from dq.operations.runtime.context import here, instant
+from dq.operations.runtime.context import parse_instant, runtime_context
 
 
 def command(
@@ -75,15 +75,17 @@ def command(
     Example: dq check flights.odcs.yaml --partition flight_date=2013-11-03
     """
     if dry_run and format is output.ResultFormat.OORS:
-        raise UsageError("A dry run has no results for OORS.", "Write --format json, or leave --dry-run out.")
+        raise UsageError(
+            "--dry-run has no results to write as oors.", "Use --format json, or remove --dry-run."
+        )
     if format is output.ResultFormat.TEXT:
         alerts_are_results()
     places = paths or [Path()]
-    world = here(as_of, places)
-    rows = asked(
-        [partition_of(text) for text in partition],
-        [instant(text) for text in cycle],
-        instant(since) if since else None,
+    context = runtime_context(as_of, places)
+    rows = select_rows(
+        [parse_partition(text) for text in partition],
+        [parse_instant(text) for text in cycle],
+        parse_instant(since) if since else None,
         everything,
     )
     request = CheckRequest(
@@ -101,13 +103,13 @@ def command(
         quarantine,
         quarantine_unmasked,
     )
-    with closing(world.store()) as store:
-        outcome = run_checks(world, store, request)
+    with closing(context.store()) as store:
+        outcome = run_checks(context, store, request)
         if dry_run:
-            check_output.outlines(outcome.results, outcome.findings, format)
+            check_output.print_outlines(outcome.results, outcome.findings, format)
         else:
-            source = check_output.source("dq check", outcome.contracts, server, outcome.at)
-            check_output.reports(outcome.results, outcome.findings, format, source)
-        outcome = finish(world, store, request, outcome)
+            source = check_output.new_source("dq check", outcome.contracts, server, outcome.at)
+            check_output.print_reports(outcome.results, outcome.findings, format, source)
+        outcome = finish(context, store, request, outcome)
     outcome.raise_bugs()
     raise typer.Exit(outcome.exit_code)

@@ -8,29 +8,29 @@ from pathlib import Path
 
 import typer
 
-from dq.alerts.drain import Drained
+from dq.alerts.drain import DrainResult
 from dq.cli import check_output, output, plan_output
 from dq.cli.commands import portal, status, watch
 from dq.cli.context import alerts_are_results, note, undelivered
 from dq.contracts.outcome import MissingTool
-from dq.dataquality.delivery.tick import Tick
+from dq.dataquality.delivery.tick import TickResult
 from dq.dataquality.report import Report
 from dq.operations import demo
 from dq.operations.demo import FIRST, SITE, DemoChapter, DemoDelivery, DemoStep, SourceRows
 from dq.operations.portal import PortalOutcome
 from dq.operations.register import RegisterOutcome
-from dq.operations.runtime.context import here, written_instant
+from dq.operations.runtime.context import format_instant, runtime_context
 from dq.operations.status import PromisesStanding
-from dq.validators.lint import Linted
-from dq.validators.reports import reports_of
+from dq.validators.lint import LintResult
+from dq.validators.reports import load_reports
 
 _TITLES = {
-    DemoChapter.PROPOSALS: "1. The gate: a pull request proposes a contract",
-    DemoChapter.REGISTRY: "2. The gate: the registry as it is",
-    DemoChapter.REGISTER: "3. Register: the catalog is made to match",
+    DemoChapter.PROPOSALS: "1. Validate: a pull request proposes a contract",
+    DemoChapter.REGISTRY: "2. Validate: the existing registry",
+    DemoChapter.REGISTER: "3. Register: update the catalog",
     DemoChapter.DELIVERIES: f"4. Ten days around {FIRST:%-d %B} 2013: deliver, watch, check",
-    DemoChapter.STATUS: "5. How the promises stand",
-    DemoChapter.PORTAL: "6. The portal: a page for everybody who reads the data",
+    DemoChapter.STATUS: "5. SLO status",
+    DemoChapter.PORTAL: "6. The portal: status pages for consumers",
 }
 
 
@@ -56,24 +56,24 @@ def command(
             output.line(f"Wrote {table.path}: {count}, {table.rows:,} rows.")
         return
     alerts_are_results()
-    world = demo.prepare(here(), folder)
+    context = demo.prepare(runtime_context(), folder)
     progress = portal.Progress()
-    # Relative paths of the contracts are the same here as for the commands that are printed at the end.
-    with chdir(world.folder):
-        for step in demo.play(world, progress):
+    # In this folder, so that relative paths of the contracts also work for the commands printed at the end.
+    with chdir(context.folder):
+        for step in demo.play(context, progress):
             progress.close()
             _show(step, folder)
-    _goodbye(folder, demo.end())
+    _print_next_commands(folder, demo.end())
 
 
 def _show(step: DemoStep, folder: Path) -> None:
-    """One step of the demonstration in the folder of this name."""
+    """Print one step of the demo in this folder."""
     match step:
         case DemoChapter():
             output.line()
             output.line(output.styled(_TITLES[step], bold=True))
-        case Linted():
-            output.block(reports_of()["text"].render(step, output.screen()).rstrip("\n"))
+        case LintResult():
+            output.block(load_reports()["text"].render(step, output.screen()).rstrip("\n"))
         case RegisterOutcome():
             plan_output.describe(step.plan, step.results, applied=True)
         case SourceRows():
@@ -83,10 +83,10 @@ def _show(step: DemoStep, folder: Path) -> None:
             what = f"{event.object} {event.day or ''}"
             output.line(f"{event.at:%a %d %b %H:%M}  {what} delivered, {rows:,} rows{word}")
         case Report():
-            check_output.describe(step, quiet=True)
-        case Tick():
+            check_output.describe_report(step, quiet=True)
+        case TickResult():
             watch.describe(step, quiet=True)
-        case Drained():
+        case DrainResult():
             undelivered(step)
         case PromisesStanding():
             status.show(step, output.PageFormat.TEXT)
@@ -97,16 +97,16 @@ def _show(step: DemoStep, folder: Path) -> None:
             output.problem(step)
 
 
-def _goodbye(folder: Path, at: datetime) -> None:
+def _print_next_commands(folder: Path, as_of: datetime) -> None:
     output.line()
-    output.line(output.styled(f"All of it is in {folder}. Look around:", bold=True))
-    for text in (
+    output.line(output.styled(f"Everything is in {folder}. Next steps:", bold=True))
+    for command_line in (
         f"cd {folder}",
         "dq validate registry",
-        f"dq status registry --as-of {written_instant(at)}",
+        f"dq status registry --as-of {format_instant(as_of)}",
         "dq check registry/weather.odcs.yaml --partition obs_date=2013-11-03",
         "dq register registry",
         f"dq portal serve {SITE}",
         "dq explain decimal-without-precision",
     ):
-        output.line(f"  {text}")
+        output.line(f"  {command_line}")

@@ -11,10 +11,16 @@ from dq.cli import output
 from dq.contracts.escaping import markdown_code, markdown_text
 from dq.contracts.model import Contract
 from dq.contracts.outcome import UsageError
-from dq.operations.diff import diff, version_of
-from dq.operations.runtime.context import here
+from dq.operations.diff import diff, read_version
+from dq.operations.runtime.context import runtime_context
 from dq.validators.compat.classification import DEFAULT_ENGINES, Mode, Verdict
-from dq.validators.compat.classified_change import Aspect, Comparison, Judged, asked, summary
+from dq.validators.compat.classified_change import (
+    ClassifiedChange,
+    Comparison,
+    Concern,
+    summary,
+    version_sentence,
+)
 
 _COLORS = {Verdict.BREAK: "red", Verdict.WARN: "yellow", Verdict.OK: "green"}
 
@@ -45,9 +51,9 @@ def command(
 
     Example: dq diff origin/main:orders.odcs.yaml orders.odcs.yaml
     """
-    day = _date(today) if today else here().now().date()
-    old, new = version_of(before), version_of(after)
-    found = diff(
+    day = _date(today) if today else runtime_context().now().date()
+    old, new = read_version(before), read_version(after)
+    comparison = diff(
         old,
         new,
         mode=mode,
@@ -57,36 +63,36 @@ def command(
         today=day,
     )
     if format is output.PageFormat.JSON:
-        output.as_json(found.as_dict())
+        output.as_json(comparison.as_dict())
     elif format is output.PageFormat.MARKDOWN:
         title = f"## {markdown_code(new.id)} {markdown_text(old.version)} → {markdown_text(new.version)}"
-        from dq.cli.plan_output import sections
+        from dq.cli.plan_output import change_sections
 
-        output.block("\n\n".join([title, *sections(found)]) + "\n")
+        output.block("\n\n".join([title, *change_sections(comparison)]) + "\n")
     else:
-        _print(old, new, found, day)
-    raise typer.Exit(1 if found.verdict is Verdict.BREAK else 0)
+        _print(old, new, comparison, day)
+    raise typer.Exit(1 if comparison.verdict is Verdict.BREAK else 0)
 
 
 def _date(text: str) -> date:
     try:
         return date.fromisoformat(text)
     except ValueError:
-        raise UsageError(f"--today {text!r} is no date.", "Write it as 2026-05-01.") from None
+        raise UsageError(f"invalid date --today {text!r}", "Use the format 2026-05-01.") from None
 
 
-def _print(old: Contract, new: Contract, found: Comparison, today: date) -> None:
+def _print(old: Contract, new: Contract, comparison: Comparison, today: date) -> None:
     output.line(f"{new.id} {old.version} → {new.version}")
-    width = max(map(len, Aspect))
-    for part, verdict in found.verdicts.items():
-        said = output.styled(f"{verdict.value:5}", fg=_COLORS[verdict], bold=True)
-        output.line(f"  {part:{width}}  {said} {summary(found, part)}".rstrip())
-    for part in Aspect:
-        for change in found.of(part):
+    width = max(map(len, Concern))
+    for part, verdict in comparison.verdicts.items():
+        label = output.styled(f"{verdict.value:5}", fg=_COLORS[verdict], bold=True)
+        output.line(f"  {part:{width}}  {label} {summary(comparison, part)}".rstrip())
+    for part in Concern:
+        for change in comparison.for_concern(part):
             _print_change(change, today)
 
 
-def _print_change(change: Judged, today: date) -> None:
+def _print_change(change: ClassifiedChange, today: date) -> None:
     mark = output.styled(f"{change.verdict.value:5}", fg=_COLORS[change.verdict])
     output.line()
     output.line(f"  {mark} {change.rule}  {change.at}")
@@ -95,9 +101,12 @@ def _print_change(change: Judged, today: date) -> None:
         output.line(f"        Waived: {change.waived}.")
     if change.verdict is Verdict.OK:
         return
-    if change.part is Aspect.COMPATIBILITY:
-        output.line(f"        It hits {', '.join(change.who)}.{change.subscribed}{asked(change)}")
+    if change.concern is Concern.COMPATIBILITY:
+        output.line(
+            "        Affected: "
+            f"{', '.join(change.affected)}.{change.subscribers_text}{version_sentence(change)}"
+        )
     output.line(f"        {change.instead}")
-    output.line("        To accept it, put this into the policy:")
+    output.line("        To accept it, add this to the policy:")
     for line in change.waiver(today).splitlines():
         output.line(f"          {line}")

@@ -13,6 +13,9 @@ def command(
     catalog: str = typer.Option(
         None, "--catalog", help="Also check this catalog: local, hive, glue or iceberg."
     ),
+    everything: bool = typer.Option(
+        False, "--all", help="Also list unused extras and channels, with how to enable them."
+    ),
     role_arn: str = ROLE,
     catalog_id: str = ACCOUNT,
     format: output.Format = output.FORMAT,
@@ -21,7 +24,7 @@ def command(
 
     Checks the extras, Java, the state store, undelivered alerts, channels, the lake roots and, with
     --catalog, a catalog. Sends, upgrades and changes nothing. Every check is listed, including those that
-    timed out.
+    timed out; extras and channels that are not used are summarised.
 
     Exit codes: 0 everything needed works, 3 something is broken.
 
@@ -31,9 +34,15 @@ def command(
     if format is output.Format.JSON:
         output.as_json(outcome.as_list())
     else:
+        unused = [look.name for look in outcome.looks if look.unused and not everything]
         for look in outcome.looks:
-            sign = output.styled("–", fg="yellow") if look.good is None else output.mark(look.good)
-            output.line(f"  {sign} {look.what:<16} {look.seen}")
-            if look.mend:
-                output.line(f"      {look.mend}")
+            if look.name in unused:
+                continue
+            sign = output.styled("–", fg="yellow") if look.ok is None else output.mark(look.ok)
+            output.line(f"  {sign} {look.name:<16} {look.detail}")
+            if look.hint:
+                output.line(f"      {look.hint}")
+        if unused:
+            output.line(f"  {output.styled('–', fg='yellow')} {'not used':<16} {', '.join(unused)}")
+            output.line("      All of them are optional. List how to enable them with 'dq doctor --all'.")
     raise typer.Exit(outcome.exit_code)

@@ -34,8 +34,8 @@ def command(
     Exit codes: 0 printed, 2 AWS would reject it, or boto3 is missing.
 
     Example: dq emr --application 00f1abc --role arn:aws:iam::123456789012:role/dq
-    --entry s3://lake/dq_submit.py --environment s3://lake/dq-env.tar.gz --contracts s3://lake/contracts.tar.gz
-    -- check contracts/orders.odcs.yaml > job.json
+    --entry s3://lake/dq_submit.py --environment s3://lake/dq-env.tar.gz --contracts
+    s3://lake/contracts.tar.gz -- check contracts/orders.odcs.yaml > job.json
     """
     output.as_json(
         emr(
@@ -57,5 +57,5 @@ def command(
 def _pair(text: str, option: str) -> tuple[str, str]:
     key, equals, value = text.partition("=")
     if not equals or not key:
-        raise UsageError(f"{option} {text!r} is not of the form KEY=VALUE.", f"Write {option} team=sales.")
+        raise UsageError(f"invalid {option} {text!r}: expected KEY=VALUE, e.g. {option} team=sales")
     return key, value

@@ -7,13 +7,13 @@ from pathlib import Path
 import typer
 
 from dq.cli import output
-from dq.cli.context import CHANNEL, at, undelivered
-from dq.operations.runtime.context import instant
+from dq.cli.context import CHANNEL, instant_or_none, undelivered
+from dq.operations.runtime.context import parse_instant
 from dq.operations.schedule import excuse
 
 
 def command(
-    # Named, so that nobody excuses a whole registry from within it.
+    # Required, so that a whole registry is not excluded by accident.
     paths: list[Path] = typer.Argument(help="Contract files or folders."),
     due: list[str] = typer.Option([], "--due", help="Due time of a delivery; repeatable."),
     since: str = typer.Option(None, "--from", help="First due time of a range."),
@@ -39,9 +39,9 @@ def command(
         paths,
         by=by,
         reason=reason,
-        due=[instant(text) for text in due],
-        since=at(since),
-        until=at(until),
+        due=[parse_instant(text) for text in due],
+        since=instant_or_none(since),
+        until=instant_or_none(until),
         slo=slo,
         undo=undo,
         channel=channel,
@@ -50,7 +50,7 @@ def command(
     if format is output.Format.JSON:
         output.as_json(outcome.as_list())
     else:
-        what = "counted again" if undo else "excused"
-        output.line(f"{what}: {len(outcome.excuses)}, of them judged before: {outcome.judged}")
+        what = "counted again" if undo else "excluded"
+        output.line(f"{what}: {len(outcome.excuses)}, already evaluated: {outcome.judged}")
     undelivered(outcome.drained)
     raise typer.Exit(outcome.exit_code)

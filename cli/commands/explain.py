@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import typer
 
 from dq.cli import output
-from dq.dataquality.clauses.coverage import Account, State
+from dq.dataquality.clauses.coverage import ClauseCoverage, EnforcementState
 from dq.operations.explain import explain
 
 
@@ -34,13 +34,13 @@ def command(
     raise typer.Exit(outcome.exit_code)
 
 
-def _describe(found: Sequence[Account]) -> None:
+def _describe(accounts: Sequence[ClauseCoverage]) -> None:
     rows = [
         (account.state.value, account.property or account.object, account.clause, account.reason)
-        for account in found
+        for account in accounts
     ]
-    output.table(("state", "about", "clause", "how, or why not"), rows)
-    counts = Counter(account.state for account in found)
-    said = ", ".join(f"{counts[state]} {state.value}" for state in State if counts[state])
+    output.table(("state", "object or column", "clause", "reason"), rows)
+    counts = Counter(account.state for account in accounts)
+    summary = ", ".join(f"{counts[state]} {state.value}" for state in EnforcementState if counts[state])
     output.line()
-    output.line(f"{len(found)} clauses: {said}.")
+    output.line(f"{len(accounts)} clauses: {summary}.")

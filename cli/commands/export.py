@@ -35,7 +35,9 @@ def command(
         try:
             create(file, outcome.text.encode())
         except FileExistsError as error:
-            raise UsageError(f"{file} is there already.", "Name another --output, or remove it.") from error
+            raise UsageError(
+                f"{file} already exists.", "Choose another --output, or remove the file."
+            ) from error
         output.line(f"Wrote {file}.")
-    for one in outcome.lost:
-        output.note(f"{one}.")
+    for loss in outcome.losses:
+        output.note(f"{loss}.")

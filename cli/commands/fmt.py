@@ -46,7 +46,7 @@ def _closing(outcome: FmtOutcome) -> str:
     }
     parts = [f"{number} {what}" for what, number in counts.items() if number]
     number = len(outcome.files)
-    return f"{number} contract{'' if number == 1 else 's'}: {', '.join(parts) or 'all in order'}."
+    return f"{number} contract{'' if number == 1 else 's'}: {', '.join(parts) or 'all formatted'}."
 
 
 def _show(file: FmtFile) -> None:

@@ -12,12 +12,12 @@ from dq.cli import output
 from dq.cli.context import ACCOUNT, ROLE, note
 from dq.contracts.access.files import create
 from dq.contracts.escaping import shell_word
-from dq.contracts.outcome import UsageError, counted
+from dq.contracts.outcome import UsageError, pluralize
 from dq.contracts.yaml.insertion import commented
-from dq.operations.import_ import ImportRequest, contract_of, found
+from dq.operations.import_ import ImportRequest, build_contract, read_tables
 from dq.operations.registry_files import load
-from dq.operations.runtime.context import here
-from dq.registry.importing import FoundTable
+from dq.operations.runtime.context import runtime_context
+from dq.registry.importing import ImportedTable
 from dq.registry.importing.contract_text import differences
 
 
@@ -45,39 +45,39 @@ def command(
 
     Example: dq import parquet lake/orders --output registry/orders.odcs.yaml --owner ana@example.com
     """
-    world = here()
+    context = runtime_context()
     request = ImportRequest(kind, source, tuple(object), id, domain, owner, role_arn, catalog_id)
-    tables = found(world, request)
+    tables = read_tables(context, request)
     if file is not None and os.path.lexists(file):
-        raise typer.Exit(_compared(file, tables))
-    outcome = contract_of(request, tables)
+        raise typer.Exit(_compare(file, tables))
+    outcome = build_contract(request, tables)
     if file is None:
         output.block(outcome.text.rstrip("\n"))
         return
-    # The first contract of a registry is often its first file.
+    # The registry folder may not exist yet.
     file.parent.mkdir(parents=True, exist_ok=True)
     create(file, outcome.text.encode())
-    output.line(f"Wrote {file}: {counted(outcome.columns, 'column')} of {counted(len(tables), 'table')}.")
-    for lost in outcome.lost:
-        output.note(f"The source says more: {commented(lost)}.")
-    output.line("Next: read what is guessed, say what is promised, make it 'status: active', then run")
+    output.line(f"Wrote {file}: {pluralize(outcome.columns, 'column')} of {pluralize(len(tables), 'table')}.")
+    for loss in outcome.losses:
+        output.note(f"Not in the contract: {commented(loss)}.")
+    output.line("Next: review inferred values, add delivery SLOs, set 'status: active', then run")
     output.line(f"  dq validate {shell_word(str(file))}")
 
 
-def _compared(file: Path, tables: Sequence[FoundTable]) -> int:
+def _compare(file: Path, tables: Sequence[ImportedTable]) -> int:
     loaded = load([file], note)
     output.notes(loaded.findings)
     if not loaded.contracts:
         raise UsageError(
-            f"{file} is there already, and it is no contract that can be read: nothing is compared.",
-            "Mend what is said above, or name another --output.",
+            f"{file} already exists and is not a readable contract; nothing was compared.",
+            "Fix the problems above, or choose another --output.",
         )
     differing = differences(loaded.contracts[0], tables)
     for line in differing:
         output.line(f"  {line}")
     output.line(
-        f"{file} is left as it is: {counted(len(differing), 'difference')}."
+        f"{file} was not changed: {pluralize(len(differing), 'difference')}."
         if differing
-        else f"{file} says what its source says; it is left as it is."
+        else f"{file} matches its source; it was not changed."
     )
     return 1 if differing else 0

@@ -50,7 +50,7 @@ def command(
     if outcome.problem is not None:
         raise outcome.problem
     if outcome.branch is not None:
-        output.line(f"Committed both on the branch {outcome.branch}.")
+        output.line(f"Committed both files to branch {outcome.branch}.")
     output.line()
     output.line("Next: edit the columns, then run")
     output.line(f"  dq validate {shell_word(str(folder))}")

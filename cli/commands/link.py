@@ -48,5 +48,5 @@ def command(
     elif not outcome.steps:
         output.line("Nothing to do.")
     elif not apply_it:
-        output.line("Nothing was written. Add --apply to do it.")
+        output.line("No changes made. Use --apply to apply this plan.")
     raise typer.Exit(outcome.exit_code)

@@ -7,7 +7,7 @@ from pathlib import Path
 import typer
 
 from dq.cli import output
-from dq.cli.context import at, note
+from dq.cli.context import instant_or_none, note
 from dq.contracts.access import files
 from dq.contracts.outcome import UsageError
 from dq.operations.metrics import MetricsServer, metrics, metrics_server
@@ -38,10 +38,10 @@ def command(
     """
     if listen is not None:
         if file is not None:
-            raise UsageError("--output and --listen are two ways.", "Choose one of them.")
-        _serve(metrics_server(listen, output.problem, anywhere=any_address, now=at(as_of)))
+            raise UsageError("--output and --listen exclude each other.", "Pass one of them.")
+        _serve(metrics_server(listen, output.problem, anywhere=any_address, now=instant_or_none(as_of)))
         return
-    text = metrics(now=at(as_of))
+    text = metrics(now=instant_or_none(as_of))
     if file is None:
         output.block(text.rstrip("\n"))
     else:
@@ -51,8 +51,8 @@ def command(
 def _serve(server: MetricsServer) -> None:
     with server:
         host, port = server.server_address[:2]
-        shown = f"[{host!s}]" if ":" in str(host) else str(host)
-        note(f"serving http://{shown}:{port}/metrics")
+        host_text = f"[{host!s}]" if ":" in str(host) else str(host)
+        note(f"serving http://{host_text}:{port}/metrics")
         try:
             server.serve_forever()
         except KeyboardInterrupt:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import typer
 
 from dq.cli import output
-from dq.operations.alerting import told
+from dq.operations.alerting import describe_outstanding
 from dq.operations.incidents import outbox
 
 
@@ -28,12 +28,12 @@ def command(
     """
     outcome = outbox(dismiss=dismiss, by=by)
     if outcome.dismissed:
-        output.note(f"let go of: {outcome.dismissed}")
+        output.note(f"discarded: {outcome.dismissed}")
     if format is output.Format.JSON:
         output.as_json(outcome.as_list())
     else:
         for row in outcome.outstanding:
-            output.line(told(row))
+            output.line(describe_outstanding(row))
         if not outcome.outstanding:
-            output.line("Nothing waits, and nothing was refused.")
+            output.line("No undelivered alerts.")
     raise typer.Exit(outcome.exit_code)

@@ -7,9 +7,9 @@ from pathlib import Path
 import typer
 
 from dq.cli import output
-from dq.contracts.outcome import counted
+from dq.contracts.outcome import pluralize
 from dq.operations.portal import PortalOutcome, run
-from dq.operations.runtime.context import here, pace
+from dq.operations.runtime.context import parse_interval, runtime_context
 from dq.portal.output import PortalSummary
 
 app = typer.Typer(no_args_is_help=True)
@@ -40,10 +40,10 @@ def build(
     Example: dq portal build site registry
     """
     places = paths or [Path()]
-    world = here(as_of, places)
-    pause, progress = pace(tick, "--tick"), Progress()
+    context = runtime_context(as_of, places)
+    pause, progress = parse_interval(tick, "--tick"), Progress()
     try:
-        done = run(world, world.store(), out, places, pause, progress)
+        done = run(context, context.store(), out, places, pause, progress)
     finally:
         progress.close()
     show_problems(done)
@@ -77,41 +77,42 @@ def serve(
 
 
 def show_problems(outcome: PortalOutcome) -> None:
-    """Subscriptions that cannot be used, and policies that cannot be understood, on stderr."""
+    """Print invalid subscriptions and policies on stderr."""
     output.notes(outcome.findings)
     for root, error in outcome.policies:
         output.problem(error, f"{root}: ")
 
 
 class Progress:
-    """How far the build is, on a terminal."""
+    """Progress of the build on a terminal."""
 
     def __init__(self) -> None:
         self.live = output.is_live()
 
-    def __call__(self, what: str, done: int, of: int) -> None:
-        said = f"  … {what}: {done:,} of {of:,}"
-        if self.live and (done == of or done % 50 == 0):
-            output.live(said)
+    def __call__(self, what: str, done: int, total: int) -> None:
+        text = f"  … {what}: {done:,} of {total:,}"
+        if self.live and (done == total or done % 50 == 0):
+            output.live(text)
 
     def close(self) -> None:
-        """Wipes the line."""
+        """Clear the status line."""
         if self.live:
             output.live("")
 
 
 def describe(done: PortalSummary) -> None:
-    """What was built, and where it is."""
-    said = ", ".join(f"{number:,} {state}" for state, number in sorted(done.states.items()))
-    output.line(f"{counted(done.products, 'product')}{': ' + said if said else ''}.")
+    """Print a summary of the build."""
+    states = ", ".join(f"{number:,} {state}" for state, number in sorted(done.states.items()))
+    output.line(f"{pluralize(done.products, 'product')}{': ' + states if states else ''}.")
     files = f"{done.written:,} written, {done.same:,} unchanged, {done.removed:,} removed"
-    output.line(f"Rendered {counted(done.rendered, 'product')}. Files: {files}.")
+    output.line(f"Rendered {pluralize(done.rendered, 'product')}. Files: {files}.")
     for problem in done.problems:
-        output.note(f"{problem.at}: {problem.rule}: {problem.message} {problem.mend}")
-    for said in done.unjudged:
-        output.note(f"dq: what versions broke is not known: {said}")
+        output.note(f"{problem.at}: {problem.rule}: {problem.message} {problem.hint}")
+    for reason in done.unjudged:
+        output.note(f"dq: effect of version changes unknown: {reason}")
     if done.stale:
         output.note(
-            "dq: the watcher is silent, and the pages say so. Run dq watch, or name its pace with --tick."
+            "dq: the watcher is not running, and the pages say so. Run dq watch, or set its "
+            "interval with --tick."
         )
     output.line(f"Open {done.out / 'index.html'}")

@@ -10,7 +10,7 @@ from dq.cli import backtest_output, output
 from dq.contracts.escaping import shell_word
 from dq.dataquality.propose import LAST
 from dq.operations.propose import ProposeRequest, run
-from dq.operations.runtime.context import here
+from dq.operations.runtime.context import runtime_context
 
 
 def command(
@@ -33,7 +33,7 @@ def command(
 
     Example: dq propose registry/orders.odcs.yaml --output registry/orders.odcs.yaml
     """
-    outcome = run(here(None, [contract]), ProposeRequest(contract, file, last, object, server))
+    outcome = run(runtime_context(None, [contract]), ProposeRequest(contract, file, last, object, server))
     if format is output.Format.JSON:
         output.as_json(outcome.as_list())
         return
@@ -43,5 +43,5 @@ def command(
         backtest_output.describe_proposals(proposed)
     if file is not None and outcome.is_changed:
         output.line(f"Wrote {file}.")
-        output.line("Next: read each rule and its evidence, then run")
+        output.line("Next: review each rule and its evidence, then run")
         output.line(f"  dq validate {shell_word(str(file))}")

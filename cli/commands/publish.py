@@ -10,7 +10,7 @@ import typer
 from dq.cli import check_output, output
 from dq.cli.context import ACCOUNT, CATALOG, ROLE
 from dq.contracts.model import Contract, SchemaObject
-from dq.contracts.outcome import UsageError, counted
+from dq.contracts.outcome import UsageError, pluralize
 from dq.lake.storage import partition_folder
 from dq.operations.publish import (
     Audited,
@@ -20,9 +20,9 @@ from dq.operations.publish import (
     publish_delivery,
     send_pending,
 )
-from dq.operations.registry_files import chosen, load
-from dq.operations.runtime.context import World, here, instant
-from dq.registry.publications import given_once
+from dq.operations.registry_files import load, select_object
+from dq.operations.runtime.context import RuntimeContext, parse_instant, runtime_context
+from dq.registry.publications import values_by_key
 
 
 def command(
@@ -58,8 +58,8 @@ def command(
 
     Run it after the data is written. Idempotent: a killed run is completed by the next one, and a
     repeated run verifies partition, marker and receipt and restores what is missing. A different --rows
-    or --redelivery makes a new revision, of which consumers are notified. Notices that could not be sent
-    are stored; the next publish or --pending sends them.
+    or --redelivery makes a new revision and notifies consumers. Notices that could not be sent are stored;
+    the next publish or --pending sends them.
 
     With --audit, readers never see data that violates the contract: an Iceberg branch is fast-forwarded
     to main, or a staged folder becomes the partition's location in the catalog, only if the checks pass.
@@ -72,29 +72,29 @@ def command(
     Example: dq publish flights.odcs.yaml --partition flight_date=2026-11-20 --rows 912
     """
     if format is output.ResultFormat.OORS and audit is None:
-        raise UsageError("--format oors tells what an audit found.", "Add --audit, or write --format json.")
+        raise UsageError("--format oors needs --audit.", "Add --audit, or use --format json.")
     if pending:
-        _send_pending(here(as_of), contract, format)
+        _send_pending(runtime_context(as_of), contract, format)
         return
     if contract is None:
-        raise UsageError("Which contract's delivery?", "Name its file, or write --pending.")
-    world = here(as_of, [contract])
-    document, schema_object = chosen(load([contract], world.note), object)
+        raise UsageError("no contract given.", "Pass a contract file, or --pending.")
+    context = runtime_context(as_of, [contract])
+    document, schema_object = select_object(load([contract], context.note), object)
     request = PublishRequest(
-        _pairs(partition), instant(cycle) if cycle else None, rows, server, redelivery, run.strip()
+        _pairs(partition), parse_instant(cycle) if cycle else None, rows, server, redelivery, run.strip()
     )
     choice = CatalogChoice(catalog, role_arn, catalog_id)
-    source = check_output.source("dq publish --audit", [document], server, world.now(), audit or "")
+    source = check_output.new_source("dq publish --audit", [document], server, context.now(), audit or "")
 
     def show_audit(audited: Audited) -> None:
         _show_audit(document, schema_object, request, audited, audit or "", format, source)
 
-    done = publish_delivery(world, document, schema_object, request, choice, audit, show_audit)
+    done = publish_delivery(context, document, schema_object, request, choice, audit, show_audit)
     if format is output.ResultFormat.JSON:
         output.as_json(done.as_dict())
     else:
         write = output.line if format is output.ResultFormat.TEXT else output.note
-        _show(document.id, done, done.mended, write)
+        _show(document.id, done, done.repairs, write)
     done.raise_for_status()
 
 
@@ -107,25 +107,25 @@ def _show_audit(
     format: output.ResultFormat,
     source: check_output.Source,
 ) -> None:
-    """The audit of what is staged; ends the command where that breaks the contract."""
+    """Print the audit of the staged data; exits if the data violates the contract."""
     report = audited.report
     if format is output.ResultFormat.OORS:
-        check_output.show(
+        check_output.print_messages(
             check_output.messages(source, [report])
             if report is not None
-            else [check_output.not_judged_again(source, contract, schema_object, request.partition)]
+            else [check_output.already_published(source, contract, schema_object, request.partition)]
         )
     if audited.exit_code:
         if report is not None and format is not output.ResultFormat.OORS:
-            check_output.reports([report], [], format, source)
+            check_output.print_reports([report], [], format, source)
         output.note(f"dq: {audited.refusal(staged)}")
         raise typer.Exit(audited.exit_code)
 
 
-def _send_pending(world: World, contract: Path | None, format: output.ResultFormat) -> None:
+def _send_pending(context: RuntimeContext, contract: Path | None, format: output.ResultFormat) -> None:
     if contract is not None:
-        raise UsageError("--pending is of all contracts.", "Leave the contract out.")
-    outcome = send_pending(world)
+        raise UsageError("--pending sends the notices of all contracts.", "Remove the contract.")
+    outcome = send_pending(context)
     if format is output.ResultFormat.JSON:
         output.as_json(outcome.as_dict())
     else:
@@ -138,19 +138,19 @@ def _send_pending(world: World, contract: Path | None, format: output.ResultForm
         raise typer.Exit(outcome.exit_code)
 
 
-def _show(contract: str, done: Delivered, mended: Sequence[str], line: Callable[[str], None]) -> None:
+def _show(contract: str, done: Delivered, repairs: Sequence[str], line: Callable[[str], None]) -> None:
     event = done.published.event
-    what = partition_folder(event.publication.values) or "the snapshot"
+    delivery = partition_folder(event.publication.values) or "the snapshot"
     if event.revision > 1:
-        what += f", revision {event.revision}"
+        delivery += f", revision {event.revision}"
         before, rows = event.previous_rows, event.publication.rows
         if before is not None and rows is not None:
             now = "as before" if rows == before else f"now {rows:,}"
-            what += f" ({counted(before, 'row')}, {now})"
-    did = ", ".join(done.published.done) or ("branch" if mended else "nothing, it was published before")
-    line(f"{contract} {what}: {did}.")
-    for sentence in mended:
-        line(f"  mended: {sentence}.")
+            delivery += f" ({pluralize(before, 'row')}, {now})"
+    actions = ", ".join(done.published.steps) or ("branch" if repairs else "nothing to do, published before")
+    line(f"{contract} {delivery}: {actions}.")
+    for sentence in repairs:
+        line(f"  fixed: {sentence}.")
 
 
 def _pairs(texts: list[str]) -> dict[str, str]:
@@ -158,6 +158,6 @@ def _pairs(texts: list[str]) -> dict[str, str]:
     for text in texts:
         key, equals, value = text.partition("=")
         if not equals or not key:
-            raise UsageError(f"--partition {text!r} is not of the form key=value.", "Write day=2026-11-20.")
+            raise UsageError(f"invalid --partition {text!r}: expected KEY=VALUE", "Use e.g. day=2026-11-20.")
         pairs.append((key, value))
-    return given_once(pairs)
+    return values_by_key(pairs)

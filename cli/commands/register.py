@@ -12,12 +12,12 @@ from dq.cli.plan_output import as_markdown, describe, describe_governed, show_lo
 from dq.operations.register import (
     RegisterOutcome,
     RegisterRequest,
-    allowed,
+    allowed_grades,
     changes,
     emit_landing_zone,
     run,
 )
-from dq.operations.runtime.context import here
+from dq.operations.runtime.context import runtime_context
 
 
 def command(
@@ -94,25 +94,25 @@ def command(
         adopt,
         prune,
         prune_limit,
-        allowed(allow_breaking, allow_destructive),
+        allowed_grades(allow_breaking, allow_destructive),
         out,
         agreed_plan,
         refresh_only,
     )
-    request.refuse_together()
-    world = here(paths=request.paths)
-    store = world.store()
+    request.validate()
+    context = runtime_context(paths=request.paths)
+    store = context.store()
     if log is not None:
-        show_log(changes(world, store, request, log), format)
+        show_log(changes(context, store, request, log), format)
         return
     if emit_landing_zone_:
-        zone = emit_landing_zone(world, store, request)
+        zone = emit_landing_zone(context, store, request)
         output.notes(zone.findings)
         if zone.stack is None:
             raise typer.Exit(3)
         output.as_json(zone.stack)
         return
-    outcome = run(world, store, request)
+    outcome = run(context, store, request)
     output.notes(outcome.findings)
     _show(outcome, format)
     raise typer.Exit(outcome.exit_code or int(check and not apply_it and outcome.pending))
@@ -128,8 +128,8 @@ def _show(outcome: RegisterOutcome, form: output.PageFormat) -> None:
         for governed in outcome.governed:
             describe_governed(governed, applied=outcome.applied)
         for reason in outcome.unclear:
-            output.line(f"Orphans are not judged: {reason}.")
+            output.line(f"Orphans not evaluated: {reason}.")
     for reason in outcome.unpruned:
-        output.note(f"dq: nothing is pruned: {reason}.")
+        output.note(f"dq: nothing pruned: {reason}.")
     for error in outcome.stale:
         output.note(f"dq: {error}")

@@ -10,9 +10,9 @@ from dq.cli import output
 from dq.cli.context import ACCOUNT, CATALOG, PATHS, ROLE
 from dq.lake.storage import partition_folder
 from dq.operations.register import server_choice
-from dq.operations.repair import RepairedTable, Repairs, run
-from dq.operations.runtime.context import here, registry_root
-from dq.operations.runtime.spark import opened
+from dq.operations.repair import RepairContext, RepairedTable, run
+from dq.operations.runtime.context import registry_root, runtime_context
+from dq.operations.runtime.spark import open_named_catalog
 from dq.registry.table import fold_location
 
 
@@ -44,11 +44,11 @@ def command(
     Example: dq repair registry --apply
     """
     places = paths or [Path()]
-    world = here(paths=places)
-    store = world.store()
-    target = opened(world, store, catalog, role_arn, catalog_id)
+    context = runtime_context(paths=places)
+    store = context.store()
+    target = open_named_catalog(context, store, catalog, role_arn, catalog_id)
     server_of = server_choice(registry_root(places[0]), server, environment)
-    outcome = run(Repairs(world, store, target, catalog, server_of, apply_it), places)
+    outcome = run(RepairContext(context, store, target, catalog, server_of, apply_it), places)
     output.notes(outcome.findings)
     if format is output.Format.JSON:
         output.as_json(outcome.as_dict())
@@ -60,20 +60,23 @@ def command(
 
 def _print(table: RepairedTable, *, applied: bool) -> None:
     spec, plan, errors = table.spec, table.plan, table.errors
-    did = "added" if applied and not errors else "missing"
+    action = "added" if applied and not errors else "missing"
     output.line(
-        f"{'.'.join(spec.key)}: {len(plan.missing)} {did}, {len(plan.gone)} gone, {len(plan.moved)} elsewhere"
+        f"{'.'.join(spec.key)}: {len(plan.missing)} {action}, {len(plan.dangling)} gone, "
+        f"{len(plan.moved)} elsewhere"
     )
     below = f"{fold_location(spec.location)}/"
-    for one in plan.missing:
-        elsewhere = not fold_location(one.location).startswith(below)
-        where = f", at {one.location}, where it was published" if elsewhere else ""
-        output.line(f"  + {partition_folder(one.values)}{where}")
-    for one in plan.gone:
-        output.line(f"  - {partition_folder(one.values)}: {one.location} is not there")
-    for one, place in plan.moved:
-        output.line(f"  ! {partition_folder(one.values)}: {one.location}, and the catalog says {place}")
-    for strange in plan.strange:
-        output.line(f"    {strange.folder} is no partition: {strange.reason}")
+    for partition in plan.missing:
+        elsewhere = not fold_location(partition.location).startswith(below)
+        note = f", published at {partition.location}" if elsewhere else ""
+        output.line(f"  + {partition_folder(partition.values)}{note}")
+    for partition in plan.dangling:
+        output.line(f"  - {partition_folder(partition.values)}: {partition.location} does not exist")
+    for partition, place in plan.moved:
+        output.line(
+            f"  ! {partition_folder(partition.values)}: {partition.location}, but the catalog has {place}"
+        )
+    for unrecognized in plan.unrecognized:
+        output.line(f"    {unrecognized.folder} is not a partition: {unrecognized.reason}")
     for error in errors:
         output.line(f"  {output.mark(False)} {error}")

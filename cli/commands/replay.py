@@ -9,11 +9,11 @@ from datetime import datetime
 import typer
 
 from dq.cli import output
-from dq.dataquality.delivery.replay import Replayed
+from dq.dataquality.delivery.replay import ReplayedCycle
 from dq.operations.audit import replay_stored
-from dq.operations.runtime.context import here, instant
+from dq.operations.runtime.context import parse_instant, runtime_context
 
-_DRAWN = 50
+_MAX_SHOWN = 50
 
 
 def command(
@@ -31,28 +31,28 @@ def command(
 
     Example: dq cycles replay --as-of 2026-05-01T06:00:00Z
     """
-    outcome = replay_stored(here().store(), contract, instant(as_of) if as_of else None)
+    outcome = replay_stored(runtime_context().store(), contract, parse_instant(as_of) if as_of else None)
     if format is output.Format.JSON:
         output.as_json(outcome.as_dict())
     else:
-        for one in outcome.different[:_DRAWN]:
-            output.line(f"  {output.mark(False)} {_name(one)}: {'; '.join(one.differences)}")
+        for replayed in outcome.different[:_MAX_SHOWN]:
+            output.line(f"  {output.mark(False)} {_name(replayed)}: {'; '.join(replayed.differences)}")
         if outcome.at is not None:
             _describe(outcome.cycles, outcome.at)
         else:
-            said = f"deliveries judged again: {len(outcome.cycles)}, different: {len(outcome.different)}"
-            output.line(f"{said}, of an older dq without proof: {outcome.unproven}")
+            summary = f"deliveries recomputed: {len(outcome.cycles)}, different: {len(outcome.different)}"
+            output.line(f"{summary}, without evidence (from an older dq): {outcome.unproven}")
     if outcome.is_empty:
-        output.note("dq: the store holds no delivery. Is it the one of 'dq watch'?")
+        output.note("dq: no deliveries in the store. Is it the store used by 'dq watch'?")
     raise typer.Exit(outcome.exit_code)
 
 
-def _describe(found: Iterable[Replayed], at: datetime) -> None:
+def _describe(cycles: Iterable[ReplayedCycle], as_of: datetime) -> None:
     by_slo: dict[str, Counter[str]] = {}
-    for one in found:
-        cycle = one.kept.cycle
-        by_slo.setdefault(f"{cycle.contract}/{cycle.slo}", Counter())[one.status] += 1
-    output.line(f"As of {at:%Y-%m-%d %H:%M}Z")
+    for replayed in cycles:
+        cycle = replayed.record.cycle
+        by_slo.setdefault(f"{cycle.contract}/{cycle.slo}", Counter())[replayed.status] += 1
+    output.line(f"As of {as_of:%Y-%m-%d %H:%M}Z")
     for name, numbers in by_slo.items():
         output.line(
             f"  {name}: {', '.join(f'{count} {status}' for status, count in sorted(numbers.items()))}"
@@ -61,5 +61,8 @@ def _describe(found: Iterable[Replayed], at: datetime) -> None:
         output.line("  nothing was due")
 
 
-def _name(one: Replayed) -> str:
-    return f"{one.kept.cycle.contract}/{one.kept.cycle.slo} due {one.kept.cycle.due_at:%Y-%m-%d %H:%M}Z"
+def _name(replayed: ReplayedCycle) -> str:
+    return (
+        f"{replayed.record.cycle.contract}/{replayed.record.cycle.slo} due "
+        f"{replayed.record.cycle.due_at:%Y-%m-%d %H:%M}Z"
+    )

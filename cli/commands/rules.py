@@ -15,8 +15,8 @@ def command(format: output.Format = output.FORMAT) -> None:
     if format is output.Format.JSON:
         output.as_json(outcome.as_list())
         return
-    output.table(("rule", "severity", "what it finds"), outcome.rules)
+    output.table(("rule", "severity", "finding"), outcome.rules)
     output.line()
-    output.table(("change", "what it means"), outcome.changes)
+    output.table(("change", "meaning"), outcome.changes)
     output.line()
-    output.table(("custom check", "of the package"), outcome.checks)
+    output.table(("custom check", "package"), outcome.checks)

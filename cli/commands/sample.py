@@ -12,15 +12,15 @@ from dq.contracts.access.files import read
 from dq.contracts.model import Contract
 from dq.contracts.outcome import CheckResult, Finding, Row, Status
 from dq.operations.sample import samples
-from dq.validators.lint import Linted
+from dq.validators.lint import LintResult
+from dq.validators.reports import load_report as report_of
 from dq.validators.reports import names
-from dq.validators.reports import report as report_of
 
 if TYPE_CHECKING:
     from dq.dataquality.report import Report
 
-# What is shown for a person; JSON has everything.
-_SAMPLES = 5
+# Limit of the text output; JSON has everything.
+_MAX_SAMPLES = 5
 
 
 def command(
@@ -43,7 +43,7 @@ def command(
 
     Example: dq sample orders.odcs.yaml samples/orders.csv
     """
-    shown = report_of(format)
+    report_format = report_of(format)
     outcome = samples(contract, files, delimiter, encoding)
     output.notes(outcome.findings)
     if outcome.contract is None:
@@ -54,15 +54,15 @@ def command(
         findings = [
             _finding(outcome.contract, result, file)
             for file, report in outcome.reports
-            for result in report.of(Status.FAIL, Status.ERROR)
+            for result in report.with_status(Status.FAIL, Status.ERROR)
         ]
-        listed = Linted(
+        linted = LintResult(
             tuple(sorted(findings, key=lambda finding: finding.at)),
             (str(contract),),
             {str(contract): read(contract)},
         )
         if findings or format != "text":
-            output.report(shown, listed)
+            output.report(report_format, linted)
         if format == "text":
             for file, report in outcome.reports:
                 _describe(report, file)
@@ -70,15 +70,15 @@ def command(
 
 
 def _finding(contract: Contract, result: CheckResult, file: Path) -> Finding:
-    """A result as a finding at its clause, so that every report of the gate can show it."""
-    rows = "; ".join(_shown(sample) for sample in result.samples[:_SAMPLES])
-    more = len(result.samples) - _SAMPLES
-    where = f"In {file}: {rows}{f' and {more} more' if more > 0 else ''}." if rows else f"In {file}."
+    """Return a result as a finding at its clause, for all report formats."""
+    rows = "; ".join(_sample_text(sample) for sample in result.samples[:_MAX_SAMPLES])
+    omitted = len(result.samples) - _MAX_SAMPLES
+    hint = f"In {file}: {rows}{f' and {omitted} more' if omitted > 0 else ''}." if rows else f"In {file}."
     rule = f"sample-{result.check.replace('_', '-')}"
-    return Finding(rule, result.severity, f"{result.message}.", where, result.at, result.clause, contract.id)
+    return Finding(rule, result.severity, f"{result.message}.", hint, result.at, result.clause, contract.id)
 
 
-def _shown(sample: Row) -> str:
+def _sample_text(sample: Row) -> str:
     (place, number), *values = sample.items()
     listed = ", ".join(f"{name}={value!r}" for name, value in values)
     return f"{place} {number} ({listed})" if listed else f"{place} {number}"
@@ -87,7 +87,11 @@ def _shown(sample: Row) -> str:
 def _describe(report: Report, file: Path) -> None:
     counts = ", ".join(f"{number} {status}" for status, number in report.counts().items() if number)
     output.line(output.styled(f"{file} as {report.object}: {counts or 'no checks'}.", bold=True))
-    untested = [one for one in report.accounts if one.state == "not evaluated" or one.reason == "dq watch"]
-    for one in untested:
-        reason = "deliveries are judged by 'dq watch'" if one.reason == "dq watch" else one.reason
-        output.line(f"  not tested: {one.property or one.object} {one.clause}: {reason}")
+    untested = [
+        account
+        for account in report.coverage
+        if account.state == "not evaluated" or account.reason == "dq watch"
+    ]
+    for account in untested:
+        reason = "deliveries are evaluated by 'dq watch'" if account.reason == "dq watch" else account.reason
+        output.line(f"  not tested: {account.property or account.object} {account.clause}: {reason}")

@@ -7,11 +7,11 @@ from pathlib import Path
 import typer
 
 from dq.cli import output
-from dq.cli.context import at
-from dq.contracts.outcome import TextFault
+from dq.cli.context import instant_or_none
+from dq.contracts.outcome import ValueProblem
 from dq.contracts.schedule import clock
-from dq.contracts.schedule.calendar import zone
-from dq.contracts.schedule.clock import DstPolicy, Note, Schedule
+from dq.contracts.schedule.calendar import parse_zone
+from dq.contracts.schedule.clock import DstNote, DstPolicy, Schedule
 from dq.contracts.schedule.cron import Dialect
 from dq.dataquality.delivery.cycle import label
 from dq.dataquality.delivery.notify import local_time
@@ -27,8 +27,8 @@ from dq.operations.schedule import (
 
 app = typer.Typer(no_args_is_help=True)
 
-# So many clock changes are printed.
-_MOST = 6
+# Maximum number of clock changes printed.
+_MAX_CLOCK_CHANGES = 6
 
 
 @app.callback()
@@ -52,21 +52,25 @@ def following(
 
     Example: dq schedule next '30 2 * * *' --tz America/New_York --after 2026-03-07T12:00:00Z
     """
-    outcome = next_dues(expression, timezone=tz, after=at(after), count=count, dst=dst, dialect=dialect)
+    outcome = next_dues(
+        expression, timezone=tz, after=instant_or_none(after), count=count, dst=dst, dialect=dialect
+    )
     if format is output.Format.JSON:
         output.as_json(outcome.as_dict())
     elif outcome.fault is not None:
-        _refused(outcome.fault)
+        _print_fault(outcome.fault)
     else:
-        local = zone(tz)
+        local = parse_zone(tz)
         for due in outcome.dues:
-            note = "" if due.note is Note.NORMAL else f"  ({due.note.replace('_', ' ')})"
+            note = "" if due.note is DstNote.NORMAL else f"  ({due.note.replace('_', ' ')})"
             civil = (
-                "" if isinstance(local, TextFault) else f"  {due.at.astimezone(local):%a %Y-%m-%d %H:%M %Z}"
+                ""
+                if isinstance(local, ValueProblem)
+                else f"  {due.at.astimezone(local):%a %Y-%m-%d %H:%M %Z}"
             )
             output.line(f"{utc(due.at)}{civil}{note}")
         if len(outcome.dues) < count:
-            output.line("The schedule ends here.")
+            output.line("End of the schedule.")
     raise typer.Exit(outcome.exit_code)
 
 
@@ -83,7 +87,7 @@ def explain(
 
     Example: dq schedule explain orders.odcs.yaml
     """
-    outcome = next_deliveries(contract, after=at(after), count=count)
+    outcome = next_deliveries(contract, after=instant_or_none(after), count=count)
     output.notes(outcome.findings)
     if format is output.Format.JSON:
         output.as_json(outcome.as_list())
@@ -91,16 +95,16 @@ def explain(
         for schedule in outcome.schedules:
             _describe(schedule)
         if not outcome.schedules:
-            output.line("no delivery is promised")
+            output.line("no delivery SLOs")
     raise typer.Exit(outcome.exit_code)
 
 
 def _describe(deliveries: DeliverySchedule) -> None:
     slo = deliveries.slo
     output.line(output.styled("/".join(slo.key), bold=True))
-    output.line(f"  {slo.schedule.expression}: {clock.reading(slo.schedule)}")
+    output.line(f"  {slo.schedule.expression}: {clock.describe_schedule(slo.schedule)}")
     for cycle in deliveries.cycles:
-        note = "" if cycle.note is Note.NORMAL else f"  ({cycle.note.replace('_', ' ')})"
+        note = "" if cycle.note is DstNote.NORMAL else f"  ({cycle.note.replace('_', ' ')})"
         output.line(
             f"  due {local_time(slo, cycle.due_at)} = {utc(cycle.due_at)}, "
             f"breach {local_time(slo, cycle.breach_at)} = {utc(cycle.breach_at)}{note}"
@@ -109,11 +113,11 @@ def _describe(deliveries: DeliverySchedule) -> None:
         if cycle.excuse:
             output.line(f"      {cycle.excuse}")
     if len(deliveries.cycles) < deliveries.count:
-        output.line("  The schedule ends here.")
+        output.line("  End of the schedule.")
     for changed in deliveries.calendar:
-        to = f" to {changed.due_on:%a %Y-%m-%d}" if changed.due_on else ""
-        output.line(f"  calendar: {changed.day:%a %Y-%m-%d}: {changed.effect}{to}. {changed.reason}")
-    for due in deliveries.clock_changes[:_MOST]:
+        moved_to = f" to {changed.due_on:%a %Y-%m-%d}" if changed.due_on else ""
+        output.line(f"  calendar: {changed.day:%a %Y-%m-%d}: {changed.effect}{moved_to}. {changed.reason}")
+    for due in deliveries.clock_changes[:_MAX_CLOCK_CHANGES]:
         output.line(f"  clock change: {hazard(due, slo.schedule)}")
 
 
@@ -133,41 +137,44 @@ def converted(
 
     Example: dq schedule convert '0 6 1 * 1' --tz Europe/Berlin
     """
-    outcome = convert_schedule(expression, timezone=tz, after=at(after))
+    outcome = convert_schedule(expression, timezone=tz, after=instant_or_none(after))
     if format is output.Format.JSON:
         output.as_json(outcome.as_dict())
     elif outcome.source is None:
-        _refused(outcome.fault)
+        _print_fault(outcome.fault)
     else:
         _describe_conversion(outcome, outcome.source)
     raise typer.Exit(outcome.exit_code)
 
 
 def _describe_conversion(outcome: ConvertOutcome, source: Schedule) -> None:
-    before, there = outcome.dialects
-    for dialect, schedule in ((before, source), *((there, target) for target in outcome.targets)):
+    source_dialect, target_dialect = outcome.dialects
+    for dialect, schedule in (
+        (source_dialect, source),
+        *((target_dialect, target) for target in outcome.targets),
+    ):
         output.line(f"{dialect:<12} {schedule.expression}")
-        output.line(f"             {clock.reading(schedule)}")
+        output.line(f"             {clock.describe_schedule(schedule)}")
     if len(outcome.targets) > 1:
         output.line(
-            "EventBridge joins no day of the month with a weekday: it takes one schedule for each, "
-            "and starts twice on a day that meets both."
+            "EventBridge does not combine day of month and weekday: it needs one schedule for each, "
+            "and starts twice on a day that matches both."
         )
-    if there is Dialect.EVENTBRIDGE and outcome.timezone != "UTC":
+    if target_dialect is Dialect.EVENTBRIDGE and outcome.timezone != "UTC":
         output.line(
-            f"EventBridge Scheduler takes the zone ({outcome.timezone}) beside it; "
-            "rules of EventBridge are in UTC."
+            f"EventBridge Scheduler takes the time zone ({outcome.timezone}) separately; "
+            "EventBridge rules are in UTC."
         )
-    apart = outcome.differences
-    for row in apart[:_MOST]:
-        who = before if row.first is not None else there
-        output.line(f"  clock change: at {utc(row.at)} only {who} is due")
-    if len(apart) > _MOST:
-        output.line(f"  and at {len(apart) - _MOST} instants more within two years")
-    if apart and there is Dialect.UNIX:
-        output.line("  In a contract, 'dst: skip' keeps what EventBridge does.")
+    differences = outcome.differences
+    for row in differences[:_MAX_CLOCK_CHANGES]:
+        dialect_due = source_dialect if row.first is not None else target_dialect
+        output.line(f"  clock change: at {utc(row.at)} only {dialect_due} is due")
+    if len(differences) > _MAX_CLOCK_CHANGES:
+        output.line(f"  and at {len(differences) - _MAX_CLOCK_CHANGES} more times within two years")
+    if differences and target_dialect is Dialect.UNIX:
+        output.line("  In a contract, 'dst: skip' behaves like EventBridge.")
 
 
-def _refused(fault: TextFault | None) -> None:
+def _print_fault(fault: ValueProblem | None) -> None:
     if fault is not None:
-        output.line(f"{fault.code}: {fault.message} {fault.mend}")
+        output.line(f"{fault.message} {fault.hint}")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import typer
 
 from dq.cli import output
-from dq.cli.context import CHANNEL, at, undelivered
+from dq.cli.context import CHANNEL, instant_or_none, undelivered
 from dq.operations.incidents import SilenceOutcome, silence
 
 
@@ -31,7 +31,9 @@ def command(
 
     Example: dq incidents silence 'sales-*' --for 2h --reason 'the lake moves' --by ana
     """
-    outcome = silence(what, length=length, reason=reason, by=by, end=end, channel=channel, now=at(as_of))
+    outcome = silence(
+        what, length=length, reason=reason, by=by, end=end, channel=channel, now=instant_or_none(as_of)
+    )
     if format is output.Format.JSON:
         output.as_json(outcome.as_dict() if outcome.until else outcome.as_list())
     else:
@@ -44,16 +46,14 @@ def command(
 def _show(outcome: SilenceOutcome) -> None:
     if outcome.until is not None:
         until, concerned = outcome.until, outcome.incidents
-        output.line(
-            f"Silenced until {until:%Y-%m-%d %H:%M}Z; open incidents that it concerns: {len(concerned)}"
-        )
+        output.line(f"Silenced until {until:%Y-%m-%d %H:%M}Z; open incidents affected: {len(concerned)}")
         for incident in concerned:
             output.line(f"  {incident.short_id} {incident.key}: {incident.title}")
         return
     for row in outcome.silences:
         if outcome.drained is not None:
-            output.line(f"No longer silenced: {row.pattern} (by {row.why})")
+            output.line(f"No longer silenced: {row.pattern} (by {row.description})")
         else:
-            output.line(f"{row.pattern}  until {row.until:%Y-%m-%d %H:%M}Z, by {row.why}")
+            output.line(f"{row.pattern}  until {row.until:%Y-%m-%d %H:%M}Z, by {row.description}")
     if not outcome.silences:
-        output.line("Nothing is silenced.")
+        output.line("No active silences.")

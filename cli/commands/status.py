@@ -1,4 +1,4 @@
-"""How promises stand, as `dq status` shows it: one line or one table for many, and all of it for machines."""
+"""dq status"""
 
 from __future__ import annotations
 
@@ -11,53 +11,60 @@ import typer
 from dq.alerts import suppression
 from dq.cli import output
 from dq.cli.context import PATHS
-from dq.contracts.outcome import BROKEN, KEPT, CycleStatus, Status
+from dq.contracts.outcome import VERDICT_FAIL, VERDICT_PASS, CycleStatus, Status
 from dq.contracts.slo import Slo
-from dq.dataquality.delivery.compliance import GroupStanding, Standing, beside, percent
-from dq.dataquality.delivery.cycle import OPEN, Kept, disagreeing
-from dq.dataquality.delivery.notify import local_time, span
+from dq.dataquality.delivery.compliance import GroupCompliance, SloCompliance, compliance_summary, percent
+from dq.dataquality.delivery.cycle import OPEN, CycleRecord, disagreeing_claims
+from dq.dataquality.delivery.notify import format_duration, local_time
 from dq.dataquality.results import StagedRun
 from dq.operations import alerting
-from dq.operations.runtime.context import here
-from dq.operations.status import Grouping, PromisesStanding, Quality, chosen_by, standings
+from dq.operations.runtime.context import runtime_context
+from dq.operations.status import Grouping, PromisesStanding, Quality, build_status, contract_filter
 
 
-def describe_groups(groups: Sequence[GroupStanding]) -> None:
-    """A line for each group."""
-    header = ("", "products", "promises", "in time", "cycles", "budgets exhausted")
-    output.table(header, [_cells(one) for one in groups])
+def describe_groups(groups: Sequence[GroupCompliance]) -> None:
+    """Print a line for each group."""
+    header = ("", "products", "SLOs", "on time", "cycles", "budgets exhausted")
+    output.table(header, [_cells(group) for group in groups])
 
 
-def _cells(one: GroupStanding) -> list[str]:
-    counted = f"{one.good} of {one.good + one.bad}"
-    return [one.name, str(one.products), str(one.promises), percent(one.attainment), counted, str(one.burnt)]
+def _cells(group: GroupCompliance) -> list[str]:
+    counted = f"{group.good} of {group.good + group.bad}"
+    return [
+        group.name,
+        str(group.products),
+        str(group.promises),
+        percent(group.attainment),
+        counted,
+        str(group.exhausted_budgets),
+    ]
 
 
-def as_markdown(standings: Iterable[Standing], groups: Sequence[GroupStanding], incidents: int) -> str:
-    """The same as a table of Markdown; of groups where there are any."""
+def as_markdown(standings: Iterable[SloCompliance], groups: Sequence[GroupCompliance], incidents: int) -> str:
+    """Return the status as a Markdown table, of groups if there are any."""
     from dq.contracts.escaping import markdown_text
     from dq.validators.reports.markdown import table
 
     if groups:
-        header = ["", "products", "promises", "in time", "cycles", "budgets exhausted"]
-        rows = [[markdown_text(cell) for cell in _cells(one)] for one in groups]
+        header = ["", "products", "SLOs", "on time", "cycles", "budgets exhausted"]
+        rows = [[markdown_text(cell) for cell in _cells(group)] for group in groups]
     else:
-        header = ["promise", "in time", "promised", "budget", "more"]
+        header = ["SLO", "on time", "objective", "budget", "details"]
         rows = [
             [
-                markdown_text(f"{one.slo.contract.key}/{one.slo.id}"),
-                percent(one.budget.attainment),
-                markdown_text(one.slo.delivery.objective),
-                markdown_text(one.budget.line()),
-                markdown_text(beside(one)),
+                markdown_text(f"{standing.slo.contract.key}/{standing.slo.id}"),
+                percent(standing.budget.attainment),
+                markdown_text(standing.slo.delivery.objective),
+                markdown_text(standing.budget.as_text()),
+                markdown_text(compliance_summary(standing)),
             ]
-            for one in standings
+            for standing in standings
         ]
     return f"## Deliveries\n\n{table(header, rows)}\n\nOpen incidents: {incidents}\n"
 
 
-# How the last cycles are drawn, oldest first.
-_SIGNS = {
+# Signs of the last cycles, oldest first.
+_CYCLE_SIGNS = {
     CycleStatus.ON_TIME: ("●", "green"),
     CycleStatus.ON_TIME_IN_GRACE: ("●", "green"),
     CycleStatus.LATE: ("◐", "yellow"),
@@ -67,7 +74,7 @@ _SIGNS = {
     CycleStatus.UNKNOWN: ("?", "yellow"),
     CycleStatus.WITHDRAWN: ("-", "blue"),
 }
-_DRAWN = 30
+_MAX_CYCLES = 30
 
 
 def command(
@@ -91,111 +98,116 @@ def command(
     Example: dq status registry --by domain --format markdown
     """
     places = paths or [Path()]
-    standing = standings(here(as_of, places), places, by, chosen_by(product, domain))
+    standing = build_status(runtime_context(as_of, places), places, by, contract_filter(product, domain))
     show(standing, format, by)
     raise typer.Exit(3 if standing.findings else 0)
 
 
-def show(found: PromisesStanding, form: output.PageFormat, by: Grouping = Grouping.PROMISE) -> None:
-    """Shows how the promises stand, each by itself or in groups."""
-    output.notes(found.findings)
+def show(report: PromisesStanding, form: output.PageFormat, grouping: Grouping = Grouping.PROMISE) -> None:
+    """Print the status report, by SLO or in groups."""
+    output.notes(report.findings)
     if form is output.PageFormat.MARKDOWN:
-        output.block(as_markdown(found.deliveries, found.groups, len(found.incidents)))
+        output.block(as_markdown(report.deliveries, report.groups, len(report.incidents)))
     elif form is output.PageFormat.JSON:
-        output.as_json(found.as_dict())
-    elif by is not Grouping.PROMISE:
-        describe_groups(found.groups)
-        output.line(f"Open incidents: {len(found.incidents)}")
+        output.as_json(report.as_dict())
+    elif grouping is not Grouping.PROMISE:
+        describe_groups(report.groups)
+        output.line(f"Open incidents: {len(report.incidents)}")
     else:
-        describe(found)
-        _describe_withdrawn(found.withdrawn)
-    if form is output.PageFormat.TEXT and found.outstanding:
+        describe(report)
+        _describe_withdrawn(report.withdrawn)
+    if form is output.PageFormat.TEXT and report.outstanding:
         output.line()
-        output.line(output.styled("Alerts that are not there", bold=True))
-        for one in found.outstanding:
-            output.line(f"  {alerting.told(one)}")
+        output.line(output.styled("Undelivered alerts", bold=True))
+        for alert in report.outstanding:
+            output.line(f"  {alerting.describe_outstanding(alert)}")
 
 
-def _describe_withdrawn(cycles: Sequence[Kept]) -> None:
+def _describe_withdrawn(cycles: Sequence[CycleRecord]) -> None:
     if cycles:
         output.line()
         output.line(output.styled("Withdrawn", bold=True))
     for (contract, slo, reason), times in Counter(
-        (one.cycle.contract, one.cycle.slo, one.reason) for one in cycles
+        (record.cycle.contract, record.cycle.slo, record.reason) for record in cycles
     ).items():
         output.line(f"  {contract}/{slo}: {times} {'delivery' if times == 1 else 'deliveries'}. {reason}")
 
 
-def describe(found: PromisesStanding) -> None:
-    """Everything on one screen, for people."""
-    _deliveries(found.deliveries)
-    _checks(found.checks)
-    _audits(found.audited)
+def describe(report: PromisesStanding) -> None:
+    """Print deliveries, checks, audits and incidents as text."""
+    _deliveries(report.deliveries)
+    _checks(report.checks)
+    _audits(report.audited)
     output.line()
     output.line(output.styled("Open incidents", bold=True))
-    if not found.incidents:
+    if not report.incidents:
         output.line("  none")
-    for incident in found.incidents:
+    for incident in report.incidents:
         since = f"{incident.opened_at:%Y-%m-%d %H:%M}Z"
-        said = [f"since {since}", f"{len(incident.open_subjects)} open"]
+        details = [f"since {since}", f"{len(incident.open_subjects)} open"]
         if incident.acked_by:
-            said.append(f"{incident.acked_by} is on it")
-        if incident.silenced_until and incident.silenced_until > found.at:
-            said.append(f"silenced {suppression.said(incident)}")
-        output.line(f"  {incident.severity}: {incident.title} ({', '.join(said)})")
-    if not found.contracts:
+            details.append(f"acknowledged by {incident.acked_by}")
+        if incident.silenced_until and incident.silenced_until > report.at:
+            details.append(f"silenced {suppression.silence_text(incident)}")
+        output.line(f"  {incident.severity}: {incident.title} ({', '.join(details)})")
+    if not report.contracts:
         output.line("No contract could be read.")
 
 
-def _deliveries(standings: Sequence[Standing]) -> None:
-    output.line(output.styled("Deliveries", bold=True) + "  ● in time  ◐ late  ○ missing  ? unknown")
+def _deliveries(standings: Sequence[SloCompliance]) -> None:
+    output.line(output.styled("Deliveries", bold=True) + "  ● on time  ◐ late  ○ missing  ? unknown")
     if not standings:
-        output.line("  no contract promises a delivery")
-    for one in standings:
-        drawn = "".join(_sign(kept.status) for kept in one.cycles[-_DRAWN:])
-        reached = percent(one.budget.attainment)
-        output.line(f"  {one.slo.contract.key}/{one.slo.id}  {drawn}")
-        output.line(f"      {reached} in time, promised {float(one.slo.objective):.0%}: {one.budget.line()}")
-        if said := beside(one):
-            output.line(f"      {said}")
-        for kept in one.cycles:
-            if kept.status.bad:
-                how = _lateness(one.slo, kept)
-                output.line(f"      {kept.status} {local_time(one.slo, kept.cycle.due_at)}{how}")
-        for kept in one.cycles[-_DRAWN:]:
-            for said in _remarks(one.slo, kept):
-                output.line(f"      {local_time(one.slo, kept.cycle.due_at)}: {said}")
+        output.line("  no delivery SLOs")
+    for standing in standings:
+        signs = "".join(_sign(record.status) for record in standing.cycles[-_MAX_CYCLES:])
+        reached = percent(standing.budget.attainment)
+        output.line(f"  {standing.slo.contract.key}/{standing.slo.id}  {signs}")
+        output.line(
+            f"      {reached} on time, objective {float(standing.slo.objective):.0%}; "
+            f"{standing.budget.as_text()}"
+        )
+        if remark := compliance_summary(standing):
+            output.line(f"      {remark}")
+        for record in standing.cycles:
+            if record.status.bad:
+                lateness = _lateness(standing.slo, record)
+                output.line(
+                    f"      {record.status} {local_time(standing.slo, record.cycle.due_at)}{lateness}"
+                )
+        for record in standing.cycles[-_MAX_CYCLES:]:
+            for remark in _remarks(standing.slo, record):
+                output.line(f"      {local_time(standing.slo, record.cycle.due_at)}: {remark}")
 
 
-def _remarks(slo: Slo, kept: Kept) -> list[str]:
-    """What is to be said of a cycle beside its status."""
-    said = []
-    if kept.arriving_since is not None and kept.status in OPEN:
-        said.append(f"data is still being written, since {local_time(slo, kept.arriving_since)}")
-    if kept.revoked and kept.gone_since is not None:
-        said.append(f"it was taken away again, gone since {local_time(slo, kept.gone_since)}")
-    if kept.anew_at is not None:
-        said.append(f"it was delivered anew {local_time(slo, kept.anew_at)}")
-    others = [
-        f"{one.source} {local_time(slo, one.delivered_at)}"
-        for one in disagreeing(kept.claims, kept.source)
-        if one.delivered_at is not None
+def _remarks(slo: Slo, record: CycleRecord) -> list[str]:
+    """Return remarks on a cycle in addition to its status."""
+    remarks = []
+    if record.arriving_since is not None and record.status in OPEN:
+        remarks.append(f"data still being written, since {local_time(slo, record.arriving_since)}")
+    if record.revoked and record.gone_since is not None:
+        remarks.append(f"removed after delivery, gone since {local_time(slo, record.gone_since)}")
+    if record.anew_at is not None:
+        remarks.append(f"delivered again {local_time(slo, record.anew_at)}")
+    other_claims = [
+        f"{claim.source} {local_time(slo, claim.delivered_at)}"
+        for claim in disagreeing_claims(record.claims, record.source)
+        if claim.delivered_at is not None
     ]
-    if others and kept.delivered_at is not None:
-        at = local_time(slo, kept.delivered_at)
-        said.append(f"the sources disagree: {kept.source} {at}, {', '.join(others)}")
-    return said
+    if other_claims and record.delivered_at is not None:
+        delivered_at = local_time(slo, record.delivered_at)
+        remarks.append(f"sources disagree: {record.source} {delivered_at}, {', '.join(other_claims)}")
+    return remarks
 
 
-def _lateness(slo: Slo, kept: Kept) -> str:
-    if kept.delivered_at is None:
+def _lateness(slo: Slo, record: CycleRecord) -> str:
+    if record.delivered_at is None:
         return ""
-    late = span(kept.delivered_at - kept.cycle.due_at)
-    return f", delivered {local_time(slo, kept.delivered_at)} ({late} after it was due)"
+    late = format_duration(record.delivered_at - record.cycle.due_at)
+    return f", delivered {local_time(slo, record.delivered_at)} ({late} late)"
 
 
 def _sign(status: CycleStatus) -> str:
-    sign, color = _SIGNS.get(status, ("·", "white"))
+    sign, color = _CYCLE_SIGNS.get(status, ("·", "white"))
     return output.styled(sign, fg=color)
 
 
@@ -204,32 +216,40 @@ def _checks(quality: Quality) -> None:
     output.line(output.styled("Data", bold=True))
     checked = {key: lines for key, lines in quality.items() if lines}
     if not checked:
-        output.line("  nothing has been checked yet")
-    for (contract, one), lines in checked.items():
+        output.line("  no checks yet")
+    for (contract, object_name), lines in checked.items():
         counts = Counter(line.status for line in lines)
-        said = ", ".join(f"{counts[status]} {status}" for status in Status if counts[status])
+        summary = ", ".join(f"{counts[status]} {status}" for status in Status if counts[status])
         scopes = len({line.scope for line in lines})
-        output.line(f"  {contract}/{one}: {said} in {scopes} {'scope' if scopes == 1 else 'scopes'}")
+        output.line(
+            f"  {contract}/{object_name}: {summary} in {scopes} {'scope' if scopes == 1 else 'scopes'}"
+        )
         for line in lines:
             if line.status in (Status.FAIL, Status.ERROR):
-                what = f"{line.property} {line.check}".strip()
+                check_name = f"{line.property} {line.check}".strip()
                 sign = output.mark(None if line.status is Status.ERROR else False)
-                output.line(f"      {sign} {line.scope}  {what}: {line.observed}, promised {line.allowed}")
+                output.line(
+                    f"      {sign} {line.scope}  {check_name}: {line.observed}, expected {line.allowed}"
+                )
 
 
 def _audits(audited: Sequence[StagedRun]) -> None:
-    """What `dq publish --audit` found of what was staged: what it held back, and how much it let through."""
+    """Print the results of `dq publish --audit`: rejected data, and the number of passed scopes."""
     if not audited:
         return
     output.line()
     output.line(output.styled("Audits", bold=True))
-    kept = Counter((one.contract, one.object) for one in audited if one.verdict == KEPT)
-    for (contract, one), scopes in kept.items():
-        output.line(f"  {contract}/{one}: {scopes} {'scope' if scopes == 1 else 'scopes'} kept the contract")
+    passed = Counter(
+        (staged_run.contract, staged_run.object)
+        for staged_run in audited
+        if staged_run.verdict == VERDICT_PASS
+    )
+    for (contract, object_name), scopes in passed.items():
+        output.line(f"  {contract}/{object_name}: {scopes} {'scope' if scopes == 1 else 'scopes'} passed")
     for audit in audited:
-        if audit.verdict != KEPT:
-            sign = output.mark(False if audit.verdict == BROKEN else None)
-            said = f"{audit.verdict}, {audit.at:%Y-%m-%d %H:%M}Z, staged in {audit.staged}"
-            output.line(f"  {sign} {audit.contract}/{audit.object} {audit.scope}: {said}")
+        if audit.verdict != VERDICT_PASS:
+            sign = output.mark(False if audit.verdict == VERDICT_FAIL else None)
+            details = f"{audit.verdict}, {audit.at:%Y-%m-%d %H:%M}Z, staged in {audit.staged}"
+            output.line(f"  {sign} {audit.contract}/{audit.object} {audit.scope}: {details}")
             for _, message in audit.broken:
                 output.line(f"      {message}")

@@ -8,7 +8,7 @@ from pathlib import Path
 import typer
 
 from dq.cli import output
-from dq.cli.context import at
+from dq.cli.context import instant_or_none
 from dq.operations.store import check_store, export_store, prune_store, upgrade_store
 
 app = typer.Typer(no_args_is_help=True)
@@ -73,7 +73,7 @@ def prune(
 
     Example: dq store prune --keep 400d
     """
-    done = prune_store(keep, now=at(as_of))
+    done = prune_store(keep, now=instant_or_none(as_of))
     if format is output.Format.JSON:
         output.as_json({**asdict(done), "before": done.before.isoformat()})
     else:

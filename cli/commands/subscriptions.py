@@ -7,7 +7,7 @@ from pathlib import Path
 import typer
 
 from dq.cli import output
-from dq.cli.context import at, note
+from dq.cli.context import instant_or_none, note
 from dq.contracts.escaping import markdown_text
 from dq.contracts.subscriptions import Subscription
 from dq.operations.subscriptions import SubscriptionState, list_subscriptions
@@ -35,7 +35,9 @@ def command(
 
     Example: dq subscriptions --within 30d
     """
-    outcome = list_subscriptions(path, contract=contract, team=team, within=within, now=at(as_of))
+    outcome = list_subscriptions(
+        path, contract=contract, team=team, within=within, now=instant_or_none(as_of)
+    )
     output.notes(outcome.findings)
     for text in outcome.notes:
         note(text)
@@ -47,13 +49,24 @@ def command(
     elif rows:
         output.table(_HEADER, rows)
     else:
-        output.line(f"No subscription of {outcome.root} is {'ending' if within else 'asked for'} here.")
+        output.line(f"No {'ending ' if within else ''}subscriptions in {outcome.root}.")
     raise typer.Exit(outcome.exit_code)
 
 
-def _cells(one: Subscription, state: SubscriptionState) -> tuple[str, ...]:
-    used = [*one.columns, *(f"tag {tag}" for tag in one.tags)]
-    shown = ", ".join(used) or "all"
-    consumer = f"{one.consumer.team} ({one.reader})" if one.reader else one.consumer.team
-    until = str(one.end_date) if one.end_date else "no end"
-    return f"{one.contract} {one.major}", consumer, shown, str(one.start_date), until, state.value
+def _cells(subscription: Subscription, state: SubscriptionState) -> tuple[str, ...]:
+    selected = [*subscription.columns, *(f"tag {tag}" for tag in subscription.tags)]
+    columns_text = ", ".join(selected) or "all"
+    consumer = (
+        f"{subscription.consumer.team} ({subscription.reader})"
+        if subscription.reader
+        else subscription.consumer.team
+    )
+    until = str(subscription.end_date) if subscription.end_date else "no end"
+    return (
+        f"{subscription.contract} {subscription.major}",
+        consumer,
+        columns_text,
+        str(subscription.start_date),
+        until,
+        state.value,
+    )

@@ -8,8 +8,8 @@ import typer
 
 from dq.cli import output
 from dq.cli.context import PATHS
-from dq.contracts.outcome import Finding, counted
-from dq.operations.runtime.context import here
+from dq.contracts.outcome import Finding, pluralize
+from dq.operations.runtime.context import runtime_context
 
 
 def command(
@@ -28,31 +28,31 @@ def command(
 
     Example: dq tables registry --format json
     """
-    from dq.operations.tables import TableCounts, looks, require_pyarrow
+    from dq.operations.tables import TableCounts, inspect_tables, require_pyarrow
 
     require_pyarrow()
     places = paths or [Path()]
-    world = here(None, places)
-    counts, told = TableCounts(), []
-    for look in looks(world, world.store(), places, server):
+    context = runtime_context(None, places)
+    counts, rows = TableCounts(), []
+    for look in inspect_tables(context, context.store(), places, server):
         counts.add(look)
         if isinstance(look, Finding):
             output.note(str(look))
         elif format is output.Format.JSON:
-            told.append(look.as_dict())
+            rows.append(look.as_dict())
         else:
             facts = look.table.facts
             for text in (facts.problem,) if facts.problem else facts.broken:
                 output.line(f"{look.state}: {look.table.contract}/{look.table.object}: {text}")
     if format is output.Format.JSON:
-        output.as_json(told)
+        output.as_json(rows)
     else:
         states = counts.states
         output.line(
-            f"{counted(states.total() - states['refused'], 'table')}: {states['kept']:,} as promised,"
-            f" {states['broken']:,} broken, {states['listed']:,} only listed,"
+            f"{pluralize(states.total() - states['refused'], 'table')}: {states['kept']:,} matching,"
+            f" {states['broken']:,} mismatching, {states['listed']:,} only listed,"
             f" {states['unknown']:,} unknown;"
             f" rows by metadata: {counts.rows:,}, in files: {counts.files:,};"
-            f" looked at anew: {counts.changed:,}."
+            f" read again: {counts.changed:,}."
         )
     raise typer.Exit(counts.exit_code)

@@ -36,6 +36,6 @@ def command(
         for test in outcome.routes:
             place = f"{test.channel} {test.target}".strip()
             output.line(f"  {output.mark(test.good)} {f'{place}: ' if place else ''}{test.result}")
-            if test.mend:
-                output.line(f"      {test.mend}")
+            if test.hint:
+                output.line(f"      {test.hint}")
     raise typer.Exit(outcome.exit_code)

@@ -8,15 +8,15 @@ from pathlib import Path, PurePosixPath
 import typer
 
 from dq.cli import output
-from dq.contracts.access.discovery import told
-from dq.contracts.access.files import UNREADABLE, FileRefused, write
-from dq.contracts.outcome import Unreadable, UsageError
-from dq.operations.gate import GateOutcome, judge
-from dq.operations.runtime.context import World, here, processors, registry_root
-from dq.operations.validate import mode_of
-from dq.validators.lint import From, Linted, ReportFormat, Screen, moved
+from dq.contracts.access.discovery import skipped_summary
+from dq.contracts.access.files import UNREADABLE, FileRejected, write
+from dq.contracts.outcome import ReadError, UsageError
+from dq.operations.gate import GateOutcome, lint_registry
+from dq.operations.runtime.context import RuntimeContext, processors, registry_root, runtime_context
+from dq.operations.validate import parse_mode
+from dq.validators.lint import LintResult, PathBase, ReportFormat, TerminalOptions, relocate
+from dq.validators.reports import load_report as report_of
 from dq.validators.reports import names
-from dq.validators.reports import report as report_of
 
 
 def command(
@@ -53,71 +53,78 @@ def command(
 
     Example: dq validate registry --report sarif=dq.sarif
     """
-    world = here()
-    shown = report_of(format)
-    files = [_file(one) for one in report or []]
-    places, judged_as = paths or [Path()], mode_of(mode)
+    context = runtime_context()
+    report_format = report_of(format)
+    files = [_file(text) for text in report or []]
+    places, judged_as = paths or [Path()], parse_mode(mode)
     if judged_as and not base:
-        raise UsageError(f"--mode {mode} judges no change without --base.", "Name one: --base origin/main.")
+        raise UsageError(f"--mode {mode} needs --base.", "Add e.g. --base origin/main.")
     if base:
-        # All that reads Git and judges changes comes with it.
-        from dq.operations.pull_request import compared
+        # Imported here because it pulls in Git access and the comparison rules.
+        from dq.operations.pull_request import lint_pull_request
 
-        gated = compared(world, places, base, judged_as, policy, official=official)
+        gated = lint_pull_request(context, places, base, judged_as, policy, official=official)
     else:
-        linted = judge(places, policy, world.now().date(), processors(), official=official)
+        linted = lint_registry(places, policy, context.now().date(), processors(), official=official)
         gated = GateOutcome(linted, registry_root(places[0]))
     linted, root = gated.linted, gated.root
-    for made, file in files:
-        named = _named(linted, made, root, world)
-        _write(file, _summary(named, gated) if made.id == "markdown" else made.render(named, Screen()))
-    output.report(shown, _named(linted, shown, root, world))
-    if linted.passed:
-        output.note(f"dq: {told(linted.passed)}")
+    for file_format, file in files:
+        named = _with_reader_paths(linted, file_format, root, context)
+        _write(
+            file,
+            _summary(named, gated)
+            if file_format.id == "markdown"
+            else file_format.render(named, TerminalOptions()),
+        )
+    output.report(report_format, _with_reader_paths(linted, report_format, root, context))
+    if linted.skipped:
+        output.note(f"dq: {skipped_summary(linted.skipped)}")
     if gated.comparison is not None and gated.comparison.changes:
         from dq.validators.compat.classified_change import summary as verdict_in_words
 
         for part, verdict in gated.comparison.verdicts.items():
-            said = verdict_in_words(gated.comparison, part)
-            output.note(f"{part.capitalize()}: {verdict}{f' ({said})' if said else ''}.")
+            reason = verdict_in_words(gated.comparison, part)
+            output.note(f"{part.capitalize()}: {verdict}{f' ({reason})' if reason else ''}.")
     raise typer.Exit(_code(linted))
 
 
-def _code(linted: Linted) -> int:
+def _code(linted: LintResult) -> int:
     if any(finding.rule == UNREADABLE for finding in linted.findings):
-        return Unreadable.exit_code
+        return ReadError.exit_code
     return 1 if any(finding.severity.blocks for finding in linted.findings) else 0
 
 
-def _summary(linted: Linted, gated: GateOutcome) -> str:
-    """The Markdown report, with the changes and the version that they ask for."""
-    from dq.cli.plan_output import sections
+def _summary(linted: LintResult, gated: GateOutcome) -> str:
+    """Return the Markdown report with the changes and the required version."""
+    from dq.cli.plan_output import change_sections
     from dq.validators.reports.markdown import summary
 
     if gated.comparison is None or not gated.comparison.changes:
         return summary(linted)
-    return summary(linted, sections(gated.comparison))
+    return summary(linted, change_sections(gated.comparison))
 
 
 def _file(text: str) -> tuple[ReportFormat, Path]:
     name, equals, file = text.partition("=")
     if not (equals and file):
-        raise UsageError(f"--report {text} names no file.", f"Write --report {name}=FILE.")
+        raise UsageError(f"--report {text} has no file.", f"Use --report {name}=FILE.")
     return report_of(name), Path(file)
 
 
 def _write(file: Path, text: str) -> None:
     try:
         write(file, text.encode("utf-8", "backslashreplace"))
-    except FileRefused as error:
+    except FileRejected as error:
         raise UsageError(f"the report {error.message}", "Choose another file for --report.") from error
 
 
-def _named(linted: Linted, report: ReportFormat, root: Path, world: World) -> Linted:
-    """The findings with their files named from where the report's reader stands."""
-    if report.files is From.REGISTRY:
+def _with_reader_paths(
+    linted: LintResult, report: ReportFormat, root: Path, context: RuntimeContext
+) -> LintResult:
+    """Return the findings with their files relative to the base that the report format expects."""
+    if report.path_base is PathBase.REGISTRY:
         return linted
-    if report.files is From.HERE:
-        return moved(linted, PurePosixPath(Path(os.path.relpath(root, world.folder)).as_posix()))
-    top = next((one for one in (root, *root.parents) if (one / ".git").exists()), root)
-    return moved(linted, PurePosixPath(root.relative_to(top).as_posix()))
+    if report.path_base is PathBase.WORKING_FOLDER:
+        return relocate(linted, PurePosixPath(Path(os.path.relpath(root, context.folder)).as_posix()))
+    top = next((folder for folder in (root, *root.parents) if (folder / ".git").exists()), root)
+    return relocate(linted, PurePosixPath(root.relative_to(top).as_posix()))

@@ -16,11 +16,18 @@ from dq.cli import output
 from dq.cli.context import CHANNEL, PATHS, alerts_are_results, note, undelivered
 from dq.contracts.outcome import DqError
 from dq.dataquality.delivery.cycle import label
-from dq.dataquality.delivery.probe_pool import Lookout
-from dq.dataquality.delivery.tick import Tick
+from dq.dataquality.delivery.probe_pool import ProbePool
+from dq.dataquality.delivery.tick import TickResult
 from dq.operations import alerting
-from dq.operations.runtime.context import World, here, instant, pace
-from dq.operations.watch import WatchOutcome, WatchRequest, deliver, give_sign, heartbeat_url, judge
+from dq.operations.runtime.context import RuntimeContext, parse_instant, parse_interval, runtime_context
+from dq.operations.watch import (
+    WatchOutcome,
+    WatchRequest,
+    heartbeat_url,
+    run_tick,
+    send_alerts,
+    send_heartbeat,
+)
 from dq.store.engine import Store
 
 
@@ -58,102 +65,109 @@ def command(
 
     Example: dq watch registry --every 1m
     """
-    pause, places = pace(every, "--every") if every is not None else None, paths or [Path()]
+    pause, places = parse_interval(every, "--every") if every is not None else None, paths or [Path()]
     request = WatchRequest(
-        tuple(places), instant(since) if since else None, server, channel, trust_clock=trust_clock
+        tuple(places), parse_instant(since) if since else None, server, channel, trust_clock=trust_clock
     )
     if format is output.Format.TEXT:
         alerts_are_results()
-    # A mistake in it is one of now, and not of the night.
-    heartbeat_url(here(as_of, places))
-    # It knows from tick to tick which storages are silent.
-    lookout = Lookout()
+    # Report an invalid heartbeat URL at the start, not at a later tick.
+    heartbeat_url(runtime_context(as_of, places))
+    # The pool remembers between ticks which storage roots do not respond.
+    probe_pool = ProbePool()
 
     def once(request: WatchRequest, *, first: bool) -> int:
-        world = here(as_of, places)
-        store = world.store()
-        outcome = judge(world, store, request, lookout.of_tick(world.settings.storage_seconds))
+        context = runtime_context(as_of, places)
+        store = context.store()
+        outcome = run_tick(context, store, request, probe_pool.for_tick(context.settings.storage_seconds))
         if first:
-            _say_since(request, outcome)
-        outcome = _shown(world, store, request, outcome, format, pause)
-        give_sign(world, store, outcome)
+            _note_since(request, outcome)
+        outcome = _show_and_deliver(context, store, request, outcome, format, pause)
+        send_heartbeat(context, store, outcome)
         return outcome.exit_code
 
     began = time.monotonic()
     code = once(request, first=True)
     if pause is None:
         raise typer.Exit(code)
-    # Who trusts the clock trusts it as it is now, and not whatever becomes of it.
-    later = replace(request, trust_clock=False)
-    pressed = threading.Event()
-    alerting.listen(lambda: here(as_of, places), pressed, note)
-    # What had to wait was sent in the pause already.
-    alerting.go_on(lambda: _survive(lambda: once(later, first=False)), pause, began, pressed)
+    # --trust-clock applies to the first tick only, not to later changes of the clock.
+    later_request = replace(request, trust_clock=False)
+    wake_up = threading.Event()
+    alerting.listen(lambda: runtime_context(as_of, places), wake_up, note)
+    # Deferred alerts are sent during the pause.
+    alerting.run_forever(lambda: _survive(lambda: once(later_request, first=False)), pause, began, wake_up)
 
 
 def _survive(once: Callable[[], int]) -> None:
-    """A later tick: what is wrong with the world now (a database that restarts, a file that is gone for a
-    moment) may be well at the next one. At the first tick it would be a mistake, and ends the command."""
+    """Run a later tick and report its errors, which may be temporary, e.g. a restart of the database.
+
+    At the first tick an error ends the command.
+    """
     try:
         once()
     except DqError as error:
-        note(f"this tick could not be done, the next one tries again: {error}")
+        note(f"this tick failed, the next one will retry: {error}")
 
 
-def _shown(
-    world: World,
+def _show_and_deliver(
+    context: RuntimeContext,
     store: Store,
     request: WatchRequest,
     outcome: WatchOutcome,
     form: output.Format,
     patience: timedelta | None,
 ) -> WatchOutcome:
-    """What was judged, shown, and the alerts sent; people see what happened before anything is waited for."""
+    """Print the tick and send its alerts; text output is printed before waiting for deferred alerts.
+
+    `patience` limits that wait; None is the limit of the settings.
+    """
     if outcome.tick is None:
-        note(f"nothing is judged: {outcome.refused}. If the clock is right now, say --trust-clock once.")
+        note(
+            f"nothing was evaluated: {outcome.refused}. If the clock is correct, run once with --trust-clock."
+        )
         if form is output.Format.JSON:
             output.as_json(outcome.as_dict())
         return outcome
     output.notes(outcome.findings)
-    judged = outcome.tick
+    tick = outcome.tick
     if form is output.Format.JSON:
-        outcome = deliver(world, store, request, outcome, patience)
+        outcome = send_alerts(context, store, request, outcome, patience)
         output.as_json(outcome.as_dict())
     else:
-        outcome = deliver(world, store, request, outcome, timedelta(0))
-        describe(judged)
+        outcome = send_alerts(context, store, request, outcome, timedelta(0))
+        describe(tick)
         if outcome.drained is not None and outcome.drained.next_at is not None:
-            outcome = deliver(world, store, request, outcome, patience)
+            outcome = send_alerts(context, store, request, outcome, patience)
     if outcome.drained is not None:
         undelivered(outcome.drained)
     return outcome
 
 
-def _say_since(request: WatchRequest, outcome: WatchOutcome) -> None:
-    """What was watched before goes on where it was, whatever --since says."""
+def _note_since(request: WatchRequest, outcome: WatchOutcome) -> None:
+    """Print a note that --since does not apply to SLOs that were evaluated before."""
     done = outcome.tick
-    if done is not None and request.since is not None and (before := done.slos - done.begun):
+    if done is not None and request.since is not None and (before := done.slos - done.new_slos):
         note(
-            f"--since begins no SLO anew: {before} of {done.slos} "
-            f"{'is' if before == 1 else 'are'} watched already, from where the last tick ended."
+            f"--since does not affect SLOs evaluated before: {before} of {done.slos} "
+            f"{'continues' if before == 1 else 'continue'} from where the last tick ended."
         )
 
 
-def describe(done: Tick, *, quiet: bool = False) -> None:
-    """The tick in a few lines; `quiet` says only what changed."""
+def describe(done: TickResult, *, quiet: bool = False) -> None:
+    """Print the tick in a few lines; `quiet` prints only changes."""
     for change in done.changes:
-        cycle = change.kept.cycle
+        cycle = change.record.cycle
         what = ", ".join(label(partition) for partition in cycle.partitions) or "snapshot"
         good = True if change.after.good else False if change.after.bad else None
         output.line(f"  {output.mark(good)} {cycle.contract} {what}: {change.after}. {change.reason}")
-    # One place that cannot be read is one fact, however many deliveries lie there.
+    # One line per unreadable location, however many deliveries it has.
     for (contract, reason), times in Counter(
-        (unknown.kept.cycle.contract, unknown.reason) for unknown in done.unknown
+        (unknown.record.cycle.contract, unknown.reason) for unknown in done.unknown
     ).items():
         output.note(f"  ? {contract}: {reason}{f' ({times} deliveries)' if times > 1 else ''}")
     if quiet:
         return
     output.line(
-        f"{done.at:%Y-%m-%d %H:%M}Z, SLOs: {done.slos}, new cycles: {done.new_cycles}, "
-        f"changed: {len(done.changes)}, still open: {done.open}"
+        f"{done.as_of:%Y-%m-%d %H:%M}Z, SLOs: {done.slos}, new cycles: {done.new_cycles}, "
+        f"changed: {len(done.changes)}, still open: {done.open_cycles}"
     )

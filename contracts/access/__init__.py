@@ -1,1 +1,1 @@
-"""What may be opened, and where: files of strangers, places of data, hosts of alerts."""
+"""Access control: untrusted files, locations of data, and hosts of alerts."""

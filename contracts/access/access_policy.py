@@ -1,4 +1,4 @@
-"""What contracts may name: lake roots, hosts, variables, and addresses that all programs read alike."""
+"""Access policy of contracts: allowed lake roots, hosts and variables, and parsing of locations and URLs."""
 
 from __future__ import annotations
 
@@ -14,17 +14,15 @@ from pathlib import Path
 from typing import Protocol
 from urllib.parse import unquote
 
-from dq.contracts.outcome import TextFault, UsageError
+from dq.contracts.outcome import UsageError, ValueProblem
 
-# What contracts may name: the operator's lake roots, hosts and variables, and locations taken apart.
-
-# A location as text, taken apart: a local path or a URI, and what no location may hold whoever allows it.
+# Parsing of locations, which are local paths or URIs, and syntax that is never allowed in them.
 
 # Hadoop's three names for one store.
 FAMILIES = {"s3a": "s3", "s3n": "s3"}
-# Here a container stands before the host, as in abfss://container@account.dfs.core.windows.net.
+# Schemes with a container before the host, as in abfss://container@account.dfs.core.windows.net.
 _CONTAINERS = frozenset({"abfs", "abfss", "wasb", "wasbs"})
-# Where a host is a machine and no bucket.
+# Schemes whose host is a machine instead of a bucket.
 HOSTED = frozenset({"hdfs", "webhdfs", "swebhdfs", *_CONTAINERS})
 
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.\-]+):(.*)", re.DOTALL)
@@ -32,8 +30,8 @@ _HOST = re.compile(r"[A-Za-z0-9._\-]*(:[0-9]{1,5})?")
 _CONTAINER = re.compile(r"[A-Za-z0-9$._\-]+@[A-Za-z0-9._\-]+")
 _GLOB = re.compile(r"[*?\[\]{}]")
 _HIDDEN_SIGNS = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
-_MOST_ALTERNATIVES = 64
-_PLAIN = "Write a plain path, such as lake/orders or s3://bucket/orders."
+_MAX_ALTERNATIVES = 64
+_PLAIN_HINT = "Write a plain path, e.g. lake/orders or s3://bucket/orders."
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,77 +50,83 @@ class Address:
             return "/".join(self.segments).replace("//", "/", 1) or "."
         return "/".join((f"{self.scheme}://{self.host}", *self.segments))
 
-    def below(self, root: Address) -> bool:
-        """Whether it is the root or lies in it, by whole segments."""
+    def is_below(self, root: Address) -> bool:
+        """Return True if it is the root or is below it, by whole segments."""
         return (self.scheme, self.host) == (root.scheme, root.host) and self.segments[
             : len(root.segments)
         ] == root.segments
 
 
-# What no location may hold: a code, how it is recognised, what to say of it.
-_REFUSED: tuple[tuple[str, str, str], ...] = (
-    ("LOCATION_QUERY", r"[?#]", "has a '?' or '#', behind which settings of the connection can stand"),
+# Syntax that is never allowed in a location: code, pattern, message.
+_INVALID: tuple[tuple[str, str, str], ...] = (
+    ("LOCATION_QUERY", r"[?#]", "has a '?' or '#', which can introduce connection settings"),
     ("LOCATION_BACKSLASH", r"\\", "has a backslash"),
-    ("LOCATION_HOME", r"^~", "begins with '~', which dq does not replace"),
+    ("LOCATION_HOME", r"^~", "begins with '~', which dq does not expand"),
     ("LOCATION_SPACE", r"^\s|\s$", "begins or ends with a space"),
-    ("LOCATION_HOST", r"^//", "begins with '//', where some would read a host"),
+    ("LOCATION_HOST", r"^//", "begins with '//', which some readers take for a host"),
 )
 
 
 def is_uri(text: str) -> bool:
-    """Whether a text begins with a scheme; one letter is a drive of Windows."""
+    """Return True if a text begins with a scheme; a single letter is a Windows drive."""
     return _SCHEME.fullmatch(text) is not None
 
 
-def is_remote(place: str) -> bool:
-    """Whether a place is a URI of another file system than this machine's."""
-    return re.match(r"(?!file:)[a-z][a-z0-9+.\-]+://", place, re.IGNORECASE) is not None
+def is_remote(location: str) -> bool:
+    """Return True if a location is a URI of a file system other than this machine's."""
+    return re.match(r"(?!file:)[a-z][a-z0-9+.\-]+://", location, re.IGNORECASE) is not None
 
 
-def parse(text: str) -> Address | TextFault:
-    """The location in `text`; a fault where it could mean something else to one of its readers.
+def parse_location(text: str) -> Address | ValueProblem:
+    """Parse a location; return a problem if programs could interpret it differently.
 
-    A `file:` URL is a local path. Patterns (`*`, `[…]`, `{a,b}`) are kept; one that could climb is refused.
+    A `file:` URL is a local path. Patterns (`*`, `[…]`, `{a,b}`) are kept, but must not allow path traversal.
     """
     if any(unicodedata.category(sign) in _HIDDEN_SIGNS for sign in text):
-        return TextFault("LOCATION_CONTROL", "has a character that cannot be seen", _PLAIN)
-    for code, pattern, said in _REFUSED:
+        return ValueProblem("LOCATION_CONTROL", "has an invisible character", _PLAIN_HINT)
+    for code, pattern, message in _INVALID:
         if re.search(pattern, text):
-            return TextFault(code, said, _PLAIN)
+            return ValueProblem(code, message, _PLAIN_HINT)
     match = _SCHEME.fullmatch(text)
     if match is None:
         if ":" in text.split("/")[0]:
-            return TextFault("LOCATION_SCHEME", "has a colon where a scheme would end", _PLAIN)
-        return _climbing(text) or Address("", "", _local(text))
-    scheme, rest = match[1].lower(), match[2]
+            return ValueProblem("LOCATION_SCHEME", "has a colon where a scheme would end", _PLAIN_HINT)
+        return _traversal_problem(text) or Address("", "", _local(text))
+    scheme, remainder = match[1].lower(), match[2]
     if scheme == "file":
-        return _file(rest)
-    if not rest.startswith("//"):
-        return TextFault("LOCATION_HOST", f"needs '//' behind '{scheme}:'", _PLAIN)
-    host, _, path = rest[2:].partition("/")
-    shape = _CONTAINER if scheme in _CONTAINERS else _HOST
-    if not shape.fullmatch(host) or (":" in host and scheme not in HOSTED):
-        return TextFault("LOCATION_HOST", f"names {host!r}, which is no plain bucket or host", _PLAIN)
+        return _file(remainder)
+    if not remainder.startswith("//"):
+        return ValueProblem("LOCATION_HOST", f"needs '//' after '{scheme}:'", _PLAIN_HINT)
+    host, _, path = remainder[2:].partition("/")
+    host_pattern = _CONTAINER if scheme in _CONTAINERS else _HOST
+    if not host_pattern.fullmatch(host) or (":" in host and scheme not in HOSTED):
+        return ValueProblem(
+            "LOCATION_HOST", f"names {host!r}, which is not a plain bucket or host", _PLAIN_HINT
+        )
     if not host and scheme != "hdfs":
-        return TextFault("LOCATION_HOST", "names no bucket or host", _PLAIN)
-    wrong = _climbing(path)
-    if wrong is not None:
-        return wrong
+        return ValueProblem("LOCATION_HOST", "names no bucket or host", _PLAIN_HINT)
+    problem = _traversal_problem(path)
+    if problem is not None:
+        return problem
     segments = tuple(path.rstrip("/").split("/")) if path.strip("/") else ()
     if any(segment in ("", ".", "..") for segment in segments):
-        return TextFault("LOCATION_STEP", "has an empty step, '.' or '..' between two slashes", _PLAIN)
-    known = host.lower() if scheme in HOSTED else host
-    return Address(FAMILIES.get(scheme, scheme), known, segments)
+        return ValueProblem(
+            "LOCATION_STEP", "has an empty segment, '.' or '..' between two slashes", _PLAIN_HINT
+        )
+    normalized_host = host.lower() if scheme in HOSTED else host
+    return Address(FAMILIES.get(scheme, scheme), normalized_host, segments)
 
 
-def _file(rest: str) -> Address | TextFault:
-    host, path = "", rest
-    if rest.startswith("//"):
-        host, slash, path = rest[2:].partition("/")
+def _file(remainder: str) -> Address | ValueProblem:
+    host, path = "", remainder
+    if remainder.startswith("//"):
+        host, slash, path = remainder[2:].partition("/")
         path = slash + path
     if host not in ("", "localhost") or not path.startswith("/") or path.startswith("//") or "%" in path:
-        return TextFault("LOCATION_FILE_URL", "is a 'file:' URL with a host, an escape or no path", _PLAIN)
-    return _climbing(path) or Address("", "", _local(path))
+        return ValueProblem(
+            "LOCATION_FILE_URL", "is a 'file:' URL with a host, an escape or no path", _PLAIN_HINT
+        )
+    return _traversal_problem(path) or Address("", "", _local(path))
 
 
 def _local(path: str) -> tuple[str, ...]:
@@ -130,241 +134,269 @@ def _local(path: str) -> tuple[str, ...]:
     return ("/", *steps) if path.startswith("/") else steps
 
 
-def _climbing(path: str) -> TextFault | None:
-    """A fault for `..` in what escapes stand for, and behind or inside of a pattern."""
-    for reading in _readings(path):
-        if reading is None:
-            return TextFault("LOCATION_ESCAPES", "is escaped over and over", _PLAIN)
-        if any(unicodedata.category(sign) in _HIDDEN_SIGNS for sign in reading) or "\\" in reading:
-            return TextFault("LOCATION_ESCAPES", "hides a character in an escape", _PLAIN)
-        if reading != path and (".." in reading.split("/") or re.search("[?#]", reading)):
-            return TextFault("LOCATION_ESCAPES", "hides '..', '?' or '#' in an escape", _PLAIN)
+def _traversal_problem(path: str) -> ValueProblem | None:
+    """Return a problem for `..` in percent escapes, or after or in a pattern, else None."""
+    for decoded in _decodings(path):
+        if decoded is None:
+            return ValueProblem("LOCATION_ESCAPES", "is escaped several times", _PLAIN_HINT)
+        if any(unicodedata.category(sign) in _HIDDEN_SIGNS for sign in decoded) or "\\" in decoded:
+            return ValueProblem("LOCATION_ESCAPES", "hides a character in an escape", _PLAIN_HINT)
+        if decoded != path and (".." in decoded.split("/") or re.search("[?#]", decoded)):
+            return ValueProblem("LOCATION_ESCAPES", "hides '..', '?' or '#' in an escape", _PLAIN_HINT)
     first = _GLOB.search(path)
     if first is None:
         return None
-    spelt = alternatives(path)
-    if spelt is None:
-        return TextFault("LOCATION_PATTERN", "has a pattern that is too long or not closed", _PLAIN)
+    expanded = alternatives(path)
+    if expanded is None:
+        return ValueProblem("LOCATION_PATTERN", "has a pattern that is too long or unclosed", _PLAIN_HINT)
     start = path.rfind("/", 0, first.start()) + 1
-    if any(".." in one[start:].split("/") or one[start:].startswith("/") for one in spelt):
-        return TextFault("LOCATION_PATTERN", "climbs with '..' in or behind a pattern", _PLAIN)
+    if any(
+        ".." in alternative[start:].split("/") or alternative[start:].startswith("/")
+        for alternative in expanded
+    ):
+        return ValueProblem("LOCATION_PATTERN", "uses '..' in or after a pattern", _PLAIN_HINT)
     if re.search(r"\[[^\]]*[/.^!]", path):
-        return TextFault("LOCATION_PATTERN", "has a set of characters that takes dots or slashes", _PLAIN)
+        return ValueProblem(
+            "LOCATION_PATTERN", "has a character set that matches dots or slashes", _PLAIN_HINT
+        )
     return None
 
 
-def _readings(path: str) -> Iterator[str | None]:
-    """The path as it is, and with its percent escapes taken away again and again; None after four times."""
+def _decodings(path: str) -> Iterator[str | None]:
+    """Yield the path, and with its percent escapes decoded repeatedly; None after four times."""
     for _ in range(5):
         yield path
-        plain = unquote(path, errors="surrogateescape")
-        if plain == path:
+        decoded = unquote(path, errors="surrogateescape")
+        if decoded == path:
             return
-        path = plain
+        path = decoded
     yield None
 
 
 def alternatives(pattern: str) -> list[str] | None:
-    """A pattern with every `{a,b}` written out, as Hadoop does; None for too many and for open braces."""
-    done, todo = [], [pattern]
-    while todo:
-        text = todo.pop()
+    """Return a pattern with every `{a,b}` expanded as in Hadoop, or None for too many or unbalanced
+    braces.
+    """
+    expanded, pending = [], [pattern]
+    while pending:
+        text = pending.pop()
         close = text.find("}")
         start = text.rfind("{", 0, close if close >= 0 else len(text))
         if close < 0 and start < 0:
-            done.append(text)
-        elif close < 0 or start < 0 or len(todo) + len(done) > _MOST_ALTERNATIVES:
+            expanded.append(text)
+        elif close < 0 or start < 0 or len(pending) + len(expanded) > _MAX_ALTERNATIVES:
             return None
         else:
             words = text[start + 1 : close].split(",")
-            todo += [text[:start] + word + text[close + 1 :] for word in words]
-    return done
+            pending += [text[:start] + word + text[close + 1 :] for word in words]
+    return expanded
 
 
 def has_pattern(segment: str) -> bool:
-    """Whether a file system would take this step for a pattern."""
+    """Return True if a file system would interpret this segment as a pattern."""
     return _GLOB.search(segment) is not None
 
 
-def fixed(segments: tuple[str, ...]) -> tuple[str, ...]:
-    """The steps before the first pattern."""
+def segments_before_pattern(segments: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the segments before the first pattern."""
     return tuple(itertools.takewhile(lambda step: not has_pattern(step), segments))
 
 
-# What contracts may name: the operator's lake roots, hosts and variables.
+# Access policy: the operator's lake roots, hosts and variables.
 #
-# A contract is written by whoever proposes one. Its place is compared with the roots after everything in it
-# is filled in and every link is followed; its variables are the listed ones. Without settings that is
-# narrow: local files in the registry's folder and the working folder, no variable, no host.
+# Contracts are untrusted. A location is compared with the roots after all placeholders are replaced and all
+# links are resolved; only listed variables are available. The default is restrictive: local files in the
+# registry's folder and the working folder, no variables, no hosts.
 
-# So many entries of a folder are looked through for links; more is no folder of a registry.
-_MOST_ENTRIES = 200_000
+# Maximum number of entries of a folder that are checked for links.
+_MAX_ENTRIES = 200_000
 
 
-class PlaceTerms(Protocol):
-    """What stands for the variables of a place, and which places are allowed."""
+class LocationPolicy(Protocol):
+    """Values of the variables in locations, and validation of locations."""
 
-    def value(self, name: str, default: str | None, /) -> str | TextFault: ...
+    def value(self, name: str, default: str | None, /) -> str | ValueProblem: ...
 
-    def vouch(self, text: str) -> str | TextFault: ...
+    def validate(self, text: str) -> str | ValueProblem: ...
 
 
 @dataclass(frozen=True, slots=True)
-class Reach:
-    """What contracts may name.
+class AccessPolicy:
+    """Locations, hosts and variables that contracts may use.
 
-    `folder` is that of relative paths. Local data lies in one of `folders`, other data below one of `roots`
-    or on one of `hosts`. `narrow`: nobody chose the folders, so that what is hidden in them is not data.
-    `variables` are the listed ones that are set; `withheld` names what else is set. `unseen`: the disk is not
-    asked, so that every local place passes; none of them may be opened.
+    Attributes:
+        folder: Base of relative paths.
+        folders: Allowed folders of local data.
+        roots: Allowed prefixes of other data.
+        hosts: Allowed hosts, as patterns.
+        is_default: True if the folders were not configured; hidden files in them are then not data.
+        variables: Listed variables that are set.
+        forbidden_variables: Names of other variables that are set.
+        offline: True if the disk is not accessed: every local location is accepted, and none may be opened.
     """
 
     folder: Path
     folders: tuple[Path, ...]
     roots: tuple[Address, ...] = ()
     hosts: tuple[str, ...] = ()
-    narrow: bool = False
+    is_default: bool = False
     variables: Mapping[str, str] = field(default_factory=dict, repr=False)
-    withheld: frozenset[str] = field(default=frozenset(), repr=False)
-    unseen: bool = False
+    forbidden_variables: frozenset[str] = field(default=frozenset(), repr=False)
+    offline: bool = False
 
-    def value(self, name: str, default: str | None) -> str | TextFault:
-        """What stands for `${name:-default}`; never the value of a variable that is not listed.
+    def value(self, name: str, default: str | None) -> str | ValueProblem:
+        """Return the value of `${name:-default}`; never the value of a variable that is not listed.
 
-        A variable that is set and not listed is a fault also where there is a default: with it, another
-        place than the one that was meant would be looked at.
+        A variable that is set but not listed is a problem even with a default, because the default could
+        refer to another location than intended.
         """
-        if name in self.withheld:
-            return TextFault(
+        if name in self.forbidden_variables:
+            return ValueProblem(
                 "VARIABLE_WITHHELD",
-                f"names the variable {name}, which is set, and which contracts may not name",
-                f"Allow it: DQ_VARS={name}, or vars in dq.toml. Or unset it, for the default to hold.",
+                f"uses the variable {name}, which is set but not allowed in contracts",
+                f"Allow it with DQ_VARS={name} or vars in dq.toml, or unset it to use the default.",
             )
-        # As in a shell, `:-` also stands in for a variable that is set and empty.
+        # As in a shell, `:-` also replaces a variable that is set and empty.
         value = self.variables.get(name) or default
         if value is None:
-            return TextFault(
+            return ValueProblem(
                 "VARIABLE_UNSET",
                 f"needs the variable {name}, which is not set",
-                f"Set it and allow it (DQ_VARS={name} {name}=… dq …), or write ${{{name}:-default}}.",
+                f"Set and allow it (DQ_VARS={name} {name}=… dq …), or write ${{{name}:-default}}.",
             )
         return value
 
-    def vouch(self, text: str) -> str | TextFault:
-        """The place, fit for every reader: a local path or a URI; else why it may not be used."""
-        address = parse(text)
-        if isinstance(address, TextFault):
+    def validate(self, text: str) -> str | ValueProblem:
+        """Return the normalized location, a local path or a URI, or the reason why it is not allowed."""
+        address = parse_location(text)
+        if isinstance(address, ValueProblem):
             return address
         if address.scheme:
             return self._remote(text, address)
-        return (None if self.unseen else self._outside(address)) or str(address)
+        return (None if self.offline else self._local_problem(address)) or str(address)
 
-    def above(self, place: str, mounts: Collection[str] = ()) -> str:
-        """The nearest folder or mount above a local place by its letters alone, else its parent."""
-        path = Path(os.path.normpath(self.folder / place.removeprefix("file://")))
-        known = {*map(str, self.folders), *mounts}
-        above = (str(one) for one in (path, *path.parents))
-        return next((one for one in above if one in known), str(path.parent))
+    def nearest_root(self, location: str, mounts: Collection[str] = ()) -> str:
+        """Return the nearest root or mount above a local location, without resolving links, else its
+        parent.
+        """
+        path = Path(os.path.normpath(self.folder / location.removeprefix("file://")))
+        roots = {*map(str, self.folders), *mounts}
+        parents = (str(parent) for parent in (path, *path.parents))
+        return next((parent for parent in parents if parent in roots), str(path.parent))
 
-    def _remote(self, text: str, address: Address) -> str | TextFault:
-        # The container before it is the account's own matter.
+    def _remote(self, text: str, address: Address) -> str | ValueProblem:
+        # The container before the host is not restricted.
         host = address.host.rpartition("@")[2]
-        hosted = address.scheme in HOSTED and any(fnmatchcase(host, known.lower()) for known in self.hosts)
-        if hosted or any(address.below(root) for root in self.roots):
-            scheme, colon, rest = text.partition(":")
-            return scheme.lower() + colon + rest.rstrip("/")
-        known = ", ".join(map(str, self.roots))
-        said = (
-            f"lies below none of the lake roots {known}" if known else "is not local, and no lake root is set"
+        is_allowed_host = address.scheme in HOSTED and any(
+            fnmatchcase(host, host_pattern.lower()) for host_pattern in self.hosts
         )
-        return TextFault("OUT_OF_REACH", said, _allow(f"{address.scheme}://{address.host}"))
+        if is_allowed_host or any(address.is_below(root) for root in self.roots):
+            scheme, colon, remainder = text.partition(":")
+            return scheme.lower() + colon + remainder.rstrip("/")
+        root_names = ", ".join(map(str, self.roots))
+        message = (
+            f"is outside the lake roots {root_names}"
+            if root_names
+            else "is not local, and no lake root is set"
+        )
+        return ValueProblem("OUT_OF_REACH", message, _allow_hint(f"{address.scheme}://{address.host}"))
 
-    def _outside(self, address: Address) -> TextFault | None:
-        """Why a local path may not be used: read by its letters, as Hadoop does, and by its links."""
-        known = fixed(address.segments)
-        written = self.folder.joinpath(*known)
-        for path in (os.path.normpath(written), written):
-            wrong = self._refused(os.path.realpath(path), str(address))
-            if wrong is not None:
-                return wrong
-        rest = address.segments[len(known) :]
-        if self.narrow and any(step.startswith(".") or "[" in step for step in rest):
-            return _hidden()
+    def _local_problem(self, address: Address) -> ValueProblem | None:
+        """Return why a local path is not allowed, both without and with links resolved, or None."""
+        fixed_segments = segments_before_pattern(address.segments)
+        joined = self.folder.joinpath(*fixed_segments)
+        for path in (os.path.normpath(joined), joined):
+            problem = self._path_problem(os.path.realpath(path), str(address))
+            if problem is not None:
+                return problem
+        remaining = address.segments[len(fixed_segments) :]
+        if self.is_default and any(step.startswith(".") or "[" in step for step in remaining):
+            return _hidden_problem()
         return None
 
-    def _refused(self, real: str, said: str) -> TextFault | None:
-        # Texts and no paths: a watcher asks this for every file that it looks at.
-        inside = [rest for folder in self.folders if (rest := _below(real, str(folder))) is not None]
-        if inside and not self.narrow:
+    def _path_problem(self, real_path: str, location: str) -> ValueProblem | None:
+        # Strings instead of paths for speed: the watcher calls this for every file.
+        relative_paths = [
+            relative
+            for folder in self.folders
+            if (relative := _relative_to(real_path, str(folder))) is not None
+        ]
+        if relative_paths and not self.is_default:
             return None
-        if any(not any(step.startswith(".") for step in Path(rest).parts) for rest in inside):
+        if any(not any(step.startswith(".") for step in Path(relative).parts) for relative in relative_paths):
             return None
-        if inside:
-            return _hidden()
-        where = "outside of the registry and the working folder" if self.narrow else "below no lake root"
-        return TextFault("OUT_OF_REACH", f"lies {where}, or a link leads there", _allow(said))
+        if relative_paths:
+            return _hidden_problem()
+        location_text = (
+            "outside the registry and the working folder" if self.is_default else "outside all lake roots"
+        )
+        return ValueProblem(
+            "OUT_OF_REACH", f"is {location_text}, or a link leads there", _allow_hint(location)
+        )
 
-    def leads_out(self, path: str) -> TextFault | None:
-        """Why a folder or file below a vouched place may not be used: a link on the way to it."""
+    def link_problem(self, path: str) -> ValueProblem | None:
+        """Return why a path below a validated location is not allowed (a link leads out of the roots), or
+        None.
+        """
         if is_remote(path):
             return None
-        return self._refused(os.path.realpath(self.folder / path), path)
+        return self._path_problem(os.path.realpath(self.folder / path), path)
 
-    def contents(self, text: str) -> TextFault | None:
-        """Why what a local place holds may not be read: a link in it that leads out.
+    def contents_problem(self, text: str) -> ValueProblem | None:
+        """Return why the content of a local location may not be read (a link in it leads out), or None.
 
-        Asked for what Spark will read, and only where nobody chose the folders: a checkout may hold links.
+        Only checked for data that Spark reads and with the default policy: a checkout may contain links.
         """
-        address = parse(text)
-        if not self.narrow or isinstance(address, TextFault) or address.scheme:
+        address = parse_location(text)
+        if not self.is_default or isinstance(address, ValueProblem) or address.scheme:
             return None
-        places = [self.folder / text]
+        paths = [self.folder / text]
         if any(map(has_pattern, address.segments)):
-            spelt = alternatives(str(address)) or []
-            places = [path for one in spelt for path in _matching(self.folder, one)]
-        for seen, path in enumerate(link for place in places for link in _links(place)):
-            if seen > _MOST_ENTRIES:
-                return TextFault("OUT_OF_REACH", "holds too many files to look through", _allow(text))
+            expanded = alternatives(str(address)) or []
+            paths = [path for alternative in expanded for path in _matches(self.folder, alternative)]
+        for count, path in enumerate(link for start in paths for link in _links(start)):
+            if count > _MAX_ENTRIES:
+                return ValueProblem("OUT_OF_REACH", "contains too many files to scan", _allow_hint(text))
             if path is not None:
-                wrong = self._refused(os.path.realpath(path), text)
-                if wrong is not None:
-                    return wrong
+                problem = self._path_problem(os.path.realpath(path), text)
+                if problem is not None:
+                    return problem
         return None
 
 
-def _hidden() -> TextFault:
-    mend = "Allow its folder: DQ_LAKE_ROOTS=…, or lake_roots in dq.toml."
-    return TextFault("OUT_OF_REACH", "is hidden, or a link leads to what is", mend)
+def _hidden_problem() -> ValueProblem:
+    hint = "Allow its folder with DQ_LAKE_ROOTS=… or lake_roots in dq.toml."
+    return ValueProblem("OUT_OF_REACH", "is hidden, or links to something hidden", hint)
 
 
-def _links(place: Path) -> Iterator[Path | None]:
-    """The place itself and every link in it; None for what is no link."""
-    yield place
-    for folder, names, files in os.walk(place):
+def _links(location: Path) -> Iterator[Path | None]:
+    """Yield the location itself, and for each entry below it the path of a link or None."""
+    yield location
+    for folder, names, files in os.walk(location):
         for name in (*names, *files):
             path = Path(folder, name)
             yield path if path.is_symlink() else None
 
 
-def _matching(folder: Path, pattern: str) -> Iterator[Path]:
-    """What a pattern of Hadoop matches, and what is hidden, which it matches too."""
-    whole = folder / re.sub(r"\*+", "*", pattern)
-    return Path(whole.anchor).glob(str(whole.relative_to(whole.anchor)))
+def _matches(folder: Path, pattern: str) -> Iterator[Path]:
+    """Yield the matches of a Hadoop pattern, which include hidden files."""
+    full_pattern = folder / re.sub(r"\*+", "*", pattern)
+    return Path(full_pattern.anchor).glob(str(full_pattern.relative_to(full_pattern.anchor)))
 
 
-def _allow(root: str) -> str:
-    return f"Allow it: DQ_LAKE_ROOTS={root}, or lake_roots in dq.toml."
+def _allow_hint(root: str) -> str:
+    return f"Allow it with DQ_LAKE_ROOTS={root} or lake_roots in dq.toml."
 
 
-def _below(real: str, folder: str) -> str | None:
-    """What follows the folder in a real path; None where it does not lie in it."""
-    if real == folder:
+def _relative_to(real_path: str, folder: str) -> str | None:
+    """Return a real path relative to the folder, or None if it is not below it."""
+    if real_path == folder:
         return ""
     start = folder.rstrip(os.sep) + os.sep
-    return real[len(start) :] if real.startswith(start) else None
+    return real_path[len(start) :] if real_path.startswith(start) else None
 
 
-def reach(
+def build_access_policy(
     folder: Path,
     roots: Sequence[str] | None = None,
     *,
@@ -373,43 +405,53 @@ def reach(
     names: Collection[str] = (),
     environment: Mapping[str, str] | None = None,
     resolve: Callable[[Sequence[Path]], Sequence[str]] = lambda paths: [*map(os.path.realpath, paths)],
-) -> Reach:
-    """The reach of contracts when `folder` is the working folder.
+) -> AccessPolicy:
+    """Return the access policy with `folder` as the working folder.
 
-    `roots` are folders and URI prefixes. Without them they are `folder` and the `registries`, but never the
-    root of the file system. `names` are the variables of `environment` that may be named. `resolve` follows
-    the links in these folders. Raises UsageError for a root that is no place.
+    Args:
+        roots: Folders and URI prefixes; by default `folder` and the `registries`, but never the root of the
+            file system.
+        names: Variables of `environment` that contracts may use.
+        resolve: Resolves the links in folders.
+
+    Raises:
+        UsageError: A root is not a valid location.
     """
-    given = environment or {}
-    chosen = [Address("", "", (str(one),)) for one in (folder, *registries)]
+    variables = environment or {}
+    addresses = [Address("", "", (str(path),)) for path in (folder, *registries)]
     if roots is not None:
-        chosen = [_root(one) for one in roots]
-    local = [Path(one) for one in resolve([folder / str(one) for one in chosen if not one.scheme])]
-    return Reach(
+        addresses = [_root(root) for root in roots]
+    local_folders = [
+        Path(path) for path in resolve([folder / str(address) for address in addresses if not address.scheme])
+    ]
+    return AccessPolicy(
         folder,
-        tuple(one for one in dict.fromkeys(local) if roots is not None or one != Path(one.anchor)),
-        tuple(one for one in chosen if one.scheme),
+        tuple(
+            path for path in dict.fromkeys(local_folders) if roots is not None or path != Path(path.anchor)
+        ),
+        tuple(address for address in addresses if address.scheme),
         tuple(hosts),
         roots is None,
-        {name: given[name] for name in names if name in given},
-        frozenset(name for name, value in given.items() if value and name not in names),
+        {name: variables[name] for name in names if name in variables},
+        frozenset(name for name, value in variables.items() if value and name not in names),
     )
 
 
 def _root(text: str) -> Address:
     if not is_uri(text):
         return Address("", "", (text,))
-    made = parse(text)
-    if isinstance(made, TextFault) or any(map(has_pattern, made.segments)):
-        said = made.message if isinstance(made, TextFault) else "is a pattern"
-        raise UsageError(f"the lake root {text!r} {said}.", "Write it like s3://bucket/prefix or /data.")
-    return made
+    address = parse_location(text)
+    if isinstance(address, ValueProblem) or any(map(has_pattern, address.segments)):
+        problem = address.message if isinstance(address, ValueProblem) else "is a pattern"
+        raise UsageError(f"the lake root {text!r} {problem}.", "Write e.g. s3://bucket/prefix or /data.")
+    return address
 
 
-# Addresses of the web, taken only where every program reads the same host in them.
+# Web URLs, accepted only if every program sees the same host in them.
 #
-# The WHATWG's URL standard, RFC 3986 and their many readers part ways at users, backslashes, blanks, empty
-# labels and odd spellings of numbers. Whoever checks a host, sends to one or shows a link asks here.
+# The WHATWG URL standard, RFC 3986 and their implementations differ on users, backslashes, blanks, empty
+# labels and unusual spellings of numbers. All code that checks a host, sends to one or shows a link uses
+# this.
 
 HTTPS = frozenset({"https"})
 WEB = frozenset({"https", "http"})
@@ -421,21 +463,21 @@ _ADDRESS = re.compile(
     rf"(?P<scheme>[a-z]+)://(?:(?P<name>{_LABEL}(?:\.{_LABEL})*)|\[(?P<six>[0-9A-Fa-f:.]+)\])"
     r"(?::(?P<port>[0-9]{1,5}))?(?P<rest>[/?#].*)?"
 )
-# In the path and behind it: what ends an address in a text, or is a slash to some.
-_NEVER = frozenset('\\"<>`^{|}')
-_LONGEST_NAME = 253
-# The WHATWG's standard takes such a last label for a number, and the whole for an IPv4 address.
+# Not allowed in and after the path: ends a URL in a text, or is a slash to some programs.
+_FORBIDDEN = frozenset('\\"<>`^{|}')
+_MAX_NAME_LENGTH = 253
+# The WHATWG standard interprets such a last label as a number, and the host as an IPv4 address.
 _NUMBER = re.compile(r"[0-9]+|0[xX][0-9A-Fa-f]*")
 
 
 @dataclass(frozen=True, slots=True)
 class WebAddress:
-    """An address whose `host`, in lower case, is the same to all readers; `rest` is what follows it."""
+    """A URL with an unambiguous `host`, in lower case; `suffix` is the path and everything after it."""
 
     scheme: str
     host: str
     port: int
-    rest: str
+    suffix: str
 
     @property
     def is_loopback(self) -> bool:
@@ -447,22 +489,22 @@ class WebAddress:
 
     @property
     def authority(self) -> str:
-        """The host, with its port where that is not the usual one of the scheme."""
+        """The host, with its port unless that is the default of the scheme."""
         host = f"[{self.host}]" if ":" in self.host else self.host
         return host if self.has_usual_port else f"{host}:{self.port}"
 
 
 def web_address(text: str, schemes: Container[str] = HTTPS) -> WebAddress | None:
-    """The address that a text is, or None where it is none of these schemes, or is read in several ways."""
+    """Parse a URL; return None if it has another scheme or is ambiguous."""
     match = _ADDRESS.fullmatch(text) if text.isprintable() and " " not in text else None
     if match is None or match["scheme"] not in schemes:
         return None
-    rest = match["rest"] or ""
+    suffix = match["rest"] or ""
     host = _host(match["name"], match["six"])
     port = int(match["port"]) if match["port"] else _PORTS[match["scheme"]]
-    if host is None or not 0 < port < 65_536 or _NEVER & set(rest):
+    if host is None or not 0 < port < 65_536 or _FORBIDDEN & set(suffix):
         return None
-    return WebAddress(match["scheme"], host, port, rest)
+    return WebAddress(match["scheme"], host, port, suffix)
 
 
 def _host(name: str | None, six: str | None) -> str | None:
@@ -473,4 +515,4 @@ def _host(name: str | None, six: str | None) -> str | None:
             return str(IPv4Address(name))
     except AddressValueError:
         return None
-    return name.lower() if len(name) <= _LONGEST_NAME else None
+    return name.lower() if len(name) <= _MAX_NAME_LENGTH else None

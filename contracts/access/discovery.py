@@ -1,8 +1,8 @@
-"""Which files below a folder are contracts: those that are called so, and those that say so.
+"""Discovery of contract files below a folder, by name or content.
 
-A file whose name ends in `.odcs.yaml` is one whatever it holds. Any other YAML file is one when its bytes
-say `kind: DataContract`; what was passed over is told, with what it seems to be. No link is followed, and
-neither hidden folders nor those of package managers are entered.
+A file whose name ends in `.odcs.yaml` is a contract regardless of its content. Any other YAML file is one if
+it contains `kind: DataContract`; skipped files are reported with their apparent format. Links are not
+followed, and hidden folders and those of package managers are not searched.
 """
 
 from __future__ import annotations
@@ -15,240 +15,259 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from dq.contracts.access import files
-from dq.contracts.odcs import OTHER, is_contract, looks_like
-from dq.contracts.outcome import Unreadable
+from dq.contracts.odcs import OTHER, describe_format, is_contract
+from dq.contracts.outcome import ReadError
 
-ENDING = ".odcs.yaml"
-ENDINGS = (ENDING, ".odcs.yml")
+CONTRACT_SUFFIX = ".odcs.yaml"
+CONTRACT_SUFFIXES = (CONTRACT_SUFFIX, ".odcs.yml")
 YAML = (".yaml", ".yml")
 
-# What a package manager unpacks is not the registry's, and may be a hundred thousand files.
-NOT_ENTERED = frozenset(("node_modules", "site-packages", "__pycache__"))
-# What dq itself reads there, and is no contract.
+# Folders of package managers are not part of the registry, and may have a hundred thousand files.
+SKIPPED_FOLDERS = frozenset(("node_modules", "site-packages", "__pycache__"))
+# Folder of subscription files, which are not contracts.
 SUBSCRIPTIONS = "subscriptions"
 
-# A registry has thousands of contracts, a few folders deep; what is beyond is a mistake or an attack.
+# A registry has thousands of contracts, a few folders deep; more is a mistake or an attack.
 MAX_DEPTH = 64
 MAX_FILES = 50_000
-MAX_SEEN = 500_000
+MAX_ENTRIES = 500_000
 
 
 @dataclass(frozen=True, slots=True)
-class PassedOver:
-    """A YAML file that is no contract, and what it seems to be; `OTHER` where nobody knows."""
+class SkippedFile:
+    """A YAML file that is not a contract, and its apparent format, or `OTHER` if unknown."""
 
-    file: files.Found
+    file: files.FileRef
     kind: str
 
 
 @dataclass(frozen=True, slots=True)
 class Discovery:
-    """The contract files at some paths, each once, in order, and what else was there."""
+    """Distinct contract files at some paths, in order, and skipped files."""
 
-    contracts: tuple[files.Found, ...]
-    passed: tuple[PassedOver, ...] = ()
+    contracts: tuple[files.FileRef, ...]
+    skipped: tuple[SkippedFile, ...] = ()
 
 
-def find(paths: Iterable[Path]) -> list[files.Found]:
-    """The contract files of `discover`."""
+def find(paths: Iterable[Path]) -> list[files.FileRef]:
+    """Return the contract files of `discover`."""
     return list(discover(paths).contracts)
 
 
 def discover(paths: Iterable[Path]) -> Discovery:
-    """The contract files at or below the paths, each once, in order, and the YAML files passed over.
+    """Return the distinct contract files at or below the paths, in order, and the skipped YAML files.
 
-    A file that is named counts whatever its name; below a folder, contracts do. What has the name of a
-    contract and is no plain file is found too, and refused by `read`; so is a YAML file that may not be
-    read, for nobody knows what it is. Raises Unreadable for a path that is not there, for more than
-    MAX_FILES contracts, and for a folder without any: an empty answer must not look like a clean one.
+    A file that the user named always counts; below a folder, only contracts do. An entry with the name of a
+    contract that is not a regular file is included, and rejected by `read`; so is an unreadable YAML file,
+    because its content is unknown. Raises ReadError for a path that does not exist, for more than MAX_FILES
+    contracts, and for a folder without any, because an empty result must not look like success.
     """
-    found: dict[str, files.Found] = {}
-    passed: dict[str, PassedOver] = {}
+    contracts: dict[str, files.FileRef] = {}
+    skipped: dict[str, SkippedFile] = {}
     for path in paths:
-        here = below(path) if _is_folder(path) else Discovery((files.named(path),))
-        if not here.contracts:
-            others = f" {told(here.passed)}" if here.passed else ""
-            raise Unreadable(
-                f"{files.shown(path)} holds no contract.{others}",
-                f"A contract says 'kind: DataContract', or its name ends in {ENDING}; 'dq init' writes the"
-                " first one. Links are not followed.",
+        discovery = discover_below(path) if _is_folder(path) else Discovery((files.file_ref(path),))
+        if not discovery.contracts:
+            skipped_text = f" {skipped_summary(discovery.skipped)}" if discovery.skipped else ""
+            raise ReadError(
+                f"{files.printable_path(path)} contains no contract.{skipped_text}",
+                f"A contract has 'kind: DataContract' or a file name ending in {CONTRACT_SUFFIX}; "
+                "'dq init' creates one."
+                " Links are not followed.",
             )
-        # A folder that was named is resolved once for all its files: below it there are no links.
-        real = os.path.realpath(here.contracts[0].root)
-        for one in here.contracts:
-            found.setdefault(f"{real}/{one.name}", one)
-        passed |= {f"{real}/{one.file.name}": one for one in here.passed}
-    return Discovery(tuple(found.values()), tuple(one for key, one in passed.items() if key not in found))
-
-
-def told(passed: Iterable[PassedOver]) -> str:
-    """What was passed over, as one sentence with a file of each kind; empty when nothing was."""
-    every = list(passed)
-    kinds = Counter(one.kind for one in every)
-    first = {one.kind: str(one.file) for one in reversed(every)}
-    parts = [
-        f"{count} {'of another kind' if kind == OTHER else f'like {kind}'} ({first[kind]}"
-        f"{', …' if count > 1 else ''})"
-        for kind, count in sorted(kinds.items(), key=lambda one: (one[0] == OTHER, -one[1], one[0]))
-    ]
-    if not parts:
-        return ""
-    count = "1 YAML file is no contract" if len(every) == 1 else f"{len(every)} YAML files are no contracts"
-    return f"{count}: {', '.join(parts)}."
-
-
-def below(root: Path) -> Discovery:
-    """The contracts below a folder, in order, as `discover` finds them; none is no error."""
-    contracts: list[files.Found] = []
-    passed: list[PassedOver] = []
-    for one, data in candidates(root):
-        if data is None or is_contract(data):
-            contracts.append(one)
-        elif not _is_ours(one):
-            passed.append(PassedOver(one, looks_like(data)))
-        if len(contracts) > MAX_FILES:
-            mend = "Name folders with fewer of them, one after another."
-            raise Unreadable(f"{files.shown(root)} holds more than {MAX_FILES:,} contracts.", mend)
+        # The folder is resolved once for all its files: below it links are not followed.
+        real_root = os.path.realpath(discovery.contracts[0].root)
+        for file in discovery.contracts:
+            contracts.setdefault(f"{real_root}/{file.name}", file)
+        skipped |= {
+            f"{real_root}/{skipped_file.file.name}": skipped_file for skipped_file in discovery.skipped
+        }
     return Discovery(
-        tuple(sorted(contracts, key=_steps)), tuple(sorted(passed, key=lambda one: _steps(one.file)))
+        tuple(contracts.values()),
+        tuple(skipped_file for key, skipped_file in skipped.items() if key not in contracts),
     )
 
 
-def candidates(root: Path) -> Iterator[tuple[files.Found, bytes | None]]:
-    """What may be a contract below a folder: with None what is one by its name, or cannot be read.
+def skipped_summary(skipped: Iterable[SkippedFile]) -> str:
+    """Return the skipped files as one sentence with an example of each kind, or ""."""
+    skipped_files = list(skipped)
+    kinds = Counter(skipped_file.kind for skipped_file in skipped_files)
+    first_of_kind = {skipped_file.kind: str(skipped_file.file) for skipped_file in reversed(skipped_files)}
+    parts = [
+        f"{count} {'of another kind' if kind == OTHER else f'like {kind}'} ({first_of_kind[kind]}"
+        f"{', …' if count > 1 else ''})"
+        for kind, count in sorted(
+            kinds.items(), key=lambda kind_count: (kind_count[0] == OTHER, -kind_count[1], kind_count[0])
+        )
+    ]
+    if not parts:
+        return ""
+    count = (
+        "1 YAML file is not a contract"
+        if len(skipped_files) == 1
+        else f"{len(skipped_files)} YAML files are not contracts"
+    )
+    return f"{count}: {', '.join(parts)}."
 
-    With every other YAML file come its bytes. Links, pipes and folders of such names are left out.
+
+def discover_below(root: Path) -> Discovery:
+    """Return the contracts below a folder, in order, as `discover` does; may be empty."""
+    contracts: list[files.FileRef] = []
+    skipped: list[SkippedFile] = []
+    for file, data in candidates(root):
+        if data is None or is_contract(data):
+            contracts.append(file)
+        elif not _is_dq_file(file):
+            skipped.append(SkippedFile(file, describe_format(data)))
+        if len(contracts) > MAX_FILES:
+            hint = "Pass smaller folders, one at a time."
+            raise ReadError(f"{files.printable_path(root)} contains more than {MAX_FILES:,} contracts.", hint)
+    return Discovery(
+        tuple(sorted(contracts, key=_path_parts)),
+        tuple(sorted(skipped, key=lambda skipped_file: _path_parts(skipped_file.file))),
+    )
+
+
+def candidates(root: Path) -> Iterator[tuple[files.FileRef, bytes | None]]:
+    """Yield possible contracts below a folder: with None if it is one by name or cannot be read.
+
+    Every other YAML file comes with its bytes. Links, pipes and folders with such names are skipped.
     """
-    for one, folder, name in _walk(root, lambda name: name.endswith(YAML)):
-        if folder is None or called_contract(name):
-            yield one, None
+    for file, folder, name in _walk(root, lambda name: name.endswith(YAML)):
+        if folder is None or has_contract_name(name):
+            yield file, None
             continue
         try:
-            with files.explained(one):
-                if stat.S_ISREG(files.look(folder, name).st_mode):
-                    yield one, files.looked_at(folder, name, files.MAX_BYTES)
-        except files.FileRefused as refused:
-            yield files.Found(one.root, one.name, refused), None
+            with files.translate_errors(file):
+                if stat.S_ISREG(files.stat_entry(folder, name).st_mode):
+                    yield file, files.read_prefix(folder, name, files.MAX_BYTES)
+        except files.FileRejected as error:
+            yield files.FileRef(file.root, file.name, error), None
 
 
-def called(root: Path, name: str) -> list[files.Found]:
-    """What has this name below a folder, in order, and the folders that cannot be read."""
-    return sorted((one for one, _, _ in _walk(root, lambda other: other == name)), key=_steps)
+def find_named(root: Path, name: str) -> list[files.FileRef]:
+    """Return the entries of this name below a folder, in order, and the folders that cannot be read."""
+    return sorted((file for file, _, _ in _walk(root, lambda other: other == name)), key=_path_parts)
 
 
-def subscriptions(root: Path) -> list[files.Found]:
-    """The subscription files of a registry, by their names below its root, in order; none without a folder.
+def subscriptions(root: Path) -> list[files.FileRef]:
+    """Return the subscription files of a registry, by their names below its root, in order.
 
-    A folder that is a link comes as one refused file: it may lead anywhere. So does a file in its place.
+    If the folder is a link or a file, the result is one rejected file, because it may refer to anything.
     """
     top = root / SUBSCRIPTIONS
     if not os.path.lexists(top):
         return []
     if top.is_symlink() or not top.is_dir():
         return [
-            files.Found(
-                root, SUBSCRIPTIONS, _no_folder(files.shown(top), "a link" if top.is_symlink() else "a file")
+            files.FileRef(
+                root,
+                SUBSCRIPTIONS,
+                _not_a_folder(files.printable_path(top), "a link" if top.is_symlink() else "a file"),
             )
         ]
-    inside = _walk(top, lambda name: name.endswith(YAML) and not called_contract(name), links=True)
-    found = [files.Found(root, f"{SUBSCRIPTIONS}/{one.name}", one.refused) for one, _, _ in inside]
-    return sorted(found, key=_steps)
+    entries = _walk(top, lambda name: name.endswith(YAML) and not has_contract_name(name), links=True)
+    refs = [files.FileRef(root, f"{SUBSCRIPTIONS}/{file.name}", file.rejection) for file, _, _ in entries]
+    return sorted(refs, key=_path_parts)
 
 
-def _no_folder(shown: str, what: str) -> files.NotPlain:
-    return files.NotPlain(f"{shown} is {what}.", "Put the folder itself there.")
+def _not_a_folder(path: str, kind: str) -> files.NotARegularFile:
+    return files.NotARegularFile(f"{path} is {kind}.", "Replace it with the folder itself.")
 
 
-def called_contract(name: str) -> bool:
-    """Whether a file is a contract by its name alone."""
-    return name.endswith(ENDINGS)
+def has_contract_name(name: str) -> bool:
+    """Return True if a file is a contract by its name alone."""
+    return name.endswith(CONTRACT_SUFFIXES)
 
 
-def entered(name: str) -> bool:
-    """Whether a file with this way below a folder is looked at: no part is hidden or a package manager's."""
-    *folders, last = name.split("/")
-    return not last.startswith(".") and all(_entered(folder) for folder in folders)
+def is_searched(name: str) -> bool:
+    """Return True if a file at this path is searched: no part is hidden or belongs to a package manager."""
+    *folders, file_name = name.split("/")
+    return not file_name.startswith(".") and all(_is_searched_folder(folder) for folder in folders)
 
 
-def _entered(folder: str) -> bool:
-    return folder == ".." or not (folder.startswith(".") or folder in NOT_ENTERED)
+def _is_searched_folder(folder: str) -> bool:
+    return folder == ".." or not (folder.startswith(".") or folder in SKIPPED_FOLDERS)
 
 
-def _steps(one: files.Found) -> list[str]:
-    return one.name.split("/")
+def _path_parts(file: files.FileRef) -> list[str]:
+    return file.name.split("/")
 
 
-def _is_ours(one: files.Found) -> bool:
-    """Whether it is what dq reads besides contracts: a policy, or a subscription where a registry begins."""
-    *folders, last = one.name.split("/")
-    if last == files.POLICY_FILE:
+def _is_dq_file(file: files.FileRef) -> bool:
+    """Return True for other files of dq: a policy, or a subscription in the root of a registry."""
+    *folders, file_name = file.name.split("/")
+    if file_name == files.POLICY_FILE:
         return True
-    above = [Path(one.root, *folders[:at]) for at, name in enumerate(folders) if name == SUBSCRIPTIONS]
+    registry_candidates = [
+        Path(file.root, *folders[:index]) for index, name in enumerate(folders) if name == SUBSCRIPTIONS
+    ]
     return folders[:1] == [SUBSCRIPTIONS] or any(
-        os.path.lexists(place / files.POLICY_FILE) for place in above
+        os.path.lexists(candidate / files.POLICY_FILE) for candidate in registry_candidates
     )
 
 
 def _is_folder(path: Path) -> bool:
-    """Whether the user named a folder. Raises Unreadable for what is not there."""
+    """Return True if the user named a folder. Raises ReadError if it does not exist."""
     try:
         mode = path.lstat().st_mode
-        # A link to a folder is the user's; one that is called a contract was meant to be a file.
-        return stat.S_ISDIR(mode) or (path.is_dir() and not called_contract(path.name))
+        # A link to a folder is allowed, unless it has the name of a contract.
+        return stat.S_ISDIR(mode) or (path.is_dir() and not has_contract_name(path.name))
     except (FileNotFoundError, NotADirectoryError, ValueError) as error:
-        mend = "Name a contract file or a folder of contracts."
-        raise Unreadable(f"{files.shown(path)} does not exist.", mend) from error
+        hint = "Pass a contract file or a folder of contracts."
+        raise ReadError(f"{files.printable_path(path)} does not exist.", hint) from error
     except OSError as error:
-        raise files.unreadable(path, error) from error
+        raise files.file_error(path, error) from error
 
 
-Seen = tuple[files.Found, files.Folder | None, str]
+WalkEntry = tuple[files.FileRef, files.Folder | None, str]
 
 
-def _walk(root: Path, wanted: Callable[[str], bool], *, links: bool = False) -> Iterator[Seen]:
-    """Each wanted name below a folder, with the open folder that it lies in and its name there.
+def _walk(root: Path, is_wanted: Callable[[str], bool], *, links: bool = False) -> Iterator[WalkEntry]:
+    """Yield each matching entry below a folder, with its open folder and its name there.
 
-    A folder that cannot be read comes without an open folder, and refused; with `links`, so does a link to
+    A folder that cannot be read comes without an open folder, and rejected; with `links`, so does a link to
     a folder.
     """
-    seen = 0
+    entry_count = 0
 
-    def walk(held: files.Folder, above: str, depth: int) -> Iterator[Seen]:
-        nonlocal seen
+    def walk(folder: files.Folder, prefix: str, depth: int) -> Iterator[WalkEntry]:
+        nonlocal entry_count
         folders: list[str] = []
-        with os.scandir(held) as entries:
+        with os.scandir(folder) as entries:
             for entry in entries:
-                seen += 1
-                if seen > MAX_SEEN:
-                    mend = "Name the folder of the contracts."
-                    raise Unreadable(f"{files.shown(root)} holds more than {MAX_SEEN:,} files.", mend)
+                entry_count += 1
+                if entry_count > MAX_ENTRIES:
+                    hint = "Pass the folder that contains the contracts."
+                    raise ReadError(
+                        f"{files.printable_path(root)} contains more than {MAX_ENTRIES:,} files.", hint
+                    )
                 if entry.name.startswith("."):
                     continue
-                if wanted(entry.name):
-                    yield files.Found(root, above + entry.name), held, entry.name
+                if is_wanted(entry.name):
+                    yield files.FileRef(root, prefix + entry.name), folder, entry.name
                 elif links and entry.is_symlink() and entry.is_dir():
-                    one = files.Found(root, above + entry.name)
-                    yield files.Found(root, one.name, _no_folder(str(one), "a link")), None, entry.name
-                if _entered(entry.name) and entry.is_dir(follow_symlinks=False):
+                    link = files.FileRef(root, prefix + entry.name)
+                    yield files.FileRef(root, link.name, _not_a_folder(str(link), "a link")), None, entry.name
+                if _is_searched_folder(entry.name) and entry.is_dir(follow_symlinks=False):
                     folders.append(entry.name)
         for name in folders:
-            yield from enter(held, name, above + name, depth + 1)
+            yield from enter(folder, name, prefix + name, depth + 1)
 
-    def enter(held: files.Folder, name: str, way: str, depth: int) -> Iterator[Seen]:
-        one = files.Found(root, way)
+    def enter(folder: files.Folder, name: str, path: str, depth: int) -> Iterator[WalkEntry]:
+        ref = files.FileRef(root, path)
         if depth > MAX_DEPTH:
-            message = f"{one} lies more than {MAX_DEPTH} folders deep and is not read."
+            message = f"{ref} is nested more than {MAX_DEPTH} folders deep and is not read."
             yield (
-                files.Found(root, way, files.FileRefused(message, "Keep contracts in fewer folders.")),
+                files.FileRef(root, path, files.FileRejected(message, "Nest contracts less deeply.")),
                 None,
                 name,
             )
             return
         try:
-            with files.explained(one), files.inside(held, name) as inner:
-                yield from walk(inner, f"{way}/", depth)
-        except files.FileRefused as refused:
-            yield files.Found(root, way, refused), None, name
+            with files.translate_errors(ref), files.open_subfolder(folder, name) as inner:
+                yield from walk(inner, f"{path}/", depth)
+        except files.FileRejected as error:
+            yield files.FileRef(root, path, error), None, name
 
-    with files.explained(files.Found(root, ".")), files.open_folder(root) as held:
-        yield from walk(held, "", 0)
+    with files.translate_errors(files.FileRef(root, ".")), files.open_folder(root) as open_root:
+        yield from walk(open_root, "", 0)

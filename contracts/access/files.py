@@ -1,4 +1,4 @@
-"""The door for files of strangers: opens, reads and writes below a folder that was named."""
+"""Safe access to untrusted files: open, read and write below a folder that the user named."""
 
 from __future__ import annotations
 
@@ -10,470 +10,478 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path, PurePath
 
-from dq.contracts.outcome import Finding, Location, Unreadable, mistake
+from dq.contracts.outcome import Finding, Location, ReadError, error_finding
 
-# Opening what lies below a folder, one component after another, so that no link on the way is followed.
+# Opens paths below a folder component by component, so that no link is followed.
 #
-# Where the system opens relative to an open folder (POSIX), what is checked is what is opened, also when
-# somebody exchanges a folder for a link meanwhile. Elsewhere (Windows) real paths are compared instead,
-# which leaves such an exchange a moment: nobody else writes into a checkout there.
+# Where the system can open relative to an open folder (POSIX), the checked file is the opened file, even if a
+# folder is replaced by a link meanwhile. Elsewhere (Windows) real paths are compared instead, which leaves a
+# short race: it is assumed that no one else writes into a checkout there.
 
-# What Windows does not have is nothing to ask for there.
+# Flags that Windows does not have are 0 there.
 _FOLDER = os.O_RDONLY | getattr(os, "O_DIRECTORY", 0)
 _NOFOLLOW = getattr(os, "O_NOFOLLOW", 0)
 
 NO_WAIT = getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOCTTY", 0) | getattr(os, "O_BINARY", 0)
-"""For every file that is opened: a FIFO without a writer, or a terminal, must not be waited for."""
+"""Flags for every open call: do not wait for a FIFO without a writer or for a terminal."""
 
 Folder = int | str
-"""An open folder (POSIX), or the real path of one."""
+"""An open folder (POSIX), or its real path."""
 
 
 class OutsideFolder(OSError):
-    """The way leaves the folder: by a link, by `..`, or by a name that stands for another disk."""
+    """The path leaves the folder: by a link, by `..`, or by a name of another drive."""
 
 
-def parts(name: str) -> tuple[str, ...]:
-    """The components of a name with forward slashes. Raises OutsideFolder for one that leads elsewhere."""
-    found = tuple(part for part in name.split("/") if part not in ("", "."))
-    if name.startswith("/") or ".." in found or not found or "\0" in name:
-        raise OutsideFolder(errno.EINVAL, "is no name below the folder", name)
-    if os.name == "nt" and any(":" in part or "\\" in part for part in found):
-        raise OutsideFolder(errno.EINVAL, "is no name below the folder", name)
-    return found
+def split_name(name: str) -> tuple[str, ...]:
+    """Return the components of a name with forward slashes. Raises OutsideFolder if it leaves the folder."""
+    components = tuple(part for part in name.split("/") if part not in ("", "."))
+    if name.startswith("/") or ".." in components or not components or "\0" in name:
+        raise OutsideFolder(errno.EINVAL, "is not a name inside the folder", name)
+    if os.name == "nt" and any(":" in part or "\\" in part for part in components):
+        raise OutsideFolder(errno.EINVAL, "is not a name inside the folder", name)
+    return components
 
 
 @contextmanager
-def open_folder(root: Path, below: Sequence[str] = (), *, make: bool = False) -> Iterator[Folder]:
-    """The folder at this way below the root, open for the block. `make`: what lacks on the way is made.
+def open_folder(root: Path, components: Sequence[str] = (), *, make: bool = False) -> Iterator[Folder]:
+    """Open the folder at this path below the root for the block. `make`: create missing folders.
 
-    The root itself may be reached through links. Raises OSError, of which OutsideFolder says that a component
-    below the root is a link.
+    The root itself may be reached through links. Raises OSError; OutsideFolder if a component below the root
+    is a link.
     """
-    if not _can_open_beside():
-        yield _real(root, below, make)
+    if not _can_open_relative():
+        yield _real_folder(root, components, make)
         return
-    held = os.open(root, _FOLDER)
+    descriptor = os.open(root, _FOLDER)
     try:
-        for name in below:
-            inner = _inner(held, name, make)
-            os.close(held)
-            held = inner
-        yield held
+        for name in components:
+            inner = _open_component(descriptor, name, make)
+            os.close(descriptor)
+            descriptor = inner
+        yield descriptor
     finally:
-        os.close(held)
+        os.close(descriptor)
 
 
 @contextmanager
-def inside(outer: Folder, name: str) -> Iterator[Folder]:
-    """A folder directly inside of an open one, open for the block."""
+def open_subfolder(outer: Folder, name: str) -> Iterator[Folder]:
+    """Open a direct subfolder of an open folder for the block."""
     if isinstance(outer, str):
-        yield _real(Path(outer), [name], False)
+        yield _real_folder(Path(outer), [name], False)
         return
-    held = _inner(outer, name, False)
+    descriptor = _open_component(outer, name, False)
     try:
-        yield held
+        yield descriptor
     finally:
-        os.close(held)
+        os.close(descriptor)
 
 
-def _named_in(at: Folder, *names: str) -> tuple[int | None, list[str]]:
-    """The descriptor that names in a folder are relative to, where it is open, and the names."""
-    if isinstance(at, str):
-        return None, [os.path.join(at, name) for name in names]
-    return at, list(names)
+def _relative_names(folder: Folder, *names: str) -> tuple[int | None, list[str]]:
+    """Return the descriptor for `dir_fd`, or None if the folder is a path, and the names or paths."""
+    if isinstance(folder, str):
+        return None, [os.path.join(folder, name) for name in names]
+    return folder, list(names)
 
 
-def look(at: Folder, name: str) -> os.stat_result:
-    """What stands there; a link is not followed."""
-    held, (path,) = _named_in(at, name)
-    return os.stat(path, dir_fd=held, follow_symlinks=False)
+def stat_entry(folder: Folder, name: str) -> os.stat_result:
+    """Return the status of an entry; links are not followed."""
+    descriptor, (path,) = _relative_names(folder, name)
+    return os.stat(path, dir_fd=descriptor, follow_symlinks=False)
 
 
-def open_file(at: Folder, name: str, flags: int = os.O_RDONLY, mode: int = 0o666) -> int:
-    """The file directly inside of an open folder, not through a link and without waiting for anybody.
+def open_file(folder: Folder, name: str, flags: int = os.O_RDONLY, mode: int = 0o666) -> int:
+    """Open a file directly in an open folder, without following a link and without blocking.
 
-    Whoever calls asks `os.fstat` what it got: the name may stand for another file by now.
+    The caller must check the result with `os.fstat`: the name may refer to another file by now.
     """
     flags |= _NOFOLLOW | NO_WAIT
     try:
-        if isinstance(at, str):
-            return _opened(at, name, flags, mode)
-        return os.open(name, flags, mode, dir_fd=at)
+        if isinstance(folder, str):
+            return _open_checked(folder, name, flags, mode)
+        return os.open(name, flags, mode, dir_fd=folder)
     except OSError as error:
         if error.errno in (errno.ELOOP, errno.EMLINK):
             raise OutsideFolder(error.errno, "is a link", name) from error
         raise
 
 
-def move(at: Folder, old: str, new: str) -> None:
-    """Gives a file in an open folder another name there, in place of whatever has that name."""
-    held, (source, target) = _named_in(at, old, new)
-    os.replace(source, target, src_dir_fd=held, dst_dir_fd=held)
+def move(folder: Folder, old: str, new: str) -> None:
+    """Rename a file in an open folder, replacing any file of the new name."""
+    descriptor, (source, target) = _relative_names(folder, old, new)
+    os.replace(source, target, src_dir_fd=descriptor, dst_dir_fd=descriptor)
 
 
-def link(at: Folder, old: str, new: str) -> None:
-    """Gives a file in an open folder a second name there. Raises FileExistsError where anything has it."""
-    held, (source, target) = _named_in(at, old, new)
-    # Windows has no other way than to follow.
-    os.link(source, target, src_dir_fd=held, dst_dir_fd=held, follow_symlinks=held is None)
+def hard_link(folder: Folder, old: str, new: str) -> None:
+    """Create a hard link in an open folder. Raises FileExistsError if the name exists."""
+    descriptor, (source, target) = _relative_names(folder, old, new)
+    # Windows can only follow links.
+    os.link(source, target, src_dir_fd=descriptor, dst_dir_fd=descriptor, follow_symlinks=descriptor is None)
 
 
-def remove(at: Folder, name: str) -> None:
-    """Takes a file out of an open folder."""
-    held, (path,) = _named_in(at, name)
-    os.unlink(path, dir_fd=held)
+def remove(folder: Folder, name: str) -> None:
+    """Delete a file in an open folder."""
+    descriptor, (path,) = _relative_names(folder, name)
+    os.unlink(path, dir_fd=descriptor)
 
 
-def _can_open_beside() -> bool:
+def _can_open_relative() -> bool:
     return os.open in os.supports_dir_fd and bool(_NOFOLLOW)
 
 
-def _inner(outer: int, name: str, make: bool) -> int:
+def _open_component(outer: int, name: str, make: bool) -> int:
     if make:
         with suppress(FileExistsError):
             os.mkdir(name, dir_fd=outer)
     try:
         return os.open(name, _FOLDER | _NOFOLLOW, dir_fd=outer)
     except OSError as error:
-        # A link gives ELOOP or ENOTDIR, by the system.
+        # A link raises ELOOP or ENOTDIR, depending on the system.
         if error.errno in (errno.ELOOP, errno.EMLINK, errno.ENOTDIR) and _is_link(outer, name):
             raise OutsideFolder(errno.ELOOP, "is a link", name) from error
         raise
 
 
-def _is_link(at: Folder, name: str) -> bool:
+def _is_link(folder: Folder, name: str) -> bool:
     try:
-        return stat.S_ISLNK(look(at, name).st_mode)
+        return stat.S_ISLNK(stat_entry(folder, name).st_mode)
     except OSError:
         return False
 
 
-def _real(root: Path, below: Sequence[str], make: bool) -> str:
-    here = os.path.realpath(root)
-    for name in below:
-        inner = os.path.join(here, name)
+def _real_folder(root: Path, components: Sequence[str], make: bool) -> str:
+    current = os.path.realpath(root)
+    for name in components:
+        inner = os.path.join(current, name)
         if make:
             os.makedirs(inner, exist_ok=True)
-        # Junctions are no links to `islink`; a real path knows them.
-        if not _leads_to_itself(inner):
+        # `islink` does not detect junctions, but real paths resolve them.
+        if not _is_real_path(inner):
             raise OutsideFolder(errno.ELOOP, "is a link", name)
-        here = inner
-    if not os.path.isdir(here):
-        raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), here)
-    return here
+        current = inner
+    if not os.path.isdir(current):
+        raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), current)
+    return current
 
 
-def _leads_to_itself(path: str) -> bool:
+def _is_real_path(path: str) -> bool:
     return os.path.normcase(os.path.realpath(path)) == os.path.normcase(path)
 
 
-def _opened(at: str, name: str, flags: int, mode: int) -> int:
-    path = os.path.join(at, name)
-    if os.path.lexists(path) and not _leads_to_itself(path):
+def _open_checked(folder: str, name: str, flags: int, mode: int) -> int:
+    path = os.path.join(folder, name)
+    if os.path.lexists(path) and not _is_real_path(path):
         raise OutsideFolder(errno.ELOOP, "is a link", name)
-    held = os.open(path, flags, mode)
-    if not os.path.samestat(os.fstat(held), os.lstat(path)):
-        os.close(held)
-        raise OutsideFolder(errno.ELOOP, "was exchanged while it was opened", name)
-    return held
+    descriptor = os.open(path, flags, mode)
+    if not os.path.samestat(os.fstat(descriptor), os.lstat(path)):
+        os.close(descriptor)
+        raise OutsideFolder(errno.ELOOP, "was replaced while it was being opened", name)
+    return descriptor
 
 
-# A file that was found or named, why the door for files refuses one, and how both are said.
+# References to files, and errors for files that are not read.
 
-NOT_PLAIN, TOO_LARGE, UNREADABLE = "not-a-plain-file", "file-too-large", "file-unreadable"
+NOT_REGULAR, TOO_LARGE, UNREADABLE = "not-a-plain-file", "file-too-large", "file-unreadable"
 
 
-class FileRefused(Unreadable):
-    """A file that the door does not read; `rule` is the id of the finding that says so."""
+class FileRejected(ReadError):
+    """A file that is not read; `rule` is the id of the finding about it."""
 
     rule = UNREADABLE
 
     def finding(self, file: str) -> Finding:
-        """The same as a finding about the file."""
-        return mistake(self.rule, self.message, self.mend, Location(file))
+        """Return the error as a finding about the file."""
+        return error_finding(self.rule, self.message, self.hint, Location(file))
 
 
-class NotPlain(FileRefused):
-    """A link, a device, a FIFO, a socket or a folder, where a file was expected."""
+class NotARegularFile(FileRejected):
+    """A link, a device, a FIFO, a socket or a folder instead of a file."""
 
-    rule = NOT_PLAIN
+    rule = NOT_REGULAR
 
 
-class TooLarge(FileRefused):
+class TooLarge(FileRejected):
     """More bytes than the limit."""
 
     rule = TOO_LARGE
 
 
-class Absent(FileRefused):
-    """There is nothing of that name."""
+class FileMissing(FileRejected):
+    """The file does not exist."""
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class FileRef:
     """A file: the folder that the user named, and the file's name below it, with forward slashes.
 
-    `refused` says why it cannot be read where that is known already.
+    `rejection` is the reason why it cannot be read, or None if it is not known to be unreadable.
     """
 
     root: Path
     name: str
-    refused: FileRefused | None = None
+    rejection: FileRejected | None = None
 
     @property
     def path(self) -> Path:
-        """The file as the user would name it."""
+        """Path of the file as the user would name it."""
         return self.root / self.name
 
     def __str__(self) -> str:
-        return shown(self.path)
+        return printable_path(self.path)
 
 
-def shown(path: PurePath | str) -> str:
-    """The path as text that any report can hold: bytes that are not UTF-8 become `\\xff`."""
+def printable_path(path: PurePath | str) -> str:
+    """Return the path as printable text: bytes that are not UTF-8 become `\\xff`."""
     return str(path).encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
 
 
-def named(path: Path) -> Found:
-    """A file that the user named: its folder is his, and the file itself may not be a link."""
-    return Found(path.parent, path.name)
+def file_ref(path: Path) -> FileRef:
+    """Return a file that the user named: its folder is trusted, and the file itself may not be a link."""
+    return FileRef(path.parent, path.name)
 
 
 @contextmanager
-def explained(one: Found, done: str = "read") -> Iterator[None]:
+def translate_errors(file: FileRef, action: str = "read") -> Iterator[None]:
     try:
         yield
     except OutsideFolder as error:
-        step = shown(str(error.filename or one.name))
-        message = f"{one} is not {done}: {step!r} on its way {error.strerror}."
-        raise NotPlain(message, "Put what it leads to in its place, or name that.") from error
+        step = printable_path(str(error.filename or file.name))
+        message = f"{file} is not {action}: {step!r} in its path {error.strerror}."
+        raise NotARegularFile(message, "Replace it with its target, or pass the target.") from error
     except (FileNotFoundError, NotADirectoryError) as error:
-        raise Absent(f"{one} does not exist.", "Check its path.") from error
+        raise FileMissing(f"{file} does not exist.", "Check its path.") from error
     except OSError as error:
-        raise unreadable(one.path, error, done) from error
+        raise file_error(file.path, error, action) from error
 
 
-def unreadable(path: Path, error: OSError, done: str = "read") -> FileRefused:
+def file_error(path: Path, error: OSError, action: str = "read") -> FileRejected:
     reason = error.strerror or str(error)
-    return FileRefused(f"{shown(path)} cannot be {done}: {reason}.", "Check its path and its permissions.")
+    return FileRejected(
+        f"{printable_path(path)} cannot be {action}: {reason}.", "Check its path and its permissions."
+    )
 
 
-# The door for files of strangers: reads and writes below a folder that was named.
+# Safe reads and writes below a folder that the user named.
 #
-# Whoever opens a pull request chooses what lies in it: links, FIFOs, files of gigabytes. What the user
-# named is trusted, and may be reached through links; below it no link is followed, nothing but a plain file
-# is opened, and no more of it is read than the limit.
+# The author of a pull request controls its content: links, FIFOs, files of gigabytes. The folder that the
+# user named is trusted, and may be reached through links; below it no link is followed, only regular files
+# are opened, and at most the limit is read.
 
-POLICY_FILE = "dq-policy.yaml"  # where one lies, a registry begins
+POLICY_FILE = "dq-policy.yaml"  # marks the root of a registry
 
 MAX_BYTES = 5_000_000
 """No contract that a person maintains is larger."""
 
 
-def listed(folder: Path, endings: tuple[str, ...]) -> list[Found]:
-    """The files directly inside a folder that end so, in order. Raises Unreadable for what is no folder."""
-    try:
-        with open_folder(folder) as held, os.scandir(held) as entries:
-            names = sorted(one.name for one in entries if one.name.endswith(endings))
-    except OSError as error:
-        raise unreadable(folder, error) from error
-    return [Found(folder, name) for name in names]
-
-
-def read(file: Found | PurePath | str, *, root: Path | None = None, limit: int = MAX_BYTES) -> bytes:
-    """The bytes of a plain file, of which there are at most `limit`.
-
-    `file` is what `find` found, a file that the user named, or with `root` a name below that folder, with
-    forward slashes. Raises Absent, NotPlain, TooLarge, or FileRefused for what the system does not give.
+def list_files(folder: Path, suffixes: tuple[str, ...]) -> list[FileRef]:
+    """Return the files directly in a folder with these suffixes, sorted. Raises ReadError if it is not a
+    folder.
     """
-    one = _found(file, root)
-    if one.refused is not None:
-        raise one.refused
-    with explained(one), _parent(one) as (folder, name):
-        _expect_plain(one, look(folder, name))
-        return _bytes(one, open_file(folder, name), limit)
-
-
-def looked_at(folder: Folder, name: str, limit: int) -> bytes:
-    """The first `limit` bytes of a plain file in an open folder; of what is none, nothing. Raises OSError."""
-    held = open_file(folder, name)
     try:
-        seen = os.fstat(held)
+        with open_folder(folder) as open_root, os.scandir(open_root) as entries:
+            names = sorted(entry.name for entry in entries if entry.name.endswith(suffixes))
+    except OSError as error:
+        raise file_error(folder, error) from error
+    return [FileRef(folder, name) for name in names]
+
+
+def read(file: FileRef | PurePath | str, *, root: Path | None = None, limit: int = MAX_BYTES) -> bytes:
+    """Return the bytes of a regular file of at most `limit` bytes.
+
+    `file` is a result of `find`, a file that the user named, or with `root` a name below that folder, with
+    forward slashes. Raises FileMissing, NotARegularFile, TooLarge, or FileRejected for other errors.
+    """
+    ref = _as_ref(file, root)
+    if ref.rejection is not None:
+        raise ref.rejection
+    with translate_errors(ref), _open_parent(ref) as (folder, name):
+        _require_regular_file(ref, stat_entry(folder, name))
+        return _read_limited(ref, open_file(folder, name), limit)
+
+
+def read_prefix(folder: Folder, name: str, limit: int) -> bytes:
+    """Return the first `limit` bytes of a regular file in an open folder, else b"". Raises OSError."""
+    descriptor = open_file(folder, name)
+    try:
+        status = os.fstat(descriptor)
         data = bytearray()
-        while stat.S_ISREG(seen.st_mode) and len(data) < limit:
-            more = os.read(held, min(limit - len(data), max(seen.st_size - len(data), 0) + 1))
-            if not more:
+        while stat.S_ISREG(status.st_mode) and len(data) < limit:
+            chunk = os.read(descriptor, min(limit - len(data), max(status.st_size - len(data), 0) + 1))
+            if not chunk:
                 break
-            data += more
+            data += chunk
         return bytes(data)
     finally:
-        os.close(held)
+        os.close(descriptor)
 
 
 def read_own(path: Path) -> bytes:
-    """The bytes of a file that is the caller's own, so that it may be a link; else as `read`."""
-    one = named(path)
-    with explained(one):
-        return _bytes(one, os.open(path, os.O_RDONLY | NO_WAIT), MAX_BYTES)
+    """Return the bytes of a trusted file: as `read` with its default limit, but links are followed."""
+    ref = file_ref(path)
+    with translate_errors(ref):
+        return _read_limited(ref, os.open(path, os.O_RDONLY | NO_WAIT), MAX_BYTES)
 
 
 def exists(name: str, root: Path) -> bool:
-    """Whether there is anything of this name below the root; a link counts, wherever it leads."""
-    one = Found(root, name)
+    """Return True if the name exists below the root; a link counts, even a broken one."""
+    ref = FileRef(root, name)
     try:
-        with explained(one), _parent(one) as (folder, last):
-            look(folder, last)
-    except Absent:
+        with translate_errors(ref), _open_parent(ref) as (folder, last):
+            stat_entry(folder, last)
+    except FileMissing:
         return False
     return True
 
 
-def replace(file: Found, before: bytes, after: bytes) -> None:
-    """Puts other bytes in place of a file's, with its permissions, all or nothing.
+def replace(file: FileRef, expected: bytes, data: bytes) -> None:
+    """Atomically replace the content of a file, keeping its permissions.
 
-    Written beside the file, in the folder that it was read from. Raises FileRefused where the file does not
-    hold `before` any more, or cannot be written.
+    Raises FileRejected if the content is no longer `expected`, or the file cannot be written.
     """
-    with explained(file, "written"), _parent(file) as (folder, name):
-        was = look(folder, name)
-        _expect_plain(file, was)
-        if _bytes(file, open_file(folder, name), max(was.st_size, len(before))) != before:
-            raise FileRefused(f"{file} was changed by somebody else meanwhile.", "Run the command again.")
-        _exchange(folder, name, after, stat.S_IMODE(was.st_mode))
+    with translate_errors(file, "written"), _open_parent(file) as (folder, name):
+        status = stat_entry(folder, name)
+        _require_regular_file(file, status)
+        if _read_limited(file, open_file(folder, name), max(status.st_size, len(expected))) != expected:
+            raise FileRejected(f"{file} was changed by another process meanwhile.", "Run the command again.")
+        _replace_atomically(folder, name, data, stat.S_IMODE(status.st_mode))
 
 
 def create(path: Path, data: bytes) -> None:
-    """Writes a new file, all or nothing. Raises FileExistsError where anything has its name, a link too."""
+    """Atomically create a new file. Raises FileExistsError if the name exists, even as a link."""
     with open_folder(path.parent) as folder:
-        beside = f".dq-{os.urandom(8).hex()}"
+        temporary_name = f".dq-{os.urandom(8).hex()}"
         try:
-            _write(open_file(folder, beside, _NEW), data)
-            _give_name(folder, beside, path.name)
+            _write(open_file(folder, temporary_name, _CREATE_NEW), data)
+            _publish_name(folder, temporary_name, path.name)
         finally:
             with suppress(OSError):
-                remove(folder, beside)
+                remove(folder, temporary_name)
 
 
-def _give_name(folder: Folder, beside: str, name: str) -> None:
-    """Gives a file a second name, which nothing has."""
+def _publish_name(folder: Folder, temporary_name: str, name: str) -> None:
+    """Give the temporary file its final name, which must not exist."""
     try:
-        link(folder, beside, name)
+        hard_link(folder, temporary_name, name)
     except OSError as error:
         if error.errno not in _NO_LINKS:
             raise
-        # Some file systems have no second names: the name is taken first, then filled at once.
-        os.close(open_file(folder, name, _NEW))
-        move(folder, beside, name)
+        # Some file systems do not support hard links: reserve the name first, then replace it.
+        os.close(open_file(folder, name, _CREATE_NEW))
+        move(folder, temporary_name, name)
 
 
 _NO_LINKS = (errno.EPERM, errno.EOPNOTSUPP, errno.ENOTSUP, errno.ENOSYS, errno.EMLINK)
 
 
 def write(path: Path, data: bytes) -> None:
-    """Writes a file that the user named, in place of what it held; folders that lack are made.
+    """Overwrite a file that the user named; missing folders are created.
 
-    A relative path leads through no link below the working folder: that may be a stranger's checkout.
-    Raises FileRefused for a link and for what cannot be written.
+    A relative path may not contain links below the working folder, which may be an untrusted checkout.
+    Raises FileRejected for a link, or if the file cannot be written.
     """
-    one = named(path)
-    steps = path.parent.parts
-    inside = not path.is_absolute() and ".." not in steps
-    with explained(one, "written"):
-        if not inside:
+    ref = file_ref(path)
+    parents = path.parent.parts
+    is_relative = not path.is_absolute() and ".." not in parents
+    with translate_errors(ref, "written"):
+        if not is_relative:
             path.parent.mkdir(parents=True, exist_ok=True)
-        root, below = (Path(), steps) if inside else (path.parent, ())
-        with open_folder(root, below, make=inside) as folder:
-            held = open_file(folder, path.name, os.O_WRONLY | os.O_CREAT)
-            if stat.S_ISREG(os.fstat(held).st_mode):
-                os.ftruncate(held, 0)
-            _write(held, data)
+        # Each of the `components` is opened without following links; `root` may be or contain a link.
+        root, components = (Path(), parents) if is_relative else (path.parent, ())
+        with open_folder(root, components, make=is_relative) as folder:
+            descriptor = open_file(folder, path.name, os.O_WRONLY | os.O_CREAT)
+            # Pipes and devices cannot be truncated.
+            if stat.S_ISREG(os.fstat(descriptor).st_mode):
+                os.ftruncate(descriptor, 0)
+            _write(descriptor, data)
 
 
 def publish(path: Path, data: bytes) -> None:
-    """Puts a file for other programs in place of what had its name, all at once, so that none reads a half.
+    """Atomically replace a file that other programs read, with mode 0644.
 
-    Anybody may read it (0644). The folder must exist. Raises FileRefused for what cannot be written.
+    The folder must exist. Raises FileRejected if the file cannot be written.
     """
-    one = named(path)
-    with explained(one, "written"), open_folder(path.parent) as folder:
-        _exchange(folder, path.name, data, 0o644)
+    ref = file_ref(path)
+    with translate_errors(ref, "written"), open_folder(path.parent) as folder:
+        _replace_atomically(folder, path.name, data, 0o644)
 
 
-_NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL
+_CREATE_NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL
 
 
-def _exchange(folder: Folder, name: str, data: bytes, mode: int) -> None:
-    """Puts a file in place of what has the name, all at once; nothing is left beside where that fails."""
-    beside = f".dq-{os.urandom(8).hex()}"
+def _replace_atomically(folder: Folder, name: str, data: bytes, mode: int) -> None:
+    """Atomically replace a file; the temporary file is deleted on failure."""
+    temporary_name = f".dq-{os.urandom(8).hex()}"
     try:
-        _write(open_file(folder, beside, _NEW, 0o600), data, mode)
-        move(folder, beside, name)
+        _write(open_file(folder, temporary_name, _CREATE_NEW, 0o600), data, mode)
+        move(folder, temporary_name, name)
     except OSError:
         with suppress(OSError):
-            remove(folder, beside)
+            remove(folder, temporary_name)
         raise
 
 
-def _found(file: Found | PurePath | str, root: Path | None) -> Found:
-    if isinstance(file, Found):
+def _as_ref(file: FileRef | PurePath | str, root: Path | None) -> FileRef:
+    if isinstance(file, FileRef):
         return file
-    return named(Path(file)) if root is None else Found(root, PurePath(file).as_posix())
+    return file_ref(Path(file)) if root is None else FileRef(root, PurePath(file).as_posix())
 
 
 @contextmanager
-def _parent(one: Found) -> Iterator[tuple[Folder, str]]:
-    """The open folder that a file lies in, and its name there."""
-    *below, name = parts(one.name)
-    with open_folder(one.root, below) as folder:
+def _open_parent(ref: FileRef) -> Iterator[tuple[Folder, str]]:
+    """Open the folder of a file, and return it with the file's name there."""
+    *components, name = split_name(ref.name)
+    with open_folder(ref.root, components) as folder:
         yield folder, name
 
 
-def _bytes(one: Found, held: int, limit: int) -> bytes:
+def _read_limited(ref: FileRef, descriptor: int, limit: int) -> bytes:
     try:
-        seen = os.fstat(held)
-        # Asked again: what was looked at may have been exchanged before it was opened.
-        _expect_plain(one, seen)
-        if seen.st_size > limit:
-            raise _too_large(one, limit)
-        # The size is only a hint: a file of /proc has none, and another one may grow.
+        status = os.fstat(descriptor)
+        # Checked again, because the file may have been replaced before it was opened.
+        _require_regular_file(ref, status)
+        if status.st_size > limit:
+            raise _too_large(ref, limit)
+        # The size is only a hint: files in /proc have none, and others may grow.
         data = bytearray()
-        while more := os.read(held, min(limit + 1 - len(data), max(seen.st_size - len(data), 0) + 65_536)):
-            data += more
+        while chunk := os.read(
+            descriptor, min(limit + 1 - len(data), max(status.st_size - len(data), 0) + 65_536)
+        ):
+            data += chunk
             if len(data) > limit:
-                raise _too_large(one, limit)
+                raise _too_large(ref, limit)
         return bytes(data)
     finally:
-        os.close(held)
+        os.close(descriptor)
 
 
-def _write(held: int, data: bytes, mode: int | None = None) -> None:
-    with open(held, "wb") as file:
+def _write(descriptor: int, data: bytes, mode: int | None = None) -> None:
+    with open(descriptor, "wb") as file:
         file.write(data)
         file.flush()
         if mode is not None and hasattr(os, "fchmod"):
-            os.fchmod(held, mode)
+            os.fchmod(descriptor, mode)
 
 
-# What something is that is no plain file -> how to say it, and what to do.
+# Test for a kind of file that is not regular -> its name, and a hint.
 _KINDS: tuple[tuple[Callable[[int], bool], str, str], ...] = (
-    (stat.S_ISLNK, "a link", "Put the file itself there, or name the file that it leads to."),
-    (stat.S_ISDIR, "a folder", "Give the folder another name, or name the file that is meant."),
-    (stat.S_ISFIFO, "a pipe", "Write what it gives into a file, and name that."),
+    (stat.S_ISLNK, "a link", "Replace it with the file itself, or pass the file it points to."),
+    (stat.S_ISDIR, "a folder", "Rename the folder, or pass the intended file."),
+    (stat.S_ISFIFO, "a pipe", "Write its output to a file, and pass that."),
     (stat.S_ISSOCK, "a socket", "Remove it."),
     (stat.S_ISCHR, "a device", "Remove it."),
     (stat.S_ISBLK, "a device", "Remove it."),
 )
 
 
-def _expect_plain(one: Found, seen: os.stat_result) -> None:
-    if stat.S_ISREG(seen.st_mode):
+def _require_regular_file(ref: FileRef, status: os.stat_result) -> None:
+    if stat.S_ISREG(status.st_mode):
         return
-    what, mend = next(
-        ((what, mend) for test, what, mend in _KINDS if test(seen.st_mode)), ("no plain file", "Remove it.")
+    kind, hint = next(
+        ((kind, hint) for test, kind, hint in _KINDS if test(status.st_mode)),
+        ("not a regular file", "Remove it."),
     )
-    raise NotPlain(f"{one} is {what} and not a file, so it is not read.", mend)
+    raise NotARegularFile(f"{ref} is {kind}, not a file, and is not read.", hint)
 
 
-def _too_large(one: Found, limit: int) -> TooLarge:
-    return TooLarge(f"{one} has more than {limit:,} bytes.", "Split it into one contract per data product.")
+def _too_large(ref: FileRef, limit: int) -> TooLarge:
+    return TooLarge(f"{ref} has more than {limit:,} bytes.", "Split it into one contract per data product.")

@@ -1,1 +1,1 @@
-"""When a delivery is due: strict cron, zones, daylight-saving policy."""
+"""Delivery schedules: strict cron, time zones, and daylight-saving policy."""

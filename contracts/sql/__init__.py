@@ -1,5 +1,5 @@
-"""SQL of contracts: what may be asked of the data, and how our own questions are written.
+"""SQL of contracts: validation of users' queries, and text of generated ones.
 
-The gate and the check share it. Only `text` comes without sqlglot; the others are imported by whoever has a
-query or a predicate at hand, so that a contract without SQL does not pay for the parser.
+Validation and checks share it. Only `text` does not import sqlglot; the other modules are imported where
+there is a query or a predicate, so that a contract without SQL does not pay for the parser.
 """

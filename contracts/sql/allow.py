@@ -1,4 +1,4 @@
-"""The allowlist: functions, kinds of nodes and types that SQL of a rule may be made of, and where."""
+"""Allowlist of the functions, syntax nodes and types in a rule's SQL, and where they may be used."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from sqlglot.parsers.spark import SparkParser
 from dq.contracts.outcome import nearest
 from dq.contracts.sql import text as sql
 
-# TABLE: what the SQL of a rule may be made of: functions, kinds of nodes with their parts, and types.
+# TABLE: allowed functions, kinds of nodes with their parts, and types in the SQL of a rule.
 
 
-def words(listed: str) -> frozenset[str]:
-    """The words of a table, which stand in one text."""
-    return frozenset(listed.split())
+def words(text: str) -> frozenset[str]:
+    """Return the words of a text as a set."""
+    return frozenset(text.split())
 
 
-# Functions of Spark 3.5 and later that read nothing but their arguments (and the time of the query) and give
-# little for little: no `repeat`, `lpad` or `sequence`, which make much out of a number, no `collect_list`,
-# `median` or exact `percentile`, which gather a table in one place, no `raise_error`, which speaks, and
-# nothing that reaches the JVM, files, the session or the network.
+# Functions of Spark 3.5 and later that read only their arguments (and the time of the query) and whose result
+# is no larger than their arguments by much: no `repeat`, `lpad` or `sequence`, which expand a number, no
+# `collect_list`, `median` or exact `percentile`, which gather a table in one place, no `raise_error`, whose
+# message could reveal data, and nothing that reaches the JVM, files, the session or the network.
 AGGREGATES = words(
     "any any_value approx_count_distinct avg bit_and bit_or bit_xor bool_and bool_or corr count count_if "
     "covar_pop covar_samp every first first_value kurtosis last last_value max max_by mean min min_by "
@@ -36,7 +36,7 @@ WINDOWS = words("cume_dist dense_rank lag lead nth_value ntile percent_rank rank
 GENERATORS = words("explode explode_outer posexplode posexplode_outer")
 # They take a lambda.
 LAMBDAS = words("aggregate exists filter forall reduce transform")
-# Their result is a number, a flag or an instant, whatever they get.
+# Their result is always a number, a boolean or an instant.
 _FLAT = words(
     # conditions and numbers
     "isnan isnotnull isnull abs bround cbrt ceil ceiling exp floor ln log log10 log2 mod negative pmod "
@@ -56,7 +56,7 @@ _FLAT = words(
     "bigint boolean crc32 decimal double float hash int json_array_length md5 sha sha1 sha2 smallint "
     "timestamp tinyint to_number try_to_number typeof xxhash64"
 )
-# It may be as large as what they get, or larger (see `analysis`).
+# Their result may be as large as their arguments, or larger (see `analysis`).
 _LARGE = words(
     "coalesce greatest if ifnull least nanvl nullif nvl nvl2 "
     "btrim concat concat_ws initcap lcase left lower ltrim regexp_extract regexp_substr replace reverse "
@@ -67,8 +67,8 @@ _LARGE = words(
     "get_json_object string"
 )
 FUNCTIONS = AGGREGATES | WINDOWS | GENERATORS | LAMBDAS | _FLAT | _LARGE
-# Of one row, in an expression that nothing but the row is asked for.
-OF_A_ROW = _FLAT | _LARGE
+# Functions allowed in an expression that reads a single row only.
+ROW_FUNCTIONS = _FLAT | _LARGE
 FLAT = (
     _FLAT | WINDOWS | AGGREGATES - words("any_value first first_value last last_value max max_by min min_by")
 )
@@ -77,7 +77,7 @@ FLAT = (
 INSTEAD = {
     **dict.fromkeys(
         words("collect_list collect_set array_agg listagg string_agg"),
-        "Count instead, such as count(DISTINCT a).",
+        "Count instead, e.g. count(DISTINCT a).",
     ),
     **dict.fromkeys(
         words("median percentile percentile_cont percentile_disc"), "Write percentile_approx(a, 0.5)."
@@ -85,7 +85,7 @@ INSTEAD = {
     "mode": "Write SELECT a FROM … GROUP BY a ORDER BY count(*) DESC LIMIT 1.",
     **dict.fromkeys(
         words("repeat lpad rpad space sequence array_repeat"),
-        "Compare with a text or a number that is written out.",
+        "Compare with a literal.",
     ),
     **dict.fromkeys(
         words("from_json from_csv to_json json_tuple variant_get"), "Write get_json_object(a, '$.b')."
@@ -102,8 +102,8 @@ INSTEAD = {
     "position": "Write instr(b, a).",
 }
 
-# A node whose class is not here, or that has another part, is refused: what a new version of the parser
-# understands besides cannot slip through.
+# A node whose class is not listed, or that has a part not listed, is rejected, so that syntax added by a new
+# version of the parser is not allowed by accident.
 NODES: dict[str, frozenset[str]] = {
     **dict.fromkeys(words("Star CurrentDate CurrentTimestamp Null"), frozenset()),
     **dict.fromkeys(
@@ -146,13 +146,13 @@ NODES: dict[str, frozenset[str]] = {
     "DPipe": words("this expression safe"),
 }
 
-# Of them, those that make of the rows something else than the rows, or give a name another meaning.
-NOT_OF_A_ROW = words(
+# Those of them that change the set of rows, or give a name another meaning.
+NON_ROW_NODES = words(
     "Select Union Except Intersect Subquery With CTE From Join Table TableAlias Where Group Having Order "
     "Ordered Limit Offset Distinct Exists Alias Star Lambda Filter Window WindowSpec"
 )
 
-# Names of the parser's types; what they are called in Spark is the same or an alias.
+# Names of the parser's types; Spark's names are the same or aliases.
 TYPES = words(
     "ARRAY BIGINT BINARY BOOLEAN DATE DECIMAL DOUBLE FLOAT INT SMALLINT TEXT TIMESTAMP TIMESTAMPLTZ "
     "TIMESTAMPNTZ TIMESTAMPTZ TINYINT VARCHAR CHAR"
@@ -161,7 +161,7 @@ UNITS = words("YEAR QUARTER MONTH WEEK DAY HOUR MINUTE SECOND MILLISECOND MICROS
 UNITS |= words("YEARS MONTHS WEEKS DAYS HOURS MINUTES SECONDS DOW DOY DAYOFWEEK DOW_ISO DAYOFWEEK_ISO")
 
 
-# Spark's SQL for the guard: functions stay as they are written, names and texts are written in our way.
+# Spark SQL dialect of the guard: functions are kept as written, identifiers and texts are quoted by us.
 
 
 class _Parser(SparkParser):
@@ -173,7 +173,7 @@ class _Parser(SparkParser):
 
 
 class _Generator(SparkGenerator):
-    """Spark SQL whose identifiers and texts are written as everywhere in this room."""
+    """Generates Spark SQL with identifiers and texts quoted as in `text`."""
 
     def identifier_sql(self, expression: exp.Identifier) -> str:
         return sql.name(expression.name)
@@ -194,24 +194,24 @@ class SqlDialect(Spark):
     Generator = _Generator
 
 
-# Which texts and trees of a query may run: everything in them must be on a list.
+# Validation of a query's tokens and tree: everything in them must be on a list.
 
 MAX_NODES = 2_000
 # Of parentheses and brackets in the text, and of nodes in the tree.
 MAX_DEPTH = 60
 SELECT = "Write one SELECT, or WITH … SELECT, that gives one number."
-KNOWN = "docs/how-to/check-data.md says what SQL may be used."
+SEE_DOCS = "See docs/how-to/check-data.md for the supported SQL."
 
 
-class Forbidden(Exception):
-    """The query may not run; the message is the reason, as the end of a sentence about it.
+class DisallowedSql(Exception):
+    """The SQL is not allowed. `str(error)` is the reason, phrased to follow "the query …".
 
-    `instead` is what to write. `reads` is false for what is no single statement that only reads.
+    `hint` says what to write instead. `reads` is False unless it is a single read-only statement.
     """
 
-    def __init__(self, reason: str, instead: str = SELECT, *, reads: bool = True) -> None:
+    def __init__(self, reason: str, hint: str = SELECT, *, reads: bool = True) -> None:
         super().__init__(reason)
-        self.instead = instead
+        self.hint = hint
         self.reads = reads
 
 
@@ -219,69 +219,72 @@ _FIRST = (TokenType.SELECT, TokenType.WITH, TokenType.L_PAREN)
 _OPEN = (TokenType.L_PAREN, TokenType.L_BRACKET, TokenType.L_BRACE)
 _CLOSE = (TokenType.R_PAREN, TokenType.R_BRACKET, TokenType.R_BRACE)
 # Spark's pipes, paths into JSON, and parameters.
-_STRANGE = (TokenType.PIPE_GT, TokenType.COLON, TokenType.PLACEHOLDER, TokenType.PARAMETER)
+_UNSUPPORTED_TOKENS = (TokenType.PIPE_GT, TokenType.COLON, TokenType.PLACEHOLDER, TokenType.PARAMETER)
 _ESCAPES = re.compile(r"\\\\|\\'|\\\"")
 _SIMPLER = "Write a simpler one, or several rules."
 
 
-def unquoted(tokens: list[Token], text: str) -> list[Token]:
-    """The tokens, with a text whose quotes are doubled as one: `'it''s'` is `it's`.
+def join_doubled_quotes(tokens: list[Token], text: str) -> list[Token]:
+    """Return the tokens with texts joined at doubled quotes: `'it''s'` is `it's`, as in standard SQL.
 
-    That is SQL's own rule. Spark would join the two to `its`, in 3.5 and in 4.0; it is given the text as it
-    is meant here.
+    Spark 3.5 and 4.0 would concatenate the two to `its`, so they are joined before Spark sees them.
     """
-    made: list[Token] = []
+    result: list[Token] = []
     for token in tokens:
-        before = made[-1] if made else None
+        previous = result[-1] if result else None
         if (
-            before is not None
-            and token.token_type is before.token_type is TokenType.STRING
-            and token.start == before.end + 1
-            and text[token.start] == text[before.end]
+            previous is not None
+            and token.token_type is previous.token_type is TokenType.STRING
+            and token.start == previous.end + 1
+            and text[token.start] == text[previous.end]
         ):
-            joined = before.text + text[token.start] + token.text
-            made[-1] = Token(TokenType.STRING, joined, before.line, before.col, before.start, token.end)
+            joined = previous.text + text[token.start] + token.text
+            result[-1] = Token(
+                TokenType.STRING, joined, previous.line, previous.col, previous.start, token.end
+            )
         else:
-            made.append(token)
-    return made
+            result.append(token)
+    return result
 
 
-def vouch_for_tokens(tokens: list[Token], text: str, *, is_query: bool) -> None:
-    """Nothing in the text that is read in different ways, or nested without end. Raises Forbidden."""
+def validate_tokens(tokens: list[Token], text: str, *, is_query: bool) -> None:
+    """Raise DisallowedSql if the text is ambiguous between parsers, or nested too deeply."""
     if not tokens:
-        raise Forbidden("it is empty", reads=False)
+        raise DisallowedSql("it is empty", reads=False)
     if is_query and tokens[0].token_type not in _FIRST:
-        raise Forbidden(f"it begins with {tokens[0].text[:40]!r}; only a SELECT is allowed", reads=False)
+        raise DisallowedSql(f"it begins with {tokens[0].text[:40]!r}; only a SELECT is allowed", reads=False)
     depth = 0
     for token in tokens:
         depth += (token.token_type in _OPEN) - (token.token_type in _CLOSE)
         if depth > MAX_DEPTH:
-            raise Forbidden("it is nested too deeply", _SIMPLER)
-        if token.token_type in _STRANGE:
-            raise Forbidden(f"{token.text!r} is not allowed")
-        written = text[token.start : token.end + 1]
-        # Spark and the parser read other escapes in different ways.
-        if token.token_type is TokenType.STRING and "\\" in _ESCAPES.sub("", written):
-            raise Forbidden("a text with a single backslash is not allowed", "Double it, or write r'…'.")
+            raise DisallowedSql("it is nested too deeply", _SIMPLER)
+        if token.token_type in _UNSUPPORTED_TOKENS:
+            raise DisallowedSql(f"{token.text!r} is not allowed")
+        source = text[token.start : token.end + 1]
+        # Spark and the parser interpret other escapes differently.
+        if token.token_type is TokenType.STRING and "\\" in _ESCAPES.sub("", source):
+            raise DisallowedSql(
+                "a string with a single backslash is not allowed", "Double it, or write r'…'."
+            )
 
 
-def vouch_for_tree(tree: exp.Expr) -> None:
-    """Nothing in the tree that is not on the lists. Raises Forbidden."""
+def validate_ast(tree: exp.Expr) -> None:
+    """Raise DisallowedSql if the tree contains anything that is not on the lists."""
     for number, (node, depth) in enumerate(_walk(tree)):
         if number > MAX_NODES:
-            raise Forbidden(f"it has more than {MAX_NODES:,} parts", _SIMPLER)
+            raise DisallowedSql(f"it has more than {MAX_NODES:,} parts", _SIMPLER)
         if depth > MAX_DEPTH:
-            raise Forbidden("it is nested too deeply", _SIMPLER)
+            raise DisallowedSql("it is nested too deeply", _SIMPLER)
         kind = type(node).__name__
         if kind not in NODES:
-            raise _strange(kind, kind)
+            raise _not_allowed(kind, kind)
         for part, value in node.args.items():
             if value is None or value is False or value == []:
                 continue
             if part not in NODES[kind]:
-                raise _strange(f"{kind}.{part}", f"{part.rstrip('_')} of {kind}")
-            _vouch_scalars(kind, part, value)
-        _vouch_node(node)
+                raise _not_allowed(f"{kind}.{part}", f"{part.rstrip('_')} of {kind}")
+            _validate_scalars(kind, part, value)
+        _validate_node(node)
 
 
 def _walk(tree: exp.Expr) -> Iterator[tuple[exp.Expr, int]]:
@@ -292,17 +295,17 @@ def _walk(tree: exp.Expr) -> Iterator[tuple[exp.Expr, int]]:
         stack += [(child, depth + 1) for child in node.iter_expressions()]
 
 
-def _strange(key: str, otherwise: str) -> Forbidden:
-    said, instead = _SAID.get(key, (otherwise, KNOWN))
-    return Forbidden(f"{said} is not allowed", instead, reads=key not in _WRITES)
+def _not_allowed(key: str, default: str) -> DisallowedSql:
+    description, hint = _DESCRIPTIONS.get(key, (default, SEE_DOCS))
+    return DisallowedSql(f"{description} is not allowed", hint, reads=key not in _WRITES)
 
 
 _LEAVE_OUT = "Leave it out."
 _GROUPS = "Write GROUP BY with columns alone."
 _CASES = "Write count_if, or CASE WHEN … THEN … END."
-# What a reader calls it, where the parser's word is not the same, and what to write instead.
-_SAID = {
-    "Concat": ("a text beside a text", "Write them as one text, or join them with ||."),
+# Users' term for a construct, where the parser's term differs, and what to write instead.
+_DESCRIPTIONS = {
+    "Concat": ("adjacent string literals", "Write them as one string, or concatenate them with ||."),
     "Hint": ("a hint", _LEAVE_OUT),
     "Select.hint": ("a hint", _LEAVE_OUT),
     "Select.into": ("INTO", _LEAVE_OUT),
@@ -311,7 +314,7 @@ _SAID = {
     "Select.cluster": ("CLUSTER BY", _LEAVE_OUT),
     "Select.distribute": ("DISTRIBUTE BY", _LEAVE_OUT),
     "Select.sort": ("SORT BY", "Write ORDER BY."),
-    "Select.windows": ("WINDOW", "Write the window behind OVER."),
+    "Select.windows": ("WINDOW", "Write the window after OVER."),
     "Select.qualify": ("QUALIFY", "Write the condition in a WHERE around a subquery."),
     "Cube": ("CUBE", _GROUPS),
     "Rollup": ("ROLLUP", _GROUPS),
@@ -321,12 +324,12 @@ _SAID = {
     "Escape": ("ESCAPE", "Write contains, startswith or endswith."),
     "Any": ("ANY or ALL", "Write the comparisons with OR or AND."),
     "All": ("ANY or ALL", "Write the comparisons with OR or AND."),
-    "HexString": ("a text in hexadecimal", "Write it as a text."),
+    "HexString": ("a hexadecimal string", "Write it as a string."),
     "Table.version": ("time travel", _LEAVE_OUT),
     "Table.when": ("time travel", _LEAVE_OUT),
     "Table.sample": ("TABLESAMPLE", _LEAVE_OUT),
     "TableSample": ("TABLESAMPLE", _LEAVE_OUT),
-    "With.recursive": ("a recursive query", "Write a join for each level that is meant."),
+    "With.recursive": ("a recursive query", "Write a join for each level."),
     "Values": ("VALUES", "Write IN (…), or CASE WHEN … THEN … END."),
     "Lateral": ("LATERAL", "Write a subquery with a join on equal columns."),
     "Placeholder": ("a placeholder", "Write {object}, or the value itself."),
@@ -337,32 +340,38 @@ _SAID = {
 _WRITES = frozenset({"Select.into", "Command"})
 
 _KEYWORDS = re.compile(r"[A-Za-z_ ]*")
-# Parts that hold the user's own text; each is looked at by `_vouch_node`, or quoted when it is written.
-_FREE = frozenset([("Identifier", "this"), ("Literal", "this"), ("RawString", "this"), ("Anonymous", "this")])
+# Parts that hold the user's own text; each is checked by `_validate_node`, or quoted in the output.
+_USER_TEXT = frozenset(
+    [("Identifier", "this"), ("Literal", "this"), ("RawString", "this"), ("Anonymous", "this")]
+)
 
 
-def _vouch_scalars(kind: str, part: str, value: object) -> None:
+def _validate_scalars(kind: str, part: str, value: object) -> None:
+    """Raise DisallowedSql for a value of a node's part, unless it is a flag, keywords or the user's own text.
+
+    Nodes are accepted here, and validated by `_validate_node`.
+    """
     if isinstance(value, list):
-        for one in value:
-            _vouch_scalars(kind, part, one)
+        for item in value:
+            _validate_scalars(kind, part, item)
     elif isinstance(value, str):
-        if (kind, part) not in _FREE and not _KEYWORDS.fullmatch(value):
-            raise Forbidden(f"{part} of {kind} is not understood")
+        if (kind, part) not in _USER_TEXT and not _KEYWORDS.fullmatch(value):
+            raise DisallowedSql(f"{part} of {kind} is not supported")
     elif not isinstance(value, exp.Expr | bool | Enum):
-        raise Forbidden(f"{part} of {kind} is not understood")
+        raise DisallowedSql(f"{part} of {kind} is not supported")
 
 
 _NUMBER = re.compile(r"\d+(\.\d*)?([eE][+-]?\d+)?|\.\d+([eE][+-]?\d+)?")
 _INTERVAL = re.compile(r"[+-]?\d{1,9}(\.\d{1,9})?")
-# Names of Spark's own: variables of the session, and the files that rows come from.
+# Names reserved by Spark: session variables, and metadata of the source files.
 _RESERVED = frozenset(["session", "system", "_metadata", "global_temp"])
 _JAVA = frozenset(["java_method", "reflect", "try_reflect"])
 _RENAME = "Name a column of the object."
 
 
-# The parser takes nearly everything in these places.
+# The parser accepts nearly everything in these positions.
 _QUERY, _TABLE = exp.Select | exp.SetOperation | exp.Subquery, exp.Table | exp.Subquery
-_HOLDS = {
+_REQUIRED_CHILDREN = {
     "CTE": ("this", _QUERY),
     "Subquery": ("this", _QUERY | exp.Table),
     "Exists": ("this", _QUERY),
@@ -371,53 +380,53 @@ _HOLDS = {
 }
 
 
-def _vouch_node(node: exp.Expr) -> None:
+def _validate_node(node: exp.Expr) -> None:
     name = node.name
-    place, wanted = _HOLDS.get(type(node).__name__, ("", exp.Expr))
-    if place and not isinstance(node.args.get(place), wanted):
-        raise Forbidden(f"{node.args.get(place)!s:.40} stands where a query or a table must")
+    part, expected = _REQUIRED_CHILDREN.get(type(node).__name__, ("", exp.Expr))
+    if part and not isinstance(node.args.get(part), expected):
+        raise DisallowedSql(f"{node.args.get(part)!s:.40} is used where a query or table is required")
     if isinstance(node, exp.Anonymous):
-        _vouch_function(name)
+        _validate_function(name)
     elif isinstance(node, exp.Literal) and not node.is_string and not _NUMBER.fullmatch(name):
-        raise Forbidden(f"the number {name!r} is not understood", "Write it like 12.5.")
+        raise DisallowedSql(f"the number {name!r} is not supported", "Write e.g. 12.5.")
     elif isinstance(node, exp.Identifier) and (not name or not name.isprintable()):
-        raise Forbidden(f"the name {name!r} is not allowed", _RENAME)
+        raise DisallowedSql(f"the name {name!r} is not allowed", _RENAME)
     elif isinstance(node, exp.Identifier) and name.lower() in _RESERVED:
-        raise Forbidden(f"the name {name!r} belongs to Spark and is not allowed", _RENAME)
+        raise DisallowedSql(f"the name {name!r} belongs to Spark and is not allowed", _RENAME)
     elif isinstance(node, exp.Dot) and isinstance(node.this, exp.Literal):
-        raise Forbidden("a field of a number or a text is not allowed", "Name a column before the dot.")
+        raise DisallowedSql("a field of a number or string is not allowed", "Name a column before the dot.")
     elif isinstance(node, exp.Dot) and not isinstance(node.expression, exp.Identifier):
-        raise Forbidden("a function of a schema is not allowed", "Write a function of Spark's own.")
+        raise DisallowedSql("a function of a schema is not allowed", "Use a built-in function of Spark.")
     elif isinstance(node, exp.DataType) and getattr(node.this, "name", "") not in TYPES:
         kind = node.sql(dialect=SqlDialect)
-        raise Forbidden(f"the type {kind!r} is not allowed in a cast", "Write one such as decimal(18, 2).")
+        raise DisallowedSql(f"the type {kind!r} is not allowed in a cast", "Write e.g. decimal(18, 2).")
     elif isinstance(node, exp.Var) and name.upper() not in UNITS:
-        raise Forbidden(f"{name!r} is not understood")
+        raise DisallowedSql(f"{name!r} is not supported")
     elif isinstance(node, exp.Interval):
-        plain = isinstance(node.this, exp.Literal) and isinstance(node.args.get("unit"), exp.Var)
-        if not plain or not _INTERVAL.fullmatch(node.this.name):
-            raise Forbidden(
-                "an interval is a number and one unit, such as INTERVAL 7 DAYS",
-                "Write date_add(a, b) for a number of days that a column holds.",
+        is_number_and_unit = isinstance(node.this, exp.Literal) and isinstance(node.args.get("unit"), exp.Var)
+        if not is_number_and_unit or not _INTERVAL.fullmatch(node.this.name):
+            raise DisallowedSql(
+                "an interval must be a number and one unit, e.g. INTERVAL 7 DAYS",
+                "Write date_add(a, b) for a number of days from a column.",
             )
     elif isinstance(node, exp.Join) and not (node.args.get("on") or node.args.get("using")):
-        raise Forbidden("a join without ON or USING is not allowed", "Write JOIN … ON a.id = b.id.")
+        raise DisallowedSql("a join without ON or USING is not allowed", "Write JOIN … ON a.id = b.id.")
 
 
-def _vouch_function(name: str) -> None:
+def _validate_function(name: str) -> None:
     lower = name.lower()
     if lower in FUNCTIONS:
         return
-    near = None if lower in INSTEAD else nearest(name, sorted(FUNCTIONS))
-    meant = f"; did you mean {near!r}?" if near else ""
-    instead = INSTEAD.get(lower) or (f"Write {near}." if near else KNOWN)
-    raise Forbidden(f"the function {name!r} is not allowed{meant}", instead, reads=lower not in _JAVA)
+    suggestion = None if lower in INSTEAD else nearest(name, sorted(FUNCTIONS))
+    suffix = f"; did you mean {suggestion!r}?" if suggestion else ""
+    hint = INSTEAD.get(lower) or (f"Write {suggestion}." if suggestion else SEE_DOCS)
+    raise DisallowedSql(f"the function {name!r} is not allowed{suffix}", hint, reads=lower not in _JAVA)
 
 
-# TABLE: where in a SELECT an aggregate, a window and a generator may stand, as Spark has it.
+# TABLE: clauses of a SELECT that allow an aggregate, a window or a generator in Spark.
 #
-# Spark refuses them elsewhere only when it plans the query, which is too late for a gate. Whether every
-# column is grouped is judged where no name can mean anything else.
+# Spark rejects them elsewhere only when it plans the query, which is too late for the gate. Ungrouped columns
+# are reported only where names are unambiguous.
 
 _PARTS = {
     "expressions": "SELECT",
@@ -428,44 +437,44 @@ _PARTS = {
     "order": "ORDER BY",
     "limit": "LIMIT",
 }
-_AROUND = "Put it into a subquery under a name, and ask for that name around it."
-# By kind: the parts of a SELECT in which it may stand, and what to write where it may not.
-_ALLOWED = {
+_USE_SUBQUERY = "Put it into a subquery with an alias, and use the alias in the outer query."
+# By kind: the parts of a SELECT that allow it, and what to write elsewhere.
+_PLACEMENT = {
     "an aggregate": (frozenset({"expressions", "having", "order"}), "Write HAVING, or use a subquery."),
-    "a window": (frozenset({"expressions"}), _AROUND),
-    "a generator": (frozenset({"expressions"}), _AROUND),
+    "a window": (frozenset({"expressions"}), _USE_SUBQUERY),
+    "a generator": (frozenset({"expressions"}), _USE_SUBQUERY),
 }
 
 
-def vouch_for_places(tree: exp.Expr) -> None:
-    """Nothing stands where Spark would refuse it. Raises Forbidden."""
+def validate_placement(tree: exp.Expr) -> None:
+    """Raise DisallowedSql if an aggregate, window or generator is where Spark would reject it."""
     for select in tree.find_all(exp.Select):
         parts = [(part, node) for part in _PARTS for node in _nodes(select, part)]
         aggregates = False
         for part, top in parts:
-            for node in _within(top):
-                kind = _kind(node)
+            for node in _walk_without_queries(top):
+                kind = _restricted_kind(node)
                 # A subquery of HAVING may compare with an aggregate of the query around it.
                 if kind is not None and not (kind == "an aggregate" and select.find_ancestor(exp.Having)):
-                    _vouch(kind, node, part, top)
+                    _validate_position(kind, node, part, top)
                     aggregates |= kind == "an aggregate"
         groups = list(_nodes(select, "group"))
         if (aggregates or groups) and select.parent_select is None:
-            _vouch_for_groups(select, groups)
+            _validate_grouping(select, groups)
 
 
 def _nodes(select: exp.Select, part: str) -> Iterator[exp.Expr]:
-    held = select.args.get(part)
+    value = select.args.get(part)
     if part == "joins":
-        yield from (on for join in held or () if (on := join.args.get("on")) is not None)
-    elif isinstance(held, list):
-        yield from held
-    elif held is not None:
-        yield from held.expressions if isinstance(held, exp.Group | exp.Order) else [held]
+        yield from (on for join in value or () if (on := join.args.get("on")) is not None)
+    elif isinstance(value, list):
+        yield from value
+    elif value is not None:
+        yield from value.expressions if isinstance(value, exp.Group | exp.Order) else [value]
 
 
-def _within(top: exp.Expr) -> Iterator[exp.Expr]:
-    """The node and what is in it, without the queries in it."""
+def _walk_without_queries(top: exp.Expr) -> Iterator[exp.Expr]:
+    """Yield the node and its descendants, without subqueries."""
     stack = [top]
     while stack:
         node = stack.pop()
@@ -473,56 +482,60 @@ def _within(top: exp.Expr) -> Iterator[exp.Expr]:
         stack += [child for child in node.iter_expressions() if not isinstance(child, exp.Query)]
 
 
-def _kind(node: exp.Expr) -> str | None:
+def _restricted_kind(node: exp.Expr) -> str | None:
     if isinstance(node, exp.Window):
         if isinstance(node.this, exp.Filter):
-            raise Forbidden(
+            raise DisallowedSql(
                 "FILTER before OVER is not allowed", "Write sum(CASE WHEN … THEN 1 END) OVER (…)."
             )
         return "a window"
     name = node.name.lower() if isinstance(node, exp.Anonymous) else ""
     if name in GENERATORS:
         return "a generator"
-    if name in WINDOWS and _windowed(node) is None:
-        said = f"{name!r} without OVER is not allowed"
-        raise Forbidden(said, f"Write {name}(…) OVER (PARTITION BY … ORDER BY …).")
-    return "an aggregate" if name in AGGREGATES and _windowed(node) is None else None
+    if name in WINDOWS and _window_of(node) is None:
+        message = f"{name!r} without OVER is not allowed"
+        raise DisallowedSql(message, f"Write {name}(…) OVER (PARTITION BY … ORDER BY …).")
+    return "an aggregate" if name in AGGREGATES and _window_of(node) is None else None
 
 
-def _windowed(call: exp.Expr) -> exp.Window | None:
-    """The window that a call is asked over, if it is."""
-    above = call.parent
-    return above if isinstance(above, exp.Window) and above.this is call else None
+def _window_of(call: exp.Expr) -> exp.Window | None:
+    """Return the window that a function is called over, or None."""
+    parent = call.parent
+    return parent if isinstance(parent, exp.Window) and parent.this is call else None
 
 
-def _vouch(kind: str, node: exp.Expr, part: str, top: exp.Expr) -> None:
-    places, instead = _ALLOWED[kind]
-    if part not in places:
-        raise Forbidden(f"{kind} in {_PARTS[part]} is not allowed", instead)
+def _validate_position(kind: str, node: exp.Expr, part: str, top: exp.Expr) -> None:
+    allowed_parts, hint = _PLACEMENT[kind]
+    if part not in allowed_parts:
+        raise DisallowedSql(f"{kind} in {_PARTS[part]} is not allowed", hint)
     if kind == "a generator" and node is not top and not (isinstance(top, exp.Alias) and top.this is node):
-        raise Forbidden("a generator inside of an expression is not allowed", _AROUND)
-    above = node.parent
-    while above is not None and not isinstance(above, exp.Query):
-        if _kind(above) == "an aggregate":
-            raise Forbidden(f"{kind} inside of an aggregate is not allowed", _AROUND)
-        above = above.parent
+        raise DisallowedSql("a generator inside an expression is not allowed", _USE_SUBQUERY)
+    ancestor = node.parent
+    while ancestor is not None and not isinstance(ancestor, exp.Query):
+        if _restricted_kind(ancestor) == "an aggregate":
+            raise DisallowedSql(f"{kind} inside an aggregate is not allowed", _USE_SUBQUERY)
+        ancestor = ancestor.parent
 
 
-def _vouch_for_groups(select: exp.Select, groups: list[exp.Expr]) -> None:
-    known = {part.name.lower() for one in groups if isinstance(one, exp.Column) for part in one.parts}
-    given = {one.alias.lower() for one in select.expressions if one.alias}
-    if known & given or not all(isinstance(one, exp.Column) for one in groups):
-        # Places, names of the SELECT and expressions are left to Spark.
+def _validate_grouping(select: exp.Select, groups: list[exp.Expr]) -> None:
+    grouped = {part.name.lower() for group in groups if isinstance(group, exp.Column) for part in group.parts}
+    aliases = {projection.alias.lower() for projection in select.expressions if projection.alias}
+    if grouped & aliases or not all(isinstance(group, exp.Column) for group in groups):
+        # Positions, aliases of the SELECT and expressions are left to Spark.
         return
-    known |= given
-    known |= {name.name.lower() for each in select.find_all(exp.Lambda) for name in each.expressions}
+    grouped |= aliases
+    grouped |= {
+        argument.name.lower()
+        for lambda_node in select.find_all(exp.Lambda)
+        for argument in lambda_node.expressions
+    }
     for part in ("expressions", "having", "order"):
         for top in _nodes(select, part):
             for column in _outside_aggregates(top):
-                if known.isdisjoint(each.name.lower() for each in column.parts):
-                    raise Forbidden(
+                if grouped.isdisjoint(part_node.name.lower() for part_node in column.parts):
+                    raise DisallowedSql(
                         f"{column.name!r} is neither grouped nor in an aggregate",
-                        f"Write GROUP BY … {column.name}, or an aggregate such as max({column.name}).",
+                        f"Write GROUP BY … {column.name}, or an aggregate, e.g. max({column.name}).",
                     )
 
 
@@ -532,5 +545,5 @@ def _outside_aggregates(top: exp.Expr) -> Iterator[exp.Column]:
         node = stack.pop()
         if isinstance(node, exp.Column):
             yield node
-        elif _kind(node) != "an aggregate" and not isinstance(node, exp.Filter):
+        elif _restricted_kind(node) != "an aggregate" and not isinstance(node, exp.Filter):
             stack += [child for child in node.iter_expressions() if not isinstance(child, exp.Query)]

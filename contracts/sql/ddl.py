@@ -1,4 +1,4 @@
-"""What `CREATE TABLE` statements declare, in any dialect that sqlglot reads, as types of Spark."""
+"""Parser of `CREATE TABLE` statements in any dialect that sqlglot reads, with types converted to Spark's."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from sqlglot.errors import SqlglotError
 
 from dq.contracts.types import MAX_PRECISION, DataType, NotAType, parse
 
-# TABLE: column types of SQL dialects, as types of Spark that hold every value, with a note at each doubt.
+# TABLE: column types of SQL dialects, as Spark types that can hold every value, with a note if in doubt.
 #
-# Types are named as sqlglot's parser names them; numbers are what stands in parentheses. A row of a dialect
-# comes before the one of all dialects. Sources:
+# Types have the names of sqlglot's parser; numbers are the type's parameters. An entry of a dialect takes
+# precedence over the one for all dialects. Sources:
 #
 # - PostgreSQL, 8.1 Numeric Types (NUMERIC without precision has any scale), 8.2 Monetary, 8.5 Date/Time
 # Types
@@ -36,9 +36,12 @@ from dq.contracts.types import MAX_PRECISION, DataType, NotAType, parse
 
 @dataclass(frozen=True, slots=True)
 class ColumnType:
-    """A type of Spark as text, None where Spark has none; `note` says what is in doubt, "" for nothing.
+    """A Spark type.
 
-    `logical` is the logical type of ODCS where it is not the usual one of the physical type.
+    Attributes:
+        spark: Spark type as text, or None if Spark has no such type.
+        note: Caveat about the conversion, or "".
+        logical: Logical type of ODCS if it is not the default of the physical type, or "".
     """
 
     spark: str | None
@@ -54,15 +57,15 @@ _ANY_38_10 = ColumnType("decimal(38,10)", _FLOATING)
 _NO_ZONE = ColumnType("timestamp_ntz")
 _INSTANT = ColumnType("timestamp")
 _DOUBLE = ColumnType("double")
-_TEXT = ColumnType(None)
+_UNSUPPORTED = ColumnType(None)
 _INTEGER_38 = ColumnType("decimal(38,0)", "up to 38 digits; write bigint where its values have 18 at most")
-_INTEGER_128 = ColumnType("decimal(38,0)", "up to 39 digits, of which Spark holds 38")
+_INTEGER_128 = ColumnType("decimal(38,0)", "up to 39 digits; Spark holds 38")
 _HIVE_TIMESTAMP = ColumnType("timestamp", "a time without a zone in Hive and Athena, an instant in Spark")
-_NANOSECONDS = "a time to the nanosecond, of which Spark holds microseconds"
+_NANOSECONDS = "a time in nanoseconds; Spark holds microseconds"
 _POSTGRES_MONEY = ColumnType("decimal(19,2)", "lc_monetary decides how many digits follow the point")
 _AFFINITY = "SQLite does not enforce the type"
 
-_ANY: Mapping[str, ColumnType] = {
+_COMMON_TYPES: Mapping[str, ColumnType] = {
     "TIME": _TIME,
     **dict.fromkeys(("TIMESTAMP", "TIMESTAMPNTZ", "TIMESTAMP_S", "TIMESTAMP_MS"), _NO_ZONE),
     **dict.fromkeys(("DATETIME", "DATETIME2", "SMALLDATETIME"), _NO_ZONE),
@@ -77,7 +80,7 @@ _ANY: Mapping[str, ColumnType] = {
     "UBIGINT": ColumnType("decimal(20,0)"),
     **dict.fromkeys(("INT128", "UINT128"), _INTEGER_128),
     "DATE32": ColumnType("date"),
-    **dict.fromkeys(("INTERVAL", "BIT"), _TEXT),
+    **dict.fromkeys(("INTERVAL", "BIT"), _UNSUPPORTED),
     **dict.fromkeys(("IMAGE", "ROWVERSION"), ColumnType("binary")),
 }
 _SPARK = {
@@ -92,8 +95,8 @@ _TSQL = {
     **_WITH_OFFSET,
     "DECIMAL": ColumnType("decimal(18,0)"),
     "BIT": ColumnType("boolean"),
-    "VARIANT": _TEXT,
-    "FLOAT": ColumnType("double", "FLOAT and REAL are told apart by no parser; write float for REAL"),
+    "VARIANT": _UNSUPPORTED,
+    "FLOAT": ColumnType("double", "the parser does not distinguish FLOAT and REAL; write float for REAL"),
 }
 _MYSQL = {
     "DECIMAL": ColumnType("decimal(10,0)"),
@@ -165,8 +168,8 @@ _TYPES_WITHOUT_NUMBERS = frozenset({*_TIMESTAMPS, "TIME", "YEAR", *_UNSIGNED, "M
 
 
 def column_type(dialect: str, name: str, numbers: Sequence[str]) -> ColumnType | None:
-    """The type of Spark for a plain type of a dialect; None where Spark reads it as it is written."""
-    row = _DIALECTS.get(dialect, {}).get(name) or _ANY.get(name)
+    """Return the Spark type for a scalar type of a dialect, or None if Spark reads it as written."""
+    row = _DIALECTS.get(dialect, {}).get(name) or _COMMON_TYPES.get(name)
     if not numbers:
         return row
     if name in _CLICKHOUSE_DIGITS:
@@ -178,7 +181,7 @@ def column_type(dialect: str, name: str, numbers: Sequence[str]) -> ColumnType |
     if name in ("BINARY", "VARBINARY"):
         return ColumnType("binary")
     if name == "BIT":
-        return row if numbers[0] == "1" else _TEXT
+        return row if numbers[0] == "1" else _UNSUPPORTED
     if name in _INTEGERS and dialect in ("mysql", "doris", "starrocks"):
         if name == "TINYINT" and numbers[0] == "1":
             return ColumnType("tinyint", "MySQL's BOOLEAN; write boolean where it holds 0 and 1 alone")
@@ -192,7 +195,7 @@ def _decimal(numbers: Sequence[str]) -> ColumnType | None:
     precision = MAX_PRECISION if numbers[0] == "*" else _digits(numbers[0])
     scale = _digits(numbers[1]) if len(numbers) > 1 else 0
     fits = 0 < precision <= MAX_PRECISION and scale <= precision
-    return ColumnType(f"decimal({precision},{scale})") if fits else _TEXT
+    return ColumnType(f"decimal({precision},{scale})") if fits else _UNSUPPORTED
 
 
 def _floating(dialect: str, name: str, numbers: Sequence[str]) -> ColumnType:
@@ -208,16 +211,16 @@ def _digits(text: str) -> int:
     return int(text) if text.isdecimal() and len(text) < MAX_PRECISION else 0
 
 
-# What `CREATE TABLE` statements declare, in any dialect that sqlglot reads.
+# Tables and columns of `CREATE TABLE` statements.
 
 
 class NotDdl(ValueError):
-    """The text is no SQL, or none of this dialect; the message says where."""
+    """The text is not valid SQL of this dialect; the message says where."""
 
 
 @dataclass(frozen=True, slots=True)
 class DdlPart:
-    """What is said of a field of a struct."""
+    """Attributes of a nested field."""
 
     comment: str
     required: bool
@@ -225,34 +228,37 @@ class DdlPart:
 
 @dataclass(frozen=True, slots=True)
 class DdlColumn:
-    """A column. `type` is None where Spark has no such type; `written` is the type as it stands there.
+    """A column.
 
-    `notes` say what is in doubt of the type, `logical` is its logical type where that is not the usual one.
-    `inside` is what is said of the parts of a nested type, by their path in the column, such as `city` or
-    `lines[].sku`.
+    Attributes:
+        type: Spark type, or None if Spark has no such type.
+        sql_type: Type as written in the statement.
+        nested: Attributes of nested fields by their path in the column, e.g. `city` or `lines[].sku`.
+        notes: Caveats about the conversion of the type.
+        logical: Logical type if it is not the default of the physical type, or "".
     """
 
     name: str
     type: DataType | None
-    written: str
+    sql_type: str
     comment: str
     required: bool
-    inside: Mapping[str, DdlPart] = field(default_factory=dict)
+    nested: Mapping[str, DdlPart] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     logical: str = ""
 
 
 @dataclass(slots=True)
 class DialectTypes:
-    """Reads types of one dialect; gathers what is in doubt, and what is said of the parts of nested ones."""
+    """Converts types of one dialect; collects caveats and the attributes of nested fields."""
 
     dialect: str
     notes: list[str] = field(default_factory=list)
-    inside: dict[str, DdlPart] = field(default_factory=dict)
+    nested: dict[str, DdlPart] = field(default_factory=dict)
     logical: str = ""
 
     def read(self, kind: exp.DataType, path: str = "") -> DataType | None:
-        """The type of Spark, None where Spark has none. `path` is where it stands in its column."""
+        """Return the Spark type, or None if Spark has none. `path` is the field's path in its column."""
         parts = kind.expressions
         name = kind.this.name if isinstance(kind.this, exp.DataType.Type) else ""
         if name == "STRUCT" and parts and all(isinstance(part, exp.ColumnDef) for part in parts):
@@ -260,10 +266,10 @@ class DialectTypes:
         places = {"ARRAY": ("[]",), "MAP": (".^", ".*"), "LOWCARDINALITY": ("",)}.get(name, ())
         if places and len(places) == len(parts) and all(isinstance(part, exp.DataType) for part in parts):
             inner = [self.read(part, f"{path}{sign}") for part, sign in zip(parts, places, strict=True)]
-            known = tuple(part for part in inner if part is not None)
-            if len(known) < len(inner):
+            types = tuple(part for part in inner if part is not None)
+            if len(types) < len(inner):
                 return None
-            return known[0] if name == "LOWCARDINALITY" else DataType(name.lower(), (), known)
+            return types[0] if name == "LOWCARDINALITY" else DataType(name.lower(), (), types)
         row = column_type(self.dialect, name, [part.name for part in parts])
         if row is None:
             return _parsed(kind.sql(dialect="spark"))
@@ -275,15 +281,19 @@ class DialectTypes:
 
     def _struct(self, fields: list[exp.ColumnDef], path: str) -> DataType | None:
         names, parts = [field.name for field in fields], []
-        for each in fields:
-            below = f"{path}.{each.name}"
-            part = self.read(each.args["kind"], below) if each.args.get("kind") is not None else None
+        for field_definition in fields:
+            below = f"{path}.{field_definition.name}"
+            part = (
+                self.read(field_definition.args["kind"], below)
+                if field_definition.args.get("kind") is not None
+                else None
+            )
             if part is None:
                 return None
             parts.append(part)
-            described, _, _ = _constraints(each, "spark")
+            described, _, _ = _constraints(field_definition, "spark")
             if described.comment or described.required:
-                self.inside[below.lstrip(".")] = described
+                self.nested[below.lstrip(".")] = described
         if len({name.lower() for name in names}) < len(names):
             return None
         return DataType("struct", (), tuple(parts), tuple(names))
@@ -298,7 +308,10 @@ def _parsed(text: str) -> DataType | None:
 
 @dataclass(frozen=True, slots=True)
 class DdlTable:
-    """A table. `keys` are the primary key's columns, `partitions` the names of the partition keys."""
+    """A table. `keys` are the primary key's columns, `partitions` the names of the partition keys.
+
+    `unsupported` are the parts of the statement that are not converted, as SQL.
+    """
 
     database: str
     name: str
@@ -308,17 +321,16 @@ class DdlTable:
     comment: str
     location: str
     format: str
-    unsaid: tuple[str, ...]
+    unsupported: tuple[str, ...]
 
 
 def dialects() -> list[str]:
-    """The dialects that can be named."""
+    """Return the names of the supported dialects."""
     return sorted(name for name in sqlglot.Dialects.__members__.values() if name)
 
 
 def data_type(text: str, dialect: str) -> tuple[DataType | None, DialectTypes]:
-    """The type of Spark that a type of this dialect is, None where Spark has none or it is no type; and
-    what is in doubt of it."""
+    """Return the Spark type of a dialect's type, or None if it has none or is invalid, and its caveats."""
     types = DialectTypes(dialect)
     try:
         with _quiet():
@@ -328,25 +340,29 @@ def data_type(text: str, dialect: str) -> tuple[DataType | None, DialectTypes]:
 
 
 def tables(text: str, dialect: str) -> tuple[list[DdlTable], list[str]]:
-    """Every table that the text creates with its columns, and the beginnings of the statements that create
-    one and do not say its columns, or in words that are not understood. Raises NotDdl.
+    """Return the tables that the text creates with columns, and the beginnings of the CREATE TABLE statements
+    without columns or with unsupported syntax. Raises NotDdl.
     """
     try:
         with _quiet():
             statements = sqlglot.parse(text, dialect=dialect)
     except (SqlglotError, RecursionError) as error:
         raise NotDdl(str(error).splitlines()[0][:200] if str(error) else "it is nested too deep") from error
-    found: list[DdlTable] = []
-    unread: list[str] = []
-    for one in statements:
-        if isinstance(one, exp.Create) and one.kind == "TABLE" and isinstance(one.this, exp.Schema):
-            found.append(_table(one, dialect))
-        elif isinstance(one, exp.Create | exp.Command):
+    created: list[DdlTable] = []
+    unread_statements: list[str] = []
+    for statement in statements:
+        if (
+            isinstance(statement, exp.Create)
+            and statement.kind == "TABLE"
+            and isinstance(statement.this, exp.Schema)
+        ):
+            created.append(_table(statement, dialect))
+        elif isinstance(statement, exp.Create | exp.Command):
             with _quiet():
-                written = one.sql(dialect=dialect)
-            if _CREATES.match(written):
-                unread.append(" ".join(written.split())[:80])
-    return found, unread
+                sql = statement.sql(dialect=dialect)
+            if _CREATES.match(sql):
+                unread_statements.append(" ".join(sql.split())[:80])
+    return created, unread_statements
 
 
 _CREATES = re.compile(
@@ -357,86 +373,90 @@ _CREATES = re.compile(
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """Without what sqlglot writes to the terminal of statements that it does not know: it quotes them."""
+    """Silence sqlglot's log messages, which quote statements that it does not support."""
     logger = logging.getLogger("sqlglot")
-    before, logger.disabled = logger.disabled, True
+    was_disabled, logger.disabled = logger.disabled, True
     try:
         yield
     finally:
-        logger.disabled = before
+        logger.disabled = was_disabled
 
 
-def _table(one: exp.Create, dialect: str) -> DdlTable:
-    schema: exp.Schema = one.this
+def _table(statement: exp.Create, dialect: str) -> DdlTable:
+    schema: exp.Schema = statement.this
     table = schema.this
-    columns, keys, partitions, unsaid = [], [], [], []
+    columns, keys, partitions, unsupported = [], [], [], []
     for part in schema.expressions:
         if isinstance(part, exp.ColumnDef):
-            column, is_key, extra = _column(part, dialect)
+            column, is_key, unsupported_here = _column(part, dialect)
             columns.append(column)
             keys += [column.name] if is_key else []
-            unsaid += extra
+            unsupported += unsupported_here
         else:
-            found = part.find(exp.PrimaryKey)
-            if found is not None:
-                keys += [each.name for each in found.expressions]
+            primary_key = part.find(exp.PrimaryKey)
+            if primary_key is not None:
+                keys += [key_column.name for key_column in primary_key.expressions]
             else:
-                unsaid.append(part.sql(dialect=dialect))
-    said = {"comment": "", "location": "", "format": ""}
-    for each in one.args["properties"].expressions if one.args.get("properties") else ():
-        if isinstance(each, exp.SchemaCommentProperty):
-            said["comment"] = each.this.name
-        elif isinstance(each, exp.LocationProperty):
-            said["location"] = each.this.name
-        elif isinstance(each, exp.FileFormatProperty):
-            said["format"] = each.this.name.lower() if each.this else ""
-        elif isinstance(each, exp.PartitionedByProperty):
-            inner = each.this.expressions if isinstance(each.this, exp.Schema | exp.Tuple) else [each.this]
+                unsupported.append(part.sql(dialect=dialect))
+    options = {"comment": "", "location": "", "format": ""}
+    for option in statement.args["properties"].expressions if statement.args.get("properties") else ():
+        if isinstance(option, exp.SchemaCommentProperty):
+            options["comment"] = option.this.name
+        elif isinstance(option, exp.LocationProperty):
+            options["location"] = option.this.name
+        elif isinstance(option, exp.FileFormatProperty):
+            options["format"] = option.this.name.lower() if option.this else ""
+        elif isinstance(option, exp.PartitionedByProperty):
+            inner = (
+                option.this.expressions if isinstance(option.this, exp.Schema | exp.Tuple) else [option.this]
+            )
             for key in inner:
                 if isinstance(key, exp.ColumnDef):
-                    column, _, extra = _column(key, dialect)
+                    column, _, unsupported_here = _column(key, dialect)
                     columns.append(column)
-                    unsaid += extra
+                    unsupported += unsupported_here
                 elif not isinstance(key, exp.Column | exp.Identifier):
-                    unsaid.append(f"PARTITIONED BY {key.sql(dialect=dialect)}")
+                    unsupported.append(f"PARTITIONED BY {key.sql(dialect=dialect)}")
                     continue
                 partitions.append(key.name)
         else:
-            unsaid.append(each.sql(dialect=dialect))
-    return DdlTable(table.db, table.name, tuple(columns), tuple(keys), tuple(partitions), **said,
-                    unsaid=tuple(unsaid))  # fmt: skip
+            unsupported.append(option.sql(dialect=dialect))
+    return DdlTable(table.db, table.name, tuple(columns), tuple(keys), tuple(partitions), **options,
+                    unsupported=tuple(unsupported))  # fmt: skip
 
 
-def _column(part: exp.ColumnDef, dialect: str) -> tuple[DdlColumn, bool, list[str]]:
-    kind: exp.DataType | None = part.args.get("kind")
-    written = kind.sql(dialect=dialect) if kind is not None else ""
+def _column(definition: exp.ColumnDef, dialect: str) -> tuple[DdlColumn, bool, list[str]]:
+    kind: exp.DataType | None = definition.args.get("kind")
+    sql_type = kind.sql(dialect=dialect) if kind is not None else ""
     types = DialectTypes(dialect)
-    made = types.read(kind) if isinstance(kind, exp.DataType) else None
-    said, is_key, unsaid = _constraints(part, dialect)
+    spark_type = types.read(kind) if isinstance(kind, exp.DataType) else None
+    description, is_key, unsupported = _constraints(definition, dialect)
     column = DdlColumn(
-        part.name,
-        made,
-        written,
-        said.comment,
-        said.required,
-        types.inside,
+        definition.name,
+        spark_type,
+        sql_type,
+        description.comment,
+        description.required,
+        types.nested,
         tuple(types.notes),
         types.logical,
     )
-    return column, is_key, unsaid
+    return column, is_key, unsupported
 
 
-def _constraints(part: exp.ColumnDef, dialect: str) -> tuple[DdlPart, bool, list[str]]:
-    """What is said of a column or field, whether it is the primary key, and what has no word here."""
-    comment, required, is_key, unsaid = "", False, False, []
-    for constraint in part.args.get("constraints") or ():
-        what = constraint.args.get("kind")
-        if isinstance(what, exp.NotNullColumnConstraint):
-            required = not what.args.get("allow_null")
-        elif isinstance(what, exp.PrimaryKeyColumnConstraint):
+def _constraints(definition: exp.ColumnDef, dialect: str) -> tuple[DdlPart, bool, list[str]]:
+    """Return the attributes of a column or field, whether it is the primary key, and unsupported
+    constraints.
+    """
+    comment, required, is_key, unsupported = "", False, False, []
+    for constraint in definition.args.get("constraints") or ():
+        kind = constraint.args.get("kind")
+        if isinstance(kind, exp.NotNullColumnConstraint):
+            required = not kind.args.get("allow_null")
+        elif isinstance(kind, exp.PrimaryKeyColumnConstraint):
             is_key = required = True
-        elif isinstance(what, exp.CommentColumnConstraint):
-            comment = what.this.name
+        elif isinstance(kind, exp.CommentColumnConstraint):
+            comment = kind.this.name
         else:
-            unsaid.append(f"{part.name}: {constraint.sql(dialect=dialect)}")
-    return DdlPart(comment, required), is_key, unsaid
+            unsupported.append(f"{definition.name}: {constraint.sql(dialect=dialect)}")
+    return DdlPart(comment, required), is_key, unsupported

@@ -1,4 +1,4 @@
-"""A contract in its canonical form: keys in order, two spaces, comments kept, and never another meaning."""
+"""Formats a contract: keys in order, indent of two spaces, comments kept, values unchanged."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from typing import Any
 import yaml
 
 from dq.contracts import model
-from dq.contracts.model import Node, models_at, plain
+from dq.contracts.model import Node, models_at, strip_source_maps
 from dq.contracts.outcome import Finding
 from dq.contracts.yaml import source
 
-# How a YAML document is laid out: its entries in their order, and the comments that belong to each.
+# Layout of a YAML document: its entries in order, each with its comments.
 
 
-class Odd(Exception):
-    """YAML that is rarely written and that this reader does not take apart; says what and in which line."""
+class UnsupportedYaml(Exception):
+    """Rare YAML syntax that this reader does not support; the message has the line."""
 
 
 class Shape(Enum):
-    """How a value is written."""
+    """Syntax of a value."""
 
     EMPTY = "nothing"
     INLINE = "a plain or quoted scalar, or an alias"
@@ -37,10 +37,10 @@ class Shape(Enum):
 
 @dataclass(slots=True)
 class CstValue:
-    """One value. `text` is the source of all but the indented collections, and `marks` its anchor and tag.
+    """One value. `text` is its source, except for indented collections, `marks` its anchor and tag.
 
-    `indent` is the column of the collection that holds it. `entries` are those of a collection; one in
-    brackets has them when it can be written anew: no comments, no line breaks inside a scalar.
+    `indent` is the column of the collection that holds it. `entries` are those of a collection; a flow
+    collection has them only if it can be reformatted: no comments, no line breaks inside a scalar.
     """
 
     shape: Shape
@@ -56,36 +56,35 @@ class CstValue:
 class CstEntry:
     """A key with its value, or an item of a list, whose key is empty.
 
-    `above` are the lines above it, an empty text for blank ones; `beside` is the comment in its first line.
+    `above` are the lines above it, "" for blank ones; `inline_comment` is the comment in its first line.
     """
 
     key: str
     value: CstValue
     above: list[str] = field(default_factory=list)
-    beside: str = ""
+    inline_comment: str = ""
 
 
 @dataclass(slots=True)
-class Written:
-    """A document: its lines above the first entry, its top mapping, and every comment in it."""
+class CstDocument:
+    """A document: the lines above the first entry, its top mapping, and all its comments."""
 
     head: list[str]
     top: CstValue
     comments: list[str]
 
 
-# A YAML document as its writer left it: entries in their order, scalars as text, comments where they
-# belong.
+# Concrete syntax tree of a YAML document: entries in order, scalars as text, comments at their entries.
 #
-# Made from the scanner's tokens, whose gaps hold nothing but blanks and comments. A comment above an entry
-# belongs to that entry, however deep the value before it ends; one that is indented deeper than the entry
-# closes the collection before it.
+# Built from the scanner's tokens, whose gaps have only blanks and comments. A comment above an entry belongs
+# to that entry, however deep the value before it ends; one that is indented deeper than the entry belongs to
+# the end of the collection before it.
 
 
-def read(text: str) -> Written:
-    """The document in a text that ends with a line break and has no other breaks than `\\n`.
+def read(text: str) -> CstDocument:
+    """Return the document of a text that ends with a line break and has no other line breaks than `\\n`.
 
-    The text has been read as YAML before. Raises Odd for explicit keys (`? key`) and directives.
+    The text must be valid YAML. Raises UnsupportedYaml for explicit keys (`? key`) and directives.
     """
     return _CstReader(text).document()
 
@@ -99,28 +98,28 @@ class _CstReader:
     def __init__(self, text: str) -> None:
         self.text = text
         self.tokens: list[Any] = list(yaml.scan(text, Loader=yaml.CSafeLoader))
-        self.at = 0
+        self.index = 0
         self.pending: list[tuple[int, str]] = []
-        self.beside = ""
+        self.inline_comment = ""
         self.comments: list[str] = []
 
-    def document(self) -> Written:
+    def document(self) -> CstDocument:
         while isinstance(self.token, (yaml.StreamStartToken, yaml.DocumentStartToken)):
             self.take()
-            self._beside_to_pending()
+            self._inline_to_pending()
         if not isinstance(self.token, yaml.BlockMappingStartToken):
-            raise Odd(f"line {self.line}: the document is not an indented mapping")
+            raise UnsupportedYaml(f"line {self.line}: the document is not an indented mapping")
         head = self._claim()
         top = self.value(0)
         while not isinstance(self.token, yaml.StreamEndToken):
             self.take()
-            self._beside_to_pending()
+            self._inline_to_pending()
         top.foot += self._claim()
-        return Written(head, top, sorted(self.comments))
+        return CstDocument(head, top, sorted(self.comments))
 
     @property
     def token(self) -> Any:
-        return self.tokens[self.at]
+        return self.tokens[self.index]
 
     @property
     def line(self) -> int:
@@ -130,10 +129,10 @@ class _CstReader:
         return self.text[token.start_mark.index : token.end_mark.index]
 
     def take(self) -> Any:
-        """The token, and the comments between it and the next one are at hand."""
+        """Return the token and advance, collecting the comments before the next one."""
         token = self.token
-        self.at += 1
-        if self.at < len(self.tokens):
+        self.index += 1
+        if self.index < len(self.tokens):
             self._gap(token.end_mark.index, self.token.start_mark.index)
         return token
 
@@ -141,33 +140,33 @@ class _CstReader:
         gap = self.text[start:end]
         if not gap or gap == " ":
             return
-        first, *rest = gap.split("\n")
+        first, *following = gap.split("\n")
         if start == 0 or self.text[start - 1] == "\n":
-            rest = [first, *rest]
+            following = [first, *following]
         elif first.strip():
-            self.beside = first.strip()
-            self.comments.append(self.beside)
-        for line in rest[:-1]:
+            self.inline_comment = first.strip()
+            self.comments.append(self.inline_comment)
+        for line in following[:-1]:
             comment = line.strip()
             if comment:
                 self.comments.append(comment)
             self.pending.append((len(line) - len(line.lstrip()), comment))
 
-    def _beside_to_pending(self) -> None:
-        if self.beside:
-            self.pending.insert(0, (0, self._claim_beside()))
+    def _inline_to_pending(self) -> None:
+        if self.inline_comment:
+            self.pending.insert(0, (0, self._claim_inline_comment()))
 
     def _claim(self) -> list[str]:
         lines = [comment for _, comment in self.pending]
         self.pending = []
         return lines
 
-    def _claim_beside(self) -> str:
-        comment, self.beside = self.beside, ""
+    def _claim_inline_comment(self) -> str:
+        comment, self.inline_comment = self.inline_comment, ""
         return comment
 
     def _claim_foot(self, column: int) -> list[str]:
-        """The comments that are indented at least so far, up to the first that is not."""
+        """Return the leading comments that are indented at least to `column`."""
         last = 0
         for index, (indent, comment) in enumerate(self.pending):
             if comment and indent < column:
@@ -179,12 +178,13 @@ class _CstReader:
         return foot
 
     def value(self, indent: int, after_key: bool = False) -> CstValue:
+        """Parse the value that begins at the current token, with its anchor and tag."""
         marks = []
         while isinstance(self.token, _MARKS):
             marks.append(self.source(self.take()))
-        made = self._unmarked(indent, after_key)
-        made.marks = " ".join(marks)
-        return made
+        value = self._unmarked(indent, after_key)
+        value.marks = " ".join(marks)
+        return value
 
     def _unmarked(self, indent: int, after_key: bool) -> CstValue:
         token = self.token
@@ -194,7 +194,7 @@ class _CstReader:
                 if token.style not in ("|", ">"):
                     return CstValue(Shape.INLINE, text, indent=indent)
                 if text.endswith("\n\n") and "+" not in text.partition("\n")[0]:
-                    self.pending.insert(0, (0, ""))  # not part of the text, though the scanner says so
+                    self.pending.insert(0, (0, ""))  # the scanner includes it, but it is not part of the text
                 return CstValue(Shape.BLOCK, text, indent=indent)
             case yaml.AliasToken():
                 return CstValue(Shape.INLINE, self.source(self.take()), indent=indent)
@@ -214,7 +214,7 @@ class _CstReader:
         while isinstance(self.token, yaml.KeyToken):
             above = self._claim()
             if self.source(self.take()):
-                raise Odd(f"line {self.line}: a key after '?'")
+                raise UnsupportedYaml(f"line {self.line}: a key after '?'")
             begin = self.token.start_mark.index
             while not isinstance(self.token, yaml.ValueToken):
                 end = self.take().end_mark.index
@@ -222,13 +222,13 @@ class _CstReader:
             self.take()
             entries.append(self._entry(key, above, column, after_key=True))
         if not isinstance(self.token, yaml.BlockEndToken):
-            raise Odd(f"line {self.line}: a value without a key")
-        made = CstValue(Shape.MAP, entries=entries, foot=self._claim_foot(column))
+            raise UnsupportedYaml(f"line {self.line}: a value without a key")
+        mapping = CstValue(Shape.MAP, entries=entries, foot=self._claim_foot(column))
         self.take()
-        return made
+        return mapping
 
     def _sequence(self, closed: bool) -> CstValue:
-        """A list; one that stands in the column of its key (not `closed`) has no tokens around it."""
+        """Return a list; one in the column of its key (not `closed`) has no start and end tokens."""
         column = int(self.token.start_mark.column)
         if closed:
             self.take()
@@ -237,49 +237,52 @@ class _CstReader:
             above = self._claim()
             self.take()
             entries.append(self._entry("", above, column))
-        made = CstValue(Shape.SEQ, entries=entries, foot=self._claim_foot(column if closed else column + 1))
+        sequence = CstValue(
+            Shape.SEQ, entries=entries, foot=self._claim_foot(column if closed else column + 1)
+        )
         if closed:
             self.take()
-        return made
+        return sequence
 
     def _entry(self, key: str, above: list[str], column: int, after_key: bool = False) -> CstEntry:
-        head = self._claim_beside()
-        ahead = self.at
+        head = self._claim_inline_comment()
+        ahead = self.index
         while isinstance(self.tokens[ahead], _MARKS):
             ahead += 1
         if isinstance(self.tokens[ahead], (yaml.ScalarToken, yaml.AliasToken, *_OPEN)):
             above = [*above, *([head] if head else []), *self._claim()]
-            made = self.value(column, after_key)
-            return CstEntry(key, made, above, self._claim_beside())
-        made = self.value(column, after_key)
-        return CstEntry(key, made, above, head)
+            value = self.value(column, after_key)
+            return CstEntry(key, value, above, self._claim_inline_comment())
+        value = self.value(column, after_key)
+        return CstEntry(key, value, above, head)
 
     def _flow(self, indent: int) -> CstValue:
-        begin, first = self.at, self.token.start_mark.index
-        depth, commented = 0, len(self.comments)
+        """Parse a value in brackets; one with comments inside keeps its text."""
+        first_index, text_start = self.index, self.token.start_mark.index
+        depth, comment_count = 0, len(self.comments)
         while True:
             depth += isinstance(self.token, _OPEN) - isinstance(self.token, _CLOSE)
             if depth == 0:
                 break
-            self.at += 1
-            self._gap(self.tokens[self.at - 1].end_mark.index, self.token.start_mark.index)
-        text = self.text[first : self.token.end_mark.index]
-        simple = len(self.comments) == commented
-        inside = iter(self.tokens[begin + 1 : self.at + 1])
-        made = _bracketed(self.text, inside, self.tokens[begin]) if simple else None
-        self.pending, self.beside = [], ""  # comments inside are part of the text
+            self.index += 1
+            self._gap(self.tokens[self.index - 1].end_mark.index, self.token.start_mark.index)
+        text = self.text[text_start : self.token.end_mark.index]
+        has_comments = len(self.comments) != comment_count
+        inner_tokens = iter(self.tokens[first_index + 1 : self.index + 1])
+        value = None if has_comments else _bracketed(self.text, inner_tokens, self.tokens[first_index])
+        self.pending, self.inline_comment = [], ""  # comments inside are part of the text
         self.take()
-        return made or CstValue(Shape.FLOW, text, indent=indent)
+        return value or CstValue(Shape.FLOW, text, indent=indent)
 
 
 def _bracketed(text: str, tokens: Iterator[Any], opened: Any) -> CstValue | None:
-    """A collection in brackets, or None when some of it cannot be written anew without changing it."""
+    """Return a flow collection, or None if it cannot be reformatted without a change."""
     entries: list[CstEntry] = []
     listed = isinstance(opened, yaml.FlowSequenceStartToken)
     for token in tokens:
         if isinstance(token, _CLOSE):
-            whole = text[opened.start_mark.index : token.end_mark.index]
-            return CstValue(Shape.FLOW, whole, entries=entries, listed=listed)
+            flow_text = text[opened.start_mark.index : token.end_mark.index]
+            return CstValue(Shape.FLOW, flow_text, entries=entries, listed=listed)
         if isinstance(token, yaml.FlowEntryToken):
             continue
         key, inner = "", token
@@ -300,31 +303,31 @@ def _bracketed(text: str, tokens: Iterator[Any], opened: Any) -> CstValue | None
 
 
 def _on_one_line(text: str, token: Any) -> str:
-    """The source of a scalar or alias, empty for other tokens and for one with a line break."""
+    """Return the source of a scalar or alias, or "" for other tokens and those with a line break."""
     source = text[token.start_mark.index : token.end_mark.index]
     plain = isinstance(token, yaml.ScalarToken | yaml.AliasToken)
     return source if plain and "\n" not in source else ""
 
 
-# TABLE: the order in which a contract's keys are written, by kind of mapping.
+# TABLE: the order of a contract's keys, by kind of mapping.
 #
-# The order of the sections is that of the ODCS documentation: who and what first, then where, then the
-# schema, then what is promised about it. `*` stands for every key that is not named, in the writer's order.
-# A mapping without a row keeps its order: it belongs to the organisation.
+# The order of the sections is that of the ODCS documentation: identity first, then servers, then the schema,
+# then its service levels. `*` stands for every key that is not listed, in the writer's order. A mapping
+# without a row keeps its order: it is an extension of the organisation.
 
-REST = "*"
+OTHER_KEYS = "*"
 _TAIL = "tags authoritativeDefinitions customProperties"
 
 
 def _keys(text: str) -> tuple[str, ...]:
     keys = tuple(text.split())
-    return keys if REST in keys else (*keys, REST)
+    return keys if OTHER_KEYS in keys else (*keys, OTHER_KEYS)
 
 
 Kind = type[Node] | None
-"""The model of a mapping; None for one that belongs to the organisation."""
+"""The model of a mapping, or None if it is an extension of the organisation."""
 
-# Model of a mapping -> its keys. `<<`, where YAML merges another mapping, stands first everywhere.
+# Model of a mapping -> its keys. The merge key `<<` always comes first.
 ORDER: dict[Kind, tuple[str, ...]] = {
     model.Contract: _keys(
         "apiVersion kind id name version status tenant domain dataProduct contractCreatedTs tags description "
@@ -381,9 +384,9 @@ ORDER: dict[Kind, tuple[str, ...]] = {
 
 @lru_cache(4096)
 def kind_below(kind: Kind, key: str, listed: bool) -> Kind:
-    """The kind of the mapping that stands under this key, or None where anything may stand.
+    """Return the kind of the mapping under this key, or None if any value is allowed.
 
-    `listed` says that it is an item of a list there.
+    With `listed`, the mapping is an item of a list.
     """
     models = models_at(kind, (key,)) if kind is not None else []
     # ODCS 3.0 lists the members of a team.
@@ -391,19 +394,19 @@ def kind_below(kind: Kind, key: str, listed: bool) -> Kind:
 
 
 def position(kind: Kind, key: str) -> int:
-    """Where the key stands among the keys of such a mapping; for sorting, which must be stable."""
+    """Return the position of a key in a mapping of this kind, for a stable sort."""
     order = ORDER.get(kind)
     if key == "<<":
         return -1
     if order is None:
         return 0
-    return order.index(key) if key in order else order.index(REST)
+    return order.index(key) if key in order else order.index(OTHER_KEYS)
 
 
-# A contract in its canonical form: keys in order, two spaces, comments kept, and never another meaning.
+# The formatter: keys in order, indent of two spaces, comments kept, values unchanged.
 #
-# Scalars stay as they are written, quotes and all: YAML 1.1 reads `1.10`, `yes` and `2026-01-01` as
-# something else than text, and a formatter that quoted or unquoted them would change the contract.
+# Scalars stay as written, including quotes: YAML 1.1 does not read `1.10`, `yes` and `2026-01-01` as text, so
+# quoting or unquoting them would change the contract.
 
 WIDTH = 100
 _STEP = 2
@@ -412,17 +415,17 @@ _HEADER = re.compile(r"^[|>][+-]?([1-9])?")
 
 @dataclass(frozen=True, slots=True)
 class Formatted:
-    """The file's new bytes; `why_not` says why they are the old ones, where the form is beyond us."""
+    """The file's new bytes; `unchanged_reason` tells why an unsupported file stays as it is, or ""."""
 
     data: bytes
-    why_not: str = ""
+    unchanged_reason: str = ""
 
 
 def formatted(data: bytes, file: str) -> Formatted | list[Finding]:
-    """The contract in its canonical form, or what is wrong when it is no YAML mapping.
+    """Format the contract, or return findings if it is not a YAML mapping.
 
-    Line endings stay, a byte order mark goes. The result has the same values and the same comments; that
-    is looked at before it is given, and a file where it does not hold stays as it is.
+    Line endings stay, a byte order mark is removed. The result is verified to have the same values and
+    comments; otherwise the file stays as it is.
     """
     top, findings = source.read(data, file)
     if top is None:
@@ -433,31 +436,31 @@ def formatted(data: bytes, file: str) -> Formatted | list[Finding]:
     text += "" if text.endswith("\n") else "\n"
     try:
         document = read(text)
-    except Odd as odd:
-        return Formatted(data, f"{odd}.")
+    except UnsupportedYaml as error:
+        return Formatted(data, f"{error}.")
     for sort in (True, False):  # an alias may not come before its anchor, so not every order is possible
-        made = _document(document, sort)
-        if made == text or _same(text, document, made):
-            return Formatted((made.replace("\n", "\r\n") if crlf else made).encode())
-    return Formatted(data, "its comments or line breaks stand where they cannot be kept.")
+        result = _document(document, sort)
+        if result == text or _same(text, document, result):
+            return Formatted((result.replace("\n", "\r\n") if crlf else result).encode())
+    return Formatted(data, "its comments or line breaks cannot be preserved.")
 
 
-def _same(text: str, document: Written, made: str) -> bool:
-    if _meaning(text) != _meaning(made):
+def _same(text: str, document: CstDocument, result: str) -> bool:
+    if _meaning(text) != _meaning(result):
         return False
     try:
-        return read(made).comments == document.comments
-    except Odd:
+        return read(result).comments == document.comments
+    except UnsupportedYaml:
         return False
 
 
 def _meaning(text: str) -> tuple[str, int]:
-    """The values, with 1, 1.0 and true told apart, and the number of keys that stand twice."""
+    """Return the values, distinguishing 1, 1.0 and true, and the number of duplicate keys."""
     top, findings = source.read(text.encode(), "")
-    return json.dumps(plain(top), sort_keys=True, default=repr), len(findings)
+    return json.dumps(strip_source_maps(top), sort_keys=True, default=repr), len(findings)
 
 
-def _document(document: Written, sort: bool) -> str:
+def _document(document: CstDocument, sort: bool) -> str:
     writer = _Writer(sort)
     head = writer.comments(document.head, 0, first=True)
     return "\n".join([*head, *writer.block(document.top, model.Contract, 0)]) + "\n"
@@ -465,12 +468,12 @@ def _document(document: Written, sort: bool) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Writer:
-    """Writes values as lines. Each takes the kind of mapping it is in, see `ORDER`."""
+    """Writes values as lines. The methods take the kind of the enclosing mapping, see `ORDER`."""
 
     sort: bool
 
     def block(self, value: CstValue, kind: Kind, indent: int) -> list[str]:
-        """The entries of an indented collection and the comments that close it."""
+        """Return the lines of an indented collection, including the comments at its end."""
         lines: list[str] = []
         for entry, above in self.entries(value, kind):
             lines += self.comments(above, indent, first=not lines)
@@ -478,9 +481,9 @@ class _Writer:
         return lines + self.comments(value.foot, indent)
 
     def entries(self, value: CstValue, kind: Kind) -> list[tuple[CstEntry, list[str]]]:
-        """The entries in their order, each with the lines above it.
+        """Return the entries in order, each with the lines above it.
 
-        Lines above the first entry of an item stand above the item's dash, for want of another place.
+        Lines above the first entry of a list item are written above the item's dash.
         """
         entries = list(value.entries or ())
         if self.sort and value.shape is Shape.MAP:
@@ -489,12 +492,12 @@ class _Writer:
 
     def hoisted(self, entry: CstEntry, kind: Kind) -> list[str]:
         value = entry.value
-        if entry.key or value.shape not in (Shape.MAP, Shape.SEQ) or value.marks or entry.beside:
+        if entry.key or value.shape not in (Shape.MAP, Shape.SEQ) or value.marks or entry.inline_comment:
             return []
         return [line for line in self.entries(value, kind)[0][1] if line]
 
     def entry(self, entry: CstEntry, kind: Kind, indent: int) -> list[str]:
-        """The lines of one entry, from its key or dash on."""
+        """Return the lines of one entry, starting at its key or dash."""
         value = entry.value
         lead = " " * indent + (f"{entry.key}:" if entry.key else "-")
         below = self.kind_of(value, kind, entry)
@@ -502,29 +505,31 @@ class _Writer:
         if value.shape is Shape.FLOW and value.entries is not None:
             line = f"{start} {self.brackets(value, below)}"
             if not value.entries or len(line) <= WIDTH:
-                return [_beside(line, entry)]
+                return [_with_inline_comment(line, entry)]
             value = _indented(value)
-            entry = CstEntry(entry.key, value, [], entry.beside)
+            entry = CstEntry(entry.key, value, [], entry.inline_comment)
         match value.shape:
             case Shape.EMPTY:
-                return [_beside(start, entry)]
+                return [_with_inline_comment(start, entry)]
             case Shape.BLOCK:
                 return _literal(start, value, indent)
             case Shape.MAP | Shape.SEQ:
                 return self.collection(start, entry, value, below, indent)
-        first, *rest = value.text.split("\n")
+        first, *following = value.text.split("\n")
         if value.shape is Shape.FLOW:
-            more = [_shifted(line, indent - value.indent) for line in rest]
+            continuation = [_shifted(line, indent - value.indent) for line in following]
         else:
-            more = [" " * (indent + _STEP) + line.lstrip() if line.strip() else "" for line in rest]
-        lines = [f"{start} {first}", *more]
-        return [*lines[:-1], _beside(lines[-1], entry)]
+            continuation = [
+                " " * (indent + _STEP) + line.lstrip() if line.strip() else "" for line in following
+            ]
+        lines = [f"{start} {first}", *continuation]
+        return [*lines[:-1], _with_inline_comment(lines[-1], entry)]
 
     def collection(self, start: str, entry: CstEntry, value: CstValue, kind: Kind, indent: int) -> list[str]:
         lines = self.block(value, kind, indent + _STEP)
-        if entry.key or value.marks or entry.beside:
-            return [_beside(start, entry), *lines]
-        # `- name: …`: the first entry shares the dash's line; what stood above it is above the dash already.
+        if entry.key or value.marks or entry.inline_comment:
+            return [_with_inline_comment(start, entry), *lines]
+        # `- name: …`: the first entry shares the dash's line; its comments are above the dash already.
         lines = lines[len(self.comments(self.entries(value, kind)[0][1], 0, first=True)) :]
         return [f"{start} {lines[0].lstrip()}", *lines[1:]]
 
@@ -533,65 +538,69 @@ class _Writer:
         return kind_below(kind, _name(entry.key), listed) if entry.key else kind
 
     def brackets(self, value: CstValue, kind: Kind) -> str:
-        """A collection in brackets, in one line."""
+        """Return a flow collection in one line."""
         if value.entries is None:
             return value.text
         entries = list(value.entries)
         if self.sort and not value.listed:
             entries.sort(key=lambda entry: position(kind, _name(entry.key)))
-        shown = [
+        items = [
             (f"{entry.key}: " if entry.key else "")
             + self.brackets(entry.value, self.kind_of(entry.value, kind, entry))
             for entry in entries
         ]
-        return f"[{', '.join(shown)}]" if value.listed else f"{{{', '.join(shown)}}}"
+        return f"[{', '.join(items)}]" if value.listed else f"{{{', '.join(items)}}}"
 
     def comments(self, lines: Sequence[str], indent: int, first: bool = False) -> list[str]:
-        """Comments at this indent; never two blank lines, and none at the beginning of a collection."""
-        made: list[str] = []
+        """Return comments at this indent, without consecutive blank lines and without leading ones if
+        `first`.
+        """
+        result: list[str] = []
         for line in lines:
             if line:
-                made.append(" " * indent + line)
-            elif (made or not first) and (not made or made[-1]):
-                made.append("")
-        return made
+                result.append(" " * indent + line)
+            elif (result or not first) and (not result or result[-1]):
+                result.append("")
+        return result
 
 
 def _indented(value: CstValue) -> CstValue:
-    """A collection in brackets as an indented one: for one that is too long for its line."""
+    """Convert a flow collection that is too long for its line to an indented one."""
     return CstValue(Shape.SEQ if value.listed else Shape.MAP, marks=value.marks, entries=value.entries)
 
 
 def _name(key: str) -> str:
-    """The key without quotes and anchor, for the table of keys."""
+    """Return the key without quotes, for the table of keys."""
     return key.strip("'\"")
 
 
-def _beside(line: str, entry: CstEntry) -> str:
-    return f"{line}  {entry.beside}" if entry.beside else line
+def _with_inline_comment(line: str, entry: CstEntry) -> str:
+    return f"{line}  {entry.inline_comment}" if entry.inline_comment else line
 
 
-def _shifted(line: str, by: int) -> str:
+def _shifted(line: str, offset: int) -> str:
     if not line.strip():
         return ""
     spaces = len(line) - len(line.lstrip())
-    return " " * max(0, spaces + by) + line.lstrip()
+    return " " * max(0, spaces + offset) + line.lstrip()
 
 
 def _literal(start: str, value: CstValue, indent: int) -> list[str]:
-    """A scalar after `|` or `>` with its lines moved; a digit there counts from the holder's indent."""
+    """Return a block scalar with its lines shifted; an indentation digit is relative to the holder's
+    indent.
+    """
     header, *lines = value.text.split("\n")
     lines = lines[:-1] if lines and not lines[-1] else lines
-    found = _HEADER.match(header)
-    digit = found[1] if found else None
+    match = _HEADER.match(header)
+    digit = match[1] if match else None
     texts = [line for line in lines if line.strip()]
     if digit:
         old, new = value.indent + int(digit), indent + int(digit)
     else:
         old = len(texts[0]) - len(texts[0].lstrip(" ")) if texts else 0
         new = indent + _STEP
-    made = [" " * new + line[old:] if len(line) > old else "" for line in lines]
+    shifted = [" " * new + line[old:] if len(line) > old else "" for line in lines]
     if "+" not in header:
-        while made and not made[-1]:
-            made.pop()
-    return [f"{start} {header}", *made]
+        while shifted and not shifted[-1]:
+            shifted.pop()
+    return [f"{start} {header}", *shifted]

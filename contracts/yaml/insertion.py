@@ -1,4 +1,4 @@
-"""Texts that every YAML reader takes for the same, and keys and items added to a contract."""
+"""Portable YAML text, and insertion of keys and items into a contract."""
 
 from __future__ import annotations
 
@@ -22,19 +22,19 @@ from yaml.events import (
     SequenceStartEvent,
 )
 
-from dq.contracts.model import plain, with_point
+from dq.contracts.model import strip_source_maps, with_point
 from dq.contracts.outcome import UsageError
 from dq.contracts.yaml import source
 from dq.contracts.yaml.source import is_json
 
-# Texts as YAML that every reader takes for the same text.
+# YAML that all readers parse to the same text.
 
 _ESCAPES = {'"': '\\"', "\\": "\\\\", "\r": "\\x0d"}
 _PLAIN = re.compile(r"[A-Za-z][\w./@ -]*")
 
 
 def quoted(text: str) -> str:
-    """The text as a YAML value, in quotes where it could be read as something else."""
+    """Return the text as a YAML value, quoted if it could be read as something else."""
     safe = _PLAIN.fullmatch(text) and text == text.strip()
     if safe and source.value(text, None, True) == text:
         return text
@@ -47,24 +47,24 @@ def _escaped(sign: str) -> str:
     if sign.isprintable():
         return sign
     if "\ud800" <= sign < "\ue000":
-        # Half a sign, as JSON can hold it; YAML has no word for that.
+        # A lone surrogate, which is possible in JSON but not in YAML.
         return "\ufffd"
     return sign.encode("unicode_escape").decode("ascii")
 
 
 def block(value: object, indent: str) -> Iterator[str]:
-    """The lines of a mapping or list in block style, its texts as `quoted` writes them.
+    """Yield the lines of a mapping or list in block style, with texts as from `quoted`.
 
-    What YAML has no plain word for is written as its text. An empty mapping or list is one line.
+    Values without a YAML type are written as text. An empty mapping or list is one line.
     """
     if isinstance(value, Mapping) and value:
         for key, inner in value.items():
             yield from _entry(f"{indent}{quoted(str(key))}:", inner, indent + "  ")
     elif _is_list(value) and value:
         for inner in value:
-            first, *rest = block(inner, indent + "  ")
+            first, *following = block(inner, indent + "  ")
             yield f"{indent}- {first.lstrip(' ')}"
-            yield from rest
+            yield from following
     else:
         yield indent + _scalar(value)
 
@@ -78,7 +78,7 @@ def _entry(head: str, value: object, indent: str) -> Iterator[str]:
 
 
 def flow(value: object) -> str:
-    """The value in one line, mappings and lists in brackets."""
+    """Return the value in one line, in flow style."""
     if isinstance(value, Mapping):
         return "{" + ", ".join(f"{quoted(str(key))}: {flow(inner)}" for key, inner in value.items()) + "}"
     if _is_list(value):
@@ -108,25 +108,25 @@ def _scalar(value: object) -> str:
 
 
 def commented(text: str) -> str:
-    """The text as one line of a comment, without its sign: signs that steer a terminal are spelled out."""
+    """Return the text as one line of a comment, without prefix; control characters become spaces."""
     return "".join(sign if sign.isprintable() else " " for sign in " ".join(text.split()))
 
 
-# Keys and items are added to the text of a contract; everything else of it stays, byte for byte.
+# Insertion of keys and items into the text of a contract; everything else stays unchanged, byte for byte.
 
-# Where in its text each mapping and list of a YAML document begins and ends.
+# Positions of mappings and lists in the text of a YAML document.
 
-Way = tuple[str | int, ...]
-"""The keys and positions from the top of a document to one of its values."""
+YamlPath = tuple[str | int, ...]
+"""Keys and indexes from the top of a document to one of its values."""
 
 
 @dataclass(slots=True)
 class Span:
-    """One value: `begin` and `end` count the characters of the text before it and up to its end.
+    """One value: `begin` and `end` are its offsets in the text, in characters.
 
-    `column` is that of the first key or of the dashes of an indented collection. `end` of one is that of
-    the last thing in it. `anchor` is its name, `alias` the name that stands instead of it. `odd` is a
-    mapping with a key after '?'.
+    `column` is that of the first key, or of the dashes, of an indented collection, whose `end` is that of its
+    last value. `anchor` is the name of its anchor, `alias` the anchor that an alias refers to.
+    `has_explicit_key`: a mapping with a key after '?'.
     """
 
     begin: int
@@ -140,19 +140,19 @@ class Span:
     keys: dict[str, Span] = field(default_factory=dict)
     items: list[Span] = field(default_factory=list)
     empty: bool = True
-    odd: bool = False
+    has_explicit_key: bool = False
 
     @property
     def last(self) -> Span:
-        """What stands last inside of an indented collection, at any depth."""
+        """The last value of an indented collection, at any depth."""
         inner = [*self.keys.values(), *self.items]
         if self.kind == "scalar" or self.flow or not inner:
             return self
-        return max(inner, key=lambda one: one.end).last
+        return max(inner, key=lambda span: span.end).last
 
 
 def spans(text: str) -> Span:
-    """The top value of the first document. The text must be YAML that `source.read` takes."""
+    """Return the top value of the first document. The text must be YAML that `source.read` accepts."""
     parser = CParser(text)
     try:
         events = iter(parser.get_event, None)
@@ -164,212 +164,214 @@ def spans(text: str) -> Span:
         parser.dispose()
 
 
-def at(top: Span, way: Way) -> Span | None:
-    """What stands there, None where nothing does."""
-    found = list(along(top, way))
-    return found[-1] if len(found) > len(way) else None
+def find(top: Span, path: YamlPath) -> Span | None:
+    """Return the value at the path, or None if there is none."""
+    visited = list(along(top, path))
+    return visited[-1] if len(visited) > len(path) else None
 
 
-def along(top: Span, way: Way) -> Iterator[Span]:
-    """What is there on the way, the top first."""
-    here: Span | None = top
-    for step in (*way, None):
-        if here is None:
+def along(top: Span, path: YamlPath) -> Iterator[Span]:
+    """Yield the existing values on the path, from the top."""
+    current: Span | None = top
+    for step in (*path, None):
+        if current is None:
             return
-        yield here
+        yield current
         if isinstance(step, int):
-            here = here.items[step] if step < len(here.items) else None
+            current = current.items[step] if step < len(current.items) else None
         elif step is not None:
-            here = here.keys.get(step)
+            current = current.keys.get(step)
 
 
-def shared(top: Span, way: Way, aliases: Set[str]) -> bool:
-    """Whether something on the way stands for several places, so that a change there changes others."""
-    return any(one.alias or one.anchor in aliases for one in along(top, way))
+def is_shared(top: Span, path: YamlPath, aliases: Set[str]) -> bool:
+    """Return True if a value on the path is shared by an alias, so that a change affects other places."""
+    return any(span.alias or span.anchor in aliases for span in along(top, path))
 
 
-def aliased(top: Span) -> Set[str]:
-    """The anchors that an alias leads to."""
-    found, waiting = set(), [top]
-    while waiting:
-        one = waiting.pop()
-        found.add(one.alias)
-        waiting += [*one.keys.values(), *one.items]
-    return found - {""}
+def aliased_anchors(top: Span) -> Set[str]:
+    """Return the anchors that have an alias."""
+    anchors, pending = set(), [top]
+    while pending:
+        span = pending.pop()
+        anchors.add(span.alias)
+        pending += [*span.keys.values(), *span.items]
+    return anchors - {""}
 
 
 def _collection(text: str, start: Any, events: Iterator[Any]) -> Span:
-    listed = isinstance(start, SequenceStartEvent)
+    is_list = isinstance(start, SequenceStartEvent)
     begin = start.start_mark.index
-    made = Span(begin, begin, start.start_mark.column, "list" if listed else "map", bool(start.flow_style))
-    made.anchor = start.anchor or ""
+    span = Span(begin, begin, start.start_mark.column, "list" if is_list else "map", bool(start.flow_style))
+    span.anchor = start.anchor or ""
     key: str | None = None
     first = True
     for event in events:
         if isinstance(event, MappingEndEvent | SequenceEndEvent):
             mark = event.end_mark
-            if made.flow and mark is not None:
-                made.end = mark.index
+            if span.flow and mark is not None:
+                span.end = mark.index
             break
         assert not isinstance(event, DocumentEndEvent)
         value = _value(text, event, events)
-        made.empty = False
-        made.end = max(made.end, value.end)
-        if listed:
-            made.items.append(value)
+        span.empty = False
+        span.end = max(span.end, value.end)
+        if is_list:
+            span.items.append(value)
         elif key is None:
-            if first and not made.flow:
-                made.column = event.start_mark.column
-                made.odd = "?" in text[begin : value.begin]
+            if first and not span.flow:
+                span.column = event.start_mark.column
+                span.has_explicit_key = "?" in text[begin : value.begin]
             key = event.value if isinstance(event, ScalarEvent) else ""
             first = False
         else:
-            made.keys[key] = value
+            span.keys[key] = value
             key = None
-    return made
+    return span
 
 
 def _value(text: str, event: Any, events: Iterator[Any]) -> Span:
     if isinstance(event, MappingStartEvent | SequenceStartEvent):
         return _collection(text, event, events)
     begin, end = event.start_mark.index, event.end_mark.index
-    made = Span(begin, end, event.start_mark.column)
+    span = Span(begin, end, event.start_mark.column)
     if isinstance(event, AliasEvent):
-        made.alias = str(event.anchor)
+        span.alias = str(event.anchor)
     else:
-        made.anchor = event.anchor or ""
-    made.literal = isinstance(event, ScalarEvent) and event.style in ("|", ">")
-    return made
+        span.anchor = event.anchor or ""
+    span.literal = isinstance(event, ScalarEvent) and event.style in ("|", ">")
+    return span
 
 
-# So much is a line of a list in brackets at most.
+# Maximum width of a line in flow style.
 _SHORT = 90
-# So much is one that would otherwise fill a screen with a word a line.
+# Maximum width of a nested value in flow style, which would need many short lines otherwise.
 _LONG = 200
 
 
 @dataclass(frozen=True, slots=True)
 class Addition:
-    """A key of the mapping there, or with an empty one an item at the end of the list there.
+    """A key to add to the mapping at `path`, or with an empty key an item to append to the list there.
 
-    What is on the way and is not there is made: mappings, and a list for an item. `comment` says on what it
-    stands, in one line.
+    Missing parts of the path are created: mappings, and a list for an item. `comment` is one line with the
+    origin of the value.
     """
 
-    way: Way
+    path: YamlPath
     key: str
     value: object
     comment: str = ""
 
 
-class NoPlace(UsageError):
-    """The text is written in a way that takes no addition."""
+class InsertionNotSupported(UsageError):
+    """Additions to this text are not supported."""
 
 
-def reaches(data: bytes, ways: Sequence[Way]) -> list[bool]:
-    """Of each place whether something can be added.
+def can_insert(data: bytes, paths: Sequence[YamlPath]) -> list[bool]:
+    """Return for each path whether an addition is possible.
 
-    Nothing can where an alias or anchor stands for several places, or a key has no value or another one.
+    It is not possible in values shared by an alias, or if a key on the path has no value or a scalar.
     """
     top = spans(data.decode("utf-8-sig"))
-    aliases = aliased(top)
+    aliases = aliased_anchors(top)
     return [
-        not shared(top, way, aliases) and not any(one.kind == "scalar" or one.odd for one in along(top, way))
-        for way in ways
+        not is_shared(top, path, aliases)
+        and not any(span.kind == "scalar" or span.has_explicit_key for span in along(top, path))
+        for path in paths
     ]
 
 
 def insert(data: bytes, file: str, additions: Sequence[Addition]) -> bytes:
-    """The document with the additions, which must not be there yet.
+    """Return the document with the additions, which must not exist yet.
 
-    Raises NoPlace where one cannot be written: a JSON document has no comments, and some YAML is written in
-    a way that is not taken apart. Whatever comes out reads as what went in and the additions, or is not
-    given.
+    The result is verified: it has the old values and the additions. Raises InsertionNotSupported for JSON,
+    which has no comments, and for YAML syntax that is not supported.
     """
     if not additions:
         return data
     if is_json(file):
         convert = f"dq export odcs {shlex.quote(file)} --output NEW.odcs.yaml"
-        raise NoPlace(f"{file} is JSON, which has no comments.", f"Convert it to YAML first: {convert}")
-    mark = codecs.BOM_UTF8 if data.startswith(codecs.BOM_UTF8) else b""
+        raise InsertionNotSupported(
+            f"{file} is JSON, which has no comments.", f"Convert it to YAML first: {convert}"
+        )
+    byte_order_mark = codecs.BOM_UTF8 if data.startswith(codecs.BOM_UTF8) else b""
     text = data.decode("utf-8-sig")
     top = spans(text)
     end = "\r\n" if "\r\n" in text else "\n"
     after = len(text)
     pieces: list[str] = []
-    # From the last to the first; of several at the end of the same line, what lies deeper stands first.
+    # From last to first; at the same position, deeper additions come first.
     for begin, _, piece in sorted(_edits(text, top, additions), reverse=True):
         pieces += [text[begin:after], piece.replace("\n", end)]
         after = begin
-    new = mark + "".join([text[:after], *reversed(pieces)]).encode()
-    _proven(data, new, file, additions)
+    new = byte_order_mark + "".join([text[:after], *reversed(pieces)]).encode()
+    _verify(data, new, file, additions)
     return new
 
 
 def _edits(text: str, top: Span, additions: Sequence[Addition]) -> Iterator[tuple[int, int, str]]:
-    """The places where something is put in, how far out that is, and the pieces of text."""
-    aliases = aliased(top)
-    for way, group in _by_holder(top, additions).items():
-        holder = at(top, way)
+    """Yield the offset, the negated depth and the text of each insertion."""
+    aliases = aliased_anchors(top)
+    for path, group in _by_holder(top, additions).items():
+        holder = find(top, path)
         assert holder is not None
-        if shared(top, way, aliases) or holder.odd:
-            raise NoPlace("a part of it stands for several places, by an anchor or alias.", "Write it out.")
-        tree = _tree(way, group)
+        if is_shared(top, path, aliases) or holder.has_explicit_key:
+            raise InsertionNotSupported("a part of it is shared by an anchor or alias.", "Write it out.")
+        tree = _tree(path, group)
         place, piece = (_in_brackets if holder.flow else _below)(text, holder, tree)
-        yield place, -len(way), piece
+        yield place, -len(path), piece
 
 
-def _by_holder(top: Span, additions: Sequence[Addition]) -> dict[Way, list[Addition]]:
-    """The additions by the deepest collection on their way that is there."""
-    found: dict[Way, list[Addition]] = {}
-    for one in additions:
-        length = len(one.way)
-        while not _holds(at(top, one.way[:length])):
+def _by_holder(top: Span, additions: Sequence[Addition]) -> dict[YamlPath, list[Addition]]:
+    """Group the additions by the deepest existing collection on their path."""
+    by_holder: dict[YamlPath, list[Addition]] = {}
+    for addition in additions:
+        length = len(addition.path)
+        while not _is_collection(find(top, addition.path[:length])):
             length -= 1
-        found.setdefault(one.way[:length], []).append(one)
-    return found
+        by_holder.setdefault(addition.path[:length], []).append(addition)
+    return by_holder
 
 
-def _holds(here: Span | None) -> bool:
-    return here is not None and here.kind != "scalar"
+def _is_collection(span: Span | None) -> bool:
+    return span is not None and span.kind != "scalar"
 
 
 @dataclass(slots=True)
-class _Made:
-    """What is to be written: a key with its value, or with `inside` a collection that is made."""
+class _NewNode:
+    """A new key with its value, or with `children` a new collection."""
 
     key: str
     value: object
     comment: str
-    inside: list[_Made] | None = None
+    children: list[_NewNode] | None = None
 
 
-def _tree(way: Way, group: Sequence[Addition]) -> list[_Made]:
-    made: list[_Made] = []
-    for one in group:
-        here = made
-        for step in one.way[len(way) :]:
-            known = next((each for each in here if each.key == step), None)
-            if known is None:
-                known = _Made(str(step), None, "", [])
-                here.append(known)
-            assert known.inside is not None
-            here = known.inside
-        here.append(_Made(one.key, one.value, commented(one.comment)))
-    return made
+def _tree(path: YamlPath, group: Sequence[Addition]) -> list[_NewNode]:
+    nodes: list[_NewNode] = []
+    for addition in group:
+        siblings = nodes
+        for step in addition.path[len(path) :]:
+            node = next((child for child in siblings if child.key == step), None)
+            if node is None:
+                node = _NewNode(str(step), None, "", [])
+                siblings.append(node)
+            assert node.children is not None
+            siblings = node.children
+        siblings.append(_NewNode(addition.key, addition.value, commented(addition.comment)))
+    return nodes
 
 
-def _below(text: str, holder: Span, tree: Sequence[_Made]) -> tuple[int, str]:
-    """Lines after the last one of an indented collection."""
-    lines = [line for one in tree for line in _lines(one, " " * holder.column)]
+def _below(text: str, holder: Span, tree: Sequence[_NewNode]) -> tuple[int, str]:
+    """Return the offset and the lines after an indented collection."""
+    lines = [line for node in tree for line in _lines(node, " " * holder.column)]
     last = holder.last
     place = last.end
     if last.literal:
         place = _without_blank_lines(text, last)
     else:
-        found = re.compile(r"[^\r\n]*(\r\n|\r|\n)?").match(text, place)
-        assert found is not None
-        place = found.end()
+        match = re.compile(r"[^\r\n]*(\r\n|\r|\n)?").match(text, place)
+        assert match is not None
+        place = match.end()
     piece = "".join(line + "\n" for line in lines)
     if text[place - 1 : place] not in ("\n", "\r"):
         return place, "\n" + piece.rstrip("\n")
@@ -377,37 +379,37 @@ def _below(text: str, holder: Span, tree: Sequence[_Made]) -> tuple[int, str]:
 
 
 def _without_blank_lines(text: str, literal: Span) -> int:
-    """The end of a text after | or >, to which the scanner adds the blank lines that follow it."""
+    """Return the end of a block scalar without the blank lines after it, which the scanner includes."""
     head = text[literal.begin : literal.end].partition("\n")[0]
     if "+" in head:
         return literal.end
     content = text[: literal.end].rstrip(" \r\n")
-    found = re.compile(r" *(\r\n|\r|\n)?").match(text, len(content))
-    return found.end() if found else literal.end
+    match = re.compile(r" *(\r\n|\r|\n)?").match(text, len(content))
+    return match.end() if match else literal.end
 
 
-def _lines(one: _Made, indent: str) -> Iterator[str]:
-    beside = f"  # {one.comment}" if one.comment else ""
-    if one.inside is not None:
-        yield f"{indent}{one.key}:"
-        for inner in one.inside:
+def _lines(node: _NewNode, indent: str) -> Iterator[str]:
+    suffix = f"  # {node.comment}" if node.comment else ""
+    if node.children is not None:
+        yield f"{indent}{node.key}:"
+        for inner in node.children:
             yield from _lines(inner, indent + "  ")
-    elif not one.key:
-        first, *rest = _item(one.value, indent)
-        yield first + beside
-        yield from rest
+    elif not node.key:
+        first, *following = _item(node.value, indent)
+        yield first + suffix
+        yield from following
     else:
-        short = f"{indent}{one.key}: {flow(one.value)}"
-        if len(short) <= _SHORT or not isinstance(one.value, list | dict):
-            yield short + beside
+        short = f"{indent}{node.key}: {flow(node.value)}"
+        if len(short) <= _SHORT or not isinstance(node.value, list | dict):
+            yield short + suffix
             return
-        first, *rest = block({one.key: one.value}, indent)
-        yield first + beside
-        yield from rest
+        first, *following = block({node.key: node.value}, indent)
+        yield first + suffix
+        yield from following
 
 
 def _item(value: object, indent: str) -> Iterator[str]:
-    """A list's item: of a mapping each key in a line, what is inside in brackets where it is short."""
+    """Yield the lines of a list item: one per key of a mapping, with short values in flow style."""
     if not isinstance(value, dict) or not value:
         yield f"{indent}- {flow(value)}"
         return
@@ -423,71 +425,73 @@ def _item(value: object, indent: str) -> Iterator[str]:
 
 
 def _inner(value: object, indent: str) -> Iterator[str]:
-    for key, one in value.items() if isinstance(value, dict) else ():
-        short = f"{indent}{key}: {flow(one)}"
+    for key, item in value.items() if isinstance(value, dict) else ():
+        short = f"{indent}{key}: {flow(item)}"
         if len(short) <= _LONG:
             yield short
         else:
-            yield from block({key: one}, indent)
+            yield from block({key: item}, indent)
     if not isinstance(value, dict):
         yield from block(value, indent)
 
 
-def _in_brackets(text: str, holder: Span, tree: Sequence[_Made]) -> tuple[int, str]:
-    """Lines before the closing bracket of a collection in brackets."""
+def _in_brackets(text: str, holder: Span, tree: Sequence[_NewNode]) -> tuple[int, str]:
+    """Return the offset and the lines before the closing bracket of a flow collection."""
     indent = " " * (holder.column + 1)
     close = holder.end - 1
     inner = [*holder.keys.values(), *holder.items]
-    after = text[max((one.end for one in inner), default=holder.begin + 1) : close]
+    after = text[max((span.end for span in inner), default=holder.begin + 1) : close]
     bare = re.sub(r"(^|\s)#[^\r\n]*", "", after)
     piece = "" if holder.empty or "," in bare else ","
     if piece and after.strip():
-        # A comment stands between, behind which a comma would be part of it.
+        # A comma after a comment would be part of it.
         piece = f"\n{indent},"
     lines = []
-    for number, one in enumerate(tree, 1):
+    for number, node in enumerate(tree, 1):
         comma = "," if number < len(tree) else ""
-        beside = f"  # {_comment(one)}" if _comment(one) else ""
-        lines.append(f"{indent}{_short(one)}{comma}{beside}")
+        suffix = f"  # {_comment(node)}" if _comment(node) else ""
+        lines.append(f"{indent}{_short(node)}{comma}{suffix}")
     return close, piece + "\n" + "\n".join(lines) + f"\n{indent}"
 
 
-def _comment(one: _Made) -> str:
-    told = [_comment(each) for each in one.inside or ()]
-    return "; ".join(text for text in (one.comment, *told) if text)
+def _comment(node: _NewNode) -> str:
+    comments = [_comment(child) for child in node.children or ()]
+    return "; ".join(text for text in (node.comment, *comments) if text)
 
 
-def _short(one: _Made) -> str:
-    if one.inside is None:
-        return f"{one.key}: {flow(one.value)}" if one.key else flow(one.value)
-    items = [_short(each) for each in one.inside]
-    listed = all(not each.key for each in one.inside)
-    inside = ", ".join(items)
-    return f"{one.key}: [{inside}]" if listed else f"{one.key}: {{{inside}}}"
+def _short(node: _NewNode) -> str:
+    if node.children is None:
+        return f"{node.key}: {flow(node.value)}" if node.key else flow(node.value)
+    items = [_short(child) for child in node.children]
+    is_list = all(not child.key for child in node.children)
+    joined = ", ".join(items)
+    return f"{node.key}: [{joined}]" if is_list else f"{node.key}: {{{joined}}}"
 
 
-def _proven(old: bytes, new: bytes, file: str, additions: Sequence[Addition]) -> None:
+def _verify(old: bytes, new: bytes, file: str, additions: Sequence[Addition]) -> None:
     before, _ = source.read(old, file)
     after, findings = source.read(new, file)
-    wanted = plain(before)
-    for one in additions:
-        _put(wanted, one)
-    if after is None or findings or plain(after) != wanted:
-        raise NoPlace(f"{file} is written in a way that takes no addition.", "Run 'dq fmt' on it first.")
+    expected = strip_source_maps(before)
+    for addition in additions:
+        _put(expected, addition)
+    if after is None or findings or strip_source_maps(after) != expected:
+        raise InsertionNotSupported(
+            f"{file} is in a format that cannot be extended.", "Run 'dq fmt' on it first."
+        )
 
 
-def _put(top: object, one: Addition) -> None:
-    here: object = top
-    for position, step in enumerate(one.way):
-        if isinstance(here, list):
-            here = here[int(step)]
+def _put(top: object, addition: Addition) -> None:
+    target: object = top
+    for position, step in enumerate(addition.path):
+        if isinstance(target, list):
+            target = target[int(step)]
             continue
-        assert isinstance(here, dict)
-        if here.get(str(step)) is None:
-            last = position == len(one.way) - 1
-            here[str(step)] = [] if last and not one.key else {}
-        here = here[str(step)]
-    if isinstance(here, list):
-        here.append(one.value)
-    elif isinstance(here, dict):
-        here[one.key] = one.value
+        assert isinstance(target, dict)
+        if target.get(str(step)) is None:
+            last = position == len(addition.path) - 1
+            target[str(step)] = [] if last and not addition.key else {}
+        target = target[str(step)]
+    if isinstance(target, list):
+        target.append(addition.value)
+    elif isinstance(target, dict):
+        target[addition.key] = addition.value

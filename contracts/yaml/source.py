@@ -1,4 +1,6 @@
-"""Bytes of a contract file to plain values with places, at bounded cost, or to findings."""
+"""Reads the bytes of a contract file to plain values with their locations, or to findings, at bounded
+cost.
+"""
 
 from __future__ import annotations
 
@@ -28,10 +30,10 @@ from yaml.nodes import ScalarNode
 from yaml.resolver import Resolver
 
 from dq.contracts.access.files import MAX_BYTES
-from dq.contracts.model import MAX_DEPTH, PLACE, Place, Spot, read_as, spelled
-from dq.contracts.outcome import Finding, Location, Severity, mistake
+from dq.contracts.model import MAX_DEPTH, SOURCE_MAP_KEY, Position, SourceMap, describe_value, format_number
+from dq.contracts.outcome import Finding, Location, Severity, error_finding
 
-# What YAML 1.1 makes of a plain scalar, exactly as PyYAML's safe loader would.
+# Values of plain scalars in YAML 1.1, exactly as from PyYAML's safe loader.
 
 _BY_FIRST_CHARACTER = {
     first: [(tag, pattern.match) for tag, pattern in resolvers if tag != "tag:yaml.org,2002:merge"]
@@ -45,14 +47,14 @@ Value = str | int | float | bool | None | dt.date | dt.datetime
 
 
 class UnusableScalar(ValueError):
-    """The text has a type that YAML knows and Python cannot hold, or a tag that is not plain data."""
+    """A scalar whose value Python cannot represent, or whose tag is not plain data."""
 
 
 def value(text: str, tag: str | None, plain: bool) -> Value:
-    """The Python value of a scalar; `plain` says that it was written without quotes.
+    """Return the Python value of a scalar; `plain` if it was written without quotes.
 
     Raises UnusableScalar for a value out of range (`2026-13-45`, an integer of a million digits) and for a
-    tag that does not stand for plain data.
+    tag that is not plain data.
     """
     if tag is None or tag == "!":
         if not plain:
@@ -67,51 +69,51 @@ def value(text: str, tag: str | None, plain: bool) -> Value:
     return _construct(tag, text)
 
 
-# Beginnings of what YAML 1.2 may read as a number.
+# First characters of numbers in YAML 1.2.
 _NUMERIC = frozenset("0123456789+-.")
 _ORDINARY = re.compile(r"[-+]?(?:0|[1-9][0-9]*)(?:\.[0-9]*)?(?:[eE][-+][0-9]+)?")
 _INTEGER = re.compile(r"[-+]?[0-9]+|0o[0-7]+|0x[0-9a-fA-F]+")
 _FLOAT = re.compile(r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?")
 
 
-def other_number(text: str, made: Value) -> Value:
-    """What a reader of YAML 1.2 makes of an unquoted scalar that is `made` to YAML 1.1, where that differs.
+def other_number(text: str, parsed: Value) -> Value:
+    """Return the value in YAML 1.2 of an unquoted scalar that YAML 1.1 reads as `parsed`.
 
-    Gives `made` where the two agree, as they do about all that is written as people write numbers. Older
-    YAML knows octal `0123`, `1_000` and `1:30`, which is 90; the newer one `0o17`, `1e3` and 123 for `0123`.
+    Returns `parsed` if the two agree, as for all common spellings of numbers. YAML 1.1 has octal `0123`,
+    `1_000` and `1:30`, which is 90; YAML 1.2 has `0o17` and `1e3`, and reads `0123` as 123.
     """
-    if text[:1] not in _NUMERIC or len(text) > 64 or not isinstance(made, (str, int, float)):
-        return made
-    if isinstance(made, str) or not _ORDINARY.fullmatch(text):
+    if text[:1] not in _NUMERIC or len(text) > 64 or not isinstance(parsed, (str, int, float)):
+        return parsed
+    if isinstance(parsed, str) or not _ORDINARY.fullmatch(text):
         if _INTEGER.fullmatch(text):
             return int(text, 0 if text[1:2] in ("o", "x") else 10)
         if _FLOAT.fullmatch(text):
             return float(text)
-        return made if text.lstrip("+-").lower() in (".inf", ".nan") else text
-    return made
+        return parsed if text.lstrip("+-").lower() in (".inf", ".nan") else text
+    return parsed
 
 
-# What YAML calls a kind of value -> what a reader calls it.
+# YAML's name of a type -> its name in messages.
 _WORDS = {"int": "a whole number", "float": "a number", "bool": "true or false", "timestamp": "a date"}
 
 
 def _matched(text: str) -> str:
-    """The tag of a plain scalar."""
+    """Return the tag of a plain scalar."""
     for tag, match in _BY_FIRST_CHARACTER.get(text[0], ()):
         if match(text):
-            # `=` alone is YAML 1.1's "default value" type, which nobody means.
+            # A single `=` is YAML 1.1's "default value" type, which is never intended.
             return _STR if tag.endswith(":value") else tag
     return _STR
 
 
-# Contracts say the same words again and again, and the patterns are slow.
+# Cached, because contracts repeat the same words and the patterns are slow.
 _resolved = lru_cache(4096)(_matched)
 
 
 def _construct(tag: str, text: str) -> Value:
     kind = tag.rpartition(":")[2]
     if len(text) > 1000:
-        raise UnusableScalar(f"what reads like {_WORDS.get(kind, kind)} has {len(text)} characters")
+        raise UnusableScalar(f"a value that looks like {_WORDS.get(kind, kind)} has {len(text)} characters")
     if kind == "int" and text.isdecimal() and text.isascii() and text[0] != "0":
         return int(text)
     constructor = SafeConstructor()
@@ -119,10 +121,10 @@ def _construct(tag: str, text: str) -> Value:
     try:
         return getattr(constructor, f"construct_yaml_{kind}")(node)  # type: ignore[no-any-return]
     except (ValueError, OverflowError, KeyError, TypeError, AttributeError, ConstructorError) as error:
-        raise UnusableScalar(f"{text!r} reads like {_WORDS.get(kind, kind)} and is not") from error
+        raise UnusableScalar(f"{text!r} looks like {_WORDS.get(kind, kind)}, but is not valid") from error
 
 
-# What the reader of YAML keeps while a document is being built, and how it gives up.
+# State of the YAML reader while it builds a document, and its errors.
 
 NUMBER_KEYS = frozenset(
     {
@@ -139,51 +141,59 @@ NUMBER_KEYS = frozenset(
 _KEY = re.compile(r"\[\d+\]$")
 
 
-class Refusal(Exception):
-    """The document cannot be read as plain data: what is wrong, where, and the mend."""
+class YamlRejected(Exception):
+    """The document cannot be read as plain data: message, hint and location."""
 
-    def __init__(self, message: str, mend: str, spot: Spot) -> None:
+    def __init__(self, message: str, hint: str, spot: Position) -> None:
         super().__init__(message)
         self.message = message
-        self.mend = mend
+        self.hint = hint
         self.spot = spot
 
 
-def twin(key: str, path: str, at: Location, first: Spot) -> Finding:
-    """The finding for a key that a mapping at this path holds twice."""
-    message = f"key {key!r} stands here a second time (first in line {first[0]})."
-    return mistake("duplicate-key", message, "Keep one of the two.", at, f"{path}.{key}" if path else key)
+def duplicate_key(key: str, path: str, location: Location, first: Position) -> Finding:
+    """Return the finding for a duplicate key of the mapping at this path."""
+    message = f"duplicate key {key!r} (first in line {first[0]})."
+    return error_finding(
+        "duplicate-key", message, "Keep one of the two.", location, f"{path}.{key}" if path else key
+    )
 
 
 def is_json(file: str) -> bool:
-    """Whether a file's name says that it is JSON, which is YAML too, but not the other way round."""
+    """Return True if the file is JSON by its name. JSON is YAML too, but not vice versa."""
     return file.lower().endswith(".json")
 
 
 def read_number(
-    text: str, path: str, at: Location, made: Value, other: Value
+    text: str, path: str, location: Location, parsed: Value, other: Value
 ) -> tuple[Value, Finding | None]:
-    """Return the value of an unquoted text that YAML 1.1 reads as `made` and YAML 1.2 as `other`.
+    """Return the value of an unquoted text that YAML 1.1 reads as `parsed` and YAML 1.2 as `other`.
 
-    JSON has one reading of it. Elsewhere it is a mistake, but for a key that takes a number, where only one
-    of the two is a number: that number counts, with a warning. `1:30` is a time to its author.
+    In JSON it is not ambiguous. Elsewhere it is an error, unless its key takes a number and only one of the
+    two is a number: then that number is used, with a warning. `1:30` is always an error, as it may be a time.
     """
-    numbers = [each for each in (other, made) if isinstance(each, (int, float)) and isfinite(each)]
-    if is_json(at.file) and other in numbers:
+    numbers = [
+        candidate
+        for candidate in (other, parsed)
+        if isinstance(candidate, (int, float)) and isfinite(candidate)
+    ]
+    if is_json(location.file) and other in numbers:
         return other, None
-    spellings = " or ".join(spelled(number) for number in numbers)
-    message = f"{text} is read as {read_as(made)}, and by readers of YAML 1.2 as {read_as(other)}."
-    mend = f"Write {spellings} where a number is meant, and quotes where a text is: '{text}'."
+    spellings = " or ".join(format_number(number) for number in numbers)
+    message = (
+        f"{text} is read as {describe_value(parsed)}, but as {describe_value(other)} by YAML 1.2 parsers."
+    )
+    hint = f"Write {spellings} for a number, or use quotes for text: '{text}'."
     if not numbers:
-        mend = f"Write a smaller number, or quotes where a text is meant: '{text}'."
-    finding = mistake("ambiguous-number", message, mend, at, path)
+        hint = f"Write a smaller number, or use quotes for text: '{text}'."
+    finding = error_finding("ambiguous-number", message, hint, location, path)
     if len(numbers) == 1 and ":" not in text and _KEY.sub("", path).rpartition(".")[2] in NUMBER_KEYS:
         message = (
-            f"{text} is taken as the number {spelled(numbers[0])}; some readers of YAML take it as text."
+            f"{text} is read as the number {format_number(numbers[0])}, but as text by some YAML parsers."
         )
-        mend = f"Write {spelled(numbers[0])}."
-        return numbers[0], replace(finding, severity=Severity.WARNING, message=message, mend=mend)
-    return made, finding
+        hint = f"Write {format_number(numbers[0])}."
+        return numbers[0], replace(finding, severity=Severity.WARNING, message=message, hint=hint)
+    return parsed, finding
 
 
 @dataclass(slots=True, eq=False)
@@ -192,11 +202,11 @@ class Frame:
 
     target: Any
     path: str
-    place: Place | None
+    place: SourceMap | None
     anchor: str | None
     key: str | None = None
-    key_spot: Spot = (1, 1)
-    spots: list[Spot] = field(default_factory=list)
+    key_spot: Position = (1, 1)
+    spots: list[Position] = field(default_factory=list)
     merges: list[Any] = field(default_factory=list)
     size: int = 1
 
@@ -208,41 +218,41 @@ class Frame:
 
 
 def is_empty(event: Any) -> bool:
-    """Return whether an event of the parser is all that a document without content has."""
+    """Return True for the parser's event of a document without content."""
     if event.__class__ is not ScalarEvent or event.tag or event.anchor:
         return False
     return bool(not event.value and event.implicit[0])
 
 
-# YAML events to plain values with their places, in one pass, at bounded cost.
+# From YAML events to plain values with their locations, in one pass, at bounded cost.
 #
-# Events and not nodes: the C parser gives them from a state machine without recursion, so depth and alias
-# expansion can be bounded while they come, and each value is touched once.
+# Events instead of nodes: the C parser emits them from a state machine without recursion, so depth and alias
+# expansion can be limited while parsing, and each value is visited once.
 
 MAX_EXPANSION = 10_000
 MAX_EVENTS = 200_000
-MAX_TWINS = 1_000
+MAX_DUPLICATE_KEYS = 1_000
 MERGE = "<<"
-# What stands for an unquoted `<<`; no key of a file holds NUL.
+# Internal key for an unquoted `<<`; keys of a file cannot contain NUL.
 _MERGING = "\0<<"
 
 
-# Plain words that YAML reads as text: contracts say the same few thousand again and again.
+# Cache of plain words that YAML reads as text: contracts repeat the same few thousand.
 _PLAIN_WORDS: set[str] = set()
 
 
-def _remember(word: str) -> None:
+def _cache_word(word: str) -> None:
     if len(word) < 64 and len(_PLAIN_WORDS) < 8_192 and word != MERGE:
         _PLAIN_WORDS.add(word)
 
 
 class Builder:
-    """Builds the value of the first document, collecting twin keys; raises Refusal for the rest."""
+    """Builds the value of the first document and collects duplicate keys; raises YamlRejected otherwise."""
 
     def __init__(self, file: str) -> None:
         self.file = file
-        self.twins: list[Finding] = []
-        self.odd_numbers: list[Finding] = []
+        self.duplicate_keys: list[Finding] = []
+        self.ambiguous_numbers: list[Finding] = []
         self._stack: list[Frame] = []
         self._anchors: dict[str, tuple[Any, int]] = {}
         self._open: set[str] = set()
@@ -257,7 +267,7 @@ class Builder:
             events += 1
             if events > MAX_EVENTS:
                 message = f"the file has more than {MAX_EVENTS // 2:,} keys and values."
-                raise Refusal(message, "Split it into one contract per data product.", _spot(event))
+                raise YamlRejected(message, "Split it into one contract per data product.", _spot(event))
             kind = event.__class__
             if kind is ScalarEvent:
                 if event.value in _PLAIN_WORDS and event.implicit[0] and event.anchor is None and self._stack:
@@ -272,25 +282,25 @@ class Builder:
                 self._alias(event)
             elif kind is DocumentStartEvent:
                 documents += 1
-                # A separator at the end begins a document of nothing.
+                # A separator at the end starts an empty document.
                 if documents > 1 and not is_empty(next_event()):
-                    raise Refusal(
-                        "the file holds several documents.", "Keep one contract per file.", _spot(event)
+                    raise YamlRejected(
+                        "the file contains several documents.", "Keep one contract per file.", _spot(event)
                     )
             elif kind is StreamEndEvent:
                 return self._root
 
     def _word(self, event: Any, top: Frame) -> None:
-        """A plain word that is known to be text, as a key or as a value: two of three scalars."""
+        """Add a cached plain word to the open mapping or sequence: the fast path for most scalars."""
         mark = event.start_mark
         spot = (mark.line + 1, mark.column + 1)
         word, place, key = event.value, top.place, top.key
-        if place is None:
+        if place is None:  # a sequence
             top.size += 1
             top.target.append(word)
             top.spots.append(spot)
         elif key is None:
-            if word in place.keys:
+            if word in place.keys:  # a duplicate, reported by `_key`
                 self._key(top, word, None, True, spot)
             else:
                 top.key = word
@@ -309,149 +319,159 @@ class Builder:
         spot = (mark.line + 1, mark.column + 1)
         text, tag, plain = event.value, event.tag, event.implicit[0]
         if "\0" in text:
-            # Only an escape gives it; the keys that are ours begin with it, and no database keeps it.
-            raise Refusal("a text holds a NUL character.", "Remove the escape.", spot)
+            # Possible only by an escape. Our internal keys begin with NUL, and no database can store it.
+            raise YamlRejected("a string contains a NUL character.", "Remove the escape.", spot)
         top = self._stack[-1] if self._stack else None
         if top is not None and top.place is not None and top.key is None:
             self._key(top, text, tag, plain, spot)
             return
         try:
-            made = value(text, tag, plain)
+            parsed = value(text, tag, plain)
         except UnusableScalar as error:
-            mend = "Write the plain value, without a tag." if tag else f"Quote it: {_quoted(text)}."
-            raise Refusal(f"{error}.", mend, spot) from error
+            hint = "Write the plain value, without a tag." if tag else f"Quote it: {_quoted(text)}."
+            raise YamlRejected(f"{error}.", hint, spot) from error
         if plain and not tag:
-            other = other_number(text, made)
-            if other is not made and other != made:
-                made = self._odd_number(text, spot, made, other)
-            elif made is text:
-                _remember(event.value)
-        # A long text weighs as much as many values: aliases of it must not multiply megabytes.
+            other = other_number(text, parsed)
+            if other is not parsed and other != parsed:
+                parsed = self._ambiguous_number(text, spot, parsed, other)
+            elif parsed is text:
+                _cache_word(event.value)
+        # A long text counts as many values, so that aliases cannot multiply megabytes.
         weight = len(text) // 100
         if event.anchor:
-            self._anchors[event.anchor] = (made, 1 + weight)
+            self._anchors[event.anchor] = (parsed, 1 + weight)
         if weight and top is not None:
             top.size += weight
-        raw = text if plain and made is not text and not (made is None or text in ("true", "false")) else None
-        self._add(made, spot, raw)
-
-    def _odd_number(self, text: str, spot: Spot, made: Value, other: Value) -> Value:
-        if not self._stack:
-            return made
-        number, finding = read_number(
-            text, self._stack[-1].next_path(), Location(self.file, *spot), made, other
+        raw = (
+            text
+            if plain and parsed is not text and not (parsed is None or text in ("true", "false"))
+            else None
         )
-        if finding is not None and len(self.odd_numbers) < MAX_TWINS:
-            self.odd_numbers.append(finding)
+        self._add(parsed, spot, raw)
+
+    def _ambiguous_number(self, text: str, spot: Position, parsed: Value, other: Value) -> Value:
+        if not self._stack:
+            return parsed
+        number, finding = read_number(
+            text, self._stack[-1].next_path(), Location(self.file, *spot), parsed, other
+        )
+        if finding is not None and len(self.ambiguous_numbers) < MAX_DUPLICATE_KEYS:
+            self.ambiguous_numbers.append(finding)
         return number
 
-    def _key(self, top: Frame, text: str, tag: str | None, plain: bool, spot: Spot) -> None:
+    def _key(self, top: Frame, text: str, tag: str | None, plain: bool, spot: Position) -> None:
         assert top.place is not None
         top.key_spot = spot
         if text == MERGE and plain:
             top.key = _MERGING
             return
-        made: object = text
+        parsed: object = text
         if plain or tag:
             try:
-                made = value(text, tag, plain)
+                parsed = value(text, tag, plain)
             except UnusableScalar:
-                made = None
-        if made.__class__ is not str:
-            raise Refusal(
-                f"the key {text!r} is not read as text but as {read_as(made)}.",
+                parsed = None
+        if parsed.__class__ is not str:
+            raise YamlRejected(
+                f"the key {text!r} is read as {describe_value(parsed)}, not as text.",
                 f"Quote it: {_quoted(text)}.",
                 spot,
             )
         if plain:
-            _remember(text)
+            _cache_word(text)
         if text in top.place.keys:
-            if len(self.twins) == MAX_TWINS:
-                raise Refusal(f"more than {MAX_TWINS:,} keys stand twice.", "Keep one of each.", spot)
-            self.twins.append(twin(text, top.path, Location(self.file, *spot), top.place.keys[text]))
+            if len(self.duplicate_keys) == MAX_DUPLICATE_KEYS:
+                raise YamlRejected(
+                    f"more than {MAX_DUPLICATE_KEYS:,} keys are duplicated.", "Keep one of each.", spot
+                )
+            self.duplicate_keys.append(
+                duplicate_key(text, top.path, Location(self.file, *spot), top.place.keys[text])
+            )
         top.key = text
 
     def _start(self, event: Any, mapping: bool) -> None:
         spot = _spot(event)
         if len(self._stack) >= MAX_DEPTH:
-            raise Refusal(f"values are nested deeper than {MAX_DEPTH}.", "Flatten the structure.", spot)
+            raise YamlRejected(f"values are nested deeper than {MAX_DEPTH}.", "Flatten the structure.", spot)
         tag = event.tag
         if tag and tag not in ("!", "tag:yaml.org,2002:map", "tag:yaml.org,2002:seq"):
             name = tag.replace("tag:yaml.org,2002:", "!!")
-            raise Refusal(f"tag {name!r} is not allowed.", "Write plain YAML values.", spot)
+            raise YamlRejected(f"tag {name!r} is not allowed.", "Write plain YAML values.", spot)
         path = ""
         if self._stack:
             top = self._stack[-1]
             if top.place is not None and top.key is None:
                 if mapping and getattr(event, "flow_style", False):
-                    # `{{title}}` is to YAML a mapping whose key is a mapping.
-                    said = "this is a template that is not filled yet: {{…}}."
-                    raise Refusal(said, "Fill it in, or put quotes around it.", spot)
-                raise Refusal("a key is not text.", "Write the key as a word.", spot)
+                    # YAML reads `{{title}}` as a mapping whose key is a mapping.
+                    message = "this is a template that has not been rendered: {{…}}."
+                    raise YamlRejected(message, "Render it, or put it in quotes.", spot)
+                raise YamlRejected("a key is not text.", "Write the key as a word.", spot)
             path = top.next_path()
         if event.anchor:
             self._open.add(event.anchor)
         if mapping:
-            place = Place(self.file, path, spot)
-            self._stack.append(Frame({PLACE: place}, path, place, event.anchor))
+            place = SourceMap(self.file, path, spot)
+            self._stack.append(Frame({SOURCE_MAP_KEY: place}, path, place, event.anchor))
         else:
             self._stack.append(Frame([], path, None, event.anchor))
-        # Where a collection was begun is where its value stands in the parent.
+        # The start of a collection is the location of the value in its parent.
         self._stack[-1].key_spot = spot
 
     def _end(self) -> None:
-        done = self._stack.pop()
-        begun = done.key_spot if done.place is None else done.place.spot
-        if done.merges:
-            _merge(done)
-        if done.anchor:
-            self._open.discard(done.anchor)
-            self._anchors[done.anchor] = (done.target, done.size)
+        frame = self._stack.pop()
+        spot = frame.key_spot if frame.place is None else frame.place.position
+        if frame.merges:
+            _merge(frame)
+        if frame.anchor:
+            self._open.discard(frame.anchor)
+            self._anchors[frame.anchor] = (frame.target, frame.size)
         if self._stack:
-            self._stack[-1].size += done.size - 1
-        self._add(done.target, begun, None, done.spots if done.place is None else None)
+            self._stack[-1].size += frame.size - 1
+        self._add(frame.target, spot, None, frame.spots if frame.place is None else None)
 
     def _alias(self, event: Any) -> None:
         spot = _spot(event)
         if event.anchor in self._open:
-            raise Refusal(f"alias '*{event.anchor}' contains itself.", "Write the value out.", spot)
+            raise YamlRejected(f"alias '*{event.anchor}' contains itself.", "Write the value out.", spot)
         if event.anchor not in self._anchors:
-            raise Refusal(
+            raise YamlRejected(
                 f"alias '*{event.anchor}' has no anchor '&{event.anchor}' before it.",
                 "Write the value out.",
                 spot,
             )
-        made, size = self._anchors[event.anchor]
+        target, size = self._anchors[event.anchor]
         self._expansion += size
         if self._expansion > MAX_EXPANSION:
-            raise Refusal(
+            raise YamlRejected(
                 f"aliases expand to more than {MAX_EXPANSION:,} values.",
-                "Write the values out, or fewer.",
+                "Write the values out, or use fewer.",
                 spot,
             )
         top = self._stack[-1] if self._stack else None
         if top is not None:
             top.size += size - 1
             if top.place is not None and top.key is None:
-                raise Refusal("a key is an alias.", "Write the key as a word.", spot)
-        self._add(made, spot, None)
+                raise YamlRejected("a key is an alias.", "Write the key as a word.", spot)
+        self._add(target, spot, None)
 
-    def _add(self, made: Any, spot: Spot, raw: str | None, items: list[Spot] | None = None) -> None:
+    def _add(
+        self, new_value: Any, spot: Position, raw: str | None, items: list[Position] | None = None
+    ) -> None:
         if not self._stack:
-            self._root = made
+            self._root = new_value
             return
         top = self._stack[-1]
         top.size += 1
         place = top.place
         if place is None:
-            top.target.append(made)
+            top.target.append(new_value)
             top.spots.append(spot)
             return
         key = top.key
         assert key is not None
         top.key = None
         if key == _MERGING:
-            top.merges.append((made, spot))
+            top.merges.append((new_value, spot))
             return
         place.keys[key] = top.key_spot
         place.values[key] = spot
@@ -459,29 +479,31 @@ class Builder:
             place.items[key] = items
         if raw is not None:
             place.raw[key] = raw
-        top.target[key] = made
+        top.target[key] = new_value
 
 
 def _merge(frame: Frame) -> None:
-    """YAML's `<<`: keys of the merged mappings, where the mapping has none of its own."""
+    """Apply YAML's `<<`: add keys of the merged mappings that the mapping does not have."""
     assert frame.place is not None
     for merged, spot in frame.merges:
         for source in merged if isinstance(merged, list) else [merged]:
             if not isinstance(source, dict):
-                raise Refusal("'<<' merges something that is not a mapping.", "Write the keys out.", spot)
-            theirs: Place = source[PLACE]
+                raise YamlRejected(
+                    "'<<' merges something that is not a mapping.", "Write the keys out.", spot
+                )
+            merged_place: SourceMap = source[SOURCE_MAP_KEY]
             for key, inner in source.items():
                 if key not in frame.target:
                     frame.target[key] = inner
-                    frame.place.keys[key] = theirs.keys[key]
-                    frame.place.values[key] = theirs.values[key]
-                    if key in theirs.items:
-                        frame.place.items[key] = theirs.items[key]
-                    if key in theirs.raw:
-                        frame.place.raw[key] = theirs.raw[key]
+                    frame.place.keys[key] = merged_place.keys[key]
+                    frame.place.values[key] = merged_place.values[key]
+                    if key in merged_place.items:
+                        frame.place.items[key] = merged_place.items[key]
+                    if key in merged_place.raw:
+                        frame.place.raw[key] = merged_place.raw[key]
 
 
-def _spot(event: Any) -> Spot:
+def _spot(event: Any) -> Position:
     mark = event.start_mark
     return (mark.line + 1, mark.column + 1)
 
@@ -491,17 +513,17 @@ def _quoted(text: str) -> str:
     return "'" + shown.replace("'", "''") + "'"
 
 
-# Bytes of a contract file to plain values with places; what cannot be read becomes findings.
+# From the bytes of a contract file to plain values with locations, or to findings.
 
 
 def read(data: bytes, file: str) -> tuple[dict[str, Any] | None, list[Finding]]:
-    """The top mapping of a YAML document, each mapping inside with its `Place`, and what is wrong.
+    """Return the top mapping of a YAML document, with a `Place` in each mapping, and the findings.
 
-    UTF-8 with or without a byte order mark, any line ending. Gives None, and one finding, for what cannot
-    be read at all: another encoding, NUL, more than 5 MB, broken YAML, several documents, depth over 64,
-    more than 10,000 values from aliases, tags that are not plain data, and where the file is named `.json`,
-    what is no JSON. Duplicate keys are findings; the last of twins wins, as in every other YAML reader. So
-    are numbers that readers of YAML disagree about.
+    Accepts UTF-8 with or without a byte order mark and any line ending. Returns None and one finding if it
+    cannot be read: other encodings, NUL, more than 5 MB, invalid YAML, several documents, depth over 64, more
+    than 10,000 values from aliases, tags that are not plain data, and invalid JSON in a file named `.json`.
+    Duplicate keys are findings; the last one wins, as in every YAML reader. Numbers that YAML 1.1 and 1.2
+    read differently are findings too.
     """
     text = _text(data, file)
     if isinstance(text, Finding):
@@ -511,74 +533,82 @@ def read(data: bytes, file: str) -> tuple[dict[str, Any] | None, list[Finding]]:
     builder = Builder(file)
     try:
         top = builder.build(text)
-    except Refusal as refusal:
-        return None, [mistake("yaml-refused", refusal.message, refusal.mend, Location(file, *refusal.spot))]
+    except YamlRejected as refusal:
+        return None, [
+            error_finding("yaml-refused", refusal.message, refusal.hint, Location(file, *refusal.spot))
+        ]
     except yaml.YAMLError as error:
         return None, [_syntax(error, file, text)]
-    wrong_values = [*builder.odd_numbers, *builder.twins]
+    wrong_values = [*builder.ambiguous_numbers, *builder.duplicate_keys]
     if not isinstance(top, dict):
-        was = "empty" if top is None else f"a {'list' if isinstance(top, list) else 'single value'}"
-        mend = "Begin with 'apiVersion: v3.2.0' and 'kind: DataContract', or run 'dq init'."
+        kind = "empty" if top is None else f"a {'list' if isinstance(top, list) else 'single value'}"
+        hint = "Begin with 'apiVersion: v3.2.0' and 'kind: DataContract', or run 'dq init'."
         return None, [
             *wrong_values,
-            mistake("not-a-contract", f"the document is {was}.", mend, Location(file)),
+            error_finding("not-a-contract", f"the document is {kind}.", hint, Location(file)),
         ]
     return top, wrong_values
 
 
 def _not_json(text: str, file: str) -> Finding | None:
     try:
-        json.loads(text, parse_constant=_no_json)
+        json.loads(text, parse_constant=_reject_constant)
     except json.JSONDecodeError as error:
-        said, at = error.msg[0].lower() + error.msg[1:], Location(file, error.lineno, error.colno)
+        reason, location = error.msg[0].lower() + error.msg[1:], Location(file, error.lineno, error.colno)
     except _NoJson as error:
-        said, at = f"{error} is no value", Location(file)
+        reason, location = f"{error} is not a value", Location(file)
     except (RecursionError, ValueError):
         # Too deep, or a number of a million digits: the reader of YAML says so, with the place.
         return None
     else:
         return None
-    mend = "JSON has no comments, and no comma before a closing bracket. YAML has; its files end in .yaml."
-    return mistake("yaml-syntax", f"the file is named JSON and is not: {said}.", mend, at)
+    hint = "JSON has no comments and no trailing commas. Use YAML for these, in a file that ends in .yaml."
+    return error_finding(
+        "yaml-syntax", f"the file is named .json but is not valid JSON: {reason}.", hint, location
+    )
 
 
 class _NoJson(ValueError):
-    """NaN or an infinity, which Python reads and JSON does not have."""
+    """NaN or an infinity, which Python accepts although JSON does not have it."""
 
 
-def _no_json(word: str) -> None:
+def _reject_constant(word: str) -> None:
     raise _NoJson(word)
 
 
 def _text(data: bytes, file: str) -> str | Finding:
     if len(data) > MAX_BYTES:
         message = f"the file has {len(data):,} bytes, more than {MAX_BYTES:,}."
-        return mistake(
+        return error_finding(
             "file-too-large", message, "Split it into one contract per data product.", Location(file)
         )
     if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
-        return mistake("not-utf8", "the file is encoded as UTF-16.", "Save it as UTF-8.", Location(file))
+        return error_finding(
+            "not-utf8", "the file is encoded as UTF-16.", "Save it as UTF-8.", Location(file)
+        )
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         message = f"byte 0x{data[error.start]:02x} is not UTF-8."
-        at = Location(file, *_end_of(data[: error.start].decode("latin-1")))
-        return mistake("not-utf8", message, "Save the file as UTF-8.", at)
+        location = Location(file, *_end_of(data[: error.start].decode("latin-1")))
+        return error_finding("not-utf8", message, "Save the file as UTF-8.", location)
     before, nul, _ = text.partition("\0")
     if nul:
-        at = Location(file, *_end_of(before))
-        return mistake("not-utf8", "the file holds a NUL character.", "Remove it; it is not text.", at)
+        location = Location(file, *_end_of(before))
+        return error_finding(
+            "not-utf8", "the file contains a NUL character.", "Remove it; it is not text.", location
+        )
     return text
 
 
-def _end_of(text: str) -> Spot:
+def _end_of(text: str) -> Position:
     return text.count("\n") + 1, len(text) - text.rfind("\n")
 
 
-# What libyaml says, and what helps. The first match wins.
-_MENDS = (
+# Part of libyaml's message -> hint. The first match wins.
+_HINTS = (
     ("cannot start any token", "Indent with spaces, and quote a value that begins with a special character."),
-    ("mapping values are not allowed", "Quote a value that holds ': ', and check the indentation."),
+    ("mapping values are not allowed", "Quote a value that contains ': ', and check the indentation."),
     ("did not find expected key", "Check the indentation of this line against the lines above."),
     ("did not find expected '-' indicator", "Indent the list's items alike."),
     ("could not find expected ':'", "Write 'key: value'; quote a text that spans lines."),
@@ -592,11 +622,11 @@ _MENDS = (
 def _syntax(error: yaml.YAMLError, file: str, text: str) -> Finding:
     problem = str(getattr(error, "problem", None) or getattr(error, "reason", None) or error).splitlines()[0]
     mark = getattr(error, "problem_mark", None) or getattr(error, "context_mark", None)
-    at = Location(file, mark.line + 1, mark.column + 1) if mark else Location(file)
+    location = Location(file, mark.line + 1, mark.column + 1) if mark else Location(file)
     lines = text.splitlines()
-    line = lines[at.line - 1] if at.line <= len(lines) else ""
-    if "\t" in line[: max(at.column, len(line) - len(line.lstrip()))]:
-        problem, mend = "a tab stands where YAML wants spaces", "Indent with spaces."
+    line = lines[location.line - 1] if location.line <= len(lines) else ""
+    if "\t" in line[: max(location.column, len(line) - len(line.lstrip()))]:
+        problem, hint = "a tab is used where YAML requires spaces", "Indent with spaces."
     else:
-        mend = next((mend for part, mend in _MENDS if part in problem), "Mend the YAML at this place.")
-    return mistake("yaml-syntax", f"this is not YAML: {problem}.", mend, at)
+        hint = next((hint for part, hint in _HINTS if part in problem), "Fix the YAML syntax here.")
+    return error_finding("yaml-syntax", f"this is not YAML: {problem}.", hint, location)

@@ -1,1 +1,3 @@
-"""Sources of answers: what a check asks is told by the first source that can, and Spark scans the rest."""
+"""Sources of answers: each metric is answered by the first source that can, and Spark scans for the
+others.
+"""

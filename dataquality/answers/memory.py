@@ -1,4 +1,4 @@
-"""A small Parquet table in this process: columns as Spark reads them, and the metrics it answers."""
+"""Reads small Parquet tables in this process, as Spark would, and answers metrics on them."""
 
 from __future__ import annotations
 
@@ -20,21 +20,21 @@ from typing import TYPE_CHECKING, Any
 from dq.contracts.access.access_policy import is_remote
 from dq.contracts.outcome import MissingTool
 from dq.contracts.types import DataType
-from dq.dataquality.answers.python_tasks import in_memory
+from dq.dataquality.answers.python_tasks import answer_in_memory
 from dq.dataquality.answers.rows import (
     EXACT,
     Cells,
     Incomparable,
     Rows,
-    key,
-    of_arrow,
-    order,
-    predicate,
-    value,
+    compare,
+    compile_predicate,
+    compile_term,
+    group_key,
+    rows_from_arrow,
 )
-from dq.dataquality.answers.statistics import CERTAIN_FROM, TYPED, Partitions, Scalar, leaf_type
+from dq.dataquality.answers.statistics import CERTAIN_FROM, PARTITION_PARSERS, Partitions, Scalar, leaf_type
 from dq.dataquality.clauses.clause import Clause, micros_of
-from dq.dataquality.model.column import Column, field, resolve
+from dq.dataquality.model.column import Column, resolve, struct_field
 from dq.dataquality.model.metric import (
     SCHEMA,
     Aggregate,
@@ -42,8 +42,8 @@ from dq.dataquality.model.metric import (
     DistinctKeys,
     Failure,
     Group,
-    Kind,
     Metric,
+    MetricExecution,
     PerGroup,
     RepeatedKeys,
     Schema,
@@ -52,12 +52,12 @@ from dq.dataquality.model.metric import (
     reads,
 )
 from dq.dataquality.model.metric import Value as Aggregated
-from dq.dataquality.model.predicate import Function, NoReading, Path, Predicate, Since1970, Term
+from dq.dataquality.model.predicate import Function, Path, Predicate, Since1970, Term, UnsupportedPredicate
 from dq.dataquality.spark.columnar_files import CANONICAL_TEXTS, NULL_PARTITION
 from dq.dataquality.spark.dataset import SMALL_BYTES, SMALL_FILES, SMALL_ROWS, Dataset
-from dq.dataquality.spark.measure import COUNT, MOST_GROUPS, group_name, plan, too_many
+from dq.dataquality.spark.measure import COUNT, MOST_GROUPS, group_name, plan, too_many_groups
 from dq.dataquality.sql_predicate import question
-from dq.dataquality.text import carried
+from dq.dataquality.text import carrier_type
 from dq.lake.parquet import READABLE_ENCODINGS, chunks_of
 from dq.lake.storage import file_system, is_data_name, is_data_path, split, unescaped
 from dq.lake.types import arrow_array, arrow_type, from_spark_json
@@ -66,45 +66,47 @@ if TYPE_CHECKING:
     from pyarrow.parquet import ColumnSchema, FileMetaData, ParquetFile
 
 
-# Metrics asked of rows in memory: the same questions as on Spark, and the same answers.
+# Metrics on rows in memory, with the same results as Spark.
 
-# TABLE: aggregates of one column of rows in memory, the same numbers as on Spark.
+# TABLE: aggregates of one column of rows in memory, with the same results as Spark.
 
 Reader = Callable[[Cells], Any]
 
 
-def known(metric: Aggregate) -> bool:
-    """Whether rows in memory answer it."""
+def is_supported(metric: Aggregate) -> bool:
+    """Return whether the aggregate can be computed on rows in memory."""
     if metric.value is None:
         return metric.name == "count"
     return metric.name in _AGGREGATES and _reader(metric.value) is not None
 
 
-def answer(metric: Aggregate, rows: Sequence[Cells]) -> Aggregated:
-    """The number of these rows, NULL as Spark has it. Raises Incomparable for values that are no numbers."""
+def compute_aggregate(metric: Aggregate, rows: Sequence[Cells]) -> Aggregated:
+    """Return the aggregate over these rows, None for NULL. Raises Incomparable for values that are not
+    numbers.
+    """
     if metric.value is None:
         return len(rows)
-    read = _reader(metric.value)
-    assert read is not None
-    values = [value for cells in rows if (value := read(cells)) is not None]
-    found: Aggregated = _AGGREGATES[metric.name](values, metric)
-    return found
+    reader = _reader(metric.value)
+    assert reader is not None
+    values = [value for cells in rows if (value := reader(cells)) is not None]
+    result: Aggregated = _AGGREGATES[metric.name](values, metric)
+    return result
 
 
 def _reader(term: Term) -> Reader | None:
     match term:
         case Path() | Since1970(Path(), "date") | Function("try_decimal", (Path(), int(), int())):
-            return value(term)
+            return compile_term(term)
         case _:
             return None
 
 
-def _ordered(values: Sequence[Any]) -> list[Any]:
-    return sorted(values, key=cmp_to_key(order))
+def _sort(values: Sequence[Any]) -> list[Any]:
+    return sorted(values, key=cmp_to_key(compare))
 
 
 def _sum(values: Sequence[Any], _metric: Aggregate) -> Aggregated:
-    """NULL where 64 bits, or 38 digits of decimals, do not hold it."""
+    """Return the sum; NULL if it exceeds 64 bits, or 38 digits for decimals."""
     if not values:
         return None
     if any(isinstance(value, float) for value in values):
@@ -113,15 +115,15 @@ def _sum(values: Sequence[Any], _metric: Aggregate) -> Aggregated:
         total = sum(values)
         return total if -(2**63) <= total < 2**63 else None
     with decimal.localcontext(EXACT):
-        summed = sum(values, Decimal(0))
-    return summed if len(summed.as_tuple().digits) <= _MOST_DIGITS else None
+        decimal_total = sum(values, Decimal(0))
+    return decimal_total if len(decimal_total.as_tuple().digits) <= _MOST_DIGITS else None
 
 
 _MOST_DIGITS = 38
 
 
-def _deviation(values: Sequence[Any], _metric: Aggregate) -> Aggregated:
-    """That of a sample, NULL for fewer than two values."""
+def _sample_deviation(values: Sequence[Any], _metric: Aggregate) -> Aggregated:
+    """Return the sample standard deviation; NULL for fewer than two values."""
     floats = [float(value) for value in values]
     if len(floats) < 2:
         return None
@@ -131,156 +133,163 @@ def _deviation(values: Sequence[Any], _metric: Aggregate) -> Aggregated:
     return math.sqrt(math.fsum((value - mean) ** 2 for value in floats) / (len(floats) - 1))
 
 
-def _ranked(round_: Callable[[Fraction], int]) -> Callable[[Sequence[Any], Aggregate], Aggregated]:
-    def ranked(values: Sequence[Any], metric: Aggregate) -> Aggregated:
+def _rank(round_: Callable[[Fraction], int]) -> Callable[[Sequence[Any], Aggregate], Aggregated]:
+    def rank(values: Sequence[Any], metric: Aggregate) -> Aggregated:
         if not values:
             return None
         assert metric.share is not None
-        found: Aggregated = _ordered(values)[round_(Fraction(metric.share) * (len(values) - 1))]
-        return found
+        result: Aggregated = _sort(values)[round_(Fraction(metric.share) * (len(values) - 1))]
+        return result
 
-    return ranked
+    return rank
 
 
 def _extreme(end: int) -> Callable[[Sequence[Any], Aggregate], Aggregated]:
-    return lambda values, _metric: _ordered(values)[end] if values else None
+    return lambda values, _metric: _sort(values)[end] if values else None
 
 
 _AGGREGATES: Mapping[str, Callable[[Sequence[Any], Aggregate], Aggregated]] = {
     "min": _extreme(0),
     "max": _extreme(-1),
     "try_sum": _sum,
-    "stddev_samp": _deviation,
-    "rank_below": _ranked(math.floor),
-    "rank_above": _ranked(math.ceil),
-    "rank_near": _ranked(math.floor),
+    "stddev_samp": _sample_deviation,
+    "rank_below": _rank(math.floor),
+    "rank_above": _rank(math.ceil),
+    "rank_near": _rank(math.floor),
 }
 
 
-_OTHERS = {
-    Kind.SQL: "a query needs Spark",
-    Kind.UNMATCHED: "the keys would have to be looked up in another object",
+_UNSUPPORTED = {
+    MetricExecution.SQL: "a query needs Spark",
+    MetricExecution.UNMATCHED: "it looks up keys in another object",
 }
 
 
-def unanswerable(metric: Metric) -> str | None:
-    """Why rows in memory cannot answer a metric, or None when they can."""
+def unsupported_reason(metric: Metric) -> str | None:
+    """Return why rows in memory cannot answer a metric, or None if they can."""
     if isinstance(metric, Schema):
         return None
     if isinstance(metric, PerGroup):
-        return unanswerable(metric.of) or _unread(metric.within)
+        return unsupported_reason(metric.of) or _predicate_problem(metric.within)
     if not isinstance(metric, Aggregate | DistinctKeys | RepeatedKeys | SingleKeys):
-        return _OTHERS.get(metric.kind, f"a question of the kind {metric.kind} needs Spark")
-    if isinstance(metric, Aggregate) and not known(metric):
+        return _UNSUPPORTED.get(metric.kind, f"a metric of the kind {metric.kind} needs Spark")
+    if isinstance(metric, Aggregate) and not is_supported(metric):
         return f"{metric.name} of a column needs Spark"
-    return _unread(metric.where)
+    return _predicate_problem(metric.where)
 
 
-def _unread(where: Predicate | None) -> str | None:
+def _predicate_problem(where: Predicate | None) -> str | None:
     try:
-        _holds(where)
-    except NoReading as error:
+        _compile_filter(where)
+    except UnsupportedPredicate as error:
         return str(error)
     return None
 
 
 def measure(rows: Rows, metrics: Iterable[Metric]) -> dict[Metric, Answer]:
-    """Every metric with its value, or with a Failure that says why it has none."""
-    made = plan(metrics, rows.schema)
-    answers: dict[Metric, Answer] = {SCHEMA: rows.schema, **dict(made.failures)}
-    for one in made.passes:
-        answers |= {metric: _answer(rows, metric) for metric in one.metrics}
+    """Return every metric with its value, or with a Failure that says why it has none."""
+    metric_plan = plan(metrics, rows.schema)
+    answers: dict[Metric, Answer] = {SCHEMA: rows.schema, **dict(metric_plan.failures)}
+    for metric_pass in metric_plan.passes:
+        answers |= {metric: _answer(rows, metric) for metric in metric_pass.metrics}
     return answers
 
 
 def _answer(rows: Rows, metric: Metric) -> Answer:
-    reason = unanswerable(metric)
+    reason = unsupported_reason(metric)
     if reason is not None or isinstance(metric, Schema):
-        return Failure(reason or "rows do not answer it")
+        return Failure(reason or "it cannot be computed from rows in memory")
     try:
         if isinstance(metric, PerGroup):
-            return _of_groups(rows, metric)
-        return _of_rows(rows, metric)
-    except (Incomparable, NoReading) as error:
+            return _measure_groups(rows, metric)
+        return _measure_rows(rows, metric)
+    except (Incomparable, UnsupportedPredicate) as error:
         return Failure(str(error))
 
 
-def _of_rows(rows: Rows, metric: Metric) -> Value:
+def _measure_rows(rows: Rows, metric: Metric) -> Value:
     assert isinstance(metric, Aggregate | DistinctKeys | RepeatedKeys | SingleKeys)
-    holds = _holds(metric.where, rows.schema)
-    chosen = [cells for cells in rows.cells if holds(cells)]
+    holds = _compile_filter(metric.where, rows.schema)
+    selected = [cells for cells in rows.cells if holds(cells)]
     if isinstance(metric, Aggregate):
-        return answer(metric, chosen)
+        return compute_aggregate(metric, selected)
     key_of = _key_of(metric.keys)
-    keys = Counter(made for cells in chosen if (made := key_of(cells)) is not None)
+    keys = Counter(row_key for cells in selected if (row_key := key_of(cells)) is not None)
     if isinstance(metric, SingleKeys):
         return sum(times == 1 for times in keys.values())
     return len(keys) if isinstance(metric, DistinctKeys) else keys.total() - len(keys)
 
 
-def _of_groups(rows: Rows, metric: PerGroup) -> Answer:
-    holds, by = _holds(metric.within, rows.schema), [value(column.path) for column in metric.by]
-    found: dict[Group, list[Cells]] = {}
+def _measure_groups(rows: Rows, metric: PerGroup) -> Answer:
+    holds, readers = (
+        _compile_filter(metric.within, rows.schema),
+        [compile_term(column.path) for column in metric.by],
+    )
+    rows_by_group: dict[Group, list[Cells]] = {}
     for cells in rows.cells:
         if holds(cells):
-            group = tuple(group_name(read(cells)) for read in by)
-            found.setdefault(group, []).append(cells)
-    if len(found) > MOST_GROUPS:
-        return too_many(metric.by)
-    told = {group: _of_rows(Rows(rows.schema, tuple(cells)), metric.of) for group, cells in found.items()}
-    return {group: number for group, number in told.items() if not isinstance(number, str)}  # type: ignore[misc]
+            group = tuple(group_name(reader(cells)) for reader in readers)
+            rows_by_group.setdefault(group, []).append(cells)
+    if len(rows_by_group) > MOST_GROUPS:
+        return too_many_groups(metric.by)
+    results = {
+        group: _measure_rows(Rows(rows.schema, tuple(cells)), metric.of)
+        for group, cells in rows_by_group.items()
+    }
+    return {group: number for group, number in results.items() if not isinstance(number, str)}  # type: ignore[misc]
 
 
-def broken(rows: Rows, clause: Clause) -> list[bool] | None:
-    """For each row whether it breaks the clause, or repeats a key; None where that is not of single rows.
+def find_violations(rows: Rows, clause: Clause) -> list[bool] | None:
+    """Return for each row whether it breaks the clause or repeats a key, or None for a clause on several
+    rows.
 
-    Raises Incomparable and NoReading where the clause cannot be measured.
+    Raises Incomparable or UnsupportedPredicate if the clause cannot be measured.
     """
-    if not clause.of_rows:
+    if not clause.is_row_level:
         return None
-    within = _holds(clause.extent.where, rows.schema)
+    within = _compile_filter(clause.row_filter.where, rows.schema)
     if clause.breaks is not None:
-        breaks = _holds(clause.breaks, rows.schema)
+        breaks = _compile_filter(clause.breaks, rows.schema)
         return [within(cells) and breaks(cells) for cells in rows.cells]
-    seen: set[object] = set()
-    key_of, found = _key_of(clause.keys), []
+    seen_keys: set[object] = set()
+    key_of, violations = _key_of(clause.keys), []
     for cells in rows.cells:
-        made = key_of(cells) if within(cells) else None
-        found.append(made is not None and made in seen)
-        seen.add(made)
-    return found
+        row_key = key_of(cells) if within(cells) else None
+        violations.append(row_key is not None and row_key in seen_keys)
+        seen_keys.add(row_key)
+    return violations
 
 
 @functools.lru_cache(1024)
-def _holds(where: Predicate | None, schema: DataType | None = None) -> Callable[[Cells], bool]:
-    return (lambda _cells: True) if where is None else predicate(where, schema)
+def _compile_filter(where: Predicate | None, schema: DataType | None = None) -> Callable[[Cells], bool]:
+    return (lambda _cells: True) if where is None else compile_predicate(where, schema)
 
 
 def _key_of(columns: Sequence[Column]) -> Callable[[Cells], object]:
-    """From a row to its key, None when a part of it is NULL."""
-    parts = [value(column.path) for column in columns]
+    """Return a function from a row to its key, or to None if a part of the key is NULL."""
+    parts = [compile_term(column.path) for column in columns]
 
     def key_of(cells: Cells) -> object:
         values = [part(cells) for part in parts]
-        return None if any(each is None for each in values) else tuple(map(key, values))
+        return None if any(cell is None for cell in values) else tuple(map(group_key, values))
 
     return key_of
 
 
-# A small Parquet table in this process: its columns as Spark reads them, and the metrics that it answers.
+# Small Parquet tables read in this process.
 #
-# What Spark may read in another way is `LeftToSpark`: the caller asks Spark then.
+# Tables that Spark may read differently raise `RequiresSpark`; the caller then uses Spark.
 
-# What a few packed bytes may come to in memory.
-MOST_UNPACKED = 64 << 20
-# Both readers unpack and decode these alike.
+# Limit on the uncompressed bytes in memory, since small files may expand a lot.
+MAX_UNPACKED_BYTES = 64 << 20
+# Codecs that pyarrow and Spark decompress alike.
 _CODECS = frozenset({"UNCOMPRESSED", "SNAPPY", "GZIP", "ZSTD"})
-# Spark may take the columns of a table from these.
+# Summary files from which Spark may take the schema.
 _SUMMARIES = ("_metadata", "_common_metadata")
 _SPARKS_SCHEMA = b"org.apache.spark.sql.parquet.row.metadata"
 
 
-# Types of partition columns, and the texts of each of which no other one means the same.
+# Supported types of partition columns, and the canonical texts of their values.
 CANONICAL = {
     "string": CANONICAL_TEXTS["string"],
     "date": CANONICAL_TEXTS["date"],
@@ -288,301 +297,328 @@ CANONICAL = {
 }
 
 
-class LeftToSpark(Exception):
-    """It is not certain that Spark would read the same."""
+class RequiresSpark(Exception):
+    """The table may be read differently by Spark, or cannot be read in this process."""
 
 
 @dataclass(frozen=True, slots=True)
 class SmallFile:
-    """A file held in memory, and the values of its partition, by column."""
+    """A file in memory, and its partition values by column."""
 
     content: ParquetFile
-    placed: Mapping[str, Scalar | None]
+    partition_values: Mapping[str, Scalar | None]
 
 
 @dataclass(frozen=True, slots=True)
 class SmallTable:
-    """The columns and types as Spark has them, how many rows there are, and the files, held in memory."""
+    """A table in memory: its schema as in Spark, its number of rows, and its files."""
 
     schema: DataType
     rows: int
     files: tuple[SmallFile, ...]
 
     def columns(self, names: Iterable[str]) -> dict[str, Any]:
-        """These columns as Arrow arrays of the schema's types. Raises LeftToSpark, and Arrow's own errors."""
+        """Return columns as Arrow arrays of the schema's types. Raises RequiresSpark and Arrow's errors."""
         import pyarrow as pa
 
         types = {name: arrow_type(kind) for name, kind in self._kinds().items()}
-        held: dict[str, list[Any]] = {name: [] for name in names}
+        chunks: dict[str, list[Any]] = {name: [] for name in names}
         size = 0
         for file in self.files:
             meta = file.content.metadata
-            for name in held.keys() & file.placed.keys():
-                value = file.placed[name]
-                held[name].append(
+            for name in chunks.keys() & file.partition_values.keys():
+                value = file.partition_values[name]
+                chunks[name].append(
                     pa.nulls(meta.num_rows, types[name])
                     if value is None
                     else pa.repeat(arrow_array([value], types[name])[0], meta.num_rows)
                 )
-            stored = [name for name in held if name not in file.placed]
+            stored = [name for name in chunks if name not in file.partition_values]
             batches = file.content.iter_batches(_batch_rows(meta), columns=stored, use_threads=False)
             for batch in batches if stored else ():
                 size += batch.nbytes
-                if size > MOST_UNPACKED:
-                    raise LeftToSpark
+                if size > MAX_UNPACKED_BYTES:
+                    raise RequiresSpark
                 for name in stored:
                     values = batch.column(batch.schema.get_field_index(name))
-                    held[name].append(values.cast(types[name]))
-        made = {name: pa.chunked_array(parts, types[name]).combine_chunks() for name, parts in held.items()}
-        for name, values in made.items():
-            _certain(values, self._kinds()[name])
-        return made
+                    chunks[name].append(values.cast(types[name]))
+        arrays = {
+            name: pa.chunked_array(parts, types[name]).combine_chunks() for name, parts in chunks.items()
+        }
+        for name, values in arrays.items():
+            _require_certain_dates(values, self._kinds()[name])
+        return arrays
 
     def _kinds(self) -> dict[str, DataType]:
         return dict(zip(self.schema.names, self.schema.parts, strict=True))
 
 
 @contextmanager
-def certain() -> Iterator[None]:
-    """Turns what keeps Arrow, or this process, from reading what Spark may read into LeftToSpark."""
+def leave_errors_to_spark() -> Iterator[None]:
+    """Raise RequiresSpark for errors that occur when reading with Arrow in this process."""
     try:
         import pyarrow as pa
     except ImportError as error:
-        raise LeftToSpark from error
+        raise RequiresSpark from error
     try:
         yield
-    # Keys are compared with NumPy, which comes with Spark and not with Arrow.
+    # Comparing keys needs NumPy, which is installed with Spark but not with Arrow.
     except (
         MissingTool, ImportError, pa.ArrowException, OSError, ValueError, OverflowError, NotImplementedError,
     ) as error:  # fmt: skip
-        raise LeftToSpark from error
+        raise RequiresSpark from error
 
 
 def small_table(dataset: Dataset, partitions: Partitions = ()) -> SmallTable:
-    """The rows of these partitions (none: all) of the table of a dataset. Raises LeftToSpark."""
-    if dataset.path is None or dataset.format != "parquet" or dataset.placed:
-        raise LeftToSpark
-    with certain():
+    """Read these partitions (empty: all) of a dataset's table. Raises RequiresSpark."""
+    if dataset.path is None or dataset.format != "parquet" or dataset.external_partitions:
+        raise RequiresSpark
+    with leave_errors_to_spark():
         return _small_table(dataset, dataset.path, partitions)
 
 
 def _small_table(dataset: Dataset, path: str, partitions: Partitions) -> SmallTable:
-    system, root = _place(path)
+    system, root = _resolve_path(path)
     kinds = _partition_kinds(dataset)
-    listed = _in_partitions(system, root, kinds, partitions) if kinds else _side_by_side(system, root)
-    if not 0 < len(listed.chosen) <= SMALL_FILES or sum(size for _, size in listed.chosen) > SMALL_BYTES:
-        raise LeftToSpark
+    listing = _list_partitions(system, root, kinds, partitions) if kinds else _list_folder(system, root)
+    if (
+        not 0 < len(listing.selected) <= SMALL_FILES
+        or sum(size for _, size in listing.selected) > SMALL_BYTES
+    ):
+        raise RequiresSpark
     files = [
-        SmallFile(_opened(system, place), _placed(place.removeprefix(root), kinds))
-        for place, _ in listed.chosen
+        SmallFile(_open_file(system, place), _partition_values(place.removeprefix(root), kinds))
+        for place, _ in listing.selected
     ]
-    # Spark takes the columns of all files from the first one, wherever it lies.
-    first = () if kinds == {} or listed.first == listed.chosen[0][0] else (_footer(system, listed.first),)
+    # Spark takes the schema from the first file of the table, even if it is in another partition.
+    first = (
+        ()
+        if kinds == {} or listing.first == listing.selected[0][0]
+        else (_open_footer(system, listing.first),)
+    )
     schemas = {_schema(file) for file in (*(file.content for file in files), *first)}
     rows = sum(file.content.metadata.num_rows for file in files)
     if len(schemas) != 1 or rows > SMALL_ROWS:
-        raise LeftToSpark
-    schema, keys = schemas.pop(), tuple(files[0].placed)
+        raise RequiresSpark
+    schema, keys = schemas.pop(), tuple(files[0].partition_values)
     if {name.lower() for name in schema.names} & {name.lower() for name in keys}:
-        raise LeftToSpark
-    whole = DataType("struct", (), (*schema.parts, *(kinds[name] for name in keys)), (*schema.names, *keys))
-    return SmallTable(whole, rows, tuple(files))
+        raise RequiresSpark
+    table_schema = DataType(
+        "struct", (), (*schema.parts, *(kinds[name] for name in keys)), (*schema.names, *keys)
+    )
+    return SmallTable(table_schema, rows, tuple(files))
 
 
 @dataclass(frozen=True, slots=True)
-class _Listed:
-    """The files that are asked for, with their sizes, in the order of their names; and the table's first."""
+class _FileListing:
+    """The requested files with their sizes, sorted by name, and the first file of the table."""
 
-    chosen: Sequence[tuple[str, int]]
+    selected: Sequence[tuple[str, int]]
     first: str
 
 
-def _place(path: str) -> tuple[Any, str]:
-    """The file system of a path, and where it is there."""
+def _resolve_path(path: str) -> tuple[Any, str]:
+    """Return the file system of a path, and the path in it."""
     from pyarrow import fs
 
-    # Spark takes a name with one of these for a pattern, or for an escape.
+    # Spark interprets these characters as a glob pattern or an escape.
     if re.search(r"[*?\[\]{}\\%#]", path):
-        raise LeftToSpark
+        raise RequiresSpark
     if is_remote(path):
         root, below = split(path)
-        system, before = file_system(root)
-        return system, before + below
+        system, prefix = file_system(root)
+        return system, prefix + below
     return fs.LocalFileSystem(), path.removeprefix("file://")
 
 
-def _side_by_side(system: Any, root: str) -> _Listed:
-    """The files of a folder, or the one of this name."""
+def _list_folder(system: Any, root: str) -> _FileListing:
+    """List the files of a folder, or the file of this name."""
     from pyarrow import fs
 
-    found = system.get_file_info(root)
-    if found.type is fs.FileType.Directory:
-        listed = system.get_file_info(fs.FileSelector(root))
-        if any(each.base_name.startswith(_SUMMARIES) for each in listed):
-            raise LeftToSpark
-        infos = [each for each in listed if is_data_name(each.base_name)]
+    root_info = system.get_file_info(root)
+    if root_info.type is fs.FileType.Directory:
+        children = system.get_file_info(fs.FileSelector(root))
+        if any(child.base_name.startswith(_SUMMARIES) for child in children):
+            raise RequiresSpark
+        infos = [child for child in children if is_data_name(child.base_name)]
     else:
-        infos = [found]
-    # A folder may be a partition or none, and a file that is named itself may be hidden; Spark passes over
-    # an empty one.
+        infos = [root_info]
+    # A subfolder may be a partition, a file named explicitly may be hidden, and Spark skips empty files.
     if not all(
-        each.type is fs.FileType.File and each.size and is_data_name(each.base_name) for each in infos
+        file.type is fs.FileType.File and file.size and is_data_name(file.base_name) for file in infos
     ):
-        raise LeftToSpark
-    files = sorted((each.path, each.size) for each in infos)
-    return _Listed(files, files[0][0] if files else "")
+        raise RequiresSpark
+    files = sorted((file.path, file.size) for file in infos)
+    return _FileListing(files, files[0][0] if files else "")
 
 
-def _in_partitions(system: Any, root: str, kinds: Mapping[str, DataType], partitions: Partitions) -> _Listed:
-    """The files of these partitions. Every file of the table must lie in a folder of its columns.
+def _list_partitions(
+    system: Any, root: str, kinds: Mapping[str, DataType], partitions: Partitions
+) -> _FileListing:
+    """List the files of these partitions. Every file of the table must lie in a folder of its partition
+    columns.
 
-    The folders of the first column are looked at before all others, which may be very many.
+    The folders of the first column are listed before the others, which may be very many.
     """
     from pyarrow import fs
 
     names = {name.lower(): name for name in kinds}
     if any(name.lower() not in names for partition in partitions for name in partition):
-        raise LeftToSpark
-    wanted = [{names[name.lower()]: text for name, text in each.items()} for each in partitions]
-    for each in wanted:
-        _values(each, kinds)
-    top = [each for each in system.get_file_info(fs.FileSelector(root)) if is_data_name(each.base_name)]
-    some = [each for each in top if not wanted or any(_may_hold(each.base_name, one) for one in wanted)]
-    if len(some) > SMALL_FILES or any(each.type is not fs.FileType.Directory for each in top):
-        raise LeftToSpark
-    near = [each for one in some for each in _below(system, one.path)]
-    chosen = sorted(
-        (each.path, each.size)
-        for each in near
-        if not wanted or any(one.items() <= _texts(each.path.removeprefix(root)).items() for one in wanted)
+        raise RequiresSpark
+    requested = [{names[name.lower()]: text for name, text in partition.items()} for partition in partitions]
+    for texts in requested:
+        _parse_values(texts, kinds)
+    top = [entry for entry in system.get_file_info(fs.FileSelector(root)) if is_data_name(entry.base_name)]
+    folders = [
+        folder
+        for folder in top
+        if not requested or any(_may_contain(folder.base_name, partition) for partition in requested)
+    ]
+    if len(folders) > SMALL_FILES or any(entry.type is not fs.FileType.Directory for entry in top):
+        raise RequiresSpark
+    files = [file for folder in folders for file in _data_files_below(system, folder.path)]
+    selected = sorted(
+        (file.path, file.size)
+        for file in files
+        if not requested
+        or any(
+            partition.items() <= _folder_values(file.path.removeprefix(root)).items()
+            for partition in requested
+        )
     )
-    if not 0 < len(chosen) <= SMALL_FILES or not all(size for _, size in chosen):
-        raise LeftToSpark
-    every = _below(system, root) if wanted else near
-    keys = {tuple(_placed(each.path.removeprefix(root), kinds)) for each in every}
+    if not 0 < len(selected) <= SMALL_FILES or not all(size for _, size in selected):
+        raise RequiresSpark
+    all_files = _data_files_below(system, root) if requested else files
+    keys = {tuple(_partition_values(file.path.removeprefix(root), kinds)) for file in all_files}
     if len(keys) != 1:
-        raise LeftToSpark
-    return _Listed(chosen, min(each.path for each in every))
+        raise RequiresSpark
+    return _FileListing(selected, min(file.path for file in all_files))
 
 
-def _below(system: Any, folder: str) -> list[Any]:
-    """The files with rows below a folder. Raises LeftToSpark where a summary stands for their columns."""
+def _data_files_below(system: Any, folder: str) -> list[Any]:
+    """Return the data files below a folder. Raises RequiresSpark if there is a summary file."""
     from pyarrow import fs
 
-    listed = system.get_file_info(fs.FileSelector(folder, recursive=True))
-    if any(each.base_name.startswith(_SUMMARIES) for each in listed):
-        raise LeftToSpark
-    files = (each for each in listed if each.type is fs.FileType.File)
-    return [each for each in files if is_data_path(each.path.removeprefix(folder).strip("/"))]
+    entries = system.get_file_info(fs.FileSelector(folder, recursive=True))
+    if any(entry.base_name.startswith(_SUMMARIES) for entry in entries):
+        raise RequiresSpark
+    files = (entry for entry in entries if entry.type is fs.FileType.File)
+    return [file for file in files if is_data_path(file.path.removeprefix(folder).strip("/"))]
 
 
-def _may_hold(folder: str, partition: Mapping[str, str]) -> bool:
-    """Whether a folder's name does not exclude the partition."""
-    return all(partition.get(name, text) == text for name, text in _texts(f"{folder}/").items())
+def _may_contain(folder: str, partition: Mapping[str, str]) -> bool:
+    """Return whether the partition may lie in a folder of this name."""
+    return all(partition.get(name, text) == text for name, text in _folder_values(f"{folder}/").items())
 
 
-def _texts(path: str) -> dict[str, str]:
-    """The values that the names of a file's folders say, by column, in their order."""
+def _folder_values(path: str) -> dict[str, str]:
+    """Return the values in the names of a file's folders, by column, in their order."""
     segments = [segment.partition("=") for segment in path.lstrip("/").split("/")[:-1]]
     return {unescaped(name): unescaped(text) for name, _, text in segments}
 
 
-def _placed(path: str, kinds: Mapping[str, DataType]) -> dict[str, Scalar | None]:
-    """The values of the partition columns of a file below the table, in the order of its folders."""
+def _partition_values(path: str, kinds: Mapping[str, DataType]) -> dict[str, Scalar | None]:
+    """Return the partition values of a file, in the order of its folders. Raises RequiresSpark."""
     if not kinds:
         return {}
-    texts = _texts(path)
+    texts = _folder_values(path)
     if texts.keys() != kinds.keys() or path.lstrip("/").count("/") != len(kinds):
-        raise LeftToSpark
-    return _values(texts, kinds)
+        raise RequiresSpark
+    return _parse_values(texts, kinds)
 
 
-def _values(texts: Mapping[str, str], kinds: Mapping[str, DataType]) -> dict[str, Scalar | None]:
-    """Raises LeftToSpark for a text that another one equals, and ValueError for one that is no value."""
+def _parse_values(texts: Mapping[str, str], kinds: Mapping[str, DataType]) -> dict[str, Scalar | None]:
+    """Parse partition values. Raises RequiresSpark for a text that is not canonical, ValueError for an
+    invalid one.
+    """
     for name, text in texts.items():
         if text != NULL_PARTITION and not CANONICAL[kinds[name].name].fullmatch(text):
-            raise LeftToSpark
+            raise RequiresSpark
     return {
-        name: None if text == NULL_PARTITION else TYPED[kinds[name].name](text, kinds[name])
+        name: None if text == NULL_PARTITION else PARTITION_PARSERS[kinds[name].name](text, kinds[name])
         for name, text in texts.items()
     }
 
 
 def _partition_kinds(dataset: Dataset) -> dict[str, DataType]:
-    """The types of the partition columns, which are those of the contract."""
-    found = {}
+    """Return the types of the partition columns, as in the contract."""
+    kinds = {}
     for name in dataset.partitions:
-        kind = field(dataset.columns, name)
-        if kind is None or carried(kind).name not in CANONICAL:
-            raise LeftToSpark
-        found[name] = carried(kind)
-    return found
+        kind = struct_field(dataset.columns, name)
+        if kind is None or carrier_type(kind).name not in CANONICAL:
+            raise RequiresSpark
+        kinds[name] = carrier_type(kind)
+    return kinds
 
 
-def _opened(system: Any, place: str) -> ParquetFile:
-    """A file in memory. Raises LeftToSpark where the two readers may unpack its values to others."""
+def _open_file(system: Any, place: str) -> ParquetFile:
+    """Read a file into memory. Raises RequiresSpark if Arrow and Spark may decode its values differently."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     with system.open_input_file(place) as source:
         file = pq.ParquetFile(pa.BufferReader(source.read_buffer(SMALL_BYTES)))
-    _plain(file.metadata)
+    _require_plain(file.metadata)
     return file
 
 
-def _footer(system: Any, place: str) -> ParquetFile:
+def _open_footer(system: Any, place: str) -> ParquetFile:
     import pyarrow.parquet as pq
 
     return pq.ParquetFile(system.open_input_file(place))
 
 
-def _plain(meta: FileMetaData) -> None:
-    """Refuses a file whose values the two readers may unpack to others."""
-    groups = [meta.row_group(at) for at in range(meta.num_row_groups)]
+def _require_plain(meta: FileMetaData) -> None:
+    """Raise RequiresSpark if Arrow and Spark may decode the values of a file differently."""
+    groups = [meta.row_group(index) for index in range(meta.num_row_groups)]
     if (
         sum(group.num_rows for group in groups) != meta.num_rows
-        or sum(group.total_byte_size for group in groups) > MOST_UNPACKED
+        or sum(group.total_byte_size for group in groups) > MAX_UNPACKED_BYTES
         or not all(
             chunk.compression in _CODECS and READABLE_ENCODINGS.issuperset(chunk.encodings)
             for chunk in chunks_of(meta)
         )
     ):
-        raise LeftToSpark
+        raise RequiresSpark
 
 
 def _schema(file: ParquetFile) -> DataType:
-    """The columns of a file as Spark has them; they are flat, and no two differ only by case."""
-    columns = [file.schema.column(at) for at in range(len(file.schema))]
+    """Return the schema of a file as in Spark. Raises RequiresSpark if it is nested or names differ only by
+    case.
+    """
+    columns = [file.schema.column(index) for index in range(len(file.schema))]
     names = [column.path for column in columns]
     if any(column.path != column.name or column.max_repetition_level for column in columns):
-        raise LeftToSpark
+        raise RequiresSpark
     if not names or len({name.lower() for name in names}) < len(names) or any("." in name for name in names):
-        raise LeftToSpark
-    made = DataType("struct", (), tuple(map(_kind, columns)), tuple(names))
-    told = (file.metadata.metadata or {}).get(_SPARKS_SCHEMA)
-    # Spark believes what it has written there; its own notes on a column may say more than the type.
-    if told is not None:
-        stored = json.loads(told)
-        if from_spark_json(stored) != made or any(field.get("metadata") for field in stored["fields"]):
-            raise LeftToSpark
-    return made
+        raise RequiresSpark
+    schema = DataType("struct", (), tuple(map(_kind, columns)), tuple(names))
+    spark_schema = (file.metadata.metadata or {}).get(_SPARKS_SCHEMA)
+    # Spark prefers the schema it stored in the footer; its column metadata may say more than the type.
+    if spark_schema is not None:
+        stored = json.loads(spark_schema)
+        if from_spark_json(stored) != schema or any(field.get("metadata") for field in stored["fields"]):
+            raise RequiresSpark
+    return schema
 
 
 def _kind(column: ColumnSchema) -> DataType:
-    found = leaf_type(column)
-    if found is None:
-        raise LeftToSpark
-    return found
+    kind = leaf_type(column)
+    if kind is None:
+        raise RequiresSpark
+    return kind
 
 
 def _batch_rows(meta: FileMetaData) -> int:
-    """So few rows at once that not even the longest text, repeated in each of them, is too much."""
+    """Return a batch size that stays below the memory limit even if every row has the longest value."""
     longest = max((chunk.total_uncompressed_size for chunk in chunks_of(meta)), default=1)
-    return max(1, min(SMALL_ROWS, MOST_UNPACKED // max(longest, 1)))
+    return max(1, min(SMALL_ROWS, MAX_UNPACKED_BYTES // max(longest, 1)))
 
 
-def _certain(values: Any, kind: DataType) -> None:
-    """Refuses days of which writers and readers had several calendars, and those that Python cannot hold."""
+def _require_certain_dates(values: Any, kind: DataType) -> None:
+    """Raise for dates on which calendars of writers and readers may differ, and for those beyond Python's
+    range.
+    """
     import pyarrow.compute as pc
 
     if kind.name not in ("date", "timestamp", "timestamp_ntz"):
@@ -592,66 +628,74 @@ def _certain(values: Any, kind: DataType) -> None:
     for bound in (bounds["min"].as_py(), bounds["max"].as_py()):
         day = bound.date() if isinstance(bound, dt.datetime) else bound
         if day is not None and day < CERTAIN_FROM:
-            raise LeftToSpark
+            raise RequiresSpark
 
 
-# Metrics of a small table: by Arrow where it means the same as Spark, by rows of Python for the rest.
+# Metrics of a small table: with Arrow if it agrees with Spark, with Python rows otherwise.
 
-# Comparisons that Python makes for the questions to one table: about half a second of them.
+# Limit on comparisons in Python per table, about half a second.
 MOST_STEPS = 500_000
 _FLOATS = frozenset({"float", "double"})
-# Spark reckons these in doubles, whatever the numbers are.
+# Spark computes these in double precision for all types.
 _ROUNDED = frozenset({"stddev_samp"})
-# Of floats, all others depend on the order in which the rows are added up.
+# Aggregates of floats that do not depend on the order of the rows.
 _EXACT = frozenset({"count", "min", "max", "rank_below", "rank_above", "rank_near"})
 
 
 def answers(metrics: Iterable[Metric], table: SmallTable) -> dict[Metric, Answer]:
-    """The metrics that this process can tell, each with the answer that Spark gives; the number of rows too.
+    """Return the answers that this process can compute as Spark does, including the row count.
 
-    Raises LeftToSpark where Spark may read other values.
+    Raises RequiresSpark if Spark may read other values.
     """
-    with certain():
+    with leave_errors_to_spark():
         return _answers(metrics, table)
 
 
 def _answers(metrics: Iterable[Metric], table: SmallTable) -> dict[Metric, Answer]:
-    asked = list(dict.fromkeys(metrics))
-    failures = dict(plan(asked, table.schema).failures)
-    told: dict[Metric, Answer] = {SCHEMA: table.schema, COUNT: table.rows}
-    # Another way to ask it is Spark's.
-    told |= {one: why for one, why in failures.items() if getattr(one, "instead", None) is None}
-    plain = [one for one in asked if one not in told and one not in failures and _alike(one, table.schema)]
+    requested = list(dict.fromkeys(metrics))
+    failures = dict(plan(requested, table.schema).failures)
+    results: dict[Metric, Answer] = {SCHEMA: table.schema, COUNT: table.rows}
+    # Spark tries the alternative metric.
+    results |= {
+        metric: failure for metric, failure in failures.items() if getattr(metric, "instead", None) is None
+    }
+    plain = [
+        metric
+        for metric in requested
+        if metric not in results and metric not in failures and _agrees_with_spark(metric, table.schema)
+    ]
     columns = table.columns(_names(plain, table.schema))
-    told |= _since_1970(plain, columns)
-    told |= in_memory([one for one in plain if one not in told], table.schema, columns, table.rows)
-    rest = _within_reason([one for one in plain if one not in told], table)
-    return told | _by_rows(rest, table.schema, columns) if rest else told
+    results |= _since_1970(plain, columns)
+    results |= answer_in_memory(
+        [metric for metric in plain if metric not in results], table.schema, columns, table.rows
+    )
+    remaining = _affordable([metric for metric in plain if metric not in results], table)
+    return results | _answer_by_rows(remaining, table.schema, columns) if remaining else results
 
 
 def _names(metrics: Sequence[Metric], schema: DataType) -> list[str]:
-    """The columns that are read, as the table has them."""
-    wanted = {str(need.column.steps[0]).lower() for metric in metrics for need in reads(metric)}
-    return [name for name in schema.names if name.lower() in wanted]
+    """Return the columns that the metrics read, spelled as in the table."""
+    needed = {str(need.column.steps[0]).lower() for metric in metrics for need in reads(metric)}
+    return [name for name in schema.names if name.lower() in needed]
 
 
-def _alike(metric: Metric, schema: DataType) -> bool:
-    """Whether Python gives the number that Spark gives."""
+def _agrees_with_spark(metric: Metric, schema: DataType) -> bool:
+    """Return whether Python computes the same number as Spark."""
     if _instant(metric) is not None:
         return True
-    if unanswerable(metric) is not None:
+    if unsupported_reason(metric) is not None:
         return False
-    of = metric.of if isinstance(metric, PerGroup) else metric
-    if not isinstance(of, Aggregate) or of.value is None or of.name in _EXACT:
+    aggregate = metric.of if isinstance(metric, PerGroup) else metric
+    if not isinstance(aggregate, Aggregate) or aggregate.value is None or aggregate.name in _EXACT:
         return True
-    if of.name in _ROUNDED:
+    if aggregate.name in _ROUNDED:
         return False
-    kinds = (resolve(schema, need.column) for need in reads(of))
+    kinds = (resolve(schema, need.column) for need in reads(aggregate))
     return not any(isinstance(kind, DataType) and kind.name in _FLOATS for kind in kinds)
 
 
 def _instant(metric: Metric) -> str | None:
-    """The column whose first or last instant is asked for, of all rows, in microseconds since 1970."""
+    """Return the column whose first or last instant (in microseconds since 1970) the metric is, or None."""
     match metric:
         case Aggregate("min" | "max", Since1970(Path((str(name),)), "timestamp" | "timestamp_ntz"), None):
             return name
@@ -663,40 +707,42 @@ def _since_1970(metrics: Sequence[Metric], columns: dict[str, Any]) -> dict[Metr
     import pyarrow.compute as pc
 
     spelled = {name.lower(): name for name in columns}
-    found: dict[Metric, Answer] = {}
+    results: dict[Metric, Answer] = {}
     for metric in metrics:
         name = _instant(metric)
         if name is not None and isinstance(metric, Aggregate):
             bound = pc.min_max(columns[spelled[name.lower()]])[metric.name].as_py()
-            found[metric] = None if bound is None else micros_of(_aware(bound))
-    return found
+            results[metric] = None if bound is None else micros_of(_aware(bound))
+    return results
 
 
 def _aware(moment: dt.datetime) -> dt.datetime:
-    """A civil time counts as if it were one of UTC."""
+    """Return an aware instant; a local time without a zone counts as UTC."""
     return moment if moment.tzinfo is not None else moment.replace(tzinfo=dt.UTC)
 
 
-def _within_reason(metrics: Sequence[Metric], table: SmallTable) -> list[Metric]:
-    """Of these the ones that rows of Python answer at once: nobody could stop them, as Spark's jobs are."""
-    left, found = MOST_STEPS, []
+def _affordable(metrics: Sequence[Metric], table: SmallTable) -> list[Metric]:
+    """Return the metrics that are cheap enough for Python rows, which cannot be cancelled like Spark jobs."""
+    budget, selected = MOST_STEPS, []
     for metric in metrics:
-        # About a node of the predicate, or a value of a list, for each of so many characters.
+        # A predicate has about one node or list value per 20 characters of SQL.
         size = len(question(metric, table.schema)) if isinstance(metric, Aggregate) else 0
         steps = table.rows * (1 + size // 20)
-        if steps <= left:
-            left -= steps
-            found.append(metric)
-    return found
+        if steps <= budget:
+            budget -= steps
+            selected.append(metric)
+    return selected
 
 
-def _by_rows(metrics: Sequence[Metric], schema: DataType, columns: dict[str, Any]) -> dict[Metric, Answer]:
+def _answer_by_rows(
+    metrics: Sequence[Metric], schema: DataType, columns: dict[str, Any]
+) -> dict[Metric, Answer]:
     import pyarrow as pa
 
-    wanted = _names(metrics, schema)
+    names = _names(metrics, schema)
     kinds = dict(zip(schema.names, schema.parts, strict=True))
-    rows = of_arrow(pa.table({name: columns[name] for name in wanted}), schema)
-    if rows.schema.parts != tuple(kinds[name] for name in wanted):
-        raise LeftToSpark
-    found = measure(rows, metrics)
-    return {metric: found[metric] for metric in metrics if not isinstance(found[metric], Failure)}
+    rows = rows_from_arrow(pa.table({name: columns[name] for name in names}), schema)
+    if rows.schema.parts != tuple(kinds[name] for name in names):
+        raise RequiresSpark
+    results = measure(rows, metrics)
+    return {metric: results[metric] for metric in metrics if not isinstance(results[metric], Failure)}

@@ -1,4 +1,4 @@
-"""Answers that Python tasks over Parquet files give, without rows that cross to the JVM."""
+"""Answers metrics in Python tasks that read Parquet files with Arrow, without sending rows to the JVM."""
 
 from __future__ import annotations
 
@@ -15,13 +15,21 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from zlib import crc32
 
 from dq.contracts.types import DataType
-from dq.dataquality.answers.statistics import Facts, File, folder_columns
+from dq.dataquality.answers.statistics import ColumnStatistics, FileStatistics, folder_columns
 from dq.dataquality.model import predicate as p
 from dq.dataquality.model import predicate as t
 from dq.dataquality.model.column import Column
-from dq.dataquality.model.metric import Aggregate, Answer, DistinctKeys, Failure, Kind, Metric, RepeatedKeys
-from dq.dataquality.model.predicate import INTEGERS, NoReading
-from dq.dataquality.spark.columnar_files import opened
+from dq.dataquality.model.metric import (
+    Aggregate,
+    Answer,
+    DistinctKeys,
+    Failure,
+    Metric,
+    MetricExecution,
+    RepeatedKeys,
+)
+from dq.dataquality.model.predicate import INTEGERS, UnsupportedPredicate
+from dq.dataquality.spark.columnar_files import open_input
 from dq.dataquality.spark.measure import schema_of
 from dq.dataquality.spark.session import attempt, in_exchanging_tasks, in_tasks
 from dq.lake.parquet import unreadable_column
@@ -33,19 +41,18 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 
-# Arrow arrays of one batch by the column's name; what a condition gives is an array of booleans, with
-# NULL where SQL has it.
+# Arrow arrays of one batch by column name. A condition returns an array of booleans, NULL where SQL is NULL.
 Columns = Mapping[str, Any]
 Evaluate = Callable[[Columns], Any]
 Types = Mapping[str, DataType]
 
-# Refuses a literal with more places than the column has, instead of rounding it.
+# Raises for a literal with more decimal places than the column, instead of rounding it.
 _EXACT = Context(prec=38, traps=[Inexact, InvalidOperation])
 _INTEGERS = t.INTEGERS
 _ORDERED = _INTEGERS | {"decimal", "date"}
-# Types whose values are equal here where they are in Spark.
+# Types for which Arrow and Spark agree on equality.
 COMPARED = _ORDERED | {"string", "boolean"}
-# Operator -> Arrow's function, and the types on which it means the same.
+# Operator -> Arrow function, and the types for which it behaves as in Spark.
 _OPERATORS = {
     "<": ("less", _ORDERED),
     "<=": ("less_equal", _ORDERED),
@@ -56,13 +63,13 @@ _OPERATORS = {
 }
 
 
-class Unlike(Exception):
-    """The predicate, or a part of it, is not known to mean the same here as in Spark."""
+class NotTranslatable(Exception):
+    """The predicate, or a part of it, may behave differently in Arrow than in Spark."""
 
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """A predicate, and the columns that it reads."""
+    """A predicate as a function of Arrow columns, and the columns it reads."""
 
     evaluate: Evaluate
     columns: frozenset[str]
@@ -70,7 +77,7 @@ class Condition:
 
 @dataclass(frozen=True, slots=True)
 class _Values:
-    """A value of the rows: how to get it, its type, and the columns that it reads."""
+    """A term as a function of Arrow columns, its type, and the columns it reads."""
 
     get: Evaluate
     type: DataType
@@ -78,57 +85,57 @@ class _Values:
 
 
 def condition(predicate: p.Predicate, types: Types) -> Condition | None:
-    """The predicate as a condition on Arrow columns; None when it may mean something else here.
+    """Return the predicate as a condition on Arrow columns, or None if Arrow may evaluate it differently.
 
-    `types` are the columns that can be read, by their exact names. Spark looks names up without case; a
-    name that is written in another way is not found here.
+    Args:
+        types: Readable columns by their exact names. Spark ignores case in names; this lookup does not.
     """
     try:
-        return _truth(predicate, types)
-    except (Unlike, NoReading):
+        return _translate(predicate, types)
+    except (NotTranslatable, UnsupportedPredicate):
         return None
 
 
-def column(term: t.Term | None, types: Types) -> str | None:
-    """The name of the column that a term is, when it is nothing else and can be read."""
+def column_name(term: t.Term | None, types: Types) -> str | None:
+    """Return the column name if the term is a plain, readable top-level column, or None."""
     try:
-        term = _read(term) if isinstance(term, t.Opaque) else term
-    except NoReading:
+        term = _parse_term(term) if isinstance(term, t.Opaque) else term
+    except UnsupportedPredicate:
         return None
-    alone = isinstance(term, t.Path) and len(term.steps) == 1 and term.steps[0] in types
-    return term.steps[0] if isinstance(term, t.Path) and alone else None
+    is_column = isinstance(term, t.Path) and len(term.steps) == 1 and term.steps[0] in types
+    return term.steps[0] if isinstance(term, t.Path) and is_column else None
 
 
-def _read(term: t.Opaque) -> t.Term:
+def _parse_term(term: t.Opaque) -> t.Term:
     from dq.dataquality.sql_reading import read_term
 
     return read_term(term.sql)
 
 
-def _truth(node: p.Predicate, types: Types) -> Condition:
+def _translate(node: p.Predicate, types: Types) -> Condition:
     match node:
         case p.And(parts):
-            return _connected("and_kleene", [_truth(part, types) for part in parts])
+            return _connective("and_kleene", [_translate(part, types) for part in parts])
         case p.Or(parts):
-            return _connected("or_kleene", [_truth(part, types) for part in parts])
+            return _connective("or_kleene", [_translate(part, types) for part in parts])
         case p.Not(part):
-            inner = _truth(part, types)
+            inner = _translate(part, types)
             return Condition(lambda columns: _compute().invert(inner.evaluate(columns)), inner.columns)
         case p.IsNull(value) | p.Missing(value):
             null = _values(value, types, types_known=False)
             return Condition(lambda columns: _compute().is_null(null.get(columns)), null.columns)
         case p.IsNaN(value):
-            return _never(_values(value, types))
-        case p.In(value, listed):
-            return _among(_values(value, types), listed, node.kinds)
+            return _never_true(_values(value, types))
+        case p.In(value, literals):
+            return _in_list(_values(value, types), literals, node.kinds)
         case p.Compare(value, operator, other):
-            return _compared(_values(value, types), operator, other, node.kind, types)
+            return _comparison(_values(value, types), operator, other, node.kind, types)
         case t.Opaque(text, _, _):
             from dq.dataquality.sql_reading import read_predicate
 
-            return _truth(read_predicate(text), types)
+            return _translate(read_predicate(text), types)
         case _:
-            raise Unlike
+            raise NotTranslatable
 
 
 def _compute() -> Any:
@@ -137,47 +144,49 @@ def _compute() -> Any:
     return pc
 
 
-def _connected(name: str, parts: list[Condition]) -> Condition:
+def _connective(name: str, parts: list[Condition]) -> Condition:
     def evaluate(columns: Columns) -> Any:
         return reduce(getattr(_compute(), name), (part.evaluate(columns) for part in parts))
 
     return Condition(evaluate, frozenset().union(*(part.columns for part in parts)))
 
 
-def _never(values: _Values) -> Condition:
+def _never_true(values: _Values) -> Condition:
     """Integers and decimals are never NaN, and Spark's isnan of NULL is false."""
     if values.type.name not in _INTEGERS | {"decimal"}:
-        raise Unlike
-
-    def nowhere(columns: Columns) -> Any:
-        found = values.get(columns)
-        return _compute().and_(found.is_null(), found.is_valid())
-
-    return Condition(nowhere, values.columns)
-
-
-def _among(values: _Values, listed: tuple[t.Literal, ...], kinds: tuple[str, ...]) -> Condition:
-    scalars = [_literal(each, kind, values.type) for each, kind in zip(listed, kinds, strict=True)]
+        raise NotTranslatable
 
     def evaluate(columns: Columns) -> Any:
-        import pyarrow as pa
-
-        found = values.get(columns)
-        known = arrow_array([one.as_py() for one in scalars], scalars[0].type).cast(found.type)
-        # In SQL, NULL is neither among them nor not.
-        return _compute().if_else(found.is_valid(), _compute().is_in(found, known), pa.NULL)
+        array = values.get(columns)
+        return _compute().and_(array.is_null(), array.is_valid())
 
     return Condition(evaluate, values.columns)
 
 
-def _compared(left: _Values, operator: str, other: t.Literal | t.Term, kind: str, types: Types) -> Condition:
+def _in_list(values: _Values, literals: tuple[t.Literal, ...], kinds: tuple[str, ...]) -> Condition:
+    scalars = [_literal(literal, kind, values.type) for literal, kind in zip(literals, kinds, strict=True)]
+
+    def evaluate(columns: Columns) -> Any:
+        import pyarrow as pa
+
+        array = values.get(columns)
+        allowed = arrow_array([scalar.as_py() for scalar in scalars], scalars[0].type).cast(array.type)
+        # In SQL, NULL IN (...) is NULL.
+        return _compute().if_else(array.is_valid(), _compute().is_in(array, allowed), pa.NULL)
+
+    return Condition(evaluate, values.columns)
+
+
+def _comparison(
+    left: _Values, operator: str, other: t.Literal | t.Term, kind: str, types: Types
+) -> Condition:
     name, allowed = _OPERATORS[operator]
     if left.type.name not in allowed:
-        raise Unlike
+        raise NotTranslatable
     if isinstance(other, t.Term):
         right = _values(other, types)
         if not isinstance(other, t.Path) or right.type != left.type:
-            raise Unlike
+            raise NotTranslatable
         return Condition(
             lambda columns: getattr(_compute(), name)(left.get(columns), right.get(columns)),
             left.columns | right.columns,
@@ -187,60 +196,62 @@ def _compared(left: _Values, operator: str, other: t.Literal | t.Term, kind: str
 
 
 def _values(term: t.Term, types: Types, *, types_known: bool = True) -> _Values:
-    """The values of a term; of types whose values are never compared, only where that does not matter."""
+    """Return the values of a term. With `types_known`, raise NotTranslatable for types that are not
+    comparable.
+    """
     if isinstance(term, t.Length):
         text = _values(term.value, types)
         if text.type.name != "string":
-            raise Unlike
+            raise NotTranslatable
         return _Values(lambda columns: _length(text.get(columns)), DataType("int"), text.columns)
-    name = column(term, types)
+    name = column_name(term, types)
     if name is None or (types_known and types[name].name not in COMPARED):
-        raise Unlike
+        raise NotTranslatable
     return _Values(lambda columns: columns[name], types[name], frozenset({name}))
 
 
 def _length(texts: Any) -> Any:
-    """The number of code points. Of bytes that are no UTF-8, Spark and Arrow count different things."""
+    """Return the number of code points. Raises for invalid UTF-8, which Spark and Arrow count differently."""
     import numpy as np
 
     data = texts.buffers()[2]
-    # What is all ASCII, as most texts are, has as many code points as bytes: a twentieth of the time.
+    # Pure ASCII, the usual case, has as many code points as bytes; counting bytes takes a twentieth of the
+    # time.
     if not data or np.frombuffer(data, np.int8).min() >= 0:
         return _compute().binary_length(texts)
     texts.validate(full=True)
     return _compute().utf8_length(texts)
 
 
-def _literal(value: t.Literal, kind: str, wanted: DataType) -> Any:
-    """The literal as an Arrow scalar that compares with a column of this type exactly as in Spark."""
+def _literal(value: t.Literal, kind: str, column_type: DataType) -> Any:
+    """Return the literal as an Arrow scalar that compares with a column of this type exactly as in Spark."""
     import pyarrow as pa
 
     exact = Decimal(value) if kind in ("integer", "decimal") else None  # type: ignore[arg-type]  # a number
     try:
-        if wanted.name in _INTEGERS and exact is not None:
+        if column_type.name in _INTEGERS and exact is not None:
             if exact != exact.to_integral_value() or abs(exact) >= 2**63:
-                raise Unlike
+                raise NotTranslatable
             return arrow_array([int(exact)], pa.int64())[0]
-        if wanted.name == "decimal" and exact is not None:
-            scale = wanted.numbers[1]
+        if column_type.name == "decimal" and exact is not None:
+            scale = column_type.numbers[1]
             places = exact.quantize(Decimal(1).scaleb(-scale), context=_EXACT)
             return arrow_array([places], pa.decimal128(38, scale))[0]
-        if wanted.name == kind and kind in _LITERALS:
+        if column_type.name == kind and kind in _LITERALS:
             return arrow_array([value], pa.type_for_alias(_LITERALS[kind]))[0]
     except (ValueError, ArithmeticError, pa.ArrowException) as error:
-        raise Unlike from error
-    raise Unlike
+        raise NotTranslatable from error
+    raise NotTranslatable
 
 
-# Kinds of literals that are called as the columns which they are compared with -> Arrow's type.
+# Kinds of literals named like the type of the compared column -> Arrow type.
 _LITERALS = {"date": "date32", "string": "string", "boolean": "bool"}
 
 
-# Keys as numbers of 64 bits: the value itself where it is one number, a hash of the key else.
+# Key codes: keys as 64-bit numbers, the value itself for a single numeric column, else a hash of the key.
 #
-# Two equal keys have the same code. Of numbers the reverse is true as well, so that counting codes counts
-# keys;
-# hashes that differ prove that the keys do, and those that do not prove nothing.
+# Equal keys have equal codes. For a single numeric column the reverse holds too, so counting codes counts
+# keys. Otherwise different hashes prove different keys, while equal hashes prove nothing.
 
 _NUMBERS = INTEGERS | {"date", "boolean"}
 # The finalizer of splitmix64, by Sebastiano Vigna: a one-to-one map that spreads every bit over all.
@@ -250,74 +261,74 @@ _ROUNDS = ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB))
 
 @dataclass(frozen=True, slots=True)
 class Keys:
-    """The different keys of some files, those with a NULL left out, as a `Codes`."""
+    """A question for the distinct keys of some files, as `Codes`. Keys that contain a NULL are ignored."""
 
     columns: tuple[str, ...]
 
-    def sound(self, types: Mapping[str, DataType]) -> bool:
-        """Whether all columns have types whose values are equal when their bytes are."""
+    def has_comparable_types(self, types: Mapping[str, DataType]) -> bool:
+        """Return whether all columns have types whose values are equal exactly if their bytes are."""
         kinds = [types[name].name if name in types else "" for name in self.columns]
         return all(kind in _NUMBERS or kind in ("string", "decimal") for kind in kinds)
 
-    def exact(self, types: Mapping[str, DataType]) -> bool:
-        """Whether different keys have different codes."""
+    def has_exact_codes(self, types: Mapping[str, DataType]) -> bool:
+        """Return whether different keys always have different codes."""
         return len(self.columns) == 1 and types[self.columns[0]].name in _NUMBERS
 
 
 @dataclass(frozen=True, slots=True)
 class Codes:
-    """How many rows have a key, and the codes of their keys, each once, ascending, as Arrow's int64."""
+    """Number of rows with a key, and the distinct codes of their keys, ascending, as an Arrow int64 array."""
 
     rows: int
     codes: Any
 
 
-def coded(columns: Sequence[Any]) -> Any:
-    """The codes of the rows without a NULL in one of these columns, arrays of Arrow, as int64."""
+def key_codes(columns: Sequence[Any]) -> Any:
+    """Return the int64 key codes of the rows that have no NULL in any of these Arrow arrays."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    columns = present(columns)
-    first, *more = map(_code, columns)
-    if not more and _numeric(columns[0]):
+    columns = drop_nulls(columns)
+    first, *remaining = map(_encode, columns)
+    if not remaining and _numeric(columns[0]):
         return first.view(pa.int64())
     mixed = _mixed(first)
-    for code in more:
-        # Not the same for (a, b) and (b, a), nor for (a, a) of any a.
-        mixed = _mixed(pc.bit_wise_xor(pc.multiply(mixed, _whole(_STEP)), _mixed(code)))
+    for code in remaining:
+        # Mixing before the XOR distinguishes (a, b) from (b, a), and (a, a) from (b, b).
+        mixed = _mixed(pc.bit_wise_xor(pc.multiply(mixed, _uint64(_STEP)), _mixed(code)))
     return mixed.view(pa.int64())
 
 
-def present(columns: Sequence[Any]) -> list[Any]:
-    """The columns, arrays of Arrow, without the rows in which any of them is NULL."""
+def drop_nulls(columns: Sequence[Any]) -> list[Any]:
+    """Return the Arrow arrays without the rows in which any of them is NULL."""
     import pyarrow.compute as pc
 
-    sound = None
+    is_complete = None
     for column in columns:
         if column.null_count:
             valid = column.is_valid()
-            sound = valid if sound is None else pc.and_(sound, valid)
-    return list(columns) if sound is None else [column.filter(sound) for column in columns]
+            is_complete = valid if is_complete is None else pc.and_(is_complete, valid)
+    return list(columns) if is_complete is None else [column.filter(is_complete) for column in columns]
 
 
-def run_of(parts: Sequence[Any]) -> Codes:
-    """The run of these arrays of codes together."""
+def distinct_codes(parts: Sequence[Any]) -> Codes:
+    """Return the number of codes in these arrays, and the distinct ones, sorted."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    together = pa.chunked_array(parts, pa.int64())
-    different = together.unique()
-    return Codes(len(together), different.take(pc.sort_indices(different)))
+    codes = pa.chunked_array(parts, pa.int64())
+    distinct = codes.unique()
+    return Codes(len(codes), distinct.take(pc.sort_indices(distinct)))
 
 
 def _numeric(column: Any) -> bool:
     import pyarrow.types as at
 
-    return any(is_one(column.type) for is_one in (at.is_integer, at.is_date32, at.is_boolean))
+    return any(has_type(column.type) for has_type in (at.is_integer, at.is_date32, at.is_boolean))
 
 
-def _code(column: Any) -> Any:
-    """Of each value a number of 64 bits without a sign."""
+def _encode(column: Any) -> Any:
+    """Return a uint64 for each value."""
     import pyarrow as pa
     import pyarrow.types as at
 
@@ -334,21 +345,21 @@ def _code(column: Any) -> Any:
 def _mixed(code: Any) -> Any:
     import pyarrow.compute as pc
 
-    code = pc.add(code, _whole(_STEP))
+    code = pc.add(code, _uint64(_STEP))
     for bits, factor in _ROUNDS:
-        code = pc.multiply(pc.bit_wise_xor(code, pc.shift_right(code, _whole(bits))), _whole(factor))
-    return pc.bit_wise_xor(code, pc.shift_right(code, _whole(31)))
+        code = pc.multiply(pc.bit_wise_xor(code, pc.shift_right(code, _uint64(bits))), _uint64(factor))
+    return pc.bit_wise_xor(code, pc.shift_right(code, _uint64(31)))
 
 
-def _whole(number: int) -> Any:
+def _uint64(number: int) -> Any:
     import pyarrow as pa
 
     return pa.scalar(number, pa.uint64())
 
 
-# Which keys may stand in two files, as the bounds of the files tell; all others are counted file by file.
+# Keys that may occur in two files, by the files' bounds. All other keys are counted file by file.
 
-# A task holds the keys that stand in its file alone: so many rows of two long integers are 160 MB.
+# A task keeps the keys of its own file in memory: this many rows with two long integers take 160 MB.
 MOST_ROWS = 10_000_000
 
 Span = tuple[Any, Any]
@@ -356,9 +367,9 @@ Span = tuple[Any, Any]
 
 @dataclass(frozen=True, slots=True)
 class Overlaps:
-    """A key may stand in two files where its `column` has a value within one of the ranges, ends included.
+    """Ranges (ends included) of `column` within which a key may occur in more than one file.
 
-    The ranges are sorted and apart. Without a column, any key may.
+    The ranges are sorted and disjoint. Without a column, any key may occur in several files.
     """
 
     column: str = ""
@@ -368,47 +379,51 @@ class Overlaps:
 ANYWHERE = Overlaps()
 
 
-def overlaps(files: Sequence[File], key: Sequence[Column]) -> Overlaps:
-    """Told by that column of the key by which the fewest rows may have such a value.
+def find_overlaps(files: Sequence[FileStatistics], key: Sequence[Column]) -> Overlaps:
+    """Return the overlaps by the key column for which they affect the fewest rows.
 
-    Tables that are sorted and cut into files share the value at each cut, and no other one.
+    In a sorted table, two neighbouring files share at most the value at their boundary.
     """
     if any(file.rows > MOST_ROWS for file in files):
         return ANYWHERE
-    told = [made for column in key if (made := _by(column, files)) is not None]
-    return min(told, key=lambda made: made[0])[1] if told else ANYWHERE
+    candidates = [
+        candidate for column in key if (candidate := _overlaps_by_column(column, files)) is not None
+    ]
+    return min(candidates, key=lambda candidate: candidate[0])[1] if candidates else ANYWHERE
 
 
-def near(ranges: Sequence[Span], least: Any, greatest: Any) -> Sequence[Span]:
-    """Those of sorted ranges that have a value between these two, ends included."""
+def ranges_between(ranges: Sequence[Span], least: Any, greatest: Any) -> Sequence[Span]:
+    """Return the sorted ranges that intersect the interval from `least` to `greatest`, ends included."""
     begin = bisect_left(ranges, least, key=lambda span: span[1])
     return ranges[begin : bisect_right(ranges, greatest, key=lambda span: span[0])]
 
 
-def _by(column: Column, files: Sequence[File]) -> tuple[int, Overlaps] | None:
-    """About how many rows may have such a value, and where; None where some file's bounds are not known."""
+def _overlaps_by_column(column: Column, files: Sequence[FileStatistics]) -> tuple[int, Overlaps] | None:
+    """Return the estimated number of rows in overlaps, and the overlaps; None if a file has no known
+    bounds.
+    """
     spans: list[tuple[Any, Any, int]] = []
     for file in files:
-        facts = file.of(column)
-        # Rows with a NULL in the key repeat nothing.
+        facts = file.statistics_of(column)
+        # A row with a NULL in its key is never a duplicate.
         if facts.nulls == file.rows:
             continue
-        ends = _ends(facts)
-        if ends is None:
+        bounds = _bounds(facts)
+        if bounds is None:
             return None
-        spans.append((*ends, file.rows))
+        spans.append((*bounds, file.rows))
     spans.sort(key=lambda span: span[0])
-    ranges = _shared(spans)
+    ranges = _overlapping_ranges(spans)
     rows = sum(
         rows
         for least, greatest, rows in spans
-        if any(low < high or least == greatest for low, high in near(ranges, least, greatest))
+        if any(low < high or least == greatest for low, high in ranges_between(ranges, least, greatest))
     )
     return rows, Overlaps(str(column.steps[0]), tuple(ranges))
 
 
-def _shared(spans: Sequence[tuple[Any, Any, int]]) -> list[Span]:
-    """Where two or more of these spans lie, which are sorted by their beginnings."""
+def _overlapping_ranges(spans: Sequence[tuple[Any, Any, int]]) -> list[Span]:
+    """Return the ranges covered by two or more of these spans, which are sorted by their starts."""
     ranges: list[Span] = []
     reach: Any = None
     for number, (least, greatest, _) in enumerate(spans):
@@ -422,7 +437,7 @@ def _shared(spans: Sequence[tuple[Any, Any, int]]) -> list[Span]:
     return ranges
 
 
-def _ends(facts: Facts) -> Span | None:
+def _bounds(facts: ColumnStatistics) -> Span | None:
     if facts.least is not None and facts.greatest is not None:
         return facts.least, facts.greatest
     if facts.values is not None and len(facts.values) == 1:
@@ -431,97 +446,98 @@ def _ends(facts: Facts) -> Span | None:
     return None
 
 
-# Different keys, as tasks hold them, exchange them by hash, and count them.
+# Distinct keys: tasks collect them, exchange them by hash, and count them.
 #
-# What travels are the keys themselves, or an image of them from which they could be computed: no two keys
-# are
-# ever taken for one. The hash says only in which bucket a key is counted.
+# Tasks exchange the keys themselves or an invertible image of them, so different keys are never confused.
+# The hash only selects the bucket that counts a key.
 
 KeyRun = Any
-"""Of one column of whole numbers their images, an array of uint64; else a table of Arrow, without NULL."""
-# Rows of keys that a task holds before it looks for the different ones, and their bytes.
-MOST_HELD, _MOST_BYTES = 2_000_000, 100_000_000
-# Odd, so that the product modulo 2**64 is another one for each number. It is 2**64 over the golden ratio:
-# neighbours come to lie far from each other (Knuth, volume 3, 6.4), and a bucket can be a part of the range.
+"""A uint64 array (images of the values of one integer column) or an Arrow table; without NULLs."""
+# Rows and bytes of keys that a task collects before it deduplicates them.
+MAX_HELD_KEYS, _MOST_BYTES = 2_000_000, 100_000_000
+# Odd, so multiplication modulo 2**64 is invertible. It is 2**64 divided by the golden ratio, which spreads
+# neighbouring numbers (Knuth, volume 3, 6.4), so a bucket can be a contiguous part of the range.
 _SPREAD = 0x9E3779B97F4A7C15
-# A batch is compared with so many ranges at most; of more, with the one that holds them all.
+# With more ranges than this, a batch is compared with the one range that covers them all.
 _MOST_RANGES = 8
 
 
 @dataclass(slots=True)
 class KeyTally:
-    """Keys that were seen; of those that repeat, few are held twice."""
+    """A growing collection of keys that is deduplicated when it becomes too large."""
 
-    most: int = MOST_HELD
-    held: list[KeyRun] = field(default_factory=list)
+    max_rows: int = MAX_HELD_KEYS
+    runs: list[KeyRun] = field(default_factory=list)
     rows: int = 0
     size: int = 0
-    different: int = 0
+    distinct_rows: int = 0
 
     def add(self, keys: KeyRun) -> None:
-        """Some keys more."""
-        self.held.append(keys)
+        """Add keys; deduplicate if the tally is full and has at least doubled since."""
+        self.runs.append(keys)
         self.rows += len(keys)
         self.size += keys.nbytes
-        # A tally of many different keys is not searched anew for every few more.
-        if self.full and self.rows > 2 * self.different:
-            self._settle()
+        # Do not deduplicate a tally of many distinct keys for every small addition.
+        if self.is_full and self.rows > 2 * self.distinct_rows:
+            self._deduplicate()
 
     @property
-    def full(self) -> bool:
-        """Whether it holds more than it should, which only another task can thin out."""
-        return self.rows > self.most or self.size > _MOST_BYTES
+    def is_full(self) -> bool:
+        """True if it exceeds its limits, so its keys should be sent to the exchange."""
+        return self.rows > self.max_rows or self.size > _MOST_BYTES
 
-    def taken(self) -> KeyRun | None:
-        """All different keys, which it forgets; None without any."""
-        if not self.held:
+    def take(self) -> KeyRun | None:
+        """Return all distinct keys and clear the tally; None if it is empty."""
+        if not self.runs:
             return None
-        self._settle()
-        (keys,) = self.held
-        self.held, self.rows, self.size, self.different = [], 0, 0, 0
+        self._deduplicate()
+        (keys,) = self.runs
+        self.runs, self.rows, self.size, self.distinct_rows = [], 0, 0, 0
         return keys
 
-    def _settle(self) -> None:
-        keys = _different(self.held)
-        self.held, self.rows, self.size, self.different = [keys], len(keys), keys.nbytes, len(keys)
+    def _deduplicate(self) -> None:
+        keys = _distinct(self.runs)
+        self.runs, self.rows, self.size, self.distinct_rows = [keys], len(keys), keys.nbytes, len(keys)
 
 
 @dataclass(slots=True)
-class KeysOfFile:
-    """Keys that other files may have, too, how many rows have one, and the keys of this file alone."""
+class FileKeys:
+    """Keys that other files may share with the number of rows that have them, and keys of this file only."""
 
     shared: KeyTally
     rows: int = 0
     own: list[list[Any]] = field(default_factory=list)
 
     def add(self, names: Sequence[str], columns: Sequence[Any], overlaps: Overlaps) -> None:
-        """The keys of some rows more: a name and an Arrow array for each column."""
+        """Add the keys of some rows: a name and an Arrow array per column."""
         import pyarrow.compute as pc
 
-        keys = present(columns)
+        keys = drop_nulls(columns)
         if overlaps.column and len(keys[0]):
-            shared = _within(keys[names.index(overlaps.column)], overlaps)
+            shared = _in_ranges(keys[names.index(overlaps.column)], overlaps)
             if shared is None:
                 self.own.append(keys)
                 return
             self.own.append([key.filter(pc.invert(shared)) for key in keys])
             keys = [key.filter(shared) for key in keys]
         self.rows += len(keys[0])
-        self.shared.add(_keys(keys))
+        self.shared.add(_key_run(keys))
 
     def repeated(self) -> int:
-        """How many rows repeat the key of another one, plus all rows whose keys are not this file's alone."""
+        """Return the number of rows that repeat a key of this file, plus all rows whose keys may be
+        shared.
+        """
         import pyarrow as pa
 
         if not self.own:
             return self.rows
         keys = [pa.chunked_array(chunks).combine_chunks() for chunks in zip(*self.own, strict=True)]
-        if len(keys[0]) < 2 or _increasing(keys):
+        if len(keys[0]) < 2 or _is_increasing(keys):
             return self.rows
-        return self.rows + len(keys[0]) - len(_different([_table(keys)]))
+        return self.rows + len(keys[0]) - len(_distinct([_table(keys)]))
 
 
-def _keys(columns: Sequence[Any]) -> KeyRun:
+def _key_run(columns: Sequence[Any]) -> KeyRun:
     number = _numbers(columns[0]) if len(columns) == 1 else None
     return _table(columns) if number is None else number * number.dtype.type(_SPREAD)
 
@@ -529,66 +545,68 @@ def _keys(columns: Sequence[Any]) -> KeyRun:
 def _table(columns: Sequence[Any]) -> Any:
     import pyarrow as pa
 
-    return pa.table(list(columns), [str(at) for at in range(len(columns))])
+    return pa.table(list(columns), [str(index) for index in range(len(columns))])
 
 
-def _within(values: Any, overlaps: Overlaps) -> Any:
-    """Which values lie in one of the ranges; None where none does."""
+def _in_ranges(values: Any, overlaps: Overlaps) -> Any:
+    """Return a mask of the values that lie in one of the ranges, or None if no range applies."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    least, greatest = (found.as_py() for found in pc.min_max(values).values())
-    ranges = near(overlaps.ranges, least, greatest)
+    least, greatest = (bound.as_py() for bound in pc.min_max(values).values())
+    ranges = ranges_between(overlaps.ranges, least, greatest)
     if len(ranges) > _MOST_RANGES:
         ranges = [(ranges[0][0], ranges[-1][1])]
-    found = None
+    mask = None
     for span in ranges:
         low, high = (pa.scalar(end, values.type) for end in span)
-        inside = pc.and_(pc.greater_equal(values, low), pc.less_equal(values, high))
-        found = inside if found is None else pc.or_(found, inside)
-    return found
+        is_in_range = pc.and_(pc.greater_equal(values, low), pc.less_equal(values, high))
+        mask = is_in_range if mask is None else pc.or_(mask, is_in_range)
+    return mask
 
 
-def _increasing(keys: list[Any]) -> bool:
-    """Whether every key is greater than the one before it: sorted data, the usual case, has none twice."""
+def _is_increasing(keys: list[Any]) -> bool:
+    """Return whether the keys are strictly increasing, as in sorted data, so that none repeats."""
     import pyarrow.compute as pc
 
-    found = None
+    is_increasing = None
     for key in reversed(keys):
         before, after = key[:-1], key[1:]
         less = pc.less(before, after)
-        found = less if found is None else pc.or_(less, pc.and_(pc.equal(before, after), found))
-    return bool(pc.all(found).as_py())
+        is_increasing = (
+            less if is_increasing is None else pc.or_(less, pc.and_(pc.equal(before, after), is_increasing))
+        )
+    return bool(pc.all(is_increasing).as_py())
 
 
-def cut(keys: KeyRun, buckets: int) -> Iterator[tuple[int, KeyRun]]:
-    """The keys by bucket, the same bucket for the same key in any task."""
+def split_by_bucket(keys: KeyRun, buckets: int) -> Iterator[tuple[int, KeyRun]]:
+    """Yield the keys by bucket. A key has the same bucket in every task."""
     import numpy as np
 
     if isinstance(keys, np.ndarray):
-        # They are sorted: a bucket is a part of the range.
+        # The keys are sorted, so a bucket is a contiguous part of the range.
         begins = [-(-(number << 64) // buckets) for number in range(1, buckets)]
-        found = np.searchsorted(keys, np.array(begins, np.uint64))
-        yield from ((at, part) for at, part in enumerate(np.split(keys, found)) if len(part))
+        positions = np.searchsorted(keys, np.array(begins, np.uint64))
+        yield from ((index, part) for index, part in enumerate(np.split(keys, positions)) if len(part))
         return
-    at = _hashes(keys) % np.uint64(buckets)
-    order = np.argsort(at, kind="stable")
-    ends = np.cumsum(np.bincount(at.astype(np.int64), minlength=buckets))
+    row_buckets = _hashes(keys) % np.uint64(buckets)
+    order = np.argsort(row_buckets, kind="stable")
+    ends = np.cumsum(np.bincount(row_buckets.astype(np.int64), minlength=buckets))
     for bucket, rows in enumerate(np.split(order, ends[:-1])):
         if len(rows):
-            # A slice would be pickled with all that it is a part of.
+            # Pickling a slice would include the whole table.
             yield bucket, keys.take(rows)
 
 
-def _different(held: Sequence[KeyRun]) -> KeyRun:
-    """The different ones; numbers come sorted."""
+def _distinct(runs: Sequence[KeyRun]) -> KeyRun:
+    """Return the distinct keys; numbers are sorted."""
     import numpy as np
     import pyarrow as pa
 
-    if not isinstance(held[0], np.ndarray):
-        table = pa.concat_tables(held)
+    if not isinstance(runs[0], np.ndarray):
+        table = pa.concat_tables(runs)
         return table.group_by(table.column_names, use_threads=False).aggregate([])
-    keys = np.concatenate(held)
+    keys = np.concatenate(runs)
     # numpy.unique takes forty times as long as sorting does (2.4, a million numbers).
     keys.sort()
     first = np.ones(len(keys), bool)
@@ -597,7 +615,7 @@ def _different(held: Sequence[KeyRun]) -> KeyRun:
 
 
 def _numbers(column: Any) -> np.ndarray[Any, np.dtype[np.uint64]] | None:
-    """Whole numbers of at most 64 bits as such; None for other types."""
+    """Return integers, dates and booleans as uint64, or None for other types."""
     import numpy as np
     import pyarrow as pa
 
@@ -609,19 +627,19 @@ def _numbers(column: Any) -> np.ndarray[Any, np.dtype[np.uint64]] | None:
 
 
 def _hashes(table: Any) -> np.ndarray[Any, np.dtype[np.uint64]]:
-    """A number for each row, equal for equal rows."""
+    """Return a hash for each row."""
     import numpy as np
 
     spread = np.uint64(_SPREAD)
-    found = np.zeros(len(table), np.uint64)
+    hashes = np.zeros(len(table), np.uint64)
     for column in table.columns:
-        whole = column.combine_chunks()
-        numbers = _numbers(whole)
+        array = column.combine_chunks()
+        numbers = _numbers(array)
         if numbers is None:
-            numbers = np.fromiter(map(crc32, _bytes(whole)), np.uint64, len(whole))
-        found = (found ^ numbers) * spread
-        found ^= found >> np.uint64(32)
-    return found
+            numbers = np.fromiter(map(crc32, _bytes(array)), np.uint64, len(array))
+        hashes = (hashes ^ numbers) * spread
+        hashes ^= hashes >> np.uint64(32)
+    return hashes
 
 
 def _bytes(column: Any) -> Iterable[bytes]:
@@ -631,21 +649,21 @@ def _bytes(column: Any) -> Iterable[bytes]:
     return column.view(kind).to_pylist()  # type: ignore[no-any-return]  # untyped
 
 
-# What one Python task does: some Parquet files read once, and its part of every answer.
+# The work of one Python task: it reads some Parquet files once and returns its part of every answer.
 
 _BATCH = 131_072
 
 
 @dataclass(frozen=True, slots=True)
 class Count:
-    """How many rows pass; all of them without a condition."""
+    """Number of rows that satisfy the condition, or of all rows if it is None."""
 
     where: Condition | None
 
 
 @dataclass(frozen=True, slots=True)
 class Extreme:
-    """The least (`min`) or greatest (`max`) value of a column over the rows that pass."""
+    """The least (`min`) or greatest (`max`) value of a column over the rows that satisfy the condition."""
 
     aggregate: str
     column: str
@@ -654,9 +672,9 @@ class Extreme:
 
 @dataclass(frozen=True, slots=True)
 class Total:
-    """The exact sum of a column of decimals over the rows that pass, and how many values it has.
+    """The exact sum and number of values of a decimal column over the rows that satisfy the condition.
 
-    `aggregate` says what becomes of them in the end: `sum` or `avg`.
+    `aggregate` is the final result: `sum` or `avg`.
     """
 
     aggregate: str
@@ -665,10 +683,10 @@ class Total:
 
 
 @dataclass(frozen=True, slots=True)
-class Keyed:
-    """How many different keys there are, or how many rows stand beyond the first of theirs.
+class KeyCount:
+    """Number of distinct keys, or (`repeated`) of rows beyond the first of each key.
 
-    A key with a NULL in it is none. `overlaps` tells which keys other files may have, too.
+    Keys that contain a NULL are ignored. `overlaps` are the keys that other files may have too.
     """
 
     columns: tuple[str, ...]
@@ -676,117 +694,123 @@ class Keyed:
     overlaps: Overlaps = ANYWHERE
 
 
-Question = Count | Extreme | Total | Keyed | Keys
-# None: this task cannot tell, and Spark has to be asked.
+Question = Count | Extreme | Total | KeyCount | Keys
+# None: this task has no answer, and Spark must compute it.
 Part = Any
 
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """The questions, and the types of the columns that they read, by exact names.
+    """The questions for a task, and the types of the columns they read, by exact names.
 
-    A task holds so many keys of other files, too, before it hands them on.
+    A task collects up to `most_keys` keys that other files may share before it sends them to the exchange.
     """
 
     questions: tuple[Question, ...]
     types: Mapping[str, DataType]
-    most_keys: int = MOST_HELD
+    most_keys: int = MAX_HELD_KEYS
 
 
 def columns_of(question: Question) -> frozenset[str]:
-    """The columns that a question reads."""
+    """Return the columns that a question reads."""
     match question:
         case Count(where):
             return where.columns if where else frozenset()
         case Extreme(_, column, where) | Total(_, column, where):
             return frozenset({column}) | (where.columns if where else frozenset())
-        case Keyed(columns) | Keys(columns):
+        case KeyCount(columns) | Keys(columns):
             return frozenset(columns)
 
 
 @dataclass(frozen=True, slots=True)
-class Exchanged:
-    """Some different keys of one bucket, for the question of this number."""
+class ExchangedKeys:
+    """Distinct keys of one bucket, for the question with this index."""
 
     question: int
     keys: Any
 
 
-def answer(paths: Sequence[str], work: Work, buckets: int) -> Iterator[tuple[int, list[Part] | Exchanged]]:
-    """The parts of all answers that these files give, in the order of the questions, and keys by bucket.
+def answer(
+    paths: Sequence[str], work: Work, buckets: int
+) -> Iterator[tuple[int, list[Part] | ExchangedKeys]]:
+    """Yield this task's parts of all answers, in the order of the questions, and keys by bucket.
 
-    A question whose evaluation fails gives None, and the others are answered all the same. Raises
-    OSError and pyarrow's errors when a file cannot be read.
+    The part of a question that cannot be evaluated is None; the other questions are still answered.
+
+    Raises:
+        OSError: A file cannot be read; also pyarrow's own errors.
     """
     import pyarrow as pa
 
-    # The task has one processor; its neighbours have the others.
+    # Spark gives each task one CPU.
     pa.set_cpu_count(1)
-    return of_batches(_batches(paths, work), work, buckets)
+    return answer_batches(_batches(paths, work), work, buckets)
 
 
-def alone(paths: Sequence[str], work: Work) -> list[Part]:
-    """The parts alone, where no question is about keys that are exchanged; else as `answer`."""
+def answer_without_exchange(paths: Sequence[str], work: Work) -> list[Part]:
+    """Return the parts only, for questions without exchanged keys; otherwise as `answer`."""
     ((_, parts),) = answer(paths, work, 1)
     assert isinstance(parts, list)
     return parts
 
 
-def of_batches(
+def answer_batches(
     batches: Iterable[Batch], work: Work, buckets: int
-) -> Iterator[tuple[int, list[Part] | Exchanged]]:
-    """The parts of all answers that these rows give, and their keys; see `answer`."""
+) -> Iterator[tuple[int, list[Part] | ExchangedKeys]]:
+    """Yield the parts of all answers for these batches, and their keys; see `answer`."""
     import pyarrow as pa
 
-    parts: list[Part] = [_nothing(question, work) for question in work.questions]
+    parts: list[Part] = [_initial_part(question, work) for question in work.questions]
     for batch in batches:
         for number, question in enumerate(work.questions):
             if parts[number] is not None:
                 try:
-                    parts[number] = _more(parts[number], question, batch)
+                    parts[number] = _add_batch(parts[number], question, batch)
                 except (pa.ArrowException, ValueError):
                     parts[number] = None
-            if isinstance(parts[number], KeysOfFile) and parts[number].shared.full:
-                yield from _exchanged(parts[number], number, buckets)
+            if isinstance(parts[number], FileKeys) and parts[number].shared.is_full:
+                yield from _exchange(parts[number], number, buckets)
     for number, part in enumerate(parts):
-        if isinstance(part, KeysOfFile):
-            yield from _exchanged(part, number, buckets)
-    yield 0, [_done(part, question) for part, question in zip(parts, work.questions, strict=True)]
+        if isinstance(part, FileKeys):
+            yield from _exchange(part, number, buckets)
+    yield 0, [_final_part(part, question) for part, question in zip(parts, work.questions, strict=True)]
 
 
-def _exchanged(part: KeysOfFile, number: int, buckets: int) -> Iterator[tuple[int, Exchanged]]:
-    keys = part.shared.taken()
+def _exchange(part: FileKeys, number: int, buckets: int) -> Iterator[tuple[int, ExchangedKeys]]:
+    keys = part.shared.take()
     if keys is not None:
-        for bucket, some in cut(keys, buckets):
-            yield bucket, Exchanged(number, some)
+        for bucket, bucket_keys in split_by_bucket(keys, buckets):
+            yield bucket, ExchangedKeys(number, bucket_keys)
 
 
-def merged(given: Iterable[list[Part] | Exchanged]) -> Iterator[list[Part] | tuple[int, int | None]]:
-    """What the tasks of the files tell, as it is, and for each question how many keys the bucket has.
+def merge_outputs(
+    outputs: Iterable[list[Part] | ExchangedKeys],
+) -> Iterator[list[Part] | tuple[int, int | None]]:
+    """Pass through the parts of the file tasks, and yield the number of distinct keys per question.
 
-    None instead of a number where the bucket cannot tell.
+    The number is None if this bucket cannot count them.
     """
     import pyarrow as pa
 
     tallies: dict[int, KeyTally] = {}
-    lost = set()
-    for one in given:
-        if isinstance(one, list):
-            yield one
+    failed = set()
+    for output in outputs:
+        if isinstance(output, list):
+            yield output
             continue
         try:
-            tallies.setdefault(one.question, KeyTally()).add(one.keys)
+            tallies.setdefault(output.question, KeyTally()).add(output.keys)
         except pa.ArrowException:
-            # More than 2 GB of texts.
-            lost.add(one.question)
+            # Arrow string arrays hold at most 2 GB.
+            failed.add(output.question)
     for number, tally in tallies.items():
-        keys = None if number in lost else tally.taken()
+        keys = None if number in failed else tally.take()
         yield number, None if keys is None else len(keys)
 
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """Some rows: how many they are, and their columns as Arrow arrays."""
+    """Some rows: their number, and their columns as Arrow arrays."""
 
     rows: int
     columns: Mapping[str, Any]
@@ -795,25 +819,27 @@ class Batch:
 def _batches(paths: Sequence[str], work: Work) -> Iterator[Batch]:
     import pyarrow.parquet as pq
 
-    wanted = sorted(frozenset().union(*(columns_of(question) for question in work.questions)))
-    # What is compared is of one Arrow type; all else is counted as it stands.
-    compared = {name: kind for name in wanted if (kind := work.types[name]).name in COMPARED}
+    names = sorted(frozenset().union(*(columns_of(question) for question in work.questions)))
+    # Compared columns are cast to one Arrow type; the others are only counted.
+    compared = {name: kind for name in names if (kind := work.types[name]).name in COMPARED}
     arrow = {name: arrow_type(kind) for name, kind in compared.items()}
     for path in paths:
-        with opened(path) as source:
+        with open_input(path) as source:
             file = pq.ParquetFile(source, pre_buffer=False)
-            if not wanted:
+            if not names:
                 yield Batch(file.metadata.num_rows, {})
                 continue
-            # Spark answers with its error where it cannot read a column.
-            if reason := next(filter(None, (unreadable_column(file.metadata, name) for name in wanted)), ""):
+            # Spark reports its own error for a column that it cannot read.
+            if reason := next(filter(None, (unreadable_column(file.metadata, name) for name in names)), ""):
                 raise ValueError(reason)
-            for read in file.iter_batches(_BATCH, columns=wanted, use_threads=False):
-                cast = {name: read[name].cast(arrow.get(name, read[name].type)) for name in wanted}
-                yield Batch(read.num_rows, cast)
+            for record_batch in file.iter_batches(_BATCH, columns=names, use_threads=False):
+                cast = {
+                    name: record_batch[name].cast(arrow.get(name, record_batch[name].type)) for name in names
+                }
+                yield Batch(record_batch.num_rows, cast)
 
 
-def _nothing(question: Question, work: Work) -> Part:
+def _initial_part(question: Question, work: Work) -> Part:
     match question:
         case Count():
             return 0
@@ -822,11 +848,11 @@ def _nothing(question: Question, work: Work) -> Part:
         case Total():
             return Decimal(0), 0
         case _:
-            return KeysOfFile(KeyTally(work.most_keys))
+            return FileKeys(KeyTally(work.most_keys))
 
 
-def _more(part: Part, question: Question, batch: Batch) -> Part:
-    """The part with one batch more."""
+def _add_batch(part: Part, question: Question, batch: Batch) -> Part:
+    """Return the part updated with another batch."""
     import pyarrow.compute as pc
 
     match question:
@@ -835,246 +861,266 @@ def _more(part: Part, question: Question, batch: Batch) -> Part:
                 return part + batch.rows
             return part + (pc.sum(where.evaluate(batch.columns)).as_py() or 0)
         case Extreme(aggregate, column, where):
-            found = pc.min_max(_passing(batch, column, where))[aggregate].as_py()
-            return part if found is None else [*part, found]
+            value = pc.min_max(_matching_values(batch, column, where))[aggregate].as_py()
+            return part if value is None else [*part, value]
         case Total(_, column, where):
-            values = _passing(batch, column, where)
+            values = _matching_values(batch, column, where)
             return part[0] + (pc.sum(values).as_py() or 0), part[1] + len(values) - values.null_count
         case Keys(columns):
-            return [*part, coded([batch.columns[name] for name in columns])]
-        case Keyed(columns, _, overlaps):
+            return [*part, key_codes([batch.columns[name] for name in columns])]
+        case KeyCount(columns, _, overlaps):
             part.add(columns, [batch.columns[name] for name in columns], overlaps)
             return part
 
 
-def _passing(batch: Batch, column: str, where: Condition | None) -> Any:
+def _matching_values(batch: Batch, column: str, where: Condition | None) -> Any:
     values = batch.columns[column]
     return values if where is None else values.filter(where.evaluate(batch.columns))
 
 
-def _done(part: Part, question: Question) -> Part:
-    """The part as it travels to the driver."""
+def _final_part(part: Part, question: Question) -> Part:
+    """Return the part in the form that is sent to the driver."""
     if part is None:
         return None
     match question:
         case Extreme(aggregate, _, _):
             return ({"min": min, "max": max}[aggregate](part),) if part else ()
         case Keys():
-            return run_of(part)
-        case Keyed():
+            return distinct_codes(part)
+        case KeyCount():
             return part.repeated()
         case _:
             return part
 
 
-# From metrics to tasks and back: which of them Python tasks answer, and how their parts become answers.
+# Translation of metrics into task questions, and of the parts into answers.
 
-# Whether the Python of Spark's tasks can run ours.
+# Check of the Python workers: they need dq, pyarrow and numpy.
 
 
-def unfit(context: SparkContext) -> str | None:
-    """Why tasks of this application cannot run dq's functions, and what to do; None where they can.
+def worker_problem(context: SparkContext) -> str | None:
+    """Return why the Python workers cannot run dq, with a hint, or None if they can.
 
-    A task that lacks a module fails with its stack in the log of every executor, so that one is asked first
-    that needs none of ours: a job, once for each application whose Python is not that of the driver.
+    A task without a required module logs a stack trace on every executor. If the workers' Python is not the
+    driver's, a small job without dq code checks it first, once per application.
     """
     python = str(context.pythonExec)
     return (
         None
         if shutil.which(python) == sys.executable
-        else _workers_of(context, context.applicationId, python)
+        else _worker_problem(context, context.applicationId, python)
     )
 
 
 @functools.lru_cache(64)
-def _workers_of(context: SparkContext, _application: str, python: str) -> str | None:
-    # Defined here, it travels as code and not by the name of its module.
-    def lacks(_number: int) -> list[str]:
+def _worker_problem(context: SparkContext, _application: str, python: str) -> str | None:
+    # A nested function is pickled by value, so the worker does not have to import dq.
+    def find_missing(_number: int) -> list[str]:
         from importlib.util import find_spec
 
         missing = []
         for name in ("dq", "dq.dataquality", "pyarrow", "numpy"):
             try:
-                found = find_spec(name)
+                spec = find_spec(name)
             except ImportError:
-                found = None
-            if found is None:
+                spec = None
+            if spec is None:
                 missing.append(name)
         return missing
 
-    answer = attempt(lambda: context.parallelize([0], 1).map(lacks).collect())
+    answer = attempt(lambda: context.parallelize([0], 1).map(find_missing).collect())
     if isinstance(answer, Failure):
-        return f"the Python of Spark's tasks ({python}) does not run: {answer.message}. {_mend()}"
+        return f"the Python of Spark's tasks ({python}) does not run: {answer.message}. {_hint()}"
     (missing,) = answer
-    return f"the Python of Spark's tasks ({python}) has no {missing[0]}. {_mend()}" if missing else None
+    return f"the Python of Spark's tasks ({python}) has no {missing[0]}. {_hint()}" if missing else None
 
 
-def _mend() -> str:
+def _hint() -> str:
     return f"Begin the session with PYSPARK_PYTHON={sys.executable}, or install dq with pyarrow there"
 
 
-# Below, Spark answers before the Python workers have started (about 0.3 s of CPU each).
+# With fewer rows, Spark answers before the Python workers have started (about 0.3 s of CPU each).
 WORTH_ROWS = 1_000_000
-# Keys that tasks exchange are counted in buckets of so many rows: at most 32 MB of integers for a task.
+# Exchanged keys are counted in buckets of this many rows, i.e. at most 32 MB of integers per task.
 _BUCKET_ROWS = 4_000_000
-# Of these, Spark may have written values in another calendar than it reads; known bounds exclude it.
+# Types that Spark may have written in another calendar than it reads; known bounds rule this out.
 _DATED = frozenset({"date"})
-# Spark's average of decimals has four places more than the column. With more digits than this in the column
-# its type, or that of the sum, would lack places.
+# Spark's average of decimals has four more decimal places than the column. For columns with more digits than
+# this, the type of the average or of the sum would lose places.
 _AVERAGE_PLACES, MOST_AVERAGED = 4, 18
 _M = TypeVar("_M", bound=Metric | Keys)
 
 
 def answers(
-    metrics: Sequence[Metric], frame: DataFrame, files: Sequence[File], *, keys: bool, values: bool
+    metrics: Sequence[Metric], frame: DataFrame, files: Sequence[FileStatistics], *, keys: bool, values: bool
 ) -> dict[Metric, Answer]:
-    """The answers to those metrics that tasks over these Parquet files can give, in one Spark job.
+    """Return the answers that tasks over these Parquet files can compute, in one Spark job.
 
-    With `keys` those about repeated keys, with `values` those about the values of each row.
+    Metrics that are missing in the result must be computed by Spark: Arrow may evaluate them differently, or
+    their tasks failed.
 
-    `files` are all files that a query on the rows asked for would read, each of them wholly, with
-    the bounds of the columns that the metrics need. What is left out is to be asked of Spark: metrics that
-    may mean something else here, and those whose tasks failed.
+    Args:
+        files: All files that a query would read, each completely, with the bounds of the columns the metrics
+            need.
+        keys: Answer metrics on repeated keys.
+        values: Answer metrics on the values of each row.
     """
     types = _types(frame, files)
-    asked = _asked(metrics, types, files, keys=keys, values=values)
-    if not asked or not files:
+    questions = _questions(metrics, types, files, keys=keys, values=values)
+    if not questions or not files:
         return {}
-    work = Work(tuple(asked.values()), types)
-    keyed = any(isinstance(one, Keyed) for one in work.questions)
-    buckets = 1 + sum(file.rows for file in files) // _BUCKET_ROWS if keyed else 1
-    told = in_exchanging_tasks(
+    work = Work(tuple(questions.values()), types)
+    has_keys = any(isinstance(question, KeyCount) for question in work.questions)
+    buckets = 1 + sum(file.rows for file in files) // _BUCKET_ROWS if has_keys else 1
+    outputs = in_exchanging_tasks(
         frame.sparkSession.sparkContext,
         [[file.path] for file in files],
         partial(answer, work=work, buckets=buckets),
         buckets,
-        merged,
+        merge_outputs,
     )
-    if isinstance(told, Failure):
+    if isinstance(outputs, Failure):
         return {}
-    return _answers(asked, told, types)
+    return _answers(questions, outputs, types)
 
 
 def _answers(
-    asked: Mapping[Metric, Question],
-    told: Sequence[list[Part] | tuple[int, int | None]],
+    questions: Mapping[Metric, Question],
+    outputs: Sequence[list[Part] | tuple[int, int | None]],
     types: Mapping[str, DataType],
 ) -> dict[Metric, Answer]:
-    """The answers of which no part is missing, of what tasks tell; see `merged`."""
-    parts = [part for part in told if isinstance(part, list)]
-    different: dict[int, list[int | None]] = {}
-    for part in told:
+    """Return the answers for which no part is missing; `outputs` are those of `merge_outputs`."""
+    parts = [part for part in outputs if isinstance(part, list)]
+    distinct_counts: dict[int, list[int | None]] = {}
+    for part in outputs:
         if isinstance(part, tuple):
-            different.setdefault(part[0], []).append(part[1])
-    found: dict[Metric, Answer] = {}
-    for at, (metric, question) in enumerate(asked.items()):
-        mine = [part[at] for part in parts]
-        counts = [count for count in different.get(at, ()) if count is not None]
-        if None not in mine and len(counts) == len(different.get(at, ())):
-            found[metric] = _joined(question, mine, sum(counts), types)
-    return found
+            distinct_counts.setdefault(part[0], []).append(part[1])
+    results: dict[Metric, Answer] = {}
+    for index, (metric, question) in enumerate(questions.items()):
+        question_parts = [part[index] for part in parts]
+        counts = [count for count in distinct_counts.get(index, ()) if count is not None]
+        if None not in question_parts and len(counts) == len(distinct_counts.get(index, ())):
+            results[metric] = _combine(question, question_parts, sum(counts), types)
+    return results
 
 
-def by_unit(
-    metrics: Sequence[_M], frame: DataFrame, groups: Sequence[Sequence[File]], tasks_from: int
+def answers_by_group(
+    metrics: Sequence[_M], frame: DataFrame, groups: Sequence[Sequence[FileStatistics]], tasks_from: int
 ) -> dict[_M, list[Any]]:
-    """The answers of each of these groups of files to what can be asked of tasks, in their order.
+    """Return the answers of each group of files, in their order, for the metrics that tasks can compute.
 
-    Below `tasks_from` rows without Spark, in this process. What is left out is to be asked of Spark.
+    Below `tasks_from` rows they are computed in this process, without Spark. Metrics that are missing in the
+    result must be computed by Spark.
     """
-    files = [file for unit in groups for file in unit]
-    if not all(file.whole for file in files):
+    files = [file for group in groups for file in group]
+    if not all(file.is_complete for file in files):
         return {}
     types = _types(frame, files)
-    asked = _asked(metrics, types, files, keys=False, values=True)
-    if not asked:
+    questions = _questions(metrics, types, files, keys=False, values=True)
+    if not questions:
         return {}
-    work = Work(tuple(asked.values()), types)
-    addresses = [[file.path for file in unit] for unit in groups]
+    work = Work(tuple(questions.values()), types)
+    addresses = [[file.path for file in group] for group in groups]
     if sum(file.rows for file in files) >= tasks_from:
-        told = in_tasks(frame.sparkSession.sparkContext, addresses, partial(alone, work=work))
+        outputs = in_tasks(
+            frame.sparkSession.sparkContext, addresses, partial(answer_without_exchange, work=work)
+        )
     else:
-        told = _here(addresses, work)
-    if isinstance(told, Failure):
+        outputs = _run_in_process(addresses, work)
+    if isinstance(outputs, Failure):
         return {}
     return {
-        metric: [_joined(question, [part[at]], 0, types) for part in told]
-        for at, (metric, question) in enumerate(asked.items())
-        if all(part[at] is not None for part in told)
+        metric: [_combine(question, [part[index]], 0, types) for part in outputs]
+        for index, (metric, question) in enumerate(questions.items())
+        if all(part[index] is not None for part in outputs)
     }
 
 
-def _here(addresses: Sequence[Sequence[str]], work: Work) -> list[list[Part]] | Failure:
-    """What tasks would give, from this process, which has other work for its processors."""
+def _run_in_process(addresses: Sequence[Sequence[str]], work: Work) -> list[list[Part]] | Failure:
+    """Run the tasks in this process, and restore its Arrow CPU count afterwards."""
     import pyarrow as pa
 
-    before = pa.cpu_count()
+    cpu_count = pa.cpu_count()
     try:
-        return [alone(paths, work) for paths in addresses]
+        return [answer_without_exchange(paths, work) for paths in addresses]
     except (OSError, ValueError, NotImplementedError, pa.ArrowException) as error:
         return Failure(type(error).__name__)
     finally:
-        pa.set_cpu_count(before)
+        pa.set_cpu_count(cpu_count)
 
 
-def in_memory(
+def answer_in_memory(
     metrics: Sequence[Metric], schema: DataType, columns: Mapping[str, Any], rows: int
 ) -> dict[Metric, Answer]:
-    """The answers that tasks would give to these metrics, of rows in this process, without Spark.
+    """Return the answers that tasks would give, for rows in this process, without Spark.
 
-    `columns` are Arrow arrays of the types that the schema gives them, with no date before 1900.
+    `columns` are Arrow arrays of the schema's types, without dates before 1900.
     """
     types = {name: kind for name, kind in zip(schema.names, schema.parts, strict=True) if name in columns}
-    asked = _asked(metrics, types, (), keys=True, values=True)
-    work = Work(tuple(asked.values()), types)
-    told = merged(part for _, part in of_batches([Batch(rows, columns)], work, 1))
-    return _answers(asked, list(told), types)
+    questions = _questions(metrics, types, (), keys=True, values=True)
+    work = Work(tuple(questions.values()), types)
+    outputs = merge_outputs(part for _, part in answer_batches([Batch(rows, columns)], work, 1))
+    return _answers(questions, list(outputs), types)
 
 
-def _types(frame: DataFrame, files: Sequence[File]) -> dict[str, DataType]:
-    """The columns that every file holds as the frame has them, and that are compared byte by byte."""
+def _types(frame: DataFrame, files: Sequence[FileStatistics]) -> dict[str, DataType]:
+    """Return the columns that every file stores as the frame has them and that are compared byte by byte."""
     schema = schema_of(frame)
     folders = folder_columns(frame)
-    found = {}
+    types = {}
     for name, kind, stored in zip(schema.names, schema.parts, frame.schema.fields, strict=True):
         column = Column((name,))
         collated = kind.name == "string" and stored.dataType.simpleString() != "string"
-        known = all(column in file.columns and _sure(file, column, kind) for file in files)
-        # A dot would be taken for the way into a struct.
-        if known and not collated and "." not in name and name not in folders:
-            found[name] = kind
-    return found
+        is_certain = all(column in file.columns and _has_certain_values(file, column, kind) for file in files)
+        # A dot would be taken for a path into a struct.
+        if is_certain and not collated and "." not in name and name not in folders:
+            types[name] = kind
+    return types
 
 
-def _sure(file: File, column: Column, kind: DataType) -> bool:
-    facts = file.of(column)
+def _has_certain_values(file: FileStatistics, column: Column, kind: DataType) -> bool:
+    facts = file.statistics_of(column)
     return kind.name not in _DATED or facts.least is not None or facts.nulls == file.rows
 
 
-def _asked(
-    metrics: Iterable[_M], types: Mapping[str, DataType], files: Sequence[File], *, keys: bool, values: bool
+def _questions(
+    metrics: Iterable[_M],
+    types: Mapping[str, DataType],
+    files: Sequence[FileStatistics],
+    *,
+    keys: bool,
+    values: bool,
 ) -> dict[_M, Question]:
-    """The questions to a task, without those metrics that stay with Spark."""
-    made = ((metric, _question(metric, types, files, keys=keys, values=values)) for metric in metrics)
-    return {metric: one for metric, one in made if one is not None and columns_of(one) <= types.keys()}
+    """Return the questions for a task by metric, without the metrics that Spark must compute."""
+    pairs = ((metric, _question(metric, types, files, keys=keys, values=values)) for metric in metrics)
+    return {
+        metric: question
+        for metric, question in pairs
+        if question is not None and columns_of(question) <= types.keys()
+    }
 
 
 def _question(
-    metric: Metric | Keys, types: Mapping[str, DataType], files: Sequence[File], *, keys: bool, values: bool
+    metric: Metric | Keys,
+    types: Mapping[str, DataType],
+    files: Sequence[FileStatistics],
+    *,
+    keys: bool,
+    values: bool,
 ) -> Question | None:
     if isinstance(metric, Keys):
-        return metric if metric.sound(types) else None
+        return metric if metric.has_comparable_types(types) else None
     if isinstance(metric, RepeatedKeys):
         names = _names(metric.keys, types)
         if not keys or not names or metric.where:
             return None
-        return Keyed(names, True, overlaps(files, metric.keys))
+        return KeyCount(names, True, find_overlaps(files, metric.keys))
     if not values:
         return None
     if isinstance(metric, DistinctKeys):
         names = _names(metric.keys, types)
-        return Keyed(names, False) if names and not metric.where else None
-    if not isinstance(metric, Aggregate) or metric.kind is not Kind.ROWS:
+        return KeyCount(names, False) if names and not metric.where else None
+    if not isinstance(metric, Aggregate) or metric.kind is not MetricExecution.ROWS:
         return None
     where: Condition | None = None
     if metric.where is not None:
@@ -1085,15 +1131,17 @@ def _question(
 
 
 def _names(keys: Sequence[Column], types: Mapping[str, DataType]) -> tuple[str, ...] | None:
-    found = [str(key.steps[0]) for key in keys if len(key.steps) == 1]
-    sound = len(found) == len(keys) and all(name in types and types[name].name in COMPARED for name in found)
-    return tuple(found) if sound else None
+    names = [str(key.steps[0]) for key in keys if len(key.steps) == 1]
+    is_valid = len(names) == len(keys) and all(
+        name in types and types[name].name in COMPARED for name in names
+    )
+    return tuple(names) if is_valid else None
 
 
 def _aggregate(metric: Aggregate, types: Mapping[str, DataType], where: Condition | None) -> Question | None:
     if metric.name == "count" and metric.value is None:
         return Count(where)
-    name = column(metric.value, types)
+    name = column_name(metric.value, types)
     if name is None:
         return None
     kind = types[name]
@@ -1104,18 +1152,18 @@ def _aggregate(metric: Aggregate, types: Mapping[str, DataType], where: Conditio
     return None
 
 
-def _joined(question: Question, parts: Sequence[Part], different: int, types: Mapping[str, DataType]) -> Any:
+def _combine(question: Question, parts: Sequence[Part], distinct: int, types: Mapping[str, DataType]) -> Any:
     match question:
         case Count():
             return sum(parts)
         case Keys():
             return parts[0]
-        case Keyed(_, repeated, _):
-            # Of the rows whose keys were exchanged, one for each key is no repetition.
-            return sum(parts) - different if repeated else different
+        case KeyCount(_, repeated, _):
+            # One row of each exchanged key is not a repetition.
+            return sum(parts) - distinct if repeated else distinct
         case Extreme(aggregate, _, _):
-            found = [value for part in parts for value in part]
-            return {"min": min, "max": max}[aggregate](found) if found else None
+            values = [value for part in parts for value in part]
+            return {"min": min, "max": max}[aggregate](values) if values else None
         case Total(aggregate, column, _):
             total, number = sum((part[0] for part in parts), Decimal(0)), sum(part[1] for part in parts)
             if aggregate == "sum" or not number:
@@ -1124,6 +1172,8 @@ def _joined(question: Question, parts: Sequence[Part], different: int, types: Ma
 
 
 def average(total: Decimal, number: int, scale: int) -> Decimal:
-    """As Spark divides decimals: to 38 digits, and then to four places more than the column has."""
+    """Return the average as Spark computes it: 38 digits, then rounded to four places more than the
+    column.
+    """
     with localcontext(prec=38, rounding=ROUND_HALF_UP):
         return (total / number).quantize(Decimal(1).scaleb(-scale - _AVERAGE_PLACES))

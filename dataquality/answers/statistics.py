@@ -1,4 +1,4 @@
-"""What is certain of the rows of a table without reading them, by the writers that are believed."""
+"""File and column statistics of a table, restricted to the writers whose statistics are trustworthy."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from urllib.parse import unquote, urlsplit
 
 from dq.contracts.types import DataType
 from dq.dataquality.model.column import Column, resolve
-from dq.dataquality.model.column import field as column_field
+from dq.dataquality.model.column import struct_field as column_field
 from dq.dataquality.model.metric import Failure
-from dq.dataquality.spark.columnar_files import NULL_PARTITION, opened
+from dq.dataquality.spark.columnar_files import NULL_PARTITION, open_input
 from dq.dataquality.spark.dataset import Dataset
 from dq.dataquality.spark.measure import schema_of
 from dq.dataquality.spark.session import attempt, in_tasks
-from dq.dataquality.spark.text_files import with_rows
+from dq.dataquality.spark.text_files import data_files
 from dq.lake import parquet
 from dq.lake.storage import unescaped
 
@@ -34,22 +34,22 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 
-# What is certain of the rows of a table without reading them, file by file.
+# Statistics per file, known without reading rows.
 
-# Of one column in one file at most so many different values are kept.
+# Maximum number of distinct values stored per column and file.
 MOST_VALUES = 1_000
 
-# As `collect()` would give them: instants are aware, in UTC; timestamps without a zone are naive.
+# Values as `collect()` returns them: instants are aware and in UTC, timestamps without a zone are naive.
 Scalar = bool | int | Decimal | str | bytes | dt.date | dt.datetime
 
 
 @dataclass(frozen=True, slots=True)
-class Facts:
-    """What is certain of one column in one file; None says that it is not known, never that there is none.
+class ColumnStatistics:
+    """Statistics of one column in one file. None means unknown, not absent.
 
-    `nulls` is the exact number of NULLs among all rows of the file. No value that is not NULL lies below
-    `least` or above `greatest`; with `attained`, both stand in the file. `values` has every value
-    that is not NULL, and perhaps more. A column of floats has no bounds: statistics leave NaN out.
+    `nulls` is the exact number of NULLs among all rows of the file. All other values lie between `least` and
+    `greatest`; with `attained`, both occur in the file. `values` is a superset of the values that are not
+    NULL. Float columns have no bounds, because statistics ignore NaN.
     """
 
     nulls: int | None = None
@@ -59,66 +59,65 @@ class Facts:
     values: frozenset[Scalar] | None = None
 
 
-UNKNOWN = Facts()
+UNKNOWN = ColumnStatistics()
 
 
-def constant(value: Scalar | None, rows: int) -> Facts:
-    """The facts of a column with this one value, or NULL, in every row of a file; texts have no bounds."""
+def constant_statistics(value: Scalar | None, rows: int) -> ColumnStatistics:
+    """Return the statistics of a column with this value (or NULL) in every row; texts have no bounds."""
     if value is None:
-        return Facts(rows, values=frozenset())
+        return ColumnStatistics(rows, values=frozenset())
     if isinstance(value, str):
-        return Facts(0, values=frozenset({value}))
-    return Facts(0, value, value, rows > 0, frozenset({value}))
+        return ColumnStatistics(0, values=frozenset({value}))
+    return ColumnStatistics(0, value, value, rows > 0, frozenset({value}))
 
 
 @dataclass(frozen=True, slots=True)
-class File:
-    """One file that a query on the frame would read.
+class FileStatistics:
+    """Statistics of one file that a query on the frame would read.
 
-    `rows` counts what the file holds. With `whole`, a query sees all of these rows: none is deleted, and
-    none lies outside of the partitions that are asked for. Without it, the facts speak of more rows than
-    the query sees: what no row of the file does, no row of the query does, but counts do not hold.
-    A column that is not in `columns` is UNKNOWN. `writers` are those whose word the facts are; the facts
-    that these are not believed are left out already.
+    `rows` is the number of rows in the file. With `is_complete`, a query sees all of them: none is deleted,
+    and none lies outside the requested partitions. Otherwise the statistics cover more rows than the query
+    sees: bounds still hold, counts do not. A column that is not in `columns` is UNKNOWN. `writers` are the
+    programs that wrote the statistics; statistics that these are known to write wrongly are already removed.
     """
 
     path: str
     rows: int
-    whole: bool = True
-    columns: Mapping[Column, Facts] = field(default_factory=dict)
+    is_complete: bool = True
+    columns: Mapping[Column, ColumnStatistics] = field(default_factory=dict)
     writers: tuple[str, ...] = ()
 
-    def of(self, column: Column) -> Facts:
-        """The facts of a column."""
+    def statistics_of(self, column: Column) -> ColumnStatistics:
+        """Return the statistics of a column, or UNKNOWN."""
         return self.columns.get(column, UNKNOWN)
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
-    """The columns about which facts are asked for: of `values` all that can be had, of `bounds` only the
-    nulls and the bounds.
-    """
+class StatisticsRequest:
+    """Requested columns: all available statistics for `values`, only NULL counts and bounds for `bounds`."""
 
     bounds: frozenset[Column] = frozenset()
     values: frozenset[Column] = frozenset()
 
 
 Partitions = Sequence[Mapping[str, str]]
-# From a table's whole data as Spark opened it, where it is (None for a frame that was handed in), the
-# partitions asked for (none: all of it), and the columns wanted, to every file that a query would read; None
-# when that cannot be told. It may raise an error of Spark's where the table's format cannot answer.
-Source = Callable[["DataFrame", Dataset | None, Partitions, Wanted], Sequence[File] | None]
+# Takes the table as Spark opened it, its dataset (None for a frame passed in), the requested partitions
+# (empty: all) and columns. Returns the files that a query would read, or None if unknown. May raise Spark
+# errors if the table's format cannot answer.
+Source = Callable[
+    ["DataFrame", Dataset | None, Partitions, StatisticsRequest], Sequence[FileStatistics] | None
+]
 
 
-# What a frame reads, where it is one table and nothing else, as Spark's own objects tell it.
+# The relation of a frame that is a plain table, from Spark's query plan.
 
 T = TypeVar("T")
 
 
-def relation(frame: DataFrame, kind: str) -> Any | None:
-    """The leaf of the frame's plan when it is of this class and nothing but names stands above it.
+def leaf_relation(frame: DataFrame, kind: str) -> Any | None:
+    """Return the leaf of the frame's plan if it has this class and only aliases above it, or None.
 
-    A view that filters, renames or joins has more, and what is known of its table is not true of its rows.
+    Statistics of a table do not apply to a view that filters, renames or joins it.
     """
     plan: Any = frame._jdf.queryExecution().analyzed()
     while plan.getClass().getSimpleName() == "SubqueryAlias":
@@ -126,16 +125,16 @@ def relation(frame: DataFrame, kind: str) -> Any | None:
     return plan if plan.getClass().getSimpleName() == kind else None
 
 
-def cached(frame: DataFrame) -> bool:
-    """Whether Spark answers from rows that it keeps: these may be older than the files."""
+def is_cached(frame: DataFrame) -> bool:
+    """Return whether Spark has cached the frame; cached rows may be older than the files."""
     level = frame.storageLevel
     return bool(level.useMemory or level.useDisk or level.useOffHeap)
 
 
-def certain(question: Callable[[], T]) -> T | None:
-    """What the question gives; None when Spark or the table's format cannot answer, whatever the reason.
+def try_spark(question: Callable[[], T]) -> T | None:
+    """Return the result of the call, or None if Spark or the table's format fails for any reason.
 
-    The format's own classes change with its version: a method that is gone is no answer either.
+    The classes of a format change with its version, so a missing method also gives None.
     """
     from py4j.protocol import Py4JError  # type: ignore[import-untyped]  # has no stubs
     from pyspark.errors import PySparkException
@@ -146,10 +145,10 @@ def certain(question: Callable[[], T]) -> T | None:
         return None
 
 
-# Which files lie in the partitions that are asked for, by what is known of their columns.
+# Selection of the files in the requested partitions, by the statistics of their columns.
 
 
-def _whole(text: str, kind: DataType) -> int:
+def _parse_integer(text: str, kind: DataType) -> int:
     if (
         not re.fullmatch("-?[0-9]{1,18}", text)
         or not -(2 ** _BITS[kind.name]) <= int(text) < 2 ** _BITS[kind.name]
@@ -158,90 +157,102 @@ def _whole(text: str, kind: DataType) -> int:
     return int(text)
 
 
-def _day(text: str, _kind: DataType) -> dt.date:
+def _parse_date(text: str, _kind: DataType) -> dt.date:
     # Python also reads dates without hyphens, and weeks.
     if not re.fullmatch("[0-9]{4}-[0-9]{2}-[0-9]{2}", text):
         raise ValueError(text)
     return dt.date.fromisoformat(text)
 
 
-def _fraction(text: str, kind: DataType) -> Decimal:
+def _parse_decimal(text: str, kind: DataType) -> Decimal:
     precision, scale = kind.numbers
     parts = re.fullmatch(r"-?0*([0-9]+)(?:\.([0-9]+))?", text)
-    # What has more digits than the type is rounded when it is read.
+    # Spark rounds a value with more digits than the type.
     if parts is None or len(parts[1]) > max(precision - scale, 1) or len(parts[2] or "") > scale:
         raise ValueError(text)
     return Decimal(text)
 
 
 _BITS = {"tinyint": 7, "smallint": 15, "int": 31, "bigint": 63}
-# From a partition's text to a value: only texts that Spark and Python read alike.
-TYPED: dict[str, Callable[[str, DataType], Scalar]] = {
+# Parse the text of a partition value; only texts that Spark and Python parse alike are accepted.
+PARTITION_PARSERS: dict[str, Callable[[str, DataType], Scalar]] = {
     "string": lambda text, _: text,
-    **dict.fromkeys(_BITS, _whole),
-    "date": _day,
-    "decimal": _fraction,
+    **dict.fromkeys(_BITS, _parse_integer),
+    "date": _parse_date,
+    "decimal": _parse_decimal,
 }
 
 
-def asked(schema: DataType, partitions: Partitions, wanted: Wanted) -> frozenset[Column]:
-    """All columns of which facts are needed: those that are wanted, and those that choose the partitions.
+def required_columns(
+    schema: DataType, partitions: Partitions, request: StatisticsRequest
+) -> frozenset[Column]:
+    """Return all columns whose statistics are needed: the requested ones and the partition columns.
 
-    Only columns that the contract writes exactly as the frame does.
+    Only columns that the contract spells exactly as the frame does.
     """
     names = {name.lower() for partition in partitions for name in partition}
     keys = {Column((name,)) for name in schema.names if name.lower() in names}
-    return frozenset(one for one in wanted.bounds | wanted.values | keys if named_alike(schema, one))
+    return frozenset(
+        column for column in request.bounds | request.values | keys if has_exact_names(schema, column)
+    )
 
 
-def named_alike(schema: DataType, column: Column) -> bool:
-    """Whether nothing repeated lies on the way, and each name is written as in the schema.
+def has_exact_names(schema: DataType, column: Column) -> bool:
+    """Return whether the path has no repeated element and each name is spelled exactly as in the schema.
 
-    Spark looks names up without case, and two could be meant.
+    Spark ignores case in names, so another spelling could be ambiguous.
     """
-    here = schema
+    current = schema
     for step in column.steps:
-        if not isinstance(step, str) or step not in here.names:
+        if not isinstance(step, str) or step not in current.names:
             return False
-        here = here.parts[here.names.index(step)]
+        current = current.parts[current.names.index(step)]
     return True
 
 
-def within(files: list[File], partitions: Partitions, schema: DataType) -> list[File]:
-    """The files that may hold rows of the partitions; those that may hold other rows, too, are not whole."""
-    return list(_within(files, partitions, schema)) if partitions else files
+def select_files(
+    files: list[FileStatistics], partitions: Partitions, schema: DataType
+) -> list[FileStatistics]:
+    """Return the files that may hold rows of the partitions; those that may hold other rows too are
+    incomplete.
+    """
+    return list(_select_files(files, partitions, schema)) if partitions else files
 
 
-def _within(files: Sequence[File], partitions: Partitions, schema: DataType) -> Iterator[File]:
+def _select_files(
+    files: Sequence[FileStatistics], partitions: Partitions, schema: DataType
+) -> Iterator[FileStatistics]:
     names = {name.lower(): Column((name,)) for name in schema.names}
     for file in files:
-        held = [_held(file, one, names, schema) for one in partitions]
-        if True in held:
+        memberships = [_is_in_partition(file, partition, names, schema) for partition in partitions]
+        if True in memberships:
             yield file
-        elif None in held:
-            yield replace(file, whole=False)
+        elif None in memberships:
+            yield replace(file, is_complete=False)
 
 
-def _held(
-    file: File, partition: Mapping[str, str], names: Mapping[str, Column], schema: DataType
+def _is_in_partition(
+    file: FileStatistics, partition: Mapping[str, str], names: Mapping[str, Column], schema: DataType
 ) -> bool | None:
-    """Whether all rows of the file lie in the partition (True), none (False), or it is not known."""
-    told = []
+    """Return True if all rows of the file lie in the partition, False if none does, None if unknown."""
+    matches = []
     for name, text in partition.items():
         column, kind = names.get(name.lower()), column_field(schema, name)
-        told.append(_equals(file.of(column), file.rows, kind, text) if column and kind else None)
-    if False in told:
+        matches.append(
+            _equals(file.statistics_of(column), file.rows, kind, text) if column and kind else None
+        )
+    if False in matches:
         return False
-    return None if None in told else True
+    return None if None in matches else True
 
 
-def _equals(facts: Facts, rows: int, kind: DataType, text: str) -> bool | None:
+def _equals(facts: ColumnStatistics, rows: int, kind: DataType, text: str) -> bool | None:
     if text == NULL_PARTITION:
         return None if facts.nulls is None else {0: False, rows: True}.get(facts.nulls)
     if facts.nulls == rows:
         return False
     try:
-        value: Any = TYPED[kind.name](text, kind)
+        value: Any = PARTITION_PARSERS[kind.name](text, kind)
     except (KeyError, ValueError, ArithmeticError):
         return None
     if facts.values is not None:
@@ -257,20 +268,17 @@ def _equals(facts: Facts, rows: int, kind: DataType, text: str) -> bool | None:
     return True if least == greatest and facts.nulls == 0 else None
 
 
-# TABLE: the writers whose statistics are known to be wrong, and what those of a file prove by its writer.
+# TABLE: writers whose statistics are known to be wrong.
 #
-# Statistics are the word of whoever wrote them. Parquet names the writer in each footer (`created_by`),
-# Delta
-# in the commit that added a file (`engineInfo`, which `dq tables` asks), Iceberg in the snapshot that added
-# it
-# (`engine-name` and `iceberg-version` of its summary). What these versions say wrongly proves nothing,
-# whatever
-# the data.
+# Statistics are only as reliable as their writer. Parquet names the writer in each footer (`created_by`),
+# Delta in the commit that added the file (`engineInfo`, read by `dq tables`), Iceberg in the summary of the
+# snapshot that added it (`engine-name` and `iceberg-version`). Statistics that these versions write wrongly
+# are ignored.
 
 
 class Statistic(StrEnum):
-    """What a file's statistics are about: BOUNDS the least and greatest value, NULLS how many there are,
-    VALUES all different ones, by a dictionary, ROWS how many rows.
+    """Kind of statistic: BOUNDS (least and greatest value), NULLS (count), VALUES (all distinct values, from
+    a dictionary), ROWS (number of rows).
     """
 
     BOUNDS = "bounds"
@@ -284,12 +292,12 @@ Version = tuple[int, int, int]
 
 @dataclass(frozen=True, slots=True)
 class WrongStatistics:
-    """One mistake of one writer.
+    """A known bug of one writer.
 
-    `writer` is a pattern for the writer's text, looked for without case; its group `version`, where it has
-    one, is compared with `fixed_in`, the first version without the mistake; None: none is known, and a text
-    without a version is as wrong as the oldest. `types` are the column types that it concerns, empty for all;
-    `nested` says that only fields of structs are concerned.
+    `writer` is a case-insensitive pattern for the writer's name. Its optional group `version` is compared
+    with `fixed_in`, the first fixed version (None: not fixed yet); a name without a version counts as
+    affected. `types` are the affected column types (empty: all). With `nested`, only fields of structs are
+    affected.
     """
 
     writer: str
@@ -305,11 +313,11 @@ _TEXTS, _DECIMALS = frozenset({"string", "binary", "char", "varchar"}), frozense
 _VERSION = r"(?:.*?version v?(?P<version>\d+(?:\.\d+)*))?"
 
 WRONG = (
-    # Greatest values of the first page only; such old files have no version in their name.
+    # The greatest value covers the first page only. The writer name of such old files has no version.
     WrongStatistics(
         rf"^polars{_VERSION}", (1, 0, 0), _BOUNDS, "https://github.com/pola-rs/polars/issues/7842"
     ),
-    # Merged over pages by comparing bytes without sign.
+    # Bounds of pages are merged by comparing unsigned bytes.
     WrongStatistics(
         rf"^polars{_VERSION}", (2, 1, 0), _BOUNDS, "https://github.com/pola-rs/polars/issues/29347", _DECIMALS
     ),
@@ -327,18 +335,18 @@ WRONG = (
         "https://github.com/ClickHouse/ClickHouse/pull/83754",
         _DECIMALS,
     ),
-    # Bounds of an ENUM are those of its type and not of its values.
+    # The bounds of an ENUM are those of its type, not of its values.
     WrongStatistics(
         rf"^duckdb{_VERSION}", None, _BOUNDS, "https://github.com/duckdb/duckdb/issues/22548", _TEXTS
     ),
     WrongStatistics(
         rf"^parquet-rs{_VERSION}", None, _BOUNDS, "https://github.com/apache/arrow-rs/issues/11073", _DECIMALS
     ),
-    # A column of nothing but NULL has none by its statistics.
+    # The NULL count of an all-NULL column is 0.
     WrongStatistics(
         rf"^parquet-rs{_VERSION}", (5, 0, 0), _NULLS, "https://github.com/apache/arrow-rs/issues/306"
     ),
-    # Of a dictionary that comes in several pieces, the bounds are those of the first.
+    # For a dictionary in several pieces, the bounds are those of the first piece.
     WrongStatistics(
         rf"^parquet-cpp(?:-arrow)?{_VERSION}",
         (12, 0, 0),
@@ -357,21 +365,21 @@ WRONG = (
     ),
     WrongStatistics(r"^parquet-go\b", None, _NULLS, "https://github.com/xitongsys/parquet-go/issues/523"),
     WrongStatistics(r"^parquet-go\b", None, _NULLS, "https://github.com/fraugster/parquet-go/issues/69"),
-    # It had no name of its own for long; such files have none, and prove NULLs all the same.
+    # Older cudf files have no writer name and are handled as files without a writer, which still count NULLs.
     WrongStatistics(
         r"^(?:lib)?cudf(?:.*?version v?(?P<version>\d+(?:\.\d+)*))?",
         (21, 12, 0),
         _NULLS,
         "https://github.com/NVIDIA/cudf/issues/9221",
     ),
-    # A NULL among the values made 0 a bound.
+    # With a NULL among the values, 0 becomes a bound.
     WrongStatistics(
         r"\btrino[-/ ]?(?P<version>\d+)?",
         (393, 0, 0),
         _BOUNDS,
         "https://github.com/trinodb/trino/issues/13389",
     ),
-    # Floats below a struct that is NULL are counted as no NULL.
+    # Float fields of a NULL struct are not counted as NULL.
     WrongStatistics(
         r"apache iceberg(?: (?P<version>\d+(?:\.\d+)*))?",
         None,
@@ -380,7 +388,7 @@ WRONG = (
         frozenset({"float", "double"}),
         nested=True,
     ),
-    # Files of ORC and DWRF have no rows by their manifest.
+    # Manifests give 0 rows for ORC and DWRF files.
     WrongStatistics(
         r"\b(?:velox|presto)\b",
         None,
@@ -388,44 +396,48 @@ WRONG = (
         "https://github.com/facebookincubator/velox/pull/17654",
     ),
 )
-# Without a name there is nobody to be believed; what has been counted is least often wrong.
-OF_NOBODY = frozenset({Statistic.BOUNDS, Statistic.VALUES})
+# Without a writer name only counts are trusted, since they are rarely wrong.
+DISTRUSTED_WITHOUT_WRITER = frozenset({Statistic.BOUNDS, Statistic.VALUES})
 
 
 @lru_cache(maxsize=4096)
 def distrusted(writer: str, kind: str, nested: bool = False) -> frozenset[Statistic]:
-    """What this writer's statistics of a column of this type ("": of none) do not prove."""
+    """Return the statistics of this writer that are wrong for a column type ("": not about a column)."""
     if not writer.strip():
-        return OF_NOBODY
+        return DISTRUSTED_WITHOUT_WRITER
     return frozenset(
         evidence
-        for one in WRONG
-        if (not one.types or kind in one.types) and (nested or not one.nested) and _concerned(one, writer)
-        for evidence in one.evidence
+        for mistake in WRONG
+        if (not mistake.types or kind in mistake.types)
+        and (nested or not mistake.nested)
+        and _applies(mistake, writer)
+        for evidence in mistake.evidence
     )
 
 
-def believed(facts: Facts, writers: Iterable[str], kind: str, *, nested: bool = False) -> Facts:
-    """The facts without those that one of these writers is not believed."""
-    lost = frozenset(evidence for writer in writers for evidence in distrusted(writer, kind, nested))
-    if Statistic.BOUNDS in lost:
+def without_distrusted(
+    facts: ColumnStatistics, writers: Iterable[str], kind: str, *, nested: bool = False
+) -> ColumnStatistics:
+    """Return the statistics without those that one of these writers is known to write wrongly."""
+    wrong = frozenset(evidence for writer in writers for evidence in distrusted(writer, kind, nested))
+    if Statistic.BOUNDS in wrong:
         facts = replace(facts, least=None, greatest=None, attained=False)
-    if Statistic.VALUES in lost:
+    if Statistic.VALUES in wrong:
         facts = replace(facts, values=None)
-    return replace(facts, nulls=None) if Statistic.NULLS in lost else facts
+    return replace(facts, nulls=None) if Statistic.NULLS in wrong else facts
 
 
 def counts_rows(writers: Iterable[str]) -> bool:
-    """Whether the number of rows that these writers say is believed."""
+    """Return whether the row counts of all these writers are trusted."""
     return all(Statistic.ROWS not in distrusted(writer, "") for writer in writers)
 
 
-def _concerned(one: WrongStatistics, writer: str) -> bool:
-    found = re.search(one.writer, writer, re.IGNORECASE)
-    if found is None:
+def _applies(mistake: WrongStatistics, writer: str) -> bool:
+    match = re.search(mistake.writer, writer, re.IGNORECASE)
+    if match is None:
         return False
-    version = found.groupdict().get("version")
-    return one.fixed_in is None or version is None or _version(version) < one.fixed_in
+    version = match.groupdict().get("version")
+    return mistake.fixed_in is None or version is None or _version(version) < mistake.fixed_in
 
 
 def _version(text: str) -> Version:
@@ -434,9 +446,10 @@ def _version(text: str) -> Version:
     return first, second, third
 
 
-# All values of a Parquet column, as the dictionaries of its chunks list them.
+# All values of a Parquet column, from the dictionaries of its chunks.
 
-# Thrift's compact protocol, read without a schema: what pyarrow does not hand out of a Parquet footer.
+# Schema-less reader of Thrift's compact protocol, for the parts of a Parquet footer that pyarrow does not
+# expose.
 #
 # Source: the Thrift compact protocol specification; Parquet's structures are in parquet.thrift.
 
@@ -445,87 +458,87 @@ Fields = dict[int, Value]
 
 _STOP, _TRUE, _FALSE, _BYTE, _DOUBLE, _BINARY, _LIST, _SET, _STRUCT = 0, 1, 2, 3, 7, 8, 9, 10, 12
 _NUMBERS = (4, 5, 6)
-# A list's header names its size in four bits; this value says that a longer one follows.
+# A list header has four bits for the size; this value means that a varint size follows.
 _LONG = 15
 
 
 class Malformed(ValueError):
-    """The bytes are no structure of the compact protocol that Parquet uses."""
+    """The bytes are not a struct of Thrift's compact protocol as used by Parquet."""
 
 
-def structure(data: bytes, at: int = 0) -> tuple[Fields, int]:
-    """The structure that begins at an offset, by field id, and the offset after it. Raises Malformed."""
+def read_struct(data: bytes, offset: int = 0) -> tuple[Fields, int]:
+    """Return the struct at an offset as values by field id, and the offset after it. Raises Malformed."""
     try:
-        return _structure(data, at)
+        return _read_struct(data, offset)
     except (IndexError, struct.error, RecursionError) as error:
         raise Malformed("the bytes end inside of a structure") from error
 
 
-def _structure(data: bytes, at: int) -> tuple[Fields, int]:
-    found: Fields = {}
-    field = 0
-    while data[at] != _STOP:
-        delta, kind = data[at] >> 4, data[at] & 15
-        at += 1
+def _read_struct(data: bytes, offset: int) -> tuple[Fields, int]:
+    fields: Fields = {}
+    field_id = 0
+    while data[offset] != _STOP:
+        delta, kind = data[offset] >> 4, data[offset] & 15
+        offset += 1
         if delta:
-            field += delta
+            field_id += delta
         else:
-            field, at = _zigzag(data, at)
+            field_id, offset = _read_zigzag(data, offset)
         if kind in (_TRUE, _FALSE):
-            found[field] = kind == _TRUE
+            fields[field_id] = kind == _TRUE
         else:
-            found[field], at = _read_value(kind)(data, at)
-    return found, at + 1
+            fields[field_id], offset = _read_value(kind)(data, offset)
+    return fields, offset + 1
 
 
-def _varint(data: bytes, at: int) -> tuple[int, int]:
+def _read_varint(data: bytes, offset: int) -> tuple[int, int]:
     value = shift = 0
     while True:
-        byte = data[at]
-        at += 1
+        byte = data[offset]
+        offset += 1
         value |= (byte & 0x7F) << shift
         if byte < 0x80:
-            return value, at
+            return value, offset
         shift += 7
 
 
-def _zigzag(data: bytes, at: int) -> tuple[int, int]:
-    value, at = _varint(data, at)
-    return (value >> 1) ^ -(value & 1), at
+def _read_zigzag(data: bytes, offset: int) -> tuple[int, int]:
+    value, offset = _read_varint(data, offset)
+    return (value >> 1) ^ -(value & 1), offset
 
 
-def _binary(data: bytes, at: int) -> tuple[Value, int]:
-    size, at = _varint(data, at)
-    if at + size > len(data):
+def _read_binary(data: bytes, offset: int) -> tuple[Value, int]:
+    size, offset = _read_varint(data, offset)
+    if offset + size > len(data):
         raise Malformed("the bytes end inside of a text")
-    return data[at : at + size], at + size
+    return data[offset : offset + size], offset + size
 
 
-def _list(data: bytes, at: int) -> tuple[Value, int]:
-    size, kind = data[at] >> 4, data[at] & 15
-    at += 1
+def _read_list(data: bytes, offset: int) -> tuple[Value, int]:
+    size, kind = data[offset] >> 4, data[offset] & 15
+    offset += 1
     if size == _LONG:
-        size, at = _varint(data, at)
-    found: list[Value] = []
+        size, offset = _read_varint(data, offset)
+    values: list[Value] = []
     for _ in range(size):
         if kind in (_TRUE, _FALSE):
-            # Inside of a list a boolean is a byte of its own.
-            value: Value = data[at] == _TRUE
-            at += 1
+            # Inside a list, a boolean is a byte of its own.
+            value: Value = data[offset] == _TRUE
+            offset += 1
         else:
-            value, at = _read_value(kind)(data, at)
-        found.append(value)
-    return found, at
+            value, offset = _read_value(kind)(data, offset)
+        values.append(value)
+    return values, offset
 
 
 _READ_VALUE: dict[int, Callable[[bytes, int], tuple[Value, int]]] = {
-    _BYTE: lambda data, at: (data[at], at + 1),
-    **dict.fromkeys(_NUMBERS, _zigzag),
-    _DOUBLE: lambda data, at: (struct.unpack_from("<d", data, at)[0], at + 8),
-    _BINARY: _binary,
-    _LIST: _list,
-    _SET: _list,
-    _STRUCT: _structure,
+    _BYTE: lambda data, offset: (data[offset], offset + 1),
+    **dict.fromkeys(_NUMBERS, _read_zigzag),
+    _DOUBLE: lambda data, offset: (struct.unpack_from("<d", data, offset)[0], offset + 8),
+    _BINARY: _read_binary,
+    _LIST: _read_list,
+    _SET: _read_list,
+    _STRUCT: _read_struct,
 }
 
 
@@ -533,11 +546,11 @@ def _read_value(kind: int) -> Callable[[bytes, int], tuple[Value, int]]:
     try:
         return _READ_VALUE[kind]
     except KeyError:
-        raise Malformed(f"{kind} is no type that Parquet uses") from None
+        raise Malformed(f"{kind} is not a Parquet type") from None
 
 
-# From here on the calendars of all writers agree: earlier dates may have been written in the Julian one, and
-# earlier instants with the local mean times of cities, which Spark shifts when it reads them.
+# From this date on the calendars of all writers agree. Earlier dates may be Julian, and earlier instants may
+# use local mean time, which Spark shifts when it reads them.
 CERTAIN_FROM = dt.date(1900, 1, 1)
 _MAGIC = b"PAR1"
 # Ids of fields and values of enums in parquet.thrift.
@@ -546,34 +559,36 @@ _CODEC, _DATA_AT, _DICTIONARY_AT, _ENCODING_STATS = 4, 9, 11, 13
 _DATA_PAGES, _DICTIONARY_PAGE = (0, 3), 2
 _PLAIN, _DICTIONARY_ENCODINGS = (0, 2), (2, 8)
 _CODECS = {1: "snappy", 2: "gzip", 6: "zstd", 7: "lz4_raw"}
-# A dictionary of 1,000 values that is larger than this has values too long to be worth the reading.
+# The values of a larger dictionary are too long to be worth reading.
 _MOST_BYTES = 1 << 20
 
 
-def chunks_of(source: NativeFile, meta: FileMetaData) -> list[list[Fields]]:
-    """The metadata of every column chunk, by row group, as the footer has it; none where it is not sound."""
+def read_chunk_metadata(source: NativeFile, meta: FileMetaData) -> list[list[Fields]]:
+    """Return the raw footer metadata of every column chunk, by row group; empty if the footer is
+    malformed.
+    """
     size = source.size()
     tail = source.read_at(8, size - 8)
     (length,) = struct.unpack("<I", tail[:4])
     if tail[4:] != _MAGIC:
         return []
     try:
-        footer, _ = structure(source.read_at(length, size - 8 - length))
+        footer, _ = read_struct(source.read_at(length, size - 8 - length))
         groups: Any = footer[_ROW_GROUPS]
-        found = [[column[_META] for column in group[_COLUMNS]] for group in groups]
+        chunks = [[column[_META] for column in group[_COLUMNS]] for group in groups]
     except (Malformed, KeyError, TypeError):
         return []
-    return found if len(found) == meta.num_row_groups else []
+    return chunks if len(chunks) == meta.num_row_groups else []
 
 
-def values_of(source: NativeFile, chunks: list[Fields], kind: DataType) -> frozenset[Scalar] | None:
-    """All values of a column, where every chunk of it is wholly dictionary-encoded."""
+def dictionary_values(source: NativeFile, chunks: list[Fields], kind: DataType) -> frozenset[Scalar] | None:
+    """Return all values of a column if every chunk is completely dictionary-encoded, or None."""
     decode = _DECODE.get(kind.name)
     if decode is None or not chunks:
         return None
     values: set[Scalar] = set()
     for chunk in chunks:
-        page = _dictionary(source, chunk)
+        page = _read_dictionary(source, chunk)
         if page is None:
             return None
         try:
@@ -585,8 +600,8 @@ def values_of(source: NativeFile, chunks: list[Fields], kind: DataType) -> froze
     return frozenset(values)
 
 
-def _dictionary(source: NativeFile, chunk: Fields) -> tuple[bytes, int] | None:
-    """The plain bytes of the chunk's dictionary page and the number of its values."""
+def _read_dictionary(source: NativeFile, chunk: Fields) -> tuple[bytes, int] | None:
+    """Return the uncompressed dictionary page of a chunk and its number of values, or None."""
     import pyarrow as pa
 
     stats: Any = chunk.get(_ENCODING_STATS)
@@ -595,42 +610,43 @@ def _dictionary(source: NativeFile, chunk: Fields) -> tuple[bytes, int] | None:
         return None
     if not 0 < end - start < _MOST_BYTES:
         return None
-    data = [one for one in stats if one.get(1) in _DATA_PAGES and one.get(3)]
-    if not data or any(one.get(2) not in _DICTIONARY_ENCODINGS for one in data):
+    data = [stat for stat in stats if stat.get(1) in _DATA_PAGES and stat.get(3)]
+    if not data or any(stat.get(2) not in _DICTIONARY_ENCODINGS for stat in data):
         return None
     raw = source.read_at(end - start, start)
     try:
-        header, at = structure(raw)
+        header, offset = read_struct(raw)
         page: Any = header[7]
-        kind, plain, packed = header[1], header[2], header[3]
+        kind, plain_size, packed_size = header[1], header[2], header[3]
         count, encoding = page[1], page[2]
     except (Malformed, KeyError, TypeError):
         return None
     if kind != _DICTIONARY_PAGE or encoding not in _PLAIN or not 0 < count <= MOST_VALUES:
         return None
-    body = raw[at : at + packed]  # type: ignore[operator]  # sizes are integers where the page is sound
+    # sizes are integers in a well-formed page
+    body = raw[offset : offset + packed_size]  # type: ignore[operator]
     codec = chunk.get(_CODEC)
     if codec == 0:
         return body, count
-    named = _CODECS.get(codec) if isinstance(codec, int) else None
-    if named is None or not pa.Codec.is_available(named):
+    codec_name = _CODECS.get(codec) if isinstance(codec, int) else None
+    if codec_name is None or not pa.Codec.is_available(codec_name):
         return None
     try:
-        return pa.Codec(named).decompress(body, plain, asbytes=True), count
+        return pa.Codec(codec_name).decompress(body, plain_size, asbytes=True), count
     except (OSError, ValueError):
         return None
 
 
 def _texts(page: bytes, count: int, _kind: DataType) -> list[Scalar]:
-    found: list[Scalar] = []
-    at = 0
+    texts: list[Scalar] = []
+    offset = 0
     for _ in range(count):
-        (size,) = struct.unpack_from("<I", page, at)
-        at += 4 + size
-        if at > len(page):
+        (size,) = struct.unpack_from("<I", page, offset)
+        offset += 4 + size
+        if offset > len(page):
             raise ValueError("the page ends inside of a text")
-        found.append(page[at - size : at].decode("utf-8"))
-    return found
+        texts.append(page[offset - size : offset].decode("utf-8"))
+    return texts
 
 
 def _integers(form: str) -> Callable[[bytes, int, DataType], list[Scalar]]:
@@ -652,25 +668,26 @@ _DECODE: dict[str, Callable[[bytes, int, DataType], list[Scalar]]] = {
 }
 
 
-# Facts of Parquet tables, from the footers of the files that Spark listed.
+# Statistics of Parquet tables, from the footers of the files that Spark listed.
 
-# One Parquet file's footer to facts; runs on the driver or in a task, without Spark.
+# Statistics of one file, from its footer; runs on the driver or in a task, without Spark.
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
-    """A column as the frame has it, exactly so written, and whether its values are wanted."""
+class RequestedColumn:
+    """A requested column, spelled as in the frame, and whether all its values are requested."""
 
     column: Column
     type: DataType
     values: bool
 
 
-def read(source: NativeFile, path: str, asked: tuple[Asked, ...]) -> File:
-    """The file's rows, and what its footer and its dictionaries say about these columns.
+def read_statistics(source: NativeFile, path: str, requested: tuple[RequestedColumn, ...]) -> FileStatistics:
+    """Return the file's row count and the statistics of these columns, from its footer and dictionaries.
 
-    Raises OSError and pyarrow's errors, which are ValueErrors or OSErrors, for what is no Parquet file, and
-    ValueError for one that says two numbers of rows.
+    Raises:
+        OSError: It is not a Parquet file; also pyarrow's errors, which are ValueErrors or OSErrors.
+        ValueError: The row count of the file differs from that of its row groups.
     """
     import pyarrow.parquet as pq
 
@@ -680,53 +697,63 @@ def read(source: NativeFile, path: str, asked: tuple[Asked, ...]) -> File:
     if sum(group.num_rows for group in groups) != meta.num_rows:
         raise ValueError(f"{path}: the footer and its row groups have different numbers of rows")
     writers = (meta.created_by or "",)
-    wanted = {
-        one: leaf
-        for one in asked
-        if (leaf := leaves.get(one.column)) is not None
-        and _fits(meta.schema, leaf, one.type)
-        # Spark fails where it cannot read the values, and so does whoever asks for them.
+    requested_leaves = {
+        request: leaf
+        for request in requested
+        if (leaf := leaves.get(request.column)) is not None
+        and _fits(meta.schema, leaf, request.type)
+        # Spark fails on unreadable values, so statistics must not hide that.
         and not any(parquet.unreadable_chunk(group.column(leaf)) for group in groups)
     }
-    chunks = chunks_of(source, meta) if any(one.values for one in wanted) else []
+    chunks = read_chunk_metadata(source, meta) if any(request.values for request in requested_leaves) else []
     facts = {}
-    for one, leaf in wanted.items():
-        found = _bounds([group.column(leaf) for group in groups if group.num_rows], one.type)
-        if one.values:
-            values = values_of(source, [group[leaf] for group in chunks], one.type)
-            found = Facts(found.nulls, found.least, found.greatest, found.attained, values)
-        facts[one.column] = believed(found, writers, one.type.name, nested=len(one.column.steps) > 1)
-    return File(path, meta.num_rows, counts_rows(writers), facts, writers)
+    for request, leaf in requested_leaves.items():
+        column_statistics = _bounds([group.column(leaf) for group in groups if group.num_rows], request.type)
+        if request.values:
+            values = dictionary_values(source, [group[leaf] for group in chunks], request.type)
+            column_statistics = ColumnStatistics(
+                column_statistics.nulls,
+                column_statistics.least,
+                column_statistics.greatest,
+                column_statistics.attained,
+                values,
+            )
+        facts[request.column] = without_distrusted(
+            column_statistics, writers, request.type.name, nested=len(request.column.steps) > 1
+        )
+    return FileStatistics(path, meta.num_rows, counts_rows(writers), facts, writers)
 
 
 def _leaves(schema: ParquetSchema) -> dict[Column, int]:
-    """Columns without anything repeated on the way; names that differ only by case stand for nothing."""
-    # A dot in a name cannot be told from a struct's field; such a path resolves to no column.
-    ways = [tuple(schema.column(index).path.split(".")) for index in range(len(schema))]
+    """Return the leaves that are not repeated, by column; names that differ only by case are left out."""
+    # A dot in a name cannot be distinguished from a struct's field; such a path matches no column.
+    paths = [tuple(schema.column(index).path.split(".")) for index in range(len(schema))]
     spelled: dict[tuple[str, ...], set[tuple[str, ...]]] = {}
-    for way in ways:
-        for depth in range(1, len(way) + 1):
-            spelled.setdefault(tuple(map(str.lower, way[:depth])), set()).add(way[:depth])
-    seen = Counter(ways)
-    twice = {spelling for same in spelled.values() if len(same) > 1 for spelling in same}
+    for path in paths:
+        for depth in range(1, len(path) + 1):
+            spelled.setdefault(tuple(map(str.lower, path[:depth])), set()).add(path[:depth])
+    counts = Counter(paths)
+    ambiguous = {spelling for spellings in spelled.values() if len(spellings) > 1 for spelling in spellings}
     return {
-        Column(way): index
-        for index, way in enumerate(ways)
+        Column(path): index
+        for index, path in enumerate(paths)
         if schema.column(index).max_repetition_level == 0
-        and seen[way] == 1
-        and not any(way[:depth] in twice for depth in range(1, len(way) + 1))
+        and counts[path] == 1
+        and not any(path[:depth] in ambiguous for depth in range(1, len(path) + 1))
     }
 
 
 def _fits(schema: ParquetSchema, leaf: int | None, kind: DataType) -> bool:
-    """Whether Spark reads this leaf as the type, with the same values, and its statistics are read here."""
+    """Return whether Spark reads the leaf as this type without conversion and its statistics are
+    supported.
+    """
     if leaf is None or kind.name == "binary" or leaf_type(schema.column(leaf)) != kind:
         return False
     return kind.name != "decimal" or schema.column(leaf).physical_type in ("INT32", "INT64")
 
 
 def leaf_type(column: ColumnSchema) -> DataType | None:
-    """Return the type as which Spark reads a leaf without changing a value; None where that is uncertain."""
+    """Return the type as which Spark reads a leaf without changing a value, or None if that is uncertain."""
     logical = json.loads(column.logical_type.to_json())
     if logical["Type"] == "Decimal":
         return parquet.leaf_type(column)
@@ -737,7 +764,7 @@ def leaf_type(column: ColumnSchema) -> DataType | None:
     ):
         return None
     kind = parquet.leaf_type(column)
-    # The zone of an older writer's instant is known to the converted type alone, and not to pyarrow.
+    # For older writers only the converted type says that it is an instant, which pyarrow ignores.
     instant = kind is not None and kind.name == "timestamp"
     return None if instant and not logical["isAdjustedToUTC"] else kind
 
@@ -750,46 +777,46 @@ _PYTHON: dict[str, type] = {
     "timestamp": dt.datetime,
     "timestamp_ntz": dt.datetime,
 }
-# Of floats, only the number of NULLs is used.
+# For floats, only the NULL count is used.
 _BOUNDED = frozenset({*_PYTHON, "decimal"})
 
 
-def _bounds(chunks: list[ColumnChunkMetaData], kind: DataType) -> Facts:
+def _bounds(chunks: list[ColumnChunkMetaData], kind: DataType) -> ColumnStatistics:
     nulls: int | None = 0
     lows: list[Any] = []
     highs: list[Any] = []
     bounded = kind.name in _BOUNDED
     for chunk in chunks:
-        found = chunk.statistics if chunk.is_stats_set else None
-        absent = found.null_count if found is not None and found.has_null_count else None
-        if absent is not None and not 0 <= absent <= chunk.num_values:
-            absent = None
-        nulls = None if nulls is None or absent is None else nulls + absent
-        # A chunk of NULLs only has no bounds, and needs none.
-        if absent == chunk.num_values or not bounded:
+        stats = chunk.statistics if chunk.is_stats_set else None
+        null_count = stats.null_count if stats is not None and stats.has_null_count else None
+        if null_count is not None and not 0 <= null_count <= chunk.num_values:
+            null_count = None
+        nulls = None if nulls is None or null_count is None else nulls + null_count
+        # An all-NULL chunk has no bounds and needs none.
+        if null_count == chunk.num_values or not bounded:
             continue
-        low, high = _pair(found, kind) if found is not None else (None, None)
+        low, high = _min_max(stats, kind) if stats is not None else (None, None)
         if low is None or high is None:
             bounded = False
         else:
             lows.append(low)
             highs.append(high)
     if not bounded or not lows:
-        return Facts(nulls)
-    return Facts(nulls, min(lows), max(highs), True)
+        return ColumnStatistics(nulls)
+    return ColumnStatistics(nulls, min(lows), max(highs), True)
 
 
-def _pair(found: Any, kind: DataType) -> tuple[Any, Any]:
-    if not found.has_min_max:
+def _min_max(stats: Any, kind: DataType) -> tuple[Any, Any]:
+    if not stats.has_min_max:
         return None, None
     if kind.name == "decimal":
         # pyarrow makes decimals of integers only since release 22.
-        low, high = (Decimal(one).scaleb(-kind.numbers[1]) for one in (found.min_raw, found.max_raw))
+        low, high = (Decimal(raw).scaleb(-kind.numbers[1]) for raw in (stats.min_raw, stats.max_raw))
         return (low, high) if low <= high else (None, None)
     try:
-        low, high = found.min, found.max
+        low, high = stats.min, stats.max
     except (ValueError, OverflowError, ArithmeticError):
-        # A date after the year 9999, which Python cannot hold.
+        # Python has no dates after the year 9999.
         return None, None
     if type(low) is not type(high) or not isinstance(low, _PYTHON[kind.name]) or low > high:
         return None, None
@@ -802,134 +829,152 @@ def _pair(found: Any, kind: DataType) -> tuple[Any, Any]:
     return low, high
 
 
-# More footers than this are read in Spark's tasks.
+# If there are more footers than this, Spark tasks read them.
 MOST_ON_DRIVER = 2_000
-# Object stores answer slowly and many at a time; the disk of this machine is faster one by one.
+# Object stores are slow but serve many requests at once; a local disk is faster sequentially.
 _AT_A_TIME = 16
 _PER_TASK = 200
 
 
 def files(
-    frame: DataFrame, _dataset: Dataset | None, partitions: Partitions, wanted: Wanted
-) -> list[File] | None:
-    """The Parquet files that a query on these partitions would read."""
+    frame: DataFrame, _dataset: Dataset | None, partitions: Partitions, request: StatisticsRequest
+) -> list[FileStatistics] | None:
+    """Return the Parquet files that a query on these partitions would read, or None if unknown."""
     paths = attempt(lambda: listing(frame))
     if paths is None or isinstance(paths, Failure):
         return None
     schema = schema_of(frame)
-    # Not what the contract calls a partition column.
+    # Spark's partition columns, which may differ from the contract's.
     keys = {name.lower(): name for name in folder_columns(frame)}
-    placed: dict[str, Placed] = {}
+    partition_values: dict[str, PartitionValues] = {}
     for path in paths:
-        values = _placed(path, schema, keys)
+        values = _partition_values(path, schema, keys)
         if values is None:
             return None
-        placed[path] = values
-    chosen = within([File(path, 1, columns=_facts(placed[path], 1)) for path in paths], partitions, schema)
-    if not all(file.whole for file in chosen):
+        partition_values[path] = values
+    selected = select_files(
+        [FileStatistics(path, 1, columns=_facts(partition_values[path], 1)) for path in paths],
+        partitions,
+        schema,
+    )
+    if not all(file.is_complete for file in selected):
         return None
-    found = _read(frame, [file.path for file in chosen], tuple(_asked(schema, wanted)))
-    if found is None:
+    file_statistics = _read_in_parallel(
+        frame, [file.path for file in selected], tuple(_requested_columns(schema, request))
+    )
+    if file_statistics is None:
         return None
-    return [replace(file, columns={**file.columns, **_facts(placed[file.path], file.rows)}) for file in found]
+    return [
+        replace(file, columns={**file.columns, **_facts(partition_values[file.path], file.rows)})
+        for file in file_statistics
+    ]
 
 
-Placed = Mapping[Column, Scalar | None]
+PartitionValues = Mapping[Column, Scalar | None]
 """The values of a file's partition columns."""
 
 
-def _facts(placed: Placed, rows: int) -> dict[Column, Facts]:
-    return {column: constant(value, rows) for column, value in placed.items()}
+def _facts(partition_values: PartitionValues, rows: int) -> dict[Column, ColumnStatistics]:
+    return {column: constant_statistics(value, rows) for column, value in partition_values.items()}
 
 
 def folder_columns(frame: DataFrame) -> frozenset[str]:
-    """The columns of a frame of Parquet files that Spark takes from the names of folders, by exact names.
+    """Return the columns that Spark takes from folder names, for a frame of Parquet files, by exact names.
 
-    A file may hold such a column too, and then it says nothing.
+    Spark ignores such a column if a file also contains it.
     """
-    found = _relation(frame)
-    names = [] if found is None else list(found.partitionSchema().fieldNames())
+    file_relation = _parquet_relation(frame)
+    names = [] if file_relation is None else list(file_relation.partitionSchema().fieldNames())
     lowered = {name.lower() for name in names}
     return frozenset(name for name in frame.columns if name.lower() in lowered)
 
 
-def _relation(frame: DataFrame) -> Any:
-    """Spark's relation of a frame that is nothing but Parquet files; else None."""
-    leaf = relation(frame, "LogicalRelation")
-    found = leaf.relation() if leaf is not None else None
-    if found is None or found.getClass().getSimpleName() != "HadoopFsRelation":
+def _parquet_relation(frame: DataFrame) -> Any:
+    """Return Spark's relation of a frame that only reads Parquet files, or None."""
+    leaf = leaf_relation(frame, "LogicalRelation")
+    file_relation = leaf.relation() if leaf is not None else None
+    if file_relation is None or file_relation.getClass().getSimpleName() != "HadoopFsRelation":
         return None
-    return found if found.fileFormat().getClass().getSimpleName() == "ParquetFileFormat" else None
+    return (
+        file_relation
+        if file_relation.fileFormat().getClass().getSimpleName() == "ParquetFileFormat"
+        else None
+    )
 
 
 def listing(frame: DataFrame) -> list[str] | None:
-    """The addresses of the files of a frame that is nothing but Parquet files, each read once; else None."""
-    found = _relation(frame)
-    if found is None:
+    """Return the addresses of the files of a frame that reads Parquet files, each once, or None."""
+    file_relation = _parquet_relation(frame)
+    if file_relation is None:
         return None
-    location = found.location()
-    # A catalog may say that a partition lies in a folder of another name.
-    if location.getClass().getSimpleName() != "InMemoryFileIndex" and found.partitionSchema().length():
+    location = file_relation.location()
+    # A catalog may map a partition to a folder with another name.
+    if (
+        location.getClass().getSimpleName() != "InMemoryFileIndex"
+        and file_relation.partitionSchema().length()
+    ):
         return None
     roots = location.rootPaths()
-    # What is read twice is listed once.
+    # A path that is read twice is listed only once.
     if roots.distinct().size() != roots.size():
         return None
-    # One call for all of them: each element of a Java array would be a call of its own. The addresses are
-    # encoded, so that there is no line break in them.
+    # One py4j call for all files instead of one per array element. The addresses are URL-encoded, so they
+    # contain no line breaks.
     jvm: Any = frame.sparkSession._jvm
     joined = jvm.org.apache.hadoop.util.StringUtils.join("\n", location.inputFiles())
-    return sorted(with_rows(joined.split("\n"))) if joined else []
+    return sorted(data_files(joined.split("\n"))) if joined else []
 
 
-def _placed(path: str, schema: DataType, keys: Mapping[str, str]) -> Placed | None:
-    """The values of the partition columns of a file, by its path; None where one is not certain."""
-    found: dict[Column, Scalar | None] = {}
+def _partition_values(path: str, schema: DataType, keys: Mapping[str, str]) -> PartitionValues | None:
+    """Return the values of the partition columns of a file, from its path, or None if one is uncertain."""
+    values: dict[Column, Scalar | None] = {}
     for segment in unquote(urlsplit(path).path).split("/")[:-1]:
         name, equals, text = segment.partition("=")
         key = keys.get(unescaped(name).lower()) if equals else None
         if key is None:
             continue
         kind = column_field(schema, key)
-        make = TYPED.get(kind.name) if kind else None
+        make = PARTITION_PARSERS.get(kind.name) if kind else None
         if kind is None or make is None:
             return None
         try:
-            found[Column((key,))] = None if text == NULL_PARTITION else make(unescaped(text), kind)
+            values[Column((key,))] = None if text == NULL_PARTITION else make(unescaped(text), kind)
         except (ValueError, ArithmeticError):
             return None
-    return found if len(found) == len(keys) else None
+    return values if len(values) == len(keys) else None
 
 
-def _asked(schema: DataType, wanted: Wanted) -> Iterator[Asked]:
-    for column in sorted(wanted.bounds | wanted.values, key=str):
+def _requested_columns(schema: DataType, request: StatisticsRequest) -> Iterator[RequestedColumn]:
+    for column in sorted(request.bounds | request.values, key=str):
         kind = resolve(schema, column)
-        if isinstance(kind, DataType) and named_alike(schema, column):
-            yield Asked(column, kind, column in wanted.values)
+        if isinstance(kind, DataType) and has_exact_names(schema, column):
+            yield RequestedColumn(column, kind, column in request.values)
 
 
-def _read(frame: DataFrame, paths: Sequence[str], asked: tuple[Asked, ...]) -> list[File] | None:
-    work = partial(read_footers, asked=asked)
+def _read_in_parallel(
+    frame: DataFrame, paths: Sequence[str], requested: tuple[RequestedColumn, ...]
+) -> list[FileStatistics] | None:
+    work = partial(read_footers, requested=requested)
     if len(paths) > MOST_ON_DRIVER:
-        chunks = [paths[at : at + _PER_TASK] for at in range(0, len(paths), _PER_TASK)]
-        told = in_tasks(frame.sparkSession.sparkContext, chunks, work)
-        parts = [None] if isinstance(told, Failure) else told
+        chunks = [paths[start : start + _PER_TASK] for start in range(0, len(paths), _PER_TASK)]
+        outputs = in_tasks(frame.sparkSession.sparkContext, chunks, work)
+        parts = [None] if isinstance(outputs, Failure) else outputs
     elif paths and urlsplit(paths[0]).scheme not in ("", "file"):
         with ThreadPoolExecutor(_AT_A_TIME) as pool:
             parts = list(pool.map(work, ([path] for path in paths)))
     else:
         parts = [work(paths)]
-    sound = [part for part in parts if part is not None]
-    return [file for part in sound for file in part] if len(sound) == len(parts) else None
+    complete = [part for part in parts if part is not None]
+    return [file for part in complete for file in part] if len(complete) == len(parts) else None
 
 
-def read_footers(paths: Iterable[str], asked: tuple[Asked, ...]) -> list[File] | None:
-    """The facts of these files in their order; None when one of them cannot be read."""
-    found = []
+def read_footers(paths: Iterable[str], requested: tuple[RequestedColumn, ...]) -> list[FileStatistics] | None:
+    """Return the statistics of these files in their order, or None if one of them cannot be read."""
+    file_statistics = []
     for path in paths:
         try:
-            with opened(path) as source:
-                found.append(read(source, path, asked))
+            with open_input(path) as source:
+                file_statistics.append(read_statistics(source, path, requested))
         except (OSError, ValueError, NotImplementedError):
             return None
-    return found
+    return file_statistics

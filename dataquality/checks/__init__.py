@@ -6,10 +6,10 @@ import functools
 import sys
 
 from dq.contracts import install
-from dq.dataquality.clauses.kind import CheckKind, Shelf
+from dq.dataquality.clauses.kind import CheckKind, CheckKinds
 
 
 @functools.cache
-def built_in() -> Shelf:
-    """Every check kind that comes with dq, by its id."""
-    return install.load(sys.modules[__name__], "CHECK", CheckKind)
+def built_in() -> CheckKinds:
+    """Return the built-in check kinds, by id."""
+    return install.load_plugins(sys.modules[__name__], "CHECK", CheckKind)

@@ -3,11 +3,11 @@
 Why: A negative price or a date in 2206 spoils every sum and every report of a day.
 Bad: `logicalTypeOptions: {minimum: 0}` and a row with -1.
 Good: Rows with 0 and 5.
-Nulls: NULL does not break it. NaN is within no bounds; the infinities are compared as numbers. A column of
-floats is compared with the float nearest to the bound. A bound that 38 digits do not hold together with the
-column's decimals is an error, since Spark would round one of both or overflow. A timestamp without a zone is
-taken in `defaultTimezone`, UTC unless the contract says so.
-Mend: Correct the value at its source, or the bound in the contract.
+Nulls: NULL passes. NaN is never within bounds; the infinities are compared as numbers. A column of floats
+is compared with the float nearest to the bound. A bound that does not fit into 38 digits together with the
+column's decimals is an error, since Spark would round one of them or overflow. A timestamp without a zone
+is read in `defaultTimezone`, UTC by default.
+How to fix: Correct the value at its source, or the bound in the contract.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from dq.contracts.types import physical_type
-from dq.dataquality.clauses.clause import Clause, PropertyKeys, RowTest, asking, refuse
-from dq.dataquality.clauses.kind import of_properties
+from dq.dataquality.clauses.clause import Clause, PropertyKeys, RowTest, refuse, with_test
+from dq.dataquality.clauses.kind import property_check
 from dq.dataquality.model.predicate import FLOATS, Compare, IsNaN, Operator, Path, Predicate, any_of
 from dq.dataquality.model.run_context import Unusable
-from dq.dataquality.sql_values import literal, logical, shown
+from dq.dataquality.sql_values import display_text, literal, logical_type_of
 
-# Key -> (attribute, the comparison of a value that breaks it, allowed, complaint).
+# Key -> (attribute, operator of a violation, allowed values, complaint).
 _BOUNDS: dict[str, tuple[str, Operator, str, str]] = {
     "minimum": ("minimum", "<", "at least {}", "are less than {}"),
     "maximum": ("maximum", ">", "at most {}", "are more than {}"),
@@ -39,20 +39,20 @@ def clauses(keys: PropertyKeys) -> Iterator[Clause]:
 
 def _clause(keys: PropertyKeys, key: str, bound: object) -> Clause:
     _, comparison, allowed, complaint = _BOUNDS[key]
-    made = keys.option(key, allowed.format(shown(bound)))
+    clause = keys.option(key, allowed.format(display_text(bound)))
     try:
         limit = literal(keys.property, bound)
     except Unusable as error:
-        return refuse(made, str(error))
+        return refuse(clause, str(error))
     promised = physical_type(keys.property)
-    floating = promised.name in FLOATS if promised else logical(keys.property) == "number"
+    floating = promised.name in FLOATS if promised else logical_type_of(keys.property) == "number"
 
     def breaks(value: Path) -> Predicate:
         outside = Compare(value, comparison, limit)
-        # NaN stands above every number, so that a minimum alone would let it pass.
+        # NaN is greater than every number, so it would satisfy a minimum.
         return any_of(outside, IsNaN(value)) if floating else outside
 
-    return asking(made, RowTest(keys.column.where(breaks), complaint.format(shown(bound))))
+    return with_test(clause, RowTest(keys.column.where(breaks), complaint.format(display_text(bound))))
 
 
-CHECK = of_properties("bounds", __doc__, clauses)
+CHECK = property_check("bounds", __doc__, clauses)

@@ -4,7 +4,7 @@ Why: A consumer's query fails on a column that is gone, and goes wrong on one of
 Bad: `physicalType: decimal(18,2)` and a column of strings.
 Good: A column of that type. Case of names does not matter, as in Spark.
 Nulls: Only names and types are compared; no row is read.
-Mend: Write the column with the promised type, or change the contract, which breaks its consumers.
+How to fix: Write the column with the promised type, or change the contract, which breaks its consumers.
 """
 
 from __future__ import annotations
@@ -16,16 +16,16 @@ from dq.contracts.model import Contract, SchemaObject
 from dq.contracts.odcs import Version
 from dq.contracts.outcome import CheckResult, Severity, Status
 from dq.contracts.types import DataType, carries, physical_type
-from dq.dataquality.clauses.clause import Clause, KindTerms, terms_of
-from dq.dataquality.clauses.kind import CheckKind, Values, of_schema, result, schema_in
-from dq.dataquality.model.column import Column, columns, field, resolve
+from dq.dataquality.clauses.clause import CheckParameters, Clause, parameters_of
+from dq.dataquality.clauses.kind import CheckKind, Values, result, schema_in, schema_metrics
+from dq.dataquality.model.column import Column, columns, resolve, struct_field
 from dq.dataquality.model.predicate import Inside
-from dq.dataquality.sql_values import logical_test, told_by_format
+from dq.dataquality.sql_values import has_text_format, logical_test
 
 
 @dataclass(frozen=True, slots=True)
 class ColumnPromise:
-    """What is said of one column: its exact type, or at least its logical one, or only that it is there."""
+    """The promise for one column: its exact type, or else its logical type, or only its existence."""
 
     column: Column
     exact: DataType | None
@@ -33,37 +33,39 @@ class ColumnPromise:
     odcs: Version
 
 
-def clauses(contract: Contract, one: SchemaObject) -> Iterator[Clause]:
-    for prop, column in columns(one):
-        # Of a struct without a `physicalType`, its fields speak for themselves.
+def clauses(contract: Contract, schema_object: SchemaObject) -> Iterator[Clause]:
+    for prop, column in columns(schema_object):
+        # The fields of a struct without a `physicalType` have clauses of their own.
         exact = physical_type(prop) if prop.physical_type else None
         promise = ColumnPromise(column, exact, prop.logical_type, contract.odcs)
         allowed = str(promise.exact or promise.logical or "any type")
         key = "physicalType" if prop.physical_type else "logicalType"
         covers = [prop.path(key) for key in ("name", "physicalName")]
-        if logical_test(prop, contract.odcs) is None and not told_by_format(prop):
+        if logical_test(prop, contract.odcs) is None and not has_text_format(prop):
             covers.append(prop.path("logicalType"))
         if promise.exact is not None or not prop.physical_type:
             covers.append(prop.path("physicalType"))
-        made = Clause("columns", prop.path(), one.name, str(column), prop.at(key), Severity.ERROR, allowed)
-        yield replace(made, covers=tuple(covers), ask=KindTerms(promise))
+        clause = Clause(
+            "columns", prop.path(), schema_object.name, str(column), prop.locate(key), Severity.ERROR, allowed
+        )
+        yield replace(clause, covers=tuple(covers), test=CheckParameters(promise))
 
 
 def judge(clause: Clause, values: Values) -> CheckResult:
-    promise, schema = terms_of(clause, ColumnPromise), schema_in(values)
+    promise, schema = parameters_of(clause, ColumnPromise), schema_in(values)
     name = f"{clause.object}.{clause.property}"
-    found = resolve(schema, promise.column)
-    if isinstance(found, str):
+    resolved = resolve(schema, promise.column)
+    if isinstance(resolved, str):
         status, observed = _absent(schema, promise.column)
-        return result(clause, status, observed, f"{name}: {found}")
-    reason = _difference(found, promise)
+        return result(clause, status, observed, f"{name}: {resolved}")
+    reason = _difference(resolved, promise)
     if reason is None:
-        return result(clause, Status.PASS, str(found), f"{name}: {found}")
-    return result(clause, Status.FAIL, str(found), f"{name}: {reason}; allowed: {clause.allowed}")
+        return result(clause, Status.PASS, str(resolved), f"{name}: {resolved}")
+    return result(clause, Status.FAIL, str(resolved), f"{name}: {reason}; allowed: {clause.allowed}")
 
 
 def _absent(schema: DataType, column: Column) -> tuple[Status, str]:
-    """What it means that a column cannot be found: one mistake is told once, by its outermost column."""
+    """Return the status of a column that cannot be found; only the outermost missing column is reported."""
     holder = resolve(schema, Column(column.steps[:-1]))
     if isinstance(holder, str):
         return Status.SKIPPED, "no holder"
@@ -74,39 +76,43 @@ def _absent(schema: DataType, column: Column) -> tuple[Status, str]:
     return Status.FAIL, "missing"
 
 
-# What may hold an object, and does not show its fields; arrays and maps are never texts.
+# Types that may store an object without showing its fields; arrays and maps are never stored as texts.
 _OPAQUE = ("string", "variant")
 
 
-def _difference(found: DataType, promise: ColumnPromise) -> str | None:
+def _difference(data_type: DataType, promise: ColumnPromise) -> str | None:
     if promise.exact is not None:
-        return differs(found, promise.exact)
+        return type_difference(data_type, promise.exact)
     if promise.logical is None:
         return None
-    if not carries(found, promise.logical, promise.odcs):
-        return f"type {found} cannot hold {promise.logical}"
-    if promise.logical == "integer" and found.name == "decimal" and found.numbers[1:] not in ((), (0,)):
-        return f"type {found} has digits after the point, which an integer has not"
+    if not carries(data_type, promise.logical, promise.odcs):
+        return f"type {data_type} cannot hold {promise.logical}"
+    if (
+        promise.logical == "integer"
+        and data_type.name == "decimal"
+        and data_type.numbers[1:] not in ((), (0,))
+    ):
+        return f"type {data_type} has decimal places, unlike an integer"
     return None
 
 
-def differs(found: DataType, promised: DataType) -> str | None:
-    """How a type differs from the promised one, or None. Fields of structs are compared by name."""
-    # Files and frames know no text of bounded length; the check of lengths looks at the values.
-    if promised.name in ("varchar", "char") and found.name in ("string", promised.name):
+def type_difference(data_type: DataType, promised: DataType) -> str | None:
+    """Return how a type differs from the promised one, or None. Struct fields are compared by name."""
+    # Files and frames have no texts of bounded length; the `lengths` check tests the values.
+    if promised.name in ("varchar", "char") and data_type.name in ("string", promised.name):
         return None
-    if found.name != promised.name or (promised.numbers and found.numbers != promised.numbers):
-        return f"type is {found}"
+    if data_type.name != promised.name or (promised.numbers and data_type.numbers != promised.numbers):
+        return f"type is {data_type}"
     if promised.name == "struct":
         for name, part in zip(promised.names, promised.parts, strict=True):
-            inner = field(found, name)
+            inner = struct_field(data_type, name)
             if inner is None:
-                return f"field {name!r} is missing in {found}"
-            if differs(inner, part):
+                return f"field {name!r} is missing in {data_type}"
+            if type_difference(inner, part):
                 return f"field {name!r} is {inner}"
         return None
-    pairs = zip(found.parts, promised.parts, strict=True)
-    return f"type is {found}" if any(differs(*pair) for pair in pairs) else None
+    pairs = zip(data_type.parts, promised.parts, strict=True)
+    return f"type is {data_type}" if any(type_difference(*pair) for pair in pairs) else None
 
 
-CHECK = CheckKind("columns", __doc__, clauses, of_schema, judge)
+CHECK = CheckKind("columns", __doc__, clauses, schema_metrics, judge)

@@ -1,14 +1,14 @@
-"""Values have the `format` of their property: a named one of texts, the size of an integer, a date pattern.
+"""Values have the `format` of their property: a named text format, an integer size or a date pattern.
 
-Why: An address without `@`, a number that overflows its reader, a date that nobody can parse.
+Why: Consumers fail on an address without `@`, a number that overflows, or a date that cannot be parsed.
 Bad: `format: email` and a row with `eve(at)example.com`.
 Good: A row with `eve@example.com`.
-Nulls: NULL does not break it; the empty text has no format. Texts: email (RFC 5321, without quoted parts),
+Nulls: NULL passes; the empty text matches no format. Texts: email (RFC 5321, without quoted parts),
 uuid, uri (absolute, RFC 3986), hostname, ipv4, ipv6, date and date-time (RFC 3339), byte (base64). Integers:
 i8 to i128 and u8 to u128 as ranges. Dates, timestamps and times: a pattern of the JDK's DateTimeFormatter on
 columns of texts; a bare `T` stands for itself, as in the standard's examples. A column that is a date has no
-form, and f32, f64, password and binary exclude nothing, so that there the format is documented only.
-Mend: Correct the value at its source. For a format of your own write `pattern`.
+text format, and f32, f64, password and binary exclude nothing, so these are documented only.
+How to fix: Correct the value at its source. For your own format use `pattern`.
 """
 
 from __future__ import annotations
@@ -20,12 +20,19 @@ from dq.contracts.model import Property
 from dq.contracts.sql import text as sql
 from dq.contracts.types import physical_type
 from dq.dataquality import sql_values
-from dq.dataquality.clauses.clause import Clause, PropertyKeys, RowTest, asking, documented, left_out
-from dq.dataquality.clauses.kind import of_properties
+from dq.dataquality.clauses.clause import (
+    Clause,
+    PropertyKeys,
+    RowTest,
+    documented_only,
+    not_evaluated,
+    with_test,
+)
+from dq.dataquality.clauses.kind import property_check
 from dq.dataquality.model.column import Column
 from dq.dataquality.model.predicate import INTEGERS, TEXTS, Compare, Operator, Path, Predicate, any_of
 from dq.dataquality.model.run_context import Unusable
-from dq.dataquality.sql_values import logical, told_by_format, unfit
+from dq.dataquality.sql_values import has_text_format, logical_type_of, violates_date_pattern
 
 _BITS = (8, 16, 32, 64, 128)
 _RANGES = {
@@ -33,72 +40,76 @@ _RANGES = {
     **{f"u{bits}": (0, 2**bits - 1) for bits in _BITS},
 }
 _FLOATS = ("f32", "f64")
-# Logical type -> the formats with a name.
+# Logical type -> named formats.
 FORMATS = {
-    "string": (*sql_values.PATTERNS, *sql_values.ANY_TEXT),
+    "string": (*sql_values.PATTERNS, *sql_values.UNCHECKED_FORMATS),
     "integer": tuple(_RANGES),
     "number": _FLOATS,
 }
-_MOST = 10**sql.MAX_DIGITS - 1
+_MAX_INTEGER = 10**sql.MAX_DIGITS - 1
 
 
 def clauses(keys: PropertyKeys) -> Iterator[Clause]:
     if keys.options and (name := keys.options.format) is not None:
-        made, kind = keys.option("format", f"format {name}"), logical(keys.property)
+        clause, kind = keys.option("format", f"format {name}"), logical_type_of(keys.property)
         if find := _KINDS.get(kind):
-            yield find(made, keys.property, keys.column, name)
+            yield find(clause, keys.property, keys.column, name)
         else:
-            yield left_out(made, f"{kind or 'an unknown type'} has no formats")
+            yield not_evaluated(clause, f"{kind or 'an unknown type'} has no formats")
 
 
-def _text(made: Clause, _: Property, column: Column, name: str) -> Clause:
-    if name in sql_values.ANY_TEXT:
-        return documented(made, sql_values.ANY_TEXT[name])
+def _text(clause: Clause, _: Property, column: Column, name: str) -> Clause:
+    if name in sql_values.UNCHECKED_FORMATS:
+        return documented_only(clause, sql_values.UNCHECKED_FORMATS[name])
     if name not in sql_values.PATTERNS:
-        return _unknown(made, name, tuple(sql_values.PATTERNS))
-    breaks = column.where(lambda value: sql_values.breaks(name, value))
-    return asking(made, RowTest(breaks, f"have not the format {name}"))
+        return _unknown(clause, name, tuple(sql_values.PATTERNS))
+    breaks = column.where(lambda value: sql_values.violates_format(name, value))
+    return with_test(clause, RowTest(breaks, f"do not match format {name}"))
 
 
-def _integer(made: Clause, _: Property, column: Column, name: str) -> Clause:
+def _integer(clause: Clause, _: Property, column: Column, name: str) -> Clause:
     if name not in _RANGES:
-        return _unknown(made, name, tuple(_RANGES))
-    least, most = _RANGES[name]
-    # No decimal of Spark goes beyond 38 digits, so that a larger bound holds by itself.
-    ends: list[tuple[Operator, int]] = [("<", least)] if least >= -_MOST else []
-    ends += [(">", most)] if most <= _MOST else []
-    if not ends:
-        return documented(made, f"every integer of Spark fits into {name}")
+        return _unknown(clause, name, tuple(_RANGES))
+    least, greatest = _RANGES[name]
+    # Spark's decimals have at most 38 digits, so larger bounds always hold.
+    limits: list[tuple[Operator, int]] = [("<", least)] if least >= -_MAX_INTEGER else []
+    limits += [(">", greatest)] if greatest <= _MAX_INTEGER else []
+    if not limits:
+        return documented_only(clause, f"every integer of Spark fits into {name}")
 
     def breaks(value: Path) -> Predicate:
         number = Path(value.steps, INTEGERS | {"decimal"})
-        return any_of(*(Compare(number, operator, end) for operator, end in ends))
+        return any_of(*(Compare(number, operator, end) for operator, end in limits))
 
-    return asking(made, RowTest(column.where(breaks), f"do not fit into {name}"))
+    return with_test(clause, RowTest(column.where(breaks), f"do not fit into {name}"))
 
 
-def _number(made: Clause, _: Property, __: Column, name: str) -> Clause:
+def _number(clause: Clause, _: Property, __: Column, name: str) -> Clause:
     if name in _FLOATS:
-        return documented(made, "it says how exact the numbers are, and every number has a nearest one")
-    return _unknown(made, name, _FLOATS)
+        return documented_only(clause, "it describes precision, and every number can be rounded to it")
+    return _unknown(clause, name, _FLOATS)
 
 
-def _date(made: Clause, prop: Property, column: Column, pattern: str) -> Clause:
+def _date(clause: Clause, prop: Property, column: Column, pattern: str) -> Clause:
     promised = physical_type(prop)
-    if told_by_format(prop):
-        # Whether a text is a date at all is told by its form alone.
-        made = replace(made, covers=(prop.path("logicalType"),))
+    if has_text_format(prop):
+        # For texts, the format also decides whether the value is a date at all.
+        clause = replace(clause, covers=(prop.path("logicalType"),))
     elif promised is None or promised.name not in TEXTS:
-        return documented(made, f"the column is a {promised or logical(prop)}, which has no form")
+        return documented_only(
+            clause, f"the column is a {promised or logical_type_of(prop)}, which has no text format"
+        )
     try:
-        test = unfit(pattern)
+        test = violates_date_pattern(pattern)
     except Unusable as error:
-        return left_out(made, str(error))
-    return asking(made, RowTest(column.where(test), f"are not of the form {pattern}"))
+        return not_evaluated(clause, str(error))
+    return with_test(clause, RowTest(column.where(test), f"do not match the format {pattern}"))
 
 
-def _unknown(made: Clause, name: str, known: tuple[str, ...]) -> Clause:
-    return left_out(made, f"the format {name!r} is not known here; known are {', '.join(known)}, and pattern")
+def _unknown(clause: Clause, name: str, known_formats: tuple[str, ...]) -> Clause:
+    return not_evaluated(
+        clause, f"unknown format {name!r}; known formats: {', '.join(known_formats)}; or use pattern"
+    )
 
 
 _KINDS: dict[str, Callable[[Clause, Property, Column, str], Clause]] = {
@@ -109,4 +120,4 @@ _KINDS: dict[str, Callable[[Clause, Property, Column, str], Clause]] = {
 }
 
 
-CHECK = of_properties("format", __doc__, clauses)
+CHECK = property_check("format", __doc__, clauses)

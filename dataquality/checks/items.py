@@ -1,13 +1,13 @@
-"""Arrays, maps and objects have as many parts as they may, and no item twice where the contract says so.
+"""Arrays, maps and objects have an allowed number of parts, and unique items if the contract requires them.
 
-Why: An order without lines, or a box with too many labels, breaks whoever reads it.
+Why: An order without lines, or a box with too many labels, breaks its consumers.
 The keys are `minItems`, `maxItems`, `uniqueItems`, `minProperties` and `maxProperties`.
 Bad: `minItems: 1` and a row with an empty array.
 Good: A row with one item.
-Nulls: NULL instead of an array does not break it; items that are NULL count, and repeat each other. Of an
+Nulls: NULL instead of an array passes; items that are NULL count, and repeat each other. Of an
 object with `properties` those fields count that are not NULL; without them it must be a map, whose entries
 count.
-Mend: Correct the value at its source, or the bound in the contract.
+How to fix: Correct the value at its source, or the bound in the contract.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from functools import partial
 
 from dq.contracts.model import Property
 from dq.contracts.types import physical_type
-from dq.dataquality.clauses.clause import Clause, PropertyKeys, RowTest, asking
-from dq.dataquality.clauses.kind import of_properties
+from dq.dataquality.clauses.clause import Clause, PropertyKeys, RowTest, with_test
+from dq.dataquality.clauses.kind import property_check
 from dq.dataquality.model.predicate import Compare, Entries, Operator, Path, Predicate, Present, Repeats, Size
 
-# Key -> (attribute, type, comparison of a size that breaks it, allowed, complaint).
+# Key -> (attribute, type, operator of a violation, allowed sizes, complaint).
 _SIZES: dict[str, tuple[str, str, Operator, str, str]] = {
     "minItems": ("min_items", "array", "<", "at least {} items", "have fewer items"),
     "maxItems": ("max_items", "array", ">", "at most {} items", "have more items"),
@@ -38,10 +38,10 @@ def clauses(keys: PropertyKeys) -> Iterator[Clause]:
         fields = _fields(keys.property) if kind == "map" else ()
         breaks = keys.column.where(partial(_breaks, kind, fields, comparison, bound))
         complaint = complaint.replace("entries", "fields") if fields else complaint
-        yield asking(keys.option(key, allowed.format(bound)), RowTest(breaks, complaint))
+        yield with_test(keys.option(key, allowed.format(bound)), RowTest(breaks, complaint))
     if keys.options is not None and keys.options.unique_items:
         breaks = keys.column.where(Repeats)
-        yield asking(keys.option("uniqueItems", "no item twice"), RowTest(breaks, "repeat an item"))
+        yield with_test(keys.option("uniqueItems", "no item twice"), RowTest(breaks, "repeat an item"))
 
 
 def _breaks(kind: str, fields: tuple[str, ...], comparison: Operator, bound: int, value: Path) -> Predicate:
@@ -50,11 +50,11 @@ def _breaks(kind: str, fields: tuple[str, ...], comparison: Operator, bound: int
 
 
 def _fields(prop: Property) -> tuple[str, ...]:
-    """The fields of an object that is a struct; none where it is a map."""
+    """Return the fields of an object that is a struct; empty for a map."""
     promised = physical_type(prop)
     if promised is not None and promised.name == "map":
         return ()
     return tuple(inner.column for inner in prop.properties)
 
 
-CHECK = of_properties("items", __doc__, clauses)
+CHECK = property_check("items", __doc__, clauses)

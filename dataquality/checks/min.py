@@ -3,10 +3,10 @@
 Why: One price of 0.01 or one age of -1 shows that a source has changed its meaning.
 Bad: `engine: dq`, `implementation: {check: min, mustBeGreaterOrEqualTo: 1}`, and a value of 0.5.
 Good: The same rule, and 1 is the least value.
-Nulls: NULL is left out; where there is no value, the rule is skipped. NaN is no number: with one, there is no
-answer. -0.0 is 0. Exact numbers are compared exactly, and statistics of the files answer without a scan where
+Nulls: NULL is ignored; without values the rule is skipped. With a NaN among the values, the rule is an
+error. -0.0 is 0. Exact numbers are compared exactly, and statistics of the files answer without a scan where
 they can.
-Mend: Correct the data or the bound.
+How to fix: Correct the data or the bound.
 """
 
 from __future__ import annotations

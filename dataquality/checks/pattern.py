@@ -3,9 +3,9 @@
 Why: An identifier of another form joins with nothing.
 Bad: `pattern: '^[A-Z]{2}$'` and a row with `de`.
 Good: A row with `DE`.
-Nulls: NULL does not break it; the empty text must match as any other. The pattern is searched, not
+Nulls: NULL passes; the empty text must match like any other. The pattern is searched, not
 anchored, as in JSON Schema: write `^` and `$` for the whole text.
-Mend: Correct the value at its source. A pattern that Java's regex and ECMA-262 do not read alike is an
+How to fix: Correct the value at its source. A pattern that Java's regex and ECMA-262 do not read alike is an
 error: write it with what they share; a reference back to a group that is optional, repeated, in an
 alternative or in a lookaround is one. Java calls itself for each turn of a repeated group: where turns
 cannot be told apart, as in `^([ab]-|[ab])*$`, a text of many hundred characters is an error, too.
@@ -16,13 +16,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from dq.dataquality.clauses.clause import Clause, PropertyKeys
-from dq.dataquality.clauses.kind import of_properties
-from dq.dataquality.clauses.quality_rule import matching
+from dq.dataquality.clauses.kind import property_check
+from dq.dataquality.clauses.quality_rule import pattern_clause
 
 
 def clauses(keys: PropertyKeys) -> Iterator[Clause]:
     if keys.options and (pattern := keys.options.pattern) is not None:
-        yield matching(keys.option("pattern", f"matches {pattern}"), keys.column, pattern)
+        yield pattern_clause(keys.option("pattern", f"matches {pattern}"), keys.column, pattern)
 
 
-CHECK = of_properties("pattern", __doc__, clauses)
+CHECK = property_check("pattern", __doc__, clauses)

@@ -1,16 +1,16 @@
 """Every key of a relationship is a key of the object that it refers to.
 
-Why: A join by a key without its row loses rows in silence, or fills them with NULL.
+Why: A join on a key without a match silently loses rows, or fills them with NULL.
 Bad: `relationships: [{to: customers.id}]` on `orders.customer_id`, and an order of an unknown customer.
 Good: Every order's customer is among the customers.
-Nulls: NULL in any column of the key refers to nothing and does not break it; NULLs among the keys that are
+Nulls: NULL in any column of the key refers to nothing and passes; NULLs among the keys that are
 referred to match nothing. NaN matches NaN, and -0.0 matches 0.0, as in Spark's joins. Both sides must be of
 one family of types: exact numbers, floats, texts, dates and so on; nothing is cast between them. Each
 relationship is one anti-join; where the other object is small, Spark sends it to every task in a job before.
-Mend: Deliver the missing rows of the other object first, or correct the keys. The whole table of the other
-object is read: `dq check` finds it by its server; in Python hand it in: `others={"customers": frame}`. A
-relationship into another contract is tested where that contract is at hand: `dq check` of the folder that
-holds both, in Python `registry=["crm.odcs.yaml"]` and `others={"crm/customers": frame}`. Its data is looked
+How to fix: Deliver the missing rows of the other object first, or correct the keys. The whole table of the
+other object is read: `dq check` finds it by its server; in Python pass `other_objects={"customers": frame}`.
+A relationship into another contract is tested if that contract is given: `dq check` of the folder that has
+both, in Python `registry=["crm.odcs.yaml"]` and `other_objects={"crm/customers": frame}`. Its data is looked
 for on the server of the same name, else of the same environment, else on the only one. Else, and where
 several contracts have an object of that name, it is not evaluated; write `crm.odcs.yaml#customers.id`.
 """
@@ -22,52 +22,62 @@ from dataclasses import replace
 
 from dq.contracts.model import Contract, Relationship, SchemaObject
 from dq.contracts.outcome import Severity
-from dq.dataquality.clauses.clause import Clause, OutsideKeys, left_out, refuse
-from dq.dataquality.clauses.foreign_key import Outside, leading, listed, target
+from dq.dataquality.clauses.clause import Clause, ExternalKeys, not_evaluated, refuse
+from dq.dataquality.clauses.foreign_key import ExternalReference, as_list, resolve_external, target
 from dq.dataquality.clauses.kind import CheckKind
 from dq.dataquality.model.column import Column, columns
 from dq.dataquality.model.run_context import Unusable
 
 
-def clauses(contract: Contract, one: SchemaObject) -> Iterator[Clause]:
-    for relationship in one.relationships:
-        made = _clause(one, relationship, "")
-        written = listed(relationship.from_)
+def clauses(contract: Contract, schema_object: SchemaObject) -> Iterator[Clause]:
+    for relationship in schema_object.relationships:
+        clause = _clause(schema_object, relationship, "")
+        source_keys = as_list(relationship.from_)
         try:
-            source = target(contract, written) if written else None
-        except (Outside, Unusable) as error:
-            yield refuse(made, f"its 'from': {error}")
+            source = target(contract, source_keys) if source_keys else None
+        except (ExternalReference, Unusable) as error:
+            yield refuse(clause, f"its 'from': {error}")
             continue
         if source is None:
-            yield refuse(made, "it has no 'from'")
-        elif source.object != one.name:
+            yield refuse(clause, "it has no 'from'")
+        elif source.object != schema_object.name:
             reason = f"its 'from' is of {source.object}; write it on that object"
-            yield left_out(made, reason)
+            yield not_evaluated(clause, reason)
         else:
-            yield _towards(contract, relationship, made, source.keys)
-    for prop, column in columns(one):
+            yield _lookup_clause(contract, relationship, clause, source.keys)
+    for prop, column in columns(schema_object):
         for relationship in prop.relationships:
-            made = _clause(one, relationship, str(column))
+            clause = _clause(schema_object, relationship, str(column))
             if column.single:
-                yield _towards(contract, relationship, made, (column,))
+                yield _lookup_clause(contract, relationship, clause, (column,))
             else:
-                yield left_out(made, "keys inside of arrays and maps are not compared")
+                yield not_evaluated(clause, "keys inside arrays and maps are not compared")
 
 
-def _clause(one: SchemaObject, relationship: Relationship, name: str) -> Clause:
+def _clause(schema_object: SchemaObject, relationship: Relationship, name: str) -> Clause:
     return Clause(
-        "relationship", relationship.path(), one.name, name, relationship.at(), Severity.ERROR, "any key"
+        "relationship",
+        relationship.path(),
+        schema_object.name,
+        name,
+        relationship.locate(),
+        Severity.ERROR,
+        "any key",
     )
 
 
-def _towards(
-    contract: Contract, relationship: Relationship, made: Clause, keys: tuple[Column, ...]
+def _lookup_clause(
+    contract: Contract, relationship: Relationship, clause: Clause, keys: tuple[Column, ...]
 ) -> Clause:
-    texts = listed(relationship.to)
+    texts = as_list(relationship.to)
     if len(texts) != len(keys):
-        return refuse(made, f"it leads from {len(keys)} columns to {len(texts)}")
-    found = leading(made, OutsideKeys(keys, tuple(texts)), lambda: target(contract, texts))
-    return found if found.refused else replace(found, property=made.property or ", ".join(map(str, keys)))
+        return refuse(clause, f"'from' has {len(keys)} columns and 'to' has {len(texts)}")
+    resolved = resolve_external(clause, ExternalKeys(keys, tuple(texts)), lambda: target(contract, texts))
+    return (
+        resolved
+        if resolved.refusal_reason
+        else replace(resolved, property=clause.property or ", ".join(map(str, keys)))
+    )
 
 
 CHECK = CheckKind("relationship", __doc__, clauses)

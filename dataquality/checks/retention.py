@@ -3,11 +3,11 @@
 Why: What is kept too long costs money, and for personal data it breaks the law.
 Bad: `{property: retention, value: 3, unit: y, element: orders.ordered_on}`, and an order of four years ago.
 Good: The same service level, and the oldest order is two years old.
-Nulls: NULL is no value, and the table may be empty: nothing is kept too long then. A date stands for its
+Nulls: NULL is ignored, and an empty table passes. A date stands for its
 whole day. Months and years go by the calendar of `defaultTimezone` (UTC unless the contract says so); days
-and weeks are 24 and 168 hours. Without the time of the run it is an error. The whole table is asked, also
-when one partition is tested.
-Mend: Delete what is older, or correct the service level. Without an element that names a column
+and weeks are 24 and 168 hours. Without the time of the run it is an error. The whole table is read, even if
+one partition is tested.
+How to fix: Delete what is older, or correct the service level. Without an element that names a column
 (`object.property`) it is not evaluated: the only date of a table may be when a song was released. ODCS does
 not say whether data is kept at least or at most so long. It is tested as the most, which is what the law
 asks for; that it is kept at least so long cannot be seen, because a table may be younger than that.
@@ -18,28 +18,28 @@ from __future__ import annotations
 from functools import partial
 
 from dq.contracts.outcome import CheckResult, Status
-from dq.dataquality.clauses.clause import Clause, terms_of
-from dq.dataquality.clauses.coverage import Promise, judged, promises, untimed
+from dq.dataquality.clauses.clause import Clause, parameters_of
+from dq.dataquality.clauses.coverage import Promise, age_clauses, evaluate_age, untimed
 from dq.dataquality.clauses.kind import CheckKind, Values, ending, result, subject
 from dq.dataquality.model.metric import Metric
 
 
 def metrics(clause: Clause) -> tuple[Metric, ...]:
-    promise = terms_of(clause, Promise)
+    promise = parameters_of(clause, Promise)
     return (promise.time.extreme("min"),)
 
 
 def judge(clause: Clause, values: Values) -> CheckResult:
-    if clause.occasion.now is None:
+    if clause.context.now is None:
         return untimed(clause)
     (oldest,) = values.values()
     if oldest is None:
-        said = f"{subject(clause)}: there is no value to keep{ending(clause, kept=True)}"
-        return result(clause, Status.PASS, "no value", said)
+        message = f"{subject(clause)}: the column has no values{ending(clause, passes=True)}"
+        return result(clause, Status.PASS, "no value", message)
     assert isinstance(oldest, int)
-    return judged(clause, "oldest", oldest, clause.occasion.now)
+    return evaluate_age(clause, "oldest", oldest, clause.context.now)
 
 
 CHECK = CheckKind(
-    "retention", __doc__, partial(promises, "retention", "nothing older than {}"), metrics, judge
+    "retention", __doc__, partial(age_clauses, "retention", "nothing older than {}"), metrics, judge
 )

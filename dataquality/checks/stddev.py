@@ -1,12 +1,12 @@
 """The standard deviation of a column is within the bounds of a `stddev` rule.
 
-Why: A sensor that always says the same is broken, and no bound of its values shows it.
+Why: A sensor that always reports the same value is broken, and no bound of its values shows it.
 Bad: `engine: dq`, `implementation: {check: stddev, mustBeGreaterThan: 0.1}`, and every value is 20.
 Good: The same rule, and values that move.
-Nulls: NULL is left out; of fewer than two values there is no deviation, and the rule is skipped. NaN is no
-number: with one, there is no answer. It is that of a sample (divided by the number of values less one), in
+Nulls: NULL is ignored; with fewer than two values the rule is skipped. With a NaN among the values, the
+rule is an error. The deviation is that of a sample (divided by the number of values less one), in
 double precision.
-Mend: Look at the source; if the values are right, correct the bound.
+How to fix: Look at the source; if the values are right, correct the bound.
 """
 
 from __future__ import annotations
@@ -18,23 +18,23 @@ from dq.dataquality.model.metric import Value
 from dq.dataquality.model.predicate import Predicate
 
 
-def asks(asked: metric_rule.MeasureAsked, where: Predicate | None) -> tuple[metric_rule.Question, ...]:
+def metrics(request: metric_rule.MetricRequest, where: Predicate | None) -> tuple[metric_rule.Question, ...]:
     return (
-        metric_rule.of_values(asked, "stddev_samp", where),
-        metric_rule.present(asked, where),
-        metric_rule.nans(asked, where),
+        metric_rule.aggregate_of(request, "stddev_samp", where),
+        metric_rule.present(request, where),
+        metric_rule.nans(request, where),
     )
 
 
-def number(_asked: metric_rule.MeasureAsked, answers: Sequence[Value]) -> metric_rule.Found:
-    deviation, values, strange = answers
-    if (failure := metric_rule.not_a_number(strange)) is not None:
+def number(_request: metric_rule.MetricRequest, answers: Sequence[Value]) -> metric_rule.MeasuredValue:
+    deviation, values, nan_count = answers
+    if (failure := metric_rule.not_a_number(nan_count)) is not None:
         return failure
     return (
-        metric_rule.Nothing("fewer than two values")
+        metric_rule.NoValueMeasured("fewer than two values")
         if metric_rule.integer(values) < 2
         else metric_rule.exact(deviation)
     )
 
 
-CHECK = metric_rule.kind_of("stddev", __doc__, metric_rule.ColumnMeasure(asks, number))
+CHECK = metric_rule.check_kind_for("stddev", __doc__, metric_rule.ColumnMetric(metrics, number))

@@ -1,23 +1,31 @@
-"""The share of rows whose value stands once is within the bounds of a `uniqueRatio` rule.
+"""The share of rows whose value occurs once is within the bounds of a `uniqueRatio` rule.
 
-Why: Some repetition is tolerable; `distinctRatio` does not tell ten values twice from one value ten times.
+Why: Some repetition is tolerable; `distinctRatio` does not distinguish ten values twice from one value ten
+    times.
 Bad: `engine: dq`, `implementation: {check: uniqueRatio, mustBeGreaterThan: 0.9}`, and half of them repeat.
-Good: The same rule, and nearly every value stands once.
-Nulls: Of the rows that have a value, those count whose value no other row has. NULL is no value, and a key of
-several columns counts where all of them have one; where there is none, the rule is skipped. With
+Good: The same rule, and nearly every value occurs once.
+Nulls: Rows with a value that no other row has are counted. NULL is not a value, and a key of several columns
+counts only if all of them have one. Without values the rule is skipped. With
 `unit: percent` the bound is in percent. It shares the pass of the different values.
-Mend: Remove the repeated rows at their source, or correct the bound.
+How to fix: Remove the repeated rows at their source, or correct the bound.
 """
 
 from __future__ import annotations
 
-from dq.dataquality.clauses.metric_rule import ColumnMeasure, MeasureAsked, Question, kind_of, present, share
+from dq.dataquality.clauses.metric_rule import (
+    ColumnMetric,
+    MetricRequest,
+    Question,
+    check_kind_for,
+    present,
+    ratio,
+)
 from dq.dataquality.model.metric import SingleKeys
 from dq.dataquality.model.predicate import Predicate
 
 
-def asks(asked: MeasureAsked, where: Predicate | None) -> tuple[Question, ...]:
-    return SingleKeys(asked.columns, where), present(asked, where)
+def metrics(request: MetricRequest, where: Predicate | None) -> tuple[Question, ...]:
+    return SingleKeys(request.columns, where), present(request, where)
 
 
-CHECK = kind_of("uniqueRatio", __doc__, ColumnMeasure(asks, share))
+CHECK = check_kind_for("uniqueRatio", __doc__, ColumnMetric(metrics, ratio))

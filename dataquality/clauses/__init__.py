@@ -1,1 +1,1 @@
-"""From a contract to clauses: what is checked, what is only documented, and what each kind needs."""
+"""Clauses of a contract: their tests, their coverage, and the check kinds that evaluate them."""

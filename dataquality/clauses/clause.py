@@ -1,4 +1,4 @@
-"""A clause: one promise of a contract about the data, made testable but not yet tested."""
+"""Clauses: testable statements of a contract about the data."""
 
 from __future__ import annotations
 
@@ -17,14 +17,13 @@ from dq.contracts.types import physical_type
 from dq.dataquality.model.column import Column, Target, needs, single_columns
 from dq.dataquality.model.metric import Aggregate
 from dq.dataquality.model.predicate import Compare, Predicate, Since1970
-from dq.dataquality.model.run_context import NOWHEN, Occasion, Threshold, Unusable
-from dq.dataquality.sql_values import civil, logical
+from dq.dataquality.model.run_context import EMPTY_CONTEXT, RunContext, Threshold, Unusable
+from dq.dataquality.sql_values import is_civil, logical_type_of
 
-# Columns of dates and timestamps: which one shows the age of a row, and when a value of it was.
+# Date and timestamp columns that show the age of rows.
 #
-# A value is asked for as a whole number, because Python's datetime ends with the year 9999 and PySpark
-# reads
-# instants in the zone of the machine: days since 1970 for dates, microseconds for timestamps.
+# Values are measured as integers (days since 1970 for dates, microseconds for timestamps), because Python's
+# datetime ends with the year 9999 and PySpark converts instants to the zone of the machine.
 
 _EPOCH = dt.datetime(1970, 1, 1)  # noqa: DTZ001 - civil time, the zone is put on later
 _DAY = 86_400_000_000
@@ -33,48 +32,50 @@ _TIMES = ("date", "timestamp", "timestamp_ntz")
 
 @dataclass(frozen=True, slots=True)
 class TimeColumn:
-    """A column of dates or timestamps, and the zone in which its dates and civil times are meant."""
+    """A date or timestamp column, and the zone of its dates and civil times."""
 
     column: Column
     type: str
     zone: dt.tzinfo
 
     def extreme(self, aggregate: str, until: dt.datetime | None = None) -> Aggregate:
-        """The question for the newest (`max`) or oldest (`min`) value, of those up to an instant."""
-        where = Compare(self.column.path, "<=", self._literal(until)) if until else None
-        return Aggregate(aggregate, Since1970(self.column.path, self.type), where)
+        """Return the metric of the newest (`max`) or oldest (`min`) value, optionally of those up to
+        `until`.
+        """
+        condition = Compare(self.column.path, "<=", self._literal(until)) if until else None
+        return Aggregate(aggregate, Since1970(self.column.path, self.type), condition)
 
     def later_than(self, moment: dt.datetime) -> Predicate:
-        """A predicate: the value lies after an instant; a date does when its day has not begun."""
+        """Return a predicate: the value is after an instant; a date is if its day has not begun."""
         return Compare(self.column.path, ">", self._literal(moment))
 
     def since(self, moment: dt.datetime) -> Predicate:
-        """A predicate: the value lies at an instant or after it; a date, when its day had not ended."""
+        """Return a predicate: the value is at or after an instant; a date is if its day had not ended."""
         return Compare(self.column.path, ">=", self._literal(moment))
 
     def _literal(self, moment: dt.datetime) -> dt.date:
-        here = moment.astimezone(self.zone)
+        local_time = moment.astimezone(self.zone)
         if self.type == "date":
-            return here.date()
-        return here if self.type == "timestamp" else here.replace(tzinfo=None)
+            return local_time.date()
+        return local_time if self.type == "timestamp" else local_time.replace(tzinfo=None)
 
     def starts(self, number: int) -> int:
-        """The instant that a value names, in microseconds since 1970; a date's is its first."""
+        """Return the instant of a value in microseconds since 1970; for a date, the start of its day."""
         if self.type == "timestamp":
             return number
         micros = number * _DAY if self.type == "date" else number
         try:
-            there = (_EPOCH + dt.timedelta(microseconds=micros)).replace(tzinfo=self.zone)
-            return micros_of(there)
+            local_time = (_EPOCH + dt.timedelta(microseconds=micros)).replace(tzinfo=self.zone)
+            return micros_of(local_time)
         except OverflowError:
             return micros
 
     def ends(self, number: int) -> int:
-        """As `starts`; a date's is the end of its day, because it stands for all of it."""
+        """Return the instant of a value in microseconds since 1970; for a date, the end of its day."""
         return self.starts(number + 1) if self.type == "date" else self.starts(number)
 
-    def shown(self, number: int) -> str:
-        """The value for a reader."""
+    def format_value(self, number: int) -> str:
+        """Return the value as text for messages."""
         micros = number * _DAY if self.type == "date" else number
         try:
             moment = _EPOCH + dt.timedelta(microseconds=micros)
@@ -86,12 +87,14 @@ class TimeColumn:
 
 
 def micros_of(moment: dt.datetime) -> int:
-    """An instant as microseconds since 1970."""
+    """Return an instant in microseconds since 1970."""
     return (moment - dt.datetime(1970, 1, 1, tzinfo=dt.UTC)) // dt.timedelta(microseconds=1)
 
 
 def before(moment: dt.datetime, length: Duration, zone: dt.tzinfo) -> dt.datetime:
-    """The instant that lies so long before: months by the calendar of the zone, the rest elapsed."""
+    """Return the instant `length` before `moment`: months by the calendar of the zone, the rest elapsed
+    time.
+    """
     back = moment.astimezone(zone)
     if length.months:
         civil_time = add_months(back.replace(tzinfo=None), -length.months)
@@ -100,46 +103,50 @@ def before(moment: dt.datetime, length: Duration, zone: dt.tzinfo) -> dt.datetim
 
 
 def in_words(micros: int) -> str:
-    """A length of time by its two largest units."""
-    left = max(micros, 0) // 1_000_000
+    """Return a length of time in its two largest units."""
+    remaining = max(micros, 0) // 1_000_000
     parts = []
     for unit, size in (("d", 86_400), ("h", 3_600), ("min", 60), ("s", 1)):
-        amount, left = divmod(left, size)
+        amount, remaining = divmod(remaining, size)
         if amount:
             parts.append(f"{amount:,} {unit}")
     return " ".join(parts[:2]) or "0 s"
 
 
-def find_time_column(one: SchemaObject, part: str) -> tuple[Property, Column] | str:
-    """The column of this path; for the empty text the object's only timestamp, or else its only date.
+def find_time_column(schema_object: SchemaObject, part: str) -> tuple[Property, Column] | str:
+    """Return the column at this path; for an empty path the only timestamp column, or else the only date
+    column.
 
-    When there is none, the reason as a sentence.
+    Returns the reason as a string if there is none.
     """
-    known = [(way[-1], ".".join(prop.name or "" for prop in way), column)
-             for way, column in single_columns(one.properties)]  # fmt: skip
+    time_candidates = [(properties[-1], ".".join(prop.name or "" for prop in properties), column)
+             for properties, column in single_columns(schema_object.properties)]  # fmt: skip
     if part:
-        for prop, names, column in known:
+        for prop, names, column in time_candidates:
             if part in (names, str(column)):
                 return prop, column
-        return f"{one.name} has no column {part!r} that stands once in a row"
-    for wanted in (("timestamp", "timestamp_ntz"), ("date",)):
-        fitting = [(prop, column) for prop, _, column in known if held_as(prop) in wanted]
-        if len(fitting) == 1:
-            return fitting[0]
-        if fitting:
-            names = ", ".join(str(column) for _, column in fitting)
-            return f"it does not say which column shows the age: {names}; write element: {one.name}.<column>"
-    return f"{one.name} has no column of dates or timestamps that could show the age"
+        return f"{schema_object.name} has no column {part!r} that has a single value per row"
+    for types in (("timestamp", "timestamp_ntz"), ("date",)):
+        candidates = [(prop, column) for prop, _, column in time_candidates if time_type_of(prop) in types]
+        if len(candidates) == 1:
+            return candidates[0]
+        if candidates:
+            names = ", ".join(str(column) for _, column in candidates)
+            return (
+                f"{schema_object.name} has several date columns: {names}; write element: "
+                f"{schema_object.name}.<column>"
+            )
+    return f"{schema_object.name} has no date or timestamp column to measure the age"
 
 
-def held_as(prop: Property) -> str | None:
-    """The physical type that holds the column's times; None for texts and what is no time."""
+def time_type_of(prop: Property) -> str | None:
+    """Return the date or timestamp type of the column, or None if it has another type."""
     promised_type = physical_type(prop)
     if promised_type is not None:
         return promised_type.name if promised_type.name in _TIMES else None
-    kind = logical(prop)
+    kind = logical_type_of(prop)
     if kind == "timestamp":
-        return "timestamp_ntz" if civil(prop) else "timestamp"
+        return "timestamp_ntz" if is_civil(prop) else "timestamp"
     return "date" if kind == "date" else None
 
 
@@ -153,9 +160,9 @@ def zone_of(prop: Property) -> dt.tzinfo:
 
 
 class RowScope(StrEnum):
-    """Which rows a clause speaks about: those of the partitions that are asked for, or all of the table.
+    """Rows that a clause applies to: those of the requested partitions, or the whole table.
 
-    A clause with a window speaks of those of the table that are not older than it.
+    A clause with a window applies to the rows of the table within the window.
     """
 
     PARTITION = "partition"
@@ -169,29 +176,29 @@ class Unit(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """The rows of the last so many days, by a column that tells when they are of."""
+    """Rows of a recent period, by a time column."""
 
     time: TimeColumn
     length: Duration
 
 
 @dataclass(frozen=True, slots=True)
-class Extent:
-    """The rows that a clause speaks about: where `where` is true, of a part of the data, within a window.
+class RowFilter:
+    """Rows that a clause applies to: a part of the data, filtered by `where`, within a window.
 
-    `narrows` are the columns that the scope of its rule names, `fields` the names that it has behind a dot.
+    `columns` are the columns in the rule's scope, `fields` the names after a dot in it.
     """
 
     rows: RowScope = RowScope.PARTITION
     where: Predicate | None = None
-    narrows: tuple[Column, ...] = ()
+    columns: tuple[Column, ...] = ()
     window: Window | None = None
     fields: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Limit:
-    """What the number that is measured must be: of rows, or of percent of them."""
+    """Threshold of the measured number of rows, or percentage of rows."""
 
     threshold: Threshold
     unit: Unit
@@ -199,7 +206,7 @@ class Limit:
 
 @dataclass(frozen=True, slots=True)
 class RowTest:
-    """A row breaks the clause where the predicate is true; "3 of 100 rows <complaint>"."""
+    """A row breaks the clause if the predicate is true; messages read "3 of 100 rows <complaint>"."""
 
     breaks: Predicate
     complaint: str
@@ -207,7 +214,7 @@ class RowTest:
 
 @dataclass(frozen=True, slots=True)
 class UniqueKey:
-    """The values of these columns may not repeat."""
+    """The values of these columns must be unique."""
 
     keys: tuple[Column, ...]
     complaint: str
@@ -215,7 +222,7 @@ class UniqueKey:
 
 @dataclass(frozen=True, slots=True)
 class ForeignKey:
-    """The values of these columns must stand in those of the target."""
+    """The values of these columns must exist in the target's columns."""
 
     keys: tuple[Column, ...]
     target: Target
@@ -224,26 +231,26 @@ class ForeignKey:
 
 @dataclass(frozen=True, slots=True)
 class RowCount:
-    """The rows are counted."""
+    """The clause counts the rows."""
 
 
 @dataclass(frozen=True, slots=True)
-class KindTerms:
-    """What a kind hands from finding the clause to its own questions and its own judge."""
+class CheckParameters:
+    """Parameters that a check kind passes from its clause to its own metrics and evaluation."""
 
     value: object
 
 
 @dataclass(frozen=True, slots=True)
 class Untestable:
-    """It cannot be tested as it is written, which is an error."""
+    """The clause cannot be tested as written, which is an error."""
 
     reason: str
 
 
 @dataclass(frozen=True, slots=True)
-class OutsideKeys:
-    """Columns whose values must stand where these references lead: into another contract."""
+class ExternalKeys:
+    """Columns whose values must exist in another contract's object, given by these references."""
 
     keys: tuple[Column, ...]
     references: tuple[str, ...]
@@ -251,28 +258,28 @@ class OutsideKeys:
 
 @dataclass(frozen=True, slots=True)
 class NoResult:
-    """It makes no result and stands in the account alone.
+    """The clause has no result and only appears in the coverage.
 
-    `proven`: because no data can break it; else nothing evaluates it. `outside` is what would be looked up,
-    were the other contract at hand.
+    `proven` is True if no data can break it, and False if nothing evaluates it. `external_keys` is the
+    foreign key to test if the other contract is available.
     """
 
     reason: str
     proven: bool
-    outside: OutsideKeys | None = None
+    external_keys: ExternalKeys | None = None
 
 
-Ask = RowTest | UniqueKey | ForeignKey | RowCount | KindTerms | Untestable | NoResult
-"""What is asked of the data for a clause, or why nothing is."""
+ClauseTest = RowTest | UniqueKey | ForeignKey | RowCount | CheckParameters | Untestable | NoResult
+"""The test of a clause, or the reason why it has none."""
 
 
 @dataclass(frozen=True, slots=True)
 class Clause:
-    """What a check promises, and all that is needed to ask for it and to judge the answer.
+    """A statement of the contract, with everything needed to measure and evaluate it.
 
-    `path` is its identity inside the contract, `covers` are further paths that it enforces. `limit` bounds
-    the number that is measured; without one, no row may break the clause. `note` says of which rows it was
-    asked, and `occasion` is what the run was told.
+    `path` identifies it in the contract; `covers` are further paths that it enforces. `limit` bounds the
+    measured number; without it, no row may break the clause. `note` describes the tested rows, and `context`
+    is the run.
     """
 
     check: str
@@ -282,57 +289,59 @@ class Clause:
     at: Location
     severity: Severity
     allowed: str
-    ask: Ask = RowCount()
-    extent: Extent = Extent()
+    test: ClauseTest = RowCount()
+    row_filter: RowFilter = RowFilter()
     limit: Limit | None = None
     covers: tuple[str, ...] = ()
     note: str = ""
-    occasion: Occasion = NOWHEN
+    context: RunContext = EMPTY_CONTEXT
 
     @builtins.property
     def paths(self) -> tuple[str, ...]:
-        """Its own path, and the further ones that it enforces."""
+        """Its own path, and the further paths that it enforces."""
         return (self.path, *self.covers)
 
     @builtins.property
-    def refused(self) -> str:
-        """Why it cannot be tested, or nothing."""
-        return self.ask.reason if isinstance(self.ask, Untestable) else ""
+    def refusal_reason(self) -> str:
+        """Reason why it cannot be tested, or ""."""
+        return self.test.reason if isinstance(self.test, Untestable) else ""
 
     @builtins.property
     def breaks(self) -> Predicate | None:
-        """What is true of a row that breaks it by itself; None where no single row does."""
-        return self.ask.breaks if isinstance(self.ask, RowTest) else None
+        """Predicate that is true for a row that breaks it, or None if it is not tested row by row."""
+        return self.test.breaks if isinstance(self.test, RowTest) else None
 
     @builtins.property
     def keys(self) -> tuple[Column, ...]:
-        """The columns whose values may not repeat, or must stand elsewhere."""
-        return self.ask.keys if isinstance(self.ask, UniqueKey | ForeignKey) else ()
+        """Columns of its unique or foreign key."""
+        return self.test.keys if isinstance(self.test, UniqueKey | ForeignKey) else ()
 
     @builtins.property
     def columns(self) -> tuple[Column, ...]:
-        """The columns that say whether a row breaks it."""
-        read = needs(self.ask.breaks) if isinstance(self.ask, RowTest) else ()
+        """Columns that determine if a row breaks it."""
+        read = needs(self.test.breaks) if isinstance(self.test, RowTest) else ()
         return self.keys or tuple(need.column for need in read)
 
     @builtins.property
-    def of_rows(self) -> bool:
-        """Whether it can be told of each row whether it is good."""
-        return isinstance(self.ask, RowTest | UniqueKey | ForeignKey)
+    def is_row_level(self) -> bool:
+        """True if each row passes or fails individually."""
+        return isinstance(self.test, RowTest | UniqueKey | ForeignKey)
 
-    def too_many(self, value: float) -> bool:
-        """Whether so many rows that break it are more than it allows, and not fewer than it asks for."""
+    def exceeds_limit(self, value: float) -> bool:
+        """Return True if this number of failing rows is more than it allows, rather than fewer than it
+        requires.
+        """
         return self.limit is None or self.limit.threshold.exceeded_by(Fraction(value))
 
     @builtins.property
-    def allows_none(self) -> bool:
-        """Whether it is kept where no row breaks it, so that the rows that do may be taken away."""
+    def allows_zero(self) -> bool:
+        """True if it passes without failing rows, so that these may be separated."""
         return self.limit is None or self.limit.threshold.holds(0)
 
 
 @dataclass(frozen=True, slots=True)
 class PropertyKeys:
-    """The keys of one property, from which a check takes its clauses; `options` are `logicalTypeOptions`."""
+    """Keys of one property, from which a check builds its clauses; `options` are `logicalTypeOptions`."""
 
     check: str
     object: SchemaObject
@@ -344,44 +353,44 @@ class PropertyKeys:
         return self.property.logical_type_options
 
     def clause(self, key: str, allowed: str) -> Clause:
-        """The clause that a key of the property makes, still without a question."""
+        """Return the clause of a key of the property, still without a test."""
         return self._clause(self.property, key, allowed)
 
     def option(self, key: str, allowed: str) -> Clause:
-        """The clause that a key of its options makes."""
+        """Return the clause of a key of its options, still without a test."""
         assert self.options is not None
         return self._clause(self.options, key, allowed)
 
     def _clause(self, node: Node, key: str, allowed: str) -> Clause:
         name, column = self.object.name, str(self.column)
-        return Clause(self.check, node.path(key), name, column, node.at(key), Severity.ERROR, allowed)
+        return Clause(self.check, node.path(key), name, column, node.locate(key), Severity.ERROR, allowed)
 
 
 def refuse(clause: Clause, reason: str) -> Clause:
-    """The clause as one that cannot be tested."""
-    return replace(clause, ask=Untestable(reason))
+    """Return the clause as one that cannot be tested, which is an error."""
+    return replace(clause, test=Untestable(reason))
 
 
 T = TypeVar("T")
 
 
-def terms_of(clause: Clause, kind: type[T]) -> T:
-    """What the clause's own kind has handed on."""
-    assert isinstance(clause.ask, KindTerms)
-    assert isinstance(clause.ask.value, kind)
-    return clause.ask.value
+def parameters_of(clause: Clause, parameters_type: type[T]) -> T:
+    """Return the parameters that the clause's check kind has set."""
+    assert isinstance(clause.test, CheckParameters)
+    assert isinstance(clause.test.value, parameters_type)
+    return clause.test.value
 
 
-def asking(clause: Clause, ask: Ask) -> Clause:
-    """The clause with what is asked for it; one that was refused stays so."""
-    return clause if clause.refused else replace(clause, ask=ask)
+def with_test(clause: Clause, test: ClauseTest) -> Clause:
+    """Return the clause with this test; a refused clause stays refused."""
+    return clause if clause.refusal_reason else replace(clause, test=test)
 
 
-def documented(clause: Clause, reason: str) -> Clause:
-    """The clause as one that no data can break."""
-    return asking(clause, NoResult(reason, proven=True))
+def documented_only(clause: Clause, reason: str) -> Clause:
+    """Return the clause as one that no data can break."""
+    return with_test(clause, NoResult(reason, proven=True))
 
 
-def left_out(clause: Clause, reason: str) -> Clause:
-    """The clause as one that nothing evaluates."""
-    return asking(clause, NoResult(reason, proven=False))
+def not_evaluated(clause: Clause, reason: str) -> Clause:
+    """Return the clause as one that is not evaluated."""
+    return with_test(clause, NoResult(reason, proven=False))

@@ -1,4 +1,6 @@
-"""Which clauses a run asks of an object, and what becomes of every other one: no silent skip."""
+"""Selection of an object's clauses for a run, and coverage of all clauses, so that none is skipped
+silently.
+"""
 
 from __future__ import annotations
 
@@ -8,10 +10,10 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import cache
 
-from dq.contracts.access.data_location import formats
-from dq.contracts.diff import name_of
+from dq.contracts.access.data_location import data_formats
+from dq.contracts.diff import service_level_name
 from dq.contracts.extension import delivery
-from dq.contracts.metrics import measure_named
+from dq.contracts.metrics import named_metric
 from dq.contracts.model import Contract, Element, Node, Property, Quality, SchemaObject, SlaProperty
 from dq.contracts.odcs import time_unit
 from dq.contracts.outcome import (
@@ -22,220 +24,238 @@ from dq.contracts.outcome import (
     Location,
     Severity,
     Status,
-    TextFault,
     UsageError,
+    ValueProblem,
     nearest,
     parse_duration,
 )
 from dq.contracts.types import DataType, physical_type
 from dq.dataquality.clauses.clause import (
+    CheckParameters,
     Clause,
-    Extent,
-    KindTerms,
     NoResult,
+    RowFilter,
     RowScope,
     TimeColumn,
     Untestable,
-    asking,
     before,
     find_time_column,
-    held_as,
     in_words,
-    left_out,
     micros_of,
+    not_evaluated,
+    parameters_of,
     refuse,
-    terms_of,
+    time_type_of,
+    with_test,
     zone_of,
 )
-from dq.dataquality.clauses.foreign_key import ALONE, Neighbours
-from dq.dataquality.clauses.kind import BY_PLACE, Shelf, asked_by, clauses_of, ending, result, subject
+from dq.dataquality.clauses.foreign_key import NO_NEIGHBOURS, ContractSet
+from dq.dataquality.clauses.kind import BY_PLACE, CheckKinds, clauses_of, ending, metrics_for, result, subject
 from dq.dataquality.clauses.quality_rule import metric
 from dq.dataquality.model.column import columns, resolve, single_columns
 from dq.dataquality.model.metric import Aggregate, DistinctKeys, Metric, Query, reads
 from dq.dataquality.model.predicate import all_of
-from dq.dataquality.model.run_context import Occasion, Partition, Unusable
-from dq.dataquality.sql_values import logical
+from dq.dataquality.model.run_context import Partition, RunContext, Unusable
+from dq.dataquality.sql_values import logical_type_of
 
-# TABLE: the keys of ODCS that no check enforces, each with what becomes of it and why.
+# TABLE: the keys of ODCS that no check enforces, with state and reason.
 #
-# States are those of `accounting.State`. A key that stands neither here nor in a clause of a check is "not
-# evaluated": a later version of the standard cannot slip through.
+# States are values of `EnforcementState`. A key that is neither here nor in a clause is "not evaluated", so
+# that keys of later versions of the standard are not missed.
 
-Told = tuple[str, str]
+KeyState = tuple[str, str]
 DOCUMENTED, NOT_EVALUATED = "documented only", "not evaluated"
 
-# Keys that describe and promise nothing about the data, and those whose parts are accounted by themselves.
+# Keys without statements about the data, and keys whose parts have their own entries.
 SILENT: Mapping[str, str] = {
     **dict.fromkeys(
         ("description", "businessName", "tags", "authoritativeDefinitions", "synonyms", "context"),
-        "it is for readers",
+        "it is informational",
     ),
-    "id": "it names this place of the contract",
-    "name": "it names the object; that a property's column is there is tested",
-    "customProperties": "they are the organisation's own; what dq adds to ODCS stands in them",
-    "deprecated": "it is for readers",
-    "examples": "they show values; the gate holds them against the type",
-    "dataGranularityDescription": "it is for readers",
+    "id": "it is an identifier within the contract",
+    "name": "it is a name; the column of a property must exist, which is tested",
+    "customProperties": "they are user-defined; dq reads its own extensions from them",
+    "deprecated": "it is informational",
+    "examples": "they are sample values; 'dq validate' compares them with the type",
+    "dataGranularityDescription": "it is informational",
     **dict.fromkeys(
         ("properties", "items", "map", "quality", "relationships", "logicalTypeOptions"),
-        "its parts are listed by themselves",
+        "its parts are listed separately",
     ),
 }
-REASONS: Mapping[str, Told] = {
-    "physicalName": (DOCUMENTED, "it says where the data is, and is used to find it"),
+REASONS: Mapping[str, KeyState] = {
+    "physicalName": (DOCUMENTED, "it locates the data"),
     "physicalType": (
         NOT_EVALUATED,
-        "it is no type of Spark, so that no column can be compared with it; logicalType is tested",
+        "it is not a Spark type, so columns cannot be compared with it; logicalType is tested",
     ),
-    "logicalType": (DOCUMENTED, "it says what kind of thing this is"),
-    "classification": (DOCUMENTED, "it masks samples; data does not show how sensitive it is"),
-    "encryptedName": (DOCUMENTED, "it names another column; whether that one is encrypted cannot be seen"),
-    "criticalDataElement": (DOCUMENTED, "it is a mark for readers"),
-    "semanticType": (DOCUMENTED, "it is a mark for readers"),
-    "transformSourceObjects": (DOCUMENTED, "it tells where the values come from"),
-    "transformLogic": (DOCUMENTED, "it tells how the values are made"),
-    "transformDescription": (DOCUMENTED, "it tells how the values are made"),
+    "logicalType": (DOCUMENTED, "it describes the kind of object"),
+    "classification": (DOCUMENTED, "it masks samples; sensitivity cannot be seen in the data"),
+    "encryptedName": (DOCUMENTED, "it names another column; encryption cannot be seen in the data"),
+    "criticalDataElement": (DOCUMENTED, "it is an informational mark"),
+    "semanticType": (DOCUMENTED, "it is an informational mark"),
+    "transformSourceObjects": (DOCUMENTED, "it documents the source of the values"),
+    "transformLogic": (DOCUMENTED, "it documents how the values are computed"),
+    "transformDescription": (DOCUMENTED, "it documents how the values are computed"),
     "partitioned": (
         DOCUMENTED,
         "it is compared with the catalog by 'dq register', and used to read partitions",
     ),
     "partitionKeyPosition": (DOCUMENTED, "it is compared with the catalog by 'dq register'"),
-    "primaryKeyPosition": (DOCUMENTED, "it orders the columns of the key"),
-    "defaultTimezone": (DOCUMENTED, "it tells how bounds, ages and civil times are read"),
-    "distanceMetric": (DOCUMENTED, "it tells how vectors are compared"),
-    "embeddingModel": (DOCUMENTED, "it tells how vectors are made"),
-    "embeddingModelVersion": (DOCUMENTED, "it tells how vectors are made"),
+    "primaryKeyPosition": (DOCUMENTED, "it is the order of the key columns"),
+    "defaultTimezone": (DOCUMENTED, "it sets the zone for bounds, ages and local times"),
+    "distanceMetric": (DOCUMENTED, "it documents how vectors are compared"),
+    "embeddingModel": (DOCUMENTED, "it documents how vectors are computed"),
+    "embeddingModelVersion": (DOCUMENTED, "it documents how vectors are computed"),
 }
-# The same key means something else on an object.
-OF_OBJECTS: Mapping[str, Told] = {
-    "physicalType": (DOCUMENTED, "it says whether this is a table, a view or a topic"),
+# Keys with another meaning on an object.
+OBJECT_REASONS: Mapping[str, KeyState] = {
+    "physicalType": (DOCUMENTED, "it is the kind of object: table, view or topic"),
 }
 
-_HUMAN = (DOCUMENTED, "it is about people and plans; the data does not show it")
-_WATCHED = "say when in a schedule with delivery terms, and 'dq watch' holds it to that"
-# By the name as ODCS writes it.
-LEVELS: Mapping[str, Told] = {
+_HUMAN = (DOCUMENTED, "it is about people and processes and cannot be seen in the data")
+_WATCHED = "add a schedule with delivery terms to have 'dq watch' enforce it"
+# Keyed by the spelling of ODCS.
+SERVICE_LEVEL_REASONS: Mapping[str, KeyState] = {
     **dict.fromkeys(
         ("generalAvailability", "endOfSupport", "endOfLife", "timeToDetect", "timeToNotify", "timeToRepair"),
         _HUMAN,
     ),
     **dict.fromkeys(
         ("availability", "throughput", "errorRate"),
-        (DOCUMENTED, "it is about the service that hands the data out; the data does not show it"),
+        (DOCUMENTED, "it is about the service that serves the data and cannot be seen in the data"),
     ),
-    "frequency": (NOT_EVALUATED, f"rows do not show when they came: {_WATCHED}"),
-    "timeOfAvailability": (NOT_EVALUATED, f"rows do not show when they came: {_WATCHED}"),
+    "frequency": (NOT_EVALUATED, f"rows do not show their arrival time; {_WATCHED}"),
+    "timeOfAvailability": (NOT_EVALUATED, f"rows do not show their arrival time; {_WATCHED}"),
 }
 
 
-# Service levels about the age of data: which column shows it, and how long is allowed.
+# Service levels about the age of data: time column and allowed age.
 
 _CENTURY_OF_SECONDS = 100 * 366 * 86_400
 
 
 @dataclass(frozen=True, slots=True)
 class Promise:
-    """What an age clause hands to its judge."""
+    """Parameters of an age clause: time column and allowed age."""
 
     time: TimeColumn
     length: Duration
 
 
-def promises(level: str, allowed: str, contract: Contract, one: SchemaObject) -> Iterator[Clause]:
-    """The clauses of an object that a service level of this name makes, whatever its spelling.
+def age_clauses(
+    level: str, allowed: str, contract: Contract, schema_object: SchemaObject
+) -> Iterator[Clause]:
+    """Yield the clauses of an object for service levels of this name, in any spelling.
 
-    Its terms are a Promise where it can be tested; `allowed` is how the length is said then. It speaks of the
-    whole table.
+    Testable clauses have a Promise as parameters and apply to the whole table. `allowed` is the format of
+    their allowed age.
     """
     for sla in contract.sla_properties:
-        if name_of(sla.property) != level:
+        if service_level_name(sla.property) != level:
             continue
-        parts = elements(contract, one, sla)
+        parts = elements(contract, schema_object, sla)
         for number, part in enumerate(parts):
             several = len(parts) > 1
             path = f"{sla.path('element')}[{number}]" if several else sla.path()
-            made = Clause(
-                level, path, one.name, "", sla.at(), Severity.ERROR, "", extent=Extent(RowScope.TABLE)
+            clause = Clause(
+                level,
+                path,
+                schema_object.name,
+                "",
+                sla.locate(),
+                Severity.ERROR,
+                "",
+                row_filter=RowFilter(RowScope.TABLE),
             )
-            made = replace(made, covers=(sla.path(),) if several else ())
+            clause = replace(clause, covers=(sla.path(),) if several else ())
             yield (
-                _clause(made, one, sla, part, allowed)
+                _clause(clause, schema_object, sla, part, allowed)
                 if part
-                else left_out(made, _unnamed(contract, one, sla))
+                else not_evaluated(clause, _unnamed(contract, schema_object, sla))
             )
 
 
-def elements(contract: Contract, one: SchemaObject, sla: SlaProperty) -> list[str]:
-    """What a service level names inside of an object: paths of columns, or the empty text for the object.
+def elements(contract: Contract, schema_object: SchemaObject, sla: SlaProperty) -> list[str]:
+    """Return the column paths of an object that a service level names, "" for the object itself.
 
-    As ODCS says, the object's name may be left out where the contract has one object. Without an element
-    the service level speaks of every object.
+    According to ODCS, the object's name is optional if the contract has one object. Without an element, the
+    service level applies to every object.
     """
-    written = sla.element or contract.sla_default_element
-    names = {one.name, one.column, one.id or one.name}
-    found = []
-    for part in (text.strip() for text in written.split(",")) if written else (one.name,):
-        holder, _, rest = part.partition(".")
+    element_text = sla.element or contract.sla_default_element
+    names = {schema_object.name, schema_object.column, schema_object.id or schema_object.name}
+    column_paths = []
+    for part in (text.strip() for text in element_text.split(",")) if element_text else (schema_object.name,):
+        holder, _, column_path = part.partition(".")
         if holder in names:
-            found.append(rest)
+            column_paths.append(column_path)
         elif len(contract.objects) == 1 and part:
-            found.append(part)
-    return found
+            column_paths.append(part)
+    return column_paths
 
 
-def _unnamed(contract: Contract, one: SchemaObject, sla: SlaProperty) -> str:
-    """Why the age of an object by itself is not told: a column of dates may be anybody's birthday."""
+def _unnamed(contract: Contract, schema_object: SchemaObject, sla: SlaProperty) -> str:
+    """Return the reason why an object's age cannot be tested without a column: a date may be e.g. a
+    birthday.
+    """
     if not (sla.element or contract.sla_default_element):
-        return "it names no column whose values tell the age; write element: object.column"
-    dated = [str(column) for way, column in single_columns(one.properties) if held_as(way[-1])]
-    if not dated:
-        return f"{one.name} has no column of dates or timestamps that could show the age"
-    known = f"{one.name} has {', '.join(dated)}"
-    return f"it names no column whose values tell the age; {known}; write element: {one.name}.<column>"
+        return "it does not name a column to measure the age; write element: object.column"
+    time_columns = [
+        str(column)
+        for properties, column in single_columns(schema_object.properties)
+        if time_type_of(properties[-1])
+    ]
+    if not time_columns:
+        return f"{schema_object.name} has no date or timestamp column to measure the age"
+    available = f"{schema_object.name} has {', '.join(time_columns)}"
+    return (
+        f"it does not name a column to measure the age; {available}; write element: "
+        f"{schema_object.name}.<column>"
+    )
 
 
-def _clause(made: Clause, one: SchemaObject, sla: SlaProperty, part: str, allowed: str) -> Clause:
-    found = find_time_column(one, part)
-    if isinstance(found, str):
-        return left_out(made, found)
-    prop, column = found
-    made = replace(made, property=str(column))
-    kind = held_as(prop)
+def _clause(clause: Clause, schema_object: SchemaObject, sla: SlaProperty, part: str, allowed: str) -> Clause:
+    time_column = find_time_column(schema_object, part)
+    if isinstance(time_column, str):
+        return not_evaluated(clause, time_column)
+    prop, column = time_column
+    clause = replace(clause, property=str(column))
+    kind = time_type_of(prop)
     if kind is None:
-        shown = physical_type(prop) or logical(prop) or "of an unknown type"
-        reason = f"{column} is {shown}; the age of data is seen on a date or timestamp"
-        return left_out(made, reason)
+        type_text = physical_type(prop) or logical_type_of(prop) or "of an unknown type"
+        reason = f"{column} is {type_text}; the age is measured on a date or timestamp"
+        return not_evaluated(clause, reason)
     try:
         length = promised(sla)
         time = TimeColumn(column, kind, zone_of(prop))
     except Unusable as error:
-        return refuse(made, str(error))
-    return asking(replace(made, allowed=allowed.format(length)), KindTerms(Promise(time, length)))
+        return refuse(clause, str(error))
+    return with_test(replace(clause, allowed=allowed.format(length)), CheckParameters(Promise(time, length)))
 
 
 def promised(sla: SlaProperty) -> Duration:
-    """The length of time that a service level promises. Raises Unusable, with the reason."""
+    """Return the duration of a service level. Raises Unusable, with the reason."""
     value, unit = sla.value, (sla.unit or "").strip()
     if isinstance(value, str) and not unit:
-        found = parse_duration(value)
-        if isinstance(found, TextFault):
-            raise Unusable(f"its value: {found.message}")
-        return found
+        duration = parse_duration(value)
+        if isinstance(duration, ValueProblem):
+            raise Unusable(f"its value: {duration.message}")
+        return duration
     number = isinstance(value, int | float) and not isinstance(value, bool)
-    # Not NaN either; what is longer than a century is told below.
+    # Also excludes NaN; durations over a century are rejected below.
     if not number or not 0 <= value <= 1e12:
-        raise Unusable(f"its value {value!r} is not a number of a unit of time")
+        raise Unusable(f"its value {value!r} is not a valid number for a duration")
     word = time_unit(unit)
     if word is None:
-        both = f"{value:g} minutes to some tools and {value:g} months to others; write min or mo"
-        known = "write s, min, h, d, w, mo or y"
-        reason = both if unit.lower() == "m" else f"no unit of time; {known}"
-        raise Unusable(f"its unit {unit!r} is {reason}" if unit else f"it has no unit; {known}")
+        ambiguity = f"{value:g} minutes to some tools and {value:g} months to others; write min or mo"
+        units_hint = "write s, min, h, d, w, mo or y"
+        reason = ambiguity if unit.lower() == "m" else f"not a unit of time; {units_hint}"
+        raise Unusable(f"its unit {unit!r} is {reason}" if unit else f"it has no unit; {units_hint}")
     text = f"{value:g} {unit}"
     if word in MONTHS:
         months = value * MONTHS[word]
         if months != int(months) or months > 1_200:
-            raise Unusable(f"{text} is no whole number of months up to a century")
+            raise Unusable(f"{text} is not a whole number of months up to a century")
         return Duration(int(months), dt.timedelta(), text)
     seconds = value * SECONDS["m" if word == "min" else word]
     if seconds > _CENTURY_OF_SECONDS:
@@ -243,49 +263,50 @@ def promised(sla: SlaProperty) -> Duration:
     return Duration(0, dt.timedelta(seconds=seconds), text)
 
 
-def judged(clause: Clause, which: str, value: int, now: dt.datetime, more: str = "") -> CheckResult:
-    """The result by the `newest` or the `oldest` value of a column; `more` is said of other values."""
-    promise = terms_of(clause, Promise)
+def evaluate_age(clause: Clause, which: str, value: int, now: dt.datetime, extra: str = "") -> CheckResult:
+    """Return the result by the `newest` or `oldest` value of a column; `extra` is appended to the message."""
+    promise = parameters_of(clause, Promise)
     end = promise.time.ends(value)
     age = max(micros_of(now) - end, 0)
-    kept = end >= micros_of(before(now, promise.length, promise.time.zone))
+    passes = end >= micros_of(before(now, promise.length, promise.time.zone))
     message = (
-        f"{subject(clause)}: the {which} value is {promise.time.shown(value)}, {in_words(age)} old{more}"
+        f"{subject(clause)}: the {which} value is {promise.time.format_value(value)}, {in_words(age)} "
+        f"old{extra}"
     )
-    message += ending(clause, kept)
+    message += ending(clause, passes)
     observed = f"{in_words(age)} old" if which == "newest" else f"oldest {in_words(age)}"
-    return result(clause, Status.PASS if kept else Status.FAIL, observed, message, age / 1_000_000)
+    return result(clause, Status.PASS if passes else Status.FAIL, observed, message, age / 1_000_000)
 
 
 def untimed(clause: Clause) -> CheckResult:
-    """The result of a run that was not told the time."""
-    said = f"{subject(clause)}: how old the data is cannot be told without the time; hand it in: now=…"
-    return result(clause, Status.ERROR, "not tested", said)
+    """Return the result of a run without a time."""
+    message = f"{subject(clause)}: the age of the data cannot be computed without the time; pass now=…"
+    return result(clause, Status.ERROR, "not tested", message)
 
 
 JsonObject = dict[str, object]
 
 
-class State(StrEnum):
+class EnforcementState(StrEnum):
     ENFORCED = "enforced"
     DOCUMENTED = "documented only"
     NOT_EVALUATED = "not evaluated"
 
 
 @dataclass(frozen=True, slots=True)
-class Account:
-    """What becomes of one clause. `reason` names the check that enforces it, or says why none does."""
+class ClauseCoverage:
+    """Coverage of one clause. `reason` is the check that enforces it, or the reason why none does."""
 
     path: str
     object: str
     property: str
     clause: str
-    state: State
+    state: EnforcementState
     reason: str
     at: Location
 
     def as_dict(self) -> JsonObject:
-        """As JSON values."""
+        """Return the coverage entry as JSON values."""
         return {
             "clause": self.path,
             "object": self.object,
@@ -297,59 +318,67 @@ class Account:
         }
 
 
-_D, _N = State.DOCUMENTED, State.NOT_EVALUATED
-_UNKNOWN = (_N, "no check of this version knows it")
+_D, _N = EnforcementState.DOCUMENTED, EnforcementState.NOT_EVALUATED
+_UNKNOWN = (_N, "no check of this version supports it")
 
 
-def accounts(contract: Contract, one: SchemaObject, clauses: Sequence[Clause]) -> tuple[Account, ...]:
-    """The account of every clause of an object, in the order of the file.
+def clause_coverage(
+    contract: Contract, schema_object: SchemaObject, clauses: Sequence[Clause]
+) -> tuple[ClauseCoverage, ...]:
+    """Return the coverage of every clause of an object, in file order.
 
-    `clauses` are those that the shelf found there (`kind.clauses_of`).
+    `clauses` are the clauses found by the check kinds (`kind.clauses_of`).
     """
-    enforced = _by_path(clauses)
-    listed = [
-        Account(clause.path, clause.object, "", "additionalColumns", *_state(clause), clause.at)
+    enforced = _first_by_path(clauses)
+    entries = [
+        ClauseCoverage(clause.path, clause.object, "", "additionalColumns", *_state(clause), clause.at)
         for clause in clauses
-        if clause.path == one.path("additionalColumns")
+        if clause.path == schema_object.path("additionalColumns")
     ]
-    listed += _element(one, one.name, "", enforced)
-    for prop, column in columns(one):
-        listed += _element(prop, one.name, str(column), enforced)
-    listed += _service_levels(contract, one, enforced)
-    return tuple(sorted(listed, key=BY_PLACE))
+    entries += _element(schema_object, schema_object.name, "", enforced)
+    for prop, column in columns(schema_object):
+        entries += _element(prop, schema_object.name, str(column), enforced)
+    entries += _service_levels(contract, schema_object, enforced)
+    return tuple(sorted(entries, key=BY_PLACE))
 
 
-def _by_path(clauses: Sequence[Clause]) -> dict[str, Clause]:
-    """Of several clauses with one path, the first."""
+def _first_by_path(clauses: Sequence[Clause]) -> dict[str, Clause]:
+    """Return the first clause of each path."""
     return {path: clause for clause in reversed(clauses) for path in clause.paths}
 
 
-def _state(clause: Clause) -> tuple[State, str]:
-    if isinstance(clause.ask, NoResult):
-        return _D if clause.ask.proven else _N, clause.ask.reason
-    if isinstance(clause.ask, Untestable):
-        return _N, clause.ask.reason
-    return State.ENFORCED, clause.check
+def _state(clause: Clause) -> tuple[EnforcementState, str]:
+    if isinstance(clause.test, NoResult):
+        return _D if clause.test.proven else _N, clause.test.reason
+    if isinstance(clause.test, Untestable):
+        return _N, clause.test.reason
+    return EnforcementState.ENFORCED, clause.check
 
 
-def _element(element: Element, name: str, shown: str, enforced: dict[str, Clause]) -> Iterator[Account]:
-    yield from _keys(element, name, shown, enforced)
+def _element(
+    element: Element, name: str, column_name: str, enforced: dict[str, Clause]
+) -> Iterator[ClauseCoverage]:
+    yield from _keys(element, name, column_name, enforced)
     if isinstance(element, Property) and element.logical_type_options is not None:
-        yield from _keys(element.logical_type_options, name, shown, enforced)
+        yield from _keys(element.logical_type_options, name, column_name, enforced)
     for relation in element.relationships:
         state, reason = _state(enforced[relation.path()]) if relation.path() in enforced else _UNKNOWN
         to = relation.to if isinstance(relation.to, str) else ", ".join(relation.to or ())
-        yield Account(relation.path(), name, shown, f"relationship: {to}", state, reason, relation.at())
+        yield ClauseCoverage(
+            relation.path(), name, column_name, f"relationship: {to}", state, reason, relation.locate()
+        )
     for quality in element.quality:
         state, reason = _rule(quality, enforced.get(quality.path()))
-        measured = measure_named(quality)
-        own = measured.name if measured else quality.type
-        said = quality.name or metric(quality) or own
-        yield Account(quality.path(), name, shown, f"quality: {said}", state, reason, quality.at())
+        measure_kind = named_metric(quality)
+        fallback = measure_kind.name if measure_kind else quality.type
+        title = quality.name or metric(quality) or fallback
+        yield ClauseCoverage(
+            quality.path(), name, column_name, f"quality: {title}", state, reason, quality.locate()
+        )
 
 
-def _keys(node: Node, name: str, shown: str, enforced: dict[str, Clause]) -> Iterator[Account]:
-    reasons = {**REASONS, **OF_OBJECTS} if isinstance(node, SchemaObject) else REASONS
+def _keys(node: Node, name: str, column_name: str, enforced: dict[str, Clause]) -> Iterator[ClauseCoverage]:
+    reasons = {**REASONS, **OBJECT_REASONS} if isinstance(node, SchemaObject) else REASONS
     attributes = _attributes(type(node))
     for key in node.place.keys:
         value = getattr(node, attributes.get(key, key), None)
@@ -357,123 +386,139 @@ def _keys(node: Node, name: str, shown: str, enforced: dict[str, Clause]) -> Ite
             continue
         path = node.path(key)
         clause = enforced.get(path)
-        # `required: false` promises nothing, `timezone: false` does.
+        # `required: false` states nothing about the data, but `timezone: false` does.
         if clause is None and (value is False or value == []):
             continue
-        state, reason = _state(clause) if clause else _told(reasons, key)
-        yield Account(path, name, shown, key, state, reason, node.at(key))
+        state, reason = _state(clause) if clause else _reason_for_key(reasons, key)
+        yield ClauseCoverage(path, name, column_name, key, state, reason, node.locate(key))
 
 
-def _told(reasons: Mapping[str, tuple[str, str]], key: str) -> tuple[State, str]:
+def _reason_for_key(reasons: Mapping[str, tuple[str, str]], key: str) -> tuple[EnforcementState, str]:
     state, reason = reasons.get(key, _UNKNOWN)
-    return State(state), reason
+    return EnforcementState(state), reason
 
 
 @cache
 def _attributes(kind: type[Node]) -> dict[str, str]:
-    """The key of a contract -> the attribute that holds it, where they differ."""
+    """Return a map from contract keys to attribute names, where they differ."""
     return {info.alias: name for name, info in kind.model_fields.items() if info.alias}
 
 
-def _rule(quality: Quality, clause: Clause | None) -> tuple[State, str]:
+def _rule(quality: Quality, clause: Clause | None) -> tuple[EnforcementState, str]:
     if clause is not None:
         return _state(clause)
     if quality.type == "text":
-        return _D, "it is prose"
+        return _D, "it is free text"
     if quality.type == "custom":
         return _N, f"rules of the engine {quality.engine!r} are not run"
-    named = metric(quality)
-    return _N, f"the metric {named!r} is not one that is known here" if named else "it names no metric"
+    metric_name = metric(quality)
+    return _N, f"unknown metric {metric_name!r}" if metric_name else "it does not name a metric"
 
 
-def service_levels(contract: Contract, one: SchemaObject, clauses: Sequence[Clause]) -> tuple[Account, ...]:
-    """The accounts of the service levels that name the object or a property of it alone."""
-    return tuple(_service_levels(contract, one, _by_path(clauses)))
+def service_levels(
+    contract: Contract, schema_object: SchemaObject, clauses: Sequence[Clause]
+) -> tuple[ClauseCoverage, ...]:
+    """Return the coverage of the service levels that apply to the object or its properties."""
+    return tuple(_service_levels(contract, schema_object, _first_by_path(clauses)))
 
 
-def _service_levels(contract: Contract, one: SchemaObject, enforced: dict[str, Clause]) -> Iterator[Account]:
-    """Service levels that name the object or a property of it, and those of the whole contract."""
+def _service_levels(
+    contract: Contract, schema_object: SchemaObject, enforced: dict[str, Clause]
+) -> Iterator[ClauseCoverage]:
+    """Yield the coverage of service levels of the object, its properties, and the whole contract."""
     for sla in contract.sla_properties:
         clause = enforced.get(sla.path())
-        if clause is None and not elements(contract, one, sla):
+        if clause is None and not elements(contract, schema_object, sla):
             continue
         state, reason = _service_level(contract, sla, clause)
-        shown = clause.property if clause else ""
-        yield Account(sla.path(), one.name, shown, f"service level: {sla.property}", state, reason, sla.at())
+        column_name = clause.property if clause else ""
+        yield ClauseCoverage(
+            sla.path(),
+            schema_object.name,
+            column_name,
+            f"service level: {sla.property}",
+            state,
+            reason,
+            sla.locate(),
+        )
 
 
-def _service_level(contract: Contract, sla: SlaProperty, clause: Clause | None) -> tuple[State, str]:
+def _service_level(
+    contract: Contract, sla: SlaProperty, clause: Clause | None
+) -> tuple[EnforcementState, str]:
     terms, findings = delivery(contract, sla)
     if findings:
         return _N, f"its delivery terms: {findings[0].message}"
     tested = _state(clause) if clause is not None else None
     if terms is not None:
-        both = tested is not None and tested[0] is State.ENFORCED
-        return State.ENFORCED, f"dq watch, {clause.check}" if both and clause else "dq watch"
+        is_tested = tested is not None and tested[0] is EnforcementState.ENFORCED
+        return EnforcementState.ENFORCED, f"dq watch, {clause.check}" if is_tested and clause else "dq watch"
     if tested is not None:
         return tested
-    name = name_of(sla.property)
-    return _told(LEVELS, name)
+    name = service_level_name(sla.property)
+    return _reason_for_key(SERVICE_LEVEL_REASONS, name)
 
 
-# Which clauses a run asks for when it does not ask for all: by check, path, or a rule's id or name.
+# Selection of clauses by check, path, or a rule's id or name.
 
 
-def selected(one: SchemaObject, clauses: Sequence[Clause], words: Sequence[str]) -> list[Clause]:
-    """The clauses of an object that one of the words stands for; no words at all stand for every clause."""
+def filter_by_words(
+    schema_object: SchemaObject, clauses: Sequence[Clause], words: Sequence[str]
+) -> list[Clause]:
+    """Return the clauses of an object that match any of the words, or all clauses without words."""
     if not words:
         return list(clauses)
-    titles = _titles(one)
-    asked = set(words)
-    return [clause for clause in clauses if asked & _names_of_clause(clause, titles)]
+    titles = _titles(schema_object)
+    requested = set(words)
+    return [clause for clause in clauses if requested & _names_of_clause(clause, titles)]
 
 
 def testable(clauses: Sequence[Clause]) -> list[Clause]:
-    """Those that end as a result: not those that no data can break, or that nothing evaluates."""
-    return [clause for clause in clauses if not isinstance(clause.ask, NoResult)]
+    """Return the clauses that have a result."""
+    return [clause for clause in clauses if not isinstance(clause.test, NoResult)]
 
 
-def without(
-    accounted: Sequence[Account], clauses: Sequence[Clause], asked: Sequence[Clause]
-) -> tuple[Account, ...]:
-    """The account of a run of some clauses: what it did not ask for is not evaluated."""
-    left = {path for clause in clauses for path in clause.paths}
-    left -= {path for clause in asked for path in clause.paths}
+def coverage_of_run(
+    coverage: Sequence[ClauseCoverage], clauses: Sequence[Clause], selected_clauses: Sequence[Clause]
+) -> tuple[ClauseCoverage, ...]:
+    """Return the coverage for a run of some clauses; the others are not evaluated."""
+    not_selected = {path for clause in clauses for path in clause.paths}
+    not_selected -= {path for clause in selected_clauses for path in clause.paths}
     return tuple(
-        replace(one, state=State.NOT_EVALUATED, reason="this run did not ask for it")
-        if one.path in left and one.state is State.ENFORCED
-        else one
-        for one in accounted
+        replace(entry, state=EnforcementState.NOT_EVALUATED, reason="not selected in this run")
+        if entry.path in not_selected and entry.state is EnforcementState.ENFORCED
+        else entry
+        for entry in coverage
     )
 
 
-Found = tuple[Contract, SchemaObject, Sequence[Clause]]
+ObjectClauses = tuple[Contract, SchemaObject, Sequence[Clause]]
 
 
-def refuse_unknown(found: Sequence[Found], words: Sequence[str]) -> None:
-    """Raises UsageError for a word that stands for no clause that can be tested in any of these objects.
+def refuse_unknown(objects: Sequence[ObjectClauses], words: Sequence[str]) -> None:
+    """Raise UsageError for a word that matches no testable clause of any of these objects.
 
-    The error says why nothing tests it, where a contract has such a rule, and else the nearest known name.
+    The error has the reason if a contract has such a rule, or else the nearest known name.
     """
-    known: dict[str, bool] = {}
-    for _, one, clauses in found:
-        titles = _titles(one)
+    tested_by_name: dict[str, bool] = {}
+    for _, schema_object, clauses in objects:
+        titles = _titles(schema_object)
         for clause in clauses:
-            tested = not isinstance(clause.ask, NoResult)
+            tested = not isinstance(clause.test, NoResult)
             for name in _names_of_clause(clause, titles):
-                known[name] = known.get(name, False) or tested
+                tested_by_name[name] = tested_by_name.get(name, False) or tested
     for word in words:
-        if known.get(word):
+        if tested_by_name.get(word):
             continue
-        reason = next(_reasons(found, word), None)
+        reason = next(_reasons(objects, word), None)
         if reason is not None:
             raise UsageError(
-                f"--rule {word!r} is not tested: {reason}.", "'dq explain' accounts for each clause."
+                f"--rule {word!r} is not tested: {reason}.", "'dq explain' shows how each clause is enforced."
             )
-        near = nearest(word, [name for name, tested in known.items() if tested])
-        mend = f"Did you mean {near!r}?" if near else "'dq explain' lists the clauses of a contract."
+        near = nearest(word, [name for name, tested in tested_by_name.items() if tested])
+        hint = f"Did you mean {near!r}?" if near else "'dq explain' lists the clauses of a contract."
         raise UsageError(
-            f"--rule {word!r} is no check, clause path, or id or name of a quality rule here.", mend
+            f"--rule {word!r} is not a check, a clause path, or the id or name of a quality rule.", hint
         )
 
 
@@ -481,170 +526,209 @@ def _names_of_clause(clause: Clause, titles: Mapping[str, tuple[str, ...]]) -> s
     return {clause.check, *clause.paths, *titles.get(clause.path, ())}
 
 
-def _titles(one: SchemaObject) -> dict[str, tuple[str, ...]]:
-    """The id and the name of each quality rule, by its path."""
-    rules = [rule for element in (one, *one.walk()) for rule in element.quality]
+def _titles(schema_object: SchemaObject) -> dict[str, tuple[str, ...]]:
+    """Return the id and name of each quality rule by its path."""
+    rules = [rule for element in (schema_object, *schema_object.walk()) for rule in element.quality]
     return {rule.path(): tuple(text for text in (rule.id, rule.name) if text) for rule in rules}
 
 
-def _reasons(found: Sequence[Found], word: str) -> Iterator[str]:
-    for contract, one, clauses in found:
-        titles = _titles(one)
-        for account in accounts(contract, one, clauses):
-            if word == account.path or word in titles.get(account.path, ()):
-                yield account.reason
+def _reasons(objects: Sequence[ObjectClauses], word: str) -> Iterator[str]:
+    for contract, schema_object, clauses in objects:
+        titles = _titles(schema_object)
+        for entry in clause_coverage(contract, schema_object, clauses):
+            if word == entry.path or word in titles.get(entry.path, ()):
+                yield entry.reason
 
 
-# From an object of a contract to the clauses that are asked of its data: the one way that every run goes.
+# From an object of a contract to the clauses of a run.
 #
-# First it is selected what is asked (`select`), then the selected is put on the data and the run
-# (`asked_of`):
-# its window, its scope, and the partitions. Who tests, writes apart, exports or foresees takes both steps.
+# All callers (check, quarantine, export, dry run) first select the clauses (`select`), and then bind them to
+# the data and the run (`bind_clauses`): window, scope and partitions.
 
 
 @dataclass(frozen=True, slots=True)
-class Selected:
-    """What a run asks of an object: clauses that end as a result, those that do not, all accounts."""
+class SelectedClauses:
+    """Clauses of an object selected for a run: those with a result, those without, and the coverage of
+    all.
+    """
 
     clauses: tuple[Clause, ...]
     untested: tuple[Clause, ...]
-    accounts: tuple[Account, ...]
+    coverage: tuple[ClauseCoverage, ...]
 
 
 def select(
     contract: Contract,
-    one: SchemaObject,
-    kinds: Shelf,
+    schema_object: SchemaObject,
+    kinds: CheckKinds,
     rules: Sequence[str] = (),
-    why_not: Callable[[Clause], str | None] = lambda _clause: None,
-    neighbours: Neighbours = ALONE,
-) -> Selected:
-    """The clauses of an object that these words stand for; `why_not` says of one why this run leaves it out.
+    exclusion_reason: Callable[[Clause], str | None] = lambda _clause: None,
+    neighbours: ContractSet = NO_NEIGHBOURS,
+) -> SelectedClauses:
+    """Select the clauses of an object.
 
-    No words stand for all. Raises UsageError for a word that stands for no clause that can be tested.
+    Args:
+        rules: Words that select clauses, e.g. checks, paths, ids or names; empty for all.
+        exclusion_reason: Returns the reason why this run excludes a clause, or None.
+
+    Raises:
+        UsageError: A word matches no testable clause.
     """
-    found = [_left_out(clause, why_not) for clause in clauses_of(contract, one, kinds, neighbours)]
-    refuse_unknown([(contract, one, found)], rules)
-    chosen = selected(one, found, rules)
-    tested = testable(chosen)
-    untested = tuple(clause for clause in chosen if clause not in tested)
-    return Selected(tuple(tested), untested, without(accounts(contract, one, found), found, chosen))
+    all_clauses = [
+        _exclude(clause, exclusion_reason)
+        for clause in clauses_of(contract, schema_object, kinds, neighbours)
+    ]
+    refuse_unknown([(contract, schema_object, all_clauses)], rules)
+    requested = filter_by_words(schema_object, all_clauses, rules)
+    tested = testable(requested)
+    untested = tuple(clause for clause in requested if clause not in tested)
+    return SelectedClauses(
+        tuple(tested),
+        untested,
+        coverage_of_run(clause_coverage(contract, schema_object, all_clauses), all_clauses, requested),
+    )
 
 
-# Formats whose values have the types that a contract declares for them, and none without it.
+# Formats whose columns only have types if the contract declares them.
 _UNTYPED = {"csv": "CSV holds texts alone", "json": "what nobody declares is read from JSON as texts"}
-# Other kinds read the columns of properties alone, but for the scope of a rule.
-_OF_SQL = ("sql_rule",)
+# Checks whose SQL may read any column; others only read their property's columns and those of the scope.
+_SQL_CHECKS = ("sql_rule",)
 
 
-def as_typed(one: SchemaObject, clauses: Iterable[Clause], kinds: Shelf, form: str) -> tuple[Clause, ...]:
-    """The clauses as data of this format can be asked them.
+def as_typed(
+    schema_object: SchemaObject, clauses: Iterable[Clause], kinds: CheckKinds, file_format: str
+) -> tuple[Clause, ...]:
+    """Refuse SQL clauses that read columns without a type in data of this format.
 
-    Refused is a rule of SQL that reads a column which has no type, because the contract does not declare it:
-    SQL orders its values as texts and casts them as it likes. The smallest of -5 and 9 is no number then, and
-    10.5 is not more than 10.
+    In CSV and JSON, columns that the contract does not declare are strings, which SQL would compare as
+    strings and cast implicitly.
     """
-    why = _UNTYPED.get(form)
-    if why is None:
+    untyped_reason = _UNTYPED.get(file_format)
+    if untyped_reason is None:
         return tuple(clauses)
-    known = {prop.column.lower() for prop in one.properties}
-    below = {name.lower() for prop in one.walk() for name in (prop.column, *_names(physical_type(prop)))}
-    return tuple(_typed(clause, kinds, known, below, why) for clause in clauses)
+    declared = {prop.column.lower() for prop in schema_object.properties}
+    nested_names = {
+        name.lower() for prop in schema_object.walk() for name in (prop.column, *_names(physical_type(prop)))
+    }
+    return tuple(_typed(clause, kinds, declared, nested_names, untyped_reason) for clause in clauses)
 
 
-def _typed(clause: Clause, kinds: Shelf, known: Set[str], below: Set[str], why: str) -> Clause:
-    if clause.refused or isinstance(clause.ask, NoResult):
+def _typed(
+    clause: Clause, kinds: CheckKinds, declared: Set[str], nested_names: Set[str], untyped_reason: str
+) -> Clause:
+    if clause.refusal_reason or isinstance(clause.test, NoResult):
         return clause
-    asked = asked_by(clause, kinds) if clause.check in _OF_SQL else ()
-    read = [*clause.extent.narrows, *(need.column for metric in asked for need in reads(metric))]
-    unknown = {name for column in read if (name := str(column.steps[0])).lower() not in known}
-    # Behind a dot stands a field of a struct, or a column after its table: then any depth may be meant.
-    unknown |= {*clause.extent.fields, *(name for metric in asked for name in _fields(metric))} - below
+    metrics = metrics_for(clause, kinds) if clause.check in _SQL_CHECKS else ()
+    read_columns = [
+        *clause.row_filter.columns,
+        *(need.column for metric in metrics for need in reads(metric)),
+    ]
+    unknown = {name for column in read_columns if (name := str(column.steps[0])).lower() not in declared}
+    # A name after a dot is a struct field, or a column after its table, so any depth is accepted.
+    unknown |= {
+        *clause.row_filter.fields,
+        *(name for metric in metrics for name in _fields(metric)),
+    } - nested_names
     if not unknown:
         return clause
-    reason = f"it reads {', '.join(sorted(unknown))}, which the contract does not declare, and {why}"
+    reason = (
+        f"it reads {', '.join(sorted(unknown))}, which the contract does not declare, and {untyped_reason}"
+    )
     return refuse(clause, f"{reason}; add it to the properties with its logicalType")
 
 
 def _fields(metric: Metric) -> tuple[str, ...]:
-    """The names that a user's query has behind a dot, in lower case, however it is asked."""
+    """Return the names after a dot in a user's query, in lower case."""
     match metric:
         case Query():
             return metric.fields
-        case Aggregate(instead=Query() as asked) | DistinctKeys(instead=Query() as asked):
-            return asked.fields
+        case Aggregate(instead=Query() as query) | DistinctKeys(instead=Query() as query):
+            return query.fields
         case _:
             return ()
 
 
 def _names(kind: DataType | None) -> Iterator[str]:
-    """The names of a type's fields, at any depth."""
+    """Yield the names of a type's fields, at any depth."""
     if kind is not None:
         yield from kind.names
         for part in kind.parts:
             yield from _names(part)
 
 
-def foreseen(
-    contract: Contract, one: SchemaObject, kinds: Shelf, neighbours: Neighbours = ALONE
+def expected_clauses(
+    contract: Contract,
+    schema_object: SchemaObject,
+    kinds: CheckKinds,
+    neighbours: ContractSet = NO_NEIGHBOURS,
 ) -> list[Clause]:
-    """Every clause of an object as a run will find it, as far as the contract alone tells.
+    """Return every clause of an object as in a run, as far as the contract alone determines it.
 
-    Where it names several servers, what only one of their formats refuses is left to the run.
+    If servers have different formats, clauses that only one format refuses are not refused here.
     """
-    return list(as_typed(one, clauses_of(contract, one, kinds, neighbours), kinds, untyped(contract, one)))
+    return list(
+        as_typed(
+            schema_object,
+            clauses_of(contract, schema_object, kinds, neighbours),
+            kinds,
+            untyped_format(contract, schema_object),
+        )
+    )
 
 
-def untyped(contract: Contract, one: SchemaObject) -> str:
-    """The format of an object whose columns have no type but for the contract, "" where another may be."""
-    forms = formats(contract, one)
+def untyped_format(contract: Contract, schema_object: SchemaObject) -> str:
+    """Return the object's format if its columns only have the contract's types, or "" if it may be
+    another.
+    """
+    forms = data_formats(contract, schema_object)
     return min(forms) if forms and forms <= _UNTYPED.keys() else ""
 
 
-def _left_out(clause: Clause, why_not: Callable[[Clause], str | None]) -> Clause:
-    reason = None if isinstance(clause.ask, NoResult) else why_not(clause)
-    return clause if reason is None else replace(clause, ask=NoResult(reason, proven=False))
+def _exclude(clause: Clause, exclusion_reason: Callable[[Clause], str | None]) -> Clause:
+    reason = None if isinstance(clause.test, NoResult) else exclusion_reason(clause)
+    return clause if reason is None else replace(clause, test=NoResult(reason, proven=False))
 
 
-def asked_of(schema: DataType, clauses: Iterable[Clause], occasion: Occasion) -> tuple[Clause, ...]:
-    """The clauses as they are asked of data of this schema on an occasion.
-
-    Each with its window, with the rows that it must see, and refused where its scope names no column.
+def bind_clauses(schema: DataType, clauses: Iterable[Clause], context: RunContext) -> tuple[Clause, ...]:
+    """Bind clauses to a schema and a run: window, required rows, and refusal if the scope has unknown
+    columns.
     """
-    return tuple(_on(clause, occasion, schema) for clause in clauses)
+    return tuple(_bind_clause(clause, context, schema) for clause in clauses)
 
 
-def _on(clause: Clause, occasion: Occasion, schema: DataType) -> Clause:
-    # Spark would look for what is no column among the variables of the session.
-    absent = [why for one in clause.extent.narrows if isinstance(why := resolve(schema, one), str)]
-    if absent and not clause.refused:
-        clause = refuse(clause, f"its scope: {absent[0]}")
-    return in_scope(_windowed(replace(clause, occasion=occasion)), occasion.partitions)
+def _bind_clause(clause: Clause, context: RunContext, schema: DataType) -> Clause:
+    # Spark would resolve an unknown column as a session variable.
+    missing_columns = [
+        reason for column in clause.row_filter.columns if isinstance(reason := resolve(schema, column), str)
+    ]
+    if missing_columns and not clause.refusal_reason:
+        clause = refuse(clause, f"its scope: {missing_columns[0]}")
+    return in_scope(_apply_window(replace(clause, context=context)), context.partitions)
 
 
-def _windowed(clause: Clause) -> Clause:
-    """The clause on the rows that its window leaves, counted back from the time of the run."""
-    window = clause.extent.window
-    if window is None or clause.refused:
+def _apply_window(clause: Clause) -> Clause:
+    """Return the clause restricted to its window, counted back from the time of the run."""
+    window = clause.row_filter.window
+    if window is None or clause.refusal_reason:
         return clause
-    now, length, time = clause.occasion.now, window.length, window.time
+    now, length, time = clause.context.now, window.length, window.time
     if now is None:
-        return refuse(clause, f"the window of {length} ends with the time of the run; hand it in: now=…")
+        return refuse(clause, f"the window of {length} ends at the time of the run; pass now=…")
     recent = time.since(before(now, length, time.zone))
-    extent = replace(clause.extent, where=all_of(recent, clause.extent.where))
-    return replace(clause, extent=extent, note=f"{time.column} within {length}")
+    extent = replace(clause.row_filter, where=all_of(recent, clause.row_filter.where))
+    return replace(clause, row_filter=extent, note=f"{time.column} within {length}")
 
 
 def in_scope(clause: Clause, partitions: tuple[Partition, ...]) -> Clause:
-    """The clause with the rows that it must see when these partitions are asked for."""
-    within = replace(clause, extent=replace(clause.extent, rows=RowScope.PARTITION))
+    """Return the clause with the rows that it needs if these partitions are checked."""
+    in_partition = replace(clause, row_filter=replace(clause.row_filter, rows=RowScope.PARTITION))
     if not partitions:
-        return within
-    if clause.extent.rows is not RowScope.TABLE or clause.extent.window is not None:
+        return in_partition
+    if clause.row_filter.rows is not RowScope.TABLE or clause.row_filter.window is not None:
         return clause
     key = {str(column).lower() for column in clause.keys}
     parts = {column.lower() for partition in partitions for column, _ in partition}
     if clause.keys and parts <= key:
-        # Rows with the same key lie in the same partition.
-        return replace(within, note="the key holds the partition, which suffices")
+        # The key includes the partition columns, so rows with the same key are in the same partition.
+        return replace(in_partition, note="the key includes the partition columns")
     return replace(clause, note="tested on the whole table")

@@ -1,4 +1,4 @@
-"""What a check kind is, and how its measured numbers become a check result."""
+"""Check kinds, and the evaluation of their measured numbers to check results."""
 
 from __future__ import annotations
 
@@ -8,22 +8,22 @@ from fractions import Fraction
 from operator import attrgetter
 
 from dq.contracts.model import Contract, SchemaObject
-from dq.contracts.outcome import CheckResult, Status, counted
+from dq.contracts.outcome import CheckResult, Status, pluralize
 from dq.contracts.types import DataType
 from dq.dataquality.clauses.clause import (
+    CheckParameters,
     Clause,
     ForeignKey,
-    KindTerms,
     NoResult,
     PropertyKeys,
     RowTest,
     UniqueKey,
     Unit,
+    parameters_of,
     refuse,
-    terms_of,
 )
-from dq.dataquality.clauses.foreign_key import ALONE, Neighbours, followed
-from dq.dataquality.clauses.quality_rule import Rule, check_of, of_quality, rules_of
+from dq.dataquality.clauses.foreign_key import NO_NEIGHBOURS, ContractSet, follow_reference
+from dq.dataquality.clauses.quality_rule import Rule, check_of, clause_from_quality, rules_of
 from dq.dataquality.model.column import Column, columns, resolve
 from dq.dataquality.model.metric import (
     SCHEMA,
@@ -41,57 +41,57 @@ from dq.dataquality.model.metric import (
 from dq.dataquality.model.predicate import IsNull, Not, all_of
 from dq.dataquality.model.run_context import OPERATORS, Unusable
 
-# The measured numbers of one clause to its check result.
+# Evaluation of the measured numbers of one clause.
 
 Values = Mapping[Metric, Value]
 
 
-def questions(clause: Clause) -> tuple[Metric, ...]:
-    """What to ask for a clause that counts: all rows, or those that break it, repeat a key or match none.
+def row_metrics(clause: Clause) -> tuple[Metric, ...]:
+    """Return the metrics of a clause that counts rows: all, failing, with repeated keys, or unmatched.
 
-    The metric that decides comes first. Keys need the number of all rows only for a percentage, because
-    the pass that finds repeated keys would otherwise stand alone. Where most rows may repeat a key, the
-    different keys are counted, and the rows that have one.
+    The deciding metric comes first. Keys only need the total number of rows for a percentage, because it
+    would require a pass in addition to the one for repeated keys. If most rows may repeat a key, distinct
+    keys and rows with a key are counted instead.
     """
-    where = clause.extent.where
-    everything = count(where)
-    match clause.ask:
+    where = clause.row_filter.where
+    all_rows = count(where)
+    match clause.test:
         case ForeignKey(keys, target):
             return (UnmatchedKeys(keys, target, where),)
-        case UniqueKey(keys) if _few_keys(clause):
+        case UniqueKey(keys) if _expects_few_keys(clause):
             present = all_of(where, *(Not(IsNull(key.path)) for key in keys))
-            return distinct(keys, where), count(present), everything
+            return distinct(keys, where), count(present), all_rows
         case UniqueKey(keys):
             repeated = duplicates(keys, where)
-            return (repeated, everything) if _in_percent(clause) else (repeated,)
+            return (repeated, all_rows) if _in_percent(clause) else (repeated,)
         case RowTest(breaks):
-            return count(all_of(where, breaks)), everything
+            return count(all_of(where, breaks)), all_rows
         case _:
-            return (everything,)
+            return (all_rows,)
 
 
-def of_schema(_: Clause) -> tuple[Metric, ...]:
-    """What to ask for a clause about columns and types alone."""
+def schema_metrics(_: Clause) -> tuple[Metric, ...]:
+    """Return the metric of a clause that only needs columns and types."""
     return (SCHEMA,)
 
 
 def schema_in(values: Values) -> DataType:
-    """The columns and types, where `of_schema` was asked."""
+    """Return the columns and types from the values of `schema_metrics`."""
     schema = values[SCHEMA]
     assert isinstance(schema, DataType)
     return schema
 
 
-# Operators whose last operand says how many rows are expected to repeat a key, or may at most.
+# Operators whose last operand is the expected or maximum number of rows with repeated keys.
 _EXPECT = frozenset(OPERATORS) - {"mustNotBe", "mustNotBeBetween"}
-# Percent of all rows. CPU seconds of sorting and of counting different keys, a million rows, two tasks: 37 %
-# repeated 2.9 and 2.0, 57 % 2.2 and 1.3, 80 % 1.8 and 0.9; none repeated about 1 to 2. With more tasks each
-# sees fewer repetitions, so not below a half.
+# Percentage of repeated keys from which distinct keys are counted. CPU seconds of sorting and of counting
+# distinct keys, a million rows, two tasks: 37 % repeated 2.9 and 2.0, 57 % 2.2 and 1.3, 80 % 1.8 and 0.9;
+# none repeated about 1 to 2. With more tasks, each sees fewer repetitions, so it is not below a half.
 FEW_KEYS = 50
 
 
-def _few_keys(clause: Clause) -> bool:
-    """Whether the rule expects few different keys, or allows them: then each task drops most rows at once."""
+def _expects_few_keys(clause: Clause) -> bool:
+    """Return True if the rule expects or allows few distinct keys: each task then drops most rows early."""
     if clause.limit is None or clause.limit.unit is not Unit.PERCENT:
         return False
     threshold = clause.limit.threshold
@@ -102,36 +102,39 @@ def _in_percent(clause: Clause) -> bool:
     return clause.limit is not None and clause.limit.unit is Unit.PERCENT
 
 
-def judged(clause: Clause, values: Values) -> CheckResult:
-    """The result of a clause that counts.
+def evaluate_rows(clause: Clause, values: Values) -> CheckResult:
+    """Return the result of a clause that counts rows.
 
-    No row at all makes a percentage SKIPPED, because there is nothing to take it of; a count of broken
-    rows is then zero.
+    Without any rows, a percentage is SKIPPED, and a number of failing rows is zero.
     """
-    asked = questions(clause)
-    found = _integer(values[asked[0]])
-    if isinstance(asked[0], DistinctKeys):
-        found = _integer(values[asked[1]]) - found
-    total = _integer(values[asked[-1]]) if len(asked) > 1 or asked[0] == count(clause.extent.where) else None
+    metrics = row_metrics(clause)
+    matching = _integer(values[metrics[0]])
+    if isinstance(metrics[0], DistinctKeys):
+        matching = _integer(values[metrics[1]]) - matching
+    total = (
+        _integer(values[metrics[-1]])
+        if len(metrics) > 1 or metrics[0] == count(clause.row_filter.where)
+        else None
+    )
     if _in_percent(clause) and total == 0:
         message = f"{subject(clause)}: there are no rows to take a percentage of"
         return result(clause, Status.SKIPPED, "no rows", message)
-    measured = Fraction(100 * found, total) if _in_percent(clause) and total else Fraction(found)
-    kept = clause.limit.threshold.holds(measured) if clause.limit else found == 0
-    observed = _observed(clause, found, total, measured)
-    message = f"{subject(clause)}: {observed}{_complaint(clause, observed)}{ending(clause, kept)}"
-    made = result(clause, Status.PASS if kept else Status.FAIL, observed, message, float(measured))
-    rows, failed = (total, found) if clause.of_rows else (found, None)
+    value = Fraction(100 * matching, total) if _in_percent(clause) and total else Fraction(matching)
+    passes = clause.limit.threshold.holds(value) if clause.limit else matching == 0
+    observed = _observed(clause, matching, total, value)
+    message = f"{subject(clause)}: {observed}{_complaint(clause, observed)}{ending(clause, passes)}"
+    check_result = result(clause, Status.PASS if passes else Status.FAIL, observed, message, float(value))
+    rows, failed = (total, matching) if clause.is_row_level else (matching, None)
     return replace(
-        made, rows=rows, failed_rows=failed, unit=Unit.PERCENT if _in_percent(clause) else Unit.ROWS
+        check_result, rows=rows, failed_rows=failed, unit=Unit.PERCENT if _in_percent(clause) else Unit.ROWS
     )
 
 
 def result(
     clause: Clause, status: Status, observed: str, message: str, value: float | None = None
 ) -> CheckResult:
-    """A check result with the clause's identity and place."""
-    no_row = {"mustBe": 0} if clause.of_rows else {}
+    """Return a check result with the clause's identity and location."""
+    no_row = {"mustBe": 0} if clause.is_row_level else {}
     return CheckResult(
         check=clause.check,
         clause=clause.path,
@@ -148,61 +151,65 @@ def result(
     )
 
 
-def judge_number(clause: Clause, found: Number | Failure, giver: str) -> CheckResult:
-    """The result of a clause whose threshold bounds a number that `giver` (a query, a function) gave."""
-    if isinstance(found, Failure):
-        return unmeasured(clause, found)
+def evaluate_number(clause: Clause, measured: Number | Failure, source: str) -> CheckResult:
+    """Return the result of a clause whose threshold bounds a number from `source`, e.g. a query or
+    function.
+    """
+    if isinstance(measured, Failure):
+        return unmeasured(clause, measured)
     assert clause.limit is not None
-    # The shortest decimal of a float, as the bound is read: 0.1 is 0.1.
-    number = Fraction(str(found))
-    kept = clause.limit.threshold.holds(number)
-    shown = f"{found:,}" if isinstance(found, int) else str(found)
-    message = f"{subject(clause)}: {giver} gives {shown}{ending(clause, kept)}"
-    return result(clause, Status.PASS if kept else Status.FAIL, shown, message, float(number))
+    # The shortest decimal of a float, like the bound: 0.1 equals 0.1.
+    number = Fraction(str(measured))
+    passes = clause.limit.threshold.holds(number)
+    text = f"{measured:,}" if isinstance(measured, int) else str(measured)
+    message = f"{subject(clause)}: {source} gives {text}{ending(clause, passes)}"
+    return result(clause, Status.PASS if passes else Status.FAIL, text, message, float(number))
 
 
 @dataclass(frozen=True, slots=True)
-class TypeAsked:
-    """The types that a column may have in the data; `kept` and `broken` say of which type it is."""
+class AllowedTypes:
+    """Types that a column may have in the data, and message formats with its type for pass and fail."""
 
     column: Column
     types: tuple[str, ...]
-    kept: str
-    broken: str
+    pass_message: str
+    fail_message: str
 
 
-def judge_type(clause: Clause, values: Values) -> CheckResult:
-    """The result of a clause with TypeAsked."""
-    asked = terms_of(clause, TypeAsked)
-    found = resolve(schema_in(values), asked.column)
-    if isinstance(found, str):
-        return result(clause, Status.ERROR, "not measured", f"{subject(clause)}: {found}")
-    if found.name in asked.types:
-        message = f"{subject(clause)}: {asked.kept.format(found)}"
-        return result(clause, Status.PASS, str(found), message)
-    kept_as = f"allowed: {clause.allowed}, which Spark keeps as {' or '.join(asked.types)}"
-    message = f"{subject(clause)}: {asked.broken.format(found)}; {kept_as}"
-    return result(clause, Status.FAIL, str(found), message)
+def evaluate_type(clause: Clause, values: Values) -> CheckResult:
+    """Return the result of a clause with AllowedTypes."""
+    allowed_types = parameters_of(clause, AllowedTypes)
+    actual = resolve(schema_in(values), allowed_types.column)
+    if isinstance(actual, str):
+        return result(clause, Status.ERROR, "not measured", f"{subject(clause)}: {actual}")
+    if actual.name in allowed_types.types:
+        message = f"{subject(clause)}: {allowed_types.pass_message.format(actual)}"
+        return result(clause, Status.PASS, str(actual), message)
+    expected = f"allowed: {clause.allowed}, stored by Spark as {' or '.join(allowed_types.types)}"
+    message = f"{subject(clause)}: {allowed_types.fail_message.format(actual)}; {expected}"
+    return result(clause, Status.FAIL, str(actual), message)
 
 
 def unmeasured(clause: Clause, failure: Failure) -> CheckResult:
-    """The result of a clause whose question has no answer."""
+    """Return the result of a clause whose metric could not be measured."""
     return result(clause, Status.ERROR, "not measured", f"{subject(clause)}: {failure.message}")
 
 
 def subject(clause: Clause) -> str:
-    """What the clause is about, as a message names it."""
+    """Return the object or property of the clause, for messages."""
     return f"{clause.object}.{clause.property}" if clause.property else clause.object
 
 
-def ending(clause: Clause, kept: bool) -> str:
-    """How a message ends: with what is allowed, where it is not kept, and with the rows that were asked."""
-    return ("" if kept else f"; allowed: {clause.allowed}") + (f" ({clause.note})" if clause.note else "")
+def ending(clause: Clause, passes: bool) -> str:
+    """Return the end of a message: the allowed value unless the clause passes, and the tested rows."""
+    return ("" if passes else f"; allowed: {clause.allowed}") + (f" ({clause.note})" if clause.note else "")
 
 
 def _complaint(clause: Clause, observed: str) -> str:
-    """What is wrong with the rows, as the verb of a sentence about them: `1 row is NULL`, `2 rows are`."""
-    ask = clause.ask
+    """Return the complaint as a predicate of the row count, in singular or plural: `1 row is NULL`, `2 rows
+    are`.
+    """
+    ask = clause.test
     if not isinstance(ask, RowTest | UniqueKey | ForeignKey) or not ask.complaint:
         return ""
     verb, space, complement = ask.complaint.partition(" ")
@@ -211,26 +218,28 @@ def _complaint(clause: Clause, observed: str) -> str:
     return f" {verb}{space}{complement}"
 
 
-# Verbs of complaints, our own and those that plug-ins are likely to use -> what one row does.
+# Plural verb of a complaint (ours, and likely ones of plug-ins) -> its singular.
 _SINGULAR = {
     "are": "is", "break": "breaks", "do": "does", "have": "has", "lack": "lacks", "refer": "refers",
     "repeat": "repeats",
 }  # fmt: skip
 
 
-def _observed(clause: Clause, found: int, total: int | None, measured: Fraction) -> str:
-    if not clause.of_rows:
-        return counted(found, "row")
-    shown = f"{found:,} of {counted(total, 'row')}" if total is not None else counted(found, "row")
-    return f"{percent(measured)} % ({shown})" if _in_percent(clause) else shown
+def _observed(clause: Clause, matching: int, total: int | None, value: Fraction) -> str:
+    if not clause.is_row_level:
+        return pluralize(matching, "row")
+    text = f"{matching:,} of {pluralize(total, 'row')}" if total is not None else pluralize(matching, "row")
+    return f"{percent(value)} % ({text})" if _in_percent(clause) else text
 
 
 def percent(value: Fraction) -> str:
-    """Four significant digits, but never a rounded 0 or 100: one bad row in a billion stays visible."""
-    shown = f"{float(value):.4g}"
-    if (shown == "0" and value > 0) or (shown == "100" and value < 100):
-        shown = f"{float(value):.12g}"
-    return shown
+    """Format with four significant digits, but never round to 0 or 100: one bad row in a billion stays
+    visible.
+    """
+    text = f"{float(value):.4g}"
+    if (text == "0" and value > 0) or (text == "100" and value < 100):
+        text = f"{float(value):.12g}"
+    return text
 
 
 def _integer(value: Value) -> int:
@@ -238,30 +247,29 @@ def _integer(value: Value) -> int:
     return value
 
 
-# What a check kind is: one file on the shelf `checks/`, without Spark in it.
+# Check kinds: one file each in `checks/`, without Spark.
 #
-# A kind's module docstring is the user's page: a summary sentence, then `Why:`, `Bad:`, `Good:`, `Nulls:`
-# and
-# `Mend:`. Its examples are in `tests/dataquality/checks/examples/`: a shared test runs them on Spark.
+# A kind's module docstring is the user's page: a summary sentence, then `Why:`, `Bad:`, `Good:`, `Nulls:` and
+# `How to fix:`. Its examples are in `tests/dataquality/checks/examples/`: a shared test runs them on Spark.
 
 
 @dataclass(frozen=True, slots=True)
 class CheckKind:
-    """How one kind of promise is found in a contract, asked and judged.
+    """A check: finds its clauses in a contract, measures and evaluates them.
 
-    `clauses` finds what the keys of a contract promise, `rule` makes the clause of a quality rule that calls
-    for this kind (None: such a rule means nothing where it stands; Unusable: with the reason). A kind has one
-    of the two. Most kinds only find their clauses. A kind says how its clauses with KindTerms are asked and
-    judged; all others count rows, and are asked and judged alike. `then` are questions that only the first
-    answers call for; they cost a job more where there are any.
+    A kind has either `clauses`, which builds clauses from the keys of a contract, or `rule`, which builds the
+    clause of a quality rule (None if the rule has no meaning there; raises Unusable with the reason).
+
+    `metrics`, `evaluate` and `follow_ups` apply to clauses with CheckParameters; all other clauses count rows
+    and are evaluated alike. `follow_ups` are metrics that depend on the first values; they cost another job.
     """
 
     id: str
     page: str
     clauses: Callable[[Contract, SchemaObject], Iterable[Clause]] = lambda _contract, _schema: ()
-    metrics: Callable[[Clause], tuple[Metric, ...]] = questions
-    judge: Callable[[Clause, Values], CheckResult] = judged
-    then: Callable[[Clause, Values], tuple[Metric, ...]] = lambda _clause, _values: ()
+    metrics: Callable[[Clause], tuple[Metric, ...]] = row_metrics
+    evaluate: Callable[[Clause, Values], CheckResult] = evaluate_rows
+    follow_ups: Callable[[Clause, Values], tuple[Metric, ...]] = lambda _clause, _values: ()
     rule: Callable[[Rule], Clause | None] | None = None
 
     @property
@@ -270,8 +278,8 @@ class CheckKind:
         return self.page.strip().splitlines()[0]
 
 
-def of_properties(id: str, page: str | None, find: Callable[[PropertyKeys], Iterable[Clause]]) -> CheckKind:
-    """The check whose clauses come from the keys of single properties."""
+def property_check(id: str, page: str | None, find: Callable[[PropertyKeys], Iterable[Clause]]) -> CheckKind:
+    """Return a check whose clauses come from the keys of single properties."""
 
     def clauses(_contract: Contract, schema: SchemaObject) -> Iterator[Clause]:
         for prop, column in columns(schema):
@@ -280,18 +288,18 @@ def of_properties(id: str, page: str | None, find: Callable[[PropertyKeys], Iter
     return CheckKind(id, page or "", clauses)
 
 
-Shelf = Mapping[str, CheckKind]
+CheckKinds = Mapping[str, CheckKind]
 
 
 def clauses_of(
-    contract: Contract, schema: SchemaObject, kinds: Shelf, neighbours: Neighbours = ALONE
+    contract: Contract, schema: SchemaObject, kinds: CheckKinds, neighbours: ContractSet = NO_NEIGHBOURS
 ) -> list[Clause]:
-    """Every clause of an object that some kind knows, in the order of the file.
+    """Return every clause of an object that some kind finds, in file order.
 
-    Relationships into one of the neighbours are followed.
+    Relationships to neighbouring contracts are resolved.
     """
     clauses = [
-        followed(clause, contract, neighbours) if isinstance(clause.ask, NoResult) else clause
+        follow_reference(clause, contract, neighbours) if isinstance(clause.test, NoResult) else clause
         for kind in kinds.values()
         if kind.rule is None
         for clause in kind.clauses(contract, schema)
@@ -312,47 +320,47 @@ def _clause_of_rule(kind: CheckKind, rule: Rule) -> Clause | None:
     try:
         return kind.rule(rule)
     except Unusable as error:
-        return refuse(of_quality(kind.id, rule.object, rule.quality, rule.shown), str(error))
+        return refuse(clause_from_quality(kind.id, rule.object, rule.quality, rule.column_name), str(error))
 
 
 _COUNTS_ROWS = CheckKind("", "")
 
 
-def _kind_of(clause: Clause, kinds: Shelf) -> CheckKind:
-    return kinds[clause.check] if isinstance(clause.ask, KindTerms) else _COUNTS_ROWS
+def _kind_of(clause: Clause, kinds: CheckKinds) -> CheckKind:
+    return kinds[clause.check] if isinstance(clause.test, CheckParameters) else _COUNTS_ROWS
 
 
-def asked_by(clause: Clause, kinds: Shelf) -> tuple[Metric, ...]:
-    """What a clause asks at first; nothing where it is refused."""
-    return () if clause.refused else _kind_of(clause, kinds).metrics(clause)
+def metrics_for(clause: Clause, kinds: CheckKinds) -> tuple[Metric, ...]:
+    """Return the first metrics of a clause; none if it is refused."""
+    return () if clause.refusal_reason else _kind_of(clause, kinds).metrics(clause)
 
 
-def metrics_of(clauses: Iterable[Clause], kinds: Shelf) -> dict[Metric, None]:
-    """What these clauses ask at first, each question once."""
-    return dict.fromkeys(metric for clause in clauses for metric in asked_by(clause, kinds))
+def metrics_for_all(clauses: Iterable[Clause], kinds: CheckKinds) -> dict[Metric, None]:
+    """Return the distinct first metrics of these clauses."""
+    return dict.fromkeys(metric for clause in clauses for metric in metrics_for(clause, kinds))
 
 
-def then_asked(clause: Clause, answers: Answers, kinds: Shelf) -> tuple[Metric, ...]:
-    """What the first answers to a clause call for; nothing where one of them failed."""
-    first = {metric: answers[metric] for metric in asked_by(clause, kinds)}
+def follow_up_metrics(clause: Clause, answers: Answers, kinds: CheckKinds) -> tuple[Metric, ...]:
+    """Return the follow-up metrics of a clause; none if a first metric failed."""
+    first = {metric: answers[metric] for metric in metrics_for(clause, kinds)}
     values = {metric: answer for metric, answer in first.items() if not isinstance(answer, Failure)}
-    return _kind_of(clause, kinds).then(clause, values) if first and len(values) == len(first) else ()
+    return _kind_of(clause, kinds).follow_ups(clause, values) if first and len(values) == len(first) else ()
 
 
-def second_of(clauses: Iterable[Clause], answers: Answers, kinds: Shelf) -> list[Metric]:
-    """What the first answers to these clauses call for, and is not answered yet."""
-    more = (one for clause in clauses for one in then_asked(clause, answers, kinds))
-    return [one for one in dict.fromkeys(more) if one not in answers]
+def follow_up_metrics_for_all(clauses: Iterable[Clause], answers: Answers, kinds: CheckKinds) -> list[Metric]:
+    """Return the unanswered follow-up metrics of these clauses."""
+    follow_ups = (metric for clause in clauses for metric in follow_up_metrics(clause, answers, kinds))
+    return [metric for metric in dict.fromkeys(follow_ups) if metric not in answers]
 
 
-def answered(clause: Clause, answers: Answers, kinds: Shelf) -> CheckResult:
-    """The result of a clause from the answers to its questions; an error where one of them has none."""
-    if clause.refused:
-        return result(clause, Status.ERROR, "not tested", f"{subject(clause)}: {clause.refused}")
+def evaluate_clause(clause: Clause, answers: Answers, kinds: CheckKinds) -> CheckResult:
+    """Return the result of a clause from the answers to its metrics; an error if one of them failed."""
+    if clause.refusal_reason:
+        return result(clause, Status.ERROR, "not tested", f"{subject(clause)}: {clause.refusal_reason}")
     values = {}
-    for metric in (*asked_by(clause, kinds), *then_asked(clause, answers, kinds)):
+    for metric in (*metrics_for(clause, kinds), *follow_up_metrics(clause, answers, kinds)):
         answer = answers[metric]
         if isinstance(answer, Failure):
             return unmeasured(clause, answer)
         values[metric] = answer
-    return _kind_of(clause, kinds).judge(clause, values)
+    return _kind_of(clause, kinds).evaluate(clause, values)

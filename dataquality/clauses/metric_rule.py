@@ -1,4 +1,4 @@
-"""Rules with a metric of dq's own engine: their questions, clauses, baselines and verdicts."""
+"""Rules with a metric of dq's own engine: metrics, clauses, baselines and results."""
 
 from __future__ import annotations
 
@@ -10,130 +10,130 @@ from datetime import datetime
 from decimal import Decimal
 from fractions import Fraction
 
-from dq.contracts.metrics import MEASURES, Against, MeasureKind, Measurement, measure_named, read
+from dq.contracts.metrics import METRICS, Against, MeasureKind, Measurement, named_metric, read_metric_rule
 from dq.contracts.model import Quality, SchemaObject
-from dq.contracts.outcome import CheckResult, GroupResult, Severity, Status, counted
+from dq.contracts.outcome import CheckResult, GroupResult, Severity, Status, pluralize
 from dq.dataquality.clauses import quality_rule
-from dq.dataquality.clauses.clause import Clause, KindTerms, Unit, asking, refuse, terms_of
+from dq.dataquality.clauses.clause import CheckParameters, Clause, Unit, parameters_of, refuse, with_test
 from dq.dataquality.clauses.kind import CheckKind, Values, result, subject, unmeasured
 from dq.dataquality.model import metric, predicate
-from dq.dataquality.model.column import MASK, Column, needs, untold
-from dq.dataquality.model.run_context import EarlierMeasure, Unusable, comparison
+from dq.dataquality.model.column import MASK, Column, needs, reason_not_shown
+from dq.dataquality.model.run_context import PastMeasurement, Unusable, comparison
 
-# What the metrics of dq's own engine share: what is asked of a column, and what was measured.
-
-# What was measured: a number, a share of something, nothing at all, or no answer.
+# Common parts of dq's own metrics: requests, and measured values (a number, a ratio, no value, or a failure).
 
 Question = metric.Aggregate | metric.DistinctKeys | metric.SingleKeys
 
 
 @dataclass(frozen=True, slots=True)
-class Share:
-    """So many of so many."""
+class Ratio:
+    """A part of a total."""
 
     part: int
-    whole: int
+    total: int
 
 
 @dataclass(frozen=True, slots=True)
-class Nothing:
-    """There is nothing to measure, and why."""
+class NoValueMeasured:
+    """There is no value to measure, with the reason."""
 
     reason: str
 
 
-Found = Fraction | Share | Nothing | metric.Failure
+MeasuredValue = Fraction | Ratio | NoValueMeasured | metric.Failure
 
 
 @dataclass(frozen=True, slots=True)
-class MeasureAsked:
-    """A rule with a metric of dq's own engine, as its check takes it.
+class MetricRequest:
+    """Parameters of a rule with a metric of dq's own engine.
 
-    `untold` says why its number is not shown, where it is not; `of` tells what is measured.
+    `hidden_reason` is the reason for not showing its number, or "". `fingerprint` identifies the measurement.
     """
 
     terms: Measurement
     columns: tuple[Column, ...]
-    by: tuple[Column, ...]
-    untold: str
-    of: str
+    group_by: tuple[Column, ...]
+    hidden_reason: str
+    fingerprint: str
 
 
-def measured_by(clause: Clause) -> MeasureAsked | None:
-    """What a clause asks of a metric of dq's own engine; None for every other clause."""
-    told = clause.ask.value if isinstance(clause.ask, KindTerms) else None
-    return told if isinstance(told, MeasureAsked) else None
+def metric_request_of(clause: Clause) -> MetricRequest | None:
+    """Return the metric request of a clause, or None for clauses without a metric of dq's own engine."""
+    parameters = clause.test.value if isinstance(clause.test, CheckParameters) else None
+    return parameters if isinstance(parameters, MetricRequest) else None
 
 
 @dataclass(frozen=True, slots=True)
-class ColumnMeasure:
-    """How one metric is asked and what its number is.
+class ColumnMetric:
+    """Definition of one metric.
 
-    `asks` gives the first questions about the rows where a predicate is true, `then` those that only their
-    answers call for, of each group; `number` makes the number of both.
+    `metrics` returns the first metrics on the rows where a predicate is true, `follow_ups` those that depend
+    on their values in each group, and `number` computes the number from both.
     """
 
-    asks: Callable[[MeasureAsked, predicate.Predicate | None], tuple[Question, ...]]
-    number: Callable[[MeasureAsked, Sequence[metric.Value]], Found]
-    then: Callable[
-        [MeasureAsked, Sequence[Sequence[metric.Value]], predicate.Predicate | None], tuple[Question, ...]
-    ] = lambda _asked, _rows, _where: ()
+    metrics: Callable[[MetricRequest, predicate.Predicate | None], tuple[Question, ...]]
+    number: Callable[[MetricRequest, Sequence[metric.Value]], MeasuredValue]
+    follow_ups: Callable[
+        [MetricRequest, Sequence[Sequence[metric.Value]], predicate.Predicate | None], tuple[Question, ...]
+    ] = lambda _request, _answer_rows, _where: ()
 
 
 def exact(value: metric.Value) -> Fraction | metric.Failure:
-    """A number as it is read: a float is the shortest decimal that names it. NaN and infinity are none."""
+    """Return the exact number; a float is its shortest decimal. NaN and infinities are failures."""
     if isinstance(value, bool) or not isinstance(value, int | float | Decimal):
         return metric.Failure(f"the data gives a {type(value).__name__}; a number is needed")
     if not math.isfinite(value):
-        return metric.Failure(f"the number is {value}, which nothing is compared with")
+        return metric.Failure(f"the number is {value}, which cannot be compared")
     return Fraction(str(value))
 
 
 def integer(value: metric.Value) -> int:
-    """A count."""
+    """Return the value as a count."""
     assert isinstance(value, int), f"a count is needed, not {value!r}"
     return value
 
 
-def share(_asked: MeasureAsked, answers: Sequence[metric.Value]) -> Found:
-    """The first answer as a part of the second."""
-    part, whole = answers
-    return Share(integer(part), integer(whole))
+def ratio(_request: MetricRequest, answers: Sequence[metric.Value]) -> MeasuredValue:
+    """Return the first answer as a part of the second."""
+    part, total = answers
+    return Ratio(integer(part), integer(total))
 
 
 def not_a_number(count: metric.Value) -> metric.Failure | None:
-    """Why values with NaN have no number; None where there is no NaN."""
-    found = integer(count)
-    verb = "value is" if found == 1 else "values are"
-    return metric.Failure(f"{found:,} {verb} NaN, which is no number") if found else None
+    """Return the failure for values with NaN, or None if there are none."""
+    nan_count = integer(count)
+    verb = "value is" if nan_count == 1 else "values are"
+    return metric.Failure(f"{nan_count:,} {verb} NaN (not a number)") if nan_count else None
 
 
-def in_unit(asked: MeasureAsked, found: Found) -> Found:
-    """The number in the unit of its rule."""
-    if not isinstance(found, Share):
-        return found
-    percent = asked.terms.unit == "percent" and asked.terms.against is None
-    if not percent and not asked.terms.kind.name.endswith("Ratio"):
-        return Fraction(found.part)
-    if found.whole == 0:
-        return Nothing("nothing to take a share of")
-    return Fraction(found.part * (100 if percent else 1), found.whole)
+def in_unit(request: MetricRequest, value: MeasuredValue) -> MeasuredValue:
+    """Return the number in the unit of its rule."""
+    if not isinstance(value, Ratio):
+        return value
+    percent = request.terms.unit == "percent" and request.terms.against is None
+    if not percent and not request.terms.kind.name.endswith("Ratio"):
+        return Fraction(value.part)
+    if value.total == 0:
+        return NoValueMeasured("no rows for a ratio")
+    return Fraction(value.part * (100 if percent else 1), value.total)
 
 
-# More digits than any decimal that Spark sums.
+# More digits than any sum of decimals in Spark.
 _DIGITS = 60
 
 
 def shown(number: Fraction) -> str:
-    """A number for a reader: all its digits where they end, else ten."""
+    """Format a number with all digits if they end, or else ten."""
     if number.denominator == 1 and abs(number) < 10**18:
         return f"{number.numerator:,}"
-    rest = number.denominator
+    remainder = number.denominator
     for prime in (2, 5):
-        while rest % prime == 0:
-            rest //= prime
-    if rest == 1 and number.denominator < 10**20 and abs(number) < 10**_DIGITS:
-        scale = next(at for at in range(_DIGITS) if 10**at % number.denominator == 0)
+        while remainder % prime == 0:
+            remainder //= prime
+    if remainder == 1 and number.denominator < 10**20 and abs(number) < 10**_DIGITS:
+        scale = next(
+            digits_after for digits_after in range(_DIGITS) if 10**digits_after % number.denominator == 0
+        )
         digits = str(abs(number.numerator) * (10**scale // number.denominator)).rjust(scale + 1, "0")
         sign = "-" if number < 0 else ""
         return f"{sign}{int(digits[: len(digits) - scale]):,}" + (f".{digits[-scale:]}" if scale else "")
@@ -141,89 +141,89 @@ def shown(number: Fraction) -> str:
 
 
 def as_float(number: Fraction) -> float:
-    """The nearest float; beyond the largest one there is infinity."""
+    """Return the nearest float, or infinity beyond the largest float."""
     try:
         return float(number)
     except OverflowError:
         return math.copysign(math.inf, number)
 
 
-Numbers = Mapping[metric.Group, Found]
-"""What was measured, by group; without groups, under the empty one."""
+Numbers = Mapping[metric.Group, MeasuredValue]
+"""Measured values by group; without groups, under the empty group."""
 
 
-# The questions about one column that the metrics of numbers share.
+# Metrics of one column, shared by the metrics of numbers.
 
 
-def value_of(asked: MeasureAsked) -> predicate.Path:
-    """The column that is measured, as a number."""
-    return predicate.Path(asked.columns[0].path.steps, predicate.NUMBERS)
+def value_of(request: MetricRequest) -> predicate.Path:
+    """Return the measured column as a number."""
+    return predicate.Path(request.columns[0].path.steps, predicate.NUMBERS)
 
 
-def of_values(asked: MeasureAsked, name: str, where: predicate.Predicate | None) -> metric.Aggregate:
-    """An aggregate of the column."""
-    return metric.aggregate(name, value_of(asked), where)
+def aggregate_of(request: MetricRequest, name: str, where: predicate.Predicate | None) -> metric.Aggregate:
+    """Return an aggregate of the measured column."""
+    return metric.aggregate(name, value_of(request), where)
 
 
-def present(asked: MeasureAsked, where: predicate.Predicate | None) -> metric.Aggregate:
-    """How many rows have a value in every column that is measured."""
+def present(request: MetricRequest, where: predicate.Predicate | None) -> metric.Aggregate:
+    """Return the metric of rows with a value in every measured column."""
     return metric.count(
-        predicate.all_of(where, *(predicate.Not(predicate.IsNull(column.path)) for column in asked.columns))
+        predicate.all_of(where, *(predicate.Not(predicate.IsNull(column.path)) for column in request.columns))
     )
 
 
-def nans(asked: MeasureAsked, where: predicate.Predicate | None) -> metric.Aggregate:
-    """How many values are NaN."""
-    return metric.count(predicate.all_of(where, predicate.IsNaN(value_of(asked))))
+def nans(request: MetricRequest, where: predicate.Predicate | None) -> metric.Aggregate:
+    """Return the metric of values that are NaN."""
+    return metric.count(predicate.all_of(where, predicate.IsNaN(value_of(request))))
 
 
-# The measure of the value at one end of a column: the least or the greatest.
+# Minimum and maximum of a column.
 
 
 def extreme(name: str, page: str | None) -> CheckKind:
-    """The check of `min` or `max`: exact, without NULL, and none where a value is NaN."""
+    """Return the check of `min` or `max`: exact, ignoring NULL, and a failure if a value is NaN."""
 
-    def asks(asked: MeasureAsked, where: predicate.Predicate | None) -> tuple[Question, ...]:
-        return of_values(asked, name, where), nans(asked, where)
+    def extreme_metrics(request: MetricRequest, where: predicate.Predicate | None) -> tuple[Question, ...]:
+        return aggregate_of(request, name, where), nans(request, where)
 
-    return kind_of(name, page, ColumnMeasure(asks, _number))
-
-
-def _number(_asked: MeasureAsked, answers: Sequence[metric.Value]) -> Found:
-    value, strange = answers
-    return not_a_number(strange) or (Nothing("no values") if value is None else exact(value))
+    return check_kind_for(name, page, ColumnMetric(extreme_metrics, _number))
 
 
-# The questions about keys that the metrics of different values share.
+def _number(_request: MetricRequest, answers: Sequence[metric.Value]) -> MeasuredValue:
+    value, nan_count = answers
+    return not_a_number(nan_count) or (NoValueMeasured("no values") if value is None else exact(value))
 
 
-def different(asked: MeasureAsked, where: predicate.Predicate | None) -> tuple[Question, ...]:
-    """How many different keys there are, and how many rows have one; a key with NULL is none."""
-    return metric.DistinctKeys(asked.columns, where), present(asked, where)
+# Metrics of keys, shared by the metrics of distinct values.
 
 
-# The exact sum of a column, which both `sum` and `mean` ask for.
+def distinct_keys(request: MetricRequest, where: predicate.Predicate | None) -> tuple[Question, ...]:
+    """Return the metrics of distinct keys and of rows with a key; a key with NULL is not a key."""
+    return metric.DistinctKeys(request.columns, where), present(request, where)
 
 
-def asks(asked: MeasureAsked, where: predicate.Predicate | None) -> tuple[Question, ...]:
-    """The sum, which is NULL where it does not fit into its type; how many values; how many are NaN."""
-    return of_values(asked, "try_sum", where), present(asked, where), nans(asked, where)
+# Exact sum of a column, for `sum` and `mean`.
 
 
-def then(
-    asked: MeasureAsked, rows: Sequence[Sequence[metric.Value]], where: predicate.Predicate | None
+def sum_metrics(request: MetricRequest, where: predicate.Predicate | None) -> tuple[Question, ...]:
+    """Return the metrics of the sum (NULL if it overflows its type), of values, and of NaN."""
+    return aggregate_of(request, "try_sum", where), present(request, where), nans(request, where)
+
+
+def sum_follow_ups(
+    request: MetricRequest, rows: Sequence[Sequence[metric.Value]], where: predicate.Predicate | None
 ) -> tuple[Question, ...]:
-    """Integers once more as decimals of 38 digits, where 64 bits do not hold their sum."""
+    """Return the sum of integers as decimals of 38 digits, if their sum overflows 64 bits."""
     if not any(total is None and integer(values) > 0 for total, values, _ in rows):
         return ()
-    value = predicate.Path(asked.columns[0].path.steps, predicate.INTEGERS)
+    value = predicate.Path(request.columns[0].path.steps, predicate.INTEGERS)
     return (metric.aggregate("try_sum", predicate.Function("try_decimal", (value, 38, 0)), where),)
 
 
-def summed(answers: Sequence[metric.Value]) -> tuple[Fraction, int] | metric.Failure:
-    """The sum and the number of values."""
-    total, values, strange, *wide = answers
-    if (failure := not_a_number(strange)) is not None:
+def exact_sum(answers: Sequence[metric.Value]) -> tuple[Fraction, int] | metric.Failure:
+    """Return the sum and the number of values."""
+    total, values, nan_count, *wide = answers
+    if (failure := not_a_number(nan_count)) is not None:
         return failure
     if integer(values) == 0:
         return Fraction(0), 0
@@ -231,342 +231,411 @@ def summed(answers: Sequence[metric.Value]) -> tuple[Fraction, int] | metric.Fai
         total = wide[0] if wide else None
     if total is None:
         return metric.Failure("the sum has more than 38 digits")
-    found = exact(total)
-    return found if isinstance(found, metric.Failure) else (found, integer(values))
+    exact_total = exact(total)
+    return exact_total if isinstance(exact_total, metric.Failure) else (exact_total, integer(values))
 
 
-# Rules with a metric of dq's own engine: their clauses, their baselines and their verdicts.
-
-# What earlier runs measured for a clause, and what of it a rule compares with.
+# Baselines: measurements of earlier runs that a rule compares with.
 
 
-def past_of(clause: Clause, of: str) -> list[quality_rule.Past] | str:
-    """Earlier runs of a clause that measured the same on comparable rows, the oldest first; or why none."""
-    occasion = clause.occasion
-    here = quality_rule.moment_of(occasion)
+def past_measurements(clause: Clause, fingerprint: str) -> list[quality_rule.PastRun] | str:
+    """Return comparable earlier runs of a clause with the same measurement, oldest first, or a reason for
+    none.
+    """
+    occasion = clause.context
+    data_time = quality_rule.data_time_of(occasion)
     if occasion.history is None:
         return "no history"
-    if here is None:
+    if data_time is None:
         return "several partitions at once" if len(occasion.partitions) > 1 else "no time"
-    measured = [one for one in occasion.history if isinstance(one, EarlierMeasure)]
-    mine = [one for one in measured if (one.check, one.clause, one.of) == (clause.check, clause.path, of)]
+    measures = [measure for measure in occasion.history if isinstance(measure, PastMeasurement)]
+    own_measures = [
+        measure
+        for measure in measures
+        if (measure.check, measure.clause, measure.definition) == (clause.check, clause.path, fingerprint)
+    ]
     return [
-        quality_rule.Past(
-            at, dict(one.groups) if one.number is None else {**dict(one.groups), (): one.number}
+        quality_rule.PastRun(
+            measured_at,
+            dict(measure.groups) if measure.number is None else {**dict(measure.groups), (): measure.number},
         )
-        for at, one in quality_rule.before_this(occasion, mine)
+        for measured_at, measure in quality_rule.earlier_comparable(occasion, own_measures)
     ]
 
 
 def compared_with_past(
-    number: Fraction, group: metric.Group, past: Sequence[quality_rule.Past], clause: Clause, against: Against
+    number: Fraction,
+    group: metric.Group,
+    past: Sequence[quality_rule.PastRun],
+    clause: Clause,
+    against: Against,
 ) -> tuple[Status, str]:
-    """A number of a group against earlier ones, in words; skipped where there are none to tell it by."""
-    here = quality_rule.moment_of(clause.occasion)
-    assert here is not None
+    """Compare the number of a group with earlier ones; skipped if there are not enough."""
+    data_time = quality_rule.data_time_of(clause.context)
+    assert data_time is not None
     if against.mode == "usual":
-        return _usual(number, group, past, here, against)
-    before = _before(past, here, against)
-    if before is None or group not in before.numbers:
+        return _usual(number, group, past, data_time, against)
+    previous = _previous_measurement(past, data_time, against)
+    if previous is None or group not in previous.numbers:
         return Status.SKIPPED, f"{shown(number)}; no earlier number to compare with"
     assert clause.limit is not None
-    then = Fraction(str(before.numbers[group]))
-    change = number - then
+    previous_number = Fraction(str(previous.numbers[group]))
+    change = number - previous_number
     percent = clause.limit.unit.value == "percent"
-    if percent and then == 0 and change != 0:
-        return Status.SKIPPED, f"{shown(number)}; no percentage of the 0 of {before.of:%Y-%m-%d %H:%MZ}"
-    change = change * 100 / abs(then) if percent and then else change
+    if percent and previous_number == 0 and change != 0:
+        return (
+            Status.SKIPPED,
+            f"{shown(number)}; no percentage of the 0 on {previous.data_time:%Y-%m-%d %H:%MZ}",
+        )
+    change = change * 100 / abs(previous_number) if percent and previous_number else change
     sign = "+" if change >= 0 else ""
-    said = f"{sign}{shown(change)}{' %' if percent else ''}, {shown(number)} against {shown(then)}"
+    text = f"{sign}{shown(change)}{' %' if percent else ''}, {shown(number)} against {shown(previous_number)}"
     status = Status.PASS if clause.limit.threshold.holds(change) else Status.FAIL
-    return status, f"{said} of {before.of:%Y-%m-%d %H:%MZ}"
+    return status, f"{text} of {previous.data_time:%Y-%m-%d %H:%MZ}"
 
 
-def _before(past: Sequence[quality_rule.Past], here: datetime, against: Against) -> quality_rule.Past | None:
-    same = [one for one in past if against.mode == "previous" or one.of.weekday() == here.weekday()]
-    return same[-1] if same else None
+def _previous_measurement(
+    past: Sequence[quality_rule.PastRun], data_time: datetime, against: Against
+) -> quality_rule.PastRun | None:
+    candidates = [
+        measurement
+        for measurement in past
+        if against.mode == "previous" or measurement.data_time.weekday() == data_time.weekday()
+    ]
+    return candidates[-1] if candidates else None
 
 
 def _usual(
-    number: Fraction, group: metric.Group, past: Sequence[quality_rule.Past], here: datetime, against: Against
+    number: Fraction,
+    group: metric.Group,
+    past: Sequence[quality_rule.PastRun],
+    data_time: datetime,
+    against: Against,
 ) -> tuple[Status, str]:
-    known = [one for one in past if group in one.numbers]
-    if len(known) < against.minimum:
-        learning = f"learning ({len(known)} of {against.minimum} runs)"
+    with_group = [measurement for measurement in past if group in measurement.numbers]
+    if len(with_group) < against.minimum:
+        learning = f"learning ({len(with_group)} of {against.minimum} runs)"
         return Status.SKIPPED, f"{shown(number)}; {learning}"
-    last, weekly = quality_rule.last_of(known, here, against.runs)
-    numbers = [one.numbers[group] for one in last]
-    middle, reach = quality_rule.reach_of(numbers, against)
-    least, most = Fraction(str(middle)) - Fraction(str(reach)), Fraction(str(middle)) + Fraction(str(reach))
-    kept = (against.direction == "more" or least <= number) and (
-        against.direction == "fewer" or number <= most
+    recent, weekly = quality_rule.last_runs(with_group, data_time, against.runs)
+    numbers = [measurement.numbers[group] for measurement in recent]
+    middle, reach = quality_rule.median_and_reach(numbers, against)
+    lower, upper = Fraction(str(middle)) - Fraction(str(reach)), Fraction(str(middle)) + Fraction(str(reach))
+    passes = (against.direction == "more" or lower <= number) and (
+        against.direction == "fewer" or number <= upper
     )
-    of = f"the last {len(numbers)} of this weekday" if weekly else f"the last {len(numbers)} runs"
-    bounds = {"more": f"{shown(most)} or less", "fewer": f"{shown(least)} or more"}.get(
-        against.direction, f"{shown(least)} to {shown(most)}"
+    basis = f"the last {len(numbers)} runs on this weekday" if weekly else f"the last {len(numbers)} runs"
+    bounds = {"more": f"{shown(upper)} or less", "fewer": f"{shown(lower)} or more"}.get(
+        against.direction, f"{shown(lower)} to {shown(upper)}"
     )
-    return Status.PASS if kept else Status.FAIL, f"{shown(number)}; usual are {bounds}, by {of}"
+    return Status.PASS if passes else Status.FAIL, f"{shown(number)}; expected {bounds}, based on {basis}"
 
 
-def gone(
-    here: Mapping[metric.Group, object], past: Sequence[quality_rule.Past], against: Against, clause: Clause
+def missing_groups(
+    current: Mapping[metric.Group, object],
+    past: Sequence[quality_rule.PastRun],
+    against: Against,
+    clause: Clause,
 ) -> list[metric.Group]:
-    """Groups that the run compared with had, and this one has not.
+    """Return groups that the baseline has, but this run does not.
 
-    Of what is usual: those that were in the last run, and in enough runs to be known.
+    For mode `usual`, these are groups of the last run that occur in at least `minimum` runs.
     """
-    moment = quality_rule.moment_of(clause.occasion)
-    assert moment is not None
+    data_time = quality_rule.data_time_of(clause.context)
+    assert data_time is not None
     if against.mode == "usual":
         if not past or against.direction == "more":
             return []
         last = past[-1].numbers
         return [
-            one
-            for one in last
-            if one not in here and sum(one in each.numbers for each in past) >= against.minimum
+            group
+            for group in last
+            if group not in current
+            and sum(group in measurement.numbers for measurement in past) >= against.minimum
         ]
-    before = _before(past, moment, against)
-    return [one for one in before.numbers if one not in here] if before is not None else []
+    previous = _previous_measurement(past, data_time, against)
+    return [group for group in previous.numbers if group not in current] if previous is not None else []
 
 
-# What was measured to the result of its clause: one verdict, or one for each group.
+# Evaluation of measured values: one result, or one per group.
 
-# So many groups are named in a message; all of them are in the result.
+# Number of groups in a message; the result has all of them.
 _NAMED = 5
-_GONE = "gone"
+_MISSING_GROUP = "gone"
 
 
-def verdict(clause: Clause, asked: MeasureAsked, numbers: Numbers) -> CheckResult:
-    """The result of a clause; `numbers` has the empty group alone where the rule has no groups."""
-    past: Sequence[quality_rule.Past] | str = ()
-    if asked.terms.against is not None:
-        past = past_of(clause, asked.of)
-    judged = tuple(_each(clause, asked, numbers, past))
-    made = _grouped(clause, asked, judged) if asked.by else _alone(clause, asked, judged[0], numbers[()])
-    return replace(made, of="" if asked.untold else asked.of)
+def verdict(clause: Clause, request: MetricRequest, numbers: Numbers) -> CheckResult:
+    """Return the result of a clause; without groups, `numbers` only has the empty group."""
+    past: Sequence[quality_rule.PastRun] | str = ()
+    if request.terms.against is not None:
+        past = past_measurements(clause, request.fingerprint)
+    group_results = tuple(_group_results(clause, request, numbers, past))
+    check_result = (
+        _grouped_result(clause, request, group_results)
+        if request.group_by
+        else _ungrouped_result(clause, request, group_results[0], numbers[()])
+    )
+    return replace(check_result, fingerprint="" if request.hidden_reason else request.fingerprint)
 
 
-def _each(
-    clause: Clause, asked: MeasureAsked, numbers: Numbers, past: Sequence[quality_rule.Past] | str
+def _group_results(
+    clause: Clause, request: MetricRequest, numbers: Numbers, past: Sequence[quality_rule.PastRun] | str
 ) -> Iterator[GroupResult]:
-    against = asked.terms.against
-    for group in sorted(numbers, key=_order):
-        one = _one(clause, asked, group, in_unit(asked, numbers[group]), past)
-        hidden = asked.untold and one.value is not None
-        yield replace(one, observed=MASK, value=None) if hidden else one
-    if against is not None and asked.by and not isinstance(past, str):
-        for group in sorted(gone(numbers, past, against, clause), key=_order):
-            yield GroupResult(group, Status.FAIL, _GONE)
+    against = request.terms.against
+    for group in sorted(numbers, key=_sort_key):
+        group_result = _evaluate_group(clause, request, group, in_unit(request, numbers[group]), past)
+        is_hidden = request.hidden_reason and group_result.value is not None
+        yield replace(group_result, observed=MASK, value=None) if is_hidden else group_result
+    if against is not None and request.group_by and not isinstance(past, str):
+        for group in sorted(missing_groups(numbers, past, against, clause), key=_sort_key):
+            yield GroupResult(group, Status.FAIL, _MISSING_GROUP)
 
 
-def _order(group: metric.Group) -> tuple[tuple[bool, str], ...]:
+def _sort_key(group: metric.Group) -> tuple[tuple[bool, str], ...]:
     return tuple((value is None, value or "") for value in group)
 
 
-def _one(
+def _evaluate_group(
     clause: Clause,
-    asked: MeasureAsked,
+    request: MetricRequest,
     group: metric.Group,
-    found: Found,
-    past: Sequence[quality_rule.Past] | str,
+    measured: MeasuredValue,
+    past: Sequence[quality_rule.PastRun] | str,
 ) -> GroupResult:
-    assert not isinstance(found, Share)
-    if isinstance(found, metric.Failure):
-        return GroupResult(group, Status.ERROR, found.message)
-    if isinstance(found, Nothing):
-        return GroupResult(group, Status.SKIPPED, found.reason)
-    value = as_float(found)
-    if asked.terms.against is not None:
+    assert not isinstance(measured, Ratio)
+    if isinstance(measured, metric.Failure):
+        return GroupResult(group, Status.ERROR, measured.message)
+    if isinstance(measured, NoValueMeasured):
+        return GroupResult(group, Status.SKIPPED, measured.reason)
+    value = as_float(measured)
+    if request.terms.against is not None:
         if isinstance(past, str):
-            said = f"{shown(found)}; not compared: {past}"
-            return GroupResult(group, Status.SKIPPED, said, value)
-        status, said = compared_with_past(found, group, past, clause, asked.terms.against)
-        return GroupResult(group, status, said, value)
+            text = f"{shown(measured)}; not compared: {past}"
+            return GroupResult(group, Status.SKIPPED, text, value)
+        status, text = compared_with_past(measured, group, past, clause, request.terms.against)
+        return GroupResult(group, status, text, value)
     assert clause.limit is not None
     percent = " %" if clause.limit.unit.value == "percent" else ""
-    kept = clause.limit.threshold.holds(found)
-    return GroupResult(group, Status.PASS if kept else Status.FAIL, f"{shown(found)}{percent}", value)
+    passes = clause.limit.threshold.holds(measured)
+    return GroupResult(group, Status.PASS if passes else Status.FAIL, f"{shown(measured)}{percent}", value)
 
 
-def _about(clause: Clause, asked: MeasureAsked) -> str:
-    by = f" by {', '.join(str(column) for column in asked.by)}" if asked.by else ""
-    return f"{subject(clause)}: {asked.terms.kind.name}{by}"
+def _about(clause: Clause, request: MetricRequest) -> str:
+    group_text = f" by {', '.join(str(column) for column in request.group_by)}" if request.group_by else ""
+    return f"{subject(clause)}: {request.terms.kind.name}{group_text}"
 
 
-def _ending(clause: Clause, asked: MeasureAsked, status: Status) -> str:
-    said = f"; allowed: {clause.allowed}" if status is Status.FAIL else ""
-    said += f"; not shown, because {asked.untold}" if asked.untold else ""
-    return said + (f" ({clause.note})" if clause.note else "")
+def _ending(clause: Clause, request: MetricRequest, status: Status) -> str:
+    ending = f"; allowed: {clause.allowed}" if status is Status.FAIL else ""
+    ending += f"; not shown, because {request.hidden_reason}" if request.hidden_reason else ""
+    return ending + (f" ({clause.note})" if clause.note else "")
 
 
-def _alone(clause: Clause, asked: MeasureAsked, one: GroupResult, found: Found) -> CheckResult:
-    if isinstance(found, metric.Failure):
-        return unmeasured(clause, found)
-    message = f"{_about(clause, asked)} is {one.observed}{_ending(clause, asked, one.status)}"
-    if one.status is Status.SKIPPED and one.value is None and not asked.untold:
-        message = f"{_about(clause, asked)}: {one.observed}"
-    return result(clause, one.status, one.observed, message, one.value)
+def _ungrouped_result(
+    clause: Clause, request: MetricRequest, group_result: GroupResult, measured: MeasuredValue
+) -> CheckResult:
+    if isinstance(measured, metric.Failure):
+        return unmeasured(clause, measured)
+    message = (
+        f"{_about(clause, request)} is {group_result.observed}{_ending(clause, request, group_result.status)}"
+    )
+    if group_result.status is Status.SKIPPED and group_result.value is None and not request.hidden_reason:
+        message = f"{_about(clause, request)}: {group_result.observed}"
+    return result(clause, group_result.status, group_result.observed, message, group_result.value)
 
 
-# What groups do; the first of these that a group has is the clause's.
+# Status -> verb of groups; the first status here that any group has is the clause's.
 _VERBS = {
-    Status.FAIL: "break it",
+    Status.FAIL: "failed",
     Status.ERROR: "could not be measured",
-    Status.PASS: "keep it",
+    Status.PASS: "passed",
     Status.SKIPPED: "could not be compared",
 }
 
 
-def _grouped(clause: Clause, asked: MeasureAsked, judged: tuple[GroupResult, ...]) -> CheckResult:
-    about = _about(clause, asked)
-    status = next((one for one in _VERBS if any(each.status is one for each in judged)), Status.SKIPPED)
-    if not judged:
-        made = result(clause, Status.SKIPPED, "no groups", f"{about}: there are no rows to group")
-        return replace(made, by=_names(asked))
-    of_status = [one for one in judged if one.status is status]
-    observed = f"{len(of_status):,} of {counted(len(judged), 'group')}"
+def _grouped_result(
+    clause: Clause, request: MetricRequest, group_results: tuple[GroupResult, ...]
+) -> CheckResult:
+    about = _about(clause, request)
+    status = next(
+        (
+            candidate
+            for candidate in _VERBS
+            if any(group_result.status is candidate for group_result in group_results)
+        ),
+        Status.SKIPPED,
+    )
+    if not group_results:
+        check_result = result(clause, Status.SKIPPED, "no groups", f"{about}: there are no rows to group")
+        return replace(check_result, group_columns=_names(request))
+    matching = [group_result for group_result in group_results if group_result.status is status]
+    observed = f"{len(matching):,} of {pluralize(len(group_results), 'group')}"
     message = f"{about}: {observed} {_VERBS[status]}"
     if status is not Status.PASS:
-        named = [f"{_named(one.key)} {one.observed}" for one in of_status[:_NAMED]]
-        more = [f"{len(of_status) - _NAMED:,} more"] if len(of_status) > _NAMED else []
-        message += ": " + " · ".join([*named, *more])
-    broken = float(sum(one.status is Status.FAIL for one in judged))
-    errors = sum(one.status is Status.ERROR for one in judged)
+        descriptions = [
+            f"{_group_label(group_result.key)} {group_result.observed}" for group_result in matching[:_NAMED]
+        ]
+        remainder = [f"{len(matching) - _NAMED:,} more"] if len(matching) > _NAMED else []
+        message += ": " + " · ".join([*descriptions, *remainder])
+    failed = float(sum(group_result.status is Status.FAIL for group_result in group_results))
+    errors = sum(group_result.status is Status.ERROR for group_result in group_results)
     if errors and status is not Status.ERROR:
         message += f"; {errors:,} could not be measured"
-    message += _ending(clause, asked, status)
-    return replace(result(clause, status, observed, message, broken), by=_names(asked), groups=judged)
+    message += _ending(clause, request, status)
+    return replace(
+        result(clause, status, observed, message, failed), group_columns=_names(request), groups=group_results
+    )
 
 
-def _names(asked: MeasureAsked) -> tuple[str, ...]:
-    return tuple(str(column) for column in asked.by)
+def _names(request: MetricRequest) -> tuple[str, ...]:
+    return tuple(str(column) for column in request.group_by)
 
 
-# Of the name of a group, which may be a text of any length.
+# Maximum length of a group's value in messages.
 _LENGTH = 60
 
 
-def _named(group: metric.Group) -> str:
+def _group_label(group: metric.Group) -> str:
     return "/".join("NULL" if value is None else value[:_LENGTH] for value in group)
 
 
-# From a rule with a metric of dq's own engine to its clause, and from a metric to its kind of check.
+# From a rule to its clause, and from a metric to its check kind.
 
 
-def columns_compared(one: SchemaObject) -> list[str]:
-    """The paths of an object's rules that compare with earlier runs, as far as they can be read."""
+def comparing_rules(schema_object: SchemaObject) -> list[str]:
+    """Return the paths of an object's valid rules that compare with earlier runs."""
     paths = []
-    for rule in quality_rule.rules_of(one):
-        kind = measure_named(rule.quality)
-        terms = read(kind, one, rule.property, rule.quality) if kind is not None else None
+    for rule in quality_rule.rules_of(schema_object):
+        kind = named_metric(rule.quality)
+        terms = (
+            read_metric_rule(kind, schema_object, rule.property, rule.quality) if kind is not None else None
+        )
         if isinstance(terms, Measurement) and terms.against is not None:
             paths.append(rule.quality.path())
     return paths
 
 
 def metric_clause(rule: quality_rule.Rule) -> Clause:
-    """The clause of a rule with a metric; one that cannot be used is refused, with its first fault."""
+    """Return the clause of a rule with a metric; an invalid rule is refused, with its first fault."""
     quality, schema = rule.quality, rule.object
-    kind = measure_named(quality)
+    kind = named_metric(quality)
     assert kind is not None
     refused = Clause(
-        kind.check, quality.path(), schema.name, rule.shown, quality.at(), quality_rule.severity(quality), ""
+        kind.check,
+        quality.path(),
+        schema.name,
+        rule.column_name,
+        quality.locate(),
+        quality_rule.severity(quality),
+        "",
     )
-    terms = read(kind, schema, rule.property, quality)
+    terms = read_metric_rule(kind, schema, rule.property, quality)
     if not isinstance(terms, Measurement):
         first = min(terms, key=lambda fault: fault.at)
-        return refuse(refused, f"{first.message} {first.mend}".rstrip("."))
+        return refuse(refused, f"{first.message} {first.hint}".rstrip("."))
     try:
-        return clause_of(kind, schema, quality, rule.shown, terms)
+        return clause_of(kind, schema, quality, rule.column_name, terms)
     except Unusable as error:
         return refuse(refused, str(error))
 
 
 def clause_of(
-    kind: MeasureKind, one: SchemaObject, quality: Quality, shown: str, found: Measurement
+    kind: MeasureKind,
+    schema_object: SchemaObject,
+    quality: Quality,
+    column_name: str,
+    measurement: Measurement,
 ) -> Clause:
-    """The clause of a rule that can be used, with what it asks. Raises Unusable for its scope."""
-    measured, by = (tuple(map(Column, ways)) for ways in (found.columns, found.by))
-    asked = MeasureAsked(found, measured, by, "", "")
-    title = shown or ", ".join(str(column) for column in asked.columns)
-    if found.bounds:
-        told = quality_rule.Told(comparison(found.bounds), found.unit or None)
-        made = quality_rule.of_quality(kind.check, one, quality, title, told)
+    """Return the clause of a valid rule, with its metric request. Raises Unusable for an invalid scope."""
+    value_columns, group_by = (tuple(map(Column, paths)) for paths in (measurement.columns, measurement.by))
+    request = MetricRequest(measurement, value_columns, group_by, "", "")
+    title = column_name or ", ".join(str(column) for column in request.columns)
+    if measurement.bounds:
+        operator = quality_rule.RuleOperator(comparison(measurement.bounds), measurement.unit or None)
+        clause = quality_rule.clause_from_quality(kind.check, schema_object, quality, title, operator)
     else:
         grade = quality_rule.severity(quality) if quality.severity else Severity.WARNING
-        made = Clause(kind.check, quality.path(), one.name, title, quality.at(), grade, "")
-        made = replace(made, extent=quality_rule.extent_of(one, quality))
-    if made.refused:
-        return made
-    made = replace(made, allowed=_allowed(made, found))
-    where = made.extent.where
-    columns_ = (*asked.columns, *asked.by, *made.extent.narrows)
+        clause = Clause(kind.check, quality.path(), schema_object.name, title, quality.locate(), grade, "")
+        clause = replace(clause, row_filter=quality_rule.row_filter_of(schema_object, quality))
+    if clause.refusal_reason:
+        return clause
+    clause = replace(clause, allowed=_allowed(clause, measurement))
+    where = clause.row_filter.where
+    read_columns = (*request.columns, *request.group_by, *clause.row_filter.columns)
     if where is not None:
-        columns_ += tuple(need.column for need in needs(where))
-    said = untold(one, frozenset(str(column.steps[0]).lower() for column in columns_))
-    told_of = (found, where, made.extent.window, made.extent.rows)
-    of = hashlib.sha256(repr(told_of).encode()).hexdigest()[:16]
-    return asking(made, KindTerms(replace(asked, untold=said, of=of)))
+        read_columns += tuple(need.column for need in needs(where))
+    hidden_reason = reason_not_shown(
+        schema_object, frozenset(str(column.steps[0]).lower() for column in read_columns)
+    )
+    identity = (measurement, where, clause.row_filter.window, clause.row_filter.rows)
+    fingerprint = hashlib.sha256(repr(identity).encode()).hexdigest()[:16]
+    return with_test(
+        clause, CheckParameters(replace(request, hidden_reason=hidden_reason, fingerprint=fingerprint))
+    )
 
 
-def _allowed(made: Clause, found: Measurement) -> str:
-    if found.against is None or made.limit is None:
-        if made.limit is None:
-            return "about as in earlier runs"
-        return f"{made.limit.threshold}{' percent' if made.limit.unit is Unit.PERCENT else ''}"
-    percent = " percent" if found.unit == "percent" else ""
-    than = {"previous": "the run before", "weekday": "the last run of the same weekday"}[found.against.mode]
-    return f"a change of {made.limit.threshold}{percent} against {than}"
+def _allowed(clause: Clause, measurement: Measurement) -> str:
+    if measurement.against is None or clause.limit is None:
+        if clause.limit is None:
+            return "similar to earlier runs"
+        return f"{clause.limit.threshold}{' percent' if clause.limit.unit is Unit.PERCENT else ''}"
+    percent = " percent" if measurement.unit == "percent" else ""
+    than = {"previous": "the run before", "weekday": "the last run of the same weekday"}[
+        measurement.against.mode
+    ]
+    return f"a change of {clause.limit.threshold}{percent} against {than}"
 
 
-def kind_of(name: str, page: str | None, measure: ColumnMeasure) -> CheckKind:
-    """The check of the metric of this name."""
+def check_kind_for(name: str, page: str | None, measure: ColumnMetric) -> CheckKind:
+    """Return the check of the metric of this name."""
 
     def first(clause: Clause) -> tuple[metric.Metric, ...]:
-        return _put(clause, _first(measure, clause))
+        return _per_group(clause, _first(measure, clause))
 
-    def then(clause: Clause, values: Values) -> tuple[metric.Metric, ...]:
-        return _put(clause, _second(measure, clause, values))
+    def follow_ups(clause: Clause, values: Values) -> tuple[metric.Metric, ...]:
+        return _per_group(clause, _second(measure, clause, values))
 
-    def judge(clause: Clause, values: Values) -> CheckResult:
-        return verdict(clause, terms_of(clause, MeasureAsked), _numbers(measure, clause, values))
+    def evaluate(clause: Clause, values: Values) -> CheckResult:
+        return verdict(clause, parameters_of(clause, MetricRequest), _numbers(measure, clause, values))
 
-    check = MEASURES[name].check
-    return CheckKind(check, page or "", metrics=first, judge=judge, then=then, rule=metric_clause)
-
-
-def _first(measure: ColumnMeasure, clause: Clause) -> tuple[Question, ...]:
-    asked = terms_of(clause, MeasureAsked)
-    return measure.asks(asked, None if asked.by else clause.extent.where)
+    check = METRICS[name].check
+    return CheckKind(
+        check, page or "", metrics=first, evaluate=evaluate, follow_ups=follow_ups, rule=metric_clause
+    )
 
 
-def _second(measure: ColumnMeasure, clause: Clause, values: Values) -> tuple[Question, ...]:
-    asked = terms_of(clause, MeasureAsked)
-    rows = _rows(clause, _put(clause, _first(measure, clause)), values)
-    return measure.then(asked, list(rows.values()), None if asked.by else clause.extent.where)
+def _first(measure: ColumnMetric, clause: Clause) -> tuple[Question, ...]:
+    request = parameters_of(clause, MetricRequest)
+    return measure.metrics(request, None if request.group_by else clause.row_filter.where)
 
 
-def _put(clause: Clause, questions: Sequence[Question]) -> tuple[metric.Metric, ...]:
-    """The questions about all rows, or about each group."""
-    by = terms_of(clause, MeasureAsked).by
-    if not by:
+def _second(measure: ColumnMetric, clause: Clause, values: Values) -> tuple[Question, ...]:
+    request = parameters_of(clause, MetricRequest)
+    rows = _rows(clause, _per_group(clause, _first(measure, clause)), values)
+    return measure.follow_ups(
+        request, list(rows.values()), None if request.group_by else clause.row_filter.where
+    )
+
+
+def _per_group(clause: Clause, questions: Sequence[Question]) -> tuple[metric.Metric, ...]:
+    """Return the metrics over all rows, or per group."""
+    group_by = parameters_of(clause, MetricRequest).group_by
+    if not group_by:
         return tuple(questions)
-    return tuple(metric.PerGroup(by, question, clause.extent.where) for question in questions)
+    return tuple(metric.PerGroup(group_by, question, clause.row_filter.where) for question in questions)
 
 
 def _rows(
-    clause: Clause, asked: Sequence[metric.Metric], values: Values
+    clause: Clause, metrics: Sequence[metric.Metric], values: Values
 ) -> dict[metric.Group, list[metric.Value]]:
-    """The answers of each group, in the order of the questions; without groups, of the empty one.
+    """Return the answers of each group, in the order of the metrics; without groups, of the empty group.
 
-    A group that one pass saw and another did not is left out here: the data changed in between.
+    Groups that not all passes have are left out, because the data changed in between.
     """
-    if not terms_of(clause, MeasureAsked).by:
-        return {(): [values[one] for one in asked]}
-    answers = [_groups(values[one]) for one in asked]
-    everywhere = [group for group in answers[0] if all(group in one for one in answers)]
-    return {group: [one[group] for one in answers] for group in everywhere}
+    if not parameters_of(clause, MetricRequest).group_by:
+        return {(): [values[question] for question in metrics]}
+    answers = [_groups(values[question]) for question in metrics]
+    everywhere = [group for group in answers[0] if all(group in group_answers for group_answers in answers)]
+    return {group: [group_answers[group] for group_answers in answers] for group in everywhere}
 
 
 def _groups(value: metric.Value) -> metric.Groups:
@@ -577,11 +646,16 @@ def _groups(value: metric.Value) -> metric.Groups:
 _CHANGED = metric.Failure("the data changed while it was read")
 
 
-def _numbers(measure: ColumnMeasure, clause: Clause, values: Values) -> Numbers:
-    asked = terms_of(clause, MeasureAsked)
-    every = (*_put(clause, _first(measure, clause)), *_put(clause, _second(measure, clause, values)))
-    found = {group: measure.number(asked, row) for group, row in _rows(clause, every, values).items()}
-    if asked.by:
-        seen = {group for one in every for group in _groups(values[one])}
-        found |= dict.fromkeys(seen - found.keys(), _CHANGED)
-    return found
+def _numbers(measure: ColumnMetric, clause: Clause, values: Values) -> Numbers:
+    request = parameters_of(clause, MetricRequest)
+    all_questions = (
+        *_per_group(clause, _first(measure, clause)),
+        *_per_group(clause, _second(measure, clause, values)),
+    )
+    numbers = {
+        group: measure.number(request, row) for group, row in _rows(clause, all_questions, values).items()
+    }
+    if request.group_by:
+        groups = {group for question in all_questions for group in _groups(values[question])}
+        numbers |= dict.fromkeys(groups - numbers.keys(), _CHANGED)
+    return numbers

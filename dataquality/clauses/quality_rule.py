@@ -1,4 +1,4 @@
-"""Quality rules: the check each calls for, its limit and rows, lists of values, usual row counts."""
+"""Quality rules: their check, limit and rows, lists of values, and usual row counts."""
 
 from __future__ import annotations
 
@@ -13,87 +13,91 @@ from typing import TypeVar
 
 from dq.contracts.extension import Scope
 from dq.contracts.extension import scope as scope_of
-from dq.contracts.metrics import ENGINE, Against, measure_named
-from dq.contracts.model import Property, Quality, SchemaObject, plain
+from dq.contracts.metrics import ENGINE, Against, named_metric
+from dq.contracts.model import Property, Quality, SchemaObject, strip_source_maps
 from dq.contracts.odcs import EARLIER_METRICS
-from dq.contracts.outcome import Severity, TextFault, parse_duration
+from dq.contracts.outcome import Severity, ValueProblem, parse_duration
 from dq.dataquality.clauses.clause import (
     Clause,
-    Extent,
     Limit,
+    RowFilter,
     RowScope,
     RowTest,
     TimeColumn,
     Unit,
     Window,
-    asking,
     find_time_column,
-    held_as,
     refuse,
+    time_type_of,
+    with_test,
     zone_of,
 )
 from dq.dataquality.model import run_context
 from dq.dataquality.model.column import Column, columns
 from dq.dataquality.model.metric import Group
 from dq.dataquality.model.predicate import In, Matches, Not, Opaque, Predicate, kind_of
-from dq.dataquality.sql_values import java, literal, shown
+from dq.dataquality.sql_values import display_text, literal, to_java
 
-# What earlier runs counted, and which numbers of rows are usual by that. Nothing here asks the data.
+# Row counts of earlier runs, and the usual range derived from them. Nothing here reads data.
 
-# What a rule of dq's own engine calls this comparison; see `checks/row_count_anomaly.py`.
+# Name of this comparison in rules of dq's own engine; see `checks/row_count_anomaly.py`.
 ANOMALY = "rowCountAnomaly"
-# The median absolute deviation of a normal distribution is so much smaller than its standard deviation.
+# Ratio of standard deviation to median absolute deviation of a normal distribution.
 _NORMAL = 1.4826
-# So many runs of the same weekday say more than all days together.
+# With this many runs of the same weekday, only these are compared.
 SAME_WEEKDAY = 3
-R = TypeVar("R", run_context.Earlier, run_context.EarlierMeasure)
-Run = TypeVar("Run", "Counted", "Past")
+R = TypeVar("R", run_context.PastRowCount, run_context.PastMeasurement)
+Run = TypeVar("Run", "PastCount", "PastRun")
 _DATE = re.compile(r"(\d{4})-(\d{2})-(\d{2})(?!\d)")
 _WEEKDAYS = ("Mondays", "Tuesdays", "Wednesdays", "Thursdays", "Fridays", "Saturdays", "Sundays")
 
 
-def written_as_anomaly(quality: Quality) -> dict[str, object] | None:
-    """The implementation of a rule that asks for unusual numbers of rows; None for every other rule."""
+def anomaly_implementation(quality: Quality) -> dict[str, object] | None:
+    """Return the implementation of a row count anomaly rule, or None for other rules."""
     if quality.type != "custom" or quality.engine != "dq":
         return None
-    written = plain(quality.implementation)
-    if isinstance(written, str):
-        written = {"check": written.strip()}
-    return written if isinstance(written, dict) and written.get("check") == ANOMALY else None
+    implementation = strip_source_maps(quality.implementation)
+    if isinstance(implementation, str):
+        implementation = {"check": implementation.strip()}
+    return (
+        implementation
+        if isinstance(implementation, dict) and implementation.get("check") == ANOMALY
+        else None
+    )
 
 
 @dataclass(frozen=True, slots=True)
-class Past:
-    """What one earlier run measured, by group, at the time that its rows are of."""
+class PastRun:
+    """Numbers of one earlier run by group, at the time of its data."""
 
-    of: datetime
+    data_time: datetime
     numbers: Mapping[Group, float]
 
 
 @dataclass(frozen=True, slots=True)
-class Counted:
-    """One earlier count, at the time that its rows are of."""
+class PastCount:
+    """Row count of one earlier run, at the time of its data."""
 
-    of: datetime
+    data_time: datetime
     rows: int
 
 
 @dataclass(frozen=True, slots=True)
-class Band:
-    """The usual numbers of rows, both bounds included, and from what they were made; None: no bound."""
+class ExpectedRange:
+    """Usual range of row counts, bounds inclusive (None: no bound), and the counts it is derived from."""
 
-    least: int | None
-    most: int | None
+    minimum: int | None
+    maximum: int | None
     middle: float
     counts: tuple[int, ...]
     days: str
 
 
-def time_of(partition: run_context.Partition) -> datetime | None:
-    """The day that a partition is of: a value with a date, or columns `year`, `month` and `day`."""
+def partition_time(partition: run_context.Partition) -> datetime | None:
+    """Return the day of a partition from a value with a date, or from columns `year`, `month` and `day`."""
     for _, value in partition:
-        found = _DATE.match(value)
-        if found and (day := _day(*found.groups())):
+        match = _DATE.match(value)
+        if match and (day := _day(*match.groups())):
             return day
     parts = {column.lower(): value for column, value in partition}
     return _day(parts.get("year", ""), parts.get("month", ""), parts.get("day", ""))
@@ -106,95 +110,101 @@ def _day(year: str, month: str, day: str) -> datetime | None:
         return None
 
 
-def moment_of(occasion: run_context.Occasion) -> datetime | None:
-    """The time that the rows of this run are of; None for several partitions, or without any time."""
-    if len(occasion.partitions) > 1:
+def data_time_of(context: run_context.RunContext) -> datetime | None:
+    """Return the time of the data of this run, or None for several partitions or without a time."""
+    if len(context.partitions) > 1:
         return None
-    return (time_of(occasion.partitions[0]) if occasion.partitions else None) or occasion.now
+    return (partition_time(context.partitions[0]) if context.partitions else None) or context.now
 
 
-def comparable(occasion: run_context.Occasion, check: str, clause: str) -> list[Counted]:
-    """The earlier counts of a clause that can be compared with this run, the oldest first."""
-    counts = [one for one in occasion.history or () if isinstance(one, run_context.Earlier)]
-    mine = [one for one in counts if (one.check, one.clause) == (check, clause)]
-    return [Counted(of, one.rows) for of, one in before_this(occasion, mine)]
+def comparable_counts(context: run_context.RunContext, check: str, clause: str) -> list[PastCount]:
+    """Return the earlier counts of a clause that are comparable with this run, oldest first."""
+    counts = [run for run in context.history or () if isinstance(run, run_context.PastRowCount)]
+    own_counts = [run for run in counts if (run.check, run.clause) == (check, clause)]
+    return [PastCount(data_time, run.rows) for data_time, run in earlier_comparable(context, own_counts)]
 
 
-def before_this(occasion: run_context.Occasion, runs: Iterable[R]) -> list[tuple[datetime, R]]:
-    """Those earlier runs that can be compared with this one, by the time that their rows are of.
+def earlier_comparable(context: run_context.RunContext, runs: Iterable[R]) -> list[tuple[datetime, R]]:
+    """Return the earlier runs that are comparable with this one, by the time of their data.
 
-    Those of the table with the table; those of partitions with partitions that differ in the date alone,
-    of each the newest. Only what is of an earlier time counts.
+    Runs of the table are compared with the table, and runs of a partition with partitions that only differ in
+    the date, using the newest run of each. Only earlier data is considered.
     """
-    here = moment_of(occasion)
-    if here is None:
+    data_time = data_time_of(context)
+    if data_time is None:
         return []
-    mine = occasion.partitions[0] if occasion.partitions else ()
-    found: dict[object, tuple[datetime, R]] = {}
-    for one in sorted(runs, key=lambda one: one.at):
-        of = time_of(one.partition) or one.at
-        if of < here and same_kind(one.partition, mine) and (not mine or one.partition != mine):
-            found[one.partition or one.at] = of, one
-    return sorted(found.values(), key=lambda pair: pair[0])
+    own_partition = context.partitions[0] if context.partitions else ()
+    newest: dict[object, tuple[datetime, R]] = {}
+    for run in sorted(runs, key=lambda run: run.measured_at):
+        run_time = partition_time(run.partition) or run.measured_at
+        if (
+            run_time < data_time
+            and differ_only_in_date(run.partition, own_partition)
+            and (not own_partition or run.partition != own_partition)
+        ):
+            newest[run.partition or run.measured_at] = run_time, run
+    return sorted(newest.values(), key=lambda pair: pair[0])
 
 
-def same_kind(one: run_context.Partition, other: run_context.Partition) -> bool:
-    """Whether two partitions differ in nothing but what tells their date."""
-    return _kind(one) == _kind(other)
+def differ_only_in_date(first: run_context.Partition, second: run_context.Partition) -> bool:
+    """Return True if two partitions only differ in their date."""
+    return _without_date(first) == _without_date(second)
 
 
-def _kind(partition: run_context.Partition) -> run_context.Partition:
-    """The partition without what tells its date."""
-    if time_of(partition) is None:
+def _without_date(partition: run_context.Partition) -> run_context.Partition:
+    """Return the partition without its date values."""
+    if partition_time(partition) is None:
         return tuple(sorted(partition))
-    parts = ((column, "" if _of_date(column, value) else value) for column, value in partition)
+    parts = ((column, "" if _is_date_part(column, value) else value) for column, value in partition)
     return tuple(sorted(parts))
 
 
-def _of_date(column: str, value: str) -> bool:
+def _is_date_part(column: str, value: str) -> bool:
     return _DATE.match(value) is not None or column.lower() in ("year", "month", "day")
 
 
-def usual(earlier: Sequence[Counted], here: datetime, against: Against) -> Band:
-    """The band of usual counts, by `last_of`. `earlier` must not be empty."""
-    last, weekly = last_of(earlier, here, against.runs)
-    counts = tuple(one.rows for one in last)
-    middle, reach = reach_of(counts, against)
-    return Band(
-        least=max(math.ceil(middle - reach), 0) if against.direction != "more" else None,
-        most=math.floor(middle + reach) if against.direction != "fewer" else None,
+def usual_range(earlier: Sequence[PastCount], data_time: datetime, against: Against) -> ExpectedRange:
+    """Return the usual range of counts, using `last_runs`. `earlier` must not be empty."""
+    recent, weekly = last_runs(earlier, data_time, against.runs)
+    counts = tuple(run.rows for run in recent)
+    middle, reach = median_and_reach(counts, against)
+    return ExpectedRange(
+        minimum=max(math.ceil(middle - reach), 0) if against.direction != "more" else None,
+        maximum=math.floor(middle + reach) if against.direction != "fewer" else None,
         middle=middle,
         counts=counts,
-        days=f"{len(counts)} {_WEEKDAYS[here.weekday()]}" if weekly else f"{len(counts)} runs",
+        days=f"{len(counts)} {_WEEKDAYS[data_time.weekday()]}" if weekly else f"{len(counts)} runs",
     )
 
 
-def last_of(runs: Sequence[Run], here: datetime, most: int) -> tuple[Sequence[Run], bool]:
-    """The last runs, so many at most, and whether they are of this weekday alone: where there are enough."""
-    same = [one for one in runs if one.of.weekday() == here.weekday()]
-    weekly = SAME_WEEKDAY <= len(same) < len(runs)
-    return (same if weekly else runs)[-most:], weekly
+def last_runs(runs: Sequence[Run], data_time: datetime, limit: int) -> tuple[Sequence[Run], bool]:
+    """Return at most `limit` last runs, of the same weekday if there are enough, and True if they are."""
+    same_weekday = [run for run in runs if run.data_time.weekday() == data_time.weekday()]
+    weekly = SAME_WEEKDAY <= len(same_weekday) < len(runs)
+    return (same_weekday if weekly else runs)[-limit:], weekly
 
 
-def reach_of(numbers: Sequence[float], against: Against) -> tuple[float, float]:
-    """The median, and how far from it is usual: `deviations` times the robust standard deviation, or the
-    share `slack` of the median, whichever is larger. There is at least one number."""
+def median_and_reach(numbers: Sequence[float], against: Against) -> tuple[float, float]:
+    """Return the median and the usual distance from it. There must be at least one number.
+
+    The distance is `deviations` times the robust standard deviation, or the share `slack` of the median,
+    whichever is larger.
+    """
     middle = median(numbers)
     spread = _NORMAL * median(abs(number - middle) for number in numbers)
     return middle, max(against.deviations * spread, against.slack * abs(middle))
 
 
-def nearest(earlier: Iterable[Counted], wanted: datetime, within: float) -> Counted | None:
-    """The count nearest to a time, at most so many seconds away; of two as near, the earlier one."""
-    near = [one for one in earlier if abs((one.of - wanted).total_seconds()) <= within]
-    return min(near, key=lambda one: abs((one.of - wanted).total_seconds()), default=None)
+def nearest(earlier: Iterable[PastCount], target_time: datetime, within: float) -> PastCount | None:
+    """Return the count nearest to a time, at most `within` seconds away (the earlier one of two), or None."""
+    candidates = [past for past in earlier if abs((past.data_time - target_time).total_seconds()) <= within]
+    return min(candidates, key=lambda past: abs((past.data_time - target_time).total_seconds()), default=None)
 
 
-# Quality rules: the limit and the rows that they mean, library metrics, lists of values and patterns.
+# From a quality rule to its clause: severity, limit and rows.
 
-# From a quality rule to its clause: the severity, the limit and the rows that it means.
-
-# Free text in ODCS. What is not listed is an error: a rule that nobody graded must not pass in silence.
+# Severities are free text in ODCS. Unknown and missing severities are errors, so that failures are not
+# missed.
 _SEVERITIES = {
     **dict.fromkeys(("info", "information", "trivial", "none"), Severity.INFO),
     **dict.fromkeys(("warning", "warn", "low", "minor"), Severity.WARNING),
@@ -203,13 +213,13 @@ _SEVERITIES = {
 
 
 def severity(quality: Quality) -> Severity:
-    """The severity that a quality rule's free text stands for."""
+    """Return the severity of a quality rule from its free text."""
     return _SEVERITIES.get((quality.severity or "").strip().lower(), Severity.ERROR)
 
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """A quality rule and what it belongs to: an object, or one property of it with its column."""
+    """A quality rule with its object, and its property and column if it is on a property."""
 
     quality: Quality
     object: SchemaObject
@@ -217,13 +227,13 @@ class Rule:
     column: Column | None = None
 
     @builtins.property
-    def shown(self) -> str:
-        """The column, as results name it; the empty text for a rule of the object."""
+    def column_name(self) -> str:
+        """Name of the column in results, or "" for a rule on the object."""
         return "" if self.column is None else str(self.column)
 
 
 def rules_of(schema: SchemaObject) -> list[Rule]:
-    """The quality rules of an object, then those of its properties."""
+    """Return the quality rules of an object, then those of its properties."""
     rules = [Rule(quality, schema) for quality in schema.quality]
     for prop, column in columns(schema):
         rules += [Rule(quality, schema, prop, column) for quality in prop.quality]
@@ -241,16 +251,16 @@ _LIBRARY_CHECKS = {
 
 
 def check_of(quality: Quality) -> str | None:
-    """The check that evaluates a quality rule; None if no check does."""
+    """Return the check that evaluates a quality rule, or None if no check does."""
     if quality.type == "library":
         return _LIBRARY_CHECKS.get(metric(quality) or "")
     if quality.type == "sql":
         return "sql_rule"
     if quality.type != "custom" or quality.engine != ENGINE:
         return None
-    if written_as_anomaly(quality) is not None:
+    if anomaly_implementation(quality) is not None:
         return "row_count_anomaly"
-    measure = measure_named(quality)
+    measure = named_metric(quality)
     return measure.check if measure is not None else "custom"
 
 
@@ -258,169 +268,171 @@ _UNITS = {"": Unit.ROWS, "rows": Unit.ROWS, "percent": Unit.PERCENT, "%": Unit.P
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
-    """What a rule is measured by."""
+class RuleOperator:
+    """Threshold and unit of a rule."""
 
     threshold: run_context.Threshold
     unit: str | None = None
 
 
-def of_quality(
-    check: str, one: SchemaObject, quality: Quality, name: str, told: Told | None = None
+def clause_from_quality(
+    check: str, schema_object: SchemaObject, quality: Quality, name: str, operator: RuleOperator | None = None
 ) -> Clause:
-    """The clause of a library rule: its threshold, unit, scope and severity, still without a question.
+    """Return the clause of a quality rule with threshold, unit, scope and severity, still without a test.
 
-    `told` are threshold and unit that stand in another place than the rule's own keys. Where one of them
-    cannot be used, the clause says so in `refused`.
+    `operator` has threshold and unit if they are not in the rule's own keys. If one of them is invalid, the
+    clause is refused.
     """
     grade = severity(quality)
-    made = Clause(check, quality.path(), one.name, name, quality.at(), grade, "")
+    clause = Clause(check, quality.path(), schema_object.name, name, quality.locate(), grade, "")
     try:
-        said = told.unit if told else quality.unit
-        unit = _UNITS.get((said or "").strip().lower())
+        unit_text = operator.unit if operator else quality.unit
+        unit = _UNITS.get((unit_text or "").strip().lower())
         if unit is None:
-            raise run_context.Unusable(f"unit {said!r} is neither rows nor percent")
-        limit = Limit(told.threshold if told else run_context.threshold(quality), unit)
-        made = replace(made, extent=extent_of(one, quality))
+            raise run_context.Unusable(f"unit {unit_text!r} is neither rows nor percent")
+        limit = Limit(operator.threshold if operator else run_context.threshold(quality), unit)
+        clause = replace(clause, row_filter=row_filter_of(schema_object, quality))
     except run_context.Unusable as error:
-        return refuse(made, str(error))
+        return refuse(clause, str(error))
     percent = " percent of the rows" if unit is Unit.PERCENT else " rows"
-    return replace(made, allowed=f"{limit.threshold}{percent}", limit=limit)
+    return replace(clause, allowed=f"{limit.threshold}{percent}", limit=limit)
 
 
-def of_number(made: Clause) -> Clause:
-    """The clause of a rule whose limit bounds a number, and not how many rows break it."""
-    assert made.limit is not None
-    percent = " percent" if made.limit.unit is Unit.PERCENT else ""
-    return replace(made, allowed=f"{made.limit.threshold}{percent}")
+def with_number_limit(clause: Clause) -> Clause:
+    """Return the clause of a rule whose limit bounds a number instead of the number of failing rows."""
+    assert clause.limit is not None
+    percent = " percent" if clause.limit.unit is Unit.PERCENT else ""
+    return replace(clause, allowed=f"{clause.limit.threshold}{percent}")
 
 
-def extent_of(one: SchemaObject, quality: Quality) -> Extent:
-    """The rows that a rule means. Raises Unusable, with the reason."""
+def row_filter_of(schema_object: SchemaObject, quality: Quality) -> RowFilter:
+    """Return the rows that a rule applies to. Raises Unusable, with the reason."""
     terms, findings = scope_of(quality)
     if findings:
         raise run_context.Unusable(f"its scope: {findings[0].message}")
-    made = _narrowed(terms.where) if terms.where is not None else Extent()
+    row_filter = _filter_from_sql(terms.where) if terms.where is not None else RowFilter()
     if terms.rows == "window" or terms.window or terms.time:
-        return replace(made, rows=RowScope.TABLE, window=_window(one, terms))
-    return replace(made, rows=RowScope.TABLE if terms.rows == "table" else RowScope.PARTITION)
+        return replace(row_filter, rows=RowScope.TABLE, window=_window(schema_object, terms))
+    return replace(row_filter, rows=RowScope.TABLE if terms.rows == "table" else RowScope.PARTITION)
 
 
-def _narrowed(text: str) -> Extent:
-    # Only who has a predicate pays for the parser.
-    from dq.contracts.sql.guard import Refused, guarded_predicate
+def _filter_from_sql(text: str) -> RowFilter:
+    # Imported here, because only rules with a predicate need the SQL parser.
+    from dq.contracts.sql.guard import RejectedSql, validate_predicate
 
-    found = guarded_predicate(text)
-    if isinstance(found, Refused):
+    guarded = validate_predicate(text)
+    if isinstance(guarded, RejectedSql):
         raise run_context.Unusable(
-            f"its scope: where is refused: {found.reason}. {found.instead.rstrip('.')}"
+            f"its scope: where is refused: {guarded.reason}. {guarded.hint.rstrip('.')}"
         )
-    named = tuple(Column((name,)) for name in found.columns)
-    return Extent(where=Opaque(found.sql), narrows=named, fields=found.fields)
+    filter_columns = tuple(Column((name,)) for name in guarded.columns)
+    return RowFilter(where=Opaque(guarded.sql), columns=filter_columns, fields=guarded.fields)
 
 
-def _window(one: SchemaObject, terms: Scope) -> Window:
+def _window(schema_object: SchemaObject, terms: Scope) -> Window:
     if terms.rows != "window" or not terms.window:
-        raise run_context.Unusable("its scope: rows: window and a window such as 7d go together")
+        raise run_context.Unusable("its scope: rows: window and a window, e.g. 7d, require each other")
     length = parse_duration(terms.window)
-    if isinstance(length, TextFault):
+    if isinstance(length, ValueProblem):
         raise run_context.Unusable(f"its scope: {length.message}")
-    prop, column = _time(one, terms.time)
-    kind = held_as(prop)
+    prop, column = _time_column(schema_object, terms.time)
+    kind = time_type_of(prop)
     if kind is None:
-        raise run_context.Unusable(f"its scope: time names {column}, which is no date or timestamp")
+        raise run_context.Unusable(f"its scope: time names {column}, which is not a date or timestamp")
     return Window(TimeColumn(column, kind, zone_of(prop)), length)
 
 
-def _time(one: SchemaObject, named: str | None) -> tuple[Property, Column]:
-    """The column that tells when a row is of; none is guessed, because it may be a birthday."""
-    if named:
-        found = find_time_column(one, named)
-        if isinstance(found, str):
-            raise run_context.Unusable(f"its scope: {found}")
-        return found
-    # Of a partition column only the partitions within the window need be read.
-    keys = [(key, Column((key.column,))) for key in one.partition_keys() if held_as(key)]
+def _time_column(schema_object: SchemaObject, column_name: str | None) -> tuple[Property, Column]:
+    """Return the time column of a rule's rows. It is not guessed, because a date may be e.g. a birthday."""
+    if column_name:
+        time_column = find_time_column(schema_object, column_name)
+        if isinstance(time_column, str):
+            raise run_context.Unusable(f"its scope: {time_column}")
+        return time_column
+    # With a partition column, only the partitions within the window are read.
+    keys = [(key, Column((key.column,))) for key in schema_object.partition_keys() if time_type_of(key)]
     if len(keys) == 1:
         return keys[0]
-    which = "several dates" if keys else "no date"
+    which = "several date columns" if keys else "no date column"
     raise run_context.Unusable(
-        f"its scope: a window needs to know when a row is of, and {one.name} is partitioned by {which};"
-        " write time: and the column"
+        f"its scope: a window needs the date of each row, and {schema_object.name} is partitioned by {which};"
+        " name the column with time:"
     )
 
 
-# Library rules of ODCS (`quality` with a `metric`): where they stand and what arguments they bring.
+# Library rules of ODCS (`quality` with a `metric`): their metrics and arguments.
 
 
 def metric(quality: Quality) -> str | None:
-    """The library metric that a rule asks for, by its name of ODCS 3.1; None for rules of another type."""
+    """Return the library metric of a rule by its ODCS 3.1 name, or None for rules of another type."""
     if quality.type != "library":
         return None
-    named = quality.metric or quality.rule
-    return EARLIER_METRICS.get(named, named) if named else None
+    metric_name = quality.metric or quality.rule
+    return EARLIER_METRICS.get(metric_name, metric_name) if metric_name else None
 
 
-def arguments(quality: Quality, *known: str) -> dict[str, object]:
-    """The rule's arguments. Raises Unusable for one that the metric does not take."""
-    given = plain(quality.arguments)
-    if given is None:
-        given = {}
-    if not isinstance(given, dict):
+def arguments(quality: Quality, *allowed: str) -> dict[str, object]:
+    """Return the rule's arguments. Raises Unusable for an unknown argument."""
+    values = strip_source_maps(quality.arguments)
+    if values is None:
+        values = {}
+    if not isinstance(values, dict):
         raise run_context.Unusable("its arguments must be a mapping")
-    for name in given:
-        if name not in known:
-            takes = f"it takes {', '.join(known)}" if known else "it takes none"
-            raise run_context.Unusable(f"the argument {name!r} is not one of this metric; {takes}")
-    return given
+    for name in values:
+        if name not in allowed:
+            takes = f"this metric takes {', '.join(allowed)}" if allowed else "this metric takes none"
+            raise run_context.Unusable(f"unknown argument {name!r}; {takes}")
+    return values
 
 
-def listed(value: object, name: str) -> list[object]:
-    """An argument that must be a list with something in it."""
+def require_list(value: object, name: str) -> list[object]:
+    """Return an argument that must be a non-empty list. Raises Unusable otherwise."""
     if not isinstance(value, list) or not value:
         raise run_context.Unusable(f"the argument {name!r} must be a list of values")
     return value
 
 
-def counting(check: str, rule: Rule, complaint: str, breaks: Predicate) -> Clause:
-    """The clause of a rule that counts rows by a predicate."""
-    made = of_quality(check, rule.object, rule.quality, rule.shown)
-    return asking(made, RowTest(breaks, complaint))
+def row_test_clause(check: str, rule: Rule, complaint: str, breaks: Predicate) -> Clause:
+    """Return the clause of a rule that counts failing rows by a predicate."""
+    clause = clause_from_quality(check, rule.object, rule.quality, rule.column_name)
+    return with_test(clause, RowTest(breaks, complaint))
 
 
-# Predicates on lists of values and on patterns, which several kinds of check share.
+# Clauses on lists of values and on patterns, shared by several kinds of check.
 
-# Of a long list the reader sees the beginning.
-_SHOWN = 10
+# Number of values of a list to show.
+_MAX_LISTED = 10
 
 
-def one_of(clause: Clause, prop: Property, column: Column, values: list[object]) -> Clause:
-    """The clause as "every value is one of these"; NULL in the list is left out, as NULL breaks nothing."""
-    given = [value for value in values if value is not None]
+def accepted_values_clause(clause: Clause, prop: Property, column: Column, values: list[object]) -> Clause:
+    """Return the clause "every value is one of these"; NULL in the list is ignored, since NULL always
+    passes.
+    """
+    present = [value for value in values if value is not None]
     try:
-        literals = [literal(prop, value) for value in given]
+        literals = [literal(prop, value) for value in present]
     except run_context.Unusable as error:
         return refuse(clause, str(error))
     if not literals:
         return refuse(clause, "its list of values is empty")
-    names = values_in_words(given)
-    known = tuple({(kind_of(value), value): value for value in literals}.values())
-    breaks = column.where(lambda value: Not(In(value, known)))
-    asked = asking(clause, RowTest(breaks, f"are not one of {names}"))
-    return replace(asked, allowed=clause.allowed or f"one of {names}")
+    names = values_in_words(present)
+    unique_literals = tuple({(kind_of(value), value): value for value in literals}.values())
+    breaks = column.where(lambda value: Not(In(value, unique_literals)))
+    tested = with_test(clause, RowTest(breaks, f"are not one of {names}"))
+    return replace(tested, allowed=clause.allowed or f"one of {names}")
 
 
 def values_in_words(values: list[object]) -> str:
-    """The first ten values, and how many more there are."""
-    more = f" and {len(values) - _SHOWN} more" if len(values) > _SHOWN else ""
-    return ", ".join(shown(value) for value in values[:_SHOWN]) + more
+    """Return the first ten values, and the number of further ones."""
+    remainder = f" and {len(values) - _MAX_LISTED} more" if len(values) > _MAX_LISTED else ""
+    return ", ".join(display_text(value) for value in values[:_MAX_LISTED]) + remainder
 
 
-def matching(clause: Clause, column: Column, pattern: str) -> Clause:
-    """The clause as "every text holds a match of this ECMA-262 pattern"."""
+def pattern_clause(clause: Clause, column: Column, pattern: str) -> Clause:
+    """Return the clause "every string matches this ECMA-262 pattern"."""
     try:
-        regex = java(pattern)
+        regex = to_java(pattern)
     except run_context.Unusable as error:
         return refuse(clause, str(error))
     breaks = column.where(lambda value: Not(Matches(value, regex.text, regex.longest)))
-    return asking(clause, RowTest(breaks, f"do not match {pattern}"))
+    return with_test(clause, RowTest(breaks, f"do not match {pattern}"))

@@ -1,4 +1,4 @@
-"""Error budgets of delivery SLOs: counted in whole cycles, their burn rates, and how they are told."""
+"""Error budgets of delivery SLOs, counted in cycles, with burn rates and budget events."""
 
 from __future__ import annotations
 
@@ -12,59 +12,67 @@ from operator import attrgetter
 
 from sqlalchemy import Connection
 
-from dq.contracts.outcome import Breach, CycleStatus, End, IncidentKey, Recovery, Severity
+from dq.contracts.outcome import Breach, CycleStatus, IncidentKey, Recovery, Resolution, Severity
 from dq.contracts.slo import Slo
 from dq.dataquality.delivery import cycle_store
-from dq.dataquality.delivery.cycle_store import Tell
+from dq.dataquality.delivery.cycle_store import EmitEvent
 from dq.dataquality.delivery.tables import Key
 
-# Burn rules: a budget that is used so fast that nobody should wait for its end. For dense cadences only.
+# Burn rate rules, for SLOs with many cycles in their window.
 
-DENSE = 100
-"""With fewer cycles in its window, a product's misses are too few to have a rate."""
+MIN_CYCLES = 100
+"""Minimum number of cycles in the window for burn rates."""
 
-_AT_LEAST = 3
+_MIN_MISSES = 3
 
 
 @dataclass(frozen=True, slots=True)
 class BurnRule:
-    """`factor` times the promised rate of misses over the last `long` cycles, and one of the last `short`."""
+    """Fires at `factor` times the allowed miss rate in the last `long` cycles, with a miss in the last
+    `short`.
+    """
 
     name: str
     long: int
     short: int
     factor: int
 
-    def misses(self, objective: Fraction) -> int | None:
-        """How many of the long cycles make it fire; None where it never can, since not even all would."""
+    def min_misses(self, objective: Fraction) -> int | None:
+        """Return the minimum misses in the long window, or None if the rule cannot fire for this
+        objective.
+        """
         rate = self.factor * (1 - objective)
-        return max(_AT_LEAST, ceil(rate * self.long)) if rate < 1 else None
+        return max(_MIN_MISSES, ceil(rate * self.long)) if rate < 1 else None
 
-    def fires(self, statuses: Sequence[CycleStatus], objective: Fraction) -> bool:
-        """Whether it does, over cycles that are oldest first."""
-        misses = self.misses(objective)
+    def is_firing(self, statuses: Sequence[CycleStatus], objective: Fraction) -> bool:
+        """True if the rule fires for these cycles, oldest first."""
+        min_misses = self.min_misses(objective)
         bad = sum(status.bad for status in statuses[-self.long :])
-        return misses is not None and bad >= misses and any(status.bad for status in statuses[-self.short :])
+        return (
+            min_misses is not None
+            and bad >= min_misses
+            and any(status.bad for status in statuses[-self.short :])
+        )
 
 
 RULES = (BurnRule("fast", 24, 4, 6), BurnRule("slow", 96, 12, 3), BurnRule("trend", 288, 24, 1))
 
 
-def burning(statuses: Sequence[CycleStatus], objective: Fraction) -> tuple[str, ...]:
-    """The rules that fire over the cycles of a window, oldest first; none for a sparse cadence.
+def firing_rules(statuses: Sequence[CycleStatus], objective: Fraction) -> tuple[str, ...]:
+    """Return the names of the rules that fire for a window's cycles, oldest first; empty with too few cycles.
 
-    Every expected cycle counts among the last ones, whatever became of it.
+    Cycles of every status count for the length of the windows.
     """
-    if len(statuses) < DENSE:
+    if len(statuses) < MIN_CYCLES:
         return ()
-    return tuple(rule.name for rule in RULES if rule.fires(statuses, objective))
+    return tuple(rule.name for rule in RULES if rule.is_firing(statuses, objective))
 
 
-# The error budget of a delivery SLO, counted in whole cycles.
+# Error budgets.
 
 
-class Counted:
-    """Cycles that count, by how they ended."""
+class CycleCounts:
+    """Numbers of good and bad cycles."""
 
     __slots__ = ()
     good: int
@@ -72,19 +80,19 @@ class Counted:
 
     @property
     def attainment(self) -> Fraction | None:
-        """The share of good cycles; None where none counted."""
+        """Share of good cycles, or None if no cycle counted."""
         counted = self.good + self.bad
         return Fraction(self.good, counted) if counted else None
 
 
 @dataclass(frozen=True, slots=True)
-class Budget(Counted):
-    """Cycles of a rolling window against an objective.
+class Budget(CycleCounts):
+    """Error budget of a rolling window.
 
-    `allowed` is how many of `good + bad` may be bad, and `first_miss_at` of how many cycles the first one is
-    allowed; None: of none, however many there are. Cycles that are excused, unknown or pending do
-    not count. `next_returns_at` is when the oldest miss leaves the window, None without a miss. `burning` are
-    the burn rules that fire, by name, and `in_a_row` is how many of the last cycles that count were missed.
+    `allowed` is how many of `good + bad` may be bad, and `first_miss_at` the number of cycles from which on
+    one miss is allowed, or None if no miss ever is. Excused, unknown and pending cycles do not count.
+    `next_returns_at` is when the oldest miss leaves the window, or None without a miss. `burning` are
+    the names of the firing burn rules, and `consecutive_misses` counts the misses since the last good cycle.
     """
 
     good: int
@@ -93,38 +101,39 @@ class Budget(Counted):
     next_returns_at: datetime | None
     first_miss_at: int | None = None
     burning: tuple[str, ...] = ()
-    in_a_row: int = 0
+    consecutive_misses: int = 0
 
     @property
     def used(self) -> Fraction | None:
-        """The share of the allowed misses that is used; None where no miss is allowed."""
+        """Used share of the allowed misses, or None if no miss is allowed."""
         return Fraction(self.bad, self.allowed) if self.allowed else None
 
     @property
-    def half_used(self) -> bool:
-        """Whether there is a miss and at least half of the allowed ones are used."""
+    def is_half_used(self) -> bool:
+        """True if there is a miss and at least half of the allowed misses are used."""
         return self.bad >= 1 and 2 * self.bad >= self.allowed
 
     @property
-    def exhausted(self) -> bool:
-        """Whether there were more misses than allowed."""
+    def is_exhausted(self) -> bool:
+        """True if there were more misses than allowed."""
         return self.bad > self.allowed
 
-    def line(self) -> str:
-        """One line for people: `1 of 4 misses used, the next returns 2026-12-03`."""
+    def as_text(self) -> str:
+        """Return the budget as text: `1 of 4 misses used, the next returns 2026-12-03`."""
         if self.attainment is None:
-            return "no cycle counted yet"
-        if self.allowed:
-            text = f"{self.bad} of {self.allowed} {_misses(self.allowed)} used"
-            text += ", the budget is exhausted" if self.exhausted else ""
+            return "no deliveries in the window yet"
+        if self.allowed and self.is_exhausted:
+            text = f"error budget exhausted: {self.bad} {_misses(self.bad)}, {self.allowed} allowed"
+        elif self.allowed:
+            text = f"error budget: {self.bad} of {self.allowed} {_misses(self.allowed)} used"
         elif self.first_miss_at is None:
-            text = f"{self.bad} {_misses(self.bad)}, and none is allowed"
+            text = f"{self.bad} {_misses(self.bad)}, none allowed"
         else:
             cycles = self.good + self.bad
             text = f"{self.bad} {_misses(self.bad)} in {cycles} cycle{'' if cycles == 1 else 's'}"
-            text += f"; none is allowed in fewer than {self.first_miss_at}"
+            text += f" (budget starts at {self.first_miss_at} cycles)"
         if self.next_returns_at is not None:
-            text += f", the next returns {self.next_returns_at:%Y-%m-%d}"
+            text += f"{';' if self.is_exhausted else ','} 1 restored on {self.next_returns_at:%Y-%m-%d}"
         return text
 
 
@@ -134,10 +143,10 @@ def budget(
     window: timedelta,
     now: datetime,
 ) -> Budget:
-    """The budget at `now` from (breach_at, status) rows in any order, all instants aware.
+    """Return the budget at `now` from (breach_at, status) rows in any order, all instants aware.
 
-    A row counts while now − window < breach_at <= now. `objective` is a share such as Decimal("0.95"),
-    above 0 and at most 1, else ValueError; the arithmetic is exact, so 100 cycles at 0.99 allow 1 miss.
+    A row counts while now − window < breach_at <= now. `objective` is a share, e.g. Decimal("0.95"), above 0
+    and at most 1, else ValueError. The arithmetic is exact, so 100 cycles at 0.99 allow 1 miss.
     """
     target = Fraction(objective)
     if not 0 < target <= 1:
@@ -152,13 +161,13 @@ def budget(
         allowed=allowed_misses(good + len(misses), target),
         next_returns_at=min(misses) + window if misses else None,
         first_miss_at=ceil(1 / (1 - target)) if target < 1 else None,
-        burning=burning([status for _, status in sorted(counted)], target) if misses else (),
-        in_a_row=sum(last_good is None or breach_at > last_good for breach_at in misses),
+        burning=firing_rules([status for _, status in sorted(counted)], target) if misses else (),
+        consecutive_misses=sum(last_good is None or breach_at > last_good for breach_at in misses),
     )
 
 
 def allowed_misses(counted: int, objective: Fraction) -> int:
-    """How many of so many cycles may be bad under an objective in (0, 1]; exact."""
+    """Return how many of `counted` cycles may be bad under an objective in (0, 1]; exact."""
     return floor(counted * (1 - objective))
 
 
@@ -166,13 +175,14 @@ def _misses(number: int) -> str:
     return "miss" if number == 1 else "misses"
 
 
-# An error budget that is half used, exhausted, or burns too fast, is told; and when it has recovered.
+# Budget events: half used, exhausted, burning too fast, and recovered.
 #
-# Only where the objective allows a miss by now: of a product too young for one, each miss is told itself.
+# Only if the objective allows a miss with the current number of cycles; otherwise each miss has its own
+# alert.
 
 HALF, EXHAUSTED = "half", "exhausted"
-# Subjects of the incident by how much of the budget is used, before the `+` and the first letters of burn
-# rules. One level is broken at a time, so that title and figures are those of the present one.
+# Subjects of the incident by level. A stored level is followed by `+` and the first letters of firing burn
+# rules. Only one level is open at a time, so that title and figures are current.
 _LEVELS: Mapping[str, tuple[str, ...]] = {"": (), HALF: (HALF,), EXHAUSTED: (EXHAUSTED,)}
 # A store of an earlier release may have both levels open where the budget is exhausted.
 _POSSIBLY_OPEN: Mapping[str, tuple[str, ...]] = {**_LEVELS, EXHAUSTED: (EXHAUSTED, HALF)}
@@ -186,82 +196,85 @@ def _subjects(usage: str | None, levels: Mapping[str, tuple[str, ...]]) -> tuple
 
 
 def budgets(tx: Connection, slos: Iterable[Slo], now: datetime) -> dict[Key, Budget]:
-    """The budgets of these SLOs at `now`, asked for together."""
-    wanted = {slo.key: slo for slo in slos}
-    if not wanted:
+    """Return the budgets of these SLOs at `now`, by key."""
+    slos_by_key = {slo.key: slo for slo in slos}
+    if not slos_by_key:
         return {}
-    found: dict[Key, Budget] = {}
-    # Asked for by window: who delivers all day has many cycles in another one's.
-    for window in {slo.window for slo in wanted.values()}:
-        slos_of_it = {key: slo for key, slo in wanted.items() if slo.window == window}
-        grace = max(slo.grace for slo in slos_of_it.values())
-        rows = cycle_store.counted_cycles(tx, slos_of_it, now - window, now - window - grace)
-        found |= {key: budget(rows[key], slo.objective, window, now) for key, slo in slos_of_it.items()}
-    return found
+    result: dict[Key, Budget] = {}
+    # One query per window length, because frequent SLOs have too many cycles in the window of another one.
+    for window in {slo.window for slo in slos_by_key.values()}:
+        slos_in_window = {key: slo for key, slo in slos_by_key.items() if slo.window == window}
+        grace = max(slo.grace for slo in slos_in_window.values())
+        rows = cycle_store.counted_cycles(tx, slos_in_window, now - window, now - window - grace)
+        result |= {key: budget(rows[key], slo.objective, window, now) for key, slo in slos_in_window.items()}
+    return result
 
 
-def tell_budgets(
-    tx: Connection, slos: Iterable[Slo], found: Mapping[Key, Budget], now: datetime, tell: Tell
+def emit_budget_events(
+    tx: Connection, slos: Iterable[Slo], current_budgets: Mapping[Key, Budget], now: datetime, emit: EmitEvent
 ) -> None:
-    """Tells of every budget that is used otherwise than was told of it last."""
-    told = cycle_store.budgets_told(tx)
+    """Emit events for budgets whose level differs from the notified one."""
+    notified_levels = cycle_store.notified_budgets(tx)
     for slo in slos:
-        before, after = told.get(slo.key), _used(found[slo.key])
-        if before == after:
+        previous_level, level = notified_levels.get(slo.key), _usage_level(current_budgets[slo.key])
+        if previous_level == level:
             continue
-        broken = _subjects(after, _LEVELS)
-        for subject in broken:
-            if subject not in _subjects(before, _LEVELS):
-                tell(tx, _breach(slo, subject, found[slo.key], now))
-        severity = max((_severity(slo, subject) for subject in broken), key=_RANK, default=None)
-        for subject in _subjects(before, _POSSIBLY_OPEN):
-            if subject not in broken:
-                facts = (("budget", found[slo.key].line()),)
-                title = f"the error budget of {slo.object.name} has recovered"
-                tell(tx, Recovery(_incident(slo.key), subject, now, facts, title=title, severity=severity))
-        cycle_store.note_budget(tx, slo.key, after)
+        open_subjects = _subjects(level, _LEVELS)
+        for subject in open_subjects:
+            if subject not in _subjects(previous_level, _LEVELS):
+                emit(tx, _breach(slo, subject, current_budgets[slo.key], now))
+        severity = max((_severity(slo, subject) for subject in open_subjects), key=_RANK, default=None)
+        for subject in _subjects(previous_level, _POSSIBLY_OPEN):
+            if subject not in open_subjects:
+                facts = (("budget", current_budgets[slo.key].as_text()),)
+                title = f"{slo.object.name}: error budget recovered"
+                emit(
+                    tx, Recovery(_incident_key(slo.key), subject, now, facts, title=title, severity=severity)
+                )
+        cycle_store.save_budget_level(tx, slo.key, level)
 
 
 def withdraw_budget(
-    tx: Connection, key: Key, told: str | None, reason: str, now: datetime, tell: Tell
+    tx: Connection, key: Key, level: str | None, reason: str, now: datetime, emit: EmitEvent
 ) -> None:
-    """Ends what was told of the budget of a promise that is no more."""
-    for subject in _subjects(told, _POSSIBLY_OPEN):
+    """Emit recoveries for the open budget incidents of a withdrawn SLO."""
+    for subject in _subjects(level, _POSSIBLY_OPEN):
         facts = (("withdrawn", reason),)
-        title = f"the error budget of {key[1]} is promised no more"
-        tell(tx, Recovery(_incident(key), subject, now, facts, End.WITHDRAWN, title))
+        title = f"{key[1]}: error budget no longer tracked"
+        emit(tx, Recovery(_incident_key(key), subject, now, facts, Resolution.WITHDRAWN, title))
 
 
-def _used(found: Budget) -> str | None:
-    # Of one allowed miss, the first is told itself, and the second exhausts.
-    half = found.half_used and found.allowed > 1
-    used = "" if not found.allowed else EXHAUSTED if found.exhausted else HALF if half else ""
-    letters = "".join(name[0] for name in found.burning)
-    return f"{used}+{letters}" if letters else used or None
+def _usage_level(budget: Budget) -> str | None:
+    # With one allowed miss, the first has its own alert, and the second exhausts the budget.
+    is_half = budget.is_half_used and budget.allowed > 1
+    level = "" if not budget.allowed else EXHAUSTED if budget.is_exhausted else HALF if is_half else ""
+    letters = "".join(name[0] for name in budget.burning)
+    return f"{level}+{letters}" if letters else level or None
 
 
-def _incident(key: Key) -> IncidentKey:
-    contract, one, slo = key
-    return IncidentKey(contract, one, f"{slo}:budget")
+def _incident_key(key: Key) -> IncidentKey:
+    contract, object_name, slo = key
+    return IncidentKey(contract, object_name, f"{slo}:budget")
 
 
 def _severity(slo: Slo, subject: str) -> Severity:
-    # What burns fast is over before anybody has looked.
+    # A fast burn uses the budget up before a warning is read.
     return slo.severity if subject in (EXHAUSTED, "fast") else Severity.WARNING
 
 
-def _breach(slo: Slo, subject: str, found: Budget, now: datetime) -> Breach:
-    half = "is used up" if found.bad == found.allowed else "is half used"
-    state = {HALF: half, EXHAUSTED: "is exhausted"}.get(subject, f"burns too fast ({subject})")
+def _breach(slo: Slo, subject: str, budget: Budget, now: datetime) -> Breach:
+    half_text = "error budget used up" if budget.bad == budget.allowed else "50% of error budget used"
+    burns = f"error budget burn rate too high ({subject})"
+    state = {HALF: half_text, EXHAUSTED: "error budget exhausted"}.get(subject, burns)
     return Breach(
-        key=_incident(slo.key),
+        key=_incident_key(slo.key),
         severity=_severity(slo, subject),
         subject=subject,
-        title=f"the error budget of {slo.object.name} {state}",
-        at=now,
+        title=f"{slo.object.name}: {state}",
+        occurred_at=now,
         facts=(
-            ("promised", f"{slo.delivery.objective} of the deliveries in {slo.delivery.window} in time"),
-            ("seen", f"{found.good} of {found.good + found.bad}"),
-            ("budget", found.line()),
+            ("promised", f"{slo.delivery.objective} of the deliveries in {slo.delivery.window} on time"),
+            ("found", f"{budget.good} of {budget.good + budget.bad}"),
+            ("budget", budget.as_text()),
         ),
     )

@@ -1,4 +1,4 @@
-"""How promises stand over their windows: each SLO, what it is counted by, and each product in metrics."""
+"""SLO compliance over rolling windows, the stored terms of SLOs, and tallies for metrics."""
 
 from __future__ import annotations
 
@@ -12,205 +12,216 @@ from sqlalchemy import Connection, and_, case, delete, func, insert, literal, se
 
 from dq.contracts.outcome import CycleStatus
 from dq.contracts.slo import Slo
-from dq.dataquality.delivery.budget import Budget, Counted, allowed_misses, budget
-from dq.dataquality.delivery.cycle import Kept, disagreeing
-from dq.dataquality.delivery.cycle_store import LATELY, usual_delay
-from dq.dataquality.delivery.notify import span
-from dq.dataquality.delivery.tables import KEY, Key, cycle, is_of, key_of, parts, slo_terms
+from dq.dataquality.delivery.budget import Budget, CycleCounts, allowed_misses, budget
+from dq.dataquality.delivery.cycle import CycleRecord, disagreeing_claims
+from dq.dataquality.delivery.cycle_store import RECENT_DELIVERIES, usual_delay
+from dq.dataquality.delivery.notify import format_duration
+from dq.dataquality.delivery.tables import KEY, Key, chunks, cycle, key_of, matches_key, slo_terms
 from dq.store.schema import UtcDateTime
 
-# How promises stand: kept and broken, the budget, the run that lasts, the trend, and when deliveries come.
-#
-# All of it follows from the rows of cycles and an instant.
+# Compliance: budget, streak, trend, usual delay and availability, all computed from cycles and an instant.
 
 
 @dataclass(frozen=True, slots=True)
 class Streak:
-    """The last cycles that count and ended alike: how many, and whether they were good."""
+    """Number of the last consecutive cycles with the same outcome, good or bad."""
 
     length: int
     good: bool
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
-    """How one SLO stands: its cycles, oldest first, its budget, and that of the window before.
+class SloCompliance:
+    """Compliance of one SLO: its cycles, oldest first, its budget, and that of the previous window.
 
-    `usual` is the median of delivery minus due of the last deliveries, negative when early; None for too few.
-    `present` is the second service level: the share of time, in the window, in which the newest cycle that
-    was due was there; None where nothing of it is known.
+    `usual_delay` is the median of delivery minus due, negative if early, or None for too few deliveries.
+    `availability` is a second service level: the share of the window's time in which the newest due cycle was
+    delivered, or None if unknown.
     """
 
     slo: Slo
-    cycles: Sequence[Kept]
+    cycles: Sequence[CycleRecord]
     budget: Budget
-    before: Budget
+    previous_budget: Budget
     streak: Streak | None
-    usual: timedelta | None
-    present: Fraction | None
+    usual_delay: timedelta | None
+    availability: Fraction | None
 
     @property
     def trend(self) -> Fraction | None:
-        """How much of the share of good cycles was won (or lost) since the window before."""
-        if self.budget.attainment is None or self.before.attainment is None:
+        """Difference of the attainment from the previous window's, or None if one of them is unknown."""
+        if self.budget.attainment is None or self.previous_budget.attainment is None:
             return None
-        return self.budget.attainment - self.before.attainment
+        return self.budget.attainment - self.previous_budget.attainment
 
 
 @dataclass(frozen=True, slots=True)
-class GroupStanding(Counted):
-    """Promises together: of a product, of a domain, or all. `burnt` budgets are exhausted."""
+class GroupCompliance(CycleCounts):
+    """Compliance of several SLOs: of a product, of a domain, or all. `promises` is the number of SLOs."""
 
     name: str
     products: int
     promises: int
     good: int
     bad: int
-    burnt: int
+    exhausted_budgets: int
 
 
-def standing(slo: Slo, cycles: Sequence[Kept], now: datetime) -> Standing:
-    """How an SLO stands at an aware instant, by its cycles, oldest first."""
-    rows = [(kept.cycle.breach_at, kept.status) for kept in cycles]
-    return Standing(
+def slo_compliance(slo: Slo, cycles: Sequence[CycleRecord], now: datetime) -> SloCompliance:
+    """Return the compliance of an SLO at an aware instant, from its cycles, oldest first."""
+    rows = [(record.cycle.breach_at, record.status) for record in cycles]
+    return SloCompliance(
         slo,
         cycles,
         budget(rows, slo.objective, slo.window, now),
         budget(rows, slo.objective, slo.window, now - slo.window),
         _streak(cycles),
-        usual_delay([kept for kept in cycles if kept.delivered_at is not None][-LATELY:]),
-        presence(cycles, now - slo.window, now),
+        usual_delay([record for record in cycles if record.delivered_at is not None][-RECENT_DELIVERIES:]),
+        availability(cycles, now - slo.window, now),
     )
 
 
-def grouped(standings: Iterable[Standing], name: Callable[[Slo], str]) -> list[GroupStanding]:
-    """The standings by what `name` calls them, in the order of the names."""
-    groups: dict[str, list[Standing]] = {}
-    for one in standings:
-        groups.setdefault(name(one.slo), []).append(one)
+def group_compliance(
+    compliances: Iterable[SloCompliance], name: Callable[[Slo], str]
+) -> list[GroupCompliance]:
+    """Group compliances by `name`, in the order of the names."""
+    groups: dict[str, list[SloCompliance]] = {}
+    for compliance in compliances:
+        groups.setdefault(name(compliance.slo), []).append(compliance)
     return [
-        GroupStanding(
-            called,
-            products=len({one.slo.contract.key for one in those}),
-            promises=len(those),
-            good=sum(one.budget.good for one in those),
-            bad=sum(one.budget.bad for one in those),
-            burnt=sum(one.budget.exhausted for one in those),
+        GroupCompliance(
+            group_name,
+            products=len({member.slo.contract.key for member in members}),
+            promises=len(members),
+            good=sum(member.budget.good for member in members),
+            bad=sum(member.budget.bad for member in members),
+            exhausted_budgets=sum(member.budget.is_exhausted for member in members),
         )
-        for called, those in sorted(groups.items())
+        for group_name, members in sorted(groups.items())
     ]
 
 
-def _streak(cycles: Sequence[Kept]) -> Streak | None:
-    ends = [kept.status.good for kept in cycles if kept.status.good or kept.status.bad]
+def _streak(cycles: Sequence[CycleRecord]) -> Streak | None:
+    ends = [record.status.good for record in cycles if record.status.good or record.status.bad]
     if not ends:
         return None
     length = next((back for back, good in enumerate(reversed(ends)) if good is not ends[-1]), len(ends))
     return Streak(length, ends[-1])
 
 
-def presence(cycles: Sequence[Kept], start: datetime, end: datetime) -> Fraction | None:
-    """The share of the time in (start, end] in which the newest cycle that was due was there.
+def availability(cycles: Sequence[CycleRecord], start: datetime, end: datetime) -> Fraction | None:
+    """Return the share of the time in (start, end] in which the newest due cycle was delivered.
 
-    A cycle's time is from its due instant to the next one's. The time of cycles that are excused, withdrawn
-    or unknown is left out, and so is that before the first one.
+    A cycle's time is from its due instant to the next one's. The times of excused, withdrawn and unknown
+    cycles are excluded, and so is the time before the first cycle.
     """
-    due = [kept.cycle.due_at for kept in cycles]
-    counted = there = timedelta(0)
-    for kept, (begin, until) in zip(cycles, pairwise([*due, end]), strict=True):
+    due_instants = [record.cycle.due_at for record in cycles]
+    counted = available = timedelta(0)
+    for record, (begin, until) in zip(cycles, pairwise([*due_instants, end]), strict=True):
         begin, until = max(begin, start), min(until, end)
-        # One that is in grace still is not there yet, and is no miss either.
-        if begin >= until or not (kept.status.good or kept.status.bad or kept.status == "pending"):
+        # A pending cycle in grace counts as not delivered yet.
+        if begin >= until or not (record.status.good or record.status.bad or record.status == "pending"):
             continue
         counted += until - begin
-        if kept.delivered_at is not None:
-            there += max(timedelta(0), until - max(begin, kept.delivered_at))
-    return Fraction(there // _TICK, counted // _TICK) if counted >= _TICK else None
+        if record.delivered_at is not None:
+            available += max(timedelta(0), until - max(begin, record.delivered_at))
+    return Fraction(available // _TICK, counted // _TICK) if counted >= _TICK else None
 
 
 _TICK = timedelta(seconds=1)
 
 
-# What is said of a promise's standing: figures in words, and all of it as JSON values.
-#
-# Commands and pages take it from here, so that they say the same.
+# Compliance as text and JSON, shared by commands and pages.
 
 JsonObject = dict[str, object]
 
 
 def percent(share: Fraction | None) -> str:
-    """A share as text; never rounded up to a whole that it is not."""
+    """Return a share as a percentage, rounded down, so that only a full share is 100.0%."""
     if share is None:
         return "-"
     return f"{int(share * 1000) / 10:.1f}%"
 
 
-def beside(one: Standing) -> str:
-    """What else is known of a promise in one line; the empty text for nothing."""
-    said = []
-    if one.streak is not None and one.streak.length > 1:
-        said.append(f"the last {one.streak.length} {'in time' if one.streak.good else 'missed'}")
-    if one.trend is not None:
-        points = float(one.trend) * 100
-        said.append("as in the window before" if not points else f"{points:+.1f} points on the window before")
-    if one.usual is not None:
-        said.append(f"usually {span(one.usual)} {'before' if one.usual.total_seconds() < 0 else 'after'} due")
-    if one.present is not None:
-        said.append(f"there {percent(one.present)} of the time")
-    said += [f"burns too fast ({rule})" for rule in one.budget.burning]
-    return ", ".join(said)
+def compliance_summary(compliance: SloCompliance) -> str:
+    """Return streak, trend, usual delay, availability and burn rules as one line, "" if none is known."""
+    parts = []
+    if compliance.streak is not None and compliance.streak.length > 1:
+        parts.append(
+            f"{compliance.streak.length} {'on time' if compliance.streak.good else 'missed'} in a row"
+        )
+    if compliance.trend is not None:
+        points = float(compliance.trend) * 100
+        parts.append(
+            "unchanged from the last window" if not points else f"{points:+.1f} points since the last window"
+        )
+    if compliance.usual_delay is not None:
+        parts.append(
+            f"typically {format_duration(compliance.usual_delay)} "
+            f"{'early' if compliance.usual_delay.total_seconds() < 0 else 'after due'}"
+        )
+    if compliance.availability is not None:
+        parts.append(f"fresh {percent(compliance.availability)} of the time")
+    parts += [f"burn rate too high ({rule})" for rule in compliance.budget.burning]
+    return ", ".join(parts)
 
 
-def promise_as_dict(one: Standing) -> JsonObject:
-    """A promise for machines, without its cycles."""
+def promise_as_dict(compliance: SloCompliance) -> JsonObject:
+    """Return an SLO's compliance as JSON values, without its cycles."""
     return {
-        "contract": one.slo.contract.key,
-        "object": one.slo.object.name,
-        "slo": one.slo.id,
-        "objective": float(one.slo.objective),
-        "attainment": float(one.budget.attainment) if one.budget.attainment is not None else None,
-        "good": one.budget.good,
-        "bad": one.budget.bad,
-        "allowed": one.budget.allowed,
-        "budget": one.budget.line(),
-        "streak": {"length": one.streak.length, "good": one.streak.good} if one.streak else None,
-        "trend": float(one.trend) if one.trend is not None else None,
-        "usual_minutes": one.usual.total_seconds() / 60 if one.usual is not None else None,
-        "present": float(one.present) if one.present is not None else None,
-        "burning": list(one.budget.burning),
+        "contract": compliance.slo.contract.key,
+        "object": compliance.slo.object.name,
+        "slo": compliance.slo.id,
+        "objective": float(compliance.slo.objective),
+        "attainment": float(compliance.budget.attainment)
+        if compliance.budget.attainment is not None
+        else None,
+        "good": compliance.budget.good,
+        "bad": compliance.budget.bad,
+        "allowed": compliance.budget.allowed,
+        "budget": compliance.budget.as_text(),
+        "streak": {"length": compliance.streak.length, "good": compliance.streak.good}
+        if compliance.streak
+        else None,
+        "trend": float(compliance.trend) if compliance.trend is not None else None,
+        "usual_minutes": compliance.usual_delay.total_seconds() / 60
+        if compliance.usual_delay is not None
+        else None,
+        "present": float(compliance.availability) if compliance.availability is not None else None,
+        "burning": list(compliance.budget.burning),
     }
 
 
-def group_as_dict(one: GroupStanding) -> JsonObject:
-    """A group for machines."""
+def group_as_dict(group: GroupCompliance) -> JsonObject:
+    """Return a group's compliance as JSON values."""
     return {
-        "name": one.name,
-        "products": one.products,
-        "promises": one.promises,
-        "good": one.good,
-        "bad": one.bad,
-        "attainment": float(one.attainment) if one.attainment is not None else None,
-        "exhausted": one.burnt,
+        "name": group.name,
+        "products": group.products,
+        "promises": group.promises,
+        "good": group.good,
+        "bad": group.bad,
+        "attainment": float(group.attainment) if group.attainment is not None else None,
+        "exhausted": group.exhausted_budgets,
     }
 
 
-def cycle_as_dict(kept: Kept) -> JsonObject:
-    """A cycle for machines, with what each source said of it."""
+def cycle_as_dict(record: CycleRecord) -> JsonObject:
+    """Return a cycle as JSON values, with the claims of its sources."""
     return {
-        "due_at": kept.cycle.due_at.isoformat(),
-        "breach_at": kept.cycle.breach_at.isoformat(),
-        "status": kept.status,
-        "delivered_at": _iso(kept.delivered_at),
-        "source": kept.source,
-        "first_seen_at": _iso(kept.first_seen_at),
-        "arriving_since": _iso(kept.arriving_since),
-        "gone_since": _iso(kept.gone_since),
-        "delivered_anew_at": _iso(kept.anew_at),
+        "due_at": record.cycle.due_at.isoformat(),
+        "breach_at": record.cycle.breach_at.isoformat(),
+        "status": record.status,
+        "delivered_at": _iso(record.delivered_at),
+        "source": record.source,
+        "first_seen_at": _iso(record.first_seen_at),
+        "arriving_since": _iso(record.arriving_since),
+        "gone_since": _iso(record.gone_since),
+        "delivered_anew_at": _iso(record.anew_at),
         "evidence": [
-            {"source": one.source, "delivered_at": _iso(one.delivered_at), "rows": one.rows}
-            for one in kept.claims
+            {"source": claim.source, "delivered_at": _iso(claim.delivered_at), "rows": claim.rows}
+            for claim in record.claims
         ],
-        "disagreeing": [one.source for one in disagreeing(kept.claims, kept.source)],
+        "disagreeing": [claim.source for claim in disagreeing_claims(record.claims, record.source)],
     }
 
 
@@ -218,13 +229,13 @@ def _iso(instant: datetime | None) -> str | None:
     return instant.isoformat() if instant else None
 
 
-# What each watched promise is counted by, kept so that whoever reads the store needs no contract for it.
+# Terms of watched SLOs, stored so that readers of the store do not need the contracts.
 
 Terms = dict[Key, tuple[str, str, int]]
 
 
-def terms_of(slos: Iterable[Slo]) -> Terms:
-    """From an SLO's key to its product (the contract's key where none is named), objective and window."""
+def terms_by_slo(slos: Iterable[Slo]) -> Terms:
+    """Return product (by default the contract's key), objective and window seconds of SLOs, by key."""
     return {
         slo.key: (
             slo.contract.data_product or slo.contract.key,
@@ -236,42 +247,44 @@ def terms_of(slos: Iterable[Slo]) -> Terms:
 
 
 def stored_terms(tx: Connection, contracts: Collection[str]) -> Terms:
-    """What is kept of these contracts."""
-    found: Terms = {}
-    for some in parts(sorted(contracts)):
-        for row in tx.execute(select(slo_terms).where(slo_terms.c.contract.in_(some))):
-            found[row.contract, row.object, row.slo] = (row.product, row.objective, row.window_seconds)
-    return found
+    """Return the stored terms of these contracts."""
+    terms: Terms = {}
+    for chunk in chunks(sorted(contracts)):
+        for row in tx.execute(select(slo_terms).where(slo_terms.c.contract.in_(chunk))):
+            terms[row.contract, row.object, row.slo] = (row.product, row.objective, row.window_seconds)
+    return terms
 
 
-def changed_terms(kept: Terms, wanted: Terms, ended: Callable[[Key], str | None]) -> Terms:
-    """What has to be written: new terms, and of what is promised no more, none, shown as an empty product.
+def changed_terms(stored: Terms, desired: Terms, withdrawal_reason: Callable[[Key], str | None]) -> Terms:
+    """Return the terms to write: changed ones, and an empty product for each withdrawn SLO.
 
-    What is neither wanted nor `ended` stays: its contract could not be understood today.
+    SLOs that are neither desired nor withdrawn are kept: their contract could not be parsed this time.
     """
-    news = {key: terms for key, terms in wanted.items() if kept.get(key) != terms}
-    return news | {key: ("", "", 0) for key in kept if key not in wanted and ended(key) is not None}
+    changes = {key: terms for key, terms in desired.items() if stored.get(key) != terms}
+    return changes | {
+        key: ("", "", 0) for key in stored if key not in desired and withdrawal_reason(key) is not None
+    }
 
 
-def write_terms(tx: Connection, news: Terms) -> None:
-    """Writes what `changed` gave."""
-    for key in news:
-        tx.execute(delete(slo_terms).where(is_of(slo_terms, key)))
+def write_terms(tx: Connection, changes: Terms) -> None:
+    """Write the result of `changed_terms`."""
+    for key in changes:
+        tx.execute(delete(slo_terms).where(matches_key(slo_terms, key)))
     names = (*KEY, "product", "objective", "window_seconds")
-    rows = [dict(zip(names, (*key, *terms), strict=True)) for key, terms in news.items() if terms[0]]
+    rows = [dict(zip(names, (*key, *terms), strict=True)) for key, terms in changes.items() if terms[0]]
     if rows:
         tx.execute(insert(slo_terms), rows)
 
 
-# How all promises stand, counted by the database: what machines watch, where no cycle is looked at.
+# Tallies of all SLOs for metrics, counted by the database without loading cycles.
 
 GOOD = [status for status in CycleStatus if status.good]
 BAD = [status for status in CycleStatus if status.bad]
 
 
 @dataclass(frozen=True, slots=True)
-class SloTally(Counted):
-    """How many cycles of an SLO's window were good and bad, as `budget` counts them."""
+class SloTally(CycleCounts):
+    """Numbers of good and bad cycles in an SLO's window, with the same rules as `budget`."""
 
     product: str
     contract: str
@@ -283,12 +296,12 @@ class SloTally(Counted):
 
     @property
     def allowed(self) -> int:
-        """How many of the counted cycles may be bad."""
+        """Number of the counted cycles that may be bad."""
         return allowed_misses(self.good + self.bad, self.objective)
 
 
 def tallies(tx: Connection, now: datetime) -> Iterator[SloTally]:
-    """Every watched promise at an aware instant, in the order of its key."""
+    """Yield the tally of every watched SLO at an aware instant, in the order of their keys."""
     terms, cycles = slo_terms.c, cycle.c
     windows = tx.scalars(select(terms.window_seconds).distinct()).all()
     if not windows:
@@ -297,31 +310,31 @@ def tallies(tx: Connection, now: datetime) -> Iterator[SloTally]:
         {seconds: literal(now - timedelta(seconds=seconds), UtcDateTime) for seconds in windows},
         value=terms.window_seconds,
     )
-    mine = and_(
-        is_of(cycle, key_of(slo_terms)),
+    in_window = and_(
+        matches_key(cycle, key_of(slo_terms)),
         cycles.breach_at > since,
         cycles.breach_at <= now,
         cycles.status.in_([*GOOD, *BAD]),
     )
-    found = (
+    query = (
         select(
             slo_terms,
             func.count(case((cycles.status.in_(GOOD), 1))).label("good"),
             func.count(case((cycles.status.in_(BAD), 1))).label("bad"),
         )
-        .select_from(slo_terms.outerjoin(cycle, mine))
+        .select_from(slo_terms.outerjoin(cycle, in_window))
         .group_by(*slo_terms.c)
         .order_by(*key_of(slo_terms))
     )
-    for row in tx.execute(found):
+    for row in tx.execute(query):
         objective = Fraction(row.objective)
         yield SloTally(row.product, row.contract, row.object, row.slo, objective, row.good, row.bad)
 
 
-def still_open(tx: Connection) -> dict[CycleStatus, int]:
-    """How many cycles are missing, and how many unknown."""
-    counted = select(cycle.c.status, func.count()).where(
+def count_open(tx: Connection) -> dict[CycleStatus, int]:
+    """Return the numbers of missing and unknown cycles."""
+    query = select(cycle.c.status, func.count()).where(
         cycle.c.status.in_((CycleStatus.MISSING, CycleStatus.UNKNOWN))
     )
-    rows = {CycleStatus(status): count for status, count in tx.execute(counted.group_by(cycle.c.status))}
+    rows = {CycleStatus(status): count for status, count in tx.execute(query.group_by(cycle.c.status))}
     return {status: rows.get(status, 0) for status in (CycleStatus.MISSING, CycleStatus.UNKNOWN)}

@@ -1,4 +1,4 @@
-"""Cycles of deliveries, what was seen of them, and their status as a pure function of it."""
+"""Delivery cycles, the evidence of them, and their status as a pure function of cycle, evidence and time."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from dq.contracts.outcome import LAKEHOUSE, CycleStatus
 from dq.contracts.slo import Cycle, Partition, Slo
 from dq.lake.storage import Files
 
-# Cycles of deliveries, what was seen of them and what became of them: the values of the watcher.
+# Values of the watcher: cycles, observations and evaluations.
 
-# Evidence: what shows that a cycle's data arrived, and when.
+# Evidence that a cycle's data arrived, and when.
 
-APART = timedelta(minutes=5)
-"""Sources whose times are further apart than this disagree."""
+DISAGREEMENT_TOLERANCE = timedelta(minutes=5)
+"""Sources disagree if their times differ by more than this."""
 
 
 @dataclass(frozen=True, slots=True)
 class SourceAnswer:
-    """What one of the sources said of a cycle: when it arrived, or None where it has not wholly."""
+    """Answer of one evidence source about a cycle: when it arrived, or None if it is not complete."""
 
     source: EvidenceSource
     delivered_at: datetime | None
@@ -30,15 +30,15 @@ class SourceAnswer:
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """What one source says about one cycle; instants are aware.
+    """Evidence of one source about one cycle; instants are aware.
 
     `delivered_at` is the first instant at which the source's condition became true, by the source's own
-    clock; None: the source was read and nothing is there. `first_seen` is when a watcher first saw it.
-    `readable` is False when the source could not be read; `problem` then says why, without secrets.
-    `rows` is the delivered row count where the source knows it. `names_cycle`: the source says itself
-    which cycle it is for, so that nothing has to be guessed from its time. `settled`: it could not be read,
-    and never will be. `arriving`: data is there that is still being written, and this is its newest time.
-    `claims` are the answers of all sources that gave one, this one among them.
+    clock, or None if the source was read and shows nothing. `first_seen` is when a watcher first saw it.
+    `readable` is False if the source could not be read; `problem` then gives the reason, without secrets.
+    `rows` is the delivered row count if the source knows it. `names_cycle`: the source itself names the
+    cycle, so that it need not be inferred from the time. `settled`: the source can never be read.
+    `arriving`: the newest write time of data that is still being written. `claims` are the answers of all
+    sources that gave one, including this one.
     """
 
     source: EvidenceSource
@@ -54,69 +54,81 @@ class Evidence:
     claims: tuple[SourceAnswer, ...] = ()
 
 
-def disagreeing(claims: tuple[SourceAnswer, ...], decided: EvidenceSource | None) -> list[SourceAnswer]:
-    """The claims whose time is far from that of the source that decided."""
-    times = {one.source: one.delivered_at for one in claims if one.delivered_at is not None}
-    at = times.get(decided) if decided is not None else None
-    if at is None:
+def disagreeing_claims(
+    claims: tuple[SourceAnswer, ...], deciding_source: EvidenceSource | None
+) -> list[SourceAnswer]:
+    """Return the claims whose time differs from the deciding source's by more than the tolerance."""
+    times = {claim.source: claim.delivered_at for claim in claims if claim.delivered_at is not None}
+    decided_at = times.get(deciding_source) if deciding_source is not None else None
+    if decided_at is None:
         return []
-    return [one for one in claims if one.delivered_at is not None and abs(one.delivered_at - at) > APART]
+    return [
+        claim
+        for claim in claims
+        if claim.delivered_at is not None and abs(claim.delivered_at - decided_at) > DISAGREEMENT_TOLERANCE
+    ]
 
 
 @dataclass(frozen=True, slots=True)
 class DeliveryPlace:
-    """Where an object's data lies: the folder or URI of the table, its format and its marker's name.
+    """Location of an object's data: the folder or URI of the table, its format and its marker's name.
 
-    `elsewhere` are the contract's other servers: what was published there has not come here. `folders` are
-    those of partitions that were published beside the table, by their labels.
+    `other_servers` are the contract's other servers; receipts of them do not count here. `folders` are
+    (label, folder) of partitions that were published outside the table's folder.
     """
 
     path: str
     format: str
     marker: str
-    elsewhere: frozenset[str] = frozenset()
+    other_servers: frozenset[str] = frozenset()
     folders: frozenset[tuple[str, str]] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
 class Receipt:
-    """What a publish step wrote down: when it was done, and how many rows it brought, if known.
+    """Receipt of a publish step: when it finished, and how many rows it brought, if known.
 
-    Of what was delivered again, the time is the first one and the rest is of the newest revision; `again`
-    are the later times. `server` is where the first came to, "" where an older dq wrote it down.
+    After redeliveries, `delivered_at` is the first time, `redelivered_at` are the later ones, and the other
+    fields are of the newest revision. `server` received the first delivery; "" if an older dq wrote the
+    receipt.
     """
 
     delivered_at: datetime
     rows: int | None
     revision: int = 1
-    again: tuple[datetime, ...] = ()
+    redelivered_at: tuple[datetime, ...] = ()
     server: str = ""
 
-    def then(self, later: Receipt) -> Receipt:
-        """The same with what was delivered afterwards: it came when it came first."""
-        again = (*self.again, later.delivered_at, *later.again)
-        return replace(self, rows=later.rows, revision=later.revision, again=again)
+    def with_redelivery(self, redelivery: Receipt) -> Receipt:
+        """Return this receipt combined with a later one; the first delivery time is kept."""
+        redelivered_at = (*self.redelivered_at, redelivery.delivered_at, *redelivery.redelivered_at)
+        return replace(
+            self, rows=redelivery.rows, revision=redelivery.revision, redelivered_at=redelivered_at
+        )
 
-    def since(self, instant: datetime) -> Receipt | None:
-        """What it says of deliveries after an instant alone."""
-        times = [time for time in (self.delivered_at, *self.again) if time > instant]
-        return replace(self, delivered_at=times[0], again=tuple(times[1:])) if times else None
+    def only_after(self, instant: datetime) -> Receipt | None:
+        """Return the receipt of the deliveries after an instant, or None if there are none."""
+        times = [time for time in (self.delivered_at, *self.redelivered_at) if time > instant]
+        return replace(self, delivered_at=times[0], redelivered_at=tuple(times[1:])) if times else None
 
 
-# Receipts by partition label (see `label`); one that names its cycle stands under `due:<instant>` too.
+# Receipts by partition label (see `label`), and also by `due:<instant>` if they name their cycle.
 Receipts = Mapping[str, Receipt]
 
 
 def label(partition: Partition) -> str:
-    """A partition as text, `dt=2026-01-01/region=eu`; the empty text for a table without partitions.
+    """Return a partition as text, `dt=2026-01-01/region=eu`, or "" for a table without partitions.
 
-    Columns come in alphabetical order, so that one partition has one label whoever names it.
+    Columns are in alphabetical order, so that each partition has exactly one label.
     """
     return "/".join(f"{column}={value}" for column, value in sorted(partition))
 
 
-def partition_of(text: str) -> Partition:
-    """The partition of a label. A value may hold slashes; what follows one without `=` belongs to it."""
+def partition_from_label(text: str) -> Partition:
+    """Return the partition of a label.
+
+    Values may contain slashes: a segment without `=` continues a value.
+    """
     parts: list[str] = []
     for part in text.split("/"):
         if parts and "=" not in part:
@@ -129,73 +141,77 @@ def partition_of(text: str) -> Partition:
 
 @dataclass(frozen=True, slots=True)
 class CycleWindow:
-    """When an update of a table without partitions is meant for a cycle: from `opens` until before `closes`.
+    """Period in which an update of an unpartitioned table counts for a cycle: [`opens_at`, `closes_at`).
 
-    `before` is when the cycle before it was due. None is an open end.
+    `previous_due_at` is when the previous cycle was due. None is an open end.
     """
 
-    before: datetime | None
-    opens: datetime | None
-    closes: datetime | None
+    previous_due_at: datetime | None
+    opens_at: datetime | None
+    closes_at: datetime | None
 
-    def holds(self, at: datetime) -> bool:
-        """Whether an instant lies in it."""
-        return (self.opens is None or self.opens <= at) and (self.closes is None or at < self.closes)
+    def contains(self, instant: datetime) -> bool:
+        """True if an instant lies in the window."""
+        return (self.opens_at is None or self.opens_at <= instant) and (
+            self.closes_at is None or instant < self.closes_at
+        )
 
 
 @dataclass(frozen=True, slots=True)
-class Remains:
-    """What is left of a delivery: `gone` names a part of which nothing is; `anew` is when it was written
-    again. Neither where it cannot be read."""
+class PresenceResult:
+    """Result of re-checking a delivery: the partition that is gone, or when it was rewritten.
 
-    gone: str = ""
-    anew: datetime | None = None
+    Both are empty if the data is unchanged or cannot be read.
+    """
+
+    missing_part: str = ""
+    rewritten_at: datetime | None = None
 
 
-# The id of a cycle, its status, whether it was told, and until when that is held back.
+# Id of a cycle, its status, whether people were notified, and until when that is inhibited.
 CycleState = tuple[int, str, bool, datetime | None]
 
 
 @dataclass(frozen=True, slots=True)
-class MissingPart:
-    """A part of a missing cycle, with the cycle as it stood.
+class MissingPartition:
+    """A partition of a missing cycle, with the state of the cycle.
 
-    `label` is how receipts call the partition. `path` is where it would lie, under `root`; both None where
-    nothing but a receipt shows it.
+    `label` is the partition's name in receipts. `path` is where its files are expected, below `root`; both
+    are None if only a receipt can show the delivery.
     """
 
     cycle_id: int
     part: int
     status: str
-    told: bool
-    held_until: datetime | None
+    notified: bool
+    inhibited_until: datetime | None
     label: str
     root: str | None = None
     path: str | None = None
 
     @property
     def state(self) -> CycleState:
-        return (self.cycle_id, self.status, self.told, self.held_until)
+        return (self.cycle_id, self.status, self.notified, self.inhibited_until)
 
 
 OPEN = (CycleStatus.SCHEDULED, CycleStatus.PENDING, CycleStatus.MISSING, CycleStatus.UNKNOWN)
 
 
-# Evidence can become visible late; an alert waits this long after the breach. It changes no status.
+# Evidence can become visible late: alerts are sent this long after the breach. The status is not affected.
 SETTLE = timedelta(seconds=60)
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
-    """A cycle as it stands in the store. `told`: its breach is known to the alerts room.
+class CycleRecord:
+    """A delivery cycle as stored. `notified`: its breach was passed to the alerts.
 
-    `blind` is what keeps it from being seen, as the platform team is told, where it is unknown for that.
-    `held` is the root under which so much is missing that its owners are told at `held_until`. `claims` are
-    what the sources said when it was judged last. What is good is looked at again at `look_again_at`, and
-    nothing of it is left since `gone_since`; it was delivered anew at `anew_at`.
-    `contract_hash` is the SHA-256 of the contract's file that promised it; empty where an older dq wrote it.
-    `recorded_at` is the tick that wrote its row; None where an older dq did.
-    `excuse` is why it does not count, and `counts_since` when somebody took an excuse back.
+    `blind` is the root or format whose outage makes it unknown. `inhibiting_root` is the root under which so
+    many deliveries are missing that the owners' alerts are inhibited until `inhibited_until`. `claims` are
+    the sources' answers at the last evaluation. A good cycle is re-checked at `look_again_at`; its data is
+    gone since `gone_since`, and was rewritten at `anew_at`. `contract_hash` is the SHA-256 of the contract
+    file it came from, empty if an older dq wrote it. `recorded_at` is the tick that wrote the row, or None
+    for an older dq. `excuse` is the reason why it does not count, and `counts_since` when an excuse was
+    undone.
     """
 
     id: int
@@ -204,10 +220,10 @@ class Kept:
     reason: str
     delivered_at: datetime | None
     first_seen_at: datetime | None
-    told: bool
+    notified: bool
     blind: str | None = None
-    held: str | None = None
-    held_until: datetime | None = None
+    inhibiting_root: str | None = None
+    inhibited_until: datetime | None = None
     contract_hash: str = ""
     excuse: str = ""
     counts_since: datetime | None = None
@@ -219,26 +235,26 @@ class Kept:
     anew_at: datetime | None = None
     recorded_at: datetime | None = None
 
-    def known_at(self, at: datetime) -> bool:
-        """Whether it was due and recorded by an instant; an older dq did not keep when it recorded it."""
-        return max(self.cycle.due_at, self.recorded_at or self.cycle.due_at) <= at
+    def was_recorded_by(self, instant: datetime) -> bool:
+        """True if it was due and recorded by an instant; rows of an older dq count from their due instant."""
+        return max(self.cycle.due_at, self.recorded_at or self.cycle.due_at) <= instant
 
     @property
-    def tell_at(self) -> datetime:
-        """When its breach is told, if it is broken then."""
-        return self.held_until or self.cycle.breach_at + SETTLE
+    def notify_at(self) -> datetime:
+        """Earliest instant of the alert about its breach."""
+        return self.inhibited_until or self.cycle.breach_at + SETTLE
 
     @property
     def revoked(self) -> bool:
-        """Whether it was delivered, and taken away again."""
+        """True if it was delivered and its data has disappeared since."""
         return self.gone_since is not None and not self.status.good
 
 
 @dataclass(frozen=True, slots=True)
-class Grounds:
-    """What a verdict rests on besides the cycle and the time.
+class VerdictInputs:
+    """Inputs of a verdict in addition to the cycle and the time.
 
-    `excused` is why it does not count, if so, and `revoked` how what was delivered was taken away again.
+    `excused` is the reason why the cycle does not count, and `revoked` how its data disappeared, else "".
     """
 
     evidence: Evidence | None = None
@@ -249,31 +265,31 @@ class Grounds:
 
     @property
     def is_empty(self) -> bool:
-        """Whether something came that is no delivery, having no rows."""
+        """True if the delivery has no rows and empty deliveries are forbidden."""
         return self.evidence is not None and self.evidence.rows == 0 and not self.empty_allowed
 
 
 @dataclass(frozen=True, slots=True)
 class CycleVerdict:
-    """What became of a cycle as of an instant.
+    """Status of a cycle as of an instant.
 
-    `lateness` is delivery minus due, negative when early, and None while nothing counts as delivered.
-    `grounds` is what it rests on, where `judge_on` gave it.
+    `lateness` is delivery minus due, negative if early, and None while nothing counts as delivered.
+    `inputs` are set by `evaluate_inputs`.
     """
 
     status: CycleStatus
     lateness: timedelta | None
     reason: str
-    grounds: Grounds | None = None
+    inputs: VerdictInputs | None = None
 
     def delivered_at(self, cycle: Cycle) -> datetime | None:
-        """When the cycle was delivered; None while nothing counts as delivered."""
+        """Return when the cycle was delivered, or None while nothing counts as delivered."""
         return cycle.due_at + self.lateness if self.lateness is not None else None
 
 
 @dataclass(frozen=True, slots=True)
-class Watched:
-    """An SLO, where its data lies, what reads it, and the lake root or bucket of that, where it is known."""
+class WatchTarget:
+    """A watched SLO: its data's location, the reader of it, and its lake root or bucket, "" if unknown."""
 
     slo: Slo
     place: DeliveryPlace
@@ -282,106 +298,107 @@ class Watched:
 
 
 @dataclass(frozen=True, slots=True)
-class PastMiss:
-    """A cycle that ended badly before anybody was told that it was broken."""
+class UnnotifiedMiss:
+    """A late or never delivered cycle that ended before anyone was notified of the breach."""
 
     slo: Slo
-    kept: Kept
+    record: CycleRecord
     verdict: CycleVerdict
 
 
 @dataclass(frozen=True, slots=True)
-class Sighting:
-    """What was seen of one cycle: None where every source was read and shows nothing.
+class Observation:
+    """Observation of one cycle. `evidence` is None if every source was read and shows nothing.
 
-    `window` is when an update without a partition value is meant for it, and `ahead` when the third next
-    cycle is due; both are known where they are needed. Of a good one, its `presence` is looked at alone.
-    `there`, of one that is about to be told: where it was looked for, and what stands there.
+    `window` is when an update without a partition value counts for it, and `third_next_due_at` when the third
+    next cycle is due; both only for unpartitioned and lakehouse tables. Good cycles have a `presence` only.
+    `location_summary` is set if an alert is about to be sent: where the data was searched, and what is there.
     """
 
-    one: Watched
-    kept: Kept
+    target: WatchTarget
+    record: CycleRecord
     evidence: Evidence | None
     window: CycleWindow
-    ahead: datetime | None = None
-    presence: Remains | None = None
-    there: tuple[str, str] = ("", "")
+    third_next_due_at: datetime | None = None
+    presence: PresenceResult | None = None
+    location_summary: tuple[str, str] = ("", "")
 
 
 @dataclass(frozen=True, slots=True)
-class CycleJudgement:
-    """A cycle as it was kept, and as it stands now.
+class CycleEvaluation:
+    """A stored cycle with its newly evaluated state.
 
-    `look_again_at`: when what was delivered is looked at again. `gone_since`: since when nothing of it is
-    left. `anew`: it was written again at this time, which changes nothing. `there`, of one
-    that is about to be told: where it was looked for, and what stands there.
+    `look_again_at` is when a delivery is re-checked next. `gone_since` is since when its data is gone.
+    `rewritten_at` is when it was rewritten, which changes no status. `location_summary` is set if an alert is
+    about to be sent: where the data was searched, and what is there.
     """
 
-    one: Watched
-    kept: Kept
+    target: WatchTarget
+    record: CycleRecord
     result: CycleVerdict
     evidence: Evidence | None
     look_again_at: datetime | None = None
     gone_since: datetime | None = None
-    anew: datetime | None = None
-    there: tuple[str, str] = ("", "")
+    rewritten_at: datetime | None = None
+    location_summary: tuple[str, str] = ("", "")
 
     @property
     def revoked(self) -> bool:
-        """Whether what was good has just been found to be taken away."""
-        return self.kept.status.good and not self.result.status.good
+        """True if a good delivery has just become bad because its data disappeared."""
+        return self.record.status.good and not self.result.status.good
 
     @property
     def arriving(self) -> bool:
-        """Whether data is there that is still being written."""
+        """True if there is data that is still being written."""
         return self.evidence is not None and self.evidence.arriving is not None
 
     @property
     def differs(self) -> bool:
-        """Whether there is anything to write, beside what is told of it."""
+        """True if there is anything to store apart from notifications."""
         return (
-            self.result.status is not self.kept.status
-            or self.arriving != (self.kept.arriving_since is not None)
-            or self.look_again_at != self.kept.look_again_at
-            or self.gone_since != self.kept.gone_since
+            self.result.status is not self.record.status
+            or self.arriving != (self.record.arriving_since is not None)
+            or self.look_again_at != self.record.look_again_at
+            or self.gone_since != self.record.gone_since
         )
 
 
 @dataclass(frozen=True, slots=True)
-class Turn:
-    """A cycle that moved from one status to another in this tick."""
+class CycleTransition:
+    """A status change of a cycle in this tick."""
 
-    kept: Kept
+    record: CycleRecord
     after: CycleStatus
     reason: str
 
 
 # The status of a cycle as a pure function of the cycle, its evidence and an instant.
 
-# The status of a cycle, as a pure function of the cycle, its evidence and an instant.
-
 CLOCK_TOLERANCE = timedelta(seconds=2)
-"""How far two clocks may differ before evidence counts as coming from the future."""
+"""Maximum difference of two clocks; beyond it, evidence counts as coming from the future."""
 
 
-def judge_on(cycle: Cycle, grounds: Grounds, now: datetime) -> CycleVerdict:
-    """The status of a cycle at `now` on these grounds, which it carries: who stores them can ask again."""
-    verdict = judge(
+def evaluate_inputs(cycle: Cycle, inputs: VerdictInputs, now: datetime) -> CycleVerdict:
+    """Return the verdict on a cycle at `now`.
+
+    It includes its inputs, so that it can be stored and replayed.
+    """
+    verdict = evaluate_evidence(
         cycle,
-        None if grounds.is_empty else grounds.evidence,
+        None if inputs.is_empty else inputs.evidence,
         now,
-        give_up_at=grounds.give_up_at,
-        excused=grounds.excused or None,
+        give_up_at=inputs.give_up_at,
+        excused=inputs.excused or None,
     )
-    if grounds.is_empty and not grounds.excused:
-        said = f"{verdict.reason} An empty delivery came, which is forbidden."
-        verdict = replace(verdict, reason=said)
-    if grounds.revoked and verdict.status in (CycleStatus.PENDING, CycleStatus.MISSING):
-        verdict = replace(verdict, reason=grounds.revoked)
-    return replace(verdict, grounds=grounds)
+    if inputs.is_empty and not inputs.excused:
+        reason = f"{verdict.reason} An empty delivery came, which is forbidden."
+        verdict = replace(verdict, reason=reason)
+    if inputs.revoked and verdict.status in (CycleStatus.PENDING, CycleStatus.MISSING):
+        verdict = replace(verdict, reason=inputs.revoked)
+    return replace(verdict, inputs=inputs)
 
 
-def judge(
+def evaluate_evidence(
     cycle: Cycle,
     evidence: Evidence | None,
     now: datetime,
@@ -389,27 +406,31 @@ def judge(
     give_up_at: datetime | None = None,
     excused: str | None = None,
 ) -> CycleVerdict:
-    """The status of a cycle at `now`; the same arguments give the same answer for ever.
+    """Return the verdict on a cycle at `now`. Deterministic.
 
     All instants are aware. Intervals are closed: delivered exactly at `due_at` is on time, exactly at
     `breach_at` in grace, exactly at `give_up_at` still late. `excused` is the reason of a calendar or a
-    waiver. Evidence of None says that a source was read and nothing was there; say with
-    `readable=False` that it could not be read: that is never `missing`.
+    waiver. `evidence=None` means that the sources were read and show nothing; evidence with `readable=False`
+    is never `missing`.
     """
     if excused is not None:
         return CycleVerdict(CycleStatus.EXCUSED, None, excused)
     if evidence is not None and not evidence.readable:
-        return _while_unreadable(cycle, evidence, now)
+        return _verdict_unreadable(cycle, evidence, now)
     if evidence is None or evidence.delivered_at is None:
-        whole = "complete " if evidence is not None and evidence.arriving is not None else ""
-        nothing = _without_delivery(cycle, now, give_up_at, whole)
-        so_far = evidence.detail if evidence is not None else ""
-        return replace(nothing, reason=f"{nothing.reason} So far: {so_far}.") if so_far else nothing
-    return _delivered(cycle, evidence, evidence.delivered_at, now, give_up_at)
+        qualifier = "complete " if evidence is not None and evidence.arriving is not None else ""
+        verdict = _verdict_without_delivery(cycle, now, give_up_at, qualifier)
+        partial_detail = evidence.detail if evidence is not None else ""
+        return (
+            replace(verdict, reason=f"{verdict.reason} So far: {partial_detail}.")
+            if partial_detail
+            else verdict
+        )
+    return _verdict_delivered(cycle, evidence, evidence.delivered_at, now, give_up_at)
 
 
-def _before_breach(cycle: Cycle, now: datetime) -> CycleVerdict | None:
-    """What waiting looks like, or None when there is nothing to wait for any more."""
+def _verdict_before_breach(cycle: Cycle, now: datetime) -> CycleVerdict | None:
+    """Return the verdict while the cycle is not breached, or None after the breach."""
     if now < cycle.due_at:
         return CycleVerdict(CycleStatus.SCHEDULED, None, f"Due {_text(cycle.due_at)}.")
     if now <= cycle.breach_at:
@@ -421,59 +442,61 @@ def _before_breach(cycle: Cycle, now: datetime) -> CycleVerdict | None:
     return None
 
 
-def _while_unreadable(cycle: Cycle, evidence: Evidence, now: datetime) -> CycleVerdict:
+def _verdict_unreadable(cycle: Cycle, evidence: Evidence, now: datetime) -> CycleVerdict:
     problem = evidence.problem or "no reason given"
-    said = "does not tell" if evidence.settled else "could not be read"
-    return _before_breach(cycle, now) or CycleVerdict(
-        CycleStatus.UNKNOWN, None, f"The {evidence.source} {said}: {problem}."
+    failure = "does not tell" if evidence.settled else "could not be read"
+    return _verdict_before_breach(cycle, now) or CycleVerdict(
+        CycleStatus.UNKNOWN, None, f"The {evidence.source} {failure}: {problem}."
     )
 
 
-def _without_delivery(cycle: Cycle, now: datetime, give_up_at: datetime | None, whole: str) -> CycleVerdict:
-    if waiting := _before_breach(cycle, now):
-        return waiting
+def _verdict_without_delivery(
+    cycle: Cycle, now: datetime, give_up_at: datetime | None, qualifier: str
+) -> CycleVerdict:
+    if waiting_verdict := _verdict_before_breach(cycle, now):
+        return waiting_verdict
     if give_up_at is not None and now > give_up_at:
         return CycleVerdict(
             CycleStatus.NEVER,
             None,
-            f"Nothing {whole}arrived; given up {_text(give_up_at)}, due {_text(cycle.due_at)}.",
+            f"Nothing {qualifier}arrived; given up {_text(give_up_at)}, due {_text(cycle.due_at)}.",
         )
     return CycleVerdict(
         CycleStatus.MISSING,
         None,
-        f"Nothing {whole}arrived by {_text(cycle.breach_at)}, due {_text(cycle.due_at)}.",
+        f"Nothing {qualifier}arrived by {_text(cycle.breach_at)}, due {_text(cycle.due_at)}.",
     )
 
 
-def _delivered(
+def _verdict_delivered(
     cycle: Cycle, evidence: Evidence, claimed: datetime, now: datetime, give_up_at: datetime | None
 ) -> CycleVerdict:
-    at, seen = claimed, evidence.first_seen
-    # Nobody sees a delivery before it happens: then the source's clock is wrong and ours decides.
-    if seen is not None and seen + CLOCK_TOLERANCE < claimed:
-        at = seen
-    if at > now + CLOCK_TOLERANCE:
+    delivered_at, first_seen = claimed, evidence.first_seen
+    # A delivery cannot be seen before it happens: the source's clock is wrong, and the watcher's decides.
+    if first_seen is not None and first_seen + CLOCK_TOLERANCE < claimed:
+        delivered_at = first_seen
+    if delivered_at > now + CLOCK_TOLERANCE:
         return CycleVerdict(
             CycleStatus.UNKNOWN,
             None,
             f"The {evidence.source} says {_text(claimed)}, later than now, {_text(now)}: a clock is wrong.",
         )
-    status = _status_of_delivery(cycle, at, give_up_at)
-    reason = f"Delivered {_text(at)} by {evidence.source}, due {_text(cycle.due_at)}."
+    status = _status_of_delivery(cycle, delivered_at, give_up_at)
+    reason = f"Delivered {_text(delivered_at)} by {evidence.source}, due {_text(cycle.due_at)}."
     if evidence.detail:
         reason += f" But {evidence.detail}."
-    if at != claimed:
+    if delivered_at != claimed:
         reason += f" Its own clock says {_text(claimed)}; the time it was first seen counts."
-    return CycleVerdict(status, at - cycle.due_at, reason)
+    return CycleVerdict(status, delivered_at - cycle.due_at, reason)
 
 
-def _status_of_delivery(cycle: Cycle, at: datetime, give_up_at: datetime | None) -> CycleStatus:
-    if at <= cycle.due_at:
+def _status_of_delivery(cycle: Cycle, delivered_at: datetime, give_up_at: datetime | None) -> CycleStatus:
+    if delivered_at <= cycle.due_at:
         return CycleStatus.ON_TIME
-    if at <= cycle.breach_at:
+    if delivered_at <= cycle.breach_at:
         return CycleStatus.ON_TIME_IN_GRACE
-    # A bad cycle that was closed stays closed; what comes afterwards is a new fact, not a late one.
-    if give_up_at is not None and at > give_up_at:
+    # A given-up cycle stays `never`; data that arrives afterwards is not a late delivery.
+    if give_up_at is not None and delivered_at > give_up_at:
         return CycleStatus.NEVER
     return CycleStatus.LATE
 
@@ -482,178 +505,201 @@ def _text(instant: datetime) -> str:
     return instant.isoformat(sep=" ", timespec="seconds").replace("+00:00", "Z")
 
 
-# What was written anew while nobody looked: its time does not tell when it came.
+# Rewritten files: if they were rewritten between ticks, their times do not show when the data arrived.
 
-WATCHED = timedelta(minutes=15)
-"""A watcher whose last tick was so little before a breach was there: what came since is late."""
+RECENT_TICK = timedelta(minutes=15)
+"""If the last tick was at most this long before the breach, newer data is known to be late."""
 
 
-def of_files(
+def adjust_for_rewrites(
     cycle: Cycle,
     evidence: Evidence | None,
     *,
-    seen_missing: bool,
-    seen_blind: bool,
-    looked_at: datetime | None,
+    was_missing: bool,
+    was_unknown: bool,
+    last_tick_at: datetime | None,
 ) -> Evidence | None:
-    """Evidence that a compaction may have moved, with what it is worth.
+    """Return evidence adjusted for rewritten files (e.g. compaction), whose times are not the delivery times.
 
-    Files that are newer than the breach are late where somebody saw that nothing was there, or looked
-    shortly before the breach (`looked_at` is the last tick before this one, None: there was none). Else an
-    older time that another source has counts, and without one nobody knows. `seen_blind`: who looked last
-    could not see.
+    Files that are newer than the breach are late if the cycle was seen missing before, or if the last tick
+    (`last_tick_at`, None if there was none) was shortly before the breach. Otherwise the older time of
+    another source counts, and without one the evidence is unreadable. `was_unknown`: the last evaluation
+    could not read the evidence.
     """
     if evidence is None or evidence.delivered_at is None or evidence.delivered_at <= cycle.breach_at:
         return evidence
-    if evidence.names_cycle or not _moves(cycle, evidence) or seen_missing:
+    if evidence.names_cycle or not _has_write_time(cycle, evidence) or was_missing:
         return evidence
-    if not seen_blind and looked_at is not None and looked_at >= cycle.breach_at - WATCHED:
+    if not was_unknown and last_tick_at is not None and last_tick_at >= cycle.breach_at - RECENT_TICK:
         return evidence
-    older = [
-        one for one in evidence.claims if one.delivered_at is not None and one.delivered_at <= cycle.breach_at
+    older_claims = [
+        claim
+        for claim in evidence.claims
+        if claim.delivered_at is not None and claim.delivered_at <= cycle.breach_at
     ]
-    if older:
-        return replace(evidence, source=older[0].source, delivered_at=older[0].delivered_at)
+    if older_claims:
+        return replace(evidence, source=older_claims[0].source, delivered_at=older_claims[0].delivered_at)
     problem = (
         f"it was written {evidence.delivered_at:%F %T}Z, after the breach, and may have been there before: "
-        "nobody looked in between"
+        "no run checked in between"
     )
     return replace(evidence, delivered_at=None, readable=False, problem=problem, settled=True)
 
 
-def _moves(cycle: Cycle, evidence: Evidence) -> bool:
-    """Whether a source has the time of the newest write: files, and a marker that each one overwrites."""
+def _has_write_time(cycle: Cycle, evidence: Evidence) -> bool:
+    """True if a source has the time of the newest write: files, and a marker that each delivery
+    overwrites.
+    """
     return evidence.source == "file" or (evidence.source == "marker" and not cycle.partitions)
 
 
-# Whether what was delivered is still there.
+# Re-checks of delivered data.
 
 CONFIRMED_AFTER = timedelta(minutes=10)
-"""What is gone for a moment is being written anew."""
+"""Data that is gone for a shorter time is being rewritten."""
 
-LOOKED_AT_FOR = timedelta(hours=24)
-"""How long after it was due a delivery is looked at again: later on, tables may forget what is old."""
+RECHECK_PERIOD = timedelta(hours=24)
+"""Period after the due instant in which deliveries are re-checked; later, tables may expire old data."""
 
-_FIRST = timedelta(minutes=15)
+_FIRST_RECHECK = timedelta(minutes=15)
 FILE_SOURCES = ("marker", "file")
 
 
-def next_look(
+def next_recheck_at(
     cycle: Cycle, place: DeliveryPlace, claims: tuple[SourceAnswer, ...], now: datetime
 ) -> datetime | None:
-    """When to look again whether a delivery is still there, ever more rarely; None: not any more.
+    """Return when to re-check that a delivery still exists, at growing intervals, or None for never.
 
-    Only where files showed it, or the commits of a table with a log: a receipt says nothing of what became
-    of the data.
+    Only deliveries shown by files, or by the commits of a table with a log, are re-checked: a receipt does
+    not show whether the data still exists.
     """
     sources = ("commit",) if place.format in LAKEHOUSE else FILE_SOURCES
-    if not any(one.source in sources and one.delivered_at is not None for one in claims):
+    if not any(claim.source in sources and claim.delivered_at is not None for claim in claims):
         return None
-    following = now + max(_FIRST, 2 * (now - cycle.due_at))
-    return following if following <= cycle.due_at + LOOKED_AT_FOR else None
+    recheck_at = now + max(_FIRST_RECHECK, 2 * (now - cycle.due_at))
+    return recheck_at if recheck_at <= cycle.due_at + RECHECK_PERIOD else None
 
 
-# Which updates of a table without partitions are meant for which cycle.
+# Assignment of updates of unpartitioned tables to cycles.
 
-# A snapshot that comes in the last quarter before a due instant is meant for that one.
-EARLY = 0.25
+# A snapshot in the last quarter of the interval before a due instant counts for that instant.
+EARLY_SHARE = 0.25
 
 
-def window_of(slo: Slo, cycle: Cycle) -> tuple[CycleWindow, datetime | None]:
-    """When an update without a partition value is meant for a cycle, and when the third next one is due.
+def cycle_window(slo: Slo, cycle: Cycle) -> tuple[CycleWindow, datetime | None]:
+    """Return the window of updates that count for a cycle, and when the third next cycle is due.
 
-    One update serves one cycle: from a quarter of the gap before it is due until a quarter before the
-    next one.
+    Each update counts for one cycle: from a quarter of the interval before it is due until a quarter of the
+    interval before the next one is due.
     """
-    due = cycle.due_at
-    before = slo.schedule.latest(due - timedelta(seconds=1))
-    ahead = [following.at for following, _ in zip(slo.schedule.after(due), range(3), strict=False)]
-    opens = due - (due - before.at) * EARLY if before else None
-    closes = ahead[0] - (ahead[0] - due) * EARLY if ahead else None
-    return CycleWindow(before.at if before else None, opens, closes), ahead[-1] if ahead else None
+    due_at = cycle.due_at
+    previous = slo.schedule.latest(due_at - timedelta(seconds=1))
+    upcoming = [occurrence.at for occurrence, _ in zip(slo.schedule.after(due_at), range(3), strict=False)]
+    opens_at = due_at - (due_at - previous.at) * EARLY_SHARE if previous else None
+    closes_at = upcoming[0] - (upcoming[0] - due_at) * EARLY_SHARE if upcoming else None
+    return CycleWindow(previous.at if previous else None, opens_at, closes_at), upcoming[
+        -1
+    ] if upcoming else None
 
 
-def of_snapshot(
-    seen_missing: bool, evidence: Evidence | None, window: CycleWindow, give_up_at: datetime | None
+def match_snapshot(
+    was_missing: bool, evidence: Evidence | None, window: CycleWindow, give_up_at: datetime | None
 ) -> tuple[Evidence | None, datetime | None]:
-    """Whether an update without a partition value is meant for this cycle.
+    """Return the evidence if it counts for this cycle, and when the cycle is given up.
 
-    After the third next one is due, a snapshot that never came is given up.
+    A snapshot that never came is given up when the third next cycle is due.
     """
     if evidence is None or evidence.delivered_at is None or evidence.names_cycle:
         return evidence, give_up_at
-    if window.opens is not None and evidence.delivered_at < window.opens:
+    if window.opens_at is not None and evidence.delivered_at < window.opens_at:
         return None, give_up_at
-    closes = window.closes
-    if closes is not None and evidence.delivered_at >= closes:
-        # What is there now belongs to a later cycle, and what came for this one, if anything, is overwritten:
-        # only who looked in time knows that nothing did.
-        if not seen_missing:
-            problem = "a later update has overwritten what may have come for it, and nobody looked before"
+    closes_at = window.closes_at
+    if closes_at is not None and evidence.delivered_at >= closes_at:
+        # The current data belongs to a later cycle and has overwritten that of this one, if there was any.
+        # Only an earlier observation shows that there was none.
+        if not was_missing:
+            problem = "a later update has overwritten any delivery for it, and no run checked before"
             return Evidence(evidence.source, readable=False, problem=problem, settled=True), give_up_at
-        return None, min(give_up_at or closes, closes)
+        return None, min(give_up_at or closes_at, closes_at)
     return evidence, give_up_at
 
 
-# From what was seen of a cycle to what becomes of it.
+# Evaluation of observations.
 
 
-def evaluate_cycle(seen: Sighting, now: datetime, looked_at: datetime | None) -> CycleJudgement:
-    """What becomes of a cycle at `now`; `looked_at` is the last tick before this one, if there was one."""
-    if seen.presence is not None:
-        return _again(seen, seen.presence, now)
-    result, evidence = _judged(seen, now, looked_at)
-    kept, look_again_at = seen.kept, None
-    # A miss that was seen stays one: what cannot be read afterwards takes nothing back.
-    if kept.status is CycleStatus.MISSING and result.status is CycleStatus.UNKNOWN:
-        result = CycleVerdict(CycleStatus.MISSING, None, kept.reason)
+def evaluate_cycle(observation: Observation, now: datetime, last_tick_at: datetime | None) -> CycleEvaluation:
+    """Evaluate a cycle at `now`. `last_tick_at` is the previous tick, or None if there was none."""
+    if observation.presence is not None:
+        return _recheck_delivered(observation, observation.presence, now)
+    result, evidence = _evaluate_observation(observation, now, last_tick_at)
+    record, recheck_at = observation.record, None
+    # Unreadable evidence does not revert a confirmed miss.
+    if record.status is CycleStatus.MISSING and result.status is CycleStatus.UNKNOWN:
+        result = CycleVerdict(CycleStatus.MISSING, None, record.reason)
     if result.status.good and evidence is not None:
-        look_again_at = next_look(kept.cycle, seen.one.place, evidence.claims, now)
-    gone_since = None if result.status.good else kept.gone_since
-    return CycleJudgement(seen.one, kept, result, evidence, look_again_at, gone_since, there=seen.there)
+        recheck_at = next_recheck_at(record.cycle, observation.target.place, evidence.claims, now)
+    gone_since = None if result.status.good else record.gone_since
+    return CycleEvaluation(
+        observation.target,
+        record,
+        result,
+        evidence,
+        recheck_at,
+        gone_since,
+        location_summary=observation.location_summary,
+    )
 
 
-def _judged(
-    seen: Sighting, now: datetime, looked_at: datetime | None
+def _evaluate_observation(
+    observation: Observation, now: datetime, last_tick_at: datetime | None
 ) -> tuple[CycleVerdict, Evidence | None]:
-    slo, kept, evidence = seen.one.slo, seen.kept, seen.evidence
-    cycle, missing = kept.cycle, kept.status is CycleStatus.MISSING
+    slo, record, evidence = observation.target.slo, observation.record, observation.evidence
+    cycle, was_missing = record.cycle, record.status is CycleStatus.MISSING
     give_up_at = cycle.due_at + slo.give_up_after if slo.give_up_after else None
     if not cycle.partitions:
-        evidence, give_up_at = of_snapshot(missing, evidence, seen.window, give_up_at or seen.ahead)
-    blind = kept.status is CycleStatus.UNKNOWN
-    evidence = of_files(cycle, evidence, seen_missing=missing, seen_blind=blind, looked_at=looked_at)
+        evidence, give_up_at = match_snapshot(
+            was_missing, evidence, observation.window, give_up_at or observation.third_next_due_at
+        )
+    was_unknown = record.status is CycleStatus.UNKNOWN
+    evidence = adjust_for_rewrites(
+        cycle, evidence, was_missing=was_missing, was_unknown=was_unknown, last_tick_at=last_tick_at
+    )
     if evidence is not None and evidence.delivered_at is not None:
-        evidence = replace(evidence, first_seen=kept.first_seen_at or now)
-    grounds = Grounds(
-        evidence, give_up_at, slo.delivery.empty == "allowed", revoked=kept.reason if kept.revoked else ""
+        evidence = replace(evidence, first_seen=record.first_seen_at or now)
+    inputs = VerdictInputs(
+        evidence, give_up_at, slo.delivery.empty == "allowed", revoked=record.reason if record.revoked else ""
     )
-    # What is no delivery, being empty, is no evidence of one.
-    return judge_on(cycle, grounds, now), None if grounds.is_empty else evidence
+    # A forbidden empty delivery is not evidence of a delivery.
+    return evaluate_inputs(cycle, inputs, now), None if inputs.is_empty else evidence
 
 
-def _again(seen: Sighting, found: Remains, now: datetime) -> CycleJudgement:
-    """A delivery that was good, looked at again: it is taken for gone when it is so for a while."""
-    kept, cycle = seen.kept, seen.kept.cycle
-    lateness = kept.delivered_at - cycle.due_at if kept.delivered_at else None
-    claims = kept.claims
-    if found.anew is not None:
-        claims = tuple(replace(one, delivered_at=found.anew) for one in claims)
+def _recheck_delivered(observation: Observation, presence: PresenceResult, now: datetime) -> CycleEvaluation:
+    """Re-evaluate a good delivery. It is revoked once its data has been gone for CONFIRMED_AFTER."""
+    record, cycle = observation.record, observation.record.cycle
+    lateness = record.delivered_at - cycle.due_at if record.delivered_at else None
+    claims = record.claims
+    if presence.rewritten_at is not None:
+        claims = tuple(replace(claim, delivered_at=presence.rewritten_at) for claim in claims)
     evidence = Evidence(
-        kept.source or "file", kept.delivered_at, first_seen=kept.first_seen_at, claims=claims
+        record.source or "file", record.delivered_at, first_seen=record.first_seen_at, claims=claims
     )
-    same = CycleVerdict(kept.status, lateness, kept.reason)
-    if not found.gone:
-        following = next_look(cycle, seen.one.place, claims, now)
-        return CycleJudgement(seen.one, kept, same, evidence, following, anew=found.anew)
-    since = kept.gone_since or now
-    sure_at = since + CONFIRMED_AFTER
-    if now < sure_at:
-        return CycleJudgement(seen.one, kept, same, evidence, sure_at, since)
-    delivered = f"{kept.delivered_at:%F %T}Z" if kept.delivered_at else "before"
+    unchanged = CycleVerdict(record.status, lateness, record.reason)
+    if not presence.missing_part:
+        recheck_at = next_recheck_at(cycle, observation.target.place, claims, now)
+        return CycleEvaluation(
+            observation.target, record, unchanged, evidence, recheck_at, rewritten_at=presence.rewritten_at
+        )
+    gone_since = record.gone_since or now
+    confirmed_at = gone_since + CONFIRMED_AFTER
+    if now < confirmed_at:
+        return CycleEvaluation(observation.target, record, unchanged, evidence, confirmed_at, gone_since)
+    delivered = f"{record.delivered_at:%F %T}Z" if record.delivered_at else "before"
     reason = (
-        f"Delivered {delivered}, and taken away again: nothing is left in {found.gone} since {since:%F %T}Z."
+        f"Delivered {delivered}, removed later: nothing is left in {presence.missing_part} since "
+        f"{gone_since:%F %T}Z."
     )
-    give_up = seen.one.slo.give_up_after
-    grounds = Grounds(None, cycle.due_at + give_up if give_up else None, revoked=reason)
-    return CycleJudgement(seen.one, kept, judge_on(cycle, grounds, now), None, None, since)
+    give_up_after = observation.target.slo.give_up_after
+    inputs = VerdictInputs(None, cycle.due_at + give_up_after if give_up_after else None, revoked=reason)
+    return CycleEvaluation(
+        observation.target, record, evaluate_inputs(cycle, inputs, now), None, None, gone_since
+    )

@@ -1,4 +1,7 @@
-"""Cycles and receipts as rows: enumerated once, moved only from where they were read, every move an event."""
+"""Storage of cycles, excuses and receipts.
+
+Cycle rows are inserted once; each update is logged as an event.
+"""
 
 from __future__ import annotations
 
@@ -12,188 +15,213 @@ import sqlalchemy as sa
 
 from dq.contracts.install import release
 from dq.contracts.outcome import Breach, CycleStatus, Recovery
-from dq.contracts.schedule.clock import Note
+from dq.contracts.schedule.clock import DstNote
 from dq.contracts.slo import Cycle, Partition, Slo
 from dq.dataquality.delivery import tables
 from dq.dataquality.delivery.cycle import (
     OPEN,
+    CycleRecord,
     CycleState,
     CycleVerdict,
     Evidence,
-    Grounds,
-    Kept,
     Receipt,
     SourceAnswer,
-    partition_of,
+    VerdictInputs,
+    partition_from_label,
 )
 from dq.dataquality.delivery.tables import cycle as cycles_table
 from dq.store.schema import UtcDateTime
 
-# Cycles as rows: read, enumerated once, moved only from where they were read, every move an event.
-
-# Cycles as rows, as they are read.
+# Reads of cycles.
 #
-# A contract stands here by its key, so that two majors of it have cycles and receipts of their own.
+# Contracts are identified by their key, so that two major versions have separate cycles and receipts.
 
-LATELY, _USUAL_OF = 30, 5
-"""The last deliveries that tell when one usually comes, and how few of them tell nothing."""
-STILL_LOOKED_AT = timedelta(days=60)
-"""How long after its due instant a cycle that was given up is looked at: it may be delivered after all."""
+RECENT_DELIVERIES, _MIN_DELIVERIES = 30, 5
+"""Number of recent deliveries from which the usual delay is computed, and the minimum for a result."""
+WATCH_GIVEN_UP_FOR = timedelta(days=60)
+"""Period after the due instant in which given-up cycles are still watched: they may be delivered after all.
+"""
 
 
-def open_cycles(tx: sa.Connection, now: datetime, contracts: Collection[str]) -> dict[tables.Key, list[Kept]]:
-    """The cycles of these contracts of which something new can be learnt at `now`, by SLO, oldest first."""
-    found: dict[tables.Key, list[Kept]] = {}
-    asked = sa.select(cycles_table).where(_is_open(now)).order_by(cycles_table.c.due_at)
-    for some in tables.parts(sorted(set(contracts))):
-        for row in tx.execute(asked.where(cycles_table.c.contract.in_(some))):
-            kept = cycle_of_row(row)
-            found.setdefault(kept.cycle.key, []).append(kept)
-    return found
+def open_cycles(
+    tx: sa.Connection, now: datetime, contracts: Collection[str]
+) -> dict[tables.Key, list[CycleRecord]]:
+    """Return the cycles of these contracts whose status can still change at `now`, by SLO, oldest first."""
+    cycles: dict[tables.Key, list[CycleRecord]] = {}
+    query = sa.select(cycles_table).where(_is_open(now)).order_by(cycles_table.c.due_at)
+    for chunk in tables.chunks(sorted(set(contracts))):
+        for row in tx.execute(query.where(cycles_table.c.contract.in_(chunk))):
+            record = record_from_row(row)
+            cycles.setdefault(record.cycle.key, []).append(record)
+    return cycles
 
 
 def open_states(tx: sa.Connection, now: datetime) -> dict[str, set[CycleState]]:
-    """How all cycles stand of which something new can be learnt at `now`, by the key of their contract."""
+    """Return the states of all cycles whose status can still change at `now`, by contract key."""
     columns = cycles_table.c
-    asked = sa.select(columns.contract, columns.id, columns.status, columns.told, columns.held_until)
-    found: dict[str, set[CycleState]] = {}
-    for contract, *state in tx.execute(asked.where(_is_open(now))):
-        found.setdefault(contract, set()).add((*state,))
-    return found
+    query = sa.select(columns.contract, columns.id, columns.status, columns.notified, columns.inhibited_until)
+    states: dict[str, set[CycleState]] = {}
+    for contract, *state in tx.execute(query.where(_is_open(now))):
+        states.setdefault(contract, set()).add((*state,))
+    return states
 
 
 def _is_open(now: datetime) -> sa.ColumnElement[bool]:
     columns = cycles_table.c
-    given_up = sa.and_(
+    is_given_up = sa.and_(
         columns.status == CycleStatus.NEVER,
-        columns.told,
+        columns.notified,
         columns.delivered_at.is_(None),
-        columns.due_at > now - STILL_LOOKED_AT,
+        columns.due_at > now - WATCH_GIVEN_UP_FOR,
     )
-    # What has been unknown for so long stays so.
-    too_old = sa.and_(columns.status == CycleStatus.UNKNOWN, columns.due_at <= now - STILL_LOOKED_AT)
-    again = columns.look_again_at <= now
-    return sa.or_(sa.and_(columns.status.in_(OPEN), sa.not_(too_old)), given_up, again)
+    # Old unknown cycles stay unknown.
+    too_old = sa.and_(columns.status == CycleStatus.UNKNOWN, columns.due_at <= now - WATCH_GIVEN_UP_FOR)
+    recheck_due = columns.look_again_at <= now
+    return sa.or_(sa.and_(columns.status.in_(OPEN), sa.not_(too_old)), is_given_up, recheck_due)
 
 
-def any_blind(tx: sa.Connection, cause: str) -> bool:
-    """Whether a delivery is still unknown for this cause."""
+def has_unknown_deliveries(tx: sa.Connection, outage_source: str) -> bool:
+    """True if a delivery is still unknown because of this outage."""
     columns = cycles_table.c
-    blind = sa.and_(columns.status == CycleStatus.UNKNOWN, columns.blind == cause)
-    return tx.execute(sa.select(columns.id).where(blind).limit(1)).first() is not None
+    is_unknown = sa.and_(columns.status == CycleStatus.UNKNOWN, columns.blind == outage_source)
+    return tx.execute(sa.select(columns.id).where(is_unknown).limit(1)).first() is not None
 
 
-def any_held(tx: sa.Connection, root: str) -> bool:
-    """Return whether an alert of a delivery under this root still waits."""
+def has_inhibited_alerts(tx: sa.Connection, root: str) -> bool:
+    """True if an alert of a delivery under this root is still inhibited."""
     columns = cycles_table.c
-    waiting = sa.and_(columns.held == root, columns.status == CycleStatus.MISSING, sa.not_(columns.told))
-    return tx.execute(sa.select(columns.id).where(waiting).limit(1)).first() is not None
+    is_waiting = sa.and_(
+        columns.inhibiting_root == root, columns.status == CycleStatus.MISSING, sa.not_(columns.notified)
+    )
+    return tx.execute(sa.select(columns.id).where(is_waiting).limit(1)).first() is not None
 
 
-def held_statuses(tx: sa.Connection, root: str) -> dict[CycleStatus, int]:
-    """Return how many of the deliveries that were held back under this root have each status."""
+def inhibited_statuses(tx: sa.Connection, root: str) -> dict[CycleStatus, int]:
+    """Return the number of deliveries with inhibited alerts under this root, by status."""
     columns = cycles_table.c
-    asked = sa.select(columns.status, sa.func.count()).where(columns.held == root).group_by(columns.status)
-    return {CycleStatus(status): number for status, number in tx.execute(asked.order_by(columns.status))}
+    query = (
+        sa.select(columns.status, sa.func.count())
+        .where(columns.inhibiting_root == root)
+        .group_by(columns.status)
+    )
+    return {CycleStatus(status): number for status, number in tx.execute(query.order_by(columns.status))}
 
 
-def promises_due(tx: sa.Connection, root: str, first: datetime, last: datetime) -> int:
-    """How many SLOs with data under a root have a cycle whose breach lies between two instants, both in."""
-    promises = tables.key_of(tables.watermark)
-    found = sa.select(*promises).join(cycles_table, tables.is_of(cycles_table, promises))
-    breaks = cycles_table.c.breach_at.between(first, last)
-    due = found.where(tables.watermark.c.root == root, breaks).distinct()
-    return tx.scalar(sa.select(sa.func.count()).select_from(due.subquery())) or 0
+def count_slos_due(tx: sa.Connection, root: str, first: datetime, last: datetime) -> int:
+    """Return the number of SLOs under a root that have a cycle with a breach in [`first`, `last`]."""
+    slo_columns = tables.key_of(tables.watermark)
+    query = sa.select(*slo_columns).join(cycles_table, tables.matches_key(cycles_table, slo_columns))
+    in_period = cycles_table.c.breach_at.between(first, last)
+    matching = query.where(tables.watermark.c.root == root, in_period).distinct()
+    return tx.scalar(sa.select(sa.func.count()).select_from(matching.subquery())) or 0
 
 
-def withdrawn_cycles(tx: sa.Connection, since: datetime, until: datetime) -> list[Kept]:
-    """The cycles that were withdrawn between two instants, both in, oldest first."""
-    ended = tables.cycle_event.c.cycle_id == cycles_table.c.id
-    recent = sa.and_(
+def withdrawn_cycles(tx: sa.Connection, since: datetime, until: datetime) -> list[CycleRecord]:
+    """Return the cycles that were withdrawn in [`since`, `until`], oldest first."""
+    same_cycle = tables.cycle_event.c.cycle_id == cycles_table.c.id
+    was_withdrawn = sa.and_(
         tables.cycle_event.c.after == CycleStatus.WITHDRAWN, tables.cycle_event.c.at.between(since, until)
     )
-    found = (
-        sa.select(cycles_table).join(tables.cycle_event, ended).where(recent).order_by(cycles_table.c.due_at)
+    query = (
+        sa.select(cycles_table)
+        .join(tables.cycle_event, same_cycle)
+        .where(was_withdrawn)
+        .order_by(cycles_table.c.due_at)
     )
-    return [cycle_of_row(row) for row in tx.execute(found)]
+    return [record_from_row(row) for row in tx.execute(query)]
 
 
-def all_cycles(tx: sa.Connection, key: Sequence[str]) -> list[Kept]:
-    """Every cycle of an SLO, or of an object over all its SLOs by a key of two parts; oldest first."""
-    asked = sa.select(cycles_table).where(tables.is_of(cycles_table, key)).order_by(cycles_table.c.due_at)
-    return [cycle_of_row(row) for row in tx.execute(asked)]
+def all_cycles(tx: sa.Connection, key: Sequence[str]) -> list[CycleRecord]:
+    """Return every cycle of an SLO, or of all SLOs of an object (a key of two parts), oldest first."""
+    query = (
+        sa.select(cycles_table).where(tables.matches_key(cycles_table, key)).order_by(cycles_table.c.due_at)
+    )
+    return [record_from_row(row) for row in tx.execute(query)]
 
 
-def usual_delay(came: Sequence[Kept]) -> timedelta | None:
-    """The median of delivery minus due, negative when early; None for too few to be usual."""
-    delays = [(kept.delivered_at - kept.cycle.due_at).total_seconds() for kept in came if kept.delivered_at]
-    return timedelta(seconds=round(median(delays))) if len(delays) >= _USUAL_OF else None
+def usual_delay(deliveries: Sequence[CycleRecord]) -> timedelta | None:
+    """Return the median of delivery minus due, negative if early, or None for too few deliveries."""
+    delays = [
+        (record.delivered_at - record.cycle.due_at).total_seconds()
+        for record in deliveries
+        if record.delivered_at
+    ]
+    return timedelta(seconds=round(median(delays))) if len(delays) >= _MIN_DELIVERIES else None
 
 
-def lately_delivered(tx: sa.Connection, key: tables.Key, before: datetime) -> list[Kept]:
-    """The newest cycles of an SLO that were due before an instant and came, late or not; newest first."""
+def recent_deliveries(tx: sa.Connection, key: tables.Key, before: datetime) -> list[CycleRecord]:
+    """Return the newest delivered cycles of an SLO that were due before an instant, newest first."""
     columns = cycles_table.c
-    came = sa.and_(
-        tables.is_of(cycles_table, key), columns.due_at < before, columns.delivered_at.is_not(None)
+    was_delivered = sa.and_(
+        tables.matches_key(cycles_table, key), columns.due_at < before, columns.delivered_at.is_not(None)
     )
-    found = sa.select(cycles_table).where(came).order_by(columns.due_at.desc()).limit(LATELY)
-    return [cycle_of_row(row) for row in tx.execute(found)]
+    query = (
+        sa.select(cycles_table).where(was_delivered).order_by(columns.due_at.desc()).limit(RECENT_DELIVERIES)
+    )
+    return [record_from_row(row) for row in tx.execute(query)]
 
 
 def counted_cycles(
     tx: sa.Connection, keys: Collection[tables.Key], since: datetime, due_since: datetime
 ) -> dict[tables.Key, list[tuple[datetime, CycleStatus]]]:
-    """The cycles of these SLOs with a breach after an instant, as (breach_at, status), by SLO; none of them
-    was due before `due_since`, which an index knows."""
+    """Return the cycles of these SLOs with a breach after `since`, as (breach_at, status), by SLO.
+
+    None of them was due before `due_since`; this restriction can use an index.
+    """
     columns, names = cycles_table.c, sorted({key[0] for key in keys})
-    found: dict[tables.Key, list[tuple[datetime, CycleStatus]]] = {key: [] for key in keys}
-    asked = sa.select(*tables.key_of(cycles_table), columns.breach_at, columns.status)
-    for some in tables.parts(names):
-        here = sa.and_(columns.contract.in_(some), columns.due_at >= due_since)
-        for row in tx.execute(asked.where(here, columns.breach_at > since)):
+    cycles: dict[tables.Key, list[tuple[datetime, CycleStatus]]] = {key: [] for key in keys}
+    query = sa.select(*tables.key_of(cycles_table), columns.breach_at, columns.status)
+    for chunk in tables.chunks(names):
+        condition = sa.and_(columns.contract.in_(chunk), columns.due_at >= due_since)
+        for row in tx.execute(query.where(condition, columns.breach_at > since)):
             key = (row.contract, row.object, row.slo)
-            if key in found:
-                found[key].append((row.breach_at, CycleStatus(row.status)))
-    return found
+            if key in cycles:
+                cycles[key].append((row.breach_at, CycleStatus(row.status)))
+    return cycles
 
 
-def find_cycle(tx: sa.Connection, key: tables.Key, due_at: datetime) -> Kept | None:
-    """The cycle of an SLO that was due at this instant, where the watcher has met it."""
-    here = sa.and_(tables.is_of(cycles_table, key), cycles_table.c.due_at == due_at)
-    row = tx.execute(sa.select(cycles_table).where(here)).first()
-    return cycle_of_row(row) if row is not None else None
+def find_cycle(tx: sa.Connection, key: tables.Key, due_at: datetime) -> CycleRecord | None:
+    """Return the cycle of an SLO that was due at this instant, or None if it has no row."""
+    condition = sa.and_(tables.matches_key(cycles_table, key), cycles_table.c.due_at == due_at)
+    row = tx.execute(sa.select(cycles_table).where(condition)).first()
+    return record_from_row(row) if row is not None else None
 
 
 def delivered_since(
-    tx: sa.Connection, contract: str, one: str, since: datetime, elsewhere: Collection[str] = ()
+    tx: sa.Connection,
+    contract: str,
+    object_name: str,
+    since: datetime,
+    excluded_servers: Collection[str] = (),
 ) -> list[Partition]:
-    """What arrived at this instant or later, by cycles and by receipts, in the order of its arrival.
+    """Return the partitions that arrived at `since` or later, by cycles and receipts, in order of arrival.
 
-    Receipts of the servers `elsewhere` are left out. A partition that was delivered twice may stand there
-    twice; one without columns is a whole snapshot.
+    Receipts of `excluded_servers` are ignored. A partition that was delivered twice may be listed twice; a
+    partition without columns is a complete snapshot.
     """
-    found = [
-        (kept.delivered_at, partition)
-        for kept in all_cycles(tx, (contract, one))
-        if kept.delivered_at is not None and kept.delivered_at >= since
-        for partition in kept.cycle.partitions or ((),)
+    arrivals = [
+        (record.delivered_at, partition)
+        for record in all_cycles(tx, (contract, object_name))
+        if record.delivered_at is not None and record.delivered_at >= since
+        for partition in record.cycle.partitions or ((),)
     ]
-    here = sa.and_(
+    condition = sa.and_(
         tables.receipt.c.contract == contract,
-        tables.receipt.c.object == one,
+        tables.receipt.c.object == object_name,
         tables.receipt.c.delivered_at >= since,
     )
-    for row in tx.execute(sa.select(tables.receipt).where(here)):
-        if row.server in elsewhere:
+    for row in tx.execute(sa.select(tables.receipt).where(condition)):
+        if row.server in excluded_servers:
             continue
         pairs = [part.partition("=") for part in row.partition.split("/") if part]
-        found.append((row.delivered_at, tuple((column, value) for column, _, value in pairs)))
-    return [partition for _, partition in sorted(found)]
+        arrivals.append((row.delivered_at, tuple((column, value) for column, _, value in pairs)))
+    return [partition for _, partition in sorted(arrivals)]
 
 
-def cycle_of_row(row: sa.Row) -> Kept:  # type: ignore[type-arg]  # rows of a plain select have no shape to name
-    """A row as values."""
-    made = Cycle(
+# rows of a plain select have no shape to name
+def record_from_row(row: sa.Row) -> CycleRecord:  # type: ignore[type-arg]
+    """Return a row as a record."""
+    cycle = Cycle(
         contract=row.contract,
         object=row.object,
         slo=row.slo,
@@ -201,261 +229,281 @@ def cycle_of_row(row: sa.Row) -> Kept:  # type: ignore[type-arg]  # rows of a pl
         breach_at=row.breach_at,
         tzdata=row.tzdata,
         nominal=datetime.fromisoformat(row.nominal),
-        note=Note(row.note),
-        partitions=tuple(tuple((a, b) for a, b in partition) for partition in row.partitions or ()),
+        note=DstNote(row.note),
+        partitions=tuple(
+            tuple((column, value) for column, value in partition) for partition in row.partitions or ()
+        ),
         excuse=row.excuse or "",
         calendar=row.calendar or "",
     )
-    return Kept(
+    return CycleRecord(
         **{name: getattr(row, name) for name in _AS_STORED},
-        cycle=made,
+        cycle=cycle,
         status=CycleStatus(row.status),
         contract_hash=row.contract_hash or "",
-        excuse=made.excuse,
-        claims=claims_of(row.claims),
+        excuse=cycle.excuse,
+        claims=claims_from_json(row.claims),
     )
 
 
 _AS_STORED = (
-    "id", "reason", "delivered_at", "first_seen_at", "told", "blind", "held", "held_until", "source",
+    "id", "reason", "delivered_at", "first_seen_at", "notified", "blind", "inhibiting_root",
+    "inhibited_until", "source",
     "arriving_since", "look_again_at", "gone_since", "anew_at", "recorded_at",
 )  # fmt: skip
 
 
-def claims_of(written: Sequence[Sequence[Any]] | None) -> tuple[SourceAnswer, ...]:
+def claims_from_json(stored: Sequence[Sequence[Any]] | None) -> tuple[SourceAnswer, ...]:
     """Return the claims that a row holds as lists of [source, delivered_at, rows]."""
     return tuple(
-        SourceAnswer(source, datetime.fromisoformat(at) if at else None, rows)
-        for source, at, rows in written or ()
+        SourceAnswer(source, datetime.fromisoformat(delivered_at) if delivered_at else None, rows)
+        for source, delivered_at, rows in stored or ()
     )
 
 
-# What a verdict rests on, as a row keeps it: written with each change of a cycle, and read for replays.
+# Verdict inputs as JSON: written with each change of a cycle, and read for replays.
 
 
-def grounds_as_json(grounds: Grounds, release: str) -> dict[str, object]:
-    """The grounds as JSON, with the release of dq that judged. Instants are texts in UTC."""
-    row: dict[str, object] = {"dq": release}
-    if grounds.give_up_at is not None:
-        row["give_up_at"] = grounds.give_up_at.isoformat()
-    if not grounds.empty_allowed:
+def inputs_as_json(inputs: VerdictInputs, dq_release: str) -> dict[str, object]:
+    """Return verdict inputs as JSON, with the dq release that evaluated them. Instants are texts in UTC."""
+    row: dict[str, object] = {"dq": dq_release}
+    if inputs.give_up_at is not None:
+        row["give_up_at"] = inputs.give_up_at.isoformat()
+    if not inputs.empty_allowed:
         row["empty"] = "forbidden"
-    if grounds.excused:
-        row["excused"] = grounds.excused
-    if grounds.revoked:
-        row["revoked"] = grounds.revoked
-    if grounds.evidence is not None:
-        row["evidence"] = _evidence_as_json(grounds.evidence)
+    if inputs.excused:
+        row["excused"] = inputs.excused
+    if inputs.revoked:
+        row["revoked"] = inputs.revoked
+    if inputs.evidence is not None:
+        row["evidence"] = _evidence_as_json(inputs.evidence)
     return row
 
 
 def _evidence_as_json(evidence: Evidence) -> dict[str, object]:
-    """What differs from nothing: most evidence is a source and an instant."""
-    plain: dict[str, object] = {"source": evidence.source}
+    """Return the fields that differ from their defaults: most evidence is a source and an instant."""
+    fields: dict[str, object] = {"source": evidence.source}
     instants = {
         "delivered_at": evidence.delivered_at,
         "first_seen": evidence.first_seen,
         "arriving": evidence.arriving,
     }
-    plain |= {name: instant.isoformat() for name, instant in instants.items() if instant is not None}
+    fields |= {name: instant.isoformat() for name, instant in instants.items() if instant is not None}
     if not evidence.readable:
-        plain["problem"] = evidence.problem
+        fields["problem"] = evidence.problem
     if evidence.rows is not None:
-        plain["rows"] = evidence.rows
+        fields["rows"] = evidence.rows
     if evidence.detail:
-        plain["detail"] = evidence.detail
+        fields["detail"] = evidence.detail
     if evidence.names_cycle:
-        plain["names_cycle"] = True
+        fields["names_cycle"] = True
     if evidence.settled:
-        plain["settled"] = True
-    return plain
+        fields["settled"] = True
+    return fields
 
 
-def grounds_from_json(row: Mapping[str, object]) -> Grounds:
-    """The grounds of a row that `written` made. Raises ValueError where it is none."""
+def inputs_from_json(row: Mapping[str, object]) -> VerdictInputs:
+    """Parse verdict inputs written by `inputs_as_json`. Raises ValueError if they are invalid."""
     try:
-        kept = row.get("evidence")
-        return Grounds(
-            evidence=_evidence_from_json(kept) if isinstance(kept, dict) else None,
-            give_up_at=_instant(row.get("give_up_at")),
+        evidence = row.get("evidence")
+        return VerdictInputs(
+            evidence=_evidence_from_json(evidence) if isinstance(evidence, dict) else None,
+            give_up_at=_parse_instant(row.get("give_up_at")),
             empty_allowed=row.get("empty") != "forbidden",
             excused=str(row.get("excused", "")),
             revoked=str(row.get("revoked", "")),
         )
     except (KeyError, TypeError) as error:
-        raise ValueError(f"{row!r} is no proof") from error
+        raise ValueError(f"invalid evidence in the store: {row!r}") from error
 
 
 def _evidence_from_json(row: Mapping[str, object]) -> Evidence:
     source, rows = row["source"], row.get("rows")
     if source not in ("receipt", "marker", "commit", "file"):
-        raise ValueError(f"{source!r} is no source of evidence")
+        raise ValueError(f"{source!r} is not an evidence source")
     return Evidence(
         source,
-        delivered_at=_instant(row.get("delivered_at")),
-        first_seen=_instant(row.get("first_seen")),
+        delivered_at=_parse_instant(row.get("delivered_at")),
+        first_seen=_parse_instant(row.get("first_seen")),
         readable="problem" not in row,
         problem=str(row.get("problem", "")),
         rows=rows if isinstance(rows, int) else None,
         detail=str(row.get("detail", "")),
         names_cycle=bool(row.get("names_cycle")),
         settled=bool(row.get("settled")),
-        arriving=_instant(row.get("arriving")),
+        arriving=_parse_instant(row.get("arriving")),
     )
 
 
-def _instant(text: object) -> datetime | None:
+def _parse_instant(text: object) -> datetime | None:
     return datetime.fromisoformat(text) if isinstance(text, str) else None
 
 
-# How far each promise is watched, where its data lies, and what was told of its budget.
+# Watermarks: up to when each SLO is watched, its data's root, and the notified level of its budget.
 
 
-def _by_key(tx: sa.Connection, column: str, *where: sa.ColumnElement[bool]) -> dict[tables.Key, Any]:
-    asked = sa.select(*tables.key_of(tables.watermark), tables.watermark.c[column]).where(*where)
-    return {(row[0], row[1], row[2]): row[3] for row in tx.execute(asked)}
+def _column_by_key(
+    tx: sa.Connection, column: str, *conditions: sa.ColumnElement[bool]
+) -> dict[tables.Key, Any]:
+    query = sa.select(*tables.key_of(tables.watermark), tables.watermark.c[column]).where(*conditions)
+    return {(row[0], row[1], row[2]): row[3] for row in tx.execute(query)}
 
 
 def watched_through(tx: sa.Connection) -> dict[tables.Key, datetime]:
-    """For each SLO by key, up to which due instant its cycles have rows."""
-    return _by_key(tx, "through")
+    """Return the due instant up to which the cycles of each SLO have rows, by SLO."""
+    return _column_by_key(tx, "through")
 
 
 def advance_watermarks(
-    tx: sa.Connection, watched: Collection[tables.Key], unread: Collection[str], until: datetime
+    tx: sa.Connection,
+    watched_keys: Collection[tables.Key],
+    unchanged_contracts: Collection[str],
+    until: datetime,
 ) -> None:
-    """Notes that all that was due up to an instant has rows: of these SLOs, and of all SLOs of the contracts
-    `unread`. A contract that is edited afterwards owes nothing for the time before.
+    """Advance the watermarks of these SLOs, and of all SLOs of the unchanged contracts, to an instant.
+
+    Edits of a contract therefore do not add cycles before that instant.
     """
-    every, columns = set(watched), tables.watermark.c
-    behind = columns.through < until
-    partly = {key[0] for key in watched_through(tx) if key[0] not in unread and key not in every}
-    whole = sorted({key[0] for key in every if key[0] not in partly} | set(unread))
-    for some in tables.parts(whole):
+    keys, columns = set(watched_keys), tables.watermark.c
+    is_behind = columns.through < until
+    partial_contracts = {
+        key[0] for key in watched_through(tx) if key[0] not in unchanged_contracts and key not in keys
+    }
+    complete_contracts = sorted(
+        {key[0] for key in keys if key[0] not in partial_contracts} | set(unchanged_contracts)
+    )
+    for chunk in tables.chunks(complete_contracts):
         tx.execute(
-            sa.update(tables.watermark).where(columns.contract.in_(some), behind).values(through=until)
+            sa.update(tables.watermark).where(columns.contract.in_(chunk), is_behind).values(through=until)
         )
-    for key in sorted(every):
-        if key[0] in partly:
+    for key in sorted(keys):
+        if key[0] in partial_contracts:
             tx.execute(
                 sa.update(tables.watermark)
-                .where(tables.is_of(tables.watermark, key), behind)
+                .where(tables.matches_key(tables.watermark, key), is_behind)
                 .values(through=until)
             )
 
 
 def ever_delivered(tx: sa.Connection) -> set[tables.Key]:
-    """The SLOs that ever had a delivery, by key."""
-    return set(_by_key(tx, "delivered_at", tables.watermark.c.delivered_at.is_not(None)))
+    """Return the keys of the SLOs that ever had a delivery."""
+    return set(_column_by_key(tx, "delivered_at", tables.watermark.c.delivered_at.is_not(None)))
 
 
-def note_roots(tx: sa.Connection, found: Mapping[tables.Key, str]) -> None:
-    """Keeps where the data of SLOs lies."""
-    _set(tx, "root", found)
+def save_roots(tx: sa.Connection, roots: Mapping[tables.Key, str]) -> None:
+    """Store the storage roots of SLOs."""
+    _set(tx, "root", roots)
 
 
 def watched_roots(tx: sa.Connection) -> dict[tables.Key, str | None]:
-    """Where the data of each SLO lay last, by key."""
-    return _by_key(tx, "root")
+    """Return the last known storage root of each SLO, by key."""
+    return _column_by_key(tx, "root")
 
 
-def budgets_told(tx: sa.Connection) -> dict[tables.Key, str]:
-    """How far the budgets of SLOs were told to be used, by key; those alone of which anything was told."""
-    return _by_key(tx, "budget", tables.watermark.c.budget.is_not(None))
+def notified_budgets(tx: sa.Connection) -> dict[tables.Key, str]:
+    """Return the notified budget levels by SLO key, only for SLOs with a notification."""
+    return _column_by_key(tx, "budget", tables.watermark.c.budget.is_not(None))
 
 
-def note_budget(tx: sa.Connection, key: tables.Key, used: str | None) -> None:
-    """Keeps how far an SLO's budget was told to be used."""
-    tx.execute(sa.update(tables.watermark).where(tables.is_of(tables.watermark, key)).values(budget=used))
+def save_budget_level(tx: sa.Connection, key: tables.Key, level: str | None) -> None:
+    """Store the notified budget level of an SLO."""
+    tx.execute(
+        sa.update(tables.watermark).where(tables.matches_key(tables.watermark, key)).values(budget=level)
+    )
 
 
 def delete_watermark(tx: sa.Connection, key: tables.Key) -> None:
-    """Lets an SLO begin anew when it is promised again: nothing is due for the time in between."""
-    tx.execute(sa.delete(tables.watermark).where(tables.is_of(tables.watermark, key)))
+    """Delete the watermark of an SLO: if it is watched again, nothing is due for the time in between."""
+    tx.execute(sa.delete(tables.watermark).where(tables.matches_key(tables.watermark, key)))
 
 
 def move_watermarks(tx: sa.Connection, keys: Iterable[tables.Key], until: datetime) -> None:
-    """Says that every cycle of these SLOs due up to an instant has a row; none goes back."""
-    before = watched_through(tx)
-    wanted = [key for key in keys if before.get(key, until) <= until]
-    new = [dict(zip(tables.KEY, key, strict=True), through=until) for key in wanted if key not in before]
-    if new:
-        tx.execute(sa.insert(tables.watermark), new)
-    _advance(tx, "through", {key: until for key in wanted if key in before})
+    """Record that every cycle of these SLOs due up to an instant has a row; watermarks never move back."""
+    current = watched_through(tx)
+    advanced_keys = [key for key in keys if current.get(key, until) <= until]
+    new_rows = [
+        dict(zip(tables.KEY, key, strict=True), through=until) for key in advanced_keys if key not in current
+    ]
+    if new_rows:
+        tx.execute(sa.insert(tables.watermark), new_rows)
+    _advance(tx, "through", {key: until for key in advanced_keys if key in current})
 
 
-def note_deliveries(tx: sa.Connection, newest: Mapping[tables.Key, datetime]) -> None:
-    """Keeps deliveries that are newer than those before."""
+def save_newest_deliveries(tx: sa.Connection, newest: Mapping[tables.Key, datetime]) -> None:
+    """Store the newest delivery of each SLO, if it is newer than the stored one."""
     _advance(tx, "delivered_at", newest)
 
 
 def _advance(tx: sa.Connection, column: str, values: Mapping[tables.Key, datetime]) -> None:
-    """Sets an instant of each SLO where it is newer than the one there."""
-    known = tables.watermark.c[column]
-    _set(tx, column, values, sa.or_(known.is_(None), known < sa.bindparam("new", type_=UtcDateTime())))
+    """Set an instant of each SLO if it is newer than the stored one."""
+    stored = tables.watermark.c[column]
+    _set(tx, column, values, sa.or_(stored.is_(None), stored < sa.bindparam("new", type_=UtcDateTime())))
 
 
 def _set(
-    tx: sa.Connection, column: str, values: Mapping[tables.Key, object], *where: sa.ColumnElement[bool]
+    tx: sa.Connection, column: str, values: Mapping[tables.Key, object], *conditions: sa.ColumnElement[bool]
 ) -> None:
     names = [f"its_{name}" for name in tables.KEY]
     rows = [{**dict(zip(names, key, strict=True)), "new": value} for key, value in values.items()]
     if rows:
-        new = sa.bindparam("new", type_=tables.watermark.c[column].type)
-        same = tables.is_of(tables.watermark, list(map(sa.bindparam, names)))
-        tx.execute(sa.update(tables.watermark).where(same, *where).values({column: new}), rows)
+        new_value = sa.bindparam("new", type_=tables.watermark.c[column].type)
+        same_slo = tables.matches_key(tables.watermark, list(map(sa.bindparam, names)))
+        tx.execute(sa.update(tables.watermark).where(same_slo, *conditions).values({column: new_value}), rows)
 
 
-# Cycles written in bulk: enumerated once, moved only from where they were read, every move an event.
-#
-# A contract stands here by its key, so that two majors of it have cycles and receipts of their own.
+# Bulk writes of cycles: rows are inserted once, updated only if unchanged since they were read, and each
+# update is logged as an event.
 
 
 @dataclass(frozen=True, slots=True)
-class Move:
-    """What becomes of a cycle that was read as `before`; see the columns of its table."""
+class CycleUpdate:
+    """Pending update of the cycle read as `record`; see the columns of its table."""
 
-    before: Kept
-    judged: CycleVerdict
+    record: CycleRecord
+    verdict: CycleVerdict
     evidence: Evidence | None = None
-    told: bool = False
-    blind: str | None = None
-    held: tuple[str, datetime] | None = None
+    notified: bool = False
+    outage_source: str | None = None
+    inhibition: tuple[str, datetime] | None = None
     look_again_at: datetime | None = None
     gone_since: datetime | None = None
     anew_at: datetime | None = None
 
     @property
     def delivered_at(self) -> datetime | None:
-        """When it was delivered, as it is judged now."""
-        return self.judged.delivered_at(self.before.cycle)
+        """Instant of the delivery according to the new verdict."""
+        return self.verdict.delivered_at(self.record.cycle)
 
 
-def enumerate_all(tx: sa.Connection, due: Sequence[tuple[Slo, Sequence[Cycle]]], until: datetime) -> None:
-    """Adds the rows of new cycles and moves the watermarks; a row that another watcher added is kept."""
-    there = _there(tx, due)
+def insert_cycles(tx: sa.Connection, due: Sequence[tuple[Slo, Sequence[Cycle]]], until: datetime) -> None:
+    """Insert the rows of new cycles and advance the watermarks. Rows that another watcher added are kept."""
+    existing = _existing_cycles(tx, due)
     rows = [
         _row(slo, cycle) | {"recorded_at": until}
-        for slo, new in due
-        for cycle in new
-        if (*slo.key, cycle.due_at) not in there
+        for slo, cycles in due
+        for cycle in cycles
+        if (*slo.key, cycle.due_at) not in existing
     ]
     if rows:
         tx.execute(sa.insert(cycles_table), rows)
     move_watermarks(tx, [slo.key for slo, _ in due], until)
 
 
-def _there(tx: sa.Connection, due: Sequence[tuple[Slo, Sequence[Cycle]]]) -> set[tuple[object, ...]]:
-    since = min((cycle.due_at for _, new in due for cycle in new), default=None)
+def _existing_cycles(
+    tx: sa.Connection, due: Sequence[tuple[Slo, Sequence[Cycle]]]
+) -> set[tuple[object, ...]]:
+    since = min((cycle.due_at for _, cycles in due for cycle in cycles), default=None)
     if since is None:
         return set()
     columns = cycles_table.c
-    asked = sa.select(*tables.key_of(cycles_table), columns.due_at)
-    names = sorted({slo.key[0] for slo, new in due if new})
-    found: set[tuple[object, ...]] = set()
-    for part in tables.parts(names):
-        found |= set(map(tuple, tx.execute(asked.where(columns.contract.in_(part), columns.due_at >= since))))
-    return found
+    query = sa.select(*tables.key_of(cycles_table), columns.due_at)
+    contracts = sorted({slo.key[0] for slo, cycles in due if cycles})
+    existing: set[tuple[object, ...]] = set()
+    for chunk in tables.chunks(contracts):
+        existing |= set(
+            map(tuple, tx.execute(query.where(columns.contract.in_(chunk), columns.due_at >= since)))
+        )
+    return existing
 
 
 def _row(slo: Slo, cycle: Cycle) -> dict[str, object]:
@@ -465,7 +513,7 @@ def _row(slo: Slo, cycle: Cycle) -> dict[str, object]:
         "partitions": [[list(pair) for pair in partition] for partition in cycle.partitions],
         "status": CycleStatus.PENDING,
         "reason": "",
-        "told": False,
+        "notified": False,
         "contract_version": slo.contract.version,
         "contract_hash": slo.contract.digest or None,
         "calendar": cycle.calendar or None,
@@ -474,118 +522,126 @@ def _row(slo: Slo, cycle: Cycle) -> dict[str, object]:
     }
 
 
-def move_all(tx: sa.Connection, moves: Sequence[Move], now: datetime) -> set[int]:
-    """Moves the cycles that still stand where they were read, and gives their ids.
+def apply_updates(tx: sa.Connection, updates: Sequence[CycleUpdate], now: datetime) -> set[int]:
+    """Update the cycles that are unchanged since they were read, and return their ids.
 
-    There is one writer at a time, so that nothing comes between what is read here and what is written.
+    There is one writer at a time, so the rows cannot change between the check and the update.
     """
-    before = {one.before.id: one.before for one in moves}
+    records = {update.record.id: update.record for update in updates}
     columns = cycles_table.c
-    standing: set[int] = set()
-    for part in tables.parts(sorted(before)):
+    current_ids: set[int] = set()
+    for chunk in tables.chunks(sorted(records)):
         for row in tx.execute(
-            sa.select(columns.id, columns.status, columns.told).where(columns.id.in_(part))
+            sa.select(columns.id, columns.status, columns.notified).where(columns.id.in_(chunk))
         ):
-            kept = before[row.id]
-            if (row.status, row.told) == (kept.status, kept.told):
-                standing.add(row.id)
-    made = [one for one in moves if one.before.id in standing]
-    if not made:
-        return standing
-    rows = [(one.before, _values(one)) for one in made]
+            record = records[row.id]
+            if (row.status, row.notified) == (record.status, record.notified):
+                current_ids.add(row.id)
+    applied = [update for update in updates if update.record.id in current_ids]
+    if not applied:
+        return current_ids
+    rows = [(update.record, _values(update)) for update in applied]
     tx.execute(
         sa.update(cycles_table).where(columns.id == sa.bindparam("row")), [values for _, values in rows]
     )
     states = [
-        {"cycle_id": kept.id, "at": now, **{column: values[column] for column in shown}}
-        for kept, values, shown in ((kept, values, _shown(kept)) for kept, values in rows)
-        if any(values[column] != before for column, before in shown.items())
+        {"cycle_id": record.id, "at": now, **{column: values[column] for column in state_values}}
+        for record, values, state_values in (
+            (record, values, _state_values(record)) for record, values in rows
+        )
+        if any(values[column] != previous for column, previous in state_values.items())
     ]
     if states:
         tx.execute(sa.insert(tables.cycle_state), states)
     newest: dict[tables.Key, datetime] = {}
-    for one in made:
-        key, at = one.before.cycle.key, one.delivered_at
-        if at is not None:
-            newest[key] = max(newest.get(key, at), at)
-    note_deliveries(tx, newest)
+    for update in applied:
+        key, delivered_at = update.record.cycle.key, update.delivered_at
+        if delivered_at is not None:
+            newest[key] = max(newest.get(key, delivered_at), delivered_at)
+    save_newest_deliveries(tx, newest)
     events = [
         {
-            "cycle_id": one.before.id,
+            "cycle_id": update.record.id,
             "at": now,
-            "before": one.before.status,
-            "after": one.judged.status,
-            "reason": one.judged.reason,
-            "proof": grounds_as_json(one.judged.grounds, release()) if one.judged.grounds else None,
+            "before": update.record.status,
+            "after": update.verdict.status,
+            "reason": update.verdict.reason,
+            "proof": inputs_as_json(update.verdict.inputs, release()) if update.verdict.inputs else None,
         }
-        for one in made
-        # What comes after it was given up stays `never`, and is a change all the same.
-        if one.judged.status is not one.before.status or one.delivered_at != one.before.delivered_at
+        for update in applied
+        # A delivery after giving up leaves the status `never`, but is logged as a change.
+        if update.verdict.status is not update.record.status
+        or update.delivered_at != update.record.delivered_at
     ]
     if events:
         tx.execute(sa.insert(tables.cycle_event), events)
-    return standing
+    return current_ids
 
 
-SHOWN = (
+STATE_COLUMNS = (
     "status", "reason", "delivered_at", "first_seen_at", "source", "arriving_since", "gone_since", "anew_at",
 )  # fmt: skip
-"""What is shown of a cycle as its row has it; what the sources said is a list besides."""
+"""Columns of a cycle that are kept for each past state, in addition to its claims."""
 
 
-def _shown(kept: Kept) -> dict[str, object]:
-    """Return what is shown of a cycle, as its row has it."""
-    return {name: getattr(kept, name) for name in SHOWN} | {"claims": _claims(kept.claims) or None}
-
-
-def release_held(tx: sa.Connection, root: str) -> None:
-    """Forget which cycles were held back under a root, once its incident has ended."""
-    tx.execute(sa.update(cycles_table).where(cycles_table.c.held == root).values(held=None))
-
-
-def _values(one: Move) -> dict[str, object]:
-    before, evidence = one.before, one.evidence
-    arriving = evidence.arriving if evidence else None
-    revoked = before.status.good and not one.judged.status.good
-    return {
-        "row": before.id,
-        "status": one.judged.status,
-        "reason": one.judged.reason,
-        "delivered_at": one.delivered_at,
-        # What was taken away is seen for the first time when it comes again.
-        "first_seen_at": None
-        if revoked
-        else (evidence.first_seen if evidence else None) or before.first_seen_at,
-        "source": evidence.source if evidence and one.delivered_at else None,
-        "claims": (_claims(evidence.claims) or None) if evidence else None,
-        "arriving_since": (before.arriving_since or arriving) if arriving else None,
-        "look_again_at": one.look_again_at,
-        "gone_since": one.gone_since,
-        "anew_at": one.anew_at or before.anew_at,
-        "told": one.told,
-        "blind": one.blind,
-        # Until nothing under the root waits any more, all that was held there is counted.
-        "held": one.held[0] if one.held else before.held,
-        # When it was held stays known, so that it is held once.
-        "held_until": one.held[1] if one.held else before.held_until,
+def _state_values(record: CycleRecord) -> dict[str, object]:
+    """Return the values of a cycle that are kept for each past state."""
+    return {name: getattr(record, name) for name in STATE_COLUMNS} | {
+        "claims": _claims_as_json(record.claims) or None
     }
 
 
-def _claims(claims: Iterable[SourceAnswer]) -> list[list[object]]:
+def clear_inhibition(tx: sa.Connection, root: str) -> None:
+    """Clear the inhibition of the cycles under a root, once its incident has ended."""
+    tx.execute(
+        sa.update(cycles_table).where(cycles_table.c.inhibiting_root == root).values(inhibiting_root=None)
+    )
+
+
+def _values(update: CycleUpdate) -> dict[str, object]:
+    record, evidence = update.record, update.evidence
+    arriving = evidence.arriving if evidence else None
+    revoked = record.status.good and not update.verdict.status.good
+    return {
+        "row": record.id,
+        "status": update.verdict.status,
+        "reason": update.verdict.reason,
+        "delivered_at": update.delivered_at,
+        # After a revocation, the next delivery is a first sighting again.
+        "first_seen_at": None
+        if revoked
+        else (evidence.first_seen if evidence else None) or record.first_seen_at,
+        "source": evidence.source if evidence and update.delivered_at else None,
+        "claims": (_claims_as_json(evidence.claims) or None) if evidence else None,
+        "arriving_since": (record.arriving_since or arriving) if arriving else None,
+        "look_again_at": update.look_again_at,
+        "gone_since": update.gone_since,
+        "anew_at": update.anew_at or record.anew_at,
+        "notified": update.notified,
+        "blind": update.outage_source,
+        # Kept until no alert under the root is inhibited any longer, because all of them are counted.
+        "inhibiting_root": update.inhibition[0] if update.inhibition else record.inhibiting_root,
+        # Kept, so that each cycle is inhibited only once.
+        "inhibited_until": update.inhibition[1] if update.inhibition else record.inhibited_until,
+    }
+
+
+def _claims_as_json(claims: Iterable[SourceAnswer]) -> list[list[object]]:
     return [
-        [one.source, one.delivered_at.isoformat() if one.delivered_at else None, one.rows] for one in claims
+        [claim.source, claim.delivered_at.isoformat() if claim.delivered_at else None, claim.rows]
+        for claim in claims
     ]
 
 
-Tell = Callable[[sa.Connection, Breach | Recovery], object]
+EmitEvent = Callable[[sa.Connection, Breach | Recovery], object]
 
 
-# Excuses as rows: who took which cycles out of the count, and why. Rows are added, never changed.
+# Excuses: who excluded which cycles from the SLO, and why. Append-only.
 
 
 @dataclass(frozen=True, slots=True)
 class Excuse:
-    """Somebody's word that a cycle does not count, or (`undone`) that it does after all."""
+    """A user's decision that a cycle does not count, or (`undone`) that it counts again."""
 
     key: tables.Key
     due_at: datetime
@@ -596,12 +652,12 @@ class Excuse:
 
     @property
     def text(self) -> str:
-        """What the cycle's reason says of it."""
+        """Text for the cycle's reason."""
         return f"Excused by {self.by}: {self.reason}"
 
 
 def record_excuses(tx: sa.Connection, excuses: Iterable[Excuse]) -> None:
-    """Adds them to what was said before."""
+    """Append excuses."""
     rows = [
         {
             **dict(zip(tables.KEY, excuse.key, strict=True)),
@@ -616,68 +672,68 @@ def record_excuses(tx: sa.Connection, excuses: Iterable[Excuse]) -> None:
 def newest_excuses(
     tx: sa.Connection, contracts: Collection[str]
 ) -> dict[tuple[tables.Key, datetime], Excuse]:
-    """The newest word of each cycle of these contracts, whatever it says."""
+    """Return the newest excuse of each cycle of these contracts, including undone ones."""
     columns = tables.cycle_excuse.c
-    found: dict[tuple[tables.Key, datetime], Excuse] = {}
-    for some in tables.parts(sorted(contracts)):
-        here = columns.contract.in_(some)
-        for row in tx.execute(sa.select(tables.cycle_excuse).where(here).order_by(columns.id)):
+    newest: dict[tuple[tables.Key, datetime], Excuse] = {}
+    for chunk in tables.chunks(sorted(contracts)):
+        condition = columns.contract.in_(chunk)
+        for row in tx.execute(sa.select(tables.cycle_excuse).where(condition).order_by(columns.id)):
             key = (row.contract, row.object, row.slo)
-            found[key, row.due_at] = Excuse(key, row.due_at, row.at, row.by, row.reason, row.undone)
-    return found
+            newest[key, row.due_at] = Excuse(key, row.due_at, row.at, row.by, row.reason, row.undone)
+    return newest
 
 
-def excused_only(tx: sa.Connection, excuses: Sequence[Excuse]) -> list[Excuse]:
-    """Those whose cycle is excused by the newest word on it."""
+def filter_excused(tx: sa.Connection, excuses: Sequence[Excuse]) -> list[Excuse]:
+    """Return the excuses whose cycle is excused according to its newest excuse."""
     newest = newest_excuses(tx, {excuse.key[0] for excuse in excuses})
     return [
         excuse
         for excuse in excuses
-        if (word := newest.get((excuse.key, excuse.due_at))) is not None and not word.undone
+        if (newest_excuse := newest.get((excuse.key, excuse.due_at))) is not None and not newest_excuse.undone
     ]
 
 
-# Receipts as rows: deliveries that a publish step wrote down.
+# Receipts: deliveries recorded by a publish step.
 
 
 def receipts(
-    tx: sa.Connection, contract: str, one: str, elsewhere: Collection[str] = ()
+    tx: sa.Connection, contract: str, object_name: str, excluded_servers: Collection[str] = ()
 ) -> dict[str, Receipt]:
-    """The receipts of an object: by partition label, and by `due:<instant>` where they name their cycle.
+    """Return the receipts of an object by partition label, and by `due:<instant>` if they name their cycle.
 
-    Those of the servers `elsewhere` are left out. One that names no server is an older dq's, and counts.
+    Receipts of `excluded_servers` are ignored. Receipts without a server are of an older dq, and count.
     """
-    return all_receipts(tx, {contract: elsewhere}).get((contract, one), {})
+    return all_receipts(tx, {contract: excluded_servers}).get((contract, object_name), {})
 
 
 def all_receipts(
-    tx: sa.Connection, elsewhere: Mapping[str, Collection[str]]
+    tx: sa.Connection, excluded_servers: Mapping[str, Collection[str]]
 ) -> dict[tuple[str, str], dict[str, Receipt]]:
-    """The receipts of all objects of these contracts, by contract and object, each as `receipts` has them.
+    """Return the receipts of all objects of these contracts, by contract and object, each as from `receipts`.
 
-    `elsewhere` has for each contract the servers whose receipts are left out.
+    `excluded_servers` has the servers whose receipts are ignored, by contract.
     """
-    found: dict[tuple[str, str], dict[str, Receipt]] = {}
-    columns, names = tables.receipt.c, sorted(elsewhere)
-    for some in tables.parts(names):
-        here = columns.contract.in_(some)
+    by_object: dict[tuple[str, str], dict[str, Receipt]] = {}
+    columns, names = tables.receipt.c, sorted(excluded_servers)
+    for chunk in tables.chunks(names):
+        condition = columns.contract.in_(chunk)
         for row in tx.execute(
-            sa.select(tables.receipt).where(here).order_by(columns.delivered_at, columns.revision)
+            sa.select(tables.receipt).where(condition).order_by(columns.delivered_at, columns.revision)
         ):
-            if row.server in elsewhere[row.contract]:
+            if row.server in excluded_servers[row.contract]:
                 continue
-            of = found.setdefault((row.contract, row.object), {})
+            by_label = by_object.setdefault((row.contract, row.object), {})
             cycle = f"due:{row.due_at.isoformat()}" if row.due_at is not None else ""
             for name in filter(None, (row.partition, cycle)):
-                first = of.get(name)
-                made = Receipt(row.delivered_at, row.rows, row.revision, server=row.server or "")
-                of[name] = first.then(made) if first else made
-    return found
+                first = by_label.get(name)
+                redelivery = Receipt(row.delivered_at, row.rows, row.revision, server=row.server or "")
+                by_label[name] = first.with_redelivery(redelivery) if first else redelivery
+    return by_object
 
 
 @dataclass(frozen=True, slots=True)
 class RowClaim:
-    """The number of rows that a producer gave for a partition, in the receipt of its newest revision.
+    """Row count that the producer claims for a partition, in the receipt of its newest revision.
 
     `partition` is empty for an object without partitions.
     """
@@ -690,32 +746,32 @@ class RowClaim:
 
 
 def row_claims(
-    tx: sa.Connection, contract: str, object: str, elsewhere: Collection[str], now: datetime
+    tx: sa.Connection, contract: str, object: str, excluded_servers: Collection[str], now: datetime
 ) -> list[RowClaim]:
-    """The numbers of rows that stand as of `now`, a partition each.
+    """Return the claimed row counts as of `now`, one per partition.
 
-    A partition that brings several cycles has none: each number is of a part. Neither has one whose newest
-    revision came without a number. Those of the servers `elsewhere` are left out.
+    Partitions of several cycles have none, because each count covers a part only. Neither have partitions
+    whose newest revision has no count. Receipts of `excluded_servers` are ignored.
     """
     columns = tables.receipt.c
-    here = (columns.contract == contract) & (columns.object == object) & (columns.delivered_at <= now)
+    condition = (columns.contract == contract) & (columns.object == object) & (columns.delivered_at <= now)
     newest: dict[str, sa.Row[Any]] = {}
     cycles: dict[str, set[datetime | None]] = {}
     for row in tx.execute(
-        sa.select(tables.receipt).where(here).order_by(columns.delivered_at, columns.revision)
+        sa.select(tables.receipt).where(condition).order_by(columns.delivered_at, columns.revision)
     ):
-        if row.server not in elsewhere:
+        if row.server not in excluded_servers:
             newest[row.partition] = row
             cycles.setdefault(row.partition, set()).add(row.due_at)
     return [
-        RowClaim(partition_of(name), row.rows, row.revision, row.delivered_at, row.server or "")
+        RowClaim(partition_from_label(name), row.rows, row.revision, row.delivered_at, row.server or "")
         for name, row in newest.items()
         if row.rows is not None and (not name or len(cycles[name]) == 1)
     ]
 
 
-def is_written(tx: sa.Connection, id: str) -> bool:
-    """Whether the receipt of this id is there."""
+def has_receipt(tx: sa.Connection, id: str) -> bool:
+    """True if the receipt with this id exists."""
     return tx.execute(sa.select(tables.receipt.c.id).where(tables.receipt.c.id == id)).first() is not None
 
 
@@ -733,8 +789,8 @@ def write_receipt(
     revision: int = 1,
     server: str | None = None,
 ) -> bool:
-    """Writes a receipt once; the same id again changes nothing and gives False."""
-    if is_written(tx, id):
+    """Write a receipt and return True; if the id already exists, change nothing and return False."""
+    if has_receipt(tx, id):
         return False
     tx.execute(
         sa.insert(tables.receipt).values(
@@ -753,6 +809,6 @@ def write_receipt(
     return True
 
 
-def write_count(tx: sa.Connection, id: str, rows: int) -> None:
-    """Add the number of rows to the receipt of this id."""
+def set_receipt_rows(tx: sa.Connection, id: str, rows: int) -> None:
+    """Set the row count of the receipt with this id."""
     tx.execute(sa.update(tables.receipt).where(tables.receipt.c.id == id).values(rows=rows))

@@ -1,4 +1,4 @@
-"""The evidence of cycles: receipts, markers, commits and files, in the contract's order."""
+"""Evidence of cycles: receipts, markers, commits and files, in the contract's order of trust."""
 
 from __future__ import annotations
 
@@ -11,50 +11,48 @@ from functools import cache, partial
 from sqlalchemy import Connection, and_, delete, insert, select, update
 
 from dq.contracts.extension import EvidenceSource
-from dq.contracts.outcome import LAKEHOUSE, DqError, first_of
+from dq.contracts.outcome import LAKEHOUSE, DqError, join_limited
 from dq.contracts.slo import Cycle, Partition, Slo
 from dq.dataquality.delivery.cycle import (
-    APART,
+    DISAGREEMENT_TOLERANCE,
     FILE_SOURCES,
+    CycleRecord,
     CycleWindow,
     DeliveryPlace,
     Evidence,
-    Kept,
+    Observation,
+    PresenceResult,
     Receipts,
-    Remains,
-    Sighting,
     SourceAnswer,
-    Watched,
-    disagreeing,
+    WatchTarget,
+    cycle_window,
+    disagreeing_claims,
     label,
-    window_of,
 )
-from dq.dataquality.delivery.probe_pool import Errand, Lookout, Silence
+from dq.dataquality.delivery.probe_pool import ProbePool, ProbeTask, ProbeTimeout
 from dq.dataquality.delivery.tables import table_commit, table_log
 from dq.lake import delta, hudi, iceberg
-from dq.lake.storage import Files, Seen, SilentFiles, is_data_name, is_unfinished, partition_folder
-from dq.lake.table_log import Brought, Commit, Pairs, Reader, TableLog
+from dq.lake.storage import Files, FileStat, UnreachableFiles, is_data_name, is_unfinished, partition_folder
+from dq.lake.table_log import Commit, Pairs, PartitionAppend, Reader, TableLog
 
-# The commits of tables with a log: those that are kept, and which of them is a cycle's delivery.
-
-# The commits of every table as far as they were seen: those that the store keeps, and what came since.
+# Commits of tables with a log: the stored ones and new ones.
 #
-# A log forgets its oldest commits; what was seen of them once is kept, and each is read once.
+# Logs expire their oldest commits. Therefore commits are stored, and each is read once.
 
 READERS: Mapping[str, Reader] = {"delta": delta.read, "iceberg": iceberg.read, "hudi": hudi.read}
-# Which partitions have data now, or None where that cannot be told. Hudi's timeline tells it itself.
-LIVE: Mapping[str, Callable[[Files, str], Collection[Pairs] | None]] = {
-    "delta": delta.live,
-    "iceberg": iceberg.live,
+# Readers of the partitions that have data now, or None if unknown. Hudi's timeline contains removals itself.
+LIVE_READERS: Mapping[str, Callable[[Files, str], Collection[Pairs] | None]] = {
+    "delta": delta.live_partitions,
+    "iceberg": iceberg.live_partitions,
 }
 
-# What came long before any cycle that is still looked at decides nothing.
-KEPT_FOR = timedelta(days=90)
+# Older commits are not relevant to any cycle that is still watched.
+KEEP_COMMITS_FOR = timedelta(days=90)
 
 
 @dataclass(frozen=True, slots=True)
-class SeenCommits:
-    """The commits of one table by their time; none since `since` is lacking, and None: none at all."""
+class KnownCommits:
+    """Known commits of one table in order of time, complete from `since` on, or entirely complete if None."""
 
     commits: tuple[Commit, ...] = ()
     since: datetime | None = None
@@ -62,86 +60,93 @@ class SeenCommits:
 
 @dataclass(slots=True)
 class CommitHistory:
-    """One tick's view of the tables' logs, each read once; `write` keeps what was new."""
+    """Logs of tables in one tick, each read once. `write` stores new commits."""
 
-    kept: Mapping[str, SeenCommits]
+    stored: Mapping[str, KnownCommits]
     now: datetime
-    _seen: dict[str, SeenCommits | Exception] = field(default_factory=dict)
+    _results: dict[str, KnownCommits | Exception] = field(default_factory=dict)
     _new: dict[str, tuple[Commit, ...]] = field(default_factory=dict)
     _undone: dict[str, tuple[str, ...]] = field(default_factory=dict)
     _live: dict[str, Collection[Pairs] | None] = field(default_factory=dict)
 
-    def of(self, place: str, format: str, files: Files) -> SeenCommits:
-        """The commits of the table at a place. Raises Unreadable, or what its storage raises."""
-        if place not in self._seen:
+    def commits_of(self, place: str, format: str, files: Files) -> KnownCommits:
+        """Return the commits of the table at a path. Raises ReadError, or the error of its storage."""
+        if place not in self._results:
             try:
-                self._seen[place] = self._read(place, format, files)
-            except Exception as error:  # noqa: BLE001  # as with every probe; each that asks gets it
-                self._seen[place] = error
-        found = self._seen[place]
-        if isinstance(found, Exception):
-            raise found
-        return found
+                self._results[place] = self._read(place, format, files)
+            except Exception as error:  # noqa: BLE001  # as with every probe; raised again for each caller
+                self._results[place] = error
+        result = self._results[place]
+        if isinstance(result, Exception):
+            raise result
+        return result
 
-    def _read(self, place: str, format: str, files: Files) -> SeenCommits:
-        before = self.kept.get(place)
-        known = {one.ident for one in before.commits} if before else set()
-        log = READERS[format](files, place, known, self.now - KEPT_FOR)
-        self._new[place], self._undone[place] = log.new, log.undone
-        left = [one for one in (before.commits if before else ()) if one.ident not in log.undone]
-        commits = sorted((*left, *log.new), key=lambda one: (one.at, one.ident))
-        return SeenCommits(tuple(commits), _since(before, log))
+    def _read(self, place: str, format: str, files: Files) -> KnownCommits:
+        stored = self.stored.get(place)
+        known_ids = {commit.ident for commit in stored.commits} if stored else set()
+        log = READERS[format](files, place, known_ids, self.now - KEEP_COMMITS_FOR)
+        self._new[place], self._undone[place] = log.new_commits, log.rolled_back
+        remaining = [
+            commit for commit in (stored.commits if stored else ()) if commit.ident not in log.rolled_back
+        ]
+        commits = sorted(
+            (*remaining, *log.new_commits), key=lambda commit: (commit.committed_at, commit.ident)
+        )
+        return KnownCommits(tuple(commits), _complete_since(stored, log))
 
     def live(self, place: str, format: str, files: Files) -> Collection[Pairs] | None:
-        """The partitions of a table that have data now; None where nobody can tell, whatever the reason."""
+        """Return the partitions of a table that have data now, or None if unknown, for any reason."""
         if place not in self._live:
             try:
-                self._live[place] = LIVE[format](files, place) if format in LIVE else ()
-            except Exception:  # noqa: BLE001  # as with every probe; what cannot be read takes nothing away
+                self._live[place] = LIVE_READERS[format](files, place) if format in LIVE_READERS else ()
+            # as with every probe; an unreadable table is no evidence of a removal
+            except Exception:  # noqa: BLE001
                 self._live[place] = None
         return self._live[place]
 
     @property
     def has_news(self) -> bool:
-        """Whether there is anything to write."""
-        return bool(list(self._news()))
+        """True if there is anything to write."""
+        return bool(list(self._changes()))
 
-    def _news(self) -> Iterator[tuple[str, SeenCommits, tuple[Commit, ...]]]:
+    def _changes(self) -> Iterator[tuple[str, KnownCommits, tuple[Commit, ...]]]:
         for place, new in self._new.items():
-            found, before = self._seen[place], self.kept.get(place)
-            if isinstance(found, SeenCommits) and (
-                before is None or new or self._undone[place] or before.since != found.since
+            current, stored = self._results[place], self.stored.get(place)
+            if isinstance(current, KnownCommits) and (
+                stored is None or new or self._undone[place] or stored.since != current.since
             ):
-                yield place, found, new
+                yield place, current, new
 
     def write(self, tx: Connection) -> None:
-        """Keeps the new commits; what another watcher has kept meanwhile is the same."""
-        for place, found, new in self._news():
-            here = table_commit.c.place == place
-            there = set(tx.scalars(select(table_commit.c.ident).where(here)))
-            rows = [_row(place, one) for one in new if one.ident not in there]
+        """Store new commits. Those that another watcher stored meanwhile are the same."""
+        for place, current, new in self._changes():
+            of_table = table_commit.c.place == place
+            stored_ids = set(tx.scalars(select(table_commit.c.ident).where(of_table)))
+            rows = [_row(place, commit) for commit in new if commit.ident not in stored_ids]
             if rows:
                 tx.execute(insert(table_commit), rows)
-            gone = table_commit.c.ident.in_(self._undone[place])
-            tx.execute(delete(table_commit).where(and_(here, gone)))
-            tx.execute(delete(table_commit).where(here, table_commit.c.at < self.now - KEPT_FOR))
-            log = update(table_log).where(table_log.c.place == place).values(since=found.since)
+            is_undone = table_commit.c.ident.in_(self._undone[place])
+            tx.execute(delete(table_commit).where(and_(of_table, is_undone)))
+            tx.execute(delete(table_commit).where(of_table, table_commit.c.at < self.now - KEEP_COMMITS_FOR))
+            log = update(table_log).where(table_log.c.place == place).values(since=current.since)
             if tx.execute(log).rowcount == 0:
-                tx.execute(insert(table_log).values(place=place, since=found.since))
+                tx.execute(insert(table_log).values(place=place, since=current.since))
 
 
-def _since(before: SeenCommits | None, log: TableLog) -> datetime | None:
-    """From when on no commit is lacking: since ever for a whole log, or since the kept ones where these and
-    the log's overlap, else since the log begins."""
-    if log.begins is None:
+def _complete_since(stored: KnownCommits | None, log: TableLog) -> datetime | None:
+    """Return since when the commits are complete, or None for a log with all its commits.
+
+    If stored commits and the log overlap, it is the stored instant, otherwise the beginning of the log.
+    """
+    if log.starts_at is None:
         return None
-    held = set(log.held)
-    overlap = before is not None and any(one.ident in held for one in before.commits)
-    return before.since if before is not None and overlap else log.begins
+    listed_ids = set(log.commit_ids)
+    overlap = stored is not None and any(commit.ident in listed_ids for commit in stored.commits)
+    return stored.since if stored is not None and overlap else log.starts_at
 
 
 def load_history(tx: Connection, places: set[str], now: datetime) -> CommitHistory:
-    """What the store keeps of the tables at these places."""
+    """Return the stored commits of the tables at these paths."""
     since = {row.place: row.since for row in tx.execute(select(table_log)) if row.place in places}
     commits = defaultdict(list)
     if since:
@@ -149,159 +154,191 @@ def load_history(tx: Connection, places: set[str], now: datetime) -> CommitHisto
         for row in tx.execute(rows):
             if row.place in since:
                 brought = tuple(
-                    Brought(tuple((name, value) for name, value in pairs), count)
+                    PartitionAppend(tuple((name, value) for name, value in pairs), count)
                     for pairs, count in row.brought
                 )
                 took = tuple(tuple((name, value) for name, value in pairs) for pairs in row.took or ())
                 commits[row.place].append(Commit(row.ident, row.at, brought, took))
-    return CommitHistory({place: SeenCommits(tuple(commits[place]), at) for place, at in since.items()}, now)
+    return CommitHistory(
+        {
+            place: KnownCommits(tuple(commits[place]), complete_since)
+            for place, complete_since in since.items()
+        },
+        now,
+    )
 
 
 def _row(place: str, commit: Commit) -> dict[str, object]:
-    brought = [[[list(pair) for pair in one.partition], one.rows] for one in commit.brought]
-    took = [[list(pair) for pair in pairs] for pairs in commit.took] or None
-    return {"place": place, "ident": commit.ident, "at": commit.at, "brought": brought, "took": took}
+    brought = [[[list(pair) for pair in append.partition], append.rows] for append in commit.appends]
+    took = [[list(pair) for pair in pairs] for pairs in commit.removed_from] or None
+    return {
+        "place": place,
+        "ident": commit.ident,
+        "at": commit.committed_at,
+        "brought": brought,
+        "took": took,
+    }
 
 
-# Which commit is a cycle's delivery: the first that brought rows into its partition, or in its time.
+# The commit that delivers a cycle: the first that added rows to its partition, or in its window.
 
 
 def delivery_in_commits(
     slo: Slo,
     cycle: Cycle,
     partition: Partition,
-    seen: SeenCommits,
+    known_commits: KnownCommits,
     window: CycleWindow,
     live: Callable[[], Collection[Pairs] | None] = lambda: None,
     *,
     revoked: bool = False,
 ) -> Evidence | None:
-    """What the commits of a table say of one partition of a cycle, or of the snapshot where it has none.
+    """Return the evidence of a table's commits for one partition of a cycle, or for an unpartitioned
+    snapshot.
 
-    Nothing found shows that nothing came only where no commit since the cycle before is lacking. What a later
-    commit has taken away did not stay: `live` says which partitions have data now, None where that is not
-    known. Of what is `revoked` already, only what came after it was taken away counts.
+    None (nothing arrived) only if the commits since the previous cycle are complete. Deliveries removed by a
+    later commit do not count: `live` returns the partitions that have data now, or None if unknown. If the
+    cycle is `revoked` already, only deliveries after the removal count.
     """
-    unclear, found, taken = "", None, False
-    for commit in seen.commits:
-        if not partition and not window.holds(commit.at):
+    unclear_problem, delivery, is_removed = "", None, False
+    for commit in known_commits.commits:
+        if not partition and not window.contains(commit.committed_at):
             continue
-        parts = [one for one in commit.brought if one.rows != 0 or slo.delivery.empty == "allowed"]
-        met = [_meets(one, partition) for one in parts]
-        if True in met:
-            counts = [one.rows for one, meets in zip(parts, met, strict=True) if meets]
+        appends = [append for append in commit.appends if append.rows != 0 or slo.delivery.empty == "allowed"]
+        # True, False, or None if the commit does not name all columns of the partition.
+        matches = [_matches_partition(append, partition) for append in appends]
+        if True in matches:
+            counts = [append.rows for append, is_match in zip(appends, matches, strict=True) if is_match]
             rows = None if None in counts else sum(count for count in counts if count is not None)
-            # In the window there is nothing to guess any more.
-            found = found or Evidence("commit", commit.at, rows=rows, names_cycle=not partition)
-            taken = False
-        elif any(_meets(Brought(pairs, None), partition) is not False for pairs in commit.took):
-            found, taken = (None if revoked else found), True
-        elif None in met and window.holds(commit.at):
-            unclear = unclear or _unclear(commit, partition)
-    if found is not None:
-        return None if taken and _is_gone(partition, live()) else found
-    if unclear:
-        return Evidence("commit", readable=False, problem=unclear)
-    begins = window.before or cycle.due_at
-    if seen.since is not None and seen.since > begins and not revoked:
-        problem = f"the log of the table begins {seen.since:%Y-%m-%d %H:%M:%S}Z, and it may have come before"
+            # Commits in the window of an unpartitioned table belong to this cycle.
+            delivery = delivery or Evidence(
+                "commit", commit.committed_at, rows=rows, names_cycle=not partition
+            )
+            is_removed = False
+        elif any(
+            _matches_partition(PartitionAppend(pairs, None), partition) is not False
+            for pairs in commit.removed_from
+        ):
+            delivery, is_removed = (None if revoked else delivery), True
+        elif None in matches and window.contains(commit.committed_at):
+            unclear_problem = unclear_problem or _unclear_text(commit, partition)
+    if delivery is not None:
+        return None if is_removed and _is_gone(partition, live()) else delivery
+    if unclear_problem:
+        return Evidence("commit", readable=False, problem=unclear_problem)
+    begins_at = window.previous_due_at or cycle.due_at
+    if known_commits.since is not None and known_commits.since > begins_at and not revoked:
+        problem = (
+            f"the log of the table begins {known_commits.since:%Y-%m-%d %H:%M:%S}Z, "
+            "and the delivery may be older"
+        )
         return Evidence("commit", readable=False, problem=problem, settled=True)
     return None
 
 
 def _is_gone(partition: Partition, live: Collection[Pairs] | None) -> bool:
-    """Whether nothing of a partition is left; what nobody can tell is there."""
+    """True if nothing of a partition is left; False if unknown."""
     if live is None:
         return False
-    return all(_meets(Brought(pairs, None), partition) is False for pairs in live)
+    return all(_matches_partition(PartitionAppend(pairs, None), partition) is False for pairs in live)
 
 
-def _meets(brought: Brought, partition: Partition) -> bool | None:
-    """Whether rows came into the partition; None where a column of it is not named there."""
-    there = {name.lower(): value for name, value in brought.partition}
-    told = [
-        _same(there[column.lower()], value) if column.lower() in there else None
+def _matches_partition(append: PartitionAppend, partition: Partition) -> bool | None:
+    """True if rows were added to the partition, or None if the commit does not name all of its columns."""
+    values = {name.lower(): value for name, value in append.partition}
+    matches = [
+        _same_value(values[column.lower()], value) if column.lower() in values else None
         for column, value in partition
     ]
-    if False in told:
+    if False in matches:
         return False
-    if None not in told:
+    if None not in matches:
         return True
-    # An empty commit has no partition at all.
-    return False if brought.rows == 0 else None
+    # An empty commit has no partition.
+    return False if append.rows == 0 else None
 
 
-def _same(stored: str, wanted: str) -> bool:
-    # A path may write the number 5 as 05; logs keep numbers.
-    return stored == wanted or (stored.isdecimal() and wanted.isdecimal() and int(stored) == int(wanted))
-
-
-def _unclear(commit: Commit, partition: Partition) -> str:
-    columns = ", ".join(column for column, _ in partition)
-    return (
-        f"its commits do not name {columns}, by which it would have to be partitioned (commit {commit.ident})"
+def _same_value(stored: str, expected: str) -> bool:
+    # Paths may contain 05 for the number 5; logs contain numbers.
+    return stored == expected or (
+        stored.isdecimal() and expected.isdecimal() and int(stored) == int(expected)
     )
 
 
-# Looks for the evidence of cycles: receipts, markers, commits and files, by the contract's order.
+def _unclear_text(commit: Commit, partition: Partition) -> str:
+    columns = ", ".join(column for column, _ in partition)
+    return f"its commits do not name {columns}, so the table is not partitioned by it (commit {commit.ident})"
 
-# Looks for the evidence of one cycle, in the contract's order of trust; the first that answers decides.
+
+# Evidence of one cycle, in the contract's order of trust. The first source with an answer decides.
 #
-# Looking is O(1) for a cycle: the expected path is computed and probed, nothing is listed but one
-# partition.
+# O(1) for each cycle: the expected path is computed and probed, and only one partition is listed.
 
 # A folder whose newest file is younger than this may still be written to.
 STABLE_AFTER = timedelta(seconds=60)
 
 
-def look(
+def find_evidence(
     slo: Slo,
     cycle: Cycle,
     place: DeliveryPlace,
     files: Files,
     receipts: Receipts,
-    commit: Callable[[Partition], Evidence | None],
+    commit_evidence: Callable[[Partition], Evidence | None],
     now: datetime,
 ) -> Evidence | None:
-    """The deciding evidence of a cycle, with what the other sources say; those that disagree in its detail.
+    """Return the deciding evidence of a cycle, with the claims of all sources and disagreements in its
+    detail.
 
-    None: every source was read and shows nothing. A source that cannot be read and is not outvoted by a
-    stronger one gives evidence with `readable=False`. A cycle of several partitions has arrived when the
-    last of them has. `commit` is what the commits of a table with a log say of a partition.
+    None if every source was read and shows nothing. A source that cannot be read gives evidence with
+    `readable=False`, unless another source has an answer. A cycle of several partitions has arrived when the
+    last of them has. `commit_evidence` returns the evidence of a lakehouse table's commits for a partition.
     """
-    asked = asked_for(slo, place)
-    inside = cache(lambda partition: files.inside(folder(slo, partition, place)))
+    source_names = probed_sources(slo, place)
+    files_inside = cache(lambda partition: files.inside(partition_path(slo, partition, place)))
     sources: dict[EvidenceSource, Callable[[Partition], Evidence | None]] = {
         "receipt": lambda partition: _receipt(slo, cycle, partition, receipts),
         # One listing answers for both.
         "marker": lambda partition: _marker(
-            place, inside(partition) if "file" in asked else _alone(slo, partition, place, files)
+            place,
+            files_inside(partition) if "file" in source_names else _stat_marker(slo, partition, place, files),
         ),
-        "commit": lambda partition: _commit(slo, place, partition, commit),
-        "file": lambda partition: _file(inside(partition), now),
+        "commit": lambda partition: _commit(slo, place, partition, commit_evidence),
+        "file": lambda partition: _file(files_inside(partition), now),
     }
-    found = [
-        one
-        for name in asked
-        for one in (_whole([_asked(name, sources[name], part) for part in cycle.partitions or ((),)]),)
-        if one is not None
+    answers = [
+        answer
+        for name in source_names
+        for answer in (
+            _combine_partitions(
+                [_read_source(name, sources[name], part) for part in cycle.partitions or ((),)]
+            ),
+        )
+        if answer is not None
     ]
-    if not found:
+    if not answers:
         return None
-    # The first of those that say most: a partial answer is none where another source has a whole one.
-    decided = max(found, key=_weight)
-    claims = tuple(SourceAnswer(one.source, one.delivered_at, one.rows) for one in found if one.readable)
-    unread = next((one.problem for one in found if not one.readable), "") if decided.readable else ""
-    said = [f"the {one.source} says {one.delivered_at:%F %T}Z" for one in disagreeing(claims, decided.source)]
-    detail = "; ".join(part for part in (decided.detail, unread, *said) if part)
-    return replace(decided, detail=detail, claims=claims)
+    # The first of the strongest answers: a complete answer of another source beats a partial one.
+    deciding = max(answers, key=_weight)
+    claims = tuple(
+        SourceAnswer(answer.source, answer.delivered_at, answer.rows) for answer in answers if answer.readable
+    )
+    unread_problem = (
+        next((answer.problem for answer in answers if not answer.readable), "") if deciding.readable else ""
+    )
+    disagreements = [
+        f"the {claim.source} says {claim.delivered_at:%F %T}Z"
+        for claim in disagreeing_claims(claims, deciding.source)
+    ]
+    detail = "; ".join(part for part in (deciding.detail, unread_problem, *disagreements) if part)
+    return replace(deciding, detail=detail, claims=claims)
 
 
-def _weight(one: Evidence) -> int:
-    return 2 if one.delivered_at is not None else 0 if one.readable else 1
+def _weight(evidence: Evidence) -> int:
+    return 2 if evidence.delivered_at is not None else 0 if evidence.readable else 1
 
 
-def _asked(
+def _read_source(
     name: EvidenceSource, source: Callable[[Partition], Evidence | None], partition: Partition
 ) -> Evidence | None:
     try:
@@ -311,121 +348,127 @@ def _asked(
         return Evidence(name, readable=False, problem=problem)
 
 
-def _whole(parts: Iterable[Evidence | None]) -> Evidence | None:
-    """One answer from those of a set of partitions."""
-    found = list(parts)
-    unreadable = next((one for one in found if one is not None and not one.readable), None)
+def _combine_partitions(partition_answers: Iterable[Evidence | None]) -> Evidence | None:
+    """Combine the answers of one source for a cycle's partitions."""
+    answers = list(partition_answers)
+    unreadable = next((answer for answer in answers if answer is not None and not answer.readable), None)
     if unreadable is not None:
         return unreadable
-    there = [one for one in found if one is not None]
-    arrived = [(one.delivered_at, one) for one in there if one.delivered_at is not None]
-    if not there:
+    present = [answer for answer in answers if answer is not None]
+    arrived = [(answer.delivered_at, answer) for answer in present if answer.delivered_at is not None]
+    if not present:
         return None
-    if len(arrived) < len(found):
-        coming = [one for one in there if one.arriving is not None]
-        told = [f"{len(arrived)} of {len(found)} partitions"] if len(found) > 1 else []
-        newest = max((one.arriving for one in coming if one.arriving is not None), default=None)
-        detail = "; ".join([*told, *(one.detail for one in coming[:1])])
-        return replace(there[0], delivered_at=None, rows=None, detail=detail, arriving=newest)
-    _, last = max(arrived, key=lambda pair: pair[0])
-    rows = [one.rows for _, one in arrived if one.rows is not None]
-    return replace(last, rows=sum(rows) if len(rows) == len(arrived) else None)
+    if len(arrived) < len(answers):
+        unfinished = [answer for answer in present if answer.arriving is not None]
+        counts = [f"{len(arrived)} of {len(answers)} partitions"] if len(answers) > 1 else []
+        newest = max((answer.arriving for answer in unfinished if answer.arriving is not None), default=None)
+        detail = "; ".join([*counts, *(answer.detail for answer in unfinished[:1])])
+        return replace(present[0], delivered_at=None, rows=None, detail=detail, arriving=newest)
+    _, latest = max(arrived, key=lambda pair: pair[0])
+    rows = [answer.rows for _, answer in arrived if answer.rows is not None]
+    return replace(latest, rows=sum(rows) if len(rows) == len(arrived) else None)
 
 
 def _receipt(slo: Slo, cycle: Cycle, partition: Partition, receipts: Receipts) -> Evidence | None:
-    named = receipts.get(f"due:{cycle.due_at.isoformat()}")
-    found = named or receipts.get(label(partition))
-    if found is None:
+    by_cycle = receipts.get(f"due:{cycle.due_at.isoformat()}")
+    receipt = by_cycle or receipts.get(label(partition))
+    if receipt is None:
         return None
     detail = ""
-    if found.server and all(found.server != one.server for one in slo.contract.servers):
-        # Renamed or removed, nobody can tell: it counts, and whoever reads the verdict sees by what.
-        detail = f"that receipt is of the server {found.server!r}, which the contract has no more"
+    if receipt.server and all(receipt.server != server.server for server in slo.contract.servers):
+        # The server may have been renamed or removed. The receipt counts, and the verdict mentions the
+        # server.
+        detail = f"the receipt names the server {receipt.server!r}, which the contract no longer has"
     return Evidence(
-        "receipt", found.delivered_at, rows=found.rows, detail=detail, names_cycle=named is not None
+        "receipt", receipt.delivered_at, rows=receipt.rows, detail=detail, names_cycle=by_cycle is not None
     )
 
 
-def _marker(place: DeliveryPlace, inside: Iterable[Seen]) -> Evidence | None:
-    seen = next((one for one in inside if one.name == place.marker), None)
-    return Evidence("marker", seen.modified_at) if seen else None
+def _marker(place: DeliveryPlace, files_inside: Iterable[FileStat]) -> Evidence | None:
+    marker_file = next((file for file in files_inside if file.name == place.marker), None)
+    return Evidence("marker", marker_file.modified_at) if marker_file else None
 
 
-def _alone(slo: Slo, partition: Partition, place: DeliveryPlace, files: Files) -> list[Seen]:
-    seen = files.stat(f"{folder(slo, partition, place)}/{place.marker}")
-    return [seen] if seen else []
+def _stat_marker(slo: Slo, partition: Partition, place: DeliveryPlace, files: Files) -> list[FileStat]:
+    marker_file = files.stat(f"{partition_path(slo, partition, place)}/{place.marker}")
+    return [marker_file] if marker_file else []
 
 
 def _commit(
-    slo: Slo, place: DeliveryPlace, partition: Partition, commit: Callable[[Partition], Evidence | None]
+    slo: Slo,
+    place: DeliveryPlace,
+    partition: Partition,
+    commit_evidence: Callable[[Partition], Evidence | None],
 ) -> Evidence | None:
     if place.format in LAKEHOUSE:
-        return commit(partition)
+        return commit_evidence(partition)
     if slo.delivery.evidence == ["commit"]:
-        problem = (
-            f"files of {place.format} have no commits; name another evidence, or the format of the table"
-        )
+        problem = f"{place.format} files have no commits; set other evidence, or the format of the table"
         return Evidence("commit", readable=False, problem=problem)
     return None
 
 
-def asked_for(slo: Slo, place: DeliveryPlace) -> list[EvidenceSource]:
-    """The sources that are looked at. Files of a table with commits count when a commit says so."""
-    named = slo.delivery.evidence
-    files_are_commits = place.format in LAKEHOUSE and "commit" in named
-    return [one for one in named if not (one == "file" and files_are_commits)]
+def probed_sources(slo: Slo, place: DeliveryPlace) -> list[EvidenceSource]:
+    """Return the sources to probe. Files of a table with commits are covered by its commits."""
+    declared = slo.delivery.evidence
+    files_are_commits = place.format in LAKEHOUSE and "commit" in declared
+    return [source for source in declared if not (source == "file" and files_are_commits)]
 
 
-def _file(inside: Iterable[Seen], now: datetime) -> Evidence | None:
-    data = [one for one in inside if is_data_name(one.name) and one.size > 0]
+def _file(files_inside: Iterable[FileStat], now: datetime) -> Evidence | None:
+    data = [file for file in files_inside if is_data_name(file.name) and file.size > 0]
     if not data:
         return None
-    newest = max(one.modified_at for one in data)
-    # What is far in the future comes from a clock that is wrong, and settles never.
+    newest = max(file.modified_at for file in data)
+    # A time far in the future comes from a wrong clock, and would never become stable.
     if abs(now - newest) >= STABLE_AFTER:
         return Evidence("file", newest)
     detail = f"data is still being written, {newest:%F %T}Z last"
     return Evidence("file", arriving=newest, detail=detail)
 
 
-def folder(slo: Slo, partition: Partition, place: DeliveryPlace) -> str:
-    """The folder of a partition: where it was published, else below the table, its columns in their order."""
-    own = dict(place.folders).get(label(partition)) if place.folders else None
-    if own is not None:
-        return own
+def partition_path(slo: Slo, partition: Partition, place: DeliveryPlace) -> str:
+    """Return the folder of a partition: where it was published, else below the table, with columns in
+    order.
+    """
+    published_at = dict(place.folders).get(label(partition)) if place.folders else None
+    if published_at is not None:
+        return published_at
     order = {key.column: number for number, key in enumerate(slo.object.partition_keys())}
     keys = sorted(partition, key=lambda pair: order.get(pair[0], len(order)))
     return f"{place.path.rstrip('/')}/{partition_folder(keys)}" if keys else place.path.rstrip("/")
 
 
-# Whether a place can be seen: nothing can be missing from one that is not there.
+# Reachability: an unreachable location is no evidence of a missing delivery.
 
-_LOOKED_AT = ("marker", "commit", "file")
+_PROBED_SOURCES = ("marker", "commit", "file")
 
 
 @dataclass(frozen=True, slots=True)
-class Sight:
-    """One tick's view of places, each looked at once.
+class Reachability:
+    """Reachability of locations in one tick, each probed once.
 
-    `delivered` are the SLOs that ever had a delivery, by key.
+    `delivered` are the keys of SLOs that ever had a delivery.
     """
 
     delivered: Collection[tuple[str, str, str]]
-    known: dict[tuple[str, str, str], str] = field(default_factory=dict)
+    problems: dict[tuple[str, str, str], str] = field(default_factory=dict)
     roots: dict[str, bool] = field(default_factory=dict)
 
-    def lost(self, slo: Slo, place: DeliveryPlace, files: Files) -> Evidence | None:
-        """Unreadable evidence when nothing found there means nothing; None when the place can be seen.
+    def unreachable_evidence(self, slo: Slo, place: DeliveryPlace, files: Files) -> Evidence | None:
+        """Return unreadable evidence if the location is unreachable, or None if it is reachable.
 
-        A folder that is gone (a mount, a link that leads nowhere, a bucket) holds no proof that a delivery is
-        missing. Before the first delivery a table has no folder, so then its lake root must be there.
+        A folder that is gone (a mount, a dangling link, a bucket) does not prove that a delivery is missing.
+        Before its first delivery a table has no folder; then its lake root must exist.
         """
-        source = next((one for one in slo.delivery.evidence if one in _LOOKED_AT), None)
+        source = next(
+            (candidate for candidate in slo.delivery.evidence if candidate in _PROBED_SOURCES), None
+        )
         if source is None:
             return None
-        if slo.key not in self.known:
-            self.known[slo.key] = self._problem(slo, place.path.rstrip("/"), files)
-        problem = self.known[slo.key]
+        if slo.key not in self.problems:
+            self.problems[slo.key] = self._problem(slo, place.path.rstrip("/"), files)
+        problem = self.problems[slo.key]
         return Evidence(source, readable=False, problem=problem) if problem else None
 
     def _problem(self, slo: Slo, path: str, files: Files) -> str:
@@ -433,125 +476,142 @@ class Sight:
             if files.holds(path):
                 return ""
             if slo.key in self.delivered:
-                return f"{path} is gone, where deliveries have been"
+                return f"{path} no longer exists, but had deliveries before"
             root = files.root(path)
             if root not in self.roots:
                 self.roots[root] = files.holds(root)
-            return "" if self.roots[root] else f"{root} is not there"
+            return "" if self.roots[root] else f"{root} does not exist"
         except DqError as error:
             return error.message.rstrip(".")
         except Exception as error:  # noqa: BLE001  # as with every probe: no storage may end a tick
             return type(error).__name__
 
 
-# Whether what was delivered is still there.
+# Re-checks of deliveries.
 
 
-def presence(
+def check_presence(
     slo: Slo, cycle: Cycle, place: DeliveryPlace, claims: tuple[SourceAnswer, ...], files: Files
-) -> Remains:
-    """What is left of a delivery that files showed."""
+) -> PresenceResult:
+    """Re-check a delivery shown by files."""
     try:
         if not files.holds(place.path.rstrip("/")):
-            return Remains()
+            return PresenceResult()
         newest: list[datetime] = []
         for partition in cycle.partitions or ((),):
-            where = folder(slo, partition, place)
-            # Markers count, too: they begin with an underscore.
+            path = partition_path(slo, partition, place)
+            # Includes markers, which begin with an underscore.
             inside = [
                 file
-                for file in files.inside(where)
+                for file in files.inside(path)
                 if not file.name.startswith(".") and not is_unfinished(file.name)
             ]
             newest += [file.modified_at for file in inside]
-            # A writer begins with a folder of its own.
-            if not inside and not files.folders(where):
-                return Remains(gone=label(partition) or "the table")
+            # Writers start with a temporary folder.
+            if not inside and not files.folders(path):
+                return PresenceResult(missing_part=label(partition) or "the table")
     except Exception:  # noqa: BLE001  # as with every probe: no storage may end a tick
-        return Remains()
-    known = [
-        one.delivered_at for one in claims if one.source in FILE_SOURCES and one.delivered_at is not None
+        return PresenceResult()
+    known_times = [
+        claim.delivered_at
+        for claim in claims
+        if claim.source in FILE_SOURCES and claim.delivered_at is not None
     ]
-    last = max(newest, default=None)
-    return Remains(anew=last if last is not None and known and last > max(known) + APART else None)
+    newest_at = max(newest, default=None)
+    return PresenceResult(
+        rewritten_at=newest_at
+        if newest_at is not None and known_times and newest_at > max(known_times) + DISAGREEMENT_TOLERANCE
+        else None
+    )
 
 
-def presence_in_log(cycle: Cycle, commit: Callable[[Partition], Evidence | None]) -> Remains:
-    """What is left of a delivery that commits showed; `commit` is what they say of a partition now."""
+def check_presence_in_log(
+    cycle: Cycle, commit_evidence: Callable[[Partition], Evidence | None]
+) -> PresenceResult:
+    """Re-check a delivery shown by commits.
+
+    `commit_evidence` returns their current evidence for a partition.
+    """
     try:
         for partition in cycle.partitions or ((),):
-            found = commit(partition)
-            if found is None:
-                return Remains(gone=label(partition) or "the table")
-            if not found.readable:
-                return Remains()
+            delivery = commit_evidence(partition)
+            if delivery is None:
+                return PresenceResult(missing_part=label(partition) or "the table")
+            if not delivery.readable:
+                return PresenceResult()
     except Exception:  # noqa: BLE001  # as with every probe: no storage may end a tick
-        return Remains()
-    return Remains()
+        return PresenceResult()
+    return PresenceResult()
 
 
-# What stands at the place of a delivery that did not come, for whoever has to find out why.
+# Description of the location of a missing delivery, for troubleshooting.
 
-# Of a set of partitions, so many are looked at: each is a question to the storage.
-_DESCRIBED = 3
-_NAMED = 3
+# Limits the storage requests for cycles of many partitions.
+_MAX_DESCRIBED = 3
+_MAX_NAMED = 3
 
 
 def describe_location(
-    slo: Slo, cycle: Cycle, place: DeliveryPlace, files: Files, commits: Callable[[], SeenCommits]
+    slo: Slo, cycle: Cycle, place: DeliveryPlace, files: Files, commits: Callable[[], KnownCommits]
 ) -> tuple[str, str]:
-    """Where it was looked for, and what stands there; the second is empty where that cannot be told.
+    """Return where a delivery was searched, and a description of what is there, "" if unknown.
 
-    Instants are in UTC. Nothing is raised: the verdict is known already, and this is a help only.
+    Instants are in UTC. Never raises: the description is additional to a known verdict.
     """
-    asked = asked_for(slo, place)
+    sources = probed_sources(slo, place)
     path = place.path.rstrip("/")
-    if asked == ["receipt"]:
+    if sources == ["receipt"]:
         return "the receipts of dq publish", "no receipt"
     try:
-        if place.format in LAKEHOUSE and "commit" in asked:
-            return f"the commits of {path}", _committed(path, files, commits)
-        for partition in (cycle.partitions or ((),))[:_DESCRIBED]:
-            where = folder(slo, partition, place)
-            seen = _seen(where, place.marker if "marker" in asked and "file" not in asked else "", files)
-            if seen or not cycle.partitions:
-                return where, seen
-        return folder(slo, cycle.partitions[0], place), ""
+        if place.format in LAKEHOUSE and "commit" in sources:
+            return f"the commits of {path}", _describe_commits(path, files, commits)
+        for partition in (cycle.partitions or ((),))[:_MAX_DESCRIBED]:
+            location = partition_path(slo, partition, place)
+            contents = _describe_folder(
+                location, place.marker if "marker" in sources and "file" not in sources else "", files
+            )
+            if contents or not cycle.partitions:
+                return location, contents
+        return partition_path(slo, cycle.partitions[0], place), ""
     except Exception:  # noqa: BLE001  # as with every probe: no storage may end a tick
         return path, ""
 
 
-def _committed(path: str, files: Files, commits: Callable[[], SeenCommits]) -> str:
+def _describe_commits(path: str, files: Files, commits: Callable[[], KnownCommits]) -> str:
     if not files.holds(path):
         return "no table"
-    seen = commits().commits
-    if not seen:
-        return "no commit at all"
-    last = seen[-1]
-    parts = [label(one.partition) for one in last.brought if one.partition]
-    brought = f", it brought {first_of(parts, _NAMED)}" if parts else ""
-    return f"no commit that brought it; the last one is of {last.at:%Y-%m-%d %H:%M} UTC{brought}"
+    recent_commits = commits().commits
+    if not recent_commits:
+        return "no commits"
+    last = recent_commits[-1]
+    labels = [label(append.partition) for append in last.appends if append.partition]
+    brought = f", with {join_limited(labels, _MAX_NAMED)}" if labels else ""
+    return (
+        f"no commit with this delivery; the last one is from {last.committed_at:%Y-%m-%d %H:%M} UTC{brought}"
+    )
 
 
-def _seen(where: str, marker: str, files: Files) -> str:
-    """What stands in the folder; empty where all that was asked for does."""
-    inside = files.inside(where)
-    data = [one for one in inside if is_data_name(one.name) and one.size > 0]
+def _describe_folder(path: str, marker: str, files: Files) -> str:
+    """Return a description of the folder's contents, "" if everything expected is there."""
+    files_inside = files.inside(path)
+    data = [file for file in files_inside if is_data_name(file.name) and file.size > 0]
     if data:
-        lacks = f", and no {marker}" if marker and marker not in {one.name for one in inside} else ""
-        newest = max(one.modified_at for one in data)
+        missing_marker = (
+            f", and no {marker}" if marker and marker not in {file.name for file in files_inside} else ""
+        )
+        newest = max(file.modified_at for file in data)
         files_ = f"{len(data)} file{'' if len(data) == 1 else 's'}"
-        return f"{files_} ({_size(data)}), the newest of {newest:%Y-%m-%d %H:%M} UTC{lacks}"
-    if inside:
-        return f"no data, only {first_of(sorted(one.name for one in inside), _NAMED)}"
-    folders = sorted(files.folders(where))
+        return f"{files_} ({_size(data)}), the newest from {newest:%Y-%m-%d %H:%M} UTC{missing_marker}"
+    if files_inside:
+        return f"no data, only {join_limited(sorted(file.name for file in files_inside), _MAX_NAMED)}"
+    folders = sorted(files.folders(path))
     if folders:
-        return f"no data, only the folder{'s' if len(folders) > 1 else ''} {', '.join(folders[:_NAMED])}"
-    return "an empty folder" if files.holds(where) else "no such folder"
+        return f"no data, only the folder{'s' if len(folders) > 1 else ''} {', '.join(folders[:_MAX_NAMED])}"
+    return "an empty folder" if files.holds(path) else "no such folder"
 
 
-def _size(files: list[Seen]) -> str:
-    size, unit = float(sum(one.size for one in files)), "B"
+def _size(files: list[FileStat]) -> str:
+    size, unit = float(sum(file.size for file in files)), "B"
     for larger in ("kB", "MB", "GB", "TB"):
         if size < 1000:
             break
@@ -559,75 +619,92 @@ def _size(files: list[Seen]) -> str:
     return f"{size:.0f} {unit}" if unit == "B" or size >= 10 else f"{size:.1f} {unit}"
 
 
-# What is to be seen of every open cycle, looked for side by side.
+# Observations of all open cycles.
 
 ANY_TIME = CycleWindow(None, None, None)
 
 
 @dataclass(frozen=True, slots=True)
-class View:
-    """What all looks of a tick share."""
+class ObservationContext:
+    """Shared inputs of all observations of a tick."""
 
     now: datetime
     roots: Mapping[tuple[str, str, str], str]
     receipts: Mapping[tuple[str, str], Receipts]
     history: CommitHistory
-    sight: Sight
+    reachability: Reachability
 
-    def all(self, lookout: Lookout, wanted: Iterable[tuple[Watched, Kept]]) -> list[Sighting]:
-        """Looks at every cycle; one whose storage is silent cannot be read, where no receipt tells of it."""
-        places: dict[tuple[str, int], list[tuple[Watched, Kept]]] = {}
-        for one, kept in wanted:
-            # One place is looked at by one at a time: its log is read once.
-            place = (one.place.path.rstrip("/"), id(one.files))
-            places.setdefault(place, []).append((one, kept))
+    def observe(
+        self, probe_pool: ProbePool, cycles: Iterable[tuple[WatchTarget, CycleRecord]]
+    ) -> list[Observation]:
+        """Observe cycles concurrently. Those in unresponsive storage are unreadable unless they have a
+        receipt.
+        """
+        places: dict[tuple[str, int], list[tuple[WatchTarget, CycleRecord]]] = {}
+        for target, record in cycles:
+            # One task per location, so that its log is read once.
+            place = (target.place.path.rstrip("/"), id(target.files))
+            places.setdefault(place, []).append((target, record))
         groups = list(places.values())
-        errands = [
-            Errand(self.roots[group[0][0].slo.key], group[0][0].files, self._of(group)) for group in groups
+        tasks = [
+            ProbeTask(self.roots[group[0][0].slo.key], group[0][0].files, self._observer(group))
+            for group in groups
         ]
-        answers = lookout.answers(errands)
+        answers = probe_pool.run(tasks)
         return [
             sighting
             for group, answer in zip(groups, answers, strict=True)
             for sighting in (
-                self._of(group)(SilentFiles(answer.problem)) if isinstance(answer, Silence) else answer
+                self._observer(group)(UnreachableFiles(answer.problem))
+                if isinstance(answer, ProbeTimeout)
+                else answer
             )
         ]
 
-    def _of(self, group: Sequence[tuple[Watched, Kept]]) -> Callable[[Files], list[Sighting]]:
-        return lambda files: [self._one(one, kept, files) for one, kept in group]
+    def _observer(
+        self, group: Sequence[tuple[WatchTarget, CycleRecord]]
+    ) -> Callable[[Files], list[Observation]]:
+        return lambda files: [self._observe(target, record, files) for target, record in group]
 
-    def _one(self, one: Watched, kept: Kept, files: Files) -> Sighting:
-        slo, cycle = one.slo, kept.cycle
-        # Where a partition's path tells what came, no time does.
-        placed = bool(cycle.partitions) and one.place.format not in LAKEHOUSE
-        window, ahead = (ANY_TIME, None) if placed else window_of(slo, cycle)
+    def _observe(self, target: WatchTarget, record: CycleRecord, files: Files) -> Observation:
+        slo, cycle = target.slo, record.cycle
+        # If a partition's path identifies the delivery, its time need not be matched to a window.
+        has_partition_path = bool(cycle.partitions) and target.place.format not in LAKEHOUSE
+        window, third_next_due_at = (ANY_TIME, None) if has_partition_path else cycle_window(slo, cycle)
 
-        def log() -> SeenCommits:
-            return self.history.of(one.place.path.rstrip("/"), one.place.format, files)
+        def commits() -> KnownCommits:
+            return self.history.commits_of(target.place.path.rstrip("/"), target.place.format, files)
 
-        def commit(partition: Partition) -> Evidence | None:
-            place, format = one.place.path.rstrip("/"), one.place.format
+        def commit_evidence(partition: Partition) -> Evidence | None:
+            place, format = target.place.path.rstrip("/"), target.place.format
             live = partial(self.history.live, place, format, files)
-            return delivery_in_commits(slo, cycle, partition, log(), window, live, revoked=kept.revoked)
+            return delivery_in_commits(slo, cycle, partition, commits(), window, live, revoked=record.revoked)
 
-        if kept.status.good:
-            in_log = one.place.format in LAKEHOUSE
-            left = (
-                presence_in_log(cycle, commit)
+        if record.status.good:
+            in_log = target.place.format in LAKEHOUSE
+            presence = (
+                check_presence_in_log(cycle, commit_evidence)
                 if in_log
-                else presence(slo, cycle, one.place, kept.claims, files)
+                else check_presence(slo, cycle, target.place, record.claims, files)
             )
-            return Sighting(one, kept, None, ANY_TIME, presence=left)
+            return Observation(target, record, None, ANY_TIME, presence=presence)
         receipts = self.receipts.get(slo.key[:2], {})
-        if kept.revoked and kept.gone_since is not None:
-            # Whoever said before that it came knew nothing of what became of it.
-            later = {name: said.since(kept.gone_since) for name, said in receipts.items()}
-            receipts = {name: said for name, said in later.items() if said is not None}
-        evidence = look(slo, cycle, one.place, files, receipts, commit, self.now)
+        if record.revoked and record.gone_since is not None:
+            # Receipts from before the revocation do not count.
+            later_receipts = {
+                name: receipt.only_after(record.gone_since) for name, receipt in receipts.items()
+            }
+            receipts = {name: receipt for name, receipt in later_receipts.items() if receipt is not None}
+        evidence = find_evidence(slo, cycle, target.place, files, receipts, commit_evidence, self.now)
         if evidence is None and self.now > cycle.breach_at:
-            evidence = self.sight.lost(slo, one.place, files)
-        nothing = evidence is None or (evidence.readable and evidence.delivered_at is None)
-        told = kept.told or self.now < kept.tell_at
-        there = describe_location(slo, cycle, one.place, files, log) if nothing and not told else ("", "")
-        return Sighting(one, kept, evidence, window, ahead, there=there)
+            evidence = self.reachability.unreachable_evidence(slo, target.place, files)
+        is_absent = evidence is None or (evidence.readable and evidence.delivered_at is None)
+        is_notified = record.notified or self.now < record.notify_at
+        location_summary = (
+            describe_location(slo, cycle, target.place, files, commits)
+            if is_absent and not is_notified
+            else ("", "")
+        )
+        return Observation(
+            target, record, evidence, window, third_next_due_at, location_summary=location_summary
+        )

@@ -1,4 +1,4 @@
-"""The instant of the last tick, and whether the clock may be believed."""
+"""The instant of the last tick, and plausibility checks of the clock."""
 
 from __future__ import annotations
 
@@ -9,168 +9,169 @@ from sqlalchemy import Connection, delete, func, insert, or_, select
 
 from dq.dataquality.delivery.tables import heartbeat, past_tick
 
-# A second clock where the database has none: how long the machine has been running.
+# Uptime as a second clock for databases without their own.
 #
-# Whoever sets a machine's clock moves it away from the time that the machine counts since its start. A tick
-# by
-# a clock that is ahead would call missing what is not due yet, and by one that is behind take for early
-# what is
-# late.
+# Setting a machine's clock moves it relative to the uptime. A tick by a clock that is ahead would report
+# cycles as missing that are not due yet; by a clock that is behind, late deliveries would count as early.
 
-LEAP = timedelta(seconds=60)
-"""How far a clock may move against what the machine counts, between two ticks."""
+MAX_LEAP = timedelta(seconds=60)
+"""Maximum drift between the clock and the uptime between two ticks."""
 
-BELIEVED_AFTER = timedelta(hours=1)
-"""After this long a clock that was set is believed: that of a machine which was paused is set right so."""
+TRUST_AFTER = timedelta(hours=1)
+"""After this time a changed clock is trusted: the clock of a suspended machine is corrected in this way."""
 
-# Names have at most 16 characters, so that a start is known by its first eleven. Of the machine that ticked
-# last: the instant of its start by its clock; the same by the clock as it was set; when that was found.
-_START, _NEW, _FOUND = "boot:{}", "leap:{}", "held:{}"
+# Names have at most 16 characters, so boot ids are cut to eleven. Of the machine of the last tick: its boot
+# instant by its clock; its boot instant by the changed clock; when the change was noticed.
+_START_NAME, _LEAP_NAME, _NOTICED_NAME = "boot:{}", "leap:{}", "held:{}"
 
 
 @dataclass(frozen=True, slots=True)
 class Uptime:
-    """How long a machine has been running, pauses that it knows of included; `start` tells one start of it
-    from all others."""
+    """Uptime of a machine, including suspends it knows of. `start` identifies the boot."""
 
     start: str
     elapsed: timedelta
 
 
-def clock_doubt(tx: Connection, now: datetime, uptime: Uptime) -> str | None:
-    """Why the machine's clock may not be believed; None when it may, or when its start is a new one."""
-    before = _at(tx, _START, uptime)
-    leap = now - uptime.elapsed - before if before is not None else timedelta()
-    if before is None or abs(leap) <= LEAP:
+def clock_problem(tx: Connection, now: datetime, uptime: Uptime) -> str | None:
+    """Return why the machine's clock is implausible, or None if it is plausible or the boot is a new one."""
+    stored_start = _stored_instant(tx, _START_NAME, uptime)
+    leap = now - uptime.elapsed - stored_start if stored_start is not None else timedelta()
+    if stored_start is None or abs(leap) <= MAX_LEAP:
         return None
-    counted, found = before + uptime.elapsed, _found(tx, now, uptime)
-    if found is not None and counted - found >= BELIEVED_AFTER:
+    counted_time, noticed_at = stored_start + uptime.elapsed, _leap_noticed_at(tx, now, uptime)
+    if noticed_at is not None and counted_time - noticed_at >= TRUST_AFTER:
         return None
-    left = BELIEVED_AFTER - (counted - found if found is not None else timedelta())
-    minutes = -(-left // timedelta(minutes=1))
+    remaining = TRUST_AFTER - (counted_time - noticed_at if noticed_at is not None else timedelta())
+    minutes = -(-remaining // timedelta(minutes=1))
     return (
-        f"this machine's clock says {now:%Y-%m-%d %H:%M:%S}Z, and by how long it has been running since the "
-        f"last tick it is {counted:%Y-%m-%d %H:%M:%S}Z; if it says so for {minutes} min more, it is believed"
+        f"this machine's clock says {now:%Y-%m-%d %H:%M:%S}Z, but by its uptime since the last run it is "
+        f"{counted_time:%Y-%m-%d %H:%M:%S}Z; the clock is trusted after {minutes} more min"
     )
 
 
-def note_doubt(tx: Connection, now: datetime, uptime: Uptime) -> None:
-    """Keeps since when the clock says what it says, once."""
-    before = _at(tx, _START, uptime)
-    if before is None or _found(tx, now, uptime) is not None:
+def record_leap(tx: Connection, now: datetime, uptime: Uptime) -> None:
+    """Record when the clock change was noticed, once."""
+    stored_start = _stored_instant(tx, _START_NAME, uptime)
+    if stored_start is None or _leap_noticed_at(tx, now, uptime) is not None:
         return
-    names = (_NEW.format(_short(uptime)), _FOUND.format(_short(uptime)))
+    names = (_LEAP_NAME.format(_short_start(uptime)), _NOTICED_NAME.format(_short_start(uptime)))
     tx.execute(delete(heartbeat).where(heartbeat.c.name.in_(names)))
-    times = (now - uptime.elapsed, before + uptime.elapsed)
-    tx.execute(insert(heartbeat), [{"name": name, "at": at} for name, at in zip(names, times, strict=True)])
+    times = (now - uptime.elapsed, stored_start + uptime.elapsed)
+    tx.execute(
+        insert(heartbeat), [{"name": name, "at": instant} for name, instant in zip(names, times, strict=True)]
+    )
 
 
 def trust_clock(tx: Connection, now: datetime, uptime: Uptime) -> None:
-    """Keeps that the clock is right at `now`; what other machines' clocks said is forgotten."""
-    ours = (heartbeat.c.name.like(name.format("%")) for name in (_START, _NEW, _FOUND))
-    tx.execute(delete(heartbeat).where(or_(*ours)))
-    tx.execute(insert(heartbeat).values(name=_START.format(_short(uptime)), at=now - uptime.elapsed))
+    """Record that the clock is right at `now`, and delete the records of other machines."""
+    patterns = (heartbeat.c.name.like(name.format("%")) for name in (_START_NAME, _LEAP_NAME, _NOTICED_NAME))
+    tx.execute(delete(heartbeat).where(or_(*patterns)))
+    tx.execute(
+        insert(heartbeat).values(name=_START_NAME.format(_short_start(uptime)), at=now - uptime.elapsed)
+    )
 
 
-def _found(tx: Connection, now: datetime, uptime: Uptime) -> datetime | None:
-    """When this leap was found, by the clock before it; None: it is a new one."""
-    new = _at(tx, _NEW, uptime)
-    if new is None or abs(now - uptime.elapsed - new) > LEAP:
+def _leap_noticed_at(tx: Connection, now: datetime, uptime: Uptime) -> datetime | None:
+    """Return when this leap was noticed, by the clock before the leap, or None if it is a new one."""
+    leap_start = _stored_instant(tx, _LEAP_NAME, uptime)
+    if leap_start is None or abs(now - uptime.elapsed - leap_start) > MAX_LEAP:
         return None
-    return _at(tx, _FOUND, uptime)
+    return _stored_instant(tx, _NOTICED_NAME, uptime)
 
 
-def _at(tx: Connection, name: str, uptime: Uptime) -> datetime | None:
-    return tx.scalar(select(heartbeat.c.at).where(heartbeat.c.name == name.format(_short(uptime))))
+def _stored_instant(tx: Connection, name: str, uptime: Uptime) -> datetime | None:
+    return tx.scalar(select(heartbeat.c.at).where(heartbeat.c.name == name.format(_short_start(uptime))))
 
 
-def _short(uptime: Uptime) -> str:
+def _short_start(uptime: Uptime) -> str:
     return uptime.start.replace("-", "")[:11]
 
 
 WATCH = "watch"
 COMPLETE = "complete"
 # Names have at most 16 characters.
-_LOOKED = "look:{}"
+_SCOPE_NAME = "look:{}"
 
-BACKWARDS = timedelta(seconds=60)
-"""How far before the last tick, perhaps of another machine, a tick may be."""
+MAX_BACKWARDS = timedelta(seconds=60)
+"""Maximum time a tick may be before the last tick, which may be of another machine."""
 
-SKEW = timedelta(seconds=60)
-"""How far this machine's clock may be from that of a database server."""
+MAX_SKEW = timedelta(seconds=60)
+"""Maximum difference between this machine's clock and the database server's."""
 
 
-def doubt(tx: Connection, now: datetime, *, real: bool, uptime: Uptime | None = None) -> str | None:
-    """Why nothing may be judged as of `now`; None when it may.
+def evaluation_problem(
+    tx: Connection, now: datetime, *, is_current: bool, uptime: Uptime | None = None
+) -> str | None:
+    """Return why cycles must not be evaluated as of `now`, or None if they may.
 
-    `real` says that it is the time, and not one that somebody asked for: then a database server's clock must
-    say the same. SQLite has none of its own: there, what the machine has counted since its start must, where
-    that is known.
+    `is_current`: `now` is the current time, not one set by the user. Then it must agree with the clock of the
+    database server, or on SQLite with the machine's uptime, if it is known.
     """
-    before = last_tick(tx)
-    if before is not None and now < before - BACKWARDS:
-        return f"it would be as of {_text(now)}, and the last tick was as of {_text(before)}"
-    if real and tx.dialect.name == "postgresql":
-        there = tx.scalar(select(func.now()))
-        if there is not None and abs(now - there) > SKEW:
-            return f"this machine's clock says {_text(now)}, and the database's {_text(there)}"
-    elif real and uptime is not None:
-        return clock_doubt(tx, now, uptime)
+    previous = last_tick(tx)
+    if previous is not None and now < previous - MAX_BACKWARDS:
+        return f"clock moved backwards: {_text(now)} is before the last run ({_text(previous)})"
+    if is_current and tx.dialect.name == "postgresql":
+        database_now = tx.scalar(select(func.now()))
+        if database_now is not None and abs(now - database_now) > MAX_SKEW:
+            return f"this machine's clock says {_text(now)}, the database's {_text(database_now)}"
+    elif is_current and uptime is not None:
+        return clock_problem(tx, now, uptime)
     return None
 
 
-def to_come(now: datetime, clock: datetime) -> str | None:
-    """Why nothing may be judged as of a time that the clock has not reached; None when it has."""
-    if now <= clock + SKEW:
+def future_problem(now: datetime, clock: datetime) -> str | None:
+    """Return why cycles must not be evaluated as of `now` if it is in the future, or None if it is not."""
+    if now <= clock + MAX_SKEW:
         return None
-    return f"{_text(now)} is yet to come, and all that is not due yet would be missing"
+    return f"{_text(now)} is in the future; deliveries not due yet would count as missing"
 
 
-def beat(tx: Connection, now: datetime, uptime: Uptime | None = None) -> None:
-    """Keeps the instant of this tick, by a clock that is believed."""
-    _keep_tick(tx, WATCH, now)
-    # A database server's clock is the better one.
+def record_tick(tx: Connection, now: datetime, uptime: Uptime | None = None) -> None:
+    """Record the instant of this tick, by a trusted clock."""
+    _save_tick(tx, WATCH, now)
+    # With PostgreSQL, the server's clock is used instead.
     if uptime is not None and tx.dialect.name != "postgresql":
         trust_clock(tx, now, uptime)
 
 
-def complete(tx: Connection, now: datetime) -> None:
-    """Keeps that this tick judged everything and left nothing unsent."""
-    _keep_tick(tx, COMPLETE, now)
+def record_complete_tick(tx: Connection, now: datetime) -> None:
+    """Record that this tick evaluated everything and left nothing unsent."""
+    _save_tick(tx, COMPLETE, now)
 
 
 def last_tick(tx: Connection, name: str = WATCH, as_of: datetime | None = None) -> datetime | None:
-    """The instant of the last tick, or of the last that was COMPLETE, by an instant; None: there was none."""
+    """Return the instant of the last tick (or last COMPLETE tick) by `as_of`, or None if there was none."""
     newest = tx.scalar(select(heartbeat.c.at).where(heartbeat.c.name == name))
     if as_of is None or newest is None or newest <= as_of:
         return newest
     ticks = past_tick.c
-    asked = select(ticks.at).where(ticks.name == name, ticks.at <= as_of).order_by(ticks.at.desc()).limit(1)
-    return tx.scalar(asked)
+    query = select(ticks.at).where(ticks.name == name, ticks.at <= as_of).order_by(ticks.at.desc()).limit(1)
+    return tx.scalar(query)
 
 
-def is_past(tx: Connection, as_of: datetime | None) -> bool:
-    """Whether there were ticks after an instant, so that what is kept for now alone tells nothing of it."""
+def has_later_tick(tx: Connection, as_of: datetime | None) -> bool:
+    """True if there were ticks after an instant, so that the current state does not describe it."""
     newest = last_tick(tx)
     return as_of is not None and newest is not None and newest > as_of
 
 
-def looked_at(tx: Connection, scope: str) -> datetime | None:
-    """The instant of the last tick that was done with these paths; None: there was none."""
-    return tx.scalar(select(heartbeat.c.at).where(heartbeat.c.name == _LOOKED.format(scope[:10])))
+def last_scope_tick(tx: Connection, scope: str) -> datetime | None:
+    """Return the instant of the last tick of these paths, or None if there was none."""
+    return tx.scalar(select(heartbeat.c.at).where(heartbeat.c.name == _SCOPE_NAME.format(scope[:10])))
 
 
-def note_look(tx: Connection, scope: str, now: datetime) -> None:
-    """Keeps that a tick with these paths is done; `scope` is a hash of them."""
-    _keep(tx, _LOOKED.format(scope[:10]), now)
+def record_scope_tick(tx: Connection, scope: str, now: datetime) -> None:
+    """Record a completed tick of these paths; `scope` is a hash of them."""
+    _save_heartbeat(tx, _SCOPE_NAME.format(scope[:10]), now)
 
 
-def _keep_tick(tx: Connection, name: str, now: datetime) -> None:
-    _keep(tx, name, now)
+def _save_tick(tx: Connection, name: str, now: datetime) -> None:
+    _save_heartbeat(tx, name, now)
     tx.execute(insert(past_tick).values(name=name, at=now))
 
 
-def _keep(tx: Connection, name: str, now: datetime) -> None:
+def _save_heartbeat(tx: Connection, name: str, now: datetime) -> None:
     tx.execute(delete(heartbeat).where(heartbeat.c.name == name))
     tx.execute(insert(heartbeat).values(name=name, at=now))
 

@@ -1,4 +1,4 @@
-"""Notifications of deliveries: what moved, and the causes behind many of them."""
+"""Events of deliveries: status changes of cycles, and outages and correlated misses behind them."""
 
 from __future__ import annotations
 
@@ -12,107 +12,108 @@ from sqlalchemy import Connection
 from dq.contracts.outcome import (
     Breach,
     CycleStatus,
-    End,
     IncidentKey,
     Recovery,
+    Resolution,
     Severity,
-    TextFault,
-    counted,
-    first_of,
+    ValueProblem,
+    join_limited,
+    pluralize,
 )
-from dq.contracts.schedule.calendar import zone
+from dq.contracts.schedule.calendar import parse_zone
 from dq.contracts.slo import Cycle, Slo
 from dq.dataquality.delivery import cycle_store
 from dq.dataquality.delivery.budget import Budget
 from dq.dataquality.delivery.cycle import (
     OPEN,
-    CycleJudgement,
+    CycleEvaluation,
+    CycleRecord,
+    CycleTransition,
     CycleVerdict,
     Evidence,
-    Kept,
-    PastMiss,
-    Turn,
-    Watched,
+    UnnotifiedMiss,
+    WatchTarget,
     label,
 )
-from dq.dataquality.delivery.cycle_store import Tell, release_held, usual_delay
+from dq.dataquality.delivery.cycle_store import EmitEvent, clear_inhibition, usual_delay
 
-# Causes behind many deliveries, told to the platform team: storage out of sight, misses in masses.
+# Events for the platform team: outages of storage, and correlated misses.
 
-# A blind watcher tells the platform team: one event for each cause, and one when sight returns.
+# Outages: one breach for each unreadable source, and one recovery.
 #
-# Which deliveries are unknown stands in the store; what is told follows from it alone, so that a kill loses
-# and
-# doubles nothing.
+# They are derived from the stored unknown cycles alone, so that a kill neither loses nor repeats events.
 
-# No contract is called so: an id has no brackets.
+# Not a contract id: ids have no brackets.
 PLATFORM = "(platform)"
 OUTAGE_GROUP = "sight"
 _OUTAGE_SUBJECT = "blind"
-_NAMED = 5
+_MAX_NAMED = 5
 
 
-def outage_breaches(judged: Iterable[CycleJudgement], now: datetime, settle: timedelta) -> Iterator[Breach]:
-    """What of this tick the platform team has to know.
+def outage_breaches(
+    evaluations: Iterable[CycleEvaluation], now: datetime, settle: timedelta
+) -> Iterator[Breach]:
+    """Yield a breach for each outage in this tick, for the platform team.
 
-    A delivery is told as blind when it is unknown `settle` after its breach.
+    A delivery counts as affected if it is unknown `settle` after its breach.
     """
-    unknown: dict[str, list[CycleJudgement]] = defaultdict(list)
-    for one in judged:
-        source = outage_source(one)
-        if source is not None and now >= one.kept.cycle.breach_at + settle:
-            unknown[source].append(one)
-    for source, judgements in sorted(unknown.items()):
-        yield _outage_breach(IncidentKey(PLATFORM, source, OUTAGE_GROUP), judgements, now)
+    unknown: dict[str, list[CycleEvaluation]] = defaultdict(list)
+    for evaluation in evaluations:
+        source = outage_source(evaluation)
+        if source is not None and now >= evaluation.record.cycle.breach_at + settle:
+            unknown[source].append(evaluation)
+    for source, outage_evaluations in sorted(unknown.items()):
+        yield _outage_breach(IncidentKey(PLATFORM, source, OUTAGE_GROUP), outage_evaluations, now)
 
 
-# How a delivery ends without a look at it.
-_UNSEEN_ENDS = {CycleStatus.EXCUSED: End.EXCUSED, CycleStatus.WITHDRAWN: End.WITHDRAWN}
+# Ends of deliveries without reading their data.
+_UNOBSERVED_ENDS = {CycleStatus.EXCUSED: Resolution.EXCUSED, CycleStatus.WITHDRAWN: Resolution.WITHDRAWN}
 
 
-def outage_source(judged: CycleJudgement) -> str | None:
-    """What keeps a delivery from being seen: the root that its data lies under, or the format whose commits
-    cannot be read. None for one that is known, and for one that never will be.
+def outage_source(evaluation: CycleEvaluation) -> str | None:
+    """Return the source of the outage that makes a delivery unknown: a storage root, or a format's commits.
+
+    None if the delivery is known, or can never be known.
     """
-    evidence, one = judged.evidence, judged.one
+    evidence, target = evaluation.evidence, evaluation.target
     if evidence is None or evidence.readable or evidence.settled:
         return None
-    if judged.result.status is not CycleStatus.UNKNOWN:
+    if evaluation.result.status is not CycleStatus.UNKNOWN:
         return None
-    return f"commits of {one.place.format}" if evidence.source == "commit" else root_of(one)
+    return f"commits of {target.place.format}" if evidence.source == "commit" else storage_root(target)
 
 
-def outage_recovery(cause: str, after: Collection[CycleStatus], now: datetime) -> Recovery:
-    """Return the end of an incident behind which no delivery is unknown any more.
+def outage_recovery(source: str, after: Collection[CycleStatus], now: datetime) -> Recovery:
+    """Return the recovery of an outage without remaining unknown deliveries.
 
     Args:
-        cause: What could not be read.
-        after: The statuses of the last deliveries that were unknown for it. Only what was seen shows that
-            the cause is gone.
+        source: What could not be read.
+        after: The new statuses of the last deliveries that were unknown because of it. Only observed
+            deliveries show that the source is readable again.
         now: When it ended.
     """
-    key = IncidentKey(PLATFORM, cause, OUTAGE_GROUP)
-    if after and all(status in _UNSEEN_ENDS for status in after):
-        end = _UNSEEN_ENDS[max(after, key=list(_UNSEEN_ENDS).index)]
-        reason = f"no delivery that still counts needs {cause}, which was not read again"
+    key = IncidentKey(PLATFORM, source, OUTAGE_GROUP)
+    if after and all(status in _UNOBSERVED_ENDS for status in after):
+        end = _UNOBSERVED_ENDS[max(after, key=list(_UNOBSERVED_ENDS).index)]
+        reason = f"no remaining delivery depends on {source}; it was not read again"
         return Recovery(
-            key, _OUTAGE_SUBJECT, now, ((end.value, reason),), end, f"deliveries under {cause} do not count"
+            key, _OUTAGE_SUBJECT, now, ((end.value, reason),), end, f"deliveries under {source} do not count"
         )
-    facts = (("seen", "no delivery is unknown for it any more"),)
-    return Recovery(key, _OUTAGE_SUBJECT, now, facts, title=f"deliveries under {cause} can be seen again")
+    facts = (("found", "all affected deliveries were evaluated again"),)
+    return Recovery(key, _OUTAGE_SUBJECT, now, facts, title=f"evidence under {source} readable again")
 
 
-def _outage_breach(key: IncidentKey, judged: Sequence[CycleJudgement], now: datetime) -> Breach:
-    cycles = [one.kept.cycle for one in judged]
-    named = first_of(sorted({cycle.contract for cycle in cycles}), _NAMED)
-    problems = (one.evidence.problem for one in judged if one.evidence is not None)
+def _outage_breach(key: IncidentKey, evaluations: Sequence[CycleEvaluation], now: datetime) -> Breach:
+    cycles = [evaluation.record.cycle for evaluation in evaluations]
+    named = join_limited(sorted({cycle.contract for cycle in cycles}), _MAX_NAMED)
+    problems = (evaluation.evidence.problem for evaluation in evaluations if evaluation.evidence is not None)
     oldest = min(cycle.due_at for cycle in cycles)
     return Breach(
         key=key,
         severity=Severity.ERROR,
         subject=_OUTAGE_SUBJECT,
-        title=f"deliveries under {key.object} cannot be seen",
-        at=now,
+        title=f"cannot read evidence under {key.object}",
+        occurred_at=now,
         facts=(
             ("problem", next(filter(None, problems), "no reason given")),
             ("unknown", f"{len(cycles)} deliver{'y' if len(cycles) == 1 else 'ies'} of {named}"),
@@ -121,82 +122,84 @@ def _outage_breach(key: IncidentKey, judged: Sequence[CycleJudgement], now: date
     )
 
 
-def root_of(one: Watched) -> str:
-    """The lake root or bucket that an SLO's data lies under."""
-    if one.root:
-        return one.root
+def storage_root(target: WatchTarget) -> str:
+    """Return the lake root or bucket of an SLO's data."""
+    if target.root:
+        return target.root
     try:
-        return one.files.root(one.place.path.rstrip("/"))
+        return target.files.root(target.place.path.rstrip("/"))
     except Exception:  # noqa: BLE001  # as with every probe: no storage may end a tick
-        return one.place.path
+        return target.place.path
 
 
-# Many misses at once under one root have one cause: the platform team is told first, the owners later.
+# Correlated misses under one root: the platform team is notified first, the owners later.
 
 MISSES_GROUP = "misses"
 INHIBIT_OWNERS_FOR = timedelta(minutes=15)
-"""How long owners are not told of what is missing together with so much else."""
+"""Time for which the owners' alerts of correlated misses are inhibited."""
 
-AT_LEAST, SHARE = 5, 0.3
-_MISSES_SUBJECT, _MISSES_NAMED = "many", 5
+MIN_MISSES, MIN_SHARE = 5, 0.3
+_MISSES_SUBJECT, _MAX_MISSES_NAMED = "many", 5
 
 
 @dataclass(frozen=True, slots=True)
 class CorrelatedMisses:
-    """Cycles of many promises under one root that are missing at once; `due` promises were due with them."""
+    """Cycles of many SLOs under one root that are missing at once; `due` SLOs had a breach instant in that
+    time.
+    """
 
     root: str
-    cycles: tuple[Kept, ...]
+    cycles: tuple[CycleRecord, ...]
     due: int
 
     @property
     def contracts(self) -> list[str]:
-        """The contracts that are missing something, by name."""
-        return sorted({kept.cycle.contract for kept in self.cycles})
+        """Contracts with missing deliveries, in order."""
+        return sorted({record.cycle.contract for record in self.cycles})
 
 
 def detect_correlated_misses(
-    tx: Connection, missing: Iterable[tuple[Watched, Kept]]
+    tx: Connection, missing: Iterable[tuple[WatchTarget, CycleRecord]]
 ) -> list[CorrelatedMisses]:
-    """Where so much is missing that the root is suspect: of what is about to be told, by root.
+    """Return the correlated misses among cycles that are about to be alerted, by root.
 
-    More than a share of the promises under the root that broke or were kept in the same time, and some at
-    least. What was held before is not held again.
+    At least MIN_MISSES SLOs must be affected, and more than MIN_SHARE of the SLOs under the root that had a
+    breach instant in the same time. Cycles that were inhibited before are not inhibited again.
     """
-    roots: dict[str, list[Kept]] = defaultdict(list)
-    for one, kept in missing:
-        if kept.held_until is None:
-            roots[root_of(one)].append(kept)
-    found = []
+    roots: dict[str, list[CycleRecord]] = defaultdict(list)
+    for target, record in missing:
+        if record.inhibited_until is None:
+            roots[storage_root(target)].append(record)
+    correlated = []
     for root, cycles in sorted(roots.items()):
-        promises = {kept.cycle.key for kept in cycles}
-        if len(promises) < AT_LEAST:
+        slo_keys = {record.cycle.key for record in cycles}
+        if len(slo_keys) < MIN_MISSES:
             continue
-        breaches = [kept.cycle.breach_at for kept in cycles]
-        due = max(cycle_store.promises_due(tx, root, min(breaches), max(breaches)), len(promises))
-        if len(promises) > SHARE * due:
-            found.append(CorrelatedMisses(root, tuple(cycles), due))
-    return found
+        breaches = [record.cycle.breach_at for record in cycles]
+        due = max(cycle_store.count_slos_due(tx, root, min(breaches), max(breaches)), len(slo_keys))
+        if len(slo_keys) > MIN_SHARE * due:
+            correlated.append(CorrelatedMisses(root, tuple(cycles), due))
+    return correlated
 
 
-def misses_breach(mass: CorrelatedMisses, now: datetime) -> Breach:
-    """What the platform team is told at once."""
+def misses_breach(misses: CorrelatedMisses, now: datetime) -> Breach:
+    """Return the breach for the platform team."""
     return Breach(
-        key=IncidentKey(PLATFORM, mass.root, MISSES_GROUP),
+        key=IncidentKey(PLATFORM, misses.root, MISSES_GROUP),
         severity=Severity.ERROR,
         subject=_MISSES_SUBJECT,
-        title=f"much is missing at once under {mass.root}",
-        at=now,
+        title=f"many deliveries missing under {misses.root}",
+        occurred_at=now,
         facts=(
-            ("missing", f"{len(mass.cycles)} deliveries, where {mass.due} promises were due"),
-            ("products", first_of(mass.contracts, _MISSES_NAMED)),
-            ("owners", f"are told at {now + INHIBIT_OWNERS_FOR:%H:%M}Z of what has not come by then"),
+            ("missing", f"{len(misses.cycles)} deliveries; {misses.due} SLOs were due"),
+            ("products", join_limited(misses.contracts, _MAX_MISSES_NAMED)),
+            ("owner alerts", f"held until {now + INHIBIT_OWNERS_FOR:%H:%M} UTC"),
         ),
     )
 
 
 def root_recovery(root: str, ends: Mapping[CycleStatus, int], now: datetime) -> Recovery:
-    """Return the end of the incident of a root under which no alert waits any more.
+    """Return the recovery of a root without remaining inhibited alerts.
 
     Args:
         root: The lake root or bucket.
@@ -204,11 +207,11 @@ def root_recovery(root: str, ends: Mapping[CycleStatus, int], now: datetime) -> 
         now: When it ended.
     """
     total = sum(ends.values())
-    came = sum(ends.get(status, 0) for status in _DELIVERED)
+    delivered = sum(ends.get(status, 0) for status in _DELIVERED)
     facts = (("now", ", ".join(f"{number} {status.replace('_', ' ')}" for status, number in ends.items())),)
     key = IncidentKey(PLATFORM, root, MISSES_GROUP)
-    if came == total:
-        title = f"all {counted(total, 'delivery', 'deliveries')} under {root} came"
+    if delivered == total:
+        title = f"all {pluralize(total, 'delivery', 'deliveries')} under {root} arrived"
         return Recovery(key, _MISSES_SUBJECT, now, facts, title=title)
     for status, end, state in _OTHER_ENDS:
         if number := ends.get(status, 0):
@@ -218,53 +221,51 @@ def root_recovery(root: str, ends: Mapping[CycleStatus, int], now: datetime) -> 
 
 
 _DELIVERED = (CycleStatus.ON_TIME, CycleStatus.ON_TIME_IN_GRACE, CycleStatus.LATE)
-# The first that is there decides. Alerts of a cause upstream stand for those of the products below it, so
-# that nothing here claims who was notified.
+# The first status with deliveries decides. An upstream alert may replace those of downstream products, so
+# these texts do not claim who was notified.
 _OTHER_ENDS = (
-    (CycleStatus.MISSING, End.HANDED_OVER, "still missing; incidents of their own tell of them"),
-    (CycleStatus.UNKNOWN, End.HANDED_OVER, "cannot be seen; another incident tells of them"),
-    (CycleStatus.PENDING, End.HANDED_OVER, "not due yet"),
-    (CycleStatus.NEVER, End.GIVEN_UP, "never came"),
-    (CycleStatus.WITHDRAWN, End.WITHDRAWN, "withdrawn"),
-    (CycleStatus.EXCUSED, End.EXCUSED, "excused"),
+    (CycleStatus.MISSING, Resolution.HANDED_OVER, "still missing; see their own incidents"),
+    (CycleStatus.UNKNOWN, Resolution.HANDED_OVER, "unknown; see the incident of the evidence source"),
+    (CycleStatus.PENDING, Resolution.HANDED_OVER, "not due yet"),
+    (CycleStatus.NEVER, Resolution.GIVEN_UP, "never came"),
+    (CycleStatus.WITHDRAWN, Resolution.WITHDRAWN, "withdrawn"),
+    (CycleStatus.EXCUSED, Resolution.EXCUSED, "excused"),
 )
 
 
-# What is told of a cycle that moves, in words for people.
-
-# How deliveries are told to people: civil times in the zone of the schedule, lateness in words.
+# Texts for people: civil times in the zone of the schedule, lateness in words.
 
 # A message has room for twelve facts.
-_MOST_LINES = 10
+_MAX_LINES = 10
 
 
 def local_time(slo: Slo, instant: datetime) -> str:
-    """An instant on the clock of the schedule's zone, such as `2013-11-05 06:00 EST`."""
-    found = zone(slo.schedule.timezone)
-    if isinstance(found, TextFault):
+    """Return an instant in the schedule's zone, e.g. `2013-11-05 06:00 EST`."""
+    timezone = parse_zone(slo.schedule.timezone)
+    if isinstance(timezone, ValueProblem):
         return f"{instant:%Y-%m-%d %H:%M}Z"
-    return f"{instant.astimezone(found):%Y-%m-%d %H:%M %Z}"
+    return f"{instant.astimezone(timezone):%Y-%m-%d %H:%M %Z}"
 
 
 def local_and_utc(slo: Slo, instant: datetime) -> str:
-    """An instant on the clock of the schedule's zone and in UTC: `2013-11-05 06:00 EST (11:00 UTC)`."""
-    here, utc = local_time(slo, instant), f"{instant.astimezone(UTC):%Y-%m-%d %H:%M}"
-    if here.endswith((" UTC", "Z")):
-        return here
+    """Return an instant in the schedule's zone and in UTC: `2013-11-05 06:00 EST (11:00 UTC)`."""
+    local, utc = local_time(slo, instant), f"{instant.astimezone(UTC):%Y-%m-%d %H:%M}"
+    if local.endswith((" UTC", "Z")):
+        return local
     day, _, clock = utc.partition(" ")
-    return f"{here} ({clock} UTC)" if here.startswith(day) else f"{here} ({utc} UTC)"
+    return f"{local} ({clock} UTC)" if local.startswith(day) else f"{local} ({utc} UTC)"
 
 
 def expected_label(cycle: Cycle) -> str:
-    """What a cycle brings, in a few words: its partition, or that it is a snapshot."""
+    """Return a short label of a cycle's expected data: its partition, or that it is a snapshot."""
     if not cycle.partitions:
         return "the snapshot"
-    more = len(cycle.partitions) - 1
-    return label(cycle.partitions[0]) + (f" and {more} more" if more else "")
+    remaining = len(cycle.partitions) - 1
+    return label(cycle.partitions[0]) + (f" and {remaining} more" if remaining else "")
 
 
-def span(length: timedelta) -> str:
-    """A length of time in its two largest units: `2 h 10 min`, `3 d 4 h`, `0 min`."""
+def format_duration(length: timedelta) -> str:
+    """Return a duration in its two largest units: `2 h 10 min`, `3 d 4 h`, `0 min`."""
     minutes = int(abs(length).total_seconds()) // 60
     parts = [(minutes // 1440, "d"), (minutes // 60 % 24, "h"), (minutes % 60, "min")]
     used = [f"{amount} {unit}" for amount, unit in parts if amount][:2]
@@ -272,165 +273,183 @@ def span(length: timedelta) -> str:
 
 
 def promise_text(slo: Slo, cycle: Cycle) -> str:
-    """The promise of one cycle: what, by when, with which grace."""
-    what = ", ".join(label(partition) for partition in cycle.partitions) or "an update"
-    grace = f", {span(slo.grace)} grace" if slo.grace else ""
-    return f"{what} by {local_time(slo, cycle.due_at)}{grace}"
+    """Return the promise of one cycle: expected data, due time and grace."""
+    expected = ", ".join(label(partition) for partition in cycle.partitions) or "an update"
+    grace = f", {format_duration(slo.grace)} grace" if slo.grace else ""
+    return f"{expected} by {local_time(slo, cycle.due_at)}{grace}"
 
 
 def evidence_facts(
-    judged: CycleVerdict, evidence: Evidence | None, there: tuple[str, str]
+    verdict: CycleVerdict, evidence: Evidence | None, location_summary: tuple[str, str]
 ) -> tuple[tuple[str, str], ...]:
-    """What was seen of a delivery that is missing, and where."""
-    where, stands = there
-    so_far = evidence.detail if evidence is not None else ""
-    # What was taken away, or is no delivery, is told by the verdict; what never came, by the place.
-    plain = stands and not (judged.grounds and (judged.grounds.revoked or judged.grounds.is_empty))
-    said = "; ".join(part for part in (stands, so_far) if part) if plain else judged.reason
-    return (*((("looked in", where),) if where else ()), ("seen", said))
+    """Return the facts on a missing delivery: where it was searched and what was observed."""
+    location, contents = location_summary
+    partial_detail = evidence.detail if evidence is not None else ""
+    # The verdict describes revoked and empty deliveries; the location describes those that never came.
+    use_contents = contents and not (verdict.inputs and (verdict.inputs.revoked or verdict.inputs.is_empty))
+    observed = (
+        "; ".join(part for part in (contents, partial_detail) if part) if use_contents else verdict.reason
+    )
+    return (*((("location", location),) if location else ()), ("found", observed))
 
 
 def arrival_text(slo: Slo, lateness: timedelta) -> str:
-    """How a delivery came that had been told as missing."""
-    return "came in time, and was seen late" if lateness <= slo.grace else f"came {span(lateness)} late"
+    """Return how a delivery arrived that had been alerted as missing."""
+    return (
+        "arrived on time but was detected late"
+        if lateness <= slo.grace
+        else f"came {format_duration(lateness)} late"
+    )
 
 
 def background_facts(
-    slo: Slo, lately: Sequence[Kept], budget: Budget, *, broken: bool
+    slo: Slo, recent: Sequence[CycleRecord], budget: Budget, *, is_breach: bool
 ) -> tuple[tuple[str, str], ...]:
-    """What the past adds to what is told of a delivery: `lately` are the ones that came, newest first."""
+    """Return facts from the SLO's history. `recent` are recent deliveries, newest first."""
     facts = []
-    if broken:
-        delays = sorted(kept.delivered_at - kept.cycle.due_at for kept in lately if kept.delivered_at)
-        usual = usual_delay(lately)
+    if is_breach:
+        delays = sorted(record.delivered_at - record.cycle.due_at for record in recent if record.delivered_at)
+        usual = usual_delay(recent)
         if usual is not None:
-            last = f"the latest of the last {len(delays)} came {_to_due(delays[-1])}"
-            facts.append(("usually", f"{_to_due(usual)}; {last}"))
-        facts.append(("last good", _last(slo, lately[0]) if lately else "none that is known"))
-        if budget.in_a_row > 1:
-            facts.append(("in a row", f"{budget.in_a_row} deliveries missed one after another"))
-    return (*facts, ("budget", budget.line()))
+            last = f"the latest of the last {len(delays)} came {_delay_text(delays[-1])}"
+            facts.append(("usually", f"{_delay_text(usual)}; {last}"))
+        facts.append(("last on time", _last_delivery_text(slo, recent[0]) if recent else "none known"))
+        if budget.consecutive_misses > 1:
+            facts.append(("in a row", f"{budget.consecutive_misses} consecutive deliveries missed"))
+    return (*facts, ("budget", budget.as_text()))
 
 
-def _to_due(delay: timedelta) -> str:
+def _delay_text(delay: timedelta) -> str:
     if abs(delay) < timedelta(minutes=1):
         return "when it is due"
-    return f"{span(delay)} {'after' if delay > timedelta() else 'before'} it is due"
+    return f"{format_duration(delay)} {'after' if delay > timedelta() else 'before'} it is due"
 
 
-def _last(slo: Slo, kept: Kept) -> str:
-    if kept.delivered_at is None:
+def _last_delivery_text(slo: Slo, record: CycleRecord) -> str:
+    if record.delivered_at is None:
         return ""
-    late = "" if kept.status.good else f", {span(kept.delivered_at - kept.cycle.due_at)} late"
-    return f"{expected_label(kept.cycle)}, {local_time(slo, kept.delivered_at)}{late}"
+    late = (
+        "" if record.status.good else f", {format_duration(record.delivered_at - record.cycle.due_at)} late"
+    )
+    return f"{expected_label(record.cycle)}, {local_time(slo, record.delivered_at)}{late}"
 
 
-def outcome_text(slo: Slo, cycle: Cycle, judged: CycleVerdict) -> str:
-    """What came of a cycle that was missing."""
-    if judged.lateness is None:
-        return judged.reason
-    when = local_time(slo, cycle.due_at + judged.lateness)
-    if judged.lateness <= slo.grace:
-        return f"{when}: it was in time, and we saw it late"
-    return f"{when}, {span(judged.lateness)} after it was due"
+def outcome_text(slo: Slo, cycle: Cycle, verdict: CycleVerdict) -> str:
+    """Return the outcome of a cycle that was missing."""
+    if verdict.lateness is None:
+        return verdict.reason
+    arrived_at = local_time(slo, cycle.due_at + verdict.lateness)
+    if verdict.lateness <= slo.grace:
+        return f"{arrived_at}: on time, but detected late"
+    return f"{arrived_at}, {format_duration(verdict.lateness)} after it was due"
 
 
-def misses_summary(misses: Sequence[PastMiss]) -> str:
-    """What ended badly before anybody was told, in one line."""
-    never = sum(1 for one in misses if one.verdict.lateness is None)
+def misses_summary(misses: Sequence[UnnotifiedMiss]) -> str:
+    """Return one line about misses that ended before anyone was notified."""
+    never = sum(1 for miss in misses if miss.verdict.lateness is None)
     late = len(misses) - never
-    said = [f"{late} came late"] if late else []
-    said += [f"{never} never came"] if never else []
-    return f"deliveries that nobody was told of: {', '.join(said)}"
+    counts = [f"{late} came late"] if late else []
+    counts += [f"{never} never came"] if never else []
+    return f"missed deliveries without an alert: {', '.join(counts)}"
 
 
-def misses_digest(misses: Sequence[PastMiss]) -> tuple[tuple[str, str], ...]:
-    """A line for each of them, the latest first, as far as a message holds them."""
-    newest = sorted(misses, key=lambda one: one.kept.cycle.due_at, reverse=True)
+def misses_digest(misses: Sequence[UnnotifiedMiss]) -> tuple[tuple[str, str], ...]:
+    """Return a line for each miss, latest first, up to the maximum of a message."""
+    newest = sorted(misses, key=lambda miss: miss.record.cycle.due_at, reverse=True)
     lines = [
-        # No two lines may have one label.
+        # Labels must be unique.
         (
-            f"{one.slo.contract.key}/{one.slo.id} {one.kept.cycle.due_at:%m-%d %H:%M}Z",
-            f"{promise_text(one.slo, one.kept.cycle)}: {_came(one)}",
+            f"{miss.slo.contract.key}/{miss.slo.id} {miss.record.cycle.due_at:%m-%d %H:%M}Z",
+            f"{promise_text(miss.slo, miss.record.cycle)}: {_miss_outcome(miss)}",
         )
-        for one in newest[:_MOST_LINES]
+        for miss in newest[:_MAX_LINES]
     ]
-    left = len(newest) - _MOST_LINES
-    return (*lines, ("and", f"{left} more; see 'dq status'")) if left > 0 else tuple(lines)
+    remaining = len(newest) - _MAX_LINES
+    return (*lines, ("and", f"{remaining} more; see 'dq status'")) if remaining > 0 else tuple(lines)
 
 
-def _came(miss: PastMiss) -> str:
+def _miss_outcome(miss: UnnotifiedMiss) -> str:
     if miss.verdict.lateness is None:
         return "it never came"
-    return f"it came {outcome_text(miss.slo, miss.kept.cycle, miss.verdict)}"
+    return f"it came {outcome_text(miss.slo, miss.record.cycle, miss.verdict)}"
 
 
-# A cycle that moves, and what is told of its end.
+# Events of status changes.
 
-# How a promise that was broken ended where nothing was delivered, and how that is told.
-_ENDS = {
-    CycleStatus.NEVER: (End.GIVEN_UP, "never came"),
-    CycleStatus.EXCUSED: (End.EXCUSED, "does not count"),
-    CycleStatus.WITHDRAWN: (End.WITHDRAWN, "is promised no more"),
+# Ends of breached cycles without a delivery, with their texts.
+_CYCLE_ENDS = {
+    CycleStatus.NEVER: (Resolution.GIVEN_UP, "never came"),
+    CycleStatus.EXCUSED: (Resolution.EXCUSED, "is excluded"),
+    CycleStatus.WITHDRAWN: (Resolution.WITHDRAWN, "is no longer monitored"),
 }
 
 
-def emit_platform_recoveries(tx: Connection, turns: Iterable[Turn], now: datetime, tell: Tell) -> None:
-    """Tells of every cause of blindness, and of every root of many misses, behind which nothing is left."""
-    turned = list(turns)
-    for cause in sorted({turn.kept.blind for turn in turned if turn.kept.blind}):
-        if not cycle_store.any_blind(tx, cause):
-            after = [turn.after for turn in turned if turn.kept.blind == cause]
-            tell(tx, outage_recovery(cause, after, now))
-    for root in sorted({turn.kept.held for turn in turned if turn.kept.held}):
-        # Another watcher may have ended it meanwhile.
-        if not cycle_store.any_held(tx, root) and (ends := cycle_store.held_statuses(tx, root)):
-            tell(tx, root_recovery(root, ends, now))
-            release_held(tx, root)
+def emit_platform_recoveries(
+    tx: Connection, transitions: Iterable[CycleTransition], now: datetime, emit: EmitEvent
+) -> None:
+    """Emit recoveries of outages and correlated misses that have no affected delivery left."""
+    changes = list(transitions)
+    for source in sorted({transition.record.blind for transition in changes if transition.record.blind}):
+        if not cycle_store.has_unknown_deliveries(tx, source):
+            after = [transition.after for transition in changes if transition.record.blind == source]
+            emit(tx, outage_recovery(source, after, now))
+    for root in sorted(
+        {transition.record.inhibiting_root for transition in changes if transition.record.inhibiting_root}
+    ):
+        # Another watcher may have emitted it meanwhile.
+        if not cycle_store.has_inhibited_alerts(tx, root) and (
+            ends := cycle_store.inhibited_statuses(tx, root)
+        ):
+            emit(tx, root_recovery(root, ends, now))
+            clear_inhibition(tx, root)
 
 
-def event_of(one: CycleJudgement, now: datetime) -> Breach | Recovery | None:
-    """What the alerts room has to know about this judgement, if anything."""
-    slo, kept, result = one.one.slo, one.kept, one.result
-    if kept.status.good and not one.revoked:
+def transition_event(evaluation: CycleEvaluation, now: datetime) -> Breach | Recovery | None:
+    """Return the incident event that an evaluation causes, or None if it causes none."""
+    slo, record, result = evaluation.target.slo, evaluation.record, evaluation.result
+    if record.status.good and not evaluation.revoked:
         return None
-    key, subject = IncidentKey(*slo.key), kept.cycle.due_at.isoformat()
-    told = kept.told and not one.revoked
-    if result.status is CycleStatus.MISSING and not told and now >= kept.tell_at:
-        # What was taken away, or counts again, is news whatever was told of it before.
-        at = max(at for at in (kept.cycle.breach_at, kept.counts_since, one.gone_since) if at)
-        how = (
-            "was taken away again"
-            if one.gone_since
+    key, subject = IncidentKey(*slo.key), record.cycle.due_at.isoformat()
+    notified = record.notified and not evaluation.revoked
+    if result.status is CycleStatus.MISSING and not notified and now >= record.notify_at:
+        # A revoked delivery, or a cycle that counts again, is alerted even if it was alerted before.
+        event_at = max(
+            instant
+            for instant in (record.cycle.breach_at, record.counts_since, evaluation.gone_since)
+            if instant
+        )
+        problem = (
+            "was removed after delivery"
+            if evaluation.gone_since
             else "is still being written"
-            if one.arriving
+            if evaluation.arriving
             else "is missing"
         )
         return Breach(
             key=key,
             severity=slo.severity,
             subject=subject,
-            title=f"{slo.object.name} {how}: {expected_label(kept.cycle)}",
-            at=at,
+            title=f"{slo.object.name} {problem}: {expected_label(record.cycle)}",
+            occurred_at=event_at,
             facts=(
-                ("promised", promise_text(slo, kept.cycle)),
-                ("since", local_and_utc(slo, at)),
-                *evidence_facts(result, one.evidence, one.there),
+                ("promised", promise_text(slo, record.cycle)),
+                ("since", local_and_utc(slo, event_at)),
+                *evidence_facts(result, evaluation.evidence, evaluation.location_summary),
             ),
-            period=slo.period(kept.cycle.due_at),
+            period=slo.period(record.cycle.due_at),
         )
-    if told and result.status not in OPEN:
+    if notified and result.status not in OPEN:
         if result.lateness is not None:
-            at = kept.cycle.due_at + result.lateness
-            facts = (("delivered", outcome_text(slo, kept.cycle, result)),)
-            title = f"{slo.object.name} {arrival_text(slo, result.lateness)}: {expected_label(kept.cycle)}"
-            return Recovery(key, subject, at, facts, title=title)
-        return closing_event(key, kept, result, now)
+            event_at = record.cycle.due_at + result.lateness
+            facts = (("delivered", outcome_text(slo, record.cycle, result)),)
+            title = f"{slo.object.name} {arrival_text(slo, result.lateness)}: {expected_label(record.cycle)}"
+            return Recovery(key, subject, event_at, facts, title=title)
+        return closing_event(key, record, result, now)
     return None
 
 
-def closing_event(key: IncidentKey, kept: Kept, judged: CycleVerdict, now: datetime) -> Recovery:
-    """What is told of a cycle that was missing, and that nobody waits for any more."""
-    end, told = _ENDS[judged.status]
-    subject, facts = kept.cycle.due_at.isoformat(), ((end.replace("_", " "), judged.reason),)
-    return Recovery(key, subject, now, facts, end, f"{key.object} {told}: {expected_label(kept.cycle)}")
+def closing_event(key: IncidentKey, record: CycleRecord, verdict: CycleVerdict, now: datetime) -> Recovery:
+    """Return the recovery of a missing cycle that is not waited for any longer."""
+    end, ending = _CYCLE_ENDS[verdict.status]
+    subject, facts = record.cycle.due_at.isoformat(), ((end.replace("_", " "), verdict.reason),)
+    return Recovery(key, subject, now, facts, end, f"{key.object} {ending}: {expected_label(record.cycle)}")

@@ -1,4 +1,4 @@
-"""Probes of storage side by side, each with a time limit."""
+"""Concurrent storage probes with time limits."""
 
 from __future__ import annotations
 
@@ -10,276 +10,298 @@ from dataclasses import dataclass, field, replace
 from typing import Generic, TypeVar
 
 from dq.contracts.access.access_policy import is_remote
-from dq.lake.storage import AT_ONCE, ArrowFiles, Files, LocalFiles, TimedFiles, load
+from dq.lake.storage import MAX_REQUESTS, ArrowFiles, Files, LocalFiles, TimedFiles, load
 
 R = TypeVar("R")
 
-# More roots than this at once would be more threads than a machine likes.
-_MOST_ROOTS = 64
-# Threads that ask at once, beside the first one of each root.
-_MOST_WORKERS = AT_ONCE
-# A root is asked anew as long as fewer threads than this still wait for it.
-_MOST_SILENT = 4
-_GLANCE_SECONDS = 0.05
-# An errand may be a log of thousands of files: it has this many times the time of one answer.
-_ERRAND = 60
+# Roots probed concurrently; limits the number of threads.
+_MAX_ROOTS = 64
+# Concurrent worker threads, in addition to the first one of each root.
+_MAX_WORKERS = MAX_REQUESTS
+# A root is probed as long as fewer threads than this are stuck waiting for it.
+_MAX_STUCK_THREADS = 4
+_POLL_SECONDS = 0.05
+# A task may read a log of thousands of files: its time limit is this many times that of one request.
+_TASK_TIMEOUT_FACTOR = 60
 
 
 @dataclass(frozen=True, slots=True)
-class Errand(Generic[R]):
-    """What is to be found out under a root; `work` asks the files that it is handed, and raises nothing."""
+class ProbeTask(Generic[R]):
+    """A probe to run under a root. `probe` reads through the files it is passed, and raises nothing."""
 
     root: str
     files: Files
-    work: Callable[[TimedFiles], R]
+    probe: Callable[[TimedFiles], R]
 
 
 @dataclass(frozen=True, slots=True)
-class Silence:
-    """No answer in time."""
+class ProbeTimeout:
+    """The probe got no answer within the time limit."""
 
     problem: str
 
 
 @dataclass(slots=True)
-class Lookout:
-    """Does errands side by side: `at_once` under each root, as soon as it has answered a first question.
+class ProbePool:
+    """Runs probes concurrently, up to `concurrency` per root once the root has answered a first request.
 
-    A question that takes longer than `seconds` is given up, and an errand that takes sixty times as long.
-    Where nothing else under the root was answered in the meantime, so is all else there. To be kept from tick
-    to tick: it knows which roots are silent. `given_up` are those of this tick.
+    A request that takes longer than `seconds` is abandoned, and so is a task that takes sixty times as long.
+    If the root answered nothing else in the meantime, all its remaining tasks are abandoned too. Reuse the
+    pool across ticks: it tracks the roots that do not respond. `unresponsive_roots` are those of this tick.
     """
 
     seconds: float = 10.0
-    at_once: int = AT_ONCE
+    concurrency: int = MAX_REQUESTS
     clock: Callable[[], float] = time.monotonic
-    given_up: set[str] | None = None
-    _silent: dict[str, list[threading.Thread]] = field(default_factory=dict)
+    unresponsive_roots: set[str] | None = None
+    _stuck_threads: dict[str, list[threading.Thread]] = field(default_factory=dict)
 
-    def answers(self, errands: Sequence[Errand[R]]) -> list[R | Silence]:
-        """What each errand found out, in their order."""
-        return _Round(self, errands).run()
+    def run(self, tasks: Sequence[ProbeTask[R]]) -> list[R | ProbeTimeout]:
+        """Run tasks and return their results in the same order."""
+        return _ProbeRun(self, tasks).run()
 
-    def of_tick(self, seconds: float) -> Lookout:
-        """The same one for one tick: a root that was given up once is not asked again."""
-        return replace(self, seconds=seconds, given_up=set())
+    def for_tick(self, seconds: float) -> ProbePool:
+        """Return this pool for one tick, in which unresponsive roots are not probed a second time."""
+        return replace(self, seconds=seconds, unresponsive_roots=set())
 
-    def bounded(self, asked: Sequence[tuple[str, Callable[[], R]]]) -> list[R | Silence]:
-        """What each question of this machine's own files gave, that is asked of a root."""
-        return self.answers([Errand(root, LocalFiles(), _timed(question)) for root, question in asked])
+    def run_local(self, probes: Sequence[tuple[str, Callable[[], R]]]) -> list[R | ProbeTimeout]:
+        """Run probes of local files, given as (root, probe)."""
+        return self.run([ProbeTask(root, LocalFiles(), _timed(probe)) for root, probe in probes])
 
-    def is_silent(self, root: str) -> bool:
-        """Whether it was given up in this tick, or so many threads wait for it that no other one should."""
-        if self.given_up is not None and root in self.given_up:
+    def is_unresponsive(self, root: str) -> bool:
+        """True if the root timed out in this tick, or if too many threads are stuck waiting for it."""
+        if self.unresponsive_roots is not None and root in self.unresponsive_roots:
             return True
-        waiting = [one for one in self._silent.get(root, ()) if one.is_alive()]
-        self._silent[root] = waiting
-        return len(waiting) >= _MOST_SILENT
+        stuck = [thread for thread in self._stuck_threads.get(root, ()) if thread.is_alive()]
+        self._stuck_threads[root] = stuck
+        return len(stuck) >= _MAX_STUCK_THREADS
 
-    def leave(self, root: str, thread: threading.Thread) -> None:
-        """Keeps a thread that waits for its answer for ever."""
-        self._silent.setdefault(root, []).append(thread)
+    def abandon(self, root: str, thread: threading.Thread) -> None:
+        """Record a thread that may be stuck waiting for its answer."""
+        self._stuck_threads.setdefault(root, []).append(thread)
 
-    def silence(self, root: str) -> Silence:
-        """What is known of an errand that had no answer."""
-        return Silence(f"{root} did not answer within {self.seconds:g} s")
+    def timeout_result(self, root: str) -> ProbeTimeout:
+        """Return the result of a task without answer."""
+        return ProbeTimeout(f"{root} did not answer within {self.seconds:g} s")
 
 
 @dataclass(slots=True)
 class _Worker:
-    """One thread of a lane, the errand that it does, and the files that this one asks."""
+    """One thread of a queue, with its current task and the files that the task reads."""
 
-    errand: int = -1
-    begun_at: float | None = None
+    task_index: int = -1
+    started_at: float | None = None
     files: TimedFiles | None = None
-    left: bool = False
-    over: bool = False
+    abandoned: bool = False
+    finished: bool = False
     thread: threading.Thread | None = None
 
     @property
-    def asked_at(self) -> float | None:
+    def request_started_at(self) -> float | None:
         files = self.files
-        return files.asked_at if files is not None else None
+        return files.pending_since if files is not None else None
 
     def overdue_since(self, now: float, seconds: float) -> float | None:
-        """When the question or the errand began that has taken too long; None while neither has."""
-        asked = self.asked_at
-        if asked is not None and now - asked > seconds:
-            return asked
-        begun = self.begun_at
-        return begun if begun is not None and now - begun > _ERRAND * seconds else None
+        """Return when the overdue request or task began, or None if neither is overdue."""
+        requested_at = self.request_started_at
+        if requested_at is not None and now - requested_at > seconds:
+            return requested_at
+        started_at = self.started_at
+        return (
+            started_at
+            if started_at is not None and now - started_at > _TASK_TIMEOUT_FACTOR * seconds
+            else None
+        )
 
     @property
-    def works(self) -> bool:
-        return not self.left and not self.over
+    def is_working(self) -> bool:
+        return not self.abandoned and not self.finished
 
 
 @dataclass(slots=True)
-class _Lane:
-    """The errands of one root that nobody has begun, and who works on the others."""
+class _RootQueue:
+    """The pending tasks of one root, and its workers."""
 
     root: str
-    at_once: int
-    waiting: deque[int] = field(default_factory=deque)
+    concurrency: int
+    pending: deque[int] = field(default_factory=deque)
     workers: list[_Worker] = field(default_factory=list)
     done_at: float | None = None
     failed_since: float | None = None
 
-    def working(self) -> list[_Worker]:
-        return [one for one in self.workers if one.works]
+    def active_workers(self) -> list[_Worker]:
+        return [worker for worker in self.workers if worker.is_working]
 
-    def answered_at(self) -> float | None:
-        """When the root answered last."""
-        times = [self.done_at, *(one.files.answered_at for one in self.workers if one.files is not None)]
-        return max((one for one in times if one is not None), default=None)
+    def last_answer_at(self) -> float | None:
+        """Return when the root answered last, or None if it never did."""
+        times = [
+            self.done_at,
+            *(worker.files.answered_at for worker in self.workers if worker.files is not None),
+        ]
+        return max((instant for instant in times if instant is not None), default=None)
 
 
-class _Round(Generic[R]):
-    """All errands of one call."""
+class _ProbeRun(Generic[R]):
+    """All tasks of one call of `ProbePool.run`."""
 
-    def __init__(self, lookout: Lookout, errands: Sequence[Errand[R]]) -> None:
-        self.lookout, self.errands = lookout, errands
-        self.found: dict[int, R | Silence] = {}
-        self.wrong: list[BaseException] = []
-        self.woken = threading.Condition()
-        self.lanes: dict[str, _Lane] = {}
-        for number, one in enumerate(errands):
-            if one.root not in self.lanes:
-                # This machine answers at once, and more threads would only take turns.
-                at_once = 4 if isinstance(one.files, LocalFiles) else lookout.at_once
-                self.lanes[one.root] = _Lane(one.root, at_once)
-            self.lanes[one.root].waiting.append(number)
+    def __init__(self, pool: ProbePool, tasks: Sequence[ProbeTask[R]]) -> None:
+        self.pool, self.tasks = pool, tasks
+        self.results: dict[int, R | ProbeTimeout] = {}
+        self.errors: list[BaseException] = []
+        self.wakeup = threading.Condition()
+        self.queues: dict[str, _RootQueue] = {}
+        for index, task in enumerate(tasks):
+            if task.root not in self.queues:
+                # Local files answer immediately; more threads would not be faster.
+                concurrency = 4 if isinstance(task.files, LocalFiles) else pool.concurrency
+                self.queues[task.root] = _RootQueue(task.root, concurrency)
+            self.queues[task.root].pending.append(index)
 
-    def run(self) -> list[R | Silence]:
-        coming = deque(self._heard())
-        if any(is_remote(lane.root) for lane in coming):
+    def run(self) -> list[R | ProbeTimeout]:
+        upcoming = deque(self._responsive_queues())
+        if any(is_remote(queue.root) for queue in upcoming):
             load()
             self._connect()
-        active: list[_Lane] = []
-        with self.woken:
-            while coming or active:
-                while coming and len(active) < _MOST_ROOTS:
-                    active.append(coming.popleft())
-                    self._start(active[-1])
-                self.woken.wait(self._pause(active))
-                for lane in active:
-                    self._look_after(lane)
-                active = [lane for lane in active if lane.working() or (lane.waiting and not self.wrong)]
-        if self.wrong:
-            raise self.wrong[0]
+        active_queues: list[_RootQueue] = []
+        with self.wakeup:
+            while upcoming or active_queues:
+                while upcoming and len(active_queues) < _MAX_ROOTS:
+                    active_queues.append(upcoming.popleft())
+                    self._start_worker(active_queues[-1])
+                self.wakeup.wait(self._wait_seconds(active_queues))
+                for queue in active_queues:
+                    self._supervise(queue)
+                active_queues = [
+                    queue
+                    for queue in active_queues
+                    if queue.active_workers() or (queue.pending and not self.errors)
+                ]
+        if self.errors:
+            raise self.errors[0]
         return [
-            self.found[number] if number in self.found else self.lookout.silence(one.root)
-            for number, one in enumerate(self.errands)
+            self.results[index] if index in self.results else self.pool.timeout_result(task.root)
+            for index, task in enumerate(self.tasks)
         ]
 
     def _connect(self) -> None:
-        """Open the file systems of all roots, before any of them is asked.
+        """Open the file systems of all roots before the first probe.
 
-        S3's client lets no other be made while one of its questions is under way, so that a bucket that never
-        answers would hold up one that is asked for the first time.
+        No S3 client can be created while a request of another one is in flight, so a bucket that never
+        answers would block the first request to any other bucket.
         """
-        closed = {
-            errand.root: errand.files
-            for errand in self.errands
-            if isinstance(errand.files, ArrowFiles) and not errand.files.is_connected(errand.root)
+        unconnected = {
+            task.root: task.files
+            for task in self.tasks
+            if isinstance(task.files, ArrowFiles) and not task.files.is_connected(task.root)
         }
-        opening = [
+        connectors = [
             threading.Thread(target=files.connect, args=(root,), daemon=True)
-            for root, files in closed.items()
+            for root, files in unconnected.items()
         ]
-        for begin in range(0, len(opening), _MOST_ROOTS):
-            threads = opening[begin : begin + _MOST_ROOTS]
-            until = time.monotonic() + self.lookout.seconds
+        for start in range(0, len(connectors), _MAX_ROOTS):
+            threads = connectors[start : start + _MAX_ROOTS]
+            deadline = time.monotonic() + self.pool.seconds
             for thread in threads:
                 thread.start()
             for thread in threads:
-                thread.join(max(0.0, until - time.monotonic()))
+                thread.join(max(0.0, deadline - time.monotonic()))
 
-    def _heard(self) -> Iterator[_Lane]:
-        for lane in self.lanes.values():
-            if self.lookout.is_silent(lane.root):
-                self._give_up(lane)
+    def _responsive_queues(self) -> Iterator[_RootQueue]:
+        for queue in self.queues.values():
+            if self.pool.is_unresponsive(queue.root):
+                self._give_up(queue)
             else:
-                yield lane
+                yield queue
 
-    def _pause(self, active: list[_Lane]) -> float:
-        if any(lane.waiting and len(lane.workers) < lane.at_once for lane in active):
-            return _GLANCE_SECONDS
-        now, seconds = self.lookout.clock(), self.lookout.seconds
-        open_since = [one.asked_at for lane in active for one in lane.working()]
-        oldest = min((one for one in open_since if one is not None), default=now)
-        return max(oldest + seconds - now, 0.0) + _GLANCE_SECONDS
+    def _wait_seconds(self, active_queues: list[_RootQueue]) -> float:
+        """Return the seconds until a request can be overdue, or few if a queue may start another worker."""
+        if any(queue.pending and len(queue.workers) < queue.concurrency for queue in active_queues):
+            return _POLL_SECONDS
+        now, seconds = self.pool.clock(), self.pool.seconds
+        open_requests = [
+            worker.request_started_at for queue in active_queues for worker in queue.active_workers()
+        ]
+        oldest_at = min((started_at for started_at in open_requests if started_at is not None), default=now)
+        return max(oldest_at + seconds - now, 0.0) + _POLL_SECONDS
 
-    def _look_after(self, lane: _Lane) -> None:
-        now, failed = self.lookout.clock(), lane.failed_since
-        if failed is not None and (lane.answered_at() or 0.0) < failed:
-            self._give_up(lane)
+    def _supervise(self, queue: _RootQueue) -> None:
+        """Abandon overdue workers and start others, or give up on a root that does not answer at all.
+
+        A root is given up if it has answered nothing since the start of an overdue request or task, or since
+        its failure.
+        """
+        now, failed_since = self.pool.clock(), queue.failed_since
+        if failed_since is not None and (queue.last_answer_at() or 0.0) < failed_since:
+            self._give_up(queue)
             return
-        for worker in lane.working():
-            asked = worker.overdue_since(now, self.lookout.seconds)
-            if asked is None:
+        for worker in queue.active_workers():
+            overdue_since = worker.overdue_since(now, self.pool.seconds)
+            if overdue_since is None:
                 continue
-            answered = lane.answered_at()
-            if answered is None or answered < asked:
-                self._give_up(lane)
+            answered_at = queue.last_answer_at()
+            if answered_at is None or answered_at < overdue_since:
+                self._give_up(queue)
                 return
-            self._leave(lane, worker)
-        if lane.waiting and (lane.answered_at() is not None or not lane.working()):
-            room = _MOST_WORKERS - sum(len(one.working()) for one in self.lanes.values())
-            more = min(lane.at_once - len(lane.working()), len(lane.waiting), room)
-            for _ in range(more if lane.working() else max(more, 1)):
-                self._start(lane)
+            self._abandon(queue, worker)
+        if queue.pending and (queue.last_answer_at() is not None or not queue.active_workers()):
+            free_workers = _MAX_WORKERS - sum(len(other.active_workers()) for other in self.queues.values())
+            worker_count = min(
+                queue.concurrency - len(queue.active_workers()), len(queue.pending), free_workers
+            )
+            # A queue without workers gets one even if there are too many in total.
+            for _ in range(worker_count if queue.active_workers() else max(worker_count, 1)):
+                self._start_worker(queue)
 
-    def _give_up(self, lane: _Lane) -> None:
-        if self.lookout.given_up is not None:
-            self.lookout.given_up.add(lane.root)
-        for number in lane.waiting:
-            self.found[number] = self.lookout.silence(lane.root)
-        lane.waiting.clear()
-        for worker in lane.working():
-            self._leave(lane, worker)
+    def _give_up(self, queue: _RootQueue) -> None:
+        if self.pool.unresponsive_roots is not None:
+            self.pool.unresponsive_roots.add(queue.root)
+        for index in queue.pending:
+            self.results[index] = self.pool.timeout_result(queue.root)
+        queue.pending.clear()
+        for worker in queue.active_workers():
+            self._abandon(queue, worker)
 
-    def _leave(self, lane: _Lane, worker: _Worker) -> None:
-        worker.left = True
-        self.found.setdefault(worker.errand, self.lookout.silence(lane.root))
+    def _abandon(self, queue: _RootQueue, worker: _Worker) -> None:
+        worker.abandoned = True
+        self.results.setdefault(worker.task_index, self.pool.timeout_result(queue.root))
         if worker.thread is not None:
-            self.lookout.leave(lane.root, worker.thread)
+            self.pool.abandon(queue.root, worker.thread)
 
-    def _start(self, lane: _Lane) -> None:
+    def _start_worker(self, queue: _RootQueue) -> None:
         worker = _Worker()
-        lane.workers.append(worker)
-        # A process must be able to end while a storage is silent.
-        worker.thread = threading.Thread(target=self._work, args=(lane, worker), daemon=True)
+        queue.workers.append(worker)
+        # Daemon threads, so that the process can exit while a storage does not respond.
+        worker.thread = threading.Thread(target=self._run_worker, args=(queue, worker), daemon=True)
         worker.thread.start()
 
-    def _work(self, lane: _Lane, worker: _Worker) -> None:
+    def _run_worker(self, queue: _RootQueue, worker: _Worker) -> None:
         try:
-            while worker.works and (number := _next(lane.waiting)) is not None:
-                errand = self.errands[number]
-                files = TimedFiles(errand.files, self.lookout.clock, self.lookout.seconds)
-                worker.errand, worker.begun_at, worker.files = number, self.lookout.clock(), files
-                answer = errand.work(files)
-                if worker.works:
-                    self.found[number] = answer
+            while worker.is_working and (index := _next(queue.pending)) is not None:
+                task = self.tasks[index]
+                files = TimedFiles(task.files, self.pool.clock, self.pool.seconds)
+                worker.task_index, worker.started_at, worker.files = index, self.pool.clock(), files
+                answer = task.probe(files)
+                if worker.is_working:
+                    self.results[index] = answer
                 if files.failed_since is not None:
-                    # Whoever looks after the lane decides whether it is worth another question.
-                    lane.failed_since = files.failed_since
+                    # The supervising thread decides whether to probe this root further.
+                    queue.failed_since = files.failed_since
                     break
-                lane.done_at = self.lookout.clock()
-        except BaseException as error:  # noqa: BLE001  # whoever waits for the answer raises it
-            self.wrong.append(error)
+                queue.done_at = self.pool.clock()
+        except BaseException as error:  # noqa: BLE001  # raised again in the calling thread
+            self.errors.append(error)
         finally:
-            worker.over = True
-            with self.woken:
-                self.woken.notify()
+            worker.finished = True
+            with self.wakeup:
+                self.wakeup.notify()
 
 
-def _timed(question: Callable[[], R]) -> Callable[[TimedFiles], R]:
-    return lambda files: files.timed(question)
+def _timed(probe: Callable[[], R]) -> Callable[[TimedFiles], R]:
+    return lambda files: files.timed(probe)
 
 
-def _next(waiting: deque[int]) -> int | None:
+def _next(pending: deque[int]) -> int | None:
     try:
-        return waiting.popleft()
+        return pending.popleft()
     except IndexError:
         return None

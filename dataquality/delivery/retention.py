@@ -1,4 +1,4 @@
-"""What is long over: written as Parquet, deleted, and whether what is kept is whole."""
+"""Export, pruning and integrity check of the delivery history."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from sqlalchemy import Connection, Integer, Select, Table, and_, delete, func, i
 from sqlalchemy.types import Boolean
 
 from dq.contracts.install import install_command
-from dq.contracts.outcome import CycleStatus, MissingTool, Unreadable
+from dq.contracts.outcome import CycleStatus, MissingTool, ReadError
 from dq.dataquality.delivery import tables
 from dq.store.engine import Store
 from dq.store.schema import Json, UtcDateTime
@@ -23,17 +23,17 @@ if TYPE_CHECKING:
     import pyarrow
 
 
-# The history of deliveries as Parquet files, one for each table.
+# Export of the delivery history as Parquet files, one for each table.
 
 TABLES = (tables.cycle, tables.cycle_event, tables.cycle_excuse, tables.cycle_month, tables.receipt)
 _ROWS = 10_000
 
 
 def export(tx: Connection, folder: Path) -> dict[str, int]:
-    """Writes `<table>.parquet` for each table; how many rows each has.
+    """Write `<table>.parquet` for each table, and return the row counts by table.
 
-    Instants are timestamps in UTC, lists and proofs are JSON texts. A file appears when it is whole. Raises
-    MissingTool without pyarrow, Unreadable where the folder cannot be written to.
+    Instants are timestamps in UTC; lists and verdict inputs are JSON texts. Files appear atomically. Raises
+    MissingTool without pyarrow, ReadError if the folder cannot be written to.
     """
     try:
         import pyarrow.parquet
@@ -43,41 +43,39 @@ def export(tx: Connection, folder: Path) -> dict[str, int]:
         ) from None
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        return {table.name: _written(tx, table, folder, pyarrow) for table in TABLES}
+        return {table.name: _write_table(tx, table, folder, pyarrow) for table in TABLES}
     except OSError as error:
-        raise Unreadable(
-            f"{folder} cannot be written to: {error.strerror}.", "Name another folder."
-        ) from error
+        raise ReadError(f"{folder} is not writable: {error.strerror}.", "Choose another folder.") from error
 
 
-def _written(tx: Connection, table: Table, folder: Path, arrow: Any) -> int:
+def _write_table(tx: Connection, table: Table, folder: Path, arrow: Any) -> int:
     schema: pyarrow.Schema = arrow.schema(
-        [(column.name, _type(column.type, arrow)) for column in table.columns]
+        [(column.name, _arrow_type(column.type, arrow)) for column in table.columns]
     )
     part, rows = folder / f".{table.name}.parquet.part", 0
     with arrow.parquet.ParquetWriter(part, schema) as writer:
-        for batch in _batches(tx, table):
+        for batch in _row_batches(tx, table):
             writer.write_table(arrow.Table.from_pylist(batch, schema=schema))
             rows += len(batch)
     part.replace(folder / f"{table.name}.parquet")
     return rows
 
 
-def _batches(tx: Connection, table: Table) -> Iterator[list[dict[str, object]]]:
+def _row_batches(tx: Connection, table: Table) -> Iterator[list[dict[str, object]]]:
     jsons = {column.name for column in table.columns if column.type is Json}
-    asked = select(table).order_by(*table.primary_key.columns).execution_options(yield_per=_ROWS)
-    for rows in tx.execute(asked).mappings().partitions(_ROWS):
-        yield [_plain(row, jsons) for row in rows]
+    query = select(table).order_by(*table.primary_key.columns).execution_options(yield_per=_ROWS)
+    for rows in tx.execute(query).mappings().partitions(_ROWS):
+        yield [_row_as_dict(row, jsons) for row in rows]
 
 
-def _plain(row: Any, jsons: Collection[str]) -> dict[str, object]:
+def _row_as_dict(row: Any, jsons: Collection[str]) -> dict[str, object]:
     return {
         name: json.dumps(value, ensure_ascii=False) if name in jsons and value is not None else value
         for name, value in row.items()
     }
 
 
-def _type(kind: object, arrow: Any) -> pyarrow.DataType:
+def _arrow_type(kind: object, arrow: Any) -> pyarrow.DataType:
     if isinstance(kind, UtcDateTime):
         return arrow.timestamp("us", tz="UTC")
     if isinstance(kind, Boolean):
@@ -85,50 +83,54 @@ def _type(kind: object, arrow: Any) -> pyarrow.DataType:
     return arrow.int64() if isinstance(kind, Integer) else arrow.string()
 
 
-# History is kept for a while in full, and afterwards as numbers of each month.
+# Pruning: old cycles are replaced by monthly counts.
 
-# What can still change stays, whatever its age.
+# Cycles that can still change are kept regardless of their age.
 _OPEN = (CycleStatus.SCHEDULED, CycleStatus.PENDING, CycleStatus.MISSING)
 _MONTH = tuple(tables.cycle_month.c[name] for name in ("contract", "object", "slo", "month", "status"))
 
 
 @dataclass(frozen=True, slots=True)
 class Pruned:
-    """How many rows are gone."""
+    """Numbers of deleted rows."""
 
     cycles: int
     receipts: int
     excuses: int
 
 
-def prune(store: Store, before: datetime, lasting: Select[tuple[str]] | None = None) -> Pruned:
-    """Rolls cycles that were due before an instant up by month, and removes them with what belongs to them.
+def prune(store: Store, before: datetime, kept_receipts: Select[tuple[str]] | None = None) -> Pruned:
+    """Replace cycles that were due before an instant by monthly counts, and delete what belongs to them.
 
-    A transaction holds some hundred cycles, with their numbers: whenever it is stopped, none is lost or
-    counted twice. Open cycles stay, and so do the receipts whose ids `lasting` selects.
+    Each transaction processes some hundred cycles with their counts, so an interruption neither loses a cycle
+    nor counts it twice. Open cycles are kept, and so are the receipts whose ids `kept_receipts` selects.
     """
     cycles = 0
-    while (some := _some(store, before)) > 0:
-        cycles += some
+    while (pruned := _prune_batch(store, before)) > 0:
+        cycles += pruned
     old = tables.receipt.c.delivered_at < before
-    if lasting is not None:
-        old = old & tables.receipt.c.id.not_in(lasting)
+    if kept_receipts is not None:
+        old = old & tables.receipt.c.id.not_in(kept_receipts)
     with store.write() as tx:
         receipts = tx.execute(delete(tables.receipt).where(old)).rowcount
         tx.execute(delete(tables.past_tick).where(tables.past_tick.c.at < before))
-        words = tx.execute(delete(tables.cycle_excuse).where(tables.cycle_excuse.c.due_at < before)).rowcount
-    return Pruned(cycles, receipts, words)
+        excuses = tx.execute(
+            delete(tables.cycle_excuse).where(tables.cycle_excuse.c.due_at < before)
+        ).rowcount
+    return Pruned(cycles, receipts, excuses)
 
 
-def _some(store: Store, before: datetime) -> int:
+def _prune_batch(store: Store, before: datetime) -> int:
     columns = tables.cycle.c
     old = and_(columns.due_at < before, columns.status.not_in(_OPEN))
-    asked = select(columns.id, columns.contract, columns.object, columns.slo, columns.due_at, columns.status)
+    query = select(columns.id, columns.contract, columns.object, columns.slo, columns.due_at, columns.status)
     with store.write() as tx:
-        rows = tx.execute(asked.where(old).order_by(columns.due_at, columns.id).limit(tables.AT_ONCE)).all()
+        rows = tx.execute(
+            query.where(old).order_by(columns.due_at, columns.id).limit(tables.MAX_VALUES)
+        ).all()
         if not rows:
             return 0
-        _roll_up(tx, Counter((*row[1:4], f"{row.due_at:%Y-%m}", row.status) for row in rows))
+        _add_to_months(tx, Counter((*row[1:4], f"{row.due_at:%Y-%m}", row.status) for row in rows))
         ids = [row.id for row in rows]
         tx.execute(delete(tables.cycle_event).where(tables.cycle_event.c.cycle_id.in_(ids)))
         tx.execute(delete(tables.cycle_state).where(tables.cycle_state.c.cycle_id.in_(ids)))
@@ -136,53 +138,55 @@ def _some(store: Store, before: datetime) -> int:
     return len(rows)
 
 
-def _roll_up(tx: Connection, numbers: Mapping[tuple[str, ...], int]) -> None:
+def _add_to_months(tx: Connection, numbers: Mapping[tuple[str, ...], int]) -> None:
     for key, number in numbers.items():
-        same = and_(*(column == value for column, value in zip(_MONTH, key, strict=True)))
-        added = tx.execute(
-            update(tables.cycle_month).where(same).values(cycles=tables.cycle_month.c.cycles + number)
+        matches = and_(*(column == value for column, value in zip(_MONTH, key, strict=True)))
+        updated = tx.execute(
+            update(tables.cycle_month).where(matches).values(cycles=tables.cycle_month.c.cycles + number)
         )
-        if added.rowcount == 0:
+        if updated.rowcount == 0:
             names = [column.name for column in _MONTH]
             tx.execute(insert(tables.cycle_month).values(**dict(zip(names, key, strict=True)), cycles=number))
 
 
-# Whether what is stored of deliveries agrees with itself.
+# Integrity of the stored deliveries.
 
 
 def integrity_faults(tx: Connection) -> Iterator[str]:
-    """What is wrong with the store, in words; nothing where all is well."""
-    yield from _of_the_database(tx)
+    """Yield a text for each inconsistency in the store."""
+    yield from _database_faults(tx)
     columns, events = tables.cycle.c, tables.cycle_event.c
-    last = select(func.max(events.id).label("id")).group_by(events.cycle_id).subquery()
-    ends = select(columns.contract, columns.slo, columns.due_at, columns.status, events.after)
-    told = ends.join(tables.cycle_event, events.cycle_id == columns.id).join(last, last.c.id == events.id)
-    for row in tx.execute(told.where(events.after != columns.status)):
-        yield f"{_name(row)} is {row.status}, and its last change says {row.after}"
-    unchanged = select(columns.contract, columns.slo, columns.due_at, columns.status)
-    lone = unchanged.where(~select(events.id).where(events.cycle_id == columns.id).exists())
-    for still in tx.execute(lone.where(columns.status != CycleStatus.PENDING)):
-        yield f"{_name(still)} is {still.status}, and no change says so"
-    watched = unchanged.join(tables.watermark, tables.is_of(tables.cycle, tables.key_of(tables.watermark)))
+    last_event = select(func.max(events.id).label("id")).group_by(events.cycle_id).subquery()
+    cycles_and_changes = select(columns.contract, columns.slo, columns.due_at, columns.status, events.after)
+    last_changes = cycles_and_changes.join(tables.cycle_event, events.cycle_id == columns.id).join(
+        last_event, last_event.c.id == events.id
+    )
+    for row in tx.execute(last_changes.where(events.after != columns.status)):
+        yield f"{_cycle_name(row)} is {row.status}, and its last change says {row.after}"
+    cycles = select(columns.contract, columns.slo, columns.due_at, columns.status)
+    without_change = cycles.where(~select(events.id).where(events.cycle_id == columns.id).exists())
+    for unchanged_row in tx.execute(without_change.where(columns.status != CycleStatus.PENDING)):
+        yield f"{_cycle_name(unchanged_row)} is {unchanged_row.status}, and no change says so"
+    watched = cycles.join(tables.watermark, tables.matches_key(tables.cycle, tables.key_of(tables.watermark)))
     beyond = watched.where(columns.due_at > tables.watermark.c.through)
-    for early in tx.execute(beyond):
-        yield f"{_name(early)} was due after the instant up to which it is watched"
-    orphans = select(func.count()).select_from(tables.cycle_event).where(
+    for early_row in tx.execute(beyond):
+        yield f"{_cycle_name(early_row)} was due after the instant up to which it is watched"
+    orphan_count = select(func.count()).select_from(tables.cycle_event).where(
         ~select(columns.id).where(columns.id == events.cycle_id).exists()
     )  # fmt: skip
-    if lost := tx.scalar(orphans):
-        yield f"{lost} changes belong to no delivery"
+    if orphaned := tx.scalar(orphan_count):
+        yield f"{orphaned} changes without a delivery"
 
 
-def _of_the_database(tx: Connection) -> Iterator[str]:
+def _database_faults(tx: Connection) -> Iterator[str]:
     if tx.dialect.name != "sqlite":
         return
-    for (said,) in tx.execute(text("PRAGMA integrity_check(20)")):
-        if said != "ok":
-            yield f"SQLite: {said}"
+    for (result,) in tx.execute(text("PRAGMA integrity_check(20)")):
+        if result != "ok":
+            yield f"SQLite: {result}"
     for row in tx.execute(text("PRAGMA foreign_key_check")):
         yield f"SQLite: row {row[1]} of {row[0]} refers to nothing in {row[2]}"
 
 
-def _name(row: object) -> str:
+def _cycle_name(row: object) -> str:
     return f"{row.contract}/{row.slo} due {row.due_at:%Y-%m-%d %H:%M}Z"  # type: ignore[attr-defined]

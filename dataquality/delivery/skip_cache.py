@@ -1,4 +1,4 @@
-"""Contracts that need not be read: another file has their key, or nothing new can be seen of them."""
+"""Contracts that a tick can skip: another file owns their key, or nothing about them can have changed."""
 
 from __future__ import annotations
 
@@ -13,198 +13,206 @@ from dq.contracts.slo import Partition, Slo
 from dq.dataquality.delivery import tables
 from dq.dataquality.delivery.cycle import (
     FILE_SOURCES,
+    CycleRecord,
     CycleState,
     DeliveryPlace,
-    Kept,
-    MissingPart,
-    Watched,
+    MissingPartition,
+    WatchTarget,
     label,
 )
-from dq.dataquality.delivery.evidence import asked_for, folder
-from dq.dataquality.delivery.probe_pool import Errand, Lookout
+from dq.dataquality.delivery.evidence import partition_path, probed_sources
+from dq.dataquality.delivery.probe_pool import ProbePool, ProbeTask
 from dq.lake.storage import Files
 
-# Which file is a contract when several say so: the one that was there first, which the store remembers.
+# Ownership of contract keys: if several files have the same key, the first one owns it. The store remembers
+# it.
 #
-# Deliveries, incidents and alerts are filed under a contract's key. Without this memory, a stranger's file
-# would take them over by writing down another contract's id.
+# Deliveries, incidents and alerts belong to a contract's key. Without recorded owners, any file could take
+# them over by using another contract's id.
 
 
 @dataclass(frozen=True, slots=True)
-class Claim:
-    """A file that says that it is the contract of a key; `file` is its name within its registry."""
+class OwnershipClaim:
+    """A file's claim to a contract key; `file` is its name within its registry."""
 
     key: str
     file: str
 
 
 @dataclass(frozen=True, slots=True)
-class Decision:
-    """`refused` has the reason for each claim that does not hold, `new` the file of each key to remember."""
+class OwnershipDecision:
+    """Ownership of keys. `rejected` has the reason for each rejected claim, `new` the files of newly owned
+    keys.
+    """
 
-    refused: Mapping[Claim, str]
+    rejected: Mapping[OwnershipClaim, str]
     new: Mapping[str, str]
 
 
-def decide(
-    claims: Iterable[Claim], remembered: Mapping[str, str], may_hold: Callable[[str, str], bool]
-) -> Decision:
-    """Who holds each key, from the files of this run and those that were first.
+def resolve_owners(
+    claims: Iterable[OwnershipClaim], owners: Mapping[str, str], may_own: Callable[[str, str], bool]
+) -> OwnershipDecision:
+    """Resolve the owner of each key from the claims of this run and the recorded owners.
 
-    The remembered file keeps its key, whatever the others are called. When it is gone, or has become
-    another contract, one single file takes over: it has moved. `may_hold` says of a remembered file that
-    is not among the claims whether it still holds the key, or cannot be read. Of several files without a
-    remembered one among them, none holds it: nobody knows which was first.
+    A recorded owner keeps its key. If it is gone, or has become another contract, a single claimant takes
+    over: the file has moved. `may_own` is called for a recorded owner without claim, and returns whether it
+    may still own the key, e.g. because it cannot be read. Several claimants without a recorded owner are all
+    rejected, because their order is unknown.
     """
     files: dict[str, dict[str, None]] = {}
     for claim in claims:
         files.setdefault(claim.key, {})[claim.file] = None
-    refused: dict[Claim, str] = {}
+    rejected: dict[OwnershipClaim, str] = {}
     new: dict[str, str] = {}
-    for key, rivals in files.items():
-        first = remembered.get(key)
-        if first is not None and (first in rivals or may_hold(key, first)):
-            why = f"{first} was the contract {key!r} first, and keeps its deliveries and alerts."
-            refused |= {Claim(key, file): why for file in rivals if file != first}
-        elif len(rivals) == 1:
-            new[key] = next(iter(rivals))
+    for key, claimants in files.items():
+        owner = owners.get(key)
+        if owner is not None and (owner in claimants or may_own(key, owner)):
+            reason = f"{owner} declared the contract {key!r} first and keeps its deliveries and alerts."
+            rejected |= {OwnershipClaim(key, file): reason for file in claimants if file != owner}
+        elif len(claimants) == 1:
+            new[key] = next(iter(claimants))
         else:
-            why = f"{', '.join(rivals)} are the same contract {key!r}, and nobody knows which was first."
-            refused |= {Claim(key, file): why for file in rivals}
-    return Decision(refused, new)
+            reason = (
+                f"{', '.join(claimants)} declare the same contract {key!r}; it is unknown which was first."
+            )
+            rejected |= {OwnershipClaim(key, file): reason for file in claimants}
+    return OwnershipDecision(rejected, new)
 
 
 @dataclass(frozen=True, slots=True)
-class KeyHolder:
-    """The file that is a contract, the folder of its registry (None: not seen since that is kept), and since
-    when it is not the contract any more."""
+class KeyOwner:
+    """The file that owns a contract key.
+
+    `registry` is its folder, or None if an older dq wrote it. `gone_since` is when it ceased to be the
+    contract.
+    """
 
     file: str
     registry: str | None = None
     gone_since: datetime | None = None
 
 
-def holders(tx: Connection) -> dict[str, KeyHolder]:
-    """Who holds each contract, by its key."""
+def key_owners(tx: Connection) -> dict[str, KeyOwner]:
+    """Return the owner of each contract key."""
     rows = tx.execute(select(tables.contract_holder))
-    return {row.contract: KeyHolder(row.file, row.registry, row.gone_since) for row in rows}
+    return {row.contract: KeyOwner(row.file, row.registry, row.gone_since) for row in rows}
 
 
-def remembered(tx: Connection) -> dict[str, str]:
-    """The file of each contract by its key."""
-    return {key: holder.file for key, holder in holders(tx).items()}
+def owner_files(tx: Connection) -> dict[str, str]:
+    """Return the owning file of each contract key."""
+    return {key: owner.file for key, owner in key_owners(tx).items()}
 
 
-def note(tx: Connection, seen: Mapping[str, KeyHolder]) -> None:
-    """Keeps where these contracts are, and since when they are gone."""
+def update_owners(tx: Connection, owners: Mapping[str, KeyOwner]) -> None:
+    """Update the registry and `gone_since` of owners, by key."""
     table = tables.contract_holder
-    for key, one in seen.items():
-        where = update(table).where(table.c.contract == key)
-        tx.execute(where.values(registry=one.registry, gone_since=one.gone_since))
+    for key, owner in owners.items():
+        statement = update(table).where(table.c.contract == key)
+        tx.execute(statement.values(registry=owner.registry, gone_since=owner.gone_since))
 
 
-def forget(tx: Connection, keys: Collection[str]) -> None:
-    """Leaves these keys to whoever is next."""
+def delete_owners(tx: Connection, keys: Collection[str]) -> None:
+    """Delete the owners of these keys."""
     tx.execute(delete(tables.contract_holder).where(tables.contract_holder.c.contract.in_(keys)))
 
 
-def remember(tx: Connection, new: Mapping[str, str], now: datetime) -> None:
-    """Keeps the file of each key; `tx` is the transaction in which it was decided."""
-    known = remembered(tx)
+def save_owners(tx: Connection, new: Mapping[str, str], now: datetime) -> None:
+    """Store the owning file of each key. `tx` must be the transaction in which it was resolved."""
+    stored = owner_files(tx)
     table = tables.contract_holder
-    added = [{"contract": key, "file": file, "since": now} for key, file in new.items() if key not in known]
+    added = [{"contract": key, "file": file, "since": now} for key, file in new.items() if key not in stored]
     if added:
         tx.execute(insert(table), added)
     for key, file in new.items():
-        if known.get(key, file) != file:
+        if stored.get(key, file) != file:
             tx.execute(update(table).where(table.c.contract == key).values(file=file, since=now))
 
 
-# What is missing and stays so, and the contracts that need not be read until something of it is seen.
-
-# Parts of missing deliveries, and whether anything of them may be there by now.
+# Missing partitions, and whether anything of them may have appeared.
 
 
-def path_of(slo: Slo, place: DeliveryPlace, partition: Partition) -> str | None:
-    """Where files would show a partition; None where none are asked."""
-    by_files = any(name in FILE_SOURCES for name in asked_for(slo, place))
-    return folder(slo, partition, place) if by_files else None
+def expected_path(slo: Slo, place: DeliveryPlace, partition: Partition) -> str | None:
+    """Return the path where files of a partition are expected, or None if files are not evidence."""
+    uses_files = any(name in FILE_SOURCES for name in probed_sources(slo, place))
+    return partition_path(slo, partition, place) if uses_files else None
 
 
-def appeared(
-    lookout: Lookout, parts: Sequence[MissingPart], files_of: Callable[[str], Files]
-) -> list[MissingPart]:
-    """Those of which something may be there now.
+def find_appeared(
+    probe_pool: ProbePool, parts: Sequence[MissingPartition], files_of: Callable[[str], Files]
+) -> list[MissingPartition]:
+    """Return the missing partitions that may exist now.
 
-    What cannot be read may be there. A storage that is silent shows nothing: it would not to a closer look.
+    Unreadable paths may exist. A storage that does not respond counts as no change: a full check would not
+    get an answer either.
     """
-    asked = [
-        (part, Errand(part.root, files_of(part.path), _seen(part.path)))
+    probes = [
+        (part, ProbeTask(part.root, files_of(part.path), _existence_probe(part.path)))
         for part in parts
         if part.root is not None and part.path is not None
     ]
-    answers = lookout.answers([errand for _, errand in asked])
-    return [part for (part, _), answer in zip(asked, answers, strict=True) if answer is True]
+    answers = probe_pool.run([task for _, task in probes])
+    return [part for (part, _), answer in zip(probes, answers, strict=True) if answer is True]
 
 
-def _seen(path: str) -> Callable[[Files], bool]:
-    def work(files: Files) -> bool:
+def _existence_probe(path: str) -> Callable[[Files], bool]:
+    def probe(files: Files) -> bool:
         try:
             return not files.nothing(path)
-        except Exception:  # noqa: BLE001  # as with every probe: whoever looks closer says what is wrong
+        except Exception:  # noqa: BLE001  # as with every probe: the full check reports the problem
             return True
 
-    return work
+    return probe
 
 
-# As long as its own path, a receipt and the time alone can move it.
-_MAY_REST = (CycleStatus.MISSING, CycleStatus.NEVER)
+# Statuses that only the cycle's own path, a receipt or the time can change.
+_SKIPPABLE = (CycleStatus.MISSING, CycleStatus.NEVER)
 
 
 @dataclass(frozen=True, slots=True)
-class CycleRest:
-    """What of a cycle is looked for, and when it is judged again whatever is seen; None for never."""
+class SkipUntil:
+    """Partitions of a skipped cycle to probe, and when it must be evaluated again, or None for never."""
 
-    parts: tuple[MissingPart, ...]
+    parts: tuple[MissingPartition, ...]
     until: datetime | None
 
 
-def rest_of(one: Watched, root: str, kept: Kept, now: datetime, settle: timedelta) -> CycleRest | None:
-    """How a cycle may rest that was judged at `now`; None for one that has to be judged at every tick.
+def skip_until(
+    target: WatchTarget, root: str, record: CycleRecord, now: datetime, alert_delay: timedelta
+) -> SkipUntil | None:
+    """Return until when an evaluated cycle can be skipped, or None if it must be evaluated at every tick.
 
-    It may where a partition's own path shows its delivery. That it cannot be seen moves no miss. `settle` is
-    how long after its breach a miss is told.
+    It can be skipped if each partition's own path shows its delivery. An outage does not change a miss.
+    `alert_delay` is the time between the breach and the alert.
     """
-    cycle, slo = kept.cycle, one.slo
-    if kept.status not in _MAY_REST or not cycle.partitions or one.place.format in LAKEHOUSE:
+    cycle, slo = record.cycle, target.slo
+    if record.status not in _SKIPPABLE or not cycle.partitions or target.place.format in LAKEHOUSE:
         return None
-    if kept.excuse or kept.arriving_since is not None:
+    if record.excuse or record.arriving_since is not None:
         return None
-    times = [] if kept.told else [kept.held_until or cycle.breach_at + settle]
-    if kept.status is CycleStatus.MISSING and slo.give_up_after:
+    times = [] if record.notified else [record.inhibited_until or cycle.breach_at + alert_delay]
+    if record.status is CycleStatus.MISSING and slo.give_up_after:
         times.append(cycle.due_at + slo.give_up_after)
-    if any(at <= now for at in times):
+    if any(instant <= now for instant in times):
         return None
-    places = [(partition, path_of(slo, one.place, partition)) for partition in cycle.partitions]
-    state = (kept.status, kept.told, kept.held_until)
+    paths = [(partition, expected_path(slo, target.place, partition)) for partition in cycle.partitions]
+    state = (record.status, record.notified, record.inhibited_until)
     parts = (
-        MissingPart(kept.id, number, *state, label(partition), root if path else None, path)
-        for number, (partition, path) in enumerate(places)
+        MissingPartition(record.id, number, *state, label(partition), root if path else None, path)
+        for number, (partition, path) in enumerate(paths)
     )
-    return CycleRest(tuple(parts), min(times, default=None))
+    return SkipUntil(tuple(parts), min(times, default=None))
 
 
-# Contracts of which nothing can be learnt before an instant: the watcher need not read them until then.
-#
-# Nothing is due, and what is missing stays so as long as nothing of it is seen.
+# Contracts that the watcher need not read before an instant: nothing is due, and none of their missing
+# partitions has appeared.
 
 
 @dataclass(frozen=True, slots=True)
-class RestingContract:
-    """A file as it was understood last, at `since`; it is to be judged again at `until`, None for never.
+class SkippedContract:
+    """A contract file evaluated at `since` that can be skipped until `until` (None: without limit).
 
-    `content` and `terms` are hashes: of the file, and of all else that its understanding depends on. `slos`
-    is the number of its promises, and `missing` what has not come of them.
+    `content` and `terms` are hashes: of the file, and of everything else its evaluation depends on. `slos`
+    is the number of its SLOs, and `missing` are their missing partitions.
     """
 
     file: str
@@ -214,73 +222,77 @@ class RestingContract:
     slos: int
     since: datetime | None
     until: datetime | None
-    missing: tuple[MissingPart, ...] = ()
+    missing: tuple[MissingPartition, ...] = ()
 
-    def rests(self, now: datetime, open_cycles: Collection[CycleState]) -> bool:
-        """Whether nothing can have become of it by `now`, when these are its open cycles."""
+    def can_skip(self, now: datetime, open_cycles: Collection[CycleState]) -> bool:
+        """True if nothing can have changed by `now`, given the current open cycles of the contract."""
         if self.until is not None and now >= self.until:
             return False
-        # What was judged as of a later time stands otherwise now.
+        # An evaluation as of a later time is not valid now.
         if self.missing and (self.since is None or now < self.since):
             return False
-        return {one.state for one in self.missing} == set(open_cycles)
+        return {part.state for part in self.missing} == set(open_cycles)
 
 
-_FIELDS = tuple(one.name for one in fields(RestingContract) if one.name != "missing")
-_PART = tuple(one.name for one in fields(MissingPart))
+_FIELDS = tuple(attribute.name for attribute in fields(SkippedContract) if attribute.name != "missing")
+_PART = tuple(attribute.name for attribute in fields(MissingPartition))
 
 
-def resting_contracts(
+def skipped_contracts(
     tx: Connection, terms: str, now: datetime, open_cycles: Mapping[str, Collection[CycleState]]
-) -> dict[str, RestingContract]:
-    """By file, what rests at `now`, as long as its content is the same and nothing of it is seen.
+) -> dict[str, SkippedContract]:
+    """Return the contracts to skip at `now`, by file, if their content is unchanged and no missing partition
+    appeared.
 
-    `open_cycles` are those of every contract, as they stand.
+    `open_cycles` are the current states of the open cycles, by contract.
     """
     columns = tables.resting_contract.c
     rows = tx.execute(select(*(columns[name] for name in _FIELDS)).where(columns.terms == terms)).all()
-    missing: dict[str, list[MissingPart]] = {}
+    missing: dict[str, list[MissingPartition]] = {}
     for file, *part in tx.execute(
         select(tables.resting_part.c.file, *(tables.resting_part.c[name] for name in _PART))
     ):
-        missing.setdefault(file, []).append(MissingPart(*part))
-    laid = [replace(RestingContract(*row), missing=tuple(missing.get(row.file, ()))) for row in rows]
-    return {one.file: one for one in laid if one.rests(now, open_cycles.get(one.contract, ()))}
+        missing.setdefault(file, []).append(MissingPartition(*part))
+    stored = [replace(SkippedContract(*row), missing=tuple(missing.get(row.file, ()))) for row in rows]
+    return {entry.file: entry for entry in stored if entry.can_skip(now, open_cycles.get(entry.contract, ()))}
 
 
-def spoken_of(tx: Connection) -> set[str]:
-    """The files of which a missing part has a receipt, or a word that excuses it or takes that back."""
-    parts, same = tables.resting_part.c, tables.resting_part.c.cycle_id == tables.cycle.c.id
-    there = and_(
+def files_with_news(tx: Connection) -> set[str]:
+    """Return the files with a receipt or an excuse (or an undone one) for one of their missing partitions."""
+    parts, same_cycle = tables.resting_part.c, tables.resting_part.c.cycle_id == tables.cycle.c.id
+    same_object = and_(
         tables.receipt.c.contract == tables.cycle.c.contract, tables.receipt.c.object == tables.cycle.c.object
     )
-    meant = or_(tables.receipt.c.partition == parts.label, tables.receipt.c.due_at == tables.cycle.c.due_at)
-    excused = and_(
-        tables.is_of(tables.cycle_excuse, tables.key_of(tables.cycle)),
+    same_delivery = or_(
+        tables.receipt.c.partition == parts.label, tables.receipt.c.due_at == tables.cycle.c.due_at
+    )
+    same_excuse = and_(
+        tables.matches_key(tables.cycle_excuse, tables.key_of(tables.cycle)),
         tables.cycle_excuse.c.due_at == tables.cycle.c.due_at,
     )
-    asked = select(parts.file).join(tables.cycle, same)
+    query = select(parts.file).join(tables.cycle, same_cycle)
     return {
-        *tx.scalars(asked.join(tables.receipt, and_(there, meant)).distinct()),
-        *tx.scalars(asked.join(tables.cycle_excuse, excused).distinct()),
+        *tx.scalars(query.join(tables.receipt, and_(same_object, same_delivery)).distinct()),
+        *tx.scalars(query.join(tables.cycle_excuse, same_excuse).distinct()),
     }
 
 
-def save_skipped(tx: Connection, files: Iterable[RestingContract]) -> None:
-    """Keeps what rests now, in the place of what was kept of these files before."""
-    laid = list(files)
-    if not laid:
+def save_skipped(tx: Connection, skipped: Iterable[SkippedContract]) -> None:
+    """Replace the skip cache entries of these files."""
+    contracts = list(skipped)
+    if not contracts:
         return
     for table in (tables.resting_contract, tables.resting_part):
-        gone = delete(table).where(table.c.file == bindparam("gone"))
-        tx.execute(gone, [{"gone": one.file} for one in laid])
+        statement = delete(table).where(table.c.file == bindparam("gone"))
+        tx.execute(statement, [{"gone": contract.file} for contract in contracts])
     tx.execute(
-        insert(tables.resting_contract), [{name: getattr(one, name) for name in _FIELDS} for one in laid]
+        insert(tables.resting_contract),
+        [{name: getattr(contract, name) for name in _FIELDS} for contract in contracts],
     )
     parts = [
-        {"file": one.file, **{name: getattr(part, name) for name in _PART}}
-        for one in laid
-        for part in one.missing
+        {"file": contract.file, **{name: getattr(part, name) for name in _PART}}
+        for contract in contracts
+        for part in contract.missing
     ]
     if parts:
         tx.execute(insert(tables.resting_part), parts)

@@ -1,4 +1,4 @@
-"""The tables of deliveries on the store's shared MetaData, and how rows are found by their SLO."""
+"""Tables of deliveries on the store's shared MetaData, and conditions on SLO keys."""
 
 from __future__ import annotations
 
@@ -10,47 +10,47 @@ import sqlalchemy as sa
 
 from dq.store.schema import Count, Json, UtcDateTime, metadata
 
-# SLOs by their keys, and statements about many of them.
+# SLO keys, and chunked statements.
 
 T = TypeVar("T")
 Key = tuple[str, str, str]
-"""The contract's key, the object and the SLO."""
+"""Contract key, object name and SLO id."""
 KEY = ("contract", "object", "slo")
-# Databases bound how many values a statement may have.
-AT_ONCE = 500
+# Databases limit the number of values in a statement.
+MAX_VALUES = 500
 
 
 @cache
 def key_of(table: sa.Table) -> list[sa.Column[Any]]:
-    """The columns that name the SLO of a row."""
+    """Return the key columns of a table."""
     return [table.c[name] for name in KEY]
 
 
-def is_of(table: sa.Table, key: Sequence[object]) -> sa.ColumnElement[bool]:
-    """Whether a row is of an SLO; by a shorter key, of an object. Columns may stand for values."""
+def matches_key(table: sa.Table, key: Sequence[object]) -> sa.ColumnElement[bool]:
+    """Return the condition that a row belongs to an SLO, or with a key of two parts to an object.
+
+    `key` may contain values or columns.
+    """
     return sa.and_(*(column == value for column, value in zip(key_of(table), key, strict=False)))
 
 
-def parts(items: Sequence[T]) -> list[Sequence[T]]:
-    """All of them, so many at once as a statement may have."""
-    return [items[start : start + AT_ONCE] for start in range(0, len(items), AT_ONCE)]
+def chunks(items: Sequence[T]) -> list[Sequence[T]]:
+    """Split items into chunks that fit into a statement."""
+    return [items[start : start + MAX_VALUES] for start in range(0, len(items), MAX_VALUES)]
 
 
-# The tables of deliveries, on the store's shared MetaData.
-
-
-def _slo(**said: Any) -> list[sa.Column[str]]:
-    return [sa.Column(name, sa.Text, **said) for name in KEY]
+def _slo(**options: Any) -> list[sa.Column[str]]:
+    return [sa.Column(name, sa.Text, **options) for name in KEY]
 
 
 contract_holder = sa.Table(
     "contract_holder",
     metadata,
-    # The contract's key, and the file that was first to be it.
+    # The contract's key, and the file that owns it.
     sa.Column("contract", sa.Text, primary_key=True),
     sa.Column("file", sa.Text, nullable=False),
     sa.Column("since", UtcDateTime, nullable=False),
-    # The folder of its registry, and since when the file is not the contract any more.
+    # The folder of its registry, and when the file ceased to be the contract.
     sa.Column("registry", sa.Text),
     sa.Column("gone_since", UtcDateTime),
 )
@@ -59,23 +59,23 @@ watermark = sa.Table(
     "slo_watermark",
     metadata,
     *_slo(primary_key=True),
-    # Every cycle due up to here has a row.
+    # Every cycle due up to this instant has a row.
     sa.Column("through", UtcDateTime, nullable=False),
-    # The newest delivery that is known; NULL: there was none.
+    # The newest known delivery; NULL: none.
     sa.Column("delivered_at", UtcDateTime),
-    # Under which lake root or bucket its data lies.
+    # The lake root or bucket of its data.
     sa.Column("root", sa.Text),
-    # How far its error budget was told to be used: `half`, `exhausted`; NULL: not told.
+    # The notified level of its error budget: `half`, `exhausted`; NULL: not notified.
     sa.Column("budget", sa.String(16)),
 )
 
 slo_terms = sa.Table(
     "slo_terms",
     metadata,
-    # What is watched, with what its standing is counted by: the contract itself may be elsewhere.
+    # Watched SLOs with the terms of their compliance: the contract itself may be unavailable to readers.
     *_slo(primary_key=True),
     sa.Column("product", sa.Text, nullable=False),
-    # A fraction, such as `19/20`.
+    # A fraction, e.g. `19/20`.
     sa.Column("objective", sa.String(32), nullable=False),
     sa.Column("window_seconds", sa.BigInteger, nullable=False),
 )
@@ -83,7 +83,8 @@ slo_terms = sa.Table(
 heartbeat = sa.Table(
     "heartbeat",
     metadata,
-    # `watch`, at the instant as of which the last tick judged; `complete`, where it judged and sent all.
+    # `watch`: the instant as of which the last tick evaluated; `complete`: the last that evaluated and sent
+    # all.
     sa.Column("name", sa.String(16), primary_key=True),
     sa.Column("at", UtcDateTime, nullable=False),
 )
@@ -101,13 +102,13 @@ past_tick = sa.Table(
 resting_contract = sa.Table(
     "resting_contract",
     metadata,
-    # The contract's file, and the hashes of its content and of the terms under which it was understood.
+    # The contract's file, and the hashes of its content and of everything else its evaluation depends on.
     sa.Column("file", sa.Text, primary_key=True),
     sa.Column("content", sa.String(64), nullable=False),
     sa.Column("terms", sa.String(64), nullable=False),
     sa.Column("contract", sa.Text, nullable=False),
     sa.Column("slos", sa.Integer, nullable=False),
-    # When it was laid down, and when it is to be judged again at the latest; NULL: never.
+    # When it was evaluated, and when it must be evaluated again at the latest; NULL: never.
     sa.Column("since", UtcDateTime),
     sa.Column("until", UtcDateTime),
 )
@@ -115,15 +116,15 @@ resting_contract = sa.Table(
 resting_part = sa.Table(
     "resting_part",
     metadata,
-    # What is still missing of a contract that rests: a row for each part of a cycle that is looked for.
+    # Missing partitions of skipped contracts: one row per partition of a cycle.
     sa.Column("file", sa.Text, primary_key=True),
     sa.Column("cycle_id", sa.Integer, primary_key=True, autoincrement=False),
     sa.Column("part", sa.Integer, primary_key=True, autoincrement=False),
-    # The cycle as it stood.
+    # The state of the cycle.
     sa.Column("status", sa.String(16), nullable=False),
-    sa.Column("told", sa.Boolean, nullable=False),
-    sa.Column("held_until", UtcDateTime),
-    # The partition as receipts call it, and where it would lie; NULL: nothing but a receipt would show it.
+    sa.Column("told", sa.Boolean, nullable=False, key="notified"),
+    sa.Column("held_until", UtcDateTime, key="inhibited_until"),
+    # The partition's label in receipts, and where its files are expected; NULL: only a receipt can show it.
     sa.Column("label", sa.Text, nullable=False),
     sa.Column("root", sa.Text),
     sa.Column("path", sa.Text),
@@ -136,7 +137,7 @@ cycle = sa.Table(
     *_slo(nullable=False),
     sa.Column("due_at", UtcDateTime, nullable=False),
     sa.Column("breach_at", UtcDateTime, nullable=False),
-    # The civil time in the schedule's zone, as text: it has no zone of its own.
+    # The civil time in the schedule's zone, as text without zone.
     sa.Column("nominal", sa.String(32), nullable=False),
     sa.Column("note", sa.String(16), nullable=False),
     # Lists of [column, value], one per expected partition.
@@ -146,32 +147,32 @@ cycle = sa.Table(
     sa.Column("delivered_at", UtcDateTime),
     sa.Column("first_seen_at", UtcDateTime),
     sa.Column("source", sa.String(8)),
-    # Lists of [source, delivered_at, rows]: what each source said when it was judged last.
+    # Lists of [source, delivered_at, rows]: the sources' answers at the last evaluation.
     sa.Column("claims", Json),
-    # Since when data is seen there that is still being written.
+    # Since when there is data that is still being written.
     sa.Column("arriving_since", UtcDateTime),
-    # When what was delivered is looked at again, and since when nothing of it is left.
+    # When the delivery is re-checked, and since when its data is gone.
     sa.Column("look_again_at", UtcDateTime),
     sa.Column("gone_since", UtcDateTime),
-    # When it was delivered anew, which changes no status.
+    # When it was rewritten, which changes no status.
     sa.Column("anew_at", UtcDateTime),
-    # What the platform team is told cannot be seen, where that is why it is unknown.
+    # The source of the outage that makes it unknown.
     sa.Column("blind", sa.Text),
-    # The lake root under which so much was missing at once that its owners are told at `held_until` only.
-    sa.Column("held", sa.Text),
-    sa.Column("held_until", UtcDateTime),
-    # The breach is known to the alerts room, so a recovery must reach it too.
-    sa.Column("told", sa.Boolean, nullable=False),
+    # The lake root of correlated misses, for which the owners' alerts are inhibited until `held_until`.
+    sa.Column("held", sa.Text, key="inhibiting_root"),
+    sa.Column("held_until", UtcDateTime, key="inhibited_until"),
+    # The breach was passed to the alerts, so its recovery must be passed too.
+    sa.Column("told", sa.Boolean, nullable=False, key="notified"),
     sa.Column("contract_version", sa.Text, nullable=False),
-    # What the cycle was computed with, so that it can be computed again: the SHA-256 of the contract's file,
-    # the release of public holidays where they took part, and of dq.
+    # Inputs of the cycle's computation, so that it can be repeated: the SHA-256 of the contract's file, the
+    # release of the public holidays if they were used, and of dq.
     sa.Column("contract_hash", sa.String(64)),
     sa.Column("tzdata", sa.String(16), nullable=False),
     sa.Column("calendar", sa.String(32)),
     sa.Column("dq", sa.String(32)),
-    # Why the calendar does not count it.
+    # The calendar's reason for not counting it.
     sa.Column("excuse", sa.Text),
-    # As of when the row was written; NULL: by an older dq.
+    # The tick that wrote the row; NULL: an older dq.
     sa.Column("recorded_at", UtcDateTime),
     sa.UniqueConstraint("contract", "object", "slo", "due_at"),
     sa.Index("ix_cycle_status", "status", "contract"),
@@ -187,14 +188,14 @@ cycle_event = sa.Table(
     sa.Column("before", sa.String(16), nullable=False),
     sa.Column("after", sa.String(16), nullable=False),
     sa.Column("reason", sa.Text, nullable=False),
-    # What the verdict rests on, as `proof` writes it; NULL: it was no verdict, or an older dq's.
+    # Inputs of the verdict (`cycle_store.inputs_as_json`); NULL: not a verdict, or written by an older dq.
     sa.Column("proof", Json),
 )
 
 cycle_state = sa.Table(
     "cycle_state",
     metadata,
-    # What is shown of a cycle, each time that it changed: past instants are read from here.
+    # The state of a cycle after each change, for reads as of past instants.
     sa.Column("id", sa.Integer, primary_key=True),
     sa.Column("cycle_id", sa.ForeignKey("cycle.id"), nullable=False, index=True),
     sa.Column("at", UtcDateTime, nullable=False),
@@ -212,7 +213,7 @@ cycle_state = sa.Table(
 cycle_excuse = sa.Table(
     "cycle_excuse",
     metadata,
-    # Rows are added only: the newest of a cycle says whether it is excused, by whom and why.
+    # Append-only: the newest row of a cycle is in force.
     sa.Column("id", sa.Integer, primary_key=True),
     *_slo(nullable=False),
     sa.Column("due_at", UtcDateTime, nullable=False),
@@ -226,7 +227,7 @@ cycle_excuse = sa.Table(
 cycle_month = sa.Table(
     "cycle_month",
     metadata,
-    # What is left of cycles that were pruned: how many of a month had each status.
+    # Pruned cycles: their number by month and status.
     *_slo(primary_key=True),
     # `2026-05`, of the due instant in UTC.
     sa.Column("month", sa.String(7), primary_key=True),
@@ -237,7 +238,7 @@ cycle_month = sa.Table(
 receipt = sa.Table(
     "receipt",
     metadata,
-    # Made from what was delivered, so that a second publish of the same is the same row.
+    # Derived from the delivery, so that publishing the same twice gives one row.
     sa.Column("id", sa.String(36), primary_key=True),
     sa.Column("contract", sa.Text, nullable=False),
     sa.Column("object", sa.Text, nullable=False),
@@ -246,21 +247,21 @@ receipt = sa.Table(
     sa.Column("delivered_at", UtcDateTime, nullable=False),
     sa.Column("rows", Count),
     sa.Column("contract_version", sa.Text, nullable=False),
-    # Grows by one when the same is delivered again.
+    # Incremented with each redelivery.
     sa.Column("revision", sa.Integer, nullable=False, server_default="1"),
-    # The server of the contract that it was delivered to; NULL: an older dq's.
+    # The contract's server that received it; NULL: written by an older dq.
     sa.Column("server", sa.Text),
     sa.Index("ix_receipt_what", "contract", "object", "partition"),
 )
 
 
-# The tables of commits, on the store's shared MetaData.
+# Tables of commits.
 
 table_log = sa.Table(
     "table_log",
     metadata,
     sa.Column("place", sa.Text, primary_key=True),
-    # No commit since then is lacking in `table_commit`; NULL: none at all.
+    # `table_commit` is complete from this instant on; NULL: it is complete.
     sa.Column("since", UtcDateTime),
 )
 
@@ -270,8 +271,8 @@ table_commit = sa.Table(
     sa.Column("place", sa.Text, primary_key=True),
     sa.Column("ident", sa.Text, primary_key=True),
     sa.Column("at", UtcDateTime, nullable=False),
-    # Lists of [[column, value] pairs, rows], one per partition that it brought rows into.
+    # Lists of [[column, value] pairs, rows], one per partition that it added rows to.
     sa.Column("brought", Json, nullable=False),
-    # Lists of [column, value] pairs, one per partition that it took data from; NULL: none.
+    # Lists of [column, value] pairs, one per partition that it removed data from; NULL: none.
     sa.Column("took", Json),
 )

@@ -1,4 +1,4 @@
-"""One tick of the watcher: which cycles came due, what arrived, whose status changed, who must be told."""
+"""One tick of the watcher: new due cycles, their evidence, status changes and the resulting events."""
 
 from __future__ import annotations
 
@@ -11,275 +11,332 @@ from sqlalchemy import Connection
 from dq.contracts.outcome import LAKEHOUSE, Breach, CycleStatus, IncidentKey
 from dq.contracts.slo import Cycle, Slo
 from dq.dataquality.delivery import cycle_store, evidence, notify
-from dq.dataquality.delivery.budget import budgets, tell_budgets, withdraw_budget
+from dq.dataquality.delivery.budget import budgets, emit_budget_events, withdraw_budget
 from dq.dataquality.delivery.cycle import (
     OPEN,
     SETTLE,
-    CycleJudgement,
+    CycleEvaluation,
+    CycleRecord,
+    CycleTransition,
     CycleVerdict,
-    Grounds,
-    Kept,
-    PastMiss,
-    Turn,
-    Watched,
+    UnnotifiedMiss,
+    VerdictInputs,
+    WatchTarget,
     evaluate_cycle,
-    judge_on,
+    evaluate_inputs,
 )
-from dq.dataquality.delivery.cycle_store import Excuse, Move, Tell, all_receipts, enumerate_all, move_all
-from dq.dataquality.delivery.evidence import CommitHistory, Sight, View
+from dq.dataquality.delivery.cycle_store import (
+    CycleUpdate,
+    EmitEvent,
+    Excuse,
+    all_receipts,
+    apply_updates,
+    insert_cycles,
+)
+from dq.dataquality.delivery.evidence import CommitHistory, ObservationContext, Reachability
 from dq.dataquality.delivery.notify import background_facts, closing_event, emit_platform_recoveries
-from dq.dataquality.delivery.notify import event_of as turn_event
-from dq.dataquality.delivery.probe_pool import Lookout
+from dq.dataquality.delivery.notify import transition_event as turn_event
+from dq.dataquality.delivery.probe_pool import ProbePool
 from dq.dataquality.delivery.tables import Key
 from dq.store.engine import Store
 
-# How what is promised no more ends.
+# Withdrawn SLOs.
 
 
 def withdraw(
-    store: Store, withdrawn: Callable[[Key], str | None], now: datetime, tell: Tell
-) -> tuple[Turn, ...]:
-    """Ends what is promised no more: open cycles, their incidents, and the watch itself."""
+    store: Store, withdrawal_reason: Callable[[Key], str | None], now: datetime, emit: EmitEvent
+) -> tuple[CycleTransition, ...]:
+    """End withdrawn SLOs: their open cycles, incidents and watermarks.
+
+    `withdrawal_reason` returns why an SLO is withdrawn, or None if it is not.
+    """
     with store.read() as tx:
-        marked = cycle_store.watched_through(tx)
-    reasons = {key: reason for key in marked if (reason := withdrawn(key)) is not None}
+        watched = cycle_store.watched_through(tx)
+    reasons = {key: reason for key in watched if (reason := withdrawal_reason(key)) is not None}
     if not reasons:
         return ()
-    turns: list[Turn] = []
+    transitions: list[CycleTransition] = []
     with store.write() as tx:
-        standing = cycle_store.open_cycles(tx, now, {key[0] for key in reasons})
-        told = cycle_store.budgets_told(tx)
+        open_cycles = cycle_store.open_cycles(tx, now, {key[0] for key in reasons})
+        notified_levels = cycle_store.notified_budgets(tx)
         for key, reason in reasons.items():
-            withdraw_budget(tx, key, told.get(key), reason, now, tell)
+            withdraw_budget(tx, key, notified_levels.get(key), reason, now, emit)
             cycle_store.delete_watermark(tx, key)
             verdict = CycleVerdict(CycleStatus.WITHDRAWN, None, reason)
-            open_ = [kept for kept in standing.get(key, ()) if kept.status in OPEN]
-            moved = move_all(tx, [Move(kept, verdict, told=kept.told) for kept in open_], now)
-            for kept in open_:
-                if kept.id in moved:
-                    turns.append(Turn(kept, verdict.status, reason))
-                    if kept.told:
-                        tell(tx, closing_event(IncidentKey(*key), kept, verdict, now))
-        emit_platform_recoveries(tx, turns, now, tell)
-    return tuple(turns)
+            open_records = [record for record in open_cycles.get(key, ()) if record.status in OPEN]
+            updated_ids = apply_updates(
+                tx, [CycleUpdate(record, verdict, notified=record.notified) for record in open_records], now
+            )
+            for record in open_records:
+                if record.id in updated_ids:
+                    transitions.append(CycleTransition(record, verdict.status, reason))
+                    if record.notified:
+                        emit(tx, closing_event(IncidentKey(*key), record, verdict, now))
+        emit_platform_recoveries(tx, transitions, now, emit)
+    return tuple(transitions)
 
 
-# One tick of the watcher: which cycles came due, what arrived, whose status changed, who must be told.
-#
-# Needs no JVM. Evidence is looked at between two short transactions; the second one writes the new
-# statuses and hands each breach and recovery to `tell` in the same transaction, so that a kill at any
-# point leaves either all of it or nothing, and the next tick does it again.
+# The tick. Needs no JVM. Evidence is collected between two short transactions. The second one writes the new
+# statuses and passes each breach and recovery to `emit`, so that a kill at any point leaves either all or
+# nothing, and the next tick repeats it.
 
 _ENDED_BADLY = (CycleStatus.LATE, CycleStatus.NEVER)
 
 
 @dataclass(frozen=True, slots=True)
-class Tick:
-    """What a tick did. `begun` are the SLOs that were never watched before, `open` the cycles whose status
-    can still change after it."""
+class TickResult:
+    """Result of a tick. `new_slos` is the number of SLOs that were never watched before, `open_cycles` that
+    of the cycles whose status can still change.
+    """
 
-    at: datetime
+    as_of: datetime
     slos: int
-    begun: int
+    new_slos: int
     new_cycles: int
-    changes: tuple[Turn, ...]
-    unknown: tuple[Turn, ...]
-    open: int
+    changes: tuple[CycleTransition, ...]
+    unknown: tuple[CycleTransition, ...]
+    open_cycles: int
 
 
 def tick(
     store: Store,
-    watched: Sequence[Watched],
+    targets: Sequence[WatchTarget],
     now: datetime,
-    tell: Tell,
+    emit: EmitEvent,
     *,
     since: datetime | None = None,
-    unread: Collection[str] = (),
-    withdrawn: Callable[[Key], str | None] = lambda _: None,
-    past: Callable[[Connection, Sequence[PastMiss]], object] = lambda *_: None,
-    settle: Callable[[Connection], object] = lambda _: None,
-    lookout: Lookout | None = None,
-    looked_at: datetime | None = None,
-) -> Tick:
-    """Brings every watched SLO up to `now`, an aware instant.
+    unchanged_contracts: Collection[str] = (),
+    withdrawal_reason: Callable[[Key], str | None] = lambda _: None,
+    record_unnotified: Callable[[Connection, Sequence[UnnotifiedMiss]], object] = lambda *_: None,
+    apply_inhibition: Callable[[Connection], object] = lambda _: None,
+    probe_pool: ProbePool | None = None,
+    last_tick_at: datetime | None = None,
+) -> TickResult:
+    """Bring every watched SLO up to `now`, an aware instant. Idempotent for the same instant.
 
-    An SLO that was never watched starts at `since`, or at `now`: what was due before has no cycles.
-    Running it again at the same instant changes nothing. `unread` are contracts, by key, that are as they
-    were and of which nothing is due. `withdrawn` says of an SLO by its key why it is promised no more, or
-    None: others may watch it. `past` is handed what broke and ended untold, and `settle` is called when all
-    of a tick is told. `lookout` is the one of the ticks before, and `looked_at` the instant of the last one
-    that was done, if any.
+    Args:
+        store: The state store.
+        targets: The SLOs to watch.
+        now: The instant for which cycles are evaluated.
+        emit: Receives each breach and recovery, in the transaction that writes it.
+        since: Start of SLOs that were never watched, by default `now`; cycles due before have no rows.
+        unchanged_contracts: Keys of contracts that are unchanged and have nothing due.
+        withdrawal_reason: Returns why an SLO is withdrawn, or None if it is not: another watcher may watch
+            it.
+        record_unnotified: Receives the misses that ended before anyone was notified.
+        apply_inhibition: Called when all events of the tick are emitted.
+        probe_pool: The pool of the previous ticks.
+        last_tick_at: The instant of the last completed tick, or None if there was none.
     """
-    gone = withdraw(store, withdrawn, now, tell)
-    roots = {one.slo.key: notify.root_of(one) for one in watched}
-    begun, new = _enumerate(store, watched, roots, now, since or now, unread)
+    withdrawals = withdraw(store, withdrawal_reason, now, emit)
+    roots = {target.slo.key: notify.storage_root(target) for target in targets}
+    new_slos, new_cycles = _enumerate(store, targets, roots, now, since or now, unchanged_contracts)
     with store.read() as tx:
-        standing = cycle_store.open_cycles(tx, now, {one.slo.key[0] for one in watched})
-        at_hand = {one.slo.key[0]: one.place.elsewhere for one in watched if one.slo.key in standing}
-        receipts, words = all_receipts(tx, at_hand), cycle_store.newest_excuses(tx, at_hand)
-        sight = Sight(cycle_store.ever_delivered(tx))
-        logs = [one.place for one in watched if one.slo.key in standing and one.place.format in LAKEHOUSE]
-        history = evidence.load_history(tx, {place.path.rstrip("/") for place in logs}, now)
+        open_cycles = cycle_store.open_cycles(tx, now, {target.slo.key[0] for target in targets})
+        servers_by_contract = {
+            target.slo.key[0]: target.place.other_servers
+            for target in targets
+            if target.slo.key in open_cycles
+        }
+        receipts, excuses = (
+            all_receipts(tx, servers_by_contract),
+            cycle_store.newest_excuses(tx, servers_by_contract),
+        )
+        reachability = Reachability(cycle_store.ever_delivered(tx))
+        lakehouse_locations = [
+            target.place
+            for target in targets
+            if target.slo.key in open_cycles and target.place.format in LAKEHOUSE
+        ]
+        history = evidence.load_history(tx, {place.path.rstrip("/") for place in lakehouse_locations}, now)
     due = [
-        (one, kept)
-        for one in watched
-        for kept in (_worded(kept, words) for kept in standing.get(one.slo.key, ()))
-        if kept.cycle.due_at <= now
+        (target, record)
+        for target in targets
+        for record in (_with_excuse(record, excuses) for record in open_cycles.get(target.slo.key, ()))
+        if record.cycle.due_at <= now
     ]
     excused = [
-        CycleJudgement(one, kept, judge_on(kept.cycle, Grounds(excused=kept.excuse), now), None)
-        for one, kept in due
-        if kept.excuse
+        CycleEvaluation(
+            target, record, evaluate_inputs(record.cycle, VerdictInputs(excused=record.excuse), now), None
+        )
+        for target, record in due
+        if record.excuse
     ]
-    # For what does not count, nothing is looked for.
-    wanted = [(one, kept) for one, kept in due if not kept.excuse]
-    seen = View(now, roots, receipts, history, sight).all(lookout or Lookout(), wanted)
-    judged = excused + [
-        found
-        for found in (evaluate_cycle(one, now, looked_at) for one in seen)
-        # What was given up stays so, unless it came after all.
-        if found.kept.status is not CycleStatus.NEVER or found.result.lateness is not None
+    # Excused cycles need no evidence.
+    to_observe = [(target, record) for target, record in due if not record.excuse]
+    observations = ObservationContext(now, roots, receipts, history, reachability).observe(
+        probe_pool or ProbePool(), to_observe
+    )
+    evaluations = excused + [
+        evaluation
+        for evaluation in (evaluate_cycle(observation, now, last_tick_at) for observation in observations)
+        # Given-up cycles stay so, unless they were delivered after all.
+        if evaluation.record.status is not CycleStatus.NEVER or evaluation.result.lateness is not None
     ]
-    changes = _write(store, judged, history, now, tell, past, settle)
-    return Tick(
-        at=now,
-        slos=len(watched),
-        begun=begun,
-        new_cycles=new,
-        changes=gone + tuple(change for change in changes if change.after is not change.kept.status),
+    changes = _commit_evaluations(store, evaluations, history, now, emit, record_unnotified, apply_inhibition)
+    return TickResult(
+        as_of=now,
+        slos=len(targets),
+        new_slos=new_slos,
+        new_cycles=new_cycles,
+        changes=withdrawals
+        + tuple(transition for transition in changes if transition.after is not transition.record.status),
         unknown=tuple(
-            Turn(one.kept, one.result.status, one.result.reason)
-            for one in judged
-            if one.result.status is CycleStatus.UNKNOWN
-            # What will never be known is said once.
-            if one.evidence is None or not one.evidence.settled or one.kept.status is not CycleStatus.UNKNOWN
+            CycleTransition(evaluation.record, evaluation.result.status, evaluation.result.reason)
+            for evaluation in evaluations
+            if evaluation.result.status is CycleStatus.UNKNOWN
+            # Permanently unknown cycles are reported only once.
+            if evaluation.evidence is None
+            or not evaluation.evidence.settled
+            or evaluation.record.status is not CycleStatus.UNKNOWN
         ),
-        open=sum(1 for one in judged if one.result.status in OPEN),
+        open_cycles=sum(1 for evaluation in evaluations if evaluation.result.status in OPEN),
     )
 
 
 def _enumerate(
     store: Store,
-    watched: Sequence[Watched],
+    targets: Sequence[WatchTarget],
     roots: Mapping[Key, str],
     now: datetime,
     start: datetime,
-    unread: Collection[str],
+    unchanged_contracts: Collection[str],
 ) -> tuple[int, int]:
-    """Gives every cycle that came due since the last tick its row; how many SLOs were new, and how many
-    cycles."""
+    """Insert a row for every cycle that came due since the last tick; return the numbers of new SLOs and
+    cycles.
+    """
     with store.read() as tx:
-        marks, before = cycle_store.watched_through(tx), cycle_store.watched_roots(tx)
+        watermarks, stored_roots = cycle_store.watched_through(tx), cycle_store.watched_roots(tx)
     due: list[tuple[Slo, list[Cycle]]] = []
-    moved: dict[Key, str] = {}
-    for one in watched:
-        mark, root = marks.get(one.slo.key), roots[one.slo.key]
-        new = list(one.slo.cycles(mark or start, now))
-        if before.get(one.slo.key) != root:
-            moved[one.slo.key] = root
-        if new or mark is None:
-            due.append((one.slo, new))
-    if watched or unread:
-        # Another watcher may have been here meanwhile; who is second finds the rows.
+    changed_roots: dict[Key, str] = {}
+    for target in targets:
+        watermark, root = watermarks.get(target.slo.key), roots[target.slo.key]
+        new_cycles = list(target.slo.cycles(watermark or start, now))
+        if stored_roots.get(target.slo.key) != root:
+            changed_roots[target.slo.key] = root
+        if new_cycles or watermark is None:
+            due.append((target.slo, new_cycles))
+    if targets or unchanged_contracts:
+        # Another watcher may have inserted the same rows meanwhile.
         with store.write() as tx:
-            enumerate_all(tx, due, now)
-            cycle_store.note_roots(tx, moved)
-            cycle_store.advance_watermarks(tx, [one.slo.key for one in watched], unread, now)
-    return sum(one.slo.key not in marks for one in watched), sum(len(new) for _, new in due)
+            insert_cycles(tx, due, now)
+            cycle_store.save_roots(tx, changed_roots)
+            cycle_store.advance_watermarks(
+                tx, [target.slo.key for target in targets], unchanged_contracts, now
+            )
+    return sum(target.slo.key not in watermarks for target in targets), sum(len(cycles) for _, cycles in due)
 
 
-def _worded(kept: Kept, words: Mapping[tuple[Key, datetime], Excuse]) -> Kept:
-    """The cycle with what somebody said of it, which goes before the calendar."""
-    cycle = kept.cycle
-    word = words.get((cycle.key, cycle.due_at))
-    if word is None:
-        return kept
-    since = word.at if word.undone else None
-    return replace(kept, excuse="" if word.undone else word.text, counts_since=since)
+def _with_excuse(record: CycleRecord, excuses: Mapping[tuple[Key, datetime], Excuse]) -> CycleRecord:
+    """Return the cycle with its user's excuse, which takes precedence over the calendar's."""
+    cycle = record.cycle
+    excuse = excuses.get((cycle.key, cycle.due_at))
+    if excuse is None:
+        return record
+    counts_since = excuse.at if excuse.undone else None
+    return replace(record, excuse="" if excuse.undone else excuse.text, counts_since=counts_since)
 
 
-def _write(
+def _commit_evaluations(
     store: Store,
-    judged: Sequence[CycleJudgement],
+    evaluations: Sequence[CycleEvaluation],
     history: CommitHistory,
     now: datetime,
-    tell: Tell,
-    past: Callable[[Connection, Sequence[PastMiss]], object],
-    settle: Callable[[Connection], object],
-) -> list[Turn]:
-    blind = list(notify.outage_breaches(judged, now, SETTLE))
-    moved = [
-        (one, event, cause)
-        for one in judged
-        for event in (turn_event(one, now),)
-        for cause in (notify.outage_source(one),)
-        if event is not None or one.differs or cause != one.kept.blind
+    emit: EmitEvent,
+    record_unnotified: Callable[[Connection, Sequence[UnnotifiedMiss]], object],
+    apply_inhibition: Callable[[Connection], object],
+) -> list[CycleTransition]:
+    outages = list(notify.outage_breaches(evaluations, now, SETTLE))
+    changed = [
+        (evaluation, event, outage)
+        for evaluation in evaluations
+        for event in (turn_event(evaluation, now),)
+        for outage in (notify.outage_source(evaluation),)
+        if event is not None or evaluation.differs or outage != evaluation.record.blind
     ]
-    if not moved and not blind and not history.has_news:
+    if not changed and not outages and not history.has_news:
         return []
     with store.write() as tx:
         history.write(tx)
-        for unseen in blind:
-            tell(tx, unseen)
-        many = notify.detect_correlated_misses(
-            tx, [(one.one, one.kept) for one, event, _ in moved if isinstance(event, Breach)]
+        for outage_breach in outages:
+            emit(tx, outage_breach)
+        correlated = notify.detect_correlated_misses(
+            tx,
+            [
+                (evaluation.target, evaluation.record)
+                for evaluation, event, _ in changed
+                if isinstance(event, Breach)
+            ],
         )
-        held = {
-            kept.id: (mass_miss.root, now + notify.INHIBIT_OWNERS_FOR)
-            for mass_miss in many
-            for kept in mass_miss.cycles
+        inhibited = {
+            record.id: (mass_miss.root, now + notify.INHIBIT_OWNERS_FOR)
+            for mass_miss in correlated
+            for record in mass_miss.cycles
         }
-        for one_cause in many:
-            tell(tx, notify.misses_breach(one_cause, now))
-        moves = [
-            _move(one, cause, held.get(one.kept.id), breach=isinstance(event, Breach))
-            for one, event, cause in moved
-        ]
-        standing = move_all(tx, moves, now)
-        done = [
-            (one, None if one.kept.id in held else event)
-            for one, event, _ in moved
-            if one.kept.id in standing
-        ]
-        told_of = [(one, event) for one, event in done if event is not None]
-        charged = {
-            one.one.slo.key: one.one.slo
-            for one, _ in done
-            if one.kept.id not in held
-            and (one.result.status.good or one.result.status.bad or one.kept.status.bad)
-        }
-        found = budgets(tx, [*charged.values(), *(one.one.slo for one, _ in told_of)], now)
-        for one, event in told_of:
-            slo, cycle = one.one.slo, one.kept.cycle
-            came = (
-                cycle_store.lately_delivered(tx, slo.key, cycle.due_at) if isinstance(event, Breach) else []
+        for misses in correlated:
+            emit(tx, notify.misses_breach(misses, now))
+        updates = [
+            _cycle_update(
+                evaluation, outage, inhibited.get(evaluation.record.id), breach=isinstance(event, Breach)
             )
-            more = background_facts(slo, came, found[slo.key], broken=isinstance(event, Breach))
-            tell(tx, replace(event, facts=(*event.facts, *more)))
-        tell_budgets(tx, charged.values(), found, now, tell)
-        changes = [Turn(one.kept, one.result.status, one.result.reason) for one, _ in done]
-        emit_platform_recoveries(tx, changes, now, tell)
-        untold = [
-            PastMiss(one.one.slo, one.kept, one.result)
-            for one, _ in done
-            if one.result.status in _ENDED_BADLY and not one.kept.told
+            for evaluation, event, outage in changed
         ]
-        if untold:
-            past(tx, untold)
-        settle(tx)
-    return changes
+        updated_ids = apply_updates(tx, updates, now)
+        committed = [
+            (evaluation, None if evaluation.record.id in inhibited else event)
+            for evaluation, event, _ in changed
+            if evaluation.record.id in updated_ids
+        ]
+        with_event = [(evaluation, event) for evaluation, event in committed if event is not None]
+        budget_slos = {
+            evaluation.target.slo.key: evaluation.target.slo
+            for evaluation, _ in committed
+            if evaluation.record.id not in inhibited
+            and (
+                evaluation.result.status.good or evaluation.result.status.bad or evaluation.record.status.bad
+            )
+        }
+        current_budgets = budgets(
+            tx, [*budget_slos.values(), *(evaluation.target.slo for evaluation, _ in with_event)], now
+        )
+        for evaluation, event in with_event:
+            slo, cycle = evaluation.target.slo, evaluation.record.cycle
+            recent = (
+                cycle_store.recent_deliveries(tx, slo.key, cycle.due_at) if isinstance(event, Breach) else []
+            )
+            background = background_facts(
+                slo, recent, current_budgets[slo.key], is_breach=isinstance(event, Breach)
+            )
+            emit(tx, replace(event, facts=(*event.facts, *background)))
+        emit_budget_events(tx, budget_slos.values(), current_budgets, now, emit)
+        transitions = [
+            CycleTransition(evaluation.record, evaluation.result.status, evaluation.result.reason)
+            for evaluation, _ in committed
+        ]
+        emit_platform_recoveries(tx, transitions, now, emit)
+        unnotified = [
+            UnnotifiedMiss(evaluation.target.slo, evaluation.record, evaluation.result)
+            for evaluation, _ in committed
+            if evaluation.result.status in _ENDED_BADLY and not evaluation.record.notified
+        ]
+        if unnotified:
+            record_unnotified(tx, unnotified)
+        apply_inhibition(tx)
+    return transitions
 
 
-def _move(one: CycleJudgement, cause: str | None, held: tuple[str, datetime] | None, *, breach: bool) -> Move:
-    told = (one.kept.told and not one.revoked) or (breach and held is None)
-    return Move(
-        one.kept,
-        one.result,
-        one.evidence,
-        told=told,
-        blind=cause,
-        held=held,
-        look_again_at=one.look_again_at,
-        gone_since=one.gone_since,
-        anew_at=one.anew,
+def _cycle_update(
+    evaluation: CycleEvaluation, outage: str | None, inhibition: tuple[str, datetime] | None, *, breach: bool
+) -> CycleUpdate:
+    notified = (evaluation.record.notified and not evaluation.revoked) or (breach and inhibition is None)
+    return CycleUpdate(
+        evaluation.record,
+        evaluation.result,
+        evaluation.evidence,
+        notified=notified,
+        outage_source=outage,
+        inhibition=inhibition,
+        look_again_at=evaluation.look_again_at,
+        gone_since=evaluation.gone_since,
+        anew_at=evaluation.rewritten_at,
     )

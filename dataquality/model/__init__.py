@@ -1,1 +1,1 @@
-"""Values that a check is made of; nothing here knows an engine."""
+"""Engine-independent model of checks: columns, predicates, metrics, run context."""

@@ -1,4 +1,4 @@
-"""Metrics of an object's rows, their answers, and what answers them without reading a row."""
+"""Metrics on an object's rows, their answers, and the statistics that answer them without reading rows."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from dq.contracts.types import DataType
 from dq.dataquality.model import predicate
 from dq.dataquality.model import predicate as p
 from dq.dataquality.model import predicate as t
-from dq.dataquality.model.column import Column, Target, joined, term_needs
+from dq.dataquality.model.column import Column, Target, merge_needs, term_needs
 from dq.dataquality.model.column import Need as Need
 from dq.dataquality.model.column import needs as needs_of
 
-# An answer to a metric, or why there is none.
+# Answers to metrics, and failures.
 
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """Why a metric has no answer, in one line. `late`: it took too long, and so would another way."""
+    """The reason why a metric has no answer, in one line. `late`: it timed out, and a retry would too."""
 
     message: str
     late: bool = False
@@ -33,26 +33,26 @@ class Failure:
 
 Number = int | float | Decimal
 Group = tuple[str | None, ...]
-"""The values of the columns that make a group; None is NULL."""
+"""The values of the grouping columns; None is NULL."""
 Groups = Mapping[Group, Number | None]
-# SCHEMA gives a struct type; a minimum or maximum of no rows gives None.
+# SCHEMA returns a struct type; a minimum or maximum of no rows is None.
 Value = Number | str | dt.date | DataType | Groups | None
 Answer = Value | Failure
 
 
-def one_number(value: object, giver: str = "the query") -> Number | Failure:
-    """What a query or a function gave, when it is a number that can be compared."""
+def require_number(value: object, source: str = "the query") -> Number | Failure:
+    """Return the result of a query or function if it is a finite number, else a Failure."""
     if isinstance(value, bool) or not isinstance(value, int | float | Decimal):
-        shown = "NULL" if value is None else f"a {type(value).__name__}"
-        return Failure(f"{giver} gives {shown}; one number is needed")
-    return value if math.isfinite(value) else Failure(f"{giver} gives {value}, which is no number")
+        actual = "NULL" if value is None else f"a {type(value).__name__}"
+        return Failure(f"{source} gives {actual}; one number is needed")
+    return value if math.isfinite(value) else Failure(f"{source} gives {value}, which is not a number")
 
 
-# How metrics are asked, and how their answers merge.
+# Execution of metrics, and merging of their answers.
 
 
-class Kind(StrEnum):
-    """How a metric is asked, which decides the pass that it can share."""
+class MetricExecution(StrEnum):
+    """Execution kind of a metric; it decides which pass the metric can share."""
 
     SCHEMA = "schema"  # the columns and types, known without reading
     ROWS = "rows"  # an aggregate that Spark compiles together with others
@@ -67,8 +67,8 @@ class Kind(StrEnum):
     PYTHON = "python"  # a function of another package, which gets the rows
 
 
-class Merge(StrEnum):
-    """How the answers for two disjoint sets of rows become the answer for both."""
+class MergeRule(StrEnum):
+    """Rule that combines the answers for two disjoint sets of rows."""
 
     SUM = "sum"
     MIN = "min"
@@ -76,25 +76,25 @@ class Merge(StrEnum):
     NONE = "none"
 
 
-# Aggregates whose number stands at a share of the way through the sorted values: at the place below it, at
-# the place above it, and near it, at most 1 / RANK_ACCURACY of the rows away.
+# Quantiles: the value at the rank below the given share, at the rank above it, and an approximation at most
+# 1 / RANK_ACCURACY of the rows away.
 RANKS = ("rank_below", "rank_above", "rank_near")
 RANK_ACCURACY = 10_000
 
 
-# TABLE: what must be known of one column to answer a count, or an extreme, without reading a row.
+# TABLE: the column statistics that answer a count or an extreme without reading rows.
 #
-# A wrong word here is a promise that looks kept. So a node that is not known to rise, or to depend on the
-# value
-# alone, gives no proof, and neither does a user's own SQL.
+# A mistake here would hide violations. Nodes that are not known to be monotonic, or to depend on the value
+# alone, therefore have no proof; neither has a user's SQL.
 
 
 class Proof(StrEnum):
-    """What has to be known of the one column that a metric needs to answer it without a scan.
+    """Column statistics that a metric needs to be answered without a scan.
 
-    NULLS: it counts the rows where the column is NULL. VALUES: it counts rows by the column's value alone,
-    and never one with NULL. INTERVAL: besides, the values that it does not count have no gap between them.
-    EXTREME: it is the least or greatest of an expression that rises with the column's value.
+    NULLS: the metric counts the rows where the column is NULL. VALUES: it counts rows by the column's value
+        alone,
+    and never NULL. INTERVAL: in addition, the values it does not count form an interval. EXTREME: it is the
+    minimum or maximum of an expression that increases with the column's value.
     """
 
     NONE = "none"
@@ -104,65 +104,73 @@ class Proof(StrEnum):
     EXTREME = "extreme"
 
 
-def of_count(where: p.Predicate | None) -> tuple[Proof, Column | None]:
-    """The proof of a count of the rows where this is true, and the column that it is about."""
+def count_proof(where: p.Predicate | None) -> tuple[Proof, Column | None]:
+    """Return the proof of a count of the rows where the predicate is true, and its column."""
     if isinstance(where, p.Missing | p.IsNull) and isinstance(where.value, t.Path) and where.value.steps:
         return Proof.NULLS, Column(where.value.steps)
     columns = set[t.Path]()
-    if where is None or not _by_value(where, columns) or len(columns) != 1 or _of_null(where) is True:
+    if (
+        where is None
+        or not _depends_on_value(where, columns)
+        or len(columns) != 1
+        or _truth_of_null(where) is True
+    ):
         return Proof.NONE, None
     (path,) = columns
     plain = _shape(where) is not _Shape.UNKNOWN
     return (Proof.INTERVAL if plain else Proof.VALUES), Column(path.steps)
 
 
-def of_extreme(value: t.Term) -> tuple[Proof, Column | None]:
-    """The proof of a least or greatest value over all rows, and the column that it is about."""
+def extreme_proof(value: t.Term) -> tuple[Proof, Column | None]:
+    """Return the proof of a minimum or maximum over all rows, and its column."""
     if isinstance(value, t.Since1970):
         return Proof.EXTREME, Column(value.value.steps)
     return Proof.NONE, None
 
 
-def _by_value(node: p.Predicate, columns: set[t.Path]) -> bool:
-    """Whether it depends on the values of columns alone, which are added; nested ones have no statistics."""
+def _depends_on_value(node: p.Predicate, columns: set[t.Path]) -> bool:
+    """Return whether the predicate depends on column values alone; add the columns to `columns`.
+
+    False for nested columns, which have no statistics.
+    """
     match node:
         case p.Not(part):
-            return _by_value(part, columns)
+            return _depends_on_value(part, columns)
         case p.And(parts) | p.Or(parts):
-            return all(_by_value(part, columns) for part in parts)
+            return all(_depends_on_value(part, columns) for part in parts)
         case p.Compare(value, _, other):
-            return not isinstance(other, t.Term) and _column(value, columns)
+            return not isinstance(other, t.Term) and _add_column(value, columns)
         case p.In(value, _) | p.IsNull(value) | p.Matches(value, _):
-            return _column(value, columns)
+            return _add_column(value, columns)
         case p.Missing(value) | p.IsNaN(value) | p.HasDay(value, _) | p.MultipleOf(value, _):
-            return _column(value, columns)
+            return _add_column(value, columns)
         case _:
             return False
 
 
-def _column(term: t.Term, columns: set[t.Path]) -> bool:
+def _add_column(term: t.Term, columns: set[t.Path]) -> bool:
     match term:
         case t.Path(steps, _):
             columns.add(t.Path(steps))
             return len(steps) == 1
         case t.Length(value) | t.Remainder(value, _):
-            return _column(value, columns)
+            return _add_column(value, columns)
         case _:
             return False
 
 
-def _of_null(node: p.Predicate) -> bool | None:
-    """What it is of NULL, for what `_by_value` knows."""
+def _truth_of_null(node: p.Predicate) -> bool | None:
+    """Return the truth of the predicate for NULL, for nodes supported by `_depends_on_value`."""
     match node:
         case p.Not(part):
-            inner = _of_null(part)
+            inner = _truth_of_null(part)
             return None if inner is None else not inner
         case p.And(parts):
-            found = {_of_null(part) for part in parts}
-            return False if False in found else None if None in found else True
+            truths = {_truth_of_null(part) for part in parts}
+            return False if False in truths else None if None in truths else True
         case p.Or(parts):
-            found = {_of_null(part) for part in parts}
-            return True if True in found else None if None in found else False
+            truths = {_truth_of_null(part) for part in parts}
+            return True if True in truths else None if None in truths else False
         case p.IsNull() | p.Missing():
             return True
         case p.IsNaN() | p.HasDay():
@@ -172,7 +180,7 @@ def _of_null(node: p.Predicate) -> bool | None:
 
 
 class _Shape(Enum):
-    """Which values it is true for: none, all, those below a point, those above one, or both kinds."""
+    """The values for which a predicate is true: none, all, those below a point, those above one, or both."""
 
     NONE = auto()
     ALL = auto()
@@ -189,7 +197,7 @@ _COMPARED = {
     ">=": _Shape.ABOVE,
     "<>": _Shape.BOTH,
 }
-# Of texts the order depends on the column's collation.
+# Not texts, whose order depends on the column's collation.
 _ORDERED = ("integer", "decimal", "double", "date", "timestamp", "timestamp_ntz")
 _OPPOSITE = {
     _Shape.NONE: _Shape.ALL,
@@ -201,16 +209,18 @@ _ENDS = frozenset({_Shape.BELOW, _Shape.ABOVE, _Shape.BOTH})
 
 
 def _shape(node: p.Predicate) -> _Shape:
-    """Which values but NULL it is true for. NaN stands above all others, as Spark sorts it."""
+    """Return the shape of the non-NULL values for which the predicate is true. NaN is greatest, as in
+    Spark.
+    """
     match node:
         case p.Not(part):
             return _OPPOSITE.get(_shape(part), _Shape.UNKNOWN)
         case p.Or(parts):
-            return _either({_shape(part) for part in parts})
+            return _union({_shape(part) for part in parts})
         case p.And(parts):
-            # Not both: where one is true for values below and the other above, they meet in the middle.
+            # By De Morgan, since BELOW and ABOVE may intersect in an interval.
             opposites = {_OPPOSITE.get(_shape(part), _Shape.UNKNOWN) for part in parts}
-            return _OPPOSITE.get(_either(opposites), _Shape.UNKNOWN)
+            return _OPPOSITE.get(_union(opposites), _Shape.UNKNOWN)
         case p.IsNull() | p.Missing():
             return _Shape.NONE
         case p.IsNaN():
@@ -221,8 +231,8 @@ def _shape(node: p.Predicate) -> _Shape:
             return _Shape.UNKNOWN
 
 
-def _either(shapes: set[_Shape]) -> _Shape:
-    """The shape of what is true where one of these is."""
+def _union(shapes: set[_Shape]) -> _Shape:
+    """Return the shape of the union."""
     if _Shape.UNKNOWN in shapes or _Shape.ALL in shapes:
         return _Shape.ALL if _Shape.ALL in shapes else _Shape.UNKNOWN
     ends = shapes & _ENDS
@@ -231,26 +241,26 @@ def _either(shapes: set[_Shape]) -> _Shape:
     return _Shape.BOTH
 
 
-# A metric: a question to one object's rows whose answer is a number, as a value that can be compared.
+# A metric is a hashable question on one object's rows whose answer is a number.
 
-# A sum of floats depends on the order, and whether it is one shows only in the data.
-_MERGES = {"count": Merge.SUM, "min": Merge.MIN, "max": Merge.MAX}
+# Sums are not merged: float sums depend on the order, and only the data shows whether a sum is one of floats.
+_MERGES = {"count": MergeRule.SUM, "min": MergeRule.MIN, "max": MergeRule.MAX}
 
 
 @dataclass(frozen=True, slots=True)
 class Schema:
-    """The columns and types."""
+    """The metric whose answer is the table's columns and types."""
 
-    kind: ClassVar[Kind] = Kind.SCHEMA
+    kind: ClassVar[MetricExecution] = MetricExecution.SCHEMA
 
 
 @dataclass(frozen=True, slots=True)
 class Aggregate:
-    """A function that leaves NULL out, by its name in SQL, of a value (None: each row), where that is true.
+    """A SQL aggregate, which ignores NULL, of a value (None: each row) over the rows where `where` is true.
 
-    `needs` are the columns that SQL of another package reads; what terms and predicates need is added, and
-    what would prove the answer is told by these alone. `instead` is asked when this has no answer: the same
-    question in another way, which makes no difference between metrics. `share` is that of the RANKS.
+    `needs` are the columns that SQL of another package reads; the requirements of terms and predicates are
+    added, and only these determine the proof. `instead` is an equivalent metric for the case that this one
+    has no answer; it is ignored by equality. `share` is the quantile's share for RANKS.
     """
 
     name: str
@@ -259,7 +269,7 @@ class Aggregate:
     needs: tuple[Need, ...] = ()
     instead: Metric | None = field(default=None, compare=False)
     share: Decimal | None = None
-    kind: Kind = field(init=False, compare=False, repr=False)
+    kind: MetricExecution = field(init=False, compare=False, repr=False)
     proof: Proof = field(init=False, compare=False, repr=False)
     proven_by: Column | None = field(init=False, compare=False, repr=False)
     _hash: int = field(init=False, compare=False, repr=False)
@@ -270,16 +280,27 @@ class Aggregate:
             isinstance(node, predicate.Opaque) and node.interpreted
             for node in (self.value, *_nodes(self.where))
         )
-        kind = Kind.RANKED if self.name in RANKS else Kind.INTERPRETED if walks else Kind.ROWS
+        kind = (
+            MetricExecution.RANKED
+            if self.name in RANKS
+            else MetricExecution.INTERPRETED
+            if walks
+            else MetricExecution.ROWS
+        )
         proof, column = Proof.NONE, None
-        if kind is Kind.ROWS and self.value is None and self.name == "count":
-            proof, column = of_count(self.where)
-        elif kind is Kind.ROWS and self.value is not None and not self.where and self.name in ("min", "max"):
-            proof, column = of_extreme(self.value)
-        # Metrics are keys of many tables, and a predicate may hold thousands of literals.
+        if kind is MetricExecution.ROWS and self.value is None and self.name == "count":
+            proof, column = count_proof(self.where)
+        elif (
+            kind is MetricExecution.ROWS
+            and self.value is not None
+            and not self.where
+            and self.name in ("min", "max")
+        ):
+            proof, column = extreme_proof(self.value)
+        # The hash is cached: metrics are dictionary keys, and a predicate may have thousands of literals.
         number = hash((self.name, self.value, self.where, needs, self.share))
-        told = {"needs": needs, "kind": kind, "proof": proof, "proven_by": column, "_hash": number}
-        for name, value in told.items():
+        attributes = {"needs": needs, "kind": kind, "proof": proof, "proven_by": column, "_hash": number}
+        for name, value in attributes.items():
             object.__setattr__(self, name, value)
 
     def __hash__(self) -> int:
@@ -288,104 +309,107 @@ class Aggregate:
 
 @dataclass(frozen=True, slots=True)
 class DistinctKeys:
-    """How many different keys the rows have where that is true; `instead` as of `Aggregate`."""
+    """The number of distinct keys of the rows where `where` is true; `instead` as in `Aggregate`."""
 
     keys: tuple[Column, ...]
     where: predicate.Predicate | None = None
     instead: Metric | None = field(default=None, compare=False)
-    kind: ClassVar[Kind] = Kind.DISTINCT
+    kind: ClassVar[MetricExecution] = MetricExecution.DISTINCT
 
 
 @dataclass(frozen=True, slots=True)
 class RepeatedKeys:
-    """How many rows stand beyond the first of their key where that is true."""
+    """The number of rows beyond the first of each key, among the rows where `where` is true."""
 
     keys: tuple[Column, ...]
     where: predicate.Predicate | None = None
-    kind: ClassVar[Kind] = Kind.DUPLICATES
+    kind: ClassVar[MetricExecution] = MetricExecution.DUPLICATES
 
 
 @dataclass(frozen=True, slots=True)
 class SingleKeys:
-    """How many keys only one of the rows has where that is true."""
+    """The number of keys that occur once among the rows where `where` is true."""
 
     keys: tuple[Column, ...]
     where: predicate.Predicate | None = None
-    kind: ClassVar[Kind] = Kind.SINGLE
+    kind: ClassVar[MetricExecution] = MetricExecution.SINGLE
 
 
 @dataclass(frozen=True, slots=True)
 class UnmatchedKeys:
-    """How many rows have a key that the target does not have, where that is true."""
+    """The number of rows whose key is not among the target's keys, among the rows where `where` is true."""
 
     keys: tuple[Column, ...]
     target: Target
     where: predicate.Predicate | None = None
-    kind: ClassVar[Kind] = Kind.UNMATCHED
+    kind: ClassVar[MetricExecution] = MetricExecution.UNMATCHED
 
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """The one number of a query on ROWS_VIEW (see `contracts.sql.text`), the rows where that is true.
+    """The number that a query returns on ROWS_VIEW (see `contracts.sql.text`), the rows where `where` is
+    true.
 
-    `columns` are those that it names, `fields` the names that it has behind a dot, in lower case.
+    `columns` are the columns it names, `fields` the names after a dot, in lower case.
     """
 
     sql: str
     columns: tuple[Column, ...]
     where: predicate.Predicate | None = None
     fields: tuple[str, ...] = ()
-    kind: ClassVar[Kind] = Kind.SQL
+    kind: ClassVar[MetricExecution] = MetricExecution.SQL
 
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """The number that a function of another package makes of the rows where that is true.
+    """The number that a function of another package computes from the rows where `where` is true.
 
-    It is known by its name and by what it is told.
+    Identified by its name and arguments.
     """
 
     name: str
-    told: str
+    arguments: str
     number: Callable[[Any], object] = field(compare=False)
     where: predicate.Predicate | None = None
-    kind: ClassVar[Kind] = Kind.PYTHON
+    kind: ClassVar[MetricExecution] = MetricExecution.PYTHON
 
 
 @dataclass(frozen=True, slots=True)
 class PerGroup:
-    """A metric for each group of the rows where `within` is true; the group of NULL is one.
+    """A metric for each group of the rows where `within` is true; NULL is a group too.
 
-    Only these groups are there, whatever the metric's own condition is.
+    These rows determine the groups, regardless of the metric's own condition.
     """
 
     by: tuple[Column, ...]
     of: Aggregate | DistinctKeys | SingleKeys
     within: predicate.Predicate | None = None
-    kind: ClassVar[Kind] = Kind.GROUPED
+    kind: ClassVar[MetricExecution] = MetricExecution.GROUPED
 
     @property
     def where(self) -> predicate.Predicate | None:
-        """The rows that it speaks about."""
+        """The condition of the rows that form the groups."""
         return self.within
 
 
-Keyed = DistinctKeys | RepeatedKeys | SingleKeys | UnmatchedKeys
-"""Of the rows whose key has no NULL."""
-OfRows = Aggregate | Keyed | PerGroup | Query | Call
-"""What is asked of rows."""
-Metric = Schema | OfRows
-"""Equal metrics are asked once."""
+KeyMetric = DistinctKeys | RepeatedKeys | SingleKeys | UnmatchedKeys
+"""Metrics on the rows whose key has no NULL."""
+RowMetric = Aggregate | KeyMetric | PerGroup | Query | Call
+"""Metrics that read rows."""
+Metric = Schema | RowMetric
+"""Equal metrics are computed once."""
 
 
-# What may be the name of a group: as a text it is the same in every engine.
+# Types allowed for grouping columns: their text is the same in every engine.
 GROUP_TYPES = predicate.TEXTS | predicate.INTEGERS | {"boolean", "date", "decimal"}
 _NAMES = re.compile(r"`(?:[^`]|``)+`(?:\.`(?:[^`]|``)+`)*")
 _NAME = re.compile(r"`((?:[^`]|``)+)`")
 
 
-def _named(text: str) -> predicate.Path | None:
-    """The path of a text that `Column.sql` made: quoted names with dots between them, and nothing else."""
+def _parse_path(text: str) -> predicate.Path | None:
+    """Parse the output of `Column.sql`, i.e. quoted names separated by dots. None if the SQL is anything
+    else.
+    """
     if _NAMES.fullmatch(text) is None:
         return None
     return predicate.Path(tuple(name.replace("``", "`") for name in _NAME.findall(text)))
@@ -397,22 +421,22 @@ def _predicate(where: predicate.Predicate | str | None) -> predicate.Predicate |
 
 @functools.lru_cache(4096)
 def _needs(
-    given: tuple[Need, ...], value: predicate.Term | None, where: predicate.Predicate | None
+    explicit: tuple[Need, ...], value: predicate.Term | None, where: predicate.Predicate | None
 ) -> tuple[Need, ...]:
-    of_value = () if value is None else term_needs(value)
-    return joined((*given, *of_value, *(() if where is None else needs_of(where))))
+    value_needs = () if value is None else term_needs(value)
+    return merge_needs((*explicit, *value_needs, *(() if where is None else needs_of(where))))
 
 
 def reads(metric: Metric) -> tuple[Need, ...]:
-    """The columns that a metric reads, and what they must be for that."""
+    """Return the columns that a metric reads, with their required types."""
     match metric:
         case Schema():
             return ()
         case Aggregate():
             return metric.needs
-        case PerGroup(by, of):
+        case PerGroup(by, inner):
             names = tuple(Need(column, GROUP_TYPES) for column in by)
-            return _needs((*names, *reads(of)), None, metric.within)
+            return _needs((*names, *reads(inner)), None, metric.within)
         case (
             Query(_, columns)
             | SingleKeys(columns)
@@ -430,7 +454,9 @@ SCHEMA = Schema()
 
 
 def count(where: predicate.Predicate | str | None = None, needs: tuple[Need, ...] = ()) -> Aggregate:
-    """How many rows there are, or how many pass a predicate; `needs` are the columns of a text of SQL."""
+    """Return the metric for the number of rows that satisfy a predicate; `needs` are the columns of SQL
+    text.
+    """
     return aggregate("count", None, where, needs=needs)
 
 
@@ -442,24 +468,29 @@ def aggregate(
     needs: tuple[Need, ...] = (),
     instead: Metric | None = None,
 ) -> Aggregate:
-    """An aggregate over the rows that pass; a text is Spark SQL, `needs` are the columns that it reads."""
-    term = (_named(value) or predicate.Opaque(value)) if isinstance(value, str) else value
+    """Return an aggregate over the rows that satisfy `where`.
+
+    Texts are Spark SQL; `needs` are the columns that they read.
+    """
+    term = (_parse_path(value) or predicate.Opaque(value)) if isinstance(value, str) else value
     return Aggregate(name, term, _predicate(where), needs, instead)
 
 
-def of_users(metric: Metric) -> bool:
-    """Whether its cost is whatever the contract's author has written: SQL, a pattern, a function."""
+def is_user_defined(metric: Metric) -> bool:
+    """Return whether the metric runs code of the contract's author (SQL, a pattern, a function) at unknown
+    cost.
+    """
     if isinstance(metric, Schema):
         return False
     if isinstance(metric, PerGroup):
-        return of_users(metric.of) or any(
+        return is_user_defined(metric.of) or any(
             isinstance(node, predicate.Opaque) for node in _nodes(metric.within)
         )
     value = metric.value if isinstance(metric, Aggregate) else None
-    theirs = (
+    user_nodes = (
         isinstance(node, predicate.Opaque | predicate.Matches) for node in (value, *_nodes(metric.where))
     )
-    return isinstance(metric, Query | Call) or any(theirs)
+    return isinstance(metric, Query | Call) or any(user_nodes)
 
 
 def _nodes(where: predicate.Predicate | None) -> Iterator[predicate.Predicate]:
@@ -476,45 +507,47 @@ def _nodes(where: predicate.Predicate | None) -> Iterator[predicate.Predicate]:
 
 
 def duplicates(keys: tuple[Column, ...], where: predicate.Predicate | str | None = None) -> RepeatedKeys:
-    """How many rows stand beyond the first of their key."""
+    """Return the metric for the number of rows beyond the first of each key."""
     return RepeatedKeys(keys, _predicate(where))
 
 
 def distinct(
     keys: tuple[Column, ...], where: predicate.Predicate | str | None = None, instead: Metric | None = None
 ) -> DistinctKeys:
-    """How many different keys there are."""
+    """Return the metric for the number of distinct keys."""
     return DistinctKeys(keys, _predicate(where), instead)
 
 
-def merge_of(metric: Metric) -> Merge:
-    """How the answers of a metric merge."""
+def merge_rule(metric: Metric) -> MergeRule:
+    """Return the rule that merges the answers of a metric."""
     if isinstance(metric, Aggregate):
-        return _MERGES.get(metric.name, Merge.NONE)
-    return Merge.SUM if isinstance(metric, UnmatchedKeys) else Merge.NONE
+        return _MERGES.get(metric.name, MergeRule.NONE)
+    return MergeRule.SUM if isinstance(metric, UnmatchedKeys) else MergeRule.NONE
 
 
-def merged(metric: Metric, one: Answer, other: Answer) -> Answer:
-    """The answer for the rows of both. A Failure stays one; a metric that does not merge gives a Failure."""
-    for answer in (one, other):
+def merge_answers(metric: Metric, left: Answer, right: Answer) -> Answer:
+    """Merge the answers for two sets of rows. A Failure stays one; a metric that cannot be merged gives a
+    Failure.
+    """
+    for answer in (left, right):
         if isinstance(answer, Failure):
             return answer
-    merge = merge_of(metric)
-    if merge is Merge.NONE:
-        return one if one == other else Failure("answers of this metric do not merge")
-    if one is None or other is None:
-        return other if one is None else one
-    if merge is Merge.SUM:
-        return one + other  # type: ignore[operator]  # SUM stands for numbers only
-    return (min if merge is Merge.MIN else max)(one, other)  # type: ignore[type-var]
+    merge = merge_rule(metric)
+    if merge is MergeRule.NONE:
+        return left if left == right else Failure("answers of this metric do not merge")
+    if left is None or right is None:
+        return right if left is None else left
+    if merge is MergeRule.SUM:
+        return left + right  # type: ignore[operator]  # SUM stands for numbers only
+    return (min if merge is MergeRule.MIN else max)(left, right)  # type: ignore[type-var]
 
 
-# What came of statistics that were put to the test: proofs, scans, and where the rows say otherwise.
+# Results of verifying statistics against the rows.
 
 
 @dataclass(frozen=True, slots=True)
 class Tally:
-    """How many answers statistics proved, how many of these were counted again, and how many were wrong."""
+    """Number of answers proven by statistics, of those recounted by a scan, and of wrong ones."""
 
     proofs: int = 0
     scans: int = 0
@@ -523,54 +556,56 @@ class Tally:
 
 @dataclass(frozen=True, slots=True)
 class SuspectFile:
-    """A file whose statistics say something else than its rows, and who wrote them ("": nobody says it)."""
+    """A file whose statistics contradict its rows, and the writer of the statistics ("": unknown)."""
 
     path: str
     writer: str
 
     def __str__(self) -> str:
-        return f"{self.path} ({self.writer or 'of no writer that is named'})"
+        return f"{self.path} ({self.writer or 'unknown writer'})"
 
 
 @dataclass(frozen=True, slots=True)
 class Disagreement:
-    """An answer that statistics prove and the rows do not give.
+    """An answer from statistics that the rows contradict.
 
-    `clauses` are the paths of those that ask it. `proven` and `found` are texts without any value of the
-    data. `files` are at most twenty of the suspects, `suspects` is the number of all; none where no file
-    could be told from the others. `kept`: it is no proof, but was made with what earlier runs kept.
+    `clauses` are the paths of the affected clauses. `proven` and `recounted` are texts without values of the
+    data. `files` are at most twenty of the suspect files, `suspects` is the number of all of them; empty if
+    no file could be singled out. `from_cache`: the answer came from the partition cache instead of
+    statistics.
     """
 
     clauses: tuple[str, ...]
     proven: str
-    found: str
+    recounted: str
     files: tuple[SuspectFile, ...]
     suspects: int
-    kept: bool = False
+    from_cache: bool = False
 
     @property
-    def said(self) -> str:
-        """What is wrong, where, and what to do."""
-        if self.kept:
+    def message(self) -> str:
+        """The problem, its location, and a hint."""
+        if self.from_cache:
             return (
-                f"what earlier checks kept of its folders is wrong: with it there are {self.proven}, its rows"
-                f" give {self.found}. It is forgotten, and the next check counts all folders anew. A file may"
-                " have changed and kept its name, size and time: ask who writes the table"
+                f"its partition cache is wrong: it gives {self.proven}, the rows give "
+                f"{self.recounted}. The cache is"
+                " cleared, and the next check counts all folders again. A file may have changed and kept its"
+                " name, size and time: ask the team that writes the table"
             )
-        shown = "; ".join(str(file) for file in self.files[:3]) or "no single file"
-        more = f"; {self.suspects - 3} more" if self.suspects > 3 else ""
+        file_list = "; ".join(str(file) for file in self.files[:3]) or "no single file"
+        remaining_text = f"; {self.suspects - 3} more" if self.suspects > 3 else ""
         return (
-            f"its statistics are wrong: they prove {self.proven}, its rows give {self.found}."
-            f" Files and writers: {shown}{more}. Nothing was proven by statistics in this run."
-            " Have these files written anew by another version of the writer, or check with --scan"
+            f"its statistics are wrong: they give {self.proven}, the rows give {self.recounted}."
+            f" Files and writers: {file_list}{remaining_text}. No statistics were used in this run."
+            " Rewrite these files with another version of the writer, or check with --scan"
         )
 
 
 @dataclass(frozen=True, slots=True)
 class Verification:
-    """A share of what statistics proved in one run, counted from the rows.
+    """The recount of a share of the answers that statistics proved in one run.
 
-    `ever` adds up all runs that the store knows, this one included; None where there is no store.
+    `ever` is the total of all runs in the store, including this one; None without a store.
     """
 
     share: float

@@ -1,4 +1,4 @@
-"""Terms and predicates of a row, as values that no engine has written."""
+"""Terms and predicates on a row, independent of any engine."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from decimal import Decimal
 from enum import Enum
 from typing import Literal as OneOf
 
-# A term: what a value of a row is computed from, as a value that no engine has written.
+# A term computes a value of a row.
 #
-# Where it does not say otherwise, a term of NULL is NULL.
+# Unless stated otherwise, a term of NULL is NULL.
 
 # Names of types, as `contracts.types` has them.
 INTEGERS = frozenset({"tinyint", "smallint", "int", "bigint"})
@@ -29,11 +29,12 @@ class Inside(Enum):
 
 
 Steps = tuple[str | Inside, ...]
-"""The way from a row to a value; its first step is a column's name."""
+"""The path from a row to a value; its first step is a column name."""
 
 Literal = bool | int | Decimal | float | str | dt.datetime | dt.date
-"""An int or a Decimal is an exact number, a float a binary one; a datetime with a zone is an instant, one
-without a civil time."""
+"""An int or a Decimal is an exact number, a float a binary one. A datetime with a zone is an instant, one
+without is a local time.
+"""
 
 _KINDS: tuple[tuple[type, str], ...] = (
     (bool, "boolean"),
@@ -47,9 +48,10 @@ _KINDS: tuple[tuple[type, str], ...] = (
 
 
 def kind_of(value: Literal) -> str:
-    """What kind of literal it is: boolean, integer, decimal, double, string, date, timestamp, timestamp_ntz.
+    """Return the kind of a literal: boolean, integer, decimal, double, string, date, timestamp or
+    timestamp_ntz.
 
-    Python's own equality takes TRUE for 1, and 1 for 1.0: the kind tells them apart.
+    In Python True == 1 == 1.0; the kind distinguishes them.
     """
     kind = next(name for base, name in _KINDS if isinstance(value, base))
     civil = isinstance(value, dt.datetime) and value.tzinfo is None
@@ -58,10 +60,9 @@ def kind_of(value: Literal) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Path:
-    """The subject's field at the end of a way of names; the subject itself for the empty way.
+    """The field of the subject at a path of names; the subject itself for the empty path.
 
-    `types` are names of types that narrow what the value may be; the nodes around it say what it must be.
-    A field of NULL is NULL.
+    `types` restrict the type of the value further than the enclosing node does. A field of NULL is NULL.
     """
 
     steps: tuple[str, ...] = ()
@@ -77,7 +78,7 @@ class Length:
 
 @dataclass(frozen=True, slots=True)
 class Remainder:
-    """What is left of a whole number when it is divided; it has the number's sign."""
+    """The remainder of an integer division; it has the sign of the dividend."""
 
     value: Term
     by: int
@@ -85,7 +86,7 @@ class Remainder:
 
 @dataclass(frozen=True, slots=True)
 class Size:
-    """How many items an array has, NULL ones too; `items` are the types that they must have (empty: any)."""
+    """The number of items of an array, including NULLs; `items` are their allowed types (empty: any)."""
 
     value: Path
     items: frozenset[str] = field(default_factory=frozenset)
@@ -93,38 +94,38 @@ class Size:
 
 @dataclass(frozen=True, slots=True)
 class Entries:
-    """How many entries a map has."""
+    """The number of entries of a map."""
 
     value: Path
 
 
 @dataclass(frozen=True, slots=True)
 class Present:
-    """How many of these fields of a struct are not NULL."""
+    """The number of these fields of a struct that are not NULL."""
 
     value: Path
     fields: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Whole:
-    """A whole number as it is; TRUE as 1 and FALSE as 0."""
+class IntegerValue:
+    """An integer as it is; TRUE as 1 and FALSE as 0."""
 
     value: Path
 
 
 @dataclass(frozen=True, slots=True)
 class Since1970:
-    """The days of a date, the microseconds of a timestamp; `type` is the one that the value must have.
+    """Days of a date or microseconds of a timestamp since 1970; `type` is the required type of the value.
 
-    It rises with the value.
+    Strictly increasing in the value.
     """
 
     value: Path
     type: str
 
 
-# What `Function` may name; each is NULL as soon as an argument is, but for coalesce.
+# Functions allowed in `Function`. Except for coalesce, each is NULL if an argument is.
 FUNCTIONS = (
     "array_distinct", "coalesce", "concat", "div", "endswith", "instr", "left", "lower", "map_keys",
     "map_values", "mod", "negative", "plus", "regexp_extract", "size", "startswith", "try_date",
@@ -134,9 +135,9 @@ FUNCTIONS = (
 
 @dataclass(frozen=True, slots=True)
 class Function:
-    """A plain function of SQL by its name, one of FUNCTIONS; None stands for NULL.
+    """A SQL function, one of FUNCTIONS; None as an argument is NULL.
 
-    Raises ValueError for another name: it would be written into SQL as it is.
+    Raises ValueError for another name, since names are written into SQL unquoted.
     """
 
     name: str
@@ -144,15 +145,15 @@ class Function:
 
     def __post_init__(self) -> None:
         if self.name not in FUNCTIONS:
-            raise ValueError(f"{self.name!r} is no function of predicates; there are {', '.join(FUNCTIONS)}")
+            raise ValueError(f"{self.name!r} is not a predicate function; available: {', '.join(FUNCTIONS)}")
 
 
 @dataclass(frozen=True, slots=True)
 class Opaque:
-    """A user's own SQL, a value or a predicate, that went through a guard or comes from an installed package.
+    """A user's SQL value or predicate that passed the guard or comes from an installed package.
 
-    `columns` are those of its columns that must be there. `interpreted` says that Spark does not compile it.
-    Nothing is derived from it; engines other than Spark answer what they can read of it.
+    `columns` are the columns that must exist. With `interpreted`, Spark does not compile it to bytecode.
+    Nothing is derived from it; engines other than Spark evaluate it only if they can parse it.
     """
 
     sql: str
@@ -160,20 +161,18 @@ class Opaque:
     interpreted: bool = False
 
 
-Term = Path | Length | Remainder | Size | Entries | Present | Whole | Since1970 | Function | Opaque
+Term = Path | Length | Remainder | Size | Entries | Present | IntegerValue | Since1970 | Function | Opaque
 
 
-# A predicate: what is true, false or unknown of a row, as a value that no engine has written.
+# A predicate is true, false or NULL for a row.
 #
-# A predicate speaks about a subject: the row, or inside of `Exists` one of the parts that are walked over.
-# Every node is frozen and hashable, and its literals are values of Python. How it is written for an engine,
-# and what follows from it, is told elsewhere, once for each: `spark_predicate` (Spark SQL),
-# `kernels.condition`
-# (Arrow), `offline.expression` (rows of Python), `model.needs` and `model.proof`.
+# Its subject is the row or, inside `Exists`, an element of a container. Every node is frozen and hashable,
+# and its literals are Python values. Each engine translates it in one place: `sql_predicate` (Spark SQL),
+# `answers.python_tasks` (Arrow), `answers.rows` (Python rows); `model.column` and `model.metric` derive the
+# columns it needs and the statistics that prove it.
 #
-# Logic is that of SQL, with three values. A node says what it is for NULL; where it does not, it is NULL. A
-# row
-# breaks a clause where its predicate is true: false and NULL do not.
+# Logic is SQL's three-valued logic. Unless a node states otherwise, it is NULL for NULL. A row breaks a
+# clause if the clause's predicate is true, not if it is false or NULL.
 
 Operator = OneOf["<", "<=", ">", ">=", "=", "<>"]
 
@@ -194,14 +193,14 @@ class Holds:
 
 @dataclass(frozen=True, slots=True)
 class IsNull:
-    """Whether the value is NULL; never NULL itself."""
+    """True if the value is NULL; never NULL itself."""
 
     value: Term
 
 
 @dataclass(frozen=True, slots=True)
 class Missing:
-    """Whether the value is NULL although its holder is not; never NULL itself.
+    """True if the value is NULL although its holder is not; never NULL itself.
 
     A field of a NULL struct is not missing: the struct is.
     """
@@ -211,17 +210,17 @@ class Missing:
 
 @dataclass(frozen=True, slots=True)
 class IsNaN:
-    """Whether a float is NaN; false for NULL and for every other number."""
+    """True if a float is NaN; false for NULL and for every other number."""
 
     value: Path
 
 
 @dataclass(frozen=True, slots=True)
 class Compare:
-    """A value against a literal or another value.
+    """A comparison of a value with a literal or another value.
 
-    A column of floats is compared with the float nearest to the number; NaN equals NaN and stands above every
-    number, -0.0 equals 0.0. Exact numbers are compared exactly, texts byte by byte.
+    A float32 column is compared with the float32 value nearest to the number. NaN equals NaN and is greater
+    than every number; -0.0 equals 0.0. Exact numbers are compared exactly, texts byte by byte.
     """
 
     value: Term
@@ -230,13 +229,13 @@ class Compare:
     kind: str = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        known = "" if isinstance(self.other, Term) else kind_of(self.other)
-        object.__setattr__(self, "kind", known)
+        kind = "" if isinstance(self.other, Term) else kind_of(self.other)
+        object.__setattr__(self, "kind", kind)
 
 
 @dataclass(frozen=True, slots=True)
 class In:
-    """Whether the value equals one of these, as `Compare` does; there is at least one."""
+    """True if the value equals one of `values`, compared as in `Compare`. There is at least one."""
 
     value: Term
     values: tuple[Literal, ...]
@@ -248,9 +247,9 @@ class In:
 
 @dataclass(frozen=True, slots=True)
 class Matches:
-    """Whether a pattern of Java is found in a text.
+    """True if a Java pattern is found in a text.
 
-    In a text of more than `longest` characters it cannot be told, which is an error: Java's stack would end.
+    A text of more than `longest` characters is an error, since Java's stack would overflow.
     """
 
     value: Term
@@ -260,10 +259,10 @@ class Matches:
 
 @dataclass(frozen=True, slots=True)
 class DayShape:
-    """A pattern of Java with the groups of year, month and day.
+    """A Java pattern with the group numbers of year, month and day.
 
-    `century` is put before a year of two digits. `months` are the beginnings of the names of months, three
-    letters each in one text; empty where months are numbers.
+    `century` is prepended to a two-digit year. `months` concatenates the three-letter month names; empty if
+    months are numbers.
     """
 
     pattern: str
@@ -276,7 +275,7 @@ class DayShape:
 
 @dataclass(frozen=True, slots=True)
 class HasDay:
-    """Whether a text has the shape and names a day that exists; false for NULL."""
+    """True if a text has the shape and names a day that exists; false for NULL."""
 
     value: Path
     shape: DayShape
@@ -284,10 +283,10 @@ class HasDay:
 
 @dataclass(frozen=True, slots=True)
 class MultipleOf:
-    """Whether a number is a multiple of the step, exactly.
+    """True if a number is an exact multiple of the step.
 
-    A float counts as the shortest decimal that names it, to 18 places; NaN, the infinities and floats from
-    1e20 on are no multiples.
+    A float counts as its shortest decimal, to 18 places. NaN, the infinities and floats from 1e20 on are not
+    multiples.
     """
 
     value: Path
@@ -296,14 +295,14 @@ class MultipleOf:
 
 @dataclass(frozen=True, slots=True)
 class Repeats:
-    """Whether an array has an item twice; NULL equals NULL, and NaN NaN."""
+    """True if an array contains an item twice; NULL equals NULL, and NaN equals NaN."""
 
     value: Path
 
 
 @dataclass(frozen=True, slots=True)
 class HasKey:
-    """Whether a map has this text as a key."""
+    """True if a map has this text as a key."""
 
     value: Path
     key: str
@@ -311,7 +310,9 @@ class HasKey:
 
 @dataclass(frozen=True, slots=True)
 class Normalized:
-    """Whether the Euclidean norm of an array of floats is 1, give or take; one with a NULL has none."""
+    """True if the Euclidean norm of a float array is 1 within `tolerance`; an array with a NULL has no
+    norm.
+    """
 
     value: Path
     tolerance: float
@@ -319,30 +320,30 @@ class Normalized:
 
 @dataclass(frozen=True, slots=True)
 class Not:
-    """NULL stays NULL."""
+    """The negation; NULL stays NULL."""
 
     part: Predicate
 
 
 @dataclass(frozen=True, slots=True)
 class And:
-    """False where one is, else NULL where one is, else true."""
+    """False if a part is false, else NULL if one is NULL, else true."""
 
     parts: tuple[Predicate, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Or:
-    """True where one is, else NULL where one is, else false."""
+    """True if a part is true, else NULL if one is NULL, else false."""
 
     parts: tuple[Predicate, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Exists:
-    """Whether the predicate is true for one of the parts of a container; inside, that part is the subject.
+    """True if the predicate is true for an element of a container; the element is the predicate's subject.
 
-    Else NULL where it is NULL for one of them, or where the container is; false without parts.
+    Else NULL if it is NULL for an element, or if the container is NULL; false for an empty container.
     """
 
     value: Path
@@ -356,11 +357,13 @@ Predicate = (
 )  # fmt: skip
 
 
-def some(steps: Steps, test: Callable[[Path], Predicate]) -> Predicate:
-    """The value at the end of the way, or at least one of the repeated values there, passes the test."""
-    for at, step in enumerate(steps):
+def any_value(steps: Steps, test: Callable[[Path], Predicate]) -> Predicate:
+    """Return the predicate that the value at the path, or at least one of the repeated values, passes the
+    test.
+    """
+    for index, step in enumerate(steps):
         if isinstance(step, Inside):
-            return Exists(Path(_names(steps[:at])), step, some(steps[at + 1 :], test))
+            return Exists(Path(_names(steps[:index])), step, any_value(steps[index + 1 :], test))
     return test(Path(_names(steps)))
 
 
@@ -369,18 +372,18 @@ def _names(steps: Steps) -> tuple[str, ...]:
 
 
 def all_of(*parts: Predicate | None) -> Predicate | None:
-    """True where all are; None, which is left out, says nothing."""
-    said = tuple(part for part in parts if part is not None)
-    return And(said) if len(said) > 1 else next(iter(said), None)
+    """Return the conjunction of the parts that are not None, or None if there is none."""
+    present = tuple(part for part in parts if part is not None)
+    return And(present) if len(present) > 1 else next(iter(present), None)
 
 
-def any_of(first: Predicate, *more: Predicate) -> Predicate:
-    """True where one is."""
-    return Or((first, *more)) if more else first
+def any_of(first: Predicate, *alternatives: Predicate) -> Predicate:
+    """Return the disjunction of the predicates."""
+    return Or((first, *alternatives)) if alternatives else first
 
 
-# What an engine says of a predicate that it cannot answer.
+# Raised by engines other than Spark.
 
 
-class NoReading(ValueError):
-    """A predicate that only Spark can compute; the message says what of it."""
+class UnsupportedPredicate(ValueError):
+    """Only Spark can evaluate the predicate; the message says which part of it."""

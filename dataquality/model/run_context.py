@@ -1,4 +1,4 @@
-"""The context of a check: when it runs, what earlier runs measured, thresholds, and jars for Spark."""
+"""The context of a check run (time, partitions, history), thresholds of rules, and jars for Spark."""
 
 from __future__ import annotations
 
@@ -10,59 +10,60 @@ from fractions import Fraction
 from dq.contracts.model import Quality
 from dq.dataquality.model.metric import Group
 
-# What a check is told besides the data: when it runs, on which partitions, and what earlier runs found.
+# Input of a check besides the data: time of the run, partitions, and results of earlier runs.
 
 Partition = tuple[tuple[str, str], ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Earlier:
-    """How many rows an earlier run counted for a clause, when, and in which partition (`()`: the table)."""
+class PastRowCount:
+    """Row count of a clause in an earlier run, with its time and partition (`()`: the whole table)."""
 
     check: str
     clause: str
-    at: datetime
+    measured_at: datetime
     rows: int
     partition: Partition = ()
 
 
 @dataclass(frozen=True, slots=True)
-class EarlierMeasure:
-    """The number that an earlier run measured for a clause, or one for each group; as `Earlier`.
+class PastMeasurement:
+    """The number that an earlier run measured for a clause, or one per group; otherwise as `PastRowCount`.
 
-    `of` tells what was measured: a rule that asks something else by now is not compared with it.
+    `definition` is a hash of what was measured; a rule with another definition is not compared with it.
     """
 
     check: str
     clause: str
-    of: str
-    at: datetime
+    definition: str
+    measured_at: datetime
     number: float | None = None
     groups: tuple[tuple[Group, float], ...] = ()
     partition: Partition = ()
 
 
 @dataclass(frozen=True, slots=True)
-class Occasion:
-    """The circumstances of one run. `now` is an aware instant; without it, nothing that ages is tested.
+class RunContext:
+    """The context of one run. `now` is an aware instant; without it, checks that depend on age are not
+    evaluated.
 
-    `history` None: nobody handed one in, which is not the same as an empty one.
+    `history` is None if no history is available, which differs from an empty one.
     """
 
     now: datetime | None = None
     partitions: tuple[Partition, ...] = ()
-    history: tuple[Earlier | EarlierMeasure, ...] | None = None
+    history: tuple[PastRowCount | PastMeasurement, ...] | None = None
 
 
-NOWHEN = Occasion()
+EMPTY_CONTEXT = RunContext()
 
 
-# TABLE: the eight comparisons of ODCS quality rules, what each means and how it is said.
+# TABLE: the eight comparison operators of ODCS quality rules, with their meaning and wording.
 
 _Holds = Callable[[Fraction, tuple[Fraction, ...]], bool]
 
-# Name -> (test of a value against the operands, words). Both bounds of a range belong to it: the standard's
-# table says "element of", and the words print them.
+# Name -> (test of a value against the operands, text). Both bounds of a range are inclusive: the standard's
+# table says "element of".
 OPERATORS: dict[str, tuple[_Holds, str]] = {
     "mustBe": (lambda value, to: value == to[0], "exactly {}"),
     "mustNotBe": (lambda value, to: value != to[0], "anything but {}"),
@@ -70,80 +71,82 @@ OPERATORS: dict[str, tuple[_Holds, str]] = {
     "mustBeGreaterOrEqualTo": (lambda value, to: value >= to[0], "at least {}"),
     "mustBeLessThan": (lambda value, to: value < to[0], "less than {}"),
     "mustBeLessOrEqualTo": (lambda value, to: value <= to[0], "at most {}"),
-    "mustBeBetween": (lambda value, to: to[0] <= value <= to[1], "from {} to {}, both included"),
-    "mustNotBeBetween": (lambda value, to: not to[0] <= value <= to[1], "outside of {} to {}, both excluded"),
+    "mustBeBetween": (lambda value, to: to[0] <= value <= to[1], "{} to {}"),
+    "mustNotBeBetween": (lambda value, to: not to[0] <= value <= to[1], "outside {} to {}"),
 }
 _RANGES = ("mustBeBetween", "mustNotBeBetween")
 
 
 @dataclass(frozen=True, slots=True)
 class Threshold:
-    """One operator with its operands, exact as they are written."""
+    """One operator with its exact operands, and their texts as in the contract."""
 
     operator: str
     operands: tuple[Fraction, ...]
-    written: tuple[str, ...]
+    operand_texts: tuple[str, ...]
 
     def holds(self, value: Fraction | int) -> bool:
-        """Whether a measured value keeps the promise."""
+        """Return whether a measured value satisfies the threshold."""
         return OPERATORS[self.operator][0](Fraction(value), self.operands)
 
     def exceeded_by(self, value: Fraction | int) -> bool:
-        """Whether a measured count that breaks the promise is too large: a smaller one would keep it."""
-        return any(self.holds(each) for each in (Fraction(0), *self.operands) if each < value)
+        """Return whether a violating count is too large, i.e. a smaller one would satisfy the threshold."""
+        return any(self.holds(operand) for operand in (Fraction(0), *self.operands) if operand < value)
 
     def as_odcs(self) -> dict[str, object]:
-        """As a rule of ODCS writes it: `{"mustBe": 0}`, `{"mustBeBetween": [1, 5]}`."""
-        numbers = [int(one) if one.denominator == 1 else float(one) for one in self.operands]
+        """Return the threshold as in an ODCS rule: `{"mustBe": 0}`, `{"mustBeBetween": [1, 5]}`."""
+        numbers = [int(operand) if operand.denominator == 1 else float(operand) for operand in self.operands]
         return {self.operator: numbers if len(numbers) > 1 else numbers[0]}
 
     def __str__(self) -> str:
-        return OPERATORS[self.operator][1].format(*self.written)
+        return OPERATORS[self.operator][1].format(*self.operand_texts)
 
 
 class Unusable(ValueError):
-    """A clause cannot be tested as it is written; the message says why."""
+    """A clause cannot be evaluated as it is written; the message says why."""
 
 
 def threshold(quality: Quality) -> Threshold:
-    """The one comparison of a quality rule. Raises Unusable when there is none, several, or no number."""
+    """Return the threshold of a quality rule. Raises Unusable if it has no or several operators, or no
+    number.
+    """
     return comparison(quality.operators())
 
 
-def comparison(written: Sequence[tuple[str, object]]) -> Threshold:
-    """The one comparison among operators with their operands; as `threshold`."""
-    if not written:
-        raise Unusable("it has no operator such as mustBe")
-    if len(written) > 1:
+def comparison(operators: Sequence[tuple[str, object]]) -> Threshold:
+    """Return the threshold for the operators of a rule with their operands; raises as `threshold` does."""
+    if not operators:
+        raise Unusable("it has no operator, e.g. mustBe")
+    if len(operators) > 1:
         raise Unusable(
-            f"it has {len(written)} operators ({', '.join(one for one, _ in written)}); one is allowed"
+            f"it has {len(operators)} operators ({', '.join(name for name, _ in operators)}); one is allowed"
         )
-    operator, operand = written[0]
+    operator, operand = operators[0]
     operands = operand if isinstance(operand, list) else [operand]
-    wanted = 2 if operator in _RANGES else 1
-    if len(operands) != wanted:
-        raise Unusable(f"{operator} takes {wanted} number(s), not {len(operands)}")
-    for one in operands:
-        if isinstance(one, bool) or not isinstance(one, int | float):
-            raise Unusable(f"{operator} takes a number, not {one!r}")
-        if one != one or abs(one) == float("inf"):
-            raise Unusable(f"{operator} takes a finite number, not {one!r}")
-    shown = tuple(_shown(one) for one in operands if isinstance(one, int | float))
-    exact = tuple(Fraction(one) for one in shown)
+    expected_count = 2 if operator in _RANGES else 1
+    if len(operands) != expected_count:
+        raise Unusable(f"{operator} takes {expected_count} number(s), not {len(operands)}")
+    for number in operands:
+        if isinstance(number, bool) or not isinstance(number, int | float):
+            raise Unusable(f"{operator} takes a number, not {number!r}")
+        if number != number or abs(number) == float("inf"):
+            raise Unusable(f"{operator} takes a finite number, not {number!r}")
+    texts = tuple(_decimal_text(number) for number in operands if isinstance(number, int | float))
+    exact = tuple(Fraction(text) for text in texts)
     if len(exact) > 1 and exact[0] > exact[1]:
-        raise Unusable(f"{operator}: {shown[0]} is greater than {shown[1]}")
-    return Threshold(operator, exact, shown)
+        raise Unusable(f"{operator}: {texts[0]} is greater than {texts[1]}")
+    return Threshold(operator, exact, texts)
 
 
-def _shown(value: int | float) -> str:
-    """As the contract has it: the shortest decimal of a float, and no `.0` on whole numbers."""
-    whole = isinstance(value, int) or value.is_integer()
-    return str(int(value)) if whole else repr(value)
+def _decimal_text(value: int | float) -> str:
+    """Return a number as in a contract: the shortest decimal of a float, without `.0` for integers."""
+    is_integer = isinstance(value, int) or value.is_integer()
+    return str(int(value)) if is_integer else repr(value)
 
 
-# What Spark needs to read the formats that it does not bring itself: jars by Maven coordinates, settings.
+# Jars (Maven coordinates) and settings for the formats that Spark does not include.
 
-# By Spark's line and format. Each is a version that was made for this line.
+# By Spark release line and format; each version was built for that line.
 JARS: Mapping[str, Mapping[str, str]] = {
     "4.0": {
         "iceberg": "org.apache.iceberg:iceberg-spark-runtime-4.0_2.13:1.10.1",
@@ -159,8 +162,8 @@ JARS: Mapping[str, Mapping[str, str]] = {
     },
 }
 
-# What a session must be started with to read. Iceberg's SQL extensions are for writing, and those for Spark
-# 3.5 break Delta's UPDATE and MERGE in the same session (Iceberg 1.10.1, Delta 3.3.2).
+# Settings that a session needs at its start. Iceberg's SQL extensions are only needed for writing, and those
+# for Spark 3.5 break Delta's UPDATE and MERGE in the same session (Iceberg 1.10.1, Delta 3.3.2).
 _SETTINGS: Mapping[str, Mapping[str, str]] = {
     "delta": {
         "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
@@ -176,24 +179,24 @@ PACKAGES = "spark.jars.packages"
 
 
 def line(spark: str) -> str:
-    """The line of a Spark version: `4.0` of 4.0.2."""
+    """Return the release line of a Spark version, e.g. `4.0` for 4.0.2."""
     return ".".join(spark.split(".")[:2])
 
 
 def coordinates(spark: str, formats: Collection[str]) -> tuple[str, ...]:
-    """The Maven coordinates that these formats need with this version of Spark, in the table's order.
+    """Return the Maven coordinates that these formats need with this Spark version, in the table's order.
 
-    Formats that Spark brings itself need none, and a line of Spark that is not in the table has none.
+    Empty for formats that Spark includes and for release lines that are not in the table.
     """
     return tuple(jar for name, jar in JARS.get(line(spark), {}).items() if name in formats)
 
 
 def settings(spark: str, formats: Collection[str]) -> dict[str, str]:
-    """The settings, the jars among them, with which a session that reads these formats must start."""
+    """Return the settings, including jars, that a session needs at its start to read these formats."""
     jars = coordinates(spark, formats)
     if not jars:
         return {}
-    found: dict[str, str] = {PACKAGES: ",".join(jars)}
-    for name, wanted in _SETTINGS.items():
-        found |= wanted if name in formats else {}
-    return found
+    options: dict[str, str] = {PACKAGES: ",".join(jars)}
+    for name, format_settings in _SETTINGS.items():
+        options |= format_settings if name in formats else {}
+    return options

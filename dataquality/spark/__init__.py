@@ -1,1 +1,1 @@
-"""What Spark is asked: readers, plans, measurements, schemas, rows that fail."""
+"""Access to Spark: readers, plans, measurements, schemas, failing rows."""

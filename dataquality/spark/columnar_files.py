@@ -1,4 +1,4 @@
-"""The rows of the partitions that are asked for, as a filter that Spark applies to paths."""
+"""Partition filters, and columns of Parquet, ORC and Avro files merged over all files."""
 
 from __future__ import annotations
 
@@ -16,14 +16,22 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 from urllib.parse import quote, unquote, urlsplit
 
 from dq.contracts.access.access_policy import is_remote
-from dq.contracts.outcome import MissingTool, Unreadable, UsageError
+from dq.contracts.outcome import MissingTool, ReadError, UsageError
 from dq.contracts.sql import text as sql
 from dq.contracts.types import DataType
-from dq.dataquality.model.column import field
+from dq.dataquality.model.column import struct_field
 from dq.dataquality.model.metric import Failure
-from dq.dataquality.spark.schema import Leaf, holds, joined, of_files, spark_type, unreadable, widening
+from dq.dataquality.spark.schema import (
+    ChooseType,
+    contains_type,
+    merge_types,
+    partial_column_note,
+    prefer_wider,
+    spark_type,
+    unreadable_note,
+)
 from dq.dataquality.spark.session import attempt, spark_errors
-from dq.dataquality.spark.text_files import Scope, listing, reader_of, with_rows, within
+from dq.dataquality.spark.text_files import Scope, data_files, files_in_scope, listing, reader_of
 from dq.lake import storage
 from dq.lake.compression import avro_header
 from dq.lake.parquet import columns as parquet_columns
@@ -35,75 +43,76 @@ if TYPE_CHECKING:
     from pyspark.sql.types import StructField, StructType
 
 
-def only(frame: DataFrame, partitions: Sequence[Mapping[str, str]]) -> DataFrame:
-    """The rows of these partitions, each given as column and value text, as a path has them.
+def only_partitions(frame: DataFrame, partitions: Sequence[Mapping[str, str]]) -> DataFrame:
+    """Return the rows of these partitions, each given as column and value text as in the path.
 
-    The filter compares each column with a literal of its own type, so that Spark reads no other partition.
-    Raises UsageError for a column that is not there or a text that cannot be a value of it.
+    The filter compares each column with a literal of its own type, so that Spark prunes other partitions.
+
+    Raises UsageError for an unknown column or an invalid value.
     """
-    return frame.where(_any_of(frame, partitions))
+    return frame.where(_any_partition_sql(frame, partitions))
 
 
-def without(frame: DataFrame, partitions: Sequence[Mapping[str, str]]) -> DataFrame:
-    """The rows of all other partitions. Raises UsageError as `only`."""
-    return frame.where(f"NOT coalesce({_any_of(frame, partitions)}, FALSE)")
+def without_partitions(frame: DataFrame, partitions: Sequence[Mapping[str, str]]) -> DataFrame:
+    """Return the rows of all other partitions. Raises UsageError like `only_partitions`."""
+    return frame.where(f"NOT coalesce({_any_partition_sql(frame, partitions)}, FALSE)")
 
 
-def _any_of(frame: DataFrame, partitions: Sequence[Mapping[str, str]]) -> str:
+def _any_partition_sql(frame: DataFrame, partitions: Sequence[Mapping[str, str]]) -> str:
     schema = from_spark_json(frame.schema.jsonValue())
-    wanted = [
-        sql.all_of(*(_equals(schema, column, text) for column, text in partition.items()))
+    conditions = [
+        sql.all_of(*(_equals_sql(schema, column, text) for column, text in partition.items()))
         for partition in partitions
     ]
-    return sql.any_of(*wanted)
+    return sql.any_of(*conditions)
 
 
-# What Hive writes into the path for NULL.
+# Hive's value for NULL in paths.
 NULL_PARTITION = "__HIVE_DEFAULT_PARTITION__"
 
 
-def _equals(schema: DataType, column: str, text: str) -> str:
-    kind = field(schema, column)
+def _equals_sql(schema: DataType, column: str, text: str) -> str:
+    kind = struct_field(schema, column)
     if kind is None:
-        known = ", ".join(schema.names)
+        column_names = ", ".join(schema.names)
         raise UsageError(
-            f"there is no column {column!r} for a partition; there are: {known}.", "Correct its name."
+            f"unknown partition column {column!r}; available: {column_names}.", "Correct its name."
         )
     if text == NULL_PARTITION:
         return f"{sql.name(column)} IS NULL"
     try:
-        made = literal(text, kind)
+        literal_sql = literal(text, kind)
     except (ValueError, ArithmeticError) as error:
-        message = f"{text!r} cannot be a value of the partition column {column!r}, which is {kind}."
-        raise UsageError(message, "Write it as it stands in the path.") from error
-    if made is None:
-        raise UsageError(f"partitions cannot be chosen by {column!r}, which is {kind}.", "Leave it out.")
-    return f"{sql.name(column)} = {made}"
+        message = f"{text!r} is not a valid value of the partition column {column!r} of type {kind}."
+        raise UsageError(message, "Write it as in the path.") from error
+    if literal_sql is None:
+        raise UsageError(f"partitions cannot be selected by {column!r} of type {kind}.", "Remove it.")
+    return f"{sql.name(column)} = {literal_sql}"
 
 
 def literal(text: str, kind: DataType) -> str | None:
-    """The text of a path as a value of this type in Spark SQL; None for a type that no path can hold.
+    """Return the text of a path as a Spark SQL literal of this type, or None if paths cannot hold the type.
 
-    Raises ValueError or ArithmeticError for a text that is no value of it.
+    Raises ValueError or ArithmeticError for an invalid value.
     """
-    make = _LITERALS.get(kind.name)
-    return None if make is None else make(text)
+    convert = _LITERALS.get(kind.name)
+    return None if convert is None else convert(text)
 
 
-def _flag(text: str) -> str:
+def _boolean_literal(text: str) -> str:
     if text.lower() not in ("true", "false"):
         raise ValueError(text)
     return text.upper()
 
 
-def _real(text: str, kind: str) -> str:
-    # Spark has no literal of NaN or of infinity.
+def _float_literal(text: str, kind: str) -> str:
+    # Spark has no literals for NaN and infinity.
     number = float(text)
     return f"CAST({f'{number!r}D' if math.isfinite(number) else sql.text(str(number))} AS {kind})"
 
 
-def _instant(text: str) -> str:
-    # Spark reads the path in the session's zone, and so must the literal be read.
+def _timestamp_literal(text: str) -> str:
+    # Spark parses the path in the session's zone, so the literal must be parsed in it too.
     dt.datetime.fromisoformat(text)
     return f"CAST({sql.text(text)} AS TIMESTAMP)"
 
@@ -111,27 +120,27 @@ def _instant(text: str) -> str:
 _LITERALS: dict[str, Callable[[str], str]] = {
     "string": sql.text,
     "date": lambda text: sql.date(dt.date.fromisoformat(text)),
-    "timestamp": _instant,
-    "boolean": _flag,
+    "timestamp": _timestamp_literal,
+    "boolean": _boolean_literal,
     **dict.fromkeys(("tinyint", "smallint", "int", "bigint"), lambda text: sql.number(int(text))),
     "decimal": lambda text: sql.number(Decimal(text)),
-    "double": lambda text: _real(text, "DOUBLE"),
-    "float": lambda text: _real(text, "FLOAT"),
+    "double": lambda text: _float_literal(text, "DOUBLE"),
+    "float": lambda text: _float_literal(text, "FLOAT"),
 }
 
 
-# Parquet, ORC and Avro files as pyarrow opens them, and their columns, without a read of a row.
+# Columns of Parquet, ORC and Avro files, read with pyarrow without reading rows.
 
-_AT_A_TIME = 16
-# What pyarrow raises for a file that it cannot open, or for a system of files that it does not know.
+_PARALLEL_READS = 16
+# Errors of pyarrow for a file that it cannot open, or an unsupported file system.
 NOT_OPENED = (OSError, ValueError, NotImplementedError, MissingTool)
 
 
 @dataclass(frozen=True, slots=True)
 class FileColumns:
-    """The columns of one file, in their order: names, and types in any words.
+    """Columns of one file, in order: names, and types in any notation.
 
-    Two files whose types differ here may still mean the same type to another reader.
+    Two types that differ here may still be the same type for another reader.
     """
 
     address: str
@@ -139,71 +148,77 @@ class FileColumns:
     types: tuple[str, ...]
 
 
-def opened(path: str) -> Any:
-    """A file of a file system that pyarrow knows, by the address that Spark has for it.
+def open_input(path: str) -> Any:
+    """Open a file by Spark's address on a file system that pyarrow supports.
 
-    Raises OSError or ValueError when it cannot be opened.
+    Raises OSError or ValueError if it cannot be opened.
     """
     if not is_remote(path):
         from pyarrow.fs import LocalFileSystem
 
         return LocalFileSystem().open_input_file(unquote(urlsplit(path).path))
-    # The address is encoded, the path is not: a name with a `?` is a name and no query.
+    # The address is URL-encoded, the path is not: a `?` belongs to the name.
     root, inside = split(path)
     system, before = file_system(root)
     return system.open_input_file(before + unquote(inside))
 
 
-def columns_of(files: Sequence[str], form: str) -> list[FileColumns]:
-    """The columns of each file but the empty ones, of which a reader takes nothing.
+def columns_of(files: Sequence[str], file_format: str) -> list[FileColumns]:
+    """Return the columns of each non-empty file.
 
-    Raises Unreadable for one that cannot be looked at: it may hold any column.
+    Raises ReadError for a file that cannot be opened, because it may have any column.
     """
     remote = any(is_remote(file) for file in files)
-    with ThreadPoolExecutor(_AT_A_TIME if remote else 1) as pool:
-        return [told for told in pool.map(lambda file: _columns_of(file, form), files) if told is not None]
+    with ThreadPoolExecutor(_PARALLEL_READS if remote else 1) as pool:
+        return [
+            file_columns
+            for file_columns in pool.map(lambda file: _columns_of(file, file_format), files)
+            if file_columns is not None
+        ]
 
 
-def _columns_of(file: str, form: str) -> FileColumns | None:
+def _columns_of(file: str, file_format: str) -> FileColumns | None:
     import pyarrow.orc as orc
     import pyarrow.parquet as pq
 
     try:
-        with opened(file) as source:
+        with open_input(file) as source:
             if source.size() == 0:
                 return None
-            if form == "orc":
+            if file_format == "orc":
                 schema = orc.ORCFile(source).schema
                 return FileColumns(file, tuple(schema.names), tuple(map(str, schema.types)))
-            if form == "avro":
+            if file_format == "avro":
                 return _avro_columns(file, source)
             columns = parquet_columns(pq.read_metadata(source).schema)
     except NOT_OPENED as error:
-        raise Unreadable(
-            f"{file} cannot be looked at, and may hold any column.",
-            "Write it anew, or take it away; a file that is no data has a name that begins with _ or a dot.",
+        raise ReadError(
+            f"{file} cannot be read, so its columns are unknown.",
+            "Rewrite or remove it. Prefix the names of files that are not data with _ or a dot.",
         ) from error
     types = tuple(str(column.type or column.problem) for column in columns)
     return FileColumns(file, tuple(column.name for column in columns), types)
 
 
 def _avro_columns(file: str, source: BinaryIO) -> FileColumns:
-    """The fields of the records; as their types the whole schema, because one may name another one's type."""
+    """Return the record fields, each with the whole schema as its type, because types may refer to each
+    other.
+    """
     try:
         _, schema, _ = avro_header(source)
     except (EOFError, LookupError) as error:
-        raise ValueError("it is no Avro") from error
+        raise ValueError("it is not Avro") from error
     names = tuple(field["name"] for field in schema.get("fields", ())) if isinstance(schema, dict) else ()
     return FileColumns(file, names, (json.dumps(schema),) * len(names))
 
 
-# The columns of Parquet, ORC and Avro files, file by file: Spark looks at one file and takes it for all.
+# Columns of Parquet, ORC and Avro files merged over all files; Spark itself takes the schema of one file.
 
-# More files than this are merged by Spark's own tasks, which do not say in how many a column stands.
-MOST_FILES = 2_000
+# More files than this are merged by Spark's own tasks, which do not count the files that have a column.
+MAX_INSPECTED_FILES = 2_000
 FORMATS = ("parquet", "orc", "avro")
-# What Spark says of a type that it does not read: up to 4.0, and of times in microseconds later on (4.3.0).
-ILLEGAL = (
+# Spark's errors for types that it does not read: up to 4.0, and for times in microseconds later (4.3.0).
+ILLEGAL_TYPE_ERRORS = (
     "Illegal Parquet type",
     "[UNSUPPORTED_TIME_TYPE]",
     "[PARQUET_TYPE_NOT_SUPPORTED",
@@ -211,97 +226,104 @@ ILLEGAL = (
 )
 
 
-def typed_by_files(
+def read_merged(
     spark: SparkSession,
     reader: DataFrameReader,
     path: str,
-    form: str,
+    file_format: str,
     scope: Scope,
     types: Mapping[str, StructField],
 ) -> DataFrame:
-    """The rows at a path, with the columns of every file in these partitions (none: of all), by their names.
+    """Read the rows at a path with the columns of all files in the partitions of `scope` (empty: all), by
+    name.
 
-    `types` are the contract's of partition columns, by their lower case. Raises what Spark raises where it
+    `types` are the contract's types of partition columns, by lower-case name. Raises Spark's errors if it
     cannot read the files.
     """
     from pyspark.sql.types import StructType
 
     try:
-        found = reader.load(path)
-        schema = found.schema
+        frame = reader.load(path)
+        schema = frame.schema
     except spark_errors() as error:
-        whole = listing(spark, path, types)
-        told = without_illegal(whole.files[0]) if form == "parquet" and _of_a_type(error) else None
-        if told is None:
+        file_listing = listing(spark, path, types)
+        file_schema = (
+            schema_without_illegal(file_listing.files[0])
+            if file_format == "parquet" and _is_illegal_type(error)
+            else None
+        )
+        if file_schema is None:
             raise
-        found, schema = None, StructType([*told.fields, *whole.partitions])
-    wanted = StructType([_typed(field, types) for field in schema.fields])
-    if form in FORMATS:
-        files: Sequence[str] = with_rows(found.inputFiles()) if found is not None else whole.files
+        frame, schema = None, StructType([*file_schema.fields, *file_listing.partitions])
+    target_schema = StructType([_with_contract_type(field, types) for field in schema.fields])
+    if file_format in FORMATS:
+        files: Sequence[str] = data_files(frame.inputFiles()) if frame is not None else file_listing.files
         several = len(files) > 1
         if scope and types and several:
-            files = _within(spark, path, files, scope, types)
-        # Spark's own way first where there are many; it has none for Avro.
-        if len(files) > MOST_FILES and form != "avro":
-            by_spark = _merged_by_spark(reader, path, types)
-            if by_spark is not None:
-                return by_spark
+            files = _files_in_scope(spark, path, files, scope, types)
+        # Let Spark merge many files; it cannot merge Avro.
+        if len(files) > MAX_INSPECTED_FILES and file_format != "avro":
+            spark_frame = _merged_by_spark(reader, path, types)
+            if spark_frame is not None:
+                return spark_frame
         if several:
             try:
-                looked_at = columns_of(files, form)
-            except Unreadable:
-                # Spark may know a file system that pyarrow does not.
-                if form == "avro":
-                    looked_at = [_told_by_spark(spark, form, file) for file in files]
+                file_columns = columns_of(files, file_format)
+            except ReadError:
+                # Spark may support a file system that pyarrow does not.
+                if file_format == "avro":
+                    file_columns = [_columns_from_spark(spark, file_format, file) for file in files]
                 else:
-                    by_spark = _merged_by_spark(reader, path, types)
-                    if by_spark is None:
+                    spark_frame = _merged_by_spark(reader, path, types)
+                    if spark_frame is None:
                         raise
-                    return by_spark
-            wanted = (merged(spark, form, wanted, looked_at) if looked_at else None) or wanted
-    return _read(reader, path, found, wanted)
+                    return spark_frame
+            target_schema = (
+                merge_columns(spark, file_format, target_schema, file_columns) if file_columns else None
+            ) or target_schema
+    return _reuse_or_reload(reader, path, frame, target_schema)
 
 
-def _told_by_spark(spark: SparkSession, form: str, file: str) -> FileColumns:
-    schema = _schema_of(spark, form, file)
+def _columns_from_spark(spark: SparkSession, file_format: str, file: str) -> FileColumns:
+    schema = _schema_of(spark, file_format, file)
     types = tuple(field.dataType.simpleString() for field in schema.fields)
     return FileColumns(file, tuple(schema.names), types)
 
 
-def _within(
+def _files_in_scope(
     spark: SparkSession, path: str, files: Sequence[str], scope: Scope, types: Mapping[str, StructField]
 ) -> Sequence[str]:
-    """The files of these partitions by the names of their folders; by Spark, where one does not tell."""
-    held = [[is_held(file, one, types) for one in scope] for file in files]
-    if any(None in each for each in held):
-        return within(spark, listing(spark, path, types), scope, only)
-    return [file for file, each in zip(files, held, strict=True) if True in each]
+    """Return the files of these partitions by folder names, or by Spark if folder names are ambiguous."""
+    matches = [[is_in_partition(file, partition, types) for partition in scope] for file in files]
+    if any(None in file_matches for file_matches in matches):
+        return files_in_scope(spark, listing(spark, path, types), scope, only_partitions)
+    return [file for file, file_matches in zip(files, matches, strict=True) if True in file_matches]
 
 
-def is_held(file: str, partition: Mapping[str, str], types: Mapping[str, StructField]) -> bool | None:
-    """Whether a file lies in a partition; None where the text of its folder may be read in several ways."""
-    told, answers = named_folders(file), []
-    for name, wanted in partition.items():
-        text, kind = told.get(name.lower()), types.get(name.lower())
+def is_in_partition(file: str, partition: Mapping[str, str], types: Mapping[str, StructField]) -> bool | None:
+    """Return True if a file lies in a partition, or None if its folder names are ambiguous."""
+    folder_values, matches = named_folders(file), []
+    for name, expected in partition.items():
+        text, kind = folder_values.get(name.lower()), types.get(name.lower())
         canonical = CANONICAL_TEXTS.get(kind.dataType.typeName()) if kind is not None else None
         if (
             text is None
             or canonical is None
             or not canonical.fullmatch(text)
-            or not canonical.fullmatch(wanted)
+            or not canonical.fullmatch(expected)
         ):
             return None
-        answers.append(text == wanted)
-    return all(answers)
+        matches.append(text == expected)
+    return all(matches)
 
 
 def named_folders(file: str) -> dict[str, str]:
-    """What the names of a file's folders say of columns, by their lower case."""
-    # The address of a file escapes once more what the names of its folders escape.
+    """Return the column values in a file's folder names, by lower-case column."""
+    # Folder names are escaped, and the address is URL-encoded in addition.
     return storage.named_folders(unquote(urlsplit(file).path))
 
 
-# Texts of which no other one means the same.
+# Spark type -> texts that are the only notation of their value.
 CANONICAL_TEXTS = {
     "string": re.compile(r"[A-Za-z0-9 .:_-]*"),
     "date": re.compile(r"\d{4}-\d\d-\d\d"),
@@ -309,131 +331,146 @@ CANONICAL_TEXTS = {
 }
 
 
-def _typed(field: StructField, types: Mapping[str, StructField]) -> StructField:
+def _with_contract_type(field: StructField, types: Mapping[str, StructField]) -> StructField:
     from pyspark.sql.types import StructField
 
-    known = types.get(field.name.lower())
-    return field if known is None else StructField(field.name, known.dataType)
+    contract_field = types.get(field.name.lower())
+    return field if contract_field is None else StructField(field.name, contract_field.dataType)
 
 
-def _read(reader: DataFrameReader, path: str, found: DataFrame | None, wanted: StructType) -> DataFrame:
-    """What was read, or once more, where the columns are others or have notes."""
+def _reuse_or_reload(
+    reader: DataFrameReader, path: str, frame: DataFrame | None, target_schema: StructType
+) -> DataFrame:
+    """Return the frame if it has these columns and notes, or else read the path again with them."""
 
-    def told(schema: StructType) -> list[tuple[Any, ...]]:
+    def describe(schema: StructType) -> list[tuple[Any, ...]]:
         return [(field.name, field.dataType, field.metadata or {}) for field in schema.fields]
 
     return (
-        found
-        if found is not None and told(found.schema) == told(wanted)
-        else reader.schema(wanted).load(path)
+        frame
+        if frame is not None and describe(frame.schema) == describe(target_schema)
+        else reader.schema(target_schema).load(path)
     )
 
 
 def _merged_by_spark(
     reader: DataFrameReader, path: str, types: Mapping[str, StructField]
 ) -> DataFrame | None:
-    """By Spark's tasks, which do not merge files that differ in a type; None then."""
+    """Read with columns merged by Spark's tasks, or return None if files differ in a type."""
     from pyspark.sql.types import StructType
 
-    found = attempt(lambda: reader.option("mergeSchema", "true").load(path))
+    frame = attempt(lambda: reader.option("mergeSchema", "true").load(path))
     reader.option("mergeSchema", "false")
-    if isinstance(found, Failure):
+    if isinstance(frame, Failure):
         return None
-    return _read(reader, path, found, StructType([_typed(field, types) for field in found.schema.fields]))
+    return _reuse_or_reload(
+        reader, path, frame, StructType([_with_contract_type(field, types) for field in frame.schema.fields])
+    )
 
 
-def merged(
-    spark: SparkSession, form: str, schema: StructType, looked_at: list[FileColumns]
+def merge_columns(
+    spark: SparkSession, file_format: str, schema: StructType, file_columns: list[FileColumns]
 ) -> StructType | None:
-    """The columns of one file with those that only others have, as Spark reads these; None if all are alike.
+    """Add the columns of the other files, as Spark reads them, to those of one file; None if all are the
+    same.
 
-    A column that some files lack, or have with another type, has a note that says how many. Names are
-    compared without case.
+    Columns that some files lack or have with another type get a note with the number of files. Names are
+    compared case-insensitively.
     """
     from pyspark.sql.types import BinaryType, StructField, StructType
 
-    held: dict[str, dict[str, list[str]]] = {}
-    for file in looked_at:
+    files_by_type: dict[str, dict[str, list[str]]] = {}
+    for file in file_columns:
         for name, kind in dict(zip(map(str.lower, file.names), file.types, strict=True)).items():
-            held.setdefault(name, {}).setdefault(kind, []).append(file.address)
-    folders = {name for file in looked_at for name in named_folders(file.address)}
-    own = {field.name.lower() for field in schema.fields}
-    alike = all([len(looked_at)] == [len(files) for files in kinds.values()] for kinds in held.values())
-    placed = folders - held.keys()
-    if alike and own - placed == held.keys():
+            files_by_type.setdefault(name, {}).setdefault(kind, []).append(file.address)
+    folders = {name for file in file_columns for name in named_folders(file.address)}
+    own_names = {field.name.lower() for field in schema.fields}
+    alike = all(
+        [len(file_columns)] == [len(files) for files in kinds.values()] for kinds in files_by_type.values()
+    )
+    partition_columns = folders - files_by_type.keys()
+    if alike and own_names - partition_columns == files_by_type.keys():
         return None
-    read: dict[str, dict[str, StructField]] = {}
+    fields_by_file: dict[str, dict[str, StructField]] = {}
 
-    def as_read(file: str, name: str) -> StructField:
-        if file not in read:
-            found = attempt(lambda: _schema_of(spark, form, file))
-            if isinstance(found, Failure):
-                note = unreadable(f"Spark does not read {unquote(file)}: {found.message}")
+    def read_field(file: str, name: str) -> StructField:
+        if file not in fields_by_file:
+            file_schema = attempt(lambda: _schema_of(spark, file_format, file))
+            if isinstance(file_schema, Failure):
+                note = unreadable_note(f"Spark does not read {unquote(file)}: {file_schema.message}")
                 return StructField(name, BinaryType(), metadata=note)
-            read[file] = {field.name.lower(): field for field in found.fields}
-        return read[file][name]
+            fields_by_file[file] = {field.name.lower(): field for field in file_schema.fields}
+        return fields_by_file[file][name]
 
-    # Partition columns stand in no file, and last.
-    fields = {field.name.lower(): field for field in schema.fields if field.name.lower() in held}
-    storage = [field for field in schema.fields if field.name.lower() in placed]
-    for name, kinds in held.items():
-        by_type = list(kinds.values())
-        field = fields.get(name) or as_read(by_type[0][0], name)
-        # What stands in the names of folders too, Spark takes from there.
-        several = len(by_type) > 1 and name not in folders
-        types = [(as_read(files[0], name), len(files)) for files in by_type] if several else []
-        fields[name] = _joined(field, types, sum(map(len, by_type)), len(looked_at), widening(spark.version))
-    return StructType([*fields.values(), *storage])
+    # Partition columns come last and are not in the files.
+    fields = {field.name.lower(): field for field in schema.fields if field.name.lower() in files_by_type}
+    partition_fields = [field for field in schema.fields if field.name.lower() in partition_columns]
+    for name, kinds in files_by_type.items():
+        file_groups = list(kinds.values())
+        field = fields.get(name) or read_field(file_groups[0][0], name)
+        # Spark prefers the values in folder names.
+        several = len(file_groups) > 1 and name not in folders
+        types = [(read_field(files[0], name), len(files)) for files in file_groups] if several else []
+        fields[name] = _merge_column(
+            field, types, sum(map(len, file_groups)), len(file_columns), prefer_wider(spark.version)
+        )
+    return StructType([*fields.values(), *partition_fields])
 
 
-def _schema_of(spark: SparkSession, form: str, file: str) -> StructType:
+def _schema_of(spark: SparkSession, file_format: str, file: str) -> StructType:
     try:
-        return reader_of(spark, form).option("__globPaths__", "false").load([unquote(file)]).schema
+        return reader_of(spark, file_format).option("__globPaths__", "false").load([unquote(file)]).schema
     except spark_errors() as error:
-        told = without_illegal(file) if form == "parquet" and _of_a_type(error) else None
-        if told is None:
+        file_schema = (
+            schema_without_illegal(file) if file_format == "parquet" and _is_illegal_type(error) else None
+        )
+        if file_schema is None:
             raise
-        return told
+        return file_schema
 
 
-def _joined(
-    field: StructField, types: Sequence[tuple[StructField, int]], number: int, files: int, wider: Leaf
+def _merge_column(
+    field: StructField,
+    types: Sequence[tuple[StructField, int]],
+    column_files: int,
+    files: int,
+    choose_wider: ChooseType,
 ) -> StructField:
-    """A column of so many files, of a type that holds as many of `types` as one can, with a note."""
+    """Return a column with the widest common type of `types` and a note on its files."""
     from pyspark.sql.types import StructField
 
-    refused = next((other.metadata for other, _ in types if other.metadata), None)
-    if refused is not None:
-        return StructField(field.name, field.dataType, nullable=True, metadata=refused)
+    unreadable_metadata = next((other.metadata for other, _ in types if other.metadata), None)
+    if unreadable_metadata is not None:
+        return StructField(field.name, field.dataType, nullable=True, metadata=unreadable_metadata)
     kinds = [(from_spark_json(other.dataType.jsonValue()), count) for other, count in types]
-    kind = whole = from_spark_json(field.dataType.jsonValue())
+    kind = common_type = from_spark_json(field.dataType.jsonValue())
     for other, _ in kinds:
-        whole = joined(whole, other, wider)
-    others = [
-        (known.dataType.jsonValue(), count)
-        for (known, count), (other, _) in zip(types, kinds, strict=True)
-        if not holds(whole, other)
+        common_type = merge_types(common_type, other, choose_wider)
+    incompatible = [
+        (struct_field.dataType.jsonValue(), count)
+        for (struct_field, count), (other, _) in zip(types, kinds, strict=True)
+        if not contains_type(common_type, other)
     ]
-    merged_type = field.dataType if whole == kind else spark_type(whole)
-    metadata = {**of_files(number, files, others), **(field.metadata or {})}
+    merged_type = field.dataType if common_type == kind else spark_type(common_type)
+    metadata = {**partial_column_note(column_files, files, incompatible), **(field.metadata or {})}
     return StructField(field.name, merged_type, nullable=True, metadata=metadata)
 
 
-def _of_a_type(error: Exception) -> bool:
-    return any(sign in str(error) for sign in ILLEGAL)
+def _is_illegal_type(error: Exception) -> bool:
+    return any(sign in str(error) for sign in ILLEGAL_TYPE_ERRORS)
 
 
-def without_illegal(file: str) -> StructType | None:
-    """The columns of a Parquet file of which Spark refuses a type; None where pyarrow cannot tell the others.
+def schema_without_illegal(file: str) -> StructType | None:
+    """Return the columns of a Parquet file with types that Spark rejects, or None if pyarrow cannot read it.
 
-    A column of such a type is one of bytes here, with a note that says why: Spark reads the others, and no
-    clause about this one has an answer.
+    Columns of such types become binary, with a note: Spark reads the others, and clauses about these are
+    errors.
     """
     import pyarrow.parquet as pq
     from pyspark.sql.types import BinaryType, StructField, StructType
 
     try:
-        with opened(file) as source:
+        with open_input(file) as source:
             columns = parquet_columns(pq.ParquetFile(source).schema)
     except NOT_OPENED:
         return None
@@ -441,66 +478,73 @@ def without_illegal(file: str) -> StructType | None:
         [
             StructField(column.name, spark_type(column.type))
             if column.type is not None
-            else StructField(column.name, BinaryType(), nullable=True, metadata=unreadable(column.problem))
+            else StructField(
+                column.name, BinaryType(), nullable=True, metadata=unreadable_note(column.problem)
+            )
             for column in columns
         ]
     )
 
 
-# Partitions that lie beside their table, read together with those below it.
+# Partitions outside of the table's path, read together with those below it.
 
-# Each folder is a plan of its own; beyond so many, Spark plans for longer than it reads.
+# Each folder is a separate plan; with more, Spark plans longer than it reads.
 MOST_FOLDERS = 200
 
 
 def for_hadoop(path: str) -> str:
-    """The address as Hadoop's own client for S3 has it, with the scheme s3a."""
+    """Return the address with the scheme s3a of Hadoop's S3 client."""
     return f"s3a://{path.removeprefix('s3://')}" if path.startswith("s3://") else path
 
 
 def in_scope(
-    placed: Sequence[PlacedPartition], scope: Sequence[Mapping[str, str]], types: Mapping[str, StructField]
+    external: Sequence[PlacedPartition], scope: Sequence[Mapping[str, str]], types: Mapping[str, StructField]
 ) -> tuple[PlacedPartition, ...]:
-    """Return those that may be among the partitions of a scope; none of these stands for all.
+    """Return the external partitions that may be in the scope; an empty scope means all.
 
-    `types` are those of the partition columns, by their lower case.
+    `types` are the types of the partition columns, by lower-case name.
     """
     return tuple(
         partition
-        for partition in placed
+        for partition in external
         if not scope
-        or any(is_held(f"{quote(partition.folder)}/", wanted, types) is not False for wanted in scope)
+        or any(
+            is_in_partition(f"{quote(partition.folder)}/", expected, types) is not False for expected in scope
+        )
     )
 
 
-def united(
+def union_with_external(
     name: str,
-    below: DataFrame | None,
-    placed: Sequence[PlacedPartition],
+    table_frame: DataFrame | None,
+    external: Sequence[PlacedPartition],
     keys: Sequence[str],
-    read: Callable[[str], DataFrame],
+    open_folder: Callable[[str], DataFrame],
 ) -> DataFrame:
-    """The rows below the table but for those of the placed partitions, and the rows of these.
+    """Return the rows of the table, with the external partitions in place of those of the same values.
 
-    `below` is None where no other partition lies below the table. `read` opens all that lies below a folder.
+    `table_frame` is None if the table has no other partitions. `open_folder` opens all data below a folder.
 
-    Raises Unreadable for more folders than Spark can plan, and for one that is not named as its partition.
+    Raises ReadError for more folders than Spark can plan, and for a folder that is not named like its
+    partition.
     """
     roots: dict[str, list[Mapping[str, str]]] = defaultdict(list)
-    for partition in placed:
+    for partition in external:
         root = partition.root(keys)
         if root is None:
-            raise Unreadable(
-                f"{name}: {partition.folder} is not named as the partition that was published there.",
-                "Publish it from a folder that is named so.",
+            raise ReadError(
+                f"{name}: {partition.folder} does not match the name of the partition published there.",
+                "Publish it from a folder of that name.",
             )
         roots[root].append(dict(partition.values))
     if len(roots) > MOST_FOLDERS:
-        raise Unreadable(
+        raise ReadError(
             f"{name}: its partitions were published from {len(roots):,} folders, more than {MOST_FOLDERS}.",
-            "Stage below one folder, or name the catalog that has them as the contract's server.",
+            "Stage below one folder, or set the contract's server to the catalog that has the partitions.",
         )
-    frames = [only(read(for_hadoop(root)), partitions) for root, partitions in roots.items()]
-    if below is not None:
-        frames.insert(0, without(below, [dict(partition.values) for partition in placed]))
+    frames = [
+        only_partitions(open_folder(for_hadoop(root)), partitions) for root, partitions in roots.items()
+    ]
+    if table_frame is not None:
+        frames.insert(0, without_partitions(table_frame, [dict(partition.values) for partition in external]))
     return reduce(lambda left, right: left.unionByName(right, allowMissingColumns=True), frames)

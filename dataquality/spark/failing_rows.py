@@ -1,4 +1,4 @@
-"""Up to 20 keys of the rows that break a clause, classified values masked before they leave Spark."""
+"""Samples of failing rows: up to 20 keys per clause, classified values masked before they leave Spark."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from dq.dataquality.clauses.clause import Clause, ForeignKey
 from dq.dataquality.model.column import MASK, Column, classified, columns, resolve
 from dq.dataquality.model.metric import Failure, RepeatedKeys, UnmatchedKeys
 from dq.dataquality.model.predicate import Inside, IsNull, Missing, Or, Predicate, all_of
-from dq.dataquality.spark.measure import Others, keyed, none_given, schema_of, unmatched
+from dq.dataquality.spark.measure import OpenObject, no_other_objects, schema_of, select_keys, unmatched
 from dq.dataquality.spark.session import attempt
 from dq.dataquality.sql_predicate import predicate_sql
 
@@ -22,38 +22,43 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 
-# Classified values left out of what Spark hands over, and those that repeat one in the same row.
+# Masking of classified values, and of values that repeat one in the same row.
 
-# Of shorter values, columns that have nothing to do with each other share many.
-_TELLING = 3
+# Shorter values occur in unrelated columns by chance.
+_MIN_SECRET_LENGTH = 3
 
 
-def repeats(one: SchemaObject, schema: DataType) -> Callable[[str], str]:
-    """A predicate on a text in SQL: it is, or holds, the value of a classified column in the same row.
+def repeats_classified(schema_object: SchemaObject, schema: DataType) -> Callable[[str], str]:
+    """Return a function from a SQL string to a predicate: it contains a classified value of the same row.
 
-    Case does not matter. `schema` is that of the data. Values of fewer than three characters, and those
-    inside of arrays and maps, are not looked for.
+    The test is case-insensitive. `schema` is the schema of the data. Values of fewer than three characters,
+    and those inside of arrays and maps, are not considered.
     """
-    secret = [
+    secret_texts = [
         f"lower(CAST({column.sql()} AS STRING))"
-        for prop, column in columns(one)
+        for prop, column in columns(schema_object)
         if prop.classification is not None
         and column.single
-        and isinstance(found := resolve(schema, column), DataType)
-        and not found.parts
+        and isinstance(column_type := resolve(schema, column), DataType)
+        and not column_type.parts
     ]
-    if not secret:
+    if not secret_texts:
         return lambda _text: "FALSE"
 
-    def held(text: str) -> str:
-        each = (f"(char_length({one}) >= {_TELLING} AND contains(lower({text}), {one}))" for one in secret)
-        return f"coalesce({' OR '.join(each)}, FALSE)"
+    def contains_secret(text: str) -> str:
+        conditions = (
+            f"(char_length({secret_text}) >= {_MIN_SECRET_LENGTH} AND contains(lower({text}), {secret_text}))"
+            for secret_text in secret_texts
+        )
+        return f"coalesce({' OR '.join(conditions)}, FALSE)"
 
-    return held
+    return contains_secret
 
 
-def masked(name: str, kind: DataType) -> str:
-    """The column without its values, of the same type: texts become `***`, all else NULL; NULL stays."""
+def masked_column(name: str, kind: DataType) -> str:
+    """Return SQL that masks a column, keeping its type: strings become `***`, other types NULL; NULL
+    stays.
+    """
     column = sql.name(name)
     if kind.name == "string":
         return f"CASE WHEN {column} IS NOT NULL THEN {sql.text(MASK)} END AS {column}"
@@ -61,7 +66,7 @@ def masked(name: str, kind: DataType) -> str:
 
 
 def masked_where_repeated(name: str, kind: DataType, secrets: Callable[[str], str]) -> str:
-    """The column, masked in the rows where it repeats a classified value; of a whole structure, as it is."""
+    """Return SQL that masks a column where it repeats a classified value; nested columns stay unchanged."""
     column = sql.name(name)
     if kind.parts:
         return column
@@ -69,13 +74,13 @@ def masked_where_repeated(name: str, kind: DataType, secrets: Callable[[str], st
     return f"CASE WHEN {secrets(f'CAST({column} AS STRING)')} THEN {mask} ELSE {column} END AS {column}"
 
 
-# Up to 20 keys of the rows that break a clause, classified columns masked before they leave Spark.
+# Up to 20 keys of failing rows, classified columns masked before they leave Spark.
 
-MOST = 20
-# A sample names a row; it is no copy of the data.
+MAX_SAMPLES = 20
+# A sample identifies a row; it is not a copy of the data.
 MOST_CHARACTERS = 200
-# Columns beside one that is NULL, so that its row can be found.
-BESIDE = 4
+# Additional columns next to a column that is NULL, to identify its row.
+MAX_EXTRA_COLUMNS = 4
 
 Samples = Mapping[str, tuple[Row, ...]]
 
@@ -83,80 +88,85 @@ Samples = Mapping[str, tuple[Row, ...]]
 def samples(
     frame: DataFrame,
     schema: DataType,
-    one: SchemaObject,
+    schema_object: SchemaObject,
     failed: Sequence[Clause],
-    others: Others = none_given,
+    open_object: OpenObject = no_other_objects,
 ) -> Samples:
-    """Samples of failed clauses by path: values as texts, NULL as None; `count` stands with keys.
+    """Return samples of failed clauses by path: values as strings, NULL as None, and `count` for keys.
 
-    A value that a classified column has in the same row is masked wherever it stands. One job for all clauses
-    that a row can break by itself, and one per key that repeats or has no match.
-    A clause whose samples cannot be had gets none: its verdict stands without them.
+    A classified value is also masked in other columns of the same row. One job runs for all row-level
+    clauses, and one per clause with repeated or unmatched keys. Clauses whose samples cannot be read get
+    none.
     """
-    masked = classified(one) | {
+    masked_columns = classified(schema_object) | {
         str(key.steps[0]).lower()
         for clause in failed
-        if isinstance(clause.ask, ForeignKey) and clause.ask.target.classified
+        if isinstance(clause.test, ForeignKey) and clause.test.target.classified
         for key in clause.keys
     }
-    found: dict[str, tuple[Row, ...]] = {}
-    alone = [clause for clause in failed if clause.breaks is not None]
-    if alone:
-        found |= _rows(frame, schema, one, alone, masked)
+    samples_by_path: dict[str, tuple[Row, ...]] = {}
+    row_clauses = [clause for clause in failed if clause.breaks is not None]
+    if row_clauses:
+        samples_by_path |= _rows(frame, schema, schema_object, row_clauses, masked_columns)
     for clause in failed:
         if clause.keys:
-            made = attempt(lambda clause=clause: _keys(frame, one, clause, masked, others))  # type: ignore[misc]
-            found[clause.path] = () if isinstance(made, Failure) else made
-    return found
+            key_rows = attempt(
+                lambda clause=clause: _failing_keys(frame, schema_object, clause, masked_columns, open_object)  # type: ignore[misc]
+            )
+            samples_by_path[clause.path] = () if isinstance(key_rows, Failure) else key_rows
+    return samples_by_path
 
 
 def _rows(
     frame: DataFrame,
     schema: DataType,
-    one: SchemaObject,
+    schema_object: SchemaObject,
     failed: Sequence[Clause],
-    masked: frozenset[str],
+    masked_columns: frozenset[str],
 ) -> dict[str, tuple[Row, ...]]:
-    key = tuple(Column((part.column,)) for part in one.primary_key())
+    key = tuple(Column((part.column,)) for part in schema_object.primary_key())
     if any(isinstance(resolve(schema, column), str) for column in key):
         key = ()
-    secrets = repeats(one, schema)
+    secrets = repeats_classified(schema_object, schema)
     marks = [
-        f"CASE WHEN {predicate_sql(broken, schema)} THEN named_struct('c', {index}, 'r',"
-        f" {_shown(key or _telling(clause, one, schema), masked, secrets)}) END"
+        f"CASE WHEN {predicate_sql(condition, schema)} THEN named_struct('c', {index}, 'r',"
+        f" {_row_json(key or _identifying_columns(clause, schema_object, schema), masked_columns, secrets)}) "
+        "END"
         for index, clause in enumerate(failed)
-        if (broken := all_of(clause.extent.where, clause.breaks)) is not None
+        if (condition := all_of(clause.row_filter.where, clause.breaks)) is not None
     ]
     # Spark keeps the first rows of each clause in every task before it shuffles them (WindowGroupLimit).
     numbered = (
         frame.selectExpr(f"inline(filter(array({', '.join(marks)}), one -> one IS NOT NULL))")
         .selectExpr("c", "r", "row_number() OVER (PARTITION BY c ORDER BY r) AS n")
-        .where(f"n <= {MOST}")
+        .where(f"n <= {MAX_SAMPLES}")
     )
-    # Sorted here, because a global sort costs Spark a job more.
+    # Sorted in Python, because a global sort would cost another Spark job.
     rows = attempt(lambda: sorted(numbered.collect(), key=lambda row: (row["c"], row["n"])))
     if isinstance(rows, Failure):
         return {}
-    found: dict[str, list[Row]] = {}
+    rows_by_path: dict[str, list[Row]] = {}
     for row in rows:
-        found.setdefault(failed[row["c"]].path, []).append(json.loads(row["r"]))
-    return {path: tuple(listed) for path, listed in found.items()}
+        rows_by_path.setdefault(failed[row["c"]].path, []).append(json.loads(row["r"]))
+    return {path: tuple(path_rows) for path, path_rows in rows_by_path.items()}
 
 
-def _telling(clause: Clause, one: SchemaObject, schema: DataType) -> tuple[Column, ...]:
-    """What tells a row without a key: the values that are wrong, and where they are NULL some beside them."""
-    wrong = _values(clause)
+def _identifying_columns(clause: Clause, schema_object: SchemaObject, schema: DataType) -> tuple[Column, ...]:
+    """Return columns that identify a row without a key: the wrong values, and further columns if they are
+    NULL.
+    """
+    wrong_columns = _top_level_values(clause)
     if clause.breaks is None or not _finds_null(clause.breaks):
-        return wrong
-    beside = sorted(one.properties, key=lambda prop: not prop.unique)
-    names = {str(column.steps[0]).lower() for column in wrong} | classified(one)
-    others = [Column((prop.column,)) for prop in beside if prop.column.lower() not in names]
+        return wrong_columns
+    candidates = sorted(schema_object.properties, key=lambda prop: not prop.unique)
+    names = {str(column.steps[0]).lower() for column in wrong_columns} | classified(schema_object)
+    other_columns = [Column((prop.column,)) for prop in candidates if prop.column.lower() not in names]
     plain = [
         column
-        for column in others
+        for column in other_columns
         if isinstance(kind := resolve(schema, column), DataType) and not kind.parts and kind.name != "binary"
     ]
-    return (*wrong, *plain[:BESIDE])
+    return (*wrong_columns, *plain[:MAX_EXTRA_COLUMNS])
 
 
 def _finds_null(predicate: Predicate) -> bool:
@@ -167,62 +177,70 @@ def _finds_null(predicate: Predicate) -> bool:
             return isinstance(predicate, IsNull | Missing)
 
 
-def _values(clause: Clause) -> tuple[Column, ...]:
-    """The column of what is wrong; of something inside an array or map, the whole of it."""
-    wanted: dict[Column, None] = {}
+def _top_level_values(clause: Clause) -> tuple[Column, ...]:
+    """Return the columns of the wrong values; for those inside an array or map, the whole array or map."""
+    columns_found: dict[Column, None] = {}
     for column in clause.columns:
         steps = column.steps
-        inside = next((at for at, step in enumerate(steps) if isinstance(step, Inside)), len(steps))
-        wanted[Column(steps[:inside])] = None
-    return tuple(wanted)
+        inside = next((index for index, step in enumerate(steps) if isinstance(step, Inside)), len(steps))
+        columns_found[Column(steps[:inside])] = None
+    return tuple(columns_found)
 
 
-def _shown(shown: Sequence[Column], masked: frozenset[str], secrets: Callable[[str], str]) -> str:
-    values = ", ".join(f"{sql.text(str(column))}, {_value(column, masked, secrets)}" for column in shown)
+def _row_json(
+    row_columns: Sequence[Column], masked_columns: frozenset[str], secrets: Callable[[str], str]
+) -> str:
+    values = ", ".join(
+        f"{sql.text(str(column))}, {_value(column, masked_columns, secrets)}" for column in row_columns
+    )
     return f"to_json(named_struct({values}), map('ignoreNullFields', 'false'))"
 
 
-def _value(column: Column, masked: frozenset[str], secrets: Callable[[str], str]) -> str:
-    if str(column.steps[0]).lower() in masked:
+def _value(column: Column, masked_columns: frozenset[str], secrets: Callable[[str], str]) -> str:
+    if str(column.steps[0]).lower() in masked_columns:
         return sql.text(MASK)
     text = f"CAST({column.sql()} AS STRING)"
     return f"CASE WHEN {secrets(text)} THEN {sql.text(MASK)} ELSE left({text}, {MOST_CHARACTERS}) END"
 
 
-def _keys(
-    frame: DataFrame, one: SchemaObject, clause: Clause, masked: frozenset[str], others: Others
+def _failing_keys(
+    frame: DataFrame,
+    schema_object: SchemaObject,
+    clause: Clause,
+    masked_columns: frozenset[str],
+    open_object: OpenObject,
 ) -> tuple[Row, ...] | Failure:
-    secrets = repeats(one, schema_of(frame))
+    secrets = repeats_classified(schema_object, schema_of(frame))
     names = [sql.name(str(index)) for index in range(len(clause.keys))]
     marks = [sql.name(f"secret {index}") for index in range(len(clause.keys))]
-    more = [
+    extra_columns = [
         f"{secrets(f'CAST({key.sql()} AS STRING)')} AS {mark}"
         for key, mark in zip(clause.keys, marks, strict=True)
     ]
-    where = clause.extent.where
-    target = clause.ask.target if isinstance(clause.ask, ForeignKey) else None
+    where = clause.row_filter.where
+    target = clause.test.target if isinstance(clause.test, ForeignKey) else None
     if target is not None:
-        rows = unmatched(frame, UnmatchedKeys(clause.keys, target, where), others, *more)
+        rows = unmatched(frame, UnmatchedKeys(clause.keys, target, where), open_object, *extra_columns)
     else:
-        rows = keyed(frame, RepeatedKeys(clause.keys, where), *more)
+        rows = select_keys(frame, RepeatedKeys(clause.keys, where), *extra_columns)
     if isinstance(rows, Failure):
         return rows
-    shown = [
+    outputs = [
         sql.text(MASK)
-        if str(key.steps[0]).lower() in masked
+        if str(key.steps[0]).lower() in masked_columns
         else f"CASE WHEN {sql.name(f'max({mark[1:-1]})')} THEN {sql.text(MASK)}"
         f" ELSE left(CAST({name} AS STRING), {MOST_CHARACTERS}) END"
         for key, name, mark in zip(clause.keys, names, marks, strict=True)
     ]
-    counted = rows.groupBy(*names).agg({"*": "count", **{mark[1:-1]: "max" for mark in marks}})
-    found = (
-        counted.selectExpr(
-            *(f"{value} AS {name}" for value, name in zip(shown, names, strict=True)), "`count(1)` AS n"
+    key_counts = rows.groupBy(*names).agg({"*": "count", **{mark[1:-1]: "max" for mark in marks}})
+    key_rows = (
+        key_counts.selectExpr(
+            *(f"{value} AS {name}" for value, name in zip(outputs, names, strict=True)), "`count(1)` AS n"
         )
         .where("n > 0" if target else "n > 1")
         .orderBy("n", *names, ascending=[False, *([True] * len(names))])
-        .limit(MOST)
+        .limit(MAX_SAMPLES)
         .collect()
     )
     labels = [str(key) for key in clause.keys]
-    return tuple({**dict(zip(labels, row[:-1], strict=True)), "count": row[-1]} for row in found)
+    return tuple({**dict(zip(labels, row[:-1], strict=True)), "count": row[-1]} for row in key_rows)

@@ -1,4 +1,4 @@
-"""Schemas between Spark and the types of contracts, and what a reader saw of a column beside its type."""
+"""Conversion between Spark schemas and contract types, and notes of readers on columns."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from dq.contracts.model import SchemaObject
 from dq.contracts.outcome import CheckResult, Status
 from dq.contracts.sql import text as sql
 from dq.contracts.types import DataType
-from dq.dataquality.model.column import MASK, classified, field
+from dq.dataquality.model.column import MASK, classified, struct_field
 from dq.lake.types import from_spark_json
 
 if TYPE_CHECKING:
@@ -21,37 +21,37 @@ if TYPE_CHECKING:
     from pyspark.sql.types import StructType
 
 
-# Schemas between Spark and the types that contracts speak of: from Spark's JSON, to Spark's DDL.
+# Conversion of contract types to Spark's schemas and DDL.
 
-# The later one holds every value of the earlier one, and Spark reads the one as the other since 4.0.
-_WIDER = (("tinyint", "smallint", "int", "bigint"), ("float", "double"))
+# Each type holds every value of the types before it, and Spark 4.0 and later can widen them when reading.
+_WIDENING_ORDERS = (("tinyint", "smallint", "int", "bigint"), ("float", "double"))
 
-Leaf = Callable[[DataType, DataType], DataType]
-"""Which of two types a column is to have."""
+ChooseType = Callable[[DataType, DataType], DataType]
+"""Chooses one of two types for a column."""
 
 
 def struct_type(struct: DataType) -> StructType:
-    """The columns of a struct type as Spark's own, for a reader."""
+    """Return a struct type as Spark's StructType."""
     from pyspark.sql.types import StructType, _parse_datatype_string
 
-    made = _parse_datatype_string(f"struct<{', '.join(_fields(struct))}>")
-    assert isinstance(made, StructType)
-    return made
+    parsed = _parse_datatype_string(f"struct<{', '.join(_fields(struct))}>")
+    assert isinstance(parsed, StructType)
+    return parsed
 
 
 def spark_type(kind: DataType) -> SparkType:
-    """A type as Spark's own."""
+    """Return a type as Spark's DataType."""
     return struct_type(DataType("struct", (), (kind,), ("value",))).fields[0].dataType
 
 
 def ddl(struct: DataType) -> str:
-    """The columns of a struct type as a schema for Spark, every name quoted."""
+    """Return the columns of a struct type as Spark DDL, every name quoted."""
     pairs = zip(struct.names, struct.parts, strict=True)
     return ", ".join(f"{sql.name(name)} {type_ddl(part)}" for name, part in pairs)
 
 
 def type_ddl(kind: DataType) -> str:
-    """A type as Spark reads it, every name of a field quoted."""
+    """Return a type as Spark DDL, every field name quoted."""
     if kind.name == "struct":
         return f"struct<{', '.join(_fields(kind))}>"
     if kind.parts:
@@ -64,88 +64,107 @@ def _fields(struct: DataType) -> list[str]:
     return [f"{sql.name(name)}: {type_ddl(part)}" for name, part in pairs]
 
 
-def own(first: DataType, _second: DataType) -> DataType:
-    """Of two types that differ, the first."""
+def prefer_first(first: DataType, _second: DataType) -> DataType:
+    """Return the first of two types."""
     return first
 
 
-def widening(spark: str) -> Leaf:
-    """Of two numbers the one that both fit into, if this version of Spark reads both so; else the first."""
-    orders = _WIDER if int(spark.split(".")[0]) >= 4 else ()
+def prefer_wider(spark_version: str) -> ChooseType:
+    """Return a function that chooses the wider of two number types, if this Spark can widen; else the
+    first.
+    """
+    orders = _WIDENING_ORDERS if int(spark_version.split(".")[0]) >= 4 else ()
 
     def wider(first: DataType, second: DataType) -> DataType:
         if first.name == second.name == "decimal" and first.numbers[1:] == second.numbers[1:]:
             return max(first, second, key=lambda kind: kind.numbers)
-        order = next((each for each in orders if first.name in each and second.name in each), None)
+        order = next((chain for chain in orders if first.name in chain and second.name in chain), None)
         return first if order is None else max(first, second, key=lambda kind: order.index(kind.name))
 
     return wider
 
 
-def joined(first: DataType, second: DataType, leaf: Leaf) -> DataType:
-    """The first type with the fields that only the second has; `leaf` chooses where both have another type.
+def merge_types(first: DataType, second: DataType, choose_type: ChooseType) -> DataType:
+    """Merge two types: the first with the additional fields of the second; `choose_type` resolves
+    differences.
 
-    Names of fields are compared without case.
+    Field names are compared case-insensitively.
     """
     if first.name == second.name == "struct":
-        kept = [
-            joined(part, field(second, name) or part, leaf)
+        merged = [
+            merge_types(part, struct_field(second, name) or part, choose_type)
             for name, part in zip(first.names, first.parts, strict=True)
         ]
-        others = zip(second.names, second.parts, strict=True)
-        more = {name: part for name, part in others if field(first, name) is None}
-        return DataType("struct", (), (*kept, *more.values()), (*first.names, *more))
+        second_fields = zip(second.names, second.parts, strict=True)
+        added = {name: part for name, part in second_fields if struct_field(first, name) is None}
+        return DataType("struct", (), (*merged, *added.values()), (*first.names, *added))
     if first.parts and first.name == second.name:
-        parts = (joined(*pair, leaf) for pair in zip(first.parts, second.parts, strict=True))
+        parts = (merge_types(*pair, choose_type) for pair in zip(first.parts, second.parts, strict=True))
         return DataType(first.name, (), tuple(parts))
-    return first if first == second else leaf(first, second)
+    return first if first == second else choose_type(first, second)
 
 
-def holds(whole: DataType, part: DataType) -> bool:
-    """Whether a type has every field of another one, each of the same type."""
-    if whole.name != part.name or whole.numbers != part.numbers:
+def contains_type(outer: DataType, inner: DataType) -> bool:
+    """Return True if a type has every field of another one, with the same types."""
+    if outer.name != inner.name or outer.numbers != inner.numbers:
         return False
-    if part.name == "struct":
-        pairs = ((field(whole, name), kind) for name, kind in zip(part.names, part.parts, strict=True))
-        return all(held is not None and holds(held, kind) for held, kind in pairs)
-    return all(holds(*pair) for pair in zip(whole.parts, part.parts, strict=True))
+    if inner.name == "struct":
+        pairs = (
+            (struct_field(outer, name), kind) for name, kind in zip(inner.names, inner.parts, strict=True)
+        )
+        return all(outer_type is not None and contains_type(outer_type, kind) for outer_type, kind in pairs)
+    return all(contains_type(*pair) for pair in zip(outer.parts, inner.parts, strict=True))
 
 
-# What a reader saw of a column beside its type, kept in the frame's schema until the result is told.
+# Notes of readers on columns, stored in the metadata of the frame's schema until the results are built.
 
-BySchema = Callable[[DataType], Mapping[str, CheckResult]]
-"""The results of the clauses that ask only for columns and types, by path, for a schema."""
+EvaluateSchema = Callable[[DataType], Mapping[str, CheckResult]]
+"""Returns the results of the clauses that only need a schema, by path."""
 
 _KEY = "dq"
 MOST_CHARACTERS = 200
 
 
-def unfit(count: int, rows: int, kind: DataType, first: list[tuple[object, str]]) -> dict[str, Any]:
-    """Metadata of a column that stays text: some values are none of its type, the first by their files."""
+def invalid_values_note(
+    count: int, rows: int, kind: DataType, examples: list[tuple[object, str]]
+) -> dict[str, Any]:
+    """Return metadata of a column that stays a string column, with the first invalid values and their
+    files.
+    """
     return _metadata(
         {
             "observed": f"{count} of {rows} values",
-            "said": f"{count} of {rows} values are no {kind}",
+            "said": f"{count} of {rows} values are not of type {kind}",
             "count": count,
-            "first": [[str(place), text[:MOST_CHARACTERS]] for place, text in first],
+            "first": [[str(place), text[:MOST_CHARACTERS]] for place, text in examples],
         }
     )
 
 
-def of_files(number: int, files: int, others: Sequence[tuple[object, int]] = ()) -> dict[str, Any]:
-    """Metadata of a column that only so many files have, being NULL in the rest.
+def partial_column_note(
+    present_files: int, files: int, other_types: Sequence[tuple[object, int]] = ()
+) -> dict[str, Any]:
+    """Return metadata of a column that some files lack (it is NULL there) or have with another type.
 
-    `others` are types that it has in some of them and that the frame's does not hold, as Spark's JSON, and in
-    how many.
+    `other_types` are the types that the frame's type does not include, as Spark's JSON, with the numbers of
+    files.
     """
-    lacking = {"note": f"in {number} of {files} files, NULL in the others"} if number < files else {}
-    own = number - sum(count for _, count in others)
-    differing = {"others": others, "own": f"in {own} of {files} files", "files": files} if others else {}
+    lacking = (
+        {"note": f"in {present_files} of {files} files, NULL in the others"} if present_files < files else {}
+    )
+    own_files = present_files - sum(count for _, count in other_types)
+    differing = (
+        {"others": other_types, "own": f"in {own_files} of {files} files", "files": files}
+        if other_types
+        else {}
+    )
     return _metadata({**lacking, **differing}) if lacking or differing else {}
 
 
-def unreadable(reason: str) -> dict[str, Any]:
-    """Metadata of a column that Spark does not read: every clause about it is an error, for this reason."""
+def unreadable_note(reason: str) -> dict[str, Any]:
+    """Return metadata of a column that Spark cannot read; every clause about it is an error with this
+    reason.
+    """
     return _metadata({"unreadable": reason})
 
 
@@ -157,98 +176,122 @@ def unreadable_columns(frame: DataFrame) -> tuple[str, ...]:
 
 
 def _metadata(note: dict[str, Any]) -> dict[str, Any]:
-    # Spark knows no lists of lists there.
+    # Spark's metadata does not support nested lists, hence JSON.
     return {_KEY: json.dumps(note)}
 
 
 def with_notes(
-    results: Mapping[str, CheckResult], frame: DataFrame, one: SchemaObject, by_schema: BySchema
+    results: Mapping[str, CheckResult],
+    frame: DataFrame,
+    schema_object: SchemaObject,
+    evaluate_schema: EvaluateSchema,
 ) -> dict[str, CheckResult]:
-    """The results of the check `columns` with what the reader saw of their columns.
+    """Apply the readers' notes to the results of their columns.
 
-    Where files differ in the type of a column, each type must keep what is promised of it.
+    If files differ in the type of a column, each type must pass its clauses.
     """
     notes = {
         str(field["name"]).lower(): json.loads(note)
         for field in frame.schema.jsonValue()["fields"]
         if (note := field.get("metadata", {}).get(_KEY)) is not None
     }
-    # A row that is shifted by a column puts what is classified where it is not looked for.
-    masked = bool(notes and classified(one))
-    seen = {path: _noted(result, notes, masked) for path, result in results.items()}
+    # In a row shifted by a column, classified values appear in other columns.
+    mask_values = bool(notes and classified(schema_object))
+    noted_results = {path: _with_note(result, notes, mask_values) for path, result in results.items()}
     schema = from_spark_json(frame.schema.jsonValue())
-    wider = widening(frame.sparkSession.version)
+    choose_wider = prefer_wider(frame.sparkSession.version)
     for name, note in notes.items():
-        for other, count in note.get("others", ()):
-            where = f"in {count} of {note['files']} files"
-            seen |= _of_another_type(seen, schema, name, from_spark_json(other), where, by_schema, wider)
-    return seen
+        for other_type, count in note.get("others", ()):
+            files_text = f"in {count} of {note['files']} files"
+            noted_results |= _results_for_other_type(
+                noted_results,
+                schema,
+                name,
+                from_spark_json(other_type),
+                files_text,
+                evaluate_schema,
+                choose_wider,
+            )
+    return noted_results
 
 
-def _of_another_type(
+def _results_for_other_type(
     results: Mapping[str, CheckResult],
     schema: DataType,
     name: str,
     kind: DataType,
-    where: str,
-    by_schema: BySchema,
-    wider: Leaf,
+    files_text: str,
+    evaluate_schema: EvaluateSchema,
+    choose_wider: ChooseType,
 ) -> Iterator[tuple[str, CheckResult]]:
-    """The results that are others, because a column has this type in some files."""
-    at = [each.lower() for each in schema.names].index(name)
-    whole = schema.parts[at]
-    parts = (*schema.parts[:at], joined(kind, whole, own), *schema.parts[at + 1 :])
-    judged = by_schema(replace(schema, parts=parts))
-    readable = holds(whole, joined(kind, whole, wider))
+    """Yield the results that change because a column has this type in some files."""
+    index = [column_name.lower() for column_name in schema.names].index(name)
+    frame_type = schema.parts[index]
+    parts = (*schema.parts[:index], merge_types(kind, frame_type, prefer_first), *schema.parts[index + 1 :])
+    other_results = evaluate_schema(replace(schema, parts=parts))
+    readable = contains_type(frame_type, merge_types(kind, frame_type, choose_wider))
     for path, result in results.items():
-        if _top(result) != name:
+        if _top_level_column(result) != name:
             continue
-        if path not in judged:
+        if path not in other_results:
             if not readable:
-                yield path, _unreadable(result, f"the column is {kind} {where}, and {whole} in others")
+                yield (
+                    path,
+                    _unreadable_result(
+                        result, f"the column is {kind} {files_text}, and {frame_type} in others"
+                    ),
+                )
             continue
-        other = judged[path]
-        # What is skipped has been told with its holder.
-        if result.status is Status.PASS and other.status is not Status.SKIPPED and other != result:
-            yield path, _where(other, where)
+        other_result = other_results[path]
+        # A skipped result is already reported for the parent column.
+        if (
+            result.status is Status.PASS
+            and other_result.status is not Status.SKIPPED
+            and other_result != result
+        ):
+            yield path, _with_files_text(other_result, files_text)
 
 
-def _where(result: CheckResult, where: str) -> CheckResult:
-    return replace(result, observed=f"{result.observed}, {where}", message=f"{result.message}, {where}")
+def _with_files_text(result: CheckResult, files_text: str) -> CheckResult:
+    return replace(
+        result, observed=f"{result.observed}, {files_text}", message=f"{result.message}, {files_text}"
+    )
 
 
-def _top(result: CheckResult) -> str:
-    """The column that a result is about, or that holds it, in lower case; empty for the whole object."""
+def _top_level_column(result: CheckResult) -> str:
+    """Return the top-level column of a result in lower case, or "" for the whole object."""
     return re.split(r"[.\[{]", result.property.lower(), maxsplit=1)[0]
 
 
-def _unreadable(result: CheckResult, reason: str) -> CheckResult:
+def _unreadable_result(result: CheckResult, reason: str) -> CheckResult:
     message = f"{result.message.split(':', 1)[0]}: {reason}"
-    shown = replace(result, status=Status.ERROR, observed="not readable", message=message)
-    # What statistics had counted is of no use, and was not counted on every way.
-    return replace(shown, value=None, samples=(), rows=None, failed_rows=None, unit="")
+    unreadable = replace(result, status=Status.ERROR, observed="not readable", message=message)
+    # Counts from statistics do not apply, and are not available from every source.
+    return replace(unreadable, value=None, samples=(), rows=None, failed_rows=None, unit="")
 
 
-def _noted(result: CheckResult, notes: Mapping[str, Any], masked: bool) -> CheckResult:
-    note = notes.get(_top(result))
+def _with_note(result: CheckResult, notes: Mapping[str, Any], mask_values: bool) -> CheckResult:
+    note = notes.get(_top_level_column(result))
     if note is not None and "unreadable" in note:
-        return _unreadable(result, note["unreadable"])
+        return _unreadable_result(result, note["unreadable"])
     if note is None or result.check != "columns":
         return result
     if "note" in note:
-        result = _where(result, note["note"])
+        result = _with_files_text(result, note["note"])
     if "others" in note and result.status is Status.FAIL:
-        return _where(result, note["own"])
+        return _with_files_text(result, note["own"])
     if "first" not in note or result.status not in (Status.PASS, Status.FAIL):
         return result
-    shown = tuple({"file": place, result.property: MASK if masked else text} for place, text in note["first"])
+    samples = tuple(
+        {"file": place, result.property: MASK if mask_values else text} for place, text in note["first"]
+    )
     subject = result.message.split(":", 1)[0]
     return replace(
         result,
-        # A text may hold any value, and still the file has other values than were promised.
+        # Any value fits a string column, but the file has values that do not match the promised type.
         status=Status.FAIL,
         observed=note["observed"],
         message=f"{subject}: {note['said']}",
         value=float(note["count"]),
-        samples=shown,
+        samples=samples,
     )

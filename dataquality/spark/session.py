@@ -21,11 +21,11 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
-# Spark's failures as values: what it says in one line, without the values of the data that it may show.
+# Spark's errors as Failure values: one line, without values of the data.
 
 T = TypeVar("T")
 
-# Conditions of Spark that name columns, types, tables and files only; what they quote is worth reading.
+# Spark error conditions that only quote columns, types, tables and files.
 _SAFE = re.compile(
     r"\[(UNRESOLVED_|UNRESOLVABLE_|TABLE_OR_VIEW_|PATH_|DATATYPE_MISMATCH|PARSE_SYNTAX_ERROR|UNABLE_TO_INFER"
     r"|DATA_SOURCE_|FAILED_READ_FILE|CANNOT_READ_|UNSUPPORTED_|AMBIGUOUS_|COLUMN_|FIELD_NOT_FOUND|CONNECT"
@@ -38,10 +38,10 @@ _VALUE = re.compile(r"['\"`:=@\[{(]|-?\d|(?<=map key )")
 
 
 def without_values(text: str) -> str:
-    """The text up to where a value may begin, and an ellipsis there.
+    """Truncate an error message where a value of the data may begin, and add an ellipsis.
 
-    Only conditions that never show a value are left whole. Casts that fail, numbers out of range and
-    records that cannot be parsed show what they found.
+    Only conditions that never quote values stay complete. Failed casts, numbers out of range and unparseable
+    records quote the value.
     """
     if _SAFE.match(text):
         return text
@@ -51,44 +51,44 @@ def without_values(text: str) -> str:
     return text if value is None else f"{text[: value.start()].rstrip()} …"
 
 
-def answered(question: Callable[[], T]) -> T | Failure:
-    """As `attempt`, without the values of the data that Spark's reason may show."""
+def attempt_without_values(question: Callable[[], T]) -> T | Failure:
+    """Like `attempt`, without values of the data in the failure message."""
     return attempt(question, without_values)
 
 
-def attempt(question: Callable[[], T], told: Callable[[str], str] = str) -> T | Failure:
-    """What the question gives, or a Failure when Spark cannot answer it; `told` as of `cleaned`."""
+def attempt(question: Callable[[], T], redact: Callable[[str], str] = str) -> T | Failure:
+    """Return the result of `question`, or a Failure if Spark raises; `redact` as for `error_reason`."""
     try:
-        with _hushed():
+        with _mute_pyspark_logging():
             return question()
     except spark_errors() as error:
-        return Failure(cleaned(error, told))
+        return Failure(error_reason(error, redact))
 
 
-# PySpark 4 logs each error of a query when it makes the exception, with its stack and what Spark quotes.
-_TELLTALES = ("SQLQueryContextLogger", "DataFrameQueryContextLogger")
-_here = threading.local()
+# PySpark 4 logs each query error when it creates the exception, with its stack and quoted values.
+_LEAKY_LOGGERS = ("SQLQueryContextLogger", "DataFrameQueryContextLogger")
+_thread_state = threading.local()
 
 
 def _silent(_record: logging.LogRecord) -> bool:
-    return not getattr(_here, "asking", False)
+    return not getattr(_thread_state, "asking", False)
 
 
 @contextmanager
-def _hushed() -> Iterator[None]:
-    """PySpark says nothing by itself of an error in this thread: it would show values of the data."""
+def _mute_pyspark_logging() -> Iterator[None]:
+    """Mute PySpark's logging of errors in this thread, which would show values of the data."""
     try:
         from pyspark.logger import PySparkLogger
     except ImportError:  # before Spark 4
         yield
         return
-    for name in _TELLTALES:
+    for name in _LEAKY_LOGGERS:
         PySparkLogger.getLogger(name).addFilter(_silent)
-    before, _here.asking = getattr(_here, "asking", False), True
+    previous, _thread_state.asking = getattr(_thread_state, "asking", False), True
     try:
         yield
     finally:
-        _here.asking = before
+        _thread_state.asking = previous
 
 
 def spark_errors() -> tuple[type[Exception], ...]:
@@ -104,80 +104,80 @@ _FILE = re.compile(r"while reading file (\S+?)\.?(?:\s|$)")
 MAX_MESSAGE = 300
 
 
-def cleaned(error: BaseException, told: Callable[[str], str] = str) -> str:
-    """Spark's reason in one line: the innermost cause that says something, without its stack.
+def error_reason(error: BaseException, redact: Callable[[str], str] = str) -> str:
+    """Return Spark's reason in one line: the innermost informative cause, without its stack.
 
-    `told` makes of that cause what may be shown; the file that Spark was reading is named all the same.
+    `redact` removes confidential parts of that cause. The file that Spark was reading is appended.
     """
     java = getattr(error, "java_exception", None) or getattr(error, "_origin", None)
-    said = [str(error)]
-    # A failed job says "aborted" and hides the reason in its causes.
-    while java is not None and len(said) < 20:
-        said.append(str(java.getMessage() or ""))
+    messages = [str(error)]
+    # The message of a failed job is "aborted"; the reason is in its causes.
+    while java is not None and len(messages) < 20:
+        messages.append(str(java.getMessage() or ""))
         java = java.getCause()
-    lines = [line for text in said if (line := _line(text))]
-    classed = [line for line in lines if line.startswith("[")]
-    shown = told((classed or lines or [type(error).__name__])[-1][:MAX_MESSAGE])
-    # The cause that says what is wrong need not say where.
-    file = next((match[1] for text in said if (match := _FILE.search(text))), None)
-    return shown if file is None or file in shown else f"{shown} (in {file})"
+    lines = [line for text in messages if (line := _reason_line(text))]
+    with_condition = [line for line in lines if line.startswith("[")]
+    reason = redact((with_condition or lines or [type(error).__name__])[-1][:MAX_MESSAGE])
+    # The cause with the reason need not name the file.
+    file = next((match[1] for text in messages if (match := _FILE.search(text))), None)
+    return reason if file is None or file in reason else f"{reason} (in {file})"
 
 
-def _line(text: str) -> str:
+def _reason_line(text: str) -> str:
     aborted = "Job aborted" in text
     first = next(iter(_CAUSE.findall(text)), "") if aborted else text.strip().split("\n", 1)[0]
     return _NOISE.sub("", first.strip())
 
 
-# A time limit on what Spark does for one question: its jobs are cancelled when the time is over.
+# A time limit for the Spark jobs of one measurement.
 
-# A question may start one more job between two looks.
-_AGAIN_SECONDS = 0.5
+# The measurement may start another job after a cancellation, so cancel repeatedly.
+_RECANCEL_SECONDS = 0.5
 _INTERRUPT = "spark.job.interruptOnCancel"
 
 
 @dataclass(slots=True)
-class Watch:
-    """Whether the time is over: then nothing more may be asked."""
+class Deadline:
+    """Deadline of a measurement; no further jobs may start once it is expired."""
 
     seconds: float | None = None
-    over: bool = False
+    is_expired: bool = False
 
     def failure(self) -> Failure:
-        """The answer to a question that took too long."""
-        said = f"it was stopped after {self.seconds:g} s, the time limit of one rule (setting rule_seconds)"
-        return Failure(said, late=True)
+        """Return the failure of a measurement that took too long."""
+        message = f"stopped after {self.seconds:g} s, the time limit of one rule (setting rule_seconds)"
+        return Failure(message, late=True)
 
 
 @contextmanager
-def time_limit(spark: SparkSession, seconds: float | None) -> Iterator[Watch]:
-    """Jobs that this thread starts inside are cancelled after so many seconds; None: never.
+def time_limit(spark: SparkSession, seconds: float | None) -> Iterator[Deadline]:
+    """Cancel Spark jobs started by this thread in the block after `seconds` (None: no limit).
 
-    Whoever waits for such a job gets Spark's error at once. Tasks in a loop that looks at no interrupt, such
-    as one of Java's regular expressions, go on until they end, and keep their processor meanwhile. The
-    thread's own properties are as before afterwards; time that the driver takes to plan is not cut short.
+    The caller waiting for a cancelled job gets Spark's error immediately. Tasks that ignore interrupts, e.g.
+    in Java's regular expressions, continue until they end. Planning on the driver is not interrupted. The
+    thread's job properties are restored afterwards.
     """
-    watch = Watch(seconds)
+    deadline = Deadline(seconds)
     if seconds is None:
-        yield watch
+        yield deadline
         return
-    tag, done = f"dq-limit-{uuid.uuid4().hex}", threading.Event()
+    tag, is_done = f"dq-limit-{uuid.uuid4().hex}", threading.Event()
 
-    def end() -> None:
-        if done.wait(seconds):
+    def cancel_when_expired() -> None:
+        if is_done.wait(seconds):
             return
-        watch.over = True
-        while not done.is_set():
+        deadline.is_expired = True
+        while not is_done.is_set():
             _cancel(spark, tag)
-            done.wait(_AGAIN_SECONDS)
+            is_done.wait(_RECANCEL_SECONDS)
 
     with _tagged(spark, tag):
-        thread = threading.Thread(target=end, name=tag, daemon=True)
+        thread = threading.Thread(target=cancel_when_expired, name=tag, daemon=True)
         thread.start()
         try:
-            yield watch
+            yield deadline
         finally:
-            done.set()
+            is_done.set()
             thread.join()
 
 
@@ -191,14 +191,14 @@ def _tagged(spark: SparkSession, tag: str) -> Iterator[None]:
         finally:
             spark.removeTag(tag)
         return
-    before = context.getLocalProperty(_INTERRUPT)
+    previous = context.getLocalProperty(_INTERRUPT)
     context.addJobTag(tag)
     context.setLocalProperty(_INTERRUPT, "true")
     try:
         yield
     finally:
         context.removeJobTag(tag)
-        context.setLocalProperty(_INTERRUPT, before)
+        context.setLocalProperty(_INTERRUPT, previous)
 
 
 def _cancel(spark: SparkSession, tag: str) -> None:
@@ -209,7 +209,7 @@ def _cancel(spark: SparkSession, tag: str) -> None:
         context.cancelJobsWithTag(tag)
 
 
-# Functions of dq as Python tasks of Spark.
+# Python functions as Spark tasks.
 
 Item = TypeVar("Item")
 Part = TypeVar("Part")
@@ -219,7 +219,7 @@ Result = TypeVar("Result")
 def in_tasks(
     context: SparkContext, items: Sequence[Item], work: Callable[[Item], Result]
 ) -> list[Result] | Failure:
-    """What the work gives for each item, one task an item, in their order."""
+    """Return the result of `work` for each item, in order, with one task per item."""
     run = partial(_task, work=work)
     return attempt(lambda: context.parallelize(items, len(items)).map(run).collect())
 
@@ -231,15 +231,17 @@ def in_exchanging_tasks(
     buckets: int,
     merge: Callable[[Iterable[Part]], Iterable[Result]],
 ) -> list[Result] | Failure:
-    """What is merged of each bucket, one task a bucket, in one job.
+    """Return the merged results of all buckets, in one job.
 
-    The work gives parts with the numbers of their buckets, one task an item. They travel from task to task by
-    Spark's shuffle, which keeps the parts of one attempt of each task only.
+    `work` yields parts with their bucket numbers, one task per item. Spark's shuffle moves them to one
+    `merge` task per bucket, and keeps the parts of only one attempt of each task.
     """
 
     def run() -> list[Result]:
-        given = context.parallelize(items, len(items)).flatMap(partial(_each, work=work))
-        return given.partitionBy(buckets, int).values().mapPartitions(partial(_each, work=merge)).collect()
+        parts = context.parallelize(items, len(items)).flatMap(partial(_flat_task, work=work))
+        return (
+            parts.partitionBy(buckets, int).values().mapPartitions(partial(_flat_task, work=merge)).collect()
+        )
 
     return attempt(run)
 
@@ -251,7 +253,7 @@ def _task(item: Item, work: Callable[[Item], Result]) -> Result:
         forget_archives()
 
 
-def _each(item: Item, work: Callable[[Item], Iterable[Result]]) -> Iterator[Result]:
+def _flat_task(item: Item, work: Callable[[Item], Iterable[Result]]) -> Iterator[Result]:
     try:
         yield from work(item)
     finally:
@@ -259,11 +261,10 @@ def _each(item: Item, work: Callable[[Item], Iterable[Result]]) -> Iterator[Resu
 
 
 def forget_archives() -> None:
-    """Spares the next task of this worker some 20 ms of CPU, which is much of a short one.
+    """Drop cached zip importers, which spares the next task of this worker about 20 ms of CPU.
 
-    Before each task, Spark has Python look at its paths anew, and before 3.13 the importer of pyspark.zip
-    reads the archive's whole directory for that. Python makes an importer again when it needs one, from the
-    directory as it knows it.
+    Spark invalidates Python's import caches before each task, and before 3.13 the importer of pyspark.zip
+    then reads the whole archive directory. Python creates a new importer on demand from its cached directory.
     """
     for path, importer in list(sys.path_importer_cache.items()):
         if isinstance(importer, zipimporter):

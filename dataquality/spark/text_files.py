@@ -1,4 +1,4 @@
-"""CSV and JSON files as DataFrames: the files as Spark lists them, their columns and values."""
+"""CSV and JSON files as DataFrames: file listing, columns and typed values."""
 
 from __future__ import annotations
 
@@ -14,26 +14,26 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, urlsplit
 
 from dq.contracts.access.data_location import TextFormat
-from dq.contracts.outcome import Unreadable
+from dq.contracts.outcome import ReadError
 from dq.contracts.sql import text as sql
 from dq.contracts.types import DataType
-from dq.dataquality.model.column import field
+from dq.dataquality.model.column import struct_field
 from dq.dataquality.model.metric import Failure
 from dq.dataquality.spark import schema
 from dq.dataquality.spark.schema import struct_type, type_ddl
-from dq.dataquality.spark.session import answered, attempt, forget_archives
+from dq.dataquality.spark.session import attempt, attempt_without_values, forget_archives
 from dq.dataquality.sql_values import cast
 from dq.dataquality.text import (
     ONE_END,
     STRING,
     TWO_ENDS,
+    JsonObservations,
     MalformedJson,
-    SeenObjects,
-    carried,
-    header_of,
-    in_line,
+    carrier_type,
     is_array,
+    object_in_line,
     objects,
+    read_header,
 )
 from dq.lake.storage import is_data_name, named_folders
 
@@ -46,18 +46,18 @@ if TYPE_CHECKING:
 # The files of a dataset as Spark lists them, with the first bytes of each.
 
 Scope = Sequence[Mapping[str, str]]
-Narrow = Callable[["DataFrame", Scope], "DataFrame"]
+FilterPartitions = Callable[["DataFrame", Scope], "DataFrame"]
 
 _GLOB = re.compile(r"/[^/]*[*?\[{]")
-_AT_A_TIME = 16
-# A first line that is longer is asked for once more.
-_HEAD, _LONGER_HEAD = 1 << 16, 1 << 24
-_PACKED = (".gz", ".bz2", ".zst", ".snappy", ".lz4", ".deflate", ".xz", ".br")
+_PARALLEL_READS = 16
+# Bytes read from the beginning of a file, and again if its first line is longer.
+_HEAD_BYTES, _LONG_HEAD_BYTES = 1 << 16, 1 << 24
+_COMPRESSED_SUFFIXES = (".gz", ".bz2", ".zst", ".snappy", ".lz4", ".deflate", ".xz", ".br")
 
 
 @dataclass(frozen=True, slots=True)
 class Listing:
-    """The addresses of files as URIs, and the partition columns that Spark finds in their paths."""
+    """Addresses of files as URIs, and the partition columns that Spark finds in their paths."""
 
     path: str
     base: str
@@ -66,35 +66,34 @@ class Listing:
 
     @property
     def names(self) -> frozenset[str]:
-        """The partition columns in lower case."""
+        """Lower-case names of the partition columns."""
         return frozenset(field.name.lower() for field in self.partitions)
 
     def columns(self) -> list[Column]:
-        """The partition columns as expressions of Spark."""
+        """Return the partition columns as Spark expressions."""
         from pyspark.sql.functions import col
 
         return [col(sql.name(field.name)) for field in self.partitions]
 
 
-def reader_of(spark: SparkSession, form: str) -> DataFrameReader:
-    """Reads files of a format, and fails at one that is broken or goes away meanwhile.
+def reader_of(spark: SparkSession, file_format: str) -> DataFrameReader:
+    """Return a reader of a format that fails for corrupt or vanished files.
 
-    A session may be set to pass over those, for jobs that would rather go on: nobody would know what a check
-    has not read.
+    Sessions may be configured to skip such files, but a check must not miss rows silently.
     """
-    return spark.read.format(form).options(ignoreCorruptFiles="false", ignoreMissingFiles="false")
+    return spark.read.format(file_format).options(ignoreCorruptFiles="false", ignoreMissingFiles="false")
 
 
-def base_of(path: str) -> str:
-    """The folder below which a path with a pattern names partitions."""
+def base_path(path: str) -> str:
+    """Return the folder before the first pattern of a path."""
     return _GLOB.split(path, maxsplit=1)[0]
 
 
-def with_rows(addresses: Iterable[str]) -> list[str]:
-    """The files that Spark reads rows from, of those that it lists.
+def data_files(addresses: Iterable[str]) -> list[str]:
+    """Return the files that Spark reads rows from, of those that it lists.
 
-    It lists summaries of footers (`_metadata`, `_common_metadata`) next to them, and reads no row of these,
-    nor of files that lie beside the folders of partitions.
+    It also lists summary files (`_metadata`, `_common_metadata`) and files next to partition folders, but
+    reads no rows from them.
     """
     data = [address for address in addresses if is_data_name(unquote(address).rpartition("/")[2])]
     in_partitions = [address for address in data if named_folders(unquote(urlsplit(address).path))]
@@ -102,85 +101,87 @@ def with_rows(addresses: Iterable[str]) -> list[str]:
 
 
 def listing(spark: SparkSession, path: str, types: Mapping[str, StructField]) -> Listing:
-    """The files at a path. `types` are the contract's of partition columns, by their lower case.
+    """List the files at a path. `types` are the contract's types of partition columns, by lower-case name.
 
-    Raises what Spark raises where there is no such path.
+    Raises Spark's error if the path does not exist.
     """
-    base = base_of(path)
+    base = base_path(path)
     reader = spark.read.format("text")
-    found = (reader.option("basePath", base) if base != path else reader).load(path)
-    own = [field for field in found.schema.fields if field.name != "value"]
-    partitions = tuple(types.get(field.name.lower(), field) for field in own)
-    return Listing(path, base, tuple(sorted(with_rows(found.inputFiles()))), partitions)
+    frame = (reader.option("basePath", base) if base != path else reader).load(path)
+    folder_fields = [field for field in frame.schema.fields if field.name != "value"]
+    partitions = tuple(types.get(field.name.lower(), field) for field in folder_fields)
+    return Listing(path, base, tuple(sorted(data_files(frame.inputFiles()))), partitions)
 
 
-def within(spark: SparkSession, all_files: Listing, scope: Scope, narrow: Narrow) -> tuple[str, ...]:
-    """The files of these partitions; all of them where none are asked for. No file's content is read."""
+def files_in_scope(
+    spark: SparkSession, all_files: Listing, scope: Scope, filter_partitions: FilterPartitions
+) -> tuple[str, ...]:
+    """Return the files of the partitions in `scope`, or all files if it is empty. No content is read."""
     if not scope or not all_files.partitions:
         return all_files.files
     from pyspark.sql.types import BinaryType, LongType, StringType, StructField, StructType, TimestampType
 
-    own = (
+    file_fields = (
         StructField("path", StringType()),
         StructField("modificationTime", TimestampType()),
         StructField("length", LongType()),
         StructField("content", BinaryType()),
     )
-    schema = StructType([*own, *all_files.partitions])
-    found = load(spark.read.format("binaryFile").schema(schema), all_files, all_files.files)
-    kept = {_plain(row.path) for row in narrow(found, scope).select("path").collect()}
-    return tuple(file for file in all_files.files if _plain(unquote(file)) in kept)
+    schema = StructType([*file_fields, *all_files.partitions])
+    frame = load(spark.read.format("binaryFile").schema(schema), all_files, all_files.files)
+    matching = {_normalized(row.path) for row in filter_partitions(frame, scope).select("path").collect()}
+    return tuple(file for file in all_files.files if _normalized(unquote(file)) in matching)
 
 
-def _plain(address: str) -> str:
-    """Spark writes file:/ in one place and file:/// in another."""
+def _normalized(address: str) -> str:
+    """Normalize the slashes after the scheme: Spark uses both file:/ and file:///."""
     return re.sub(r"^(\w+):/+", r"\1:/", address)
 
 
 def load(reader: DataFrameReader, all_files: Listing, files: Sequence[str]) -> DataFrame:
-    """The rows of some of the files, by a reader with its format and schema.
+    """Load some of the files with a reader that has format and schema.
 
-    All of them are asked for by their path, which costs no job that lists them again.
+    If these are all files, they are loaded by their common path, which spares Spark a listing job.
     """
     if all_files.base != all_files.path:
-        # Without it, a path with a glob loses the partition columns that stand where the glob does.
+        # Without basePath, a path with a glob loses the partition columns in place of the glob.
         reader = reader.option("basePath", all_files.base)
     if len(files) == len(all_files.files):
-        found = reader.load(all_files.path)
-        if set(with_rows(found.inputFiles())) == set(files):
-            return found
+        frame = reader.load(all_files.path)
+        if set(data_files(frame.inputFiles())) == set(files):
+            return frame
     if all_files.partitions:
         reader = reader.option("basePath", all_files.base)
-    # A name with a bracket is a name, and no pattern.
+    # A bracket in a file name is not a pattern.
     return reader.option("__globPaths__", "false").load([unquote(file) for file in files])
 
 
-def heads(spark: SparkSession, files: Sequence[str], size: int = _HEAD) -> list[bytes]:
-    """The first bytes of each file, unpacked where its name says that it is packed. Raises Unreadable."""
-    threads = 1 if all(_local(file) for file in files) else _AT_A_TIME
+def heads(spark: SparkSession, files: Sequence[str], size: int = _HEAD_BYTES) -> list[bytes]:
+    """Return the first bytes of each file, decompressed by its suffix. Raises ReadError."""
+    threads = 1 if all(_local(file) for file in files) else _PARALLEL_READS
     with ThreadPoolExecutor(threads) as pool:
         return list(pool.map(lambda file: _head(spark, file, size), files))
 
 
 def longer_head(spark: SparkSession, file: str) -> bytes:
-    """Many more of the first bytes, for a file whose first line is that long. Raises Unreadable."""
-    return _head(spark, file, _LONGER_HEAD)
+    """Return more of the first bytes, for a file with a long first line. Raises ReadError."""
+    return _head(spark, file, _LONG_HEAD_BYTES)
 
 
-def tail(spark: SparkSession, file: str, size: int = _HEAD) -> bytes | None:
-    """The last bytes of a file, None of a packed one. Raises Unreadable."""
+def tail(spark: SparkSession, file: str, size: int = _HEAD_BYTES) -> bytes | None:
+    """Return the last bytes of a file, or None if it is compressed. Raises ReadError."""
     path = _local(file)
-    if file.lower().endswith(_PACKED):
+    if file.lower().endswith(_COMPRESSED_SUFFIXES):
         return None
     with _readable(file):
         if path is not None:
             with open(path, "rb") as source:  # noqa: PTH123  # Spark's path, not one of this program
                 source.seek(max(0, source.seek(0, 2) - size))
                 return source.read()
-        _, conf, there = _in_hadoop(spark, file)
-        system = there.getFileSystem(conf)
-        with closing(system.open(there)) as stream:
-            stream.seek(max(0, system.getFileStatus(there).getLen() - size))
+        _, conf, hadoop_path = _in_hadoop(spark, file)
+        system = hadoop_path.getFileSystem(conf)
+        with closing(system.open(hadoop_path)) as stream:
+            stream.seek(max(0, system.getFileStatus(hadoop_path).getLen() - size))
             return bytes(stream.readNBytes(size))
 
 
@@ -192,12 +193,12 @@ def _local(file: str) -> str | None:
 def _head(spark: SparkSession, file: str, size: int) -> bytes:
     path = _local(file)
     with _readable(file):
-        if path is not None and not path.lower().endswith(_PACKED):
+        if path is not None and not path.lower().endswith(_COMPRESSED_SUFFIXES):
             with open(path, "rb") as source:  # noqa: PTH123  # Spark's path, not one of this program
                 return source.read(size)
-        hadoop, conf, there = _in_hadoop(spark, file)
-        codec = hadoop.io.compress.CompressionCodecFactory(conf).getCodec(there)
-        with closing(there.getFileSystem(conf).open(there)) as stream:
+        hadoop, conf, hadoop_path = _in_hadoop(spark, file)
+        codec = hadoop.io.compress.CompressionCodecFactory(conf).getCodec(hadoop_path)
+        with closing(hadoop_path.getFileSystem(conf).open(hadoop_path)) as stream:
             return bytes((stream if codec is None else codec.createInputStream(stream)).readNBytes(size))
 
 
@@ -208,158 +209,167 @@ def _readable(file: str) -> Iterator[None]:
     try:
         yield
     except (OSError, Py4JError) as error:
-        raise Unreadable(f"{unquote(file)} cannot be read.", "Deliver this file again.") from error
+        raise ReadError(f"{unquote(file)} cannot be read.", "Deliver this file again.") from error
 
 
 def _in_hadoop(spark: SparkSession, file: str) -> tuple[Any, Any, Any]:
-    """Hadoop's classes, its configuration, and the file as its path."""
+    """Return Hadoop's package, its configuration, and the file as a Hadoop Path."""
     context: Any = spark.sparkContext
     hadoop = context._jvm.org.apache.hadoop
     path = hadoop.fs.Path(context._jvm.java.net.URI(file))
     return hadoop, context._jsc.hadoopConfiguration(), path
 
 
-# CSV as a DataFrame: columns by the names of every file's header, values exactly as the contract's types.
+# CSV as a DataFrame: columns by the header of each file, values parsed as the contract's types.
 
-_DAMAGED = "\ufffd"
-_NOTHING = "\x00dq: nothing\x00"
-_SHOWN = 20
+_REPLACEMENT = "\ufffd"
+_UNUSED_NULL = "\x00dq: nothing\x00"
+_MAX_EXAMPLES = 20
 
 
 @dataclass(frozen=True, slots=True)
 class _Reading:
-    """The files of a dataset, of which `scope` are looked at wholly before any is judged."""
+    """CSV files of a dataset with their headers."""
 
     spark: SparkSession
-    form: TextFormat
+    text_format: TextFormat
     promised: DataType
     all_files: Listing
     headers: dict[str, tuple[str, ...]]
 
     @property
     def names(self) -> tuple[str, ...]:
-        """All columns of all files, each in the spelling of the contract, else of the first file."""
-        found: dict[str, str] = {}
+        """All columns of all files, spelled as in the contract, else as in the first file."""
+        spellings: dict[str, str] = {}
         for header in self.headers.values():
             for name in header:
-                found.setdefault(name.lower(), self._spelt(name))
-        return tuple(name for low, name in found.items() if low not in self.all_files.names)
+                spellings.setdefault(name.lower(), self._spelling(name))
+        return tuple(name for lower_name, name in spellings.items() if lower_name not in self.all_files.names)
 
-    def _spelt(self, name: str) -> str:
-        return next((own for own in self.promised.names if own.lower() == name.lower()), name)
+    def _spelling(self, name: str) -> str:
+        return next((declared for declared in self.promised.names if declared.lower() == name.lower()), name)
 
-    def kind(self, name: str) -> DataType:
-        return carried(field(self.promised, name) or STRING)
+    def type_of(self, name: str) -> DataType:
+        return carrier_type(struct_field(self.promised, name) or STRING)
 
 
 def csv_frame(
-    spark: SparkSession, all_files: Listing, scope: Sequence[str], form: TextFormat, promised: DataType
+    spark: SparkSession, all_files: Listing, scope: Sequence[str], text_format: TextFormat, promised: DataType
 ) -> DataFrame | None:
-    """The rows of the files; None where none of them has a header.
+    """Return the rows of the files, or None if none of them has a header.
 
-    A column whose values in `scope` all are of the contract's type has it, with the exact value; one with
-    another value is of texts. Outside of `scope`, a value that is none of the type raises where it is read. A
-    column that a file lacks is NULL there. Raises Unreadable for a row with more or fewer values than its
-    file has columns, for quotes that do not close, and for bytes that are no text in the encoding.
+    A column has the contract's type if all its values in `scope` are valid, else it is a string column.
+    Outside of `scope`, reading an invalid value raises. Columns that a file lacks are NULL there.
+
+    Raises ReadError for a row with more or fewer values than columns, unclosed quotes, and invalid encoding.
     """
-    reading = _Reading(spark, form, promised, all_files, _headers(spark, all_files.files, form, promised))
+    reading = _Reading(
+        spark, text_format, promised, all_files, _headers(spark, all_files.files, text_format, promised)
+    )
     if not reading.headers:
         return None
-    looked_at = [file for file in reading.headers if file in set(scope)]
-    unfit, rows = _looked_at_cells(reading, looked_at)
+    scoped_files = [file for file in reading.headers if file in set(scope)]
+    invalid_counts, rows = _inspect_cells(reading, scoped_files)
     frame = _rows(reading, list(reading.headers))
-    return frame.select(*_typed(reading, looked_at, unfit, rows), *all_files.columns())
+    return frame.select(*_typed_columns(reading, scoped_files, invalid_counts, rows), *all_files.columns())
 
 
 def _headers(
-    spark: SparkSession, files: Sequence[str], form: TextFormat, promised: DataType
+    spark: SparkSession, files: Sequence[str], text_format: TextFormat, promised: DataType
 ) -> dict[str, tuple[str, ...]]:
-    """The names of the columns by file; a file without a byte has none, and no rows."""
-    found = {}
+    """Return the column names by file, without empty files."""
+    headers = {}
     for file, head in zip(files, heads(spark, files), strict=True):
         if not head:
             continue
-        if not form.header:
-            found[file] = promised.names
+        if not text_format.header:
+            headers[file] = promised.names
             continue
-        names = _header(spark, file, head, form)
+        names = _header(spark, file, head, text_format)
         if names is not None:
-            found[file] = names
-    return found
+            headers[file] = names
+    return headers
 
 
-def _header(spark: SparkSession, file: str, head: bytes, form: TextFormat) -> tuple[str, ...] | None:
+def _header(spark: SparkSession, file: str, head: bytes, text_format: TextFormat) -> tuple[str, ...] | None:
     name = unquote(file)
     try:
-        return _first_row(head, name, form)
-    except (Unreadable, UnicodeError):
-        # It may be cut off in the middle.
+        return _first_row(head, name, text_format)
+    except (ReadError, UnicodeError):
+        # The header may be truncated.
         longer = longer_head(spark, file)
         try:
-            return _first_row(longer, name, form)
+            return _first_row(longer, name, text_format)
         except UnicodeError as error:
-            raise Unreadable(f"{name} is not text in {form.encoding}.", "Write it in UTF-8.") from error
+            raise ReadError(f"{name} is not text in {text_format.encoding}.", "Write it in UTF-8.") from error
 
 
-def _first_row(head: bytes, name: str, form: TextFormat) -> tuple[str, ...] | None:
-    text = codecs.getincrementaldecoder(form.encoding)().decode(head)
+def _first_row(head: bytes, name: str, text_format: TextFormat) -> tuple[str, ...] | None:
+    text = codecs.getincrementaldecoder(text_format.encoding)().decode(head)
     end = max(text.rfind("\n"), text.rfind("\r"))
-    whole = text if end < 0 else text[: end + 1]
+    complete_lines = text if end < 0 else text[: end + 1]
     if end < 0 and len(head) >= 1 << 16:
-        raise Unreadable(f"{name} has a first line of more than {len(head):,} bytes.", "Is it CSV?")
-    return header_of(whole, name, form)
+        raise ReadError(f"{name} has a first line of more than {len(head):,} bytes.", "Check that it is CSV.")
+    return read_header(complete_lines, name, text_format)
 
 
-def _rows(reading: _Reading, files: Sequence[str], *more: str) -> DataFrame:
-    """The texts of all files by name, whatever the order of their columns; partitions with their types."""
+def _rows(reading: _Reading, files: Sequence[str], *extra_columns: str) -> DataFrame:
+    """Return the string columns of all files by name, and the typed partition columns."""
     groups: dict[tuple[str, ...], list[str]] = {}
     for file in files:
         groups.setdefault(reading.headers[file], []).append(file)
-    frames = [_header_group(reading, header, members, more) for header, members in groups.items()]
-    whole = frames[0]
+    frames = [_header_group(reading, header, members, extra_columns) for header, members in groups.items()]
+    union = frames[0]
     for frame in frames[1:]:
-        whole = whole.unionByName(frame)
-    return whole
+        union = union.unionByName(frame)
+    return union
 
 
 def _header_group(
-    reading: _Reading, header: tuple[str, ...], files: Sequence[str], more: Sequence[str]
+    reading: _Reading, header: tuple[str, ...], files: Sequence[str], extra_columns: Sequence[str]
 ) -> DataFrame:
     from pyspark.sql.functions import expr, lit
     from pyspark.sql.types import StringType, StructField, StructType
 
-    # By number: a name may be empty, or that of a partition, whose value comes from the path.
-    own = [StructField(f"_dq_{at}", StringType()) for at in range(len(header))]
-    reader = reader_of(reading.spark, "csv").options(**_options(reading.form))
-    frame = load(reader.schema(StructType([*own, *reading.all_files.partitions])), reading.all_files, files)
-    at = {name.lower(): f"_dq_{index}" for index, name in enumerate(header)}
-    nothing = lit(None).cast("string")
+    # Numbered, because a name may be empty or equal to a partition column.
+    text_fields = [StructField(f"_dq_{index}", StringType()) for index in range(len(header))]
+    reader = reader_of(reading.spark, "csv").options(**_options(reading.text_format))
+    frame = load(
+        reader.schema(StructType([*text_fields, *reading.all_files.partitions])), reading.all_files, files
+    )
+    columns_by_name = {name.lower(): f"_dq_{index}" for index, name in enumerate(header)}
+    null_column = lit(None).cast("string")
     columns = [
-        (expr(_nullable(at[name.lower()], reading.form)) if name.lower() in at else nothing).alias(name)
+        (
+            expr(_nullable(columns_by_name[name.lower()], reading.text_format))
+            if name.lower() in columns_by_name
+            else null_column
+        ).alias(name)
         for name in reading.names
     ]
-    last = {"_dq_last": f"_dq_{len(header) - 1} AS _dq_last"}
-    others = [expr(last.get(one, one)) for one in more]
-    return frame.select(*columns, *reading.all_files.columns(), *others)
+    last_column = {"_dq_last": f"_dq_{len(header) - 1} AS _dq_last"}
+    extras = [expr(last_column.get(expression, expression)) for expression in extra_columns]
+    return frame.select(*columns, *reading.all_files.columns(), *extras)
 
 
-def _nullable(column: str, form: TextFormat) -> str:
-    return f"nullif({column}, {sql.text(form.null_text)})" if form.null_text else column
+def _nullable(column: str, text_format: TextFormat) -> str:
+    return f"nullif({column}, {sql.text(text_format.null_text)})" if text_format.null_text else column
 
 
-def _options(form: TextFormat) -> dict[str, str]:
+def _options(text_format: TextFormat) -> dict[str, str]:
     return {
-        "sep": form.delimiter,
-        "quote": form.quote,
-        "escape": form.escape,
-        "encoding": form.charset,
-        "header": str(form.header).lower(),
-        # Spark takes quoted texts for NULL too where they are the one for it: no file has this one.
-        "nullValue": _NOTHING,
+        "sep": text_format.delimiter,
+        "quote": text_format.quote,
+        "escape": text_format.escape,
+        "encoding": text_format.charset,
+        "header": str(text_format.header).lower(),
+        # Spark would also turn quoted strings into NULL if they equal this value, so use one that no file
+        # has.
+        "nullValue": _UNUSED_NULL,
         "emptyValue": "",
         "mode": "FAILFAST",
         "multiLine": "true",
-        # A row with too many values is seen only by who reads all of it.
+        # Spark only detects rows with too many values if it reads all columns.
         "columnPruning": "false",
         "unescapedQuoteHandling": "RAISE_ERROR",
         "enforceSchema": "true",
@@ -368,300 +378,344 @@ def _options(form: TextFormat) -> dict[str, str]:
 
 
 def _value(reading: _Reading, name: str) -> str:
-    return cast(reading.kind(name), sql.name(name))
+    return cast(reading.type_of(name), sql.name(name))
 
 
-def _looked_at_cells(reading: _Reading, files: Sequence[str]) -> tuple[dict[str, int], int]:
-    """How many values of each column are none of its type, and how many rows there are. Raises Unreadable."""
+def _inspect_cells(reading: _Reading, files: Sequence[str]) -> tuple[dict[str, int], int]:
+    """Return the number of invalid values of each column, and the number of rows. Raises ReadError."""
     from pyspark.sql.functions import expr
 
     if not files:
         return {}, 0
     frame = _rows(reading, files, "input_file_name() AS _dq_file", "_dq_last")
-    typed = [name for name in reading.names if reading.kind(name) != STRING]
-    strange = " OR ".join(f"contains({sql.name(name)}, {sql.text(_DAMAGED)})" for name in reading.names)
-    asked = [
+    typed = [name for name in reading.names if reading.type_of(name) != STRING]
+    has_replacement = " OR ".join(
+        f"contains({sql.name(name)}, {sql.text(_REPLACEMENT)})" for name in reading.names
+    )
+    aggregates = [
         "count(1)",
-        # A line that ends otherwise than the first leaves its carriage return with the last value.
+        # With mixed line endings, the carriage return stays in the last value.
         "count_if(endswith(_dq_last, '\r'))",
-        f"count_if({strange or 'false'})",
-        # Of one file, whose rows a task reads in their order.
+        f"count_if({has_replacement or 'false'})",
+        # Rows of one file are read in order by one task.
         "last(_dq_last)",
         *(f"count_if({sql.name(name)} IS NOT NULL AND {_value(reading, name)} IS NULL)" for name in typed),
     ]
     grouped = frame.groupBy("_dq_file")
-    counted = answered(lambda: grouped.agg(*(expr(one) for one in asked)).collect())
-    if isinstance(counted, Failure):
-        raise Unreadable(f"{_RAGGED}: {counted.message.rstrip('.')}.", _MEND_CSV)
-    for file, _, returns, _, last, *_ in counted:
-        if returns:
-            raise Unreadable(f"{unquote(file)}: {TWO_ENDS}.", ONE_END)
-        if _open_at_end(reading, file, last):
-            raise Unreadable(f"{unquote(file)}: the quotes of a value are not closed.", _MEND_CSV)
-    if any(row[3] for row in counted) and _damaged(reading, files):
-        raise Unreadable(
-            f"a CSV file is not text in {reading.form.encoding}.", "Correct 'encoding', or write it in UTF-8."
+    file_counts = attempt_without_values(
+        lambda: grouped.agg(*(expr(aggregate) for aggregate in aggregates)).collect()
+    )
+    if isinstance(file_counts, Failure):
+        raise ReadError(f"{_RAGGED}: {file_counts.message.rstrip('.')}.", _CSV_HINT)
+    for file, _, carriage_returns, _, last, *_ in file_counts:
+        if carriage_returns:
+            raise ReadError(f"{unquote(file)}: {TWO_ENDS}.", ONE_END)
+        if _has_open_quote(reading, file, last):
+            raise ReadError(f"{unquote(file)}: the quotes of a value are not closed.", _CSV_HINT)
+    if any(row[3] for row in file_counts) and _has_undecodable_bytes(reading, files):
+        raise ReadError(
+            f"a CSV file is not text in {reading.text_format.encoding}.",
+            "Correct 'encoding', or write it in UTF-8.",
         )
-    totals = [sum(column) for column in zip(*(row[5:] for row in counted), strict=True)]
-    unfit = {name: number for name, number in zip(typed, totals, strict=False) if number}
-    return unfit, sum(row[1] for row in counted)
+    totals = [sum(column) for column in zip(*(row[5:] for row in file_counts), strict=True)]
+    invalid_counts = {name: number for name, number in zip(typed, totals, strict=False) if number}
+    return invalid_counts, sum(row[1] for row in file_counts)
 
 
-_RAGGED = "a CSV file has a row with more or fewer values than columns, or quotes that do not close"
-_MEND_CSV = (
-    "Correct the file, or the server's 'csv' terms, which say how it is written; 'dq sample' names the line."
+_RAGGED = "a CSV file has a row with a wrong number of values, or unclosed quotes"
+_CSV_HINT = (
+    "Correct the file, or the server's 'csv' terms that describe its dialect; 'dq sample' shows the line."
 )
 
 
-def _open_at_end(reading: _Reading, file: str, last: str | None) -> bool:
-    """Whether the last value of a file has a quote before it and none behind, which Spark passes over."""
-    form = reading.form
+def _has_open_quote(reading: _Reading, file: str, last: str | None) -> bool:
+    """Return True if the last value of a file has an opening quote only, which Spark ignores."""
+    text_format = reading.text_format
     end = tail(reading.spark, file)
-    if last is None or end is None or not form.quote:
+    if last is None or end is None or not text_format.quote:
         return False
-    text = end.decode(form.encoding, "replace").rstrip("\r\n")
-    if text.endswith(form.quote):
+    text = end.decode(text_format.encoding, "replace").rstrip("\r\n")
+    if text.endswith(text_format.quote):
         return False
     line = re.split(r"[\r\n]", text)[-1]
-    # Without quotes, a value holds no delimiter and no line break.
-    if any(sign in last for sign in (form.delimiter, "\n", "\r")):
+    # An unquoted value cannot have a delimiter or line break.
+    if any(sign in last for sign in (text_format.delimiter, "\n", "\r")):
         return True
-    return line.endswith(form.quote + last)
+    return line.endswith(text_format.quote + last)
 
 
-def _damaged(reading: _Reading, files: Sequence[str]) -> bool:
-    """Whether bytes were no text: Java puts the same sign for them that a file may hold rightly.
+def _has_undecodable_bytes(reading: _Reading, files: Sequence[str]) -> bool:
+    """Return True if bytes could not be decoded; Java replaces them with U+FFFD, which a file may also
+    contain.
 
-    Read byte by byte, a sign that stands in the file is its three bytes.
+    Read as Latin-1, a U+FFFD that is in the file appears as its three bytes.
     """
-    if reading.form.encoding.lower().replace("-", "").replace("_", "") != "utf8":
+    if reading.text_format.encoding.lower().replace("-", "").replace("_", "") != "utf8":
         return True
-    written = "".join(chr(byte) for byte in _DAMAGED.encode())
-    bytewise = replace(reading, form=replace(reading.form, encoding="iso-8859-1"))
-    return _times(_rows(reading, files), reading.names, _DAMAGED) != _times(
-        _rows(bytewise, files), reading.names, written
+    encoded = "".join(chr(byte) for byte in _REPLACEMENT.encode())
+    bytewise = replace(reading, text_format=replace(reading.text_format, encoding="iso-8859-1"))
+    return _count_occurrences(_rows(reading, files), reading.names, _REPLACEMENT) != _count_occurrences(
+        _rows(bytewise, files), reading.names, encoded
     )
 
 
-def _times(frame: DataFrame, names: Sequence[str], sign: str) -> int:
-    each = " + ".join(
+def _count_occurrences(frame: DataFrame, names: Sequence[str], sign: str) -> int:
+    column_counts = " + ".join(
         f"coalesce(length({sql.name(name)}) - length(replace({sql.name(name)}, {sql.text(sign)}, '')), 0)"
         for name in names
     )
-    return int(frame.selectExpr(f"coalesce(sum({each}), 0)").collect()[0][0]) // len(sign)
+    return int(frame.selectExpr(f"coalesce(sum({column_counts}), 0)").collect()[0][0]) // len(sign)
 
 
-def _typed(reading: _Reading, files: Sequence[str], unfit: dict[str, int], rows: int) -> list[Column]:
+def _typed_columns(
+    reading: _Reading, files: Sequence[str], invalid_counts: dict[str, int], rows: int
+) -> list[Column]:
+    """Return the columns with the contract's types; one with invalid values stays a string column.
+
+    Both that and a column which some files lack are noted in the column's metadata.
+    """
     from pyspark.sql.functions import col, expr
 
-    made = []
+    columns = []
     for name in reading.names:
         note: dict[str, Any] = {}
-        holders = sum(name.lower() in {each.lower() for each in reading.headers[file]} for file in files)
-        kind = reading.kind(name)
-        if name in unfit:
-            first = _first(reading, files, name)
-            note = schema.unfit(unfit[name], rows, kind, first)
+        present_files = sum(
+            name.lower() in {header_name.lower() for header_name in reading.headers[file]} for file in files
+        )
+        kind = reading.type_of(name)
+        if name in invalid_counts:
+            examples = _invalid_examples(reading, files, name)
+            note = schema.invalid_values_note(invalid_counts[name], rows, kind, examples)
             value = col(sql.name(name))
         elif kind == STRING:
             value = col(sql.name(name))
         else:
             value = expr(_or_raise(reading, name))
-        if 0 < holders < len(files):
-            note = note or schema.of_files(holders, len(files))
-        made.append(value.alias(name, metadata=note))
-    return made
+        if 0 < present_files < len(files):
+            note = note or schema.partial_column_note(present_files, len(files))
+        columns.append(value.alias(name, metadata=note))
+    return columns
 
 
 def _or_raise(reading: _Reading, name: str) -> str:
-    """The value; where it is none of the type, reading it fails, since NULL would be a lie."""
+    """Return SQL of the typed value that fails for an invalid value, instead of returning NULL."""
     value, text = _value(reading, name), sql.name(name)
-    said = sql.text(f"a value of {name} is no {reading.kind(name)}")
-    return f"CASE WHEN {text} IS NULL THEN NULL ELSE coalesce({value}, raise_error({said})) END"
+    message = sql.text(f"a value of {name} is not of type {reading.type_of(name)}")
+    return f"CASE WHEN {text} IS NULL THEN NULL ELSE coalesce({value}, raise_error({message})) END"
 
 
-def _first(reading: _Reading, files: Sequence[str], name: str) -> list[tuple[object, str]]:
+def _invalid_examples(reading: _Reading, files: Sequence[str], name: str) -> list[tuple[object, str]]:
     frame = _rows(reading, files)
-    broken = f"{sql.name(name)} IS NOT NULL AND {_value(reading, name)} IS NULL"
-    found = frame.where(broken).selectExpr("input_file_name()", sql.name(name)).limit(_SHOWN).collect()
-    return [(unquote(file).rpartition("/")[2], text) for file, text in found]
+    condition = f"{sql.name(name)} IS NOT NULL AND {_value(reading, name)} IS NULL"
+    rows = (
+        frame.where(condition).selectExpr("input_file_name()", sql.name(name)).limit(_MAX_EXAMPLES).collect()
+    )
+    return [(unquote(file).rpartition("/")[2], text) for file, text in rows]
 
 
-# JSON as a DataFrame: the keys that its objects have, and values exactly as the contract's types.
+# JSON as a DataFrame: columns by the keys of the objects, values parsed as the contract's types.
 #
-# Spark reads what a first look has found to be sound: it takes the last of two equal keys, passes over what
-# follows an object, rounds decimals, and knows no other keys than it is told.
+# A first pass validates the files, because Spark's reader takes the last of two equal keys, ignores text
+# after an object, rounds decimals, and only reads the keys of the given schema.
 
-_MARKS = (b"\xef\xbb\xbf", b"\xff\xfe", b"\xfe\xff")
-_MEND = "Write one object per line, or all of them in one array; 'dq sample' names the line."
+_BYTE_ORDER_MARKS = (b"\xef\xbb\xbf", b"\xff\xfe", b"\xfe\xff")
+_JSON_HINT = "Write one object per line, or all objects in one array; 'dq sample' shows the line."
 
 
 def json_frame(
-    spark: SparkSession, all_files: Listing, scope: Sequence[str], form: TextFormat, promised: DataType
+    spark: SparkSession, all_files: Listing, scope: Sequence[str], text_format: TextFormat, promised: DataType
 ) -> DataFrame | None:
-    """The rows of the files; None where no object is in them.
+    """Return the rows of the files, or None if they have no objects.
 
-    The columns are the keys that the objects of `scope` have, at every depth; a column with a value that is
-    none of the contract's type is of texts. The rest of the files is read by Spark alone, which raises for
-    a value of another type. Raises Unreadable for what is no object by line or array of objects, a key that
-    stands twice in one object, and keys that differ in case alone.
+    The columns are the keys of the objects in `scope`, at every depth; a column with an invalid value is a
+    string column. Files outside of `scope` are read by Spark without validation, which raises for invalid
+    values.
+
+    Raises ReadError for anything but one object per line or one array of objects, duplicate keys in an
+    object, and keys that only differ in case.
     """
-    arrays = _arrays(spark, all_files.files, form)
-    seen = _looked_at(spark, all_files, scope, arrays, form, promised)
-    if not seen.rows:
+    arrays = _arrays(spark, all_files.files, text_format)
+    observations = _observe_json(spark, all_files, scope, arrays, text_format, promised)
+    if not observations.rows:
         return None
-    spelt, named = seen.shape.type(promised, spelt=True), seen.shape.type(promised)
-    keep = [at for at, name in enumerate(named.names) if name.lower() not in all_files.names]
-    spelt, named = _some(spelt, keep), _some(named, keep)
-    pairs = zip(named.names, spelt.parts, strict=True)
-    read = _some(spelt, range(len(keep)), [_read_as(name, kind, seen) for name, kind in pairs])
+    file_type, contract_type = (
+        observations.shape.type(promised, spelt=True),
+        observations.shape.type(promised),
+    )
+    indexes = [index for index, name in enumerate(contract_type.names) if name.lower() not in all_files.names]
+    file_type, contract_type = _select_fields(file_type, indexes), _select_fields(contract_type, indexes)
+    pairs = zip(contract_type.names, file_type.parts, strict=True)
+    read_type = _select_fields(
+        file_type, range(len(indexes)), [_read_as(name, kind, observations) for name, kind in pairs]
+    )
     frames = [
-        _group(spark, all_files, members, read, form, whole=whole)
-        for whole in (False, True)
-        if (members := [file for file in all_files.files if (file in arrays) is whole])
+        _read_group(spark, all_files, members, read_type, text_format, as_array=as_array)
+        for as_array in (False, True)
+        if (members := [file for file in all_files.files if (file in arrays) is as_array])
     ]
     frame = frames[0] if len(frames) == 1 else frames[0].unionByName(frames[1])
-    return frame.select(*_columns(seen, spelt, named, read, promised), *all_files.columns())
+    return frame.select(
+        *_output_columns(observations, file_type, contract_type, read_type, promised), *all_files.columns()
+    )
 
 
-def _some(struct: DataType, keep: Sequence[int], parts: Sequence[DataType] | None = None) -> DataType:
-    chosen = parts if parts is not None else [struct.parts[at] for at in keep]
-    return DataType("struct", (), tuple(chosen), tuple(struct.names[at] for at in keep))
+def _select_fields(
+    struct: DataType, indexes: Sequence[int], parts: Sequence[DataType] | None = None
+) -> DataType:
+    selected_parts = parts if parts is not None else [struct.parts[index] for index in indexes]
+    return DataType("struct", (), tuple(selected_parts), tuple(struct.names[index] for index in indexes))
 
 
-def _arrays(spark: SparkSession, files: Sequence[str], form: TextFormat) -> frozenset[str]:
-    """The files that are one text, rather than one for every line."""
-    wide = "a".encode(form.encoding) != b"a"
-    found = []
+def _arrays(spark: SparkSession, files: Sequence[str], text_format: TextFormat) -> frozenset[str]:
+    """Return the files to read as one document, rather than line by line."""
+    is_wide = "a".encode(text_format.encoding) != b"a"
+    arrays = []
     for file, head in zip(files, heads(spark, files, 4096), strict=True):
-        if head.startswith(_MARKS[0] if not wide else ()):
+        if head.startswith(_BYTE_ORDER_MARKS[0] if not is_wide else ()):
             head = head[3:]
-        if wide or is_array(head.decode(form.encoding, "replace")):
-            found.append(file)
-    return frozenset(found)
+        if is_wide or is_array(head.decode(text_format.encoding, "replace")):
+            arrays.append(file)
+    return frozenset(arrays)
 
 
-def _looked_at(
+def _observe_json(
     spark: SparkSession,
     all_files: Listing,
     scope: Sequence[str],
     arrays: frozenset[str],
-    form: TextFormat,
+    text_format: TextFormat,
     promised: DataType,
-) -> SeenObjects:
-    """What all objects of these files have. Raises Unreadable."""
+) -> JsonObservations:
+    """Return the observations on all objects of these files. Raises ReadError."""
     frames = []
-    lines, wholes = [f for f in scope if f not in arrays], [f for f in scope if f in arrays]
+    line_files, array_files = [f for f in scope if f not in arrays], [f for f in scope if f in arrays]
     base = "input_file_name() AS file"
-    if lines:
+    if line_files:
         reader = reader_of(spark, "text").option("lineSep", "\n")
-        frames.append(load(reader, all_files, lines).selectExpr("CAST(value AS BINARY) AS text", base))
-    if wholes:
+        frames.append(load(reader, all_files, line_files).selectExpr("CAST(value AS BINARY) AS text", base))
+    if array_files:
         reader = reader_of(spark, "binaryFile")
-        frames.append(load(reader, all_files, wholes).selectExpr("content AS text", base))
-    seen = SeenObjects()
-    for frame, whole in zip(frames, [False] * bool(lines) + [True] * bool(wholes), strict=True):
-        look = partial(_look, encoding=form.encoding, promised=promised, whole=whole)
-        told = attempt(lambda frame=frame, look=look: frame.mapInArrow(look, "seen STRING").collect())  # type: ignore[misc]
-        if isinstance(told, Failure):
-            raise Unreadable(f"JSON cannot be looked at: {told.message.rstrip('.')}.", _python(told.message))
-        for row in told:
+        frames.append(load(reader, all_files, array_files).selectExpr("content AS text", base))
+    observations = JsonObservations()
+    for frame, as_array in zip(frames, [False] * bool(line_files) + [True] * bool(array_files), strict=True):
+        observe = partial(
+            _observe_batches, encoding=text_format.encoding, promised=promised, as_array=as_array
+        )
+        rows = attempt(
+            lambda frame=frame, observe=observe: frame.mapInArrow(observe, "seen STRING").collect()  # type: ignore[misc]
+        )
+        if isinstance(rows, Failure):
+            raise ReadError(f"JSON cannot be read: {rows.message.rstrip('.')}.", _spark_hint(rows.message))
+        for row in rows:
             part = json.loads(row.seen)
             if isinstance(part, str):
-                raise Unreadable(part, _MEND)
+                raise ReadError(part, _JSON_HINT)
             try:
-                seen.merge(SeenObjects.of(part))
+                observations.merge(JsonObservations.from_json(part))
             except MalformedJson as error:
-                raise Unreadable(f"the files of JSON differ: {error}.", _MEND) from error
-    return seen
+                raise ReadError(f"the JSON files differ: {error}.", _JSON_HINT) from error
+    return observations
 
 
-def _python(message: str) -> str:
+def _spark_hint(message: str) -> str:
     if "No module named" in message:
         return "Start Spark with PYSPARK_PYTHON set to a Python that has dq and pyarrow."
     return "Check that Spark may read it, and the format in the contract."
 
 
-def _look(
-    batches: Iterator[pa.RecordBatch], encoding: str, promised: DataType, whole: bool
+def _observe_batches(
+    batches: Iterator[pa.RecordBatch], encoding: str, promised: DataType, as_array: bool
 ) -> Iterator[pa.RecordBatch]:
-    """What a task saw, or why it is no JSON, as a text in one row."""
+    """Yield one row with the observations of a task as JSON, or with an error message."""
     import pyarrow as pa
 
-    seen: SeenObjects | str = SeenObjects()
+    observations: JsonObservations | str = JsonObservations()
     for batch in batches:
-        if isinstance(seen, SeenObjects):
-            texts, files = (batch.column(at).to_pylist() for at in (0, 1))
-            seen = _added(seen, texts, files, encoding, promised, whole)
-    told = json.dumps(seen if isinstance(seen, str) else seen.plain())
-    yield pa.RecordBatch.from_pydict({"seen": [told]}, pa.schema([("seen", pa.string())]))
+        if isinstance(observations, JsonObservations):
+            texts, files = (batch.column(index).to_pylist() for index in (0, 1))
+            observations = _observe_texts(observations, texts, files, encoding, promised, as_array)
+    payload = json.dumps(observations if isinstance(observations, str) else observations.to_json())
+    yield pa.RecordBatch.from_pydict({"seen": [payload]}, pa.schema([("seen", pa.string())]))
     forget_archives()
 
 
-def _added(
-    seen: SeenObjects, texts: list[bytes], files: list[str], encoding: str, promised: DataType, whole: bool
-) -> SeenObjects | str:
+def _observe_texts(
+    observations: JsonObservations,
+    texts: list[bytes],
+    files: list[str],
+    encoding: str,
+    promised: DataType,
+    as_array: bool,
+) -> JsonObservations | str:
     for text, file in zip(texts, files, strict=True):
         name = unquote(file).rpartition("/")[2]
         line = 0
         try:
             decoded = text.decode(encoding)
-            if whole:
-                for line, made in objects(decoded):
-                    seen.add(promised, made, f"{name}:{line}")
-            elif (one := in_line(decoded.removeprefix("\ufeff"))) is not None:
-                seen.add(promised, one, name)
+            if as_array:
+                for line, record in objects(decoded):
+                    observations.add(promised, record, f"{name}:{line}")
+            elif (line_record := object_in_line(decoded.removeprefix("\ufeff"))) is not None:
+                observations.add(promised, line_record, name)
         except UnicodeError:
             return f"{unquote(file)} is not text in {encoding}."
         except MalformedJson as error:
-            at = error.line or line
-            return f"{unquote(file)}{f':{at}' if at else ''}: {error}."
-    return seen
+            line_number = error.line or line
+            return f"{unquote(file)}{f':{line_number}' if line_number else ''}: {error}."
+    return observations
 
 
-def _read_as(name: str, kind: DataType, seen: SeenObjects) -> DataType:
-    """The type that Spark reads a column as: texts where values are of no type, and for keys of maps."""
-    return STRING if name in seen.unfit else _keyed(carried(kind))
+def _read_as(name: str, kind: DataType, observations: JsonObservations) -> DataType:
+    """Return the type to read a column with: string for columns with invalid values and for map keys."""
+    return STRING if name in observations.invalid else _with_text_keys(carrier_type(kind))
 
 
-def _keyed(kind: DataType) -> DataType:
-    parts = tuple(_keyed(part) for part in kind.parts)
+def _with_text_keys(kind: DataType) -> DataType:
+    parts = tuple(_with_text_keys(part) for part in kind.parts)
     if kind.name == "map":
         parts = (STRING, parts[1])
     return DataType(kind.name, kind.numbers, parts, kind.names)
 
 
-def _group(
+def _read_group(
     spark: SparkSession,
     all_files: Listing,
     files: Sequence[str],
-    read: DataType,
-    form: TextFormat,
+    read_type: DataType,
+    text_format: TextFormat,
     *,
-    whole: bool,
+    as_array: bool,
 ) -> DataFrame:
     from pyspark.sql.types import StructType
 
-    own = struct_type(read)
-    reader = reader_of(spark, "json").option("mode", "FAILFAST").option("encoding", form.charset)
-    reader = reader.option("multiLine", str(whole).lower())
-    if not whole:
+    fields_type = struct_type(read_type)
+    reader = reader_of(spark, "json").option("mode", "FAILFAST").option("encoding", text_format.charset)
+    reader = reader.option("multiLine", str(as_array).lower())
+    if not as_array:
         reader = reader.option("lineSep", "\n")
-    return load(reader.schema(StructType([*own.fields, *all_files.partitions])), all_files, files)
+    return load(reader.schema(StructType([*fields_type.fields, *all_files.partitions])), all_files, files)
 
 
-def _columns(
-    seen: SeenObjects, spelt: DataType, named: DataType, read: DataType, promised: DataType
+def _output_columns(
+    observations: JsonObservations,
+    file_type: DataType,
+    contract_type: DataType,
+    read_type: DataType,
+    promised: DataType,
 ) -> Iterator[Column]:
     from pyspark.sql.functions import expr
 
     kinds = {name.lower(): part for name, part in zip(promised.names, promised.parts, strict=True)}
-    for written, name, kind, found in zip(spelt.names, named.names, named.parts, read.parts, strict=True):
-        wanted = STRING if name in seen.unfit else carried(kind)
-        value = sql.name(written)
-        if wanted != found:
-            value = f"CAST({value} AS {type_ddl(wanted)})"
+    for file_name, name, kind, actual_type in zip(
+        file_type.names, contract_type.names, contract_type.parts, read_type.parts, strict=True
+    ):
+        target_type = STRING if name in observations.invalid else carrier_type(kind)
+        value = sql.name(file_name)
+        if target_type != actual_type:
+            value = f"CAST({value} AS {type_ddl(target_type)})"
         note: dict[str, Any] = {}
-        if bad := seen.unfit.get(name):
-            note = schema.unfit(bad.count, seen.rows, carried(kinds[name.lower()]), bad.first)
+        if invalid := observations.invalid.get(name):
+            note = schema.invalid_values_note(
+                invalid.count, observations.rows, carrier_type(kinds[name.lower()]), invalid.examples
+            )
         yield expr(value).alias(name, metadata=note)

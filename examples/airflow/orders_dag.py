@@ -13,10 +13,11 @@ from airflow.sdk import DAG
 from dq.airflow import DqCheckOperator, DqDeliverySensor, DqPublishOperator
 
 PROJECT = os.environ.get("DQ_PROJECT", ".")
-# What is due in the morning is the day before.
+# The delivery due in the morning is the previous day's.
 DAY = {"day": "{{ macros.ds_add(ds, -1) }}"}
 
-with DAG("orders", schedule="0 5 * * *", start_date=datetime(2026, 1, 1), catchup=False) as dag:  # noqa: DTZ001  # of Airflow's zone
+# of Airflow's zone
+with DAG("orders", schedule="0 5 * * *", start_date=datetime(2026, 1, 1), catchup=False) as dag:  # noqa: DTZ001
     wait = DqDeliverySensor(
         task_id="wait",
         contract=f"{PROJECT}/orders.odcs.yaml",
@@ -24,7 +25,7 @@ with DAG("orders", schedule="0 5 * * *", start_date=datetime(2026, 1, 1), catchu
         folder=PROJECT,
         poke_interval=60,
     )
-    # The tasks that build the table of its own come here.
+    # Add the tasks that build its own table here.
     gate = DqCheckOperator(
         task_id="gate",
         contract=f"{PROJECT}/sales.odcs.yaml",

@@ -1,1 +1,1 @@
-"""What operations take from outside: settings, clock, state, Spark."""
+"""Inputs of operations from outside: settings, clock, state, Spark."""

@@ -1,4 +1,4 @@
-"""Where an operation runs: settings, clock, registries, state folder, store, and who hears its notes."""
+"""Runtime context of an operation: settings, clock, registries, state folder, store and messages."""
 
 from __future__ import annotations
 
@@ -15,107 +15,107 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dq.contracts.access import files
-from dq.contracts.access.access_policy import Reach, reach
-from dq.contracts.access.files import POLICY_FILE, FileRefused, read_own, shown
-from dq.contracts.outcome import StoreError, TextFault, UsageError, parse_elapsed
+from dq.contracts.access.access_policy import AccessPolicy, build_access_policy
+from dq.contracts.access.files import POLICY_FILE, FileRejected, printable_path, read_own
+from dq.contracts.outcome import StoreError, UsageError, ValueProblem, parse_elapsed
 from dq.operations.runtime import settings
 from dq.operations.runtime.settings import Settings
 
 if TYPE_CHECKING:
-    from dq.contracts.access.data_location import DataPlace
+    from dq.contracts.access.data_location import DataLocation
     from dq.dataquality.delivery.heartbeat import Uptime
     from dq.store.engine import Store
 
 
-# The door for our own state: the folder `.dq` below the working folder, which nobody else may prepare.
+# The state folder `.dq` below the working folder, which only this user may have created.
 #
-# What lies there is believed: alerts that wait to be sent, receipts, the catalog. The working folder is
-# often a
-# checkout of a branch that a stranger proposes, so that a folder that came with it is refused.
+# Its content is trusted: alerts to be sent, receipts, the catalog. The working folder is often a checkout of
+# an untrusted branch, so a state folder that came with the checkout is refused.
 
 FOLDER = ".dq"
 STORE = "store.db"
 
-_OURS = "If it came with a checkout, remove it: nobody knows what it holds."
-_ELSEWHERE = "A store elsewhere is named by DQ_STORE_URL."
-_OTHERS = stat.S_IRWXG | stat.S_IRWXO
+_REMOVE_HINT = "If it came with a checkout, remove it: its content is not trusted."
+_STORE_URL_HINT = "To use another store, set DQ_STORE_URL."
+_GROUP_AND_OTHERS = stat.S_IRWXG | stat.S_IRWXO
 
 
-def ready(base: Path, tracked: Callable[[Path], bool]) -> Path:
-    """The state folder below `base`, made where there is none, for this user only.
+def prepare_state_folder(base: Path, tracked: Callable[[Path], bool]) -> Path:
+    """Return the state folder below `base`, created if missing, accessible to this user only.
 
-    `tracked` says whether Git has a folder in its index. Files that others may read are closed to them.
-    Raises StoreError for a folder that is a link, belongs to somebody else or is tracked by Git, and for a
-    link inside of it.
+    `tracked` tells if Git has a folder in its index. Read access of other users is removed. Raises StoreError
+    for a folder that is a link, belongs to another user or is tracked by Git, and for a link inside of it.
     """
     path = base / FOLDER
-    with _explained(path):
+    with _explain_errors(path):
         try:
             os.mkdir(path, 0o700)
         except FileExistsError:
-            with files.open_folder(base, [FOLDER]) as held:
-                _vet(path, held)
-            if _spelt_otherwise(base) or tracked(path):
+            with files.open_folder(base, [FOLDER]) as folder:
+                _check_folder(path, folder)
+            if _has_other_case(base) or tracked(path):
                 raise StoreError(
-                    f"The state folder {shown(path)} is tracked by Git, so that any branch could change it.",
-                    f"If it is yours: git rm -r --cached {FOLDER}. {_OURS} {_ELSEWHERE}",
+                    f"The state folder {printable_path(path)} is tracked by Git, so that any "
+                    "branch could change it.",
+                    f"If it is yours: git rm -r --cached {FOLDER}. {_REMOVE_HINT} {_STORE_URL_HINT}",
                 ) from None
         else:
-            with files.open_folder(base, [FOLDER]) as held:
-                _ignored_by_git(held)
+            with files.open_folder(base, [FOLDER]) as folder:
+                _write_gitignore(folder)
     return path
 
 
-def _vet(path: Path, held: files.Folder) -> None:
-    """Refuses a folder that somebody else could have filled, and closes it to others."""
-    seen = os.stat(held)
+def _check_folder(path: Path, folder: files.Folder) -> None:
+    """Raise StoreError for a folder that another user could have filled, and remove access of others."""
+    status = os.stat(folder)
     if hasattr(os, "geteuid"):
-        me = os.geteuid()
-        # Root could do as it likes anyway, and owns the folders that containers mount.
-        if seen.st_uid not in (me, 0) or (seen.st_uid != me and seen.st_mode & stat.S_IWOTH):
+        user_id = os.geteuid()
+        # Root has access anyway, and owns the folders that containers mount.
+        if status.st_uid not in (user_id, 0) or (status.st_uid != user_id and status.st_mode & stat.S_IWOTH):
             raise StoreError(
-                f"The state folder {shown(path)} belongs to somebody else, or all may write to it.",
-                f"{_OURS} {_ELSEWHERE}",
+                f"The state folder {printable_path(path)} is owned by another user or world-writable.",
+                f"{_REMOVE_HINT} {_STORE_URL_HINT}",
             )
-        if seen.st_uid == me and seen.st_mode & _OTHERS:
-            os.chmod(held, stat.S_IMODE(seen.st_mode) & ~_OTHERS)
-    with os.scandir(held) as entries:
+        if status.st_uid == user_id and status.st_mode & _GROUP_AND_OTHERS:
+            os.chmod(folder, stat.S_IMODE(status.st_mode) & ~_GROUP_AND_OTHERS)
+    with os.scandir(folder) as entries:
         for entry in entries:
-            # The database's files come and go while other processes work with it.
+            # Other processes create and delete files of the database.
             with suppress(FileNotFoundError):
-                _vet_inner(path, held, entry.name)
+                _check_entry(path, folder, entry.name)
 
 
-def _vet_inner(path: Path, held: files.Folder, name: str) -> None:
-    mode = files.look(held, name).st_mode
+def _check_entry(path: Path, folder: files.Folder, name: str) -> None:
+    mode = files.stat_entry(folder, name).st_mode
     if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
         raise StoreError(
-            f"{shown(path / name)} is a link, or another thing that dq never puts there.",
-            f"{_OURS} {_ELSEWHERE}",
+            f"{printable_path(path / name)} is a link or another file type that dq never creates.",
+            f"{_REMOVE_HINT} {_STORE_URL_HINT}",
         )
-    # An older dq left its files open to all. Where that is not ours to change, the folder is closed.
-    if stat.S_ISREG(mode) and mode & _OTHERS:
+    # Older versions of dq left files readable to all. If chmod is not permitted, the folder's mode protects
+    # them.
+    if stat.S_ISREG(mode) and mode & _GROUP_AND_OTHERS:
         with suppress(PermissionError):
-            _close_to_others(held, name)
+            _close_to_others(folder, name)
 
 
-def _close_to_others(held: files.Folder, name: str) -> None:
-    file = files.open_file(held, name)
+def _close_to_others(folder: files.Folder, name: str) -> None:
+    file = files.open_file(folder, name)
     try:
         if hasattr(os, "fchmod"):
-            os.fchmod(file, stat.S_IMODE(os.fstat(file).st_mode) & ~_OTHERS)
+            os.fchmod(file, stat.S_IMODE(os.fstat(file).st_mode) & ~_GROUP_AND_OTHERS)
     finally:
         os.close(file)
 
 
-def _spelt_otherwise(base: Path) -> bool:
-    """Whether a file system without regard to case gave us a `.DQ`, which Git knows by that name."""
+def _has_other_case(base: Path) -> bool:
+    """True if a case-insensitive file system returned a `.DQ`, which Git may track under that name."""
     return os.path.lexists(base / FOLDER.upper()) and FOLDER not in os.listdir(base)
 
 
-def _ignored_by_git(held: files.Folder) -> None:
+def _write_gitignore(folder: files.Folder) -> None:
     with suppress(FileExistsError):
-        file = files.open_file(held, ".gitignore", os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        file = files.open_file(folder, ".gitignore", os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         try:
             os.write(file, b"*\n")
         finally:
@@ -123,49 +123,51 @@ def _ignored_by_git(held: files.Folder) -> None:
 
 
 @contextmanager
-def _explained(path: Path) -> Iterator[None]:
+def _explain_errors(path: Path) -> Iterator[None]:
     try:
         yield
     except files.OutsideFolder as error:
-        raise StoreError(f"The state folder {shown(path)} is a link.", f"{_OURS} {_ELSEWHERE}") from error
+        raise StoreError(
+            f"The state folder {printable_path(path)} is a link.", f"{_REMOVE_HINT} {_STORE_URL_HINT}"
+        ) from error
     except OSError as error:
         raise StoreError(
-            f"The state folder {shown(path)} cannot be used: {error.strerror}.",
-            f"Make {shown(path.parent)} writable. {_ELSEWHERE}",
+            f"The state folder {printable_path(path)} cannot be used: {error.strerror}.",
+            f"Make {printable_path(path.parent)} writable. {_STORE_URL_HINT}",
         ) from error
 
 
-# Where something is mounted on this machine, as the kernel says; none of it is asked for that.
+# Mount points of this machine as listed by the kernel, without access to the mounts themselves.
 
-_LIST = Path("/proc/self/mountinfo")
+_MOUNTINFO = Path("/proc/self/mountinfo")
 _OCTAL = re.compile(rb"\\([0-3][0-7]{2})")
 
 
 def mount_points() -> set[str]:
-    """The folders below `/` that are mounts; empty where the system has no such list."""
+    """Return the mount points below `/`, or an empty set if the system has no such list."""
     try:
-        lines = _LIST.read_bytes().splitlines()
+        lines = _MOUNTINFO.read_bytes().splitlines()
     except OSError:
         return set()
-    # A space, a tab, a line's end and a backslash stand there by their octal numbers.
-    names = (_OCTAL.sub(lambda found: bytes([int(found[1], 8)]), line.split()[4]) for line in lines)
+    # Spaces, tabs, line ends and backslashes are escaped as octal numbers.
+    names = (_OCTAL.sub(lambda match: bytes([int(match[1], 8)]), line.split()[4]) for line in lines)
     return {os.fsdecode(name) for name in names} - {"/"}
 
 
-# Linux makes a new one with each start; see random(4).
-_START = Path("/proc/sys/kernel/random/boot_id")
+# Linux generates a new boot id at each start; see random(4).
+_BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 
-# Beyond these, what is some days or years away from an instant may be none.
+# Outside of these years, arithmetic on instants may overflow.
 _FIRST_YEAR, _LAST_YEAR = 1900, 9000
 
 CONFIG: ContextVar[str | None] = ContextVar("CONFIG", default=None)
-"""The file of the global option `--config`, for the time of one command line."""
+"""File of the global option `--config` during one command line."""
 
 
 class Messages:
-    """What an operation says while it works, besides its outcome: notes, alerts, and what is going on.
+    """Messages of an operation besides its outcome: notes, alerts and progress.
 
-    It keeps notes and alerts, in their order. A command line shows them as they come, by a subclass.
+    Notes and alerts are collected in order. The command line shows them immediately, in a subclass.
     """
 
     def __init__(self) -> None:
@@ -173,52 +175,53 @@ class Messages:
         self.alerts: list[str] = []
 
     def note(self, text: str) -> None:
-        """Something that the caller should know, and that is neither a finding nor an error."""
+        """Add information for the caller that is neither a finding nor an error."""
         self.notes.append(text)
 
     def finding(self, finding: object) -> None:
-        """Something wrong with a contract, which the outcome has too."""
+        """Report a problem of a contract, which is also in the outcome."""
 
     def alert(self, text: str) -> None:
-        """A block of the console's channel. Raises OSError where it could not be shown."""
+        """Add a block of the console channel. Raises OSError if it cannot be shown."""
         self.alerts.append(text)
 
-    def step(self, what: str) -> AbstractContextManager[None]:  # noqa: ARG002
-        """Until the end of the block, this is what takes the time."""
+    def step(self, activity: str) -> AbstractContextManager[None]:  # noqa: ARG002
+        """Context manager around an activity that takes time."""
         return nullcontext()
 
     def progress(self, total: int) -> Progress:  # noqa: ARG002
-        """For so many pieces of work that threads do side by side."""
+        """Return the progress of `total` items processed by concurrent threads."""
         return Progress()
 
     def program_output(self) -> AbstractContextManager[None]:
-        """Until the end of the block, a program is started that may write what it likes for all its life."""
+        """Context manager around the start of a program that may write to the terminal."""
         return nullcontext()
 
 
 MESSAGES: ContextVar[Callable[[], Messages]] = ContextVar("MESSAGES", default=Messages)
-"""What makes the messages of each call: a command line puts its terminal in, for the time of one command."""
+"""Factory of the messages of each call; a command line sets its terminal for the duration of one command."""
 
 
 class Progress:
-    """How far many pieces of work are; told by the threads that do them. This one shows it nowhere."""
+    """Progress of many work items, reported by their threads. This class shows nothing."""
 
     __slots__ = ()
 
-    def step(self, what: str) -> AbstractContextManager[None]:  # noqa: ARG002
-        """One piece, from its beginning to its end, however it ends."""
+    def step(self, item: str) -> AbstractContextManager[None]:  # noqa: ARG002
+        """Context manager around one item."""
         return nullcontext()
 
     def close(self) -> None:
-        """No more pieces follow."""
+        """End the progress."""
 
 
 @dataclass(frozen=True, slots=True)
-class World:
-    """The outside, as one value that commands hand down piece by piece.
+class RuntimeContext:
+    """Environment of a command: variables, working folder, clock, settings, registries and messages.
 
     `as_of` replaces the clock for replays; None means the real time. `registries` are the roots of the
-    registries whose contracts the command reads. `is_elsewhere`: `folder` only stands for the working folder.
+    registries whose contracts the command reads. `is_elsewhere`: `folder` is not the process's working
+    folder.
     """
 
     environment: Mapping[str, str] = field(repr=False)  # it holds secrets
@@ -229,57 +232,59 @@ class World:
     is_elsewhere: bool = False
     messages: Messages = field(default_factory=Messages, compare=False, repr=False)
 
-    def below(self, path: str) -> str:
-        """A path or URI for Spark, which knows of no other working folder than the process's."""
+    def resolve_path(self, path: str) -> str:
+        """Return a path or URI for Spark, which resolves relative paths in the process's working folder."""
         return str(self.folder / path) if self.is_elsewhere and "://" not in path else path
 
     def note(self, text: str) -> None:
-        """Tell the caller something beside the outcome; see `Messages`."""
+        """Add a note for the caller; see `Messages`."""
         self.messages.note(text)
 
     def now(self) -> datetime:
-        """The time in UTC."""
+        """Return the current time in UTC, or `as_of`."""
         return (self.as_of or datetime.now(UTC)).astimezone(UTC)
 
     def uptime(self) -> Uptime | None:
-        """How long this machine has been running; None where its system does not tell."""
+        """Return the uptime of this machine, or None if the system does not provide it."""
         from dq.dataquality.delivery.heartbeat import Uptime
 
         try:
-            start = _START.read_text("ascii").strip()
+            start = _BOOT_ID.read_text("ascii").strip()
             return Uptime(start, timedelta(seconds=time.clock_gettime(time.CLOCK_BOOTTIME)))
         except (OSError, AttributeError, ValueError):
             return None
 
     def store_url(self) -> str:
-        """The setting `store_url`, else an SQLite file under the working folder."""
-        own = self.folder / FOLDER / STORE
-        return self.settings.store_url or f"sqlite:///{own}"
+        """Return the setting `store_url`, or the URL of an SQLite file under the working folder."""
+        file = self.folder / FOLDER / STORE
+        return self.settings.store_url or f"sqlite:///{file}"
 
     def state(self) -> Path:
-        """The folder `.dq` below the working folder. Raises StoreError where a stranger may have made it."""
-        return ready(self.folder, _tracked)
+        """Return the folder `.dq` below the working folder. Raises StoreError if it is not trusted."""
+        return prepare_state_folder(self.folder, _tracked)
 
     @property
-    def reach(self) -> Reach:
-        """What contracts may name; made anew by each call, since links may have changed."""
+    def reach(self) -> AccessPolicy:
+        """Locations, hosts and variables that contracts may name. Computed per access, since links may
+        change.
+        """
         return self.reach_by(lambda paths: [*map(os.path.realpath, paths)])
 
-    def reach_by(self, resolve: Callable[[Sequence[Path]], Sequence[str]]) -> Reach:
-        """The same, where links in the lake roots are followed so."""
-        given = self.settings
-        return reach(
+    def reach_by(self, resolve: Callable[[Sequence[Path]], Sequence[str]]) -> AccessPolicy:
+        """Return the same as `reach`, with links in the lake roots followed by `resolve`."""
+        settings = self.settings
+        return build_access_policy(
             self.folder,
-            given.lake_roots,
+            settings.lake_roots,
             registries=self.registries,
-            hosts=given.hosts,
-            names=given.vars,
+            hosts=settings.hosts,
+            names=settings.vars,
             environment=self.environment,
             resolve=resolve,
         )
 
     def store(self) -> Store:
-        """The opened state store; created when it is a new SQLite file."""
+        """Open the state store; a missing SQLite file is created."""
         from dq.store.engine import open_store
 
         if not self.settings.store_url:
@@ -290,107 +295,117 @@ class World:
 def _tracked(folder: Path) -> bool:
     if not any(os.path.lexists(above / ".git") for above in folder.absolute().parents):
         return False
-    # Imported here: whoever works outside of a repository needs no Git.
-    from dq.validators.git.repository import tracked
+    # Imported here: outside of a repository, Git is not needed.
+    from dq.validators.git.repository import is_tracked
 
-    return tracked(folder)
+    return is_tracked(folder)
 
 
-def located(world: World, place: DataPlace, catalog: str) -> DataPlace:
-    """The place as a catalog can keep it: all but our own want whole paths, being read from anywhere."""
+def catalog_location(context: RuntimeContext, place: DataLocation, catalog: str) -> DataLocation:
+    """Return the place with an absolute path for catalogs other than `local`, which are read from
+    anywhere.
+    """
     if catalog == "local" or place.type != "local" or not place.path or "://" in place.path:
         return place
-    return replace(place, path=str(world.folder / place.path))
+    return replace(place, path=str(context.folder / place.path))
 
 
 def processors() -> int:
-    """How many processors this process may use."""
+    """Return the number of processors that this process may use."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
 
 
 def registry_root(path: Path) -> Path:
-    """The folder that holds the policy or the Git repository around a path; else the path's own folder."""
-    # Not where a link leads that somebody put there: the registry is around the name.
+    """Return the nearest folder around a path with a policy or a Git repository, or the path's own folder."""
+    # The path itself is not resolved if it is a link to a file: the registry is around its name.
     start = Path(os.path.realpath(path if path.is_dir() else path.parent))
     return next((folder for folder in (start, *start.parents) if is_root(folder)), start)
 
 
 def is_root(folder: Path) -> bool:
-    """Whether a registry begins here: the folder holds the policy or a Git repository."""
-    # A policy that is a link ends the search too, and is refused when it is read.
+    """True if the folder is a registry root, i.e. contains the policy or a Git repository."""
+    # A policy that is a link also marks a root, and is refused when it is read.
     return any(os.path.lexists(folder / name) for name in (POLICY_FILE, ".git"))
 
 
 def outermost_root(folder: Path) -> Path | None:
-    """The folder nearest to `/` around a resolved folder where a registry begins, if any does."""
-    return next((one for one in reversed((folder, *folder.parents)) if is_root(one)), None)
+    """Return the outermost registry root around a resolved folder, or None if there is none."""
+    return next((candidate for candidate in reversed((folder, *folder.parents)) if is_root(candidate)), None)
 
 
-def here(
+def runtime_context(
     as_of: str | None = None,
     paths: Sequence[Path] = (),
-    working: Path | None = None,
+    working_folder: Path | None = None,
     messages: Messages | None = None,
-) -> World:
-    """The world of this process, for a command that reads the contracts at `paths`.
+) -> RuntimeContext:
+    """Return the context of this process, for a command that reads the contracts at `paths`.
 
-    `working` stands for the working folder, for whoever cannot change that of the process. `messages` gets
-    what operations say besides their outcomes.
+    `working_folder` replaces the working folder of the process. `messages` receives messages of operations.
 
-    Raises UsageError for an `as_of` that is no instant with a zone, for settings that cannot be understood,
-    and for a `dq.toml` inside of a registry: whoever proposes a contract could change it.
+    Raises UsageError for an `as_of` that is not an instant with a zone, for invalid settings, and for a
+    `dq.toml` inside of a registry, where a pull request could change it.
     """
-    environment, folder = dict(os.environ), Path.cwd() if working is None else working.absolute()
-    chosen = settings.read(environment, folder, CONFIG.get())
+    environment, folder = (
+        dict(os.environ),
+        Path.cwd() if working_folder is None else working_folder.absolute(),
+    )
+    loaded_settings = settings.read(environment, folder, CONFIG.get())
     registries = tuple(dict.fromkeys(registry_root(path) for path in paths))
     for root in registries:
-        if chosen.file is not None and chosen.file.resolve().is_relative_to(root):
+        if loaded_settings.file is not None and loaded_settings.file.resolve().is_relative_to(root):
             raise UsageError(
-                f"{chosen.file} lies in the registry {root}, where a pull request could change it.",
-                "Put it elsewhere, and name it with DQ_CONFIG or --config.",
+                f"{loaded_settings.file} is in the registry {root}, where a pull request could change it.",
+                "Move it elsewhere, and set DQ_CONFIG or --config.",
             )
-    at = instant(as_of) if as_of else None
-    return World(
-        environment, folder, at, chosen, registries, working is not None, messages or MESSAGES.get()()
+    as_of_instant = parse_instant(as_of) if as_of else None
+    return RuntimeContext(
+        environment,
+        folder,
+        as_of_instant,
+        loaded_settings,
+        registries,
+        working_folder is not None,
+        messages or MESSAGES.get()(),
     )
 
 
-def called(
+def call_context(
     paths: Path | str | Sequence[Path | str] | None,
     folder: Path | str | None = None,
     now: datetime | None = None,
-) -> tuple[World, tuple[Path, ...]]:
-    """The context of a call from Python about the contracts at `paths`, and these below the `folder`.
+) -> tuple[RuntimeContext, tuple[Path, ...]]:
+    """Return the context of a call from Python, and its contract paths relative to `folder`.
 
     `paths` is None for a call that reads no contract.
 
-    Raises as `here`, and UsageError for no path at all and for a `now` without zone.
+    Raises as `runtime_context`, and UsageError for an empty list of paths and for a `now` without zone.
     """
-    as_of = aware("now", now)
+    as_of = to_utc("now", now)
     working = Path(folder) if folder is not None else None
-    given = () if paths is None else [paths] if isinstance(paths, Path | str) else paths
-    listed = [Path(path) for path in given]
+    raw_paths = () if paths is None else [paths] if isinstance(paths, Path | str) else paths
+    listed = [Path(path) for path in raw_paths]
     if not listed and paths is not None:
-        raise UsageError("no contract was given.", "Give a file, a folder, or several.")
+        raise UsageError("no contract given.", "Pass one or more files or folders.")
     places = tuple(listed if working is None else [working / path for path in listed])
-    world = here(None, places, working)
-    return replace(world, as_of=as_of), places
+    context = runtime_context(None, places, working)
+    return replace(context, as_of=as_of), places
 
 
-def aware(name: str, moment: datetime | None) -> datetime | None:
-    """The instant in UTC; None stays None. Raises UsageError, with its `name`, for one without a zone."""
+def to_utc(name: str, moment: datetime | None) -> datetime | None:
+    """Return the instant in UTC, or None for None. Raises UsageError, with its `name`, if it has no zone."""
     if moment is None:
         return None
     if moment.tzinfo is None:
-        raise UsageError(f"{name}={moment!r} has no zone.", "Give an aware datetime.")
-    # Airflow's own kind of datetime loses its zone in some of what is done to it.
+        raise UsageError(f"{name}={moment!r} has no time zone.", "Pass an aware datetime.")
+    # Airflow's datetime subclass (pendulum) loses its zone in some operations.
     return datetime.fromisoformat(moment.isoformat()).astimezone(UTC)
 
 
 def user() -> str:
-    """Who runs this process, by the name of the operating system; empty where it has none."""
+    """Return the operating system's user name of this process, or "" if there is none."""
     import getpass
 
     try:
@@ -399,49 +414,51 @@ def user() -> str:
         return ""
 
 
-def secret_in(file: Path, variable: str) -> str:
-    """The secret in a file that a variable names. Raises UsageError where it cannot be read."""
+def read_secret(file: Path, variable: str) -> str:
+    """Return the secret in a file that a variable names. Raises UsageError if it cannot be read."""
     try:
         return read_own(file).decode().strip()
-    except (FileRefused, UnicodeDecodeError) as error:
-        reason = error.message if isinstance(error, FileRefused) else f"{file} is not UTF-8."
-        raise UsageError(f"{variable}: {reason}", "Mend the path.") from error
+    except (FileRejected, UnicodeDecodeError) as error:
+        reason = error.message if isinstance(error, FileRejected) else f"{file} is not UTF-8."
+        raise UsageError(f"{variable}: {reason}", "Fix the path.") from error
 
 
-def hand_down(name: str, value: str) -> None:
-    """Sets a variable for the processes that this one starts."""
+def export_env(name: str, value: str) -> None:
+    """Set an environment variable for child processes."""
     os.environ[name] = value
 
 
-def instant(text: str) -> datetime:
-    """An ISO 8601 instant with an offset or Z, in UTC."""
+def parse_instant(text: str) -> datetime:
+    """Parse an ISO 8601 instant with an offset or Z; return it in UTC. Raises UsageError if invalid."""
     try:
-        made = datetime.fromisoformat(text)
+        parsed = datetime.fromisoformat(text)
     except ValueError:
-        raise UsageError(f"{text!r} is not an instant.", "Write it like 2026-05-01T06:00:00Z.") from None
-    if made.tzinfo is None:
-        raise UsageError(f"{text!r} has no zone.", f"Write {text}Z for UTC, or add an offset such as +02:00.")
-    if not _FIRST_YEAR <= made.year <= _LAST_YEAR:
-        raise UsageError(f"{text!r} is too far away.", f"Write a year from {_FIRST_YEAR} to {_LAST_YEAR}.")
-    return made.astimezone(UTC)
+        raise UsageError(f"invalid time {text!r}.", "Use e.g. 2026-05-01T06:00:00Z.") from None
+    if parsed.tzinfo is None:
+        raise UsageError(
+            f"{text!r} has no time zone.", f"Use {text}Z for UTC, or add an offset, e.g. +02:00."
+        )
+    if not _FIRST_YEAR <= parsed.year <= _LAST_YEAR:
+        raise UsageError(f"{text!r} is out of range.", f"Use a year from {_FIRST_YEAR} to {_LAST_YEAR}.")
+    return parsed.astimezone(UTC)
 
 
-def written_instant(at: datetime) -> str:
-    """Return the instant as `instant` reads it, in UTC and to the second, e.g. 2026-05-01T06:00:00Z."""
-    return at.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+def format_instant(moment: datetime) -> str:
+    """Return the instant as `parse_instant` reads it, in UTC and to the second, e.g. 2026-05-01T06:00:00Z."""
+    return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
-def elapsed(text: str, option: str = "") -> timedelta:
-    """A length of time such as 15m or 30d. Raises UsageError for what is none, beginning with the option."""
+def parse_duration(text: str, option: str = "") -> timedelta:
+    """Parse a duration, e.g. 15m or 30d. Raises UsageError if invalid; its message begins with the option."""
     length = parse_elapsed(text)
-    if isinstance(length, TextFault):
-        raise UsageError(f"{option}: {length.message}" if option else length.message, length.mend)
+    if isinstance(length, ValueProblem):
+        raise UsageError(f"{option}: {length.message}" if option else length.message, length.hint)
     return length
 
 
-def pace(text: str, option: str) -> timedelta:
-    """How far runs lie apart. Raises UsageError for what is no length of time, or nothing."""
-    length = elapsed(text, option)
+def parse_interval(text: str, option: str) -> timedelta:
+    """Parse an interval between runs. Raises UsageError if it is invalid or zero."""
+    length = parse_duration(text, option)
     if not length:
-        raise UsageError(f"{option}: it must be longer than nothing.", "Write it like 15m.")
+        raise UsageError(f"{option} must be greater than zero.", "Use e.g. 15m.")
     return length

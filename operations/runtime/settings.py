@@ -13,30 +13,30 @@ from typing import Any
 from dq.contracts.access.access_policy import is_uri
 from dq.contracts.outcome import Severity, UsageError, nearest, suggestion
 
-# What the value of a setting must be: how it is read from a variable and from TOML.
+# Value types of settings: parsers for variables and TOML.
 
 _TOPIC = r"arn:aws[a-z-]*:sns:[a-z0-9-]+:[0-9]{12}:(?:[A-Za-z0-9_-]|\{domain\}){1,256}"
 
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """What a setting's value must be. `of_text` reads a variable, `of_toml` what TOML gave.
+    """Value type of a setting. `parse_text` parses a variable, `parse_toml` a TOML value.
 
-    Both raise ValueError; `wanted` then says what was wanted, and `example` how it is written in TOML.
-    `paths`: relative ones are of the folder of the file, or of the working folder.
+    Both raise ValueError; `expected` describes a valid value, and `example` shows it in TOML. `paths`: values
+    are paths, relative to the folder of the file, or to the working folder for variables.
     """
 
-    wanted: str
+    expected: str
     example: str
-    of_text: Callable[[str], object]
-    of_toml: Callable[[object], object]
+    parse_text: Callable[[str], object]
+    parse_toml: Callable[[object], object]
     paths: bool = False
 
 
 def _texts(value: object) -> tuple[str, ...]:
-    if not isinstance(value, list) or not all(isinstance(one, str) and one.strip() for one in value):
+    if not isinstance(value, list) or not all(isinstance(item, str) and item.strip() for item in value):
         raise ValueError(value)
-    return tuple(one.strip() for one in value)
+    return tuple(item.strip() for item in value)
 
 
 def _listed(text: str) -> tuple[str, ...]:
@@ -44,28 +44,28 @@ def _listed(text: str) -> tuple[str, ...]:
 
 
 def _names(value: object) -> tuple[str, ...]:
-    found = _listed(value) if isinstance(value, str) else _texts(value)
-    if not all(re.fullmatch("[A-Za-z_][A-Za-z0-9_]*", one) for one in found):
+    names = _listed(value) if isinstance(value, str) else _texts(value)
+    if not all(re.fullmatch("[A-Za-z_][A-Za-z0-9_]*", name) for name in names):
         raise ValueError(value)
-    return found
+    return names
 
 
 def _count(value: object) -> int:
-    whole = int(value) if isinstance(value, str) and re.fullmatch("[0-9]{1,9}", value.strip()) else value
-    if not isinstance(whole, int) or isinstance(whole, bool) or whole < 0:
+    number = int(value) if isinstance(value, str) and re.fullmatch("[0-9]{1,9}", value.strip()) else value
+    if not isinstance(number, int) or isinstance(number, bool) or number < 0:
         raise ValueError(value)
-    return whole
+    return number
 
 
 def _seconds(value: object) -> int:
-    whole = _count(value)
-    if whole < 1:
+    seconds = _count(value)
+    if seconds < 1:
         raise ValueError(value)
-    return whole
+    return seconds
 
 
 def _number(value: object) -> str:
-    """A number as a text: the channel that takes it judges it."""
+    """Return a number as text; the channel validates it."""
     return str(value) if isinstance(value, int | float) and not isinstance(value, bool) else _text(value)
 
 
@@ -91,163 +91,161 @@ def _mention(value: object) -> str:
     return str(value or "off")
 
 
-NAMES = Form("a list of names of variables", '["LAKE"]', _names, _names)
+NAMES = Form("a list of variable names", '["LAKE"]', _names, _names)
 ROOTS = Form("a list of folders and URI prefixes", '["s3://lake", "/data"]', _listed, _texts, paths=True)
-TEXTS = Form("a list of texts", '["…"]', _listed, _texts)
-SECONDS = Form("a whole number of seconds from 1 up", "1800", _seconds, _seconds)
-COUNT = Form("a whole number from 0 up", "10", _count, _count)
+TEXTS = Form("a list of strings", '["…"]', _listed, _texts)
+SECONDS = Form("a positive integer (seconds)", "1800", _seconds, _seconds)
+COUNT = Form("an integer of at least 0", "10", _count, _count)
 NUMBER = Form("a number", "10", _number, _number)
 TOPIC = Form(
-    "the ARN of a standard topic of SNS, in which {domain} may stand for the contract's domain",
+    "the ARN of a standard SNS topic; {domain} is replaced by the contract's domain",
     '"arn:aws:sns:eu-central-1:123456789012:dq-{domain}"',
     _topic,
     _topic,
 )
-TEXT = Form("a text", '"…"', _text, _text)
+TEXT = Form("a string", '"…"', _text, _text)
 SEVERITY = Form('a severity, or "off"', '"error"', _mention, _mention)
 TARGET = Form("a file or a URL", '"/var/log/dq/lineage.jsonl"', _text, _text, paths=True)
 FOLDER = Form('a folder, or "off"', '"/var/lib/dq/alerts"', _folder, _folder, paths=True)
 
 
-# What the operator decides: TABLE, read from `dq.toml` and from `DQ_…` variables, which win.
+# Settings of the operator: TABLE, read from `dq.toml` and from `DQ_…` variables, which take precedence.
 #
-# The file is the one that `DQ_CONFIG` or `dq --config` names. It is never looked for: the working folder
-# may be
-# a stranger's checkout.
+# The file is the one that `DQ_CONFIG` or `dq --config` names. It is never searched: the working folder may be
+# an untrusted checkout.
 
 CONFIG = "DQ_CONFIG"
-_MOST_BYTES = 64 * 1024
+_MAX_BYTES = 64 * 1024
 
 
-def _is(default: Any, form: Form, help: str, *, secret: bool = False) -> Any:
+def _setting(default: Any, form: Form, help: str, *, secret: bool = False) -> Any:
     return field(default=default, repr=not secret, metadata={"form": form, "help": help})
 
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """Every setting with its default; `file` is the dq.toml that was read, or None."""
+    """All settings with their defaults; `file` is the dq.toml that was read, or None."""
 
-    vars: tuple[str, ...] = _is((), NAMES, "Environment variables that the servers of contracts may name.")
-    lake_roots: tuple[str, ...] | None = _is(
+    vars: tuple[str, ...] = _setting(
+        (), NAMES, "Environment variables that servers of contracts may reference."
+    )
+    lake_roots: tuple[str, ...] | None = _setting(
         None,
         ROOTS,
-        "Where data may lie. By default the registry's folder and the working folder, without what is "
-        "hidden there.",
+        "Allowed locations of data. Default: the registry's folder and the working folder, without hidden "
+        "files.",
     )
-    hosts: tuple[str, ...] = _is(
+    hosts: tuple[str, ...] = _setting(
         (),
         TEXTS,
-        "Hosts of HDFS and Azure on which data may lie anywhere, such as `namenode:8020` and "
-        "`*.dfs.core.windows.net`.",
+        "HDFS and Azure hosts allowed as data locations, e.g. `namenode:8020` and `*.dfs.core.windows.net`.",
     )
-    channels: tuple[str, ...] | None = _is(
+    channels: tuple[str, ...] | None = _setting(
         None,
         TEXTS,
-        "Where contracts may send alerts: patterns such as `slack:#team-*`. By default all but files.",
+        "Allowed alert targets of contracts: patterns, e.g. `slack:#team-*`. Default: all but files.",
     )
-    file_channels: str = _is(
-        "", FOLDER, "The folder in which contracts may name files for their alerts. By default none."
-    )
-    platform_channel: str = _is(
+    file_channels: str = _setting("", FOLDER, "Folder for alert files of contracts. Default: none.")
+    platform_channel: str = _setting(
         "console",
         TEXT,
-        "Who is told when deliveries cannot be seen, such as `slack:#data-platform`. By default the console.",
+        "Receiver of alerts about unreadable evidence, e.g. `slack:#data-platform`. Default: the console.",
     )
-    mentions: str = _is(
+    mentions: str = _setting(
         Severity.ERROR.value,
         SEVERITY,
-        "From which severity on an alert in Slack calls whom the contract names, or `off`.",
+        "Minimum severity at which Slack alerts mention the contract's contacts, or `off`.",
     )
-    storage_seconds: int = _is(
-        10, SECONDS, "How long the watcher waits for one answer of a storage before it is taken for silent."
-    )
-    send_seconds: int = _is(
+    storage_seconds: int = _setting(10, SECONDS, "Timeout of the watcher for one storage request.")
+    send_seconds: int = _setting(
         30,
         SECONDS,
-        "How long a tick may wait for channels that ask it to, before it leaves that to the next.",
+        "Maximum time a tick waits for rate-limited channels before leaving alerts to the next tick.",
     )
-    rule_seconds: int = _is(1800, SECONDS, "How long one rule may run on Spark.")
-    keep_keys: int = _is(
+    rule_seconds: int = _setting(1800, SECONDS, "Timeout of one rule on Spark.")
+    keep_keys: int = _setting(
         0,
         COUNT,
-        "How many keys of one rule dq keeps, so that repeated and different values of a table are told "
-        "without reading all of it: 8 bytes a key in the store. By default none.",
+        "Maximum number of keys stored per rule, so that duplicate and distinct values are counted "
+        "without reading the whole table: 8 bytes a key in the store. Default: none.",
     )
-    store_url: str = _is(
-        "", TEXT, "The state store. By default an SQLite file in `.dq` of the working folder."
+    store_url: str = _setting(
+        "", TEXT, "The state store. Default: an SQLite file in `.dq` of the working folder."
     )
-    topic: str = _is(
+    topic: str = _setting(
         "",
         TOPIC,
-        "The topic of SNS on which consumers hear of deliveries; `{domain}` is the contract's domain. By "
-        "default they read `.dq/published.jsonl`.",
+        "SNS topic for delivery notices to consumers; `{domain}` is the contract's domain. Default: "
+        "the file `.dq/published.jsonl`.",
     )
-    slack_url: str = _is("", TEXT, "Another address of Slack's Web API, such as a gateway's.")
-    slack_timeout_seconds: str = _is("", NUMBER, "Of a call to Slack, at most 30. By default 10.")
-    heartbeat_url: str = _is(
+    slack_url: str = _setting("", TEXT, "Alternative URL of Slack's Web API, e.g. a gateway's.")
+    slack_timeout_seconds: str = _setting("", NUMBER, "Timeout of a Slack request, at most 30. Default: 10.")
+    heartbeat_url: str = _setting(
         "",
         TEXT,
-        "A URL that `dq watch` asks for after each tick that judged everything and left nothing unsent. It "
-        "is a secret: `DQ_HEARTBEAT_URL_FILE` names a file that holds it.",
+        "URL that `dq watch` requests after each tick that evaluated everything and left nothing unsent. "
+        "It is a secret: `DQ_HEARTBEAT_URL_FILE` can name a file that contains it.",
         secret=True,
     )
-    lineage: str = _is(
+    lineage: str = _setting(
         "",
         TARGET,
-        "Where events of OpenLineage go: an http:// or https:// URL, a file to which lines are added, or a "
-        "`.yml` of OpenLineage's own settings. By default nowhere.",
+        "Target of OpenLineage events: an http:// or https:// URL, a file to which lines are appended, or a "
+        "`.yml` with OpenLineage's own settings. Default: none.",
         secret=True,
     )
-    lake_formation: tuple[str, ...] = _is(
+    lake_formation: tuple[str, ...] = _setting(
         (),
         TEXTS,
-        "What `dq register --catalog glue` keeps in AWS Lake Formation: `locations`, `tags`, `grants`. By "
-        "default nothing.",
+        "What `dq register --catalog glue` manages in AWS Lake Formation: `locations`, `tags`, `grants`. "
+        "Default: nothing.",
     )
-    lake_formation_locations: tuple[str, ...] = _is(
-        (), TEXTS, "S3 prefixes that Lake Formation is given, one for each domain, such as `s3://lake/sales`."
+    lake_formation_locations: tuple[str, ...] = _setting(
+        (), TEXTS, "S3 prefixes to register with Lake Formation, one per domain, e.g. `s3://lake/sales`."
     )
-    lake_formation_role: str = _is("", TEXT, "The ARN of the role with which Lake Formation reads them.")
-    lake_formation_tag: str = _is(
-        "classification", TEXT, "The key of the LF-tag that columns get from their `classification`."
+    lake_formation_role: str = _setting("", TEXT, "ARN of the role that Lake Formation uses to read them.")
+    lake_formation_tag: str = _setting(
+        "classification", TEXT, "Key of the LF-tag set on columns from their `classification`."
     )
-    schedule_target: str = _is(
+    schedule_target: str = _setting(
         "",
         TEXT,
-        "The ARN of what `dq register --catalog glue` has EventBridge Scheduler start when a delivery is "
-        "due: a Lambda function, state machine, topic, event bus or queue. By default nothing.",
+        "ARN of the target that EventBridge Scheduler starts when a delivery is due (set up by `dq register "
+        "--catalog glue`): a Lambda function, state machine, topic, event bus or queue. Default: none.",
     )
-    schedule_role: str = _is("", TEXT, "The ARN of the role with which EventBridge Scheduler starts it.")
-    schedule_group: str = _is("dq", TEXT, "The schedule group, one for each environment.")
-    schedule_dead_letters: str = _is(
-        "", TEXT, "The ARN of the queue that keeps what could not be started. By default it is lost."
+    schedule_role: str = _setting("", TEXT, "ARN of the role that EventBridge Scheduler uses to start it.")
+    schedule_group: str = _setting("dq", TEXT, "Schedule group, one per environment.")
+    schedule_dead_letters: str = _setting(
+        "", TEXT, "ARN of the dead-letter queue for failed starts. Default: none."
     )
-    schedule_window_minutes: int = _is(
-        10, COUNT, "Within how many minutes after the time it starts, so that not all start at once; or 0."
+    schedule_window_minutes: int = _setting(
+        10, COUNT, "Start within this many minutes after the due time, to spread starts; or 0."
     )
-    smtp_host: str = _is("", TEXT, "The mail server for alerts by email.")
-    smtp_port: str = _is("", NUMBER, "Its port: 587 with STARTTLS, the default, or 465 with TLS.")
-    smtp_user: str = _is("", TEXT, "Who logs in at the mail server. By default nobody.")
-    smtp_from: str = _is("", TEXT, "Who writes alerts by email, such as `dq@acme.example`.")
-    email_domains: tuple[str, ...] = _is(
-        (), TEXTS, "Domains to which contracts may send email, such as `acme.example`. By default none."
+    smtp_host: str = _setting("", TEXT, "The mail server for alerts by email.")
+    smtp_port: str = _setting(
+        "", NUMBER, "Port of the mail server: 587 with STARTTLS (default), or 465 with TLS."
     )
-    webhook_hosts: tuple[str, ...] = _is(
-        (), TEXTS, "Hosts whose https:// URLs contracts may name as webhooks. By default none."
+    smtp_user: str = _setting("", TEXT, "User for the mail server. Default: no login.")
+    smtp_from: str = _setting("", TEXT, "Sender address of alerts by email, e.g. `dq@acme.example`.")
+    email_domains: tuple[str, ...] = _setting(
+        (), TEXTS, "Domains to which contracts may send email, e.g. `acme.example`. Default: none."
     )
-    pagerduty_url: str = _is(
+    webhook_hosts: tuple[str, ...] = _setting(
+        (), TEXTS, "Hosts that contracts may use as https:// webhooks. Default: none."
+    )
+    pagerduty_url: str = _setting(
         "",
         TEXT,
-        "Another address of PagerDuty's Events API, such as the EU's. By default events.pagerduty.com.",
+        "Alternative URL of PagerDuty's Events API, e.g. the EU's. Default: events.pagerduty.com.",
     )
     file: Path | None = None
     variables: Mapping[str, str] = field(init=False, repr=False, compare=False)
-    """The settings of channels as the variables that their shelf knows."""
+    """Settings of channels by variable name, for the channel plug-ins."""
 
     def __post_init__(self) -> None:
-        found = {row.variable: getattr(self, row.name) for row in TABLE}
-        texts = {name: ",".join(each) for name, each in found.items() if isinstance(each, tuple)}
-        plain = {name: each for name, each in found.items() if isinstance(each, str)}
+        values = {row.variable: getattr(self, row.name) for row in TABLE}
+        texts = {name: ",".join(value) for name, value in values.items() if isinstance(value, tuple)}
+        plain = {name: value for name, value in values.items() if isinstance(value, str)}
         object.__setattr__(self, "variables", plain | texts)
 
 
@@ -263,74 +261,80 @@ class Row:
 
 
 TABLE: tuple[Row, ...] = tuple(
-    Row(one.name, f"DQ_{one.name.upper()}", one.metadata["form"], one.default, one.metadata["help"])
-    for one in fields(Settings)
-    if one.metadata
+    Row(
+        setting.name,
+        f"DQ_{setting.name.upper()}",
+        setting.metadata["form"],
+        setting.default,
+        setting.metadata["help"],
+    )
+    for setting in fields(Settings)
+    if setting.metadata
 )
 
 
 def read(environment: Mapping[str, str], folder: Path, named: str | None = None) -> Settings:
-    """The settings of the operator; `named` is the file of `--config`, which wins over `DQ_CONFIG`.
+    """Read the settings of the operator; `named` is the file of `--config`, which overrides `DQ_CONFIG`.
 
-    Raises UsageError for a file that cannot be read or that anybody may write, an unknown key, and a value
-    of another form: with the line, and the nearest key.
+    Raises UsageError for a file that is unreadable or world-writable, an unknown key, and an invalid value,
+    with the line and the nearest key.
     """
-    given = named or environment.get(CONFIG)
-    file = folder / given if given else None
-    found: dict[str, Any] = _of_file(file) if file else {}
+    file_name = named or environment.get(CONFIG)
+    file = folder / file_name if file_name else None
+    values: dict[str, Any] = _read_file(file) if file else {}
     for row in TABLE:
         text = environment.get(row.variable)
-        # An empty variable is one that a script did not fill.
+        # An empty variable counts as unset.
         if text:
             try:
-                found[row.name] = _placed(row.form, row.form.of_text(text), folder)
+                values[row.name] = _resolve_paths(row.form, row.form.parse_text(text), folder)
             except ValueError:
-                shown = "…" if row.name.endswith("_url") else repr(text)
+                shown_value = "…" if row.name.endswith("_url") else repr(text)
                 raise UsageError(
-                    f"{row.variable}={shown} is not {row.form.wanted}.",
-                    "Correct it, or unset it.",
+                    f"{row.variable}={shown_value} is not {row.form.expected}.",
+                    "Fix it, or unset it.",
                 ) from None
-    return Settings(**found, file=file)
+    return Settings(**values, file=file)
 
 
-def unknown(environment: Mapping[str, str], settings: Settings) -> list[tuple[str, str | None]]:
-    """Variables that begin as ours and are none, each with the nearest of ours."""
-    ours = {CONFIG, "DQ_HEARTBEAT_URL_FILE", *(row.variable for row in TABLE), *settings.vars}
+def unknown_variables(environment: Mapping[str, str], settings: Settings) -> list[tuple[str, str | None]]:
+    """Return unknown `DQ_…` variables, each with the nearest known name."""
+    known_variables = {CONFIG, "DQ_HEARTBEAT_URL_FILE", *(row.variable for row in TABLE), *settings.vars}
     return [
-        (name, nearest(name, ours))
+        (name, nearest(name, known_variables))
         for name in sorted(environment)
-        if name.startswith("DQ_") and name not in ours
+        if name.startswith("DQ_") and name not in known_variables
     ]
 
 
-def _of_file(file: Path) -> dict[str, Any]:
-    # Most have no such file.
+def _read_file(file: Path) -> dict[str, Any]:
+    # Imported here: most installations have no settings file.
     import tomllib
 
-    text = _trusted(file)
+    text = _read_trusted(file)
     try:
-        written = tomllib.loads(text)
+        document = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        place = re.search(r"line (\d+), column (\d+)", str(error))
-        # Without a place, it is the end of the file.
-        at = f":{place[1]}:{place[2]}" if place else f":{text.count(chr(10)) + 1}"
-        said = str(error).partition(" (at ")[0]
-        raise UsageError(f"{file}{at}: this is no TOML: {said}.", "Correct the line.") from None
+        match = re.search(r"line (\d+), column (\d+)", str(error))
+        # An error without a position is at the end of the file.
+        location = f":{match[1]}:{match[2]}" if match else f":{text.count(chr(10)) + 1}"
+        reason = str(error).partition(" (at ")[0]
+        raise UsageError(f"{file}{location}: invalid TOML: {reason}.", "Fix this line.") from None
     rows = {row.name: row for row in TABLE}
-    found = {}
-    for key, value in written.items():
-        at = f"{file}:{_line(text, key)}"
+    values = {}
+    for key, value in document.items():
+        location = f"{file}:{_line(text, key)}"
         if key not in rows:
-            mend = suggestion(key, rows, f"There are {', '.join(rows)}.")
-            raise UsageError(f"{at}: dq has no setting {key!r}.", mend)
+            hint = suggestion(key, rows, f"Settings: {', '.join(rows)}.")
+            raise UsageError(f"{location}: unknown setting {key!r}.", hint)
         form = rows[key].form
         try:
-            found[key] = _placed(form, form.of_toml(value), file.parent)
+            values[key] = _resolve_paths(form, form.parse_toml(value), file.parent)
         except ValueError:
             raise UsageError(
-                f"{at}: {key} must be {form.wanted}.", f"Write {key} = {form.example}."
+                f"{location}: {key} must be {form.expected}.", f"Write {key} = {form.example}."
             ) from None
-    return found
+    return values
 
 
 def _line(text: str, key: str) -> int:
@@ -338,38 +342,38 @@ def _line(text: str, key: str) -> int:
     return text.count("\n", 0, match.start()) + 1 if match else 1
 
 
-def _trusted(file: Path) -> str:
-    """The text of a file that only its owner and their group may write.
+def _read_trusted(file: Path) -> str:
+    """Return the text of a file. Raises UsageError if it is world-writable.
 
-    A link is followed: an operator names the file, and Kubernetes mounts each of its files as one.
+    Links are followed: the operator names the file, and Kubernetes mounts config files as links.
     """
-    mend = f"Correct {CONFIG} or --config, which name it."
+    hint = f"Check {CONFIG} or --config."
     try:
-        # Without O_NONBLOCK, a FIFO would keep us waiting for ever.
+        # Without O_NONBLOCK, opening a FIFO would block.
         with os.fdopen(os.open(file, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0)), "rb") as opened:
             status = os.fstat(opened.fileno())
             if not stat.S_ISREG(status.st_mode):
-                raise UsageError(f"{file} is no file of settings.", mend)
+                raise UsageError(f"{file} is not a regular file.", hint)
             if os.name == "posix" and status.st_mode & stat.S_IWOTH:
-                raise UsageError(f"{file}: everybody on this machine may change it.", f"chmod o-w {file}")
-            data = opened.read(_MOST_BYTES + 1)
-        if len(data) > _MOST_BYTES:
-            raise UsageError(f"{file} is larger than {_MOST_BYTES // 1024} KiB.", mend)
+                raise UsageError(f"{file} is world-writable.", f"Run: chmod o-w {file}")
+            data = opened.read(_MAX_BYTES + 1)
+        if len(data) > _MAX_BYTES:
+            raise UsageError(f"{file} is larger than {_MAX_BYTES // 1024} KiB.", hint)
         return data.decode()
     except OSError as error:
-        raise UsageError(f"{file} cannot be read: {error.strerror}.", mend) from error
+        raise UsageError(f"{file} cannot be read: {error.strerror}.", hint) from error
     except UnicodeDecodeError as error:
         raise UsageError(f"{file} is not UTF-8.", "Write it in UTF-8.") from error
 
 
-def _placed(form: Form, value: object, folder: Path) -> object:
-    """The value with relative paths made whole."""
+def _resolve_paths(form: Form, value: object, folder: Path) -> object:
+    """Return the value with relative paths made absolute."""
     if not form.paths or not value:
         return value
     if isinstance(value, tuple):
-        return tuple(_whole(one, folder) for one in value)
-    return _whole(str(value), folder)
+        return tuple(_resolve_path(path, folder) for path in value)
+    return _resolve_path(str(value), folder)
 
 
-def _whole(text: str, folder: Path) -> str:
+def _resolve_path(text: str, folder: Path) -> str:
     return text if is_uri(text) else str(folder / text)

@@ -1,4 +1,4 @@
-"""The Spark session of this process, work on several objects side by side, and catalogs opened with it."""
+"""The Spark session of this process, concurrent work on several objects, and opening of catalogs."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from dq.contracts.install import install_command
-from dq.contracts.outcome import DqError, MissingTool, Unreadable
+from dq.contracts.outcome import DqError, MissingTool, ReadError
 from dq.dataquality.model import run_context as lakehouse
-from dq.operations.runtime.context import World, hand_down
+from dq.operations.runtime.context import RuntimeContext, export_env
 from dq.registry.catalog import Catalog, CatalogSettings
 from dq.registry.catalogs import open_catalog
 from dq.store.engine import Store
@@ -27,21 +27,20 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
-# The Spark session of this process, made when a command asks for it, or the first table that needs it.
+# The Spark session of this process, created on request or for the first table that needs it.
 
 SAFE_PATH = "PYTHONSAFEPATH"
 
 
-def session(world: World, *, hive: bool = False, formats: Collection[str] = ()) -> SparkSession:
-    """The session of a `spark-submit` or of Spark Connect, else a local one on all cores of this machine.
+def session(context: RuntimeContext, *, hive: bool = False, formats: Collection[str] = ()) -> SparkSession:
+    """Return the session of spark-submit or Spark Connect, or a local one on all cores of this machine.
 
-    A driver that spark-submit started, and a server of Connect (`SPARK_REMOTE`), are set up by whoever
-    started them: only what belongs to SQL is set there. `hive` asks for a metastore: the one that a
-    `hive-site.xml` names, else one in files below `.dq`.
-    `formats` are those that will be read: a session made here fetches the jars that they need from Maven,
-    once for the machine. A session that others started or set up (`PYSPARK_SUBMIT_ARGS`) brings its own.
-    The zone of SQL is UTC, so that answers do not depend on the machine. Raises MissingTool without
-    pyspark or Java, each with the command that mends it.
+    A driver started by spark-submit and a Connect server (`SPARK_REMOTE`) are already configured: only SQL
+    settings are set there. `hive` enables a metastore: the one in `hive-site.xml`, or one in files below
+    `.dq`. `formats` are the formats to read: a session created here fetches their jars from Maven, once per
+    machine. A session configured elsewhere (`PYSPARK_SUBMIT_ARGS`) brings its own jars. The SQL time zone is
+    UTC, so that results do not depend on the machine. Raises MissingTool without pyspark or Java, with the
+    install command.
     """
     try:
         import pyspark
@@ -54,99 +53,98 @@ def session(world: World, *, hive: bool = False, formats: Collection[str] = ()) 
         return active
     builder = (
         SparkSession.builder.config("spark.sql.session.timeZone", "UTC")
-        # As Spark 4 does by itself: a cast that fails is an error, not a NULL that nobody notices.
+        # The default of Spark 4: a failed cast is an error, not a silent NULL.
         .config("spark.sql.ansi.enabled", "true")
-        # A name in a contract is neither a file to be read nor a variable of this machine to be shown.
+        # Names in contracts must not be read as files or substituted as variables.
         .config("spark.sql.runSQLOnFiles", "false")
         .config("spark.sql.variable.substitute", "false")
-        # What is passed over is not checked; see also `text_files.reader_of`.
+        # Skipped files would not be checked; see also `text_files.reader_of`.
         .config("spark.sql.files.ignoreCorruptFiles", "false")
         .config("spark.sql.files.ignoreMissingFiles", "false")
     )
-    needed: Mapping[str, str] = {}
-    if "SPARK_REMOTE" not in world.environment:
-        # Python puts the working folder first on the path of a task, and that may be a stranger's checkout.
-        hand_down(SAFE_PATH, "1")
+    jar_settings: Mapping[str, str] = {}
+    if "SPARK_REMOTE" not in context.environment:
+        # Python workers put the working folder first on their path, and it may be an untrusted checkout.
+        export_env(SAFE_PATH, "1")
         builder = builder.config(f"spark.executorEnv.{SAFE_PATH}", "1")
-    if not _THEIRS & set(world.environment):
-        _java(world)
-        builder = _local(builder, world, world.state())
-        if not _SETUP & set(world.environment):
-            needed = lakehouse.settings(pyspark.__version__, formats)
-        for key, value in needed.items():
+    if not _EXTERNALLY_STARTED & set(context.environment):
+        _java(context)
+        builder = _local(builder, context, context.state())
+        if not _SETUP & set(context.environment):
+            jar_settings = lakehouse.settings(pyspark.__version__, formats)
+        for key, value in jar_settings.items():
             builder = builder.config(key, value)
-    if hive and "SPARK_REMOTE" not in world.environment:
+    if hive and "SPARK_REMOTE" not in context.environment:
         builder = builder.enableHiveSupport()
-        if not {"SPARK_CONF_DIR", "HIVE_CONF_DIR"} & set(world.environment):
-            derby = f"jdbc:derby:;databaseName={world.state() / 'metastore'};create=true"
+        if not {"SPARK_CONF_DIR", "HIVE_CONF_DIR"} & set(context.environment):
+            derby = f"jdbc:derby:;databaseName={context.state() / 'metastore'};create=true"
             builder = builder.config("spark.hadoop.javax.jdo.option.ConnectionURL", derby)
     try:
-        # Ivy tells on stdout which jars it loads, where our JSON has to stand alone; and errors of Spark
-        # quote the data.
-        with world.messages.program_output():
-            made: SparkSession = builder.getOrCreate()
+        # Ivy prints the jars to stdout, which is reserved for JSON output; and Spark errors quote the data.
+        with context.messages.program_output():
+            spark: SparkSession = builder.getOrCreate()
     except (PySparkException, RuntimeError, OSError) as error:
-        said = str(error).splitlines()[0]
-        raise Unreadable(f"Spark did not start: {said}", _mend(needed)) from error
-    return made
+        reason = str(error).splitlines()[0]
+        raise ReadError(f"Spark did not start: {reason}", _hint(jar_settings)) from error
+    return spark
 
 
-# Set for the program that spark-submit starts, and for a client of Spark Connect.
-_THEIRS = {"PYSPARK_GATEWAY_PORT", "SPARK_REMOTE"}
-# Whoever sets one of these says where Spark runs and what it is started with.
+# Set for programs started by spark-submit and for Spark Connect clients.
+_EXTERNALLY_STARTED = {"PYSPARK_GATEWAY_PORT", "SPARK_REMOTE"}
+# If one of these is set, the user configures where and how Spark runs.
 _SETUP = {"SPARK_REMOTE", "MASTER", "PYSPARK_SUBMIT_ARGS"}
 
 
-def _local(builder: SparkSession.Builder, world: World, settings: Path) -> SparkSession.Builder:
+def _local(builder: SparkSession.Builder, context: RuntimeContext, settings: Path) -> SparkSession.Builder:
     builder = (
         builder.appName("dq")
-        # Several objects are tested at once: a large one must not keep the small ones waiting.
+        # Several objects are checked concurrently: a large one must not delay the small ones.
         .config("spark.scheduler.mode", "FAIR")
         .config("spark.ui.enabled", "false")
         .config("spark.ui.showConsoleProgress", "false")
         .config("spark.sql.warehouse.dir", str(settings / "warehouse"))
     )
-    # Derby reads its settings from the working folder else.
+    # By default, Derby reads its settings from the working folder.
     options = [f"-Dderby.system.home={settings}", f"-Dderby.stream.error.file={settings / 'derby.log'}"]
-    # Has to be known before the JVM starts, or Spark greets every user with a page of warnings.
+    # Must be set before the JVM starts to suppress Spark's startup warnings.
     logging = Path(__file__).with_name("log4j2.properties")
     if logging.is_file():
         options.append(f"-Dlog4j2.configurationFile={logging.as_uri()}")
-    # Spark takes it apart as a shell would.
+    # Spark splits this like a shell.
     builder = builder.config("spark.driver.extraJavaOptions", shlex.join(options))
-    if "MASTER" not in world.environment:
-        # What is meant for a cluster makes 200 and 50 tasks of little work.
+    if "MASTER" not in context.environment:
+        # The defaults of 200 and 50 partitions are for clusters.
         builder = builder.master("local[*]").config("spark.sql.shuffle.partitions", "8")
         builder = builder.config("spark.databricks.delta.snapshotPartitions", "8")
-        # Tasks in Python take the first python3 on the path else, which may have neither dq nor pyarrow.
+        # By default, Python tasks use the first python3 on the path, which may lack dq and pyarrow.
         os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     return builder
 
 
-def _mend(needed: Mapping[str, str]) -> str:
-    if not needed:
+def _hint(jar_settings: Mapping[str, str]) -> str:
+    if not jar_settings:
         return "Run 'dq doctor'."
-    jars = needed[lakehouse.PACKAGES]
+    jars = jar_settings[lakehouse.PACKAGES]
     return (
-        f"Spark says above whether it could fetch {jars}. Where Maven cannot be reached, hand the jars in:"
+        f"See above whether Spark could fetch {jars}. Without access to Maven, pass the jars:"
         " PYSPARK_SUBMIT_ARGS='--jars … pyspark-shell'."
     )
 
 
-class SparkAtNeed:
-    """The session of a command, begun by the first of its threads that needs one."""
+class LazySparkSession:
+    """Spark session that is created by the first thread that needs it."""
 
     def __init__(self, begin: Callable[[], SparkSession]) -> None:
         self._begin, self._lock = begin, threading.Lock()
         self._outcome: SparkSession | DqError | None = None
 
     @property
-    def begun(self) -> SparkSession | None:
-        """The session; None as long as nothing needed it."""
+    def current(self) -> SparkSession | None:
+        """The session, or None if it has not been created."""
         return None if isinstance(self._outcome, DqError) else self._outcome
 
     def __call__(self) -> SparkSession:
-        """The session, begun now if it is not yet. What kept it from that is raised to all that need it."""
+        """Return the session, creating it if needed. A failed creation is raised to every caller."""
         with self._lock:
             if self._outcome is None:
                 try:
@@ -157,28 +155,30 @@ class SparkAtNeed:
             raise self._outcome
         return self._outcome
 
-    def labelled(self, group: str, description: str) -> SparkSession:
-        """The session; it runs this thread's jobs in a pool of their own, and tells what they are for."""
+    def for_job(self, group: str, description: str) -> SparkSession:
+        """Return the session, with this thread's jobs in a scheduler pool of their own and labelled."""
         spark = self()
         own_pool(spark)
         label(spark, group, description)
         return spark
 
 
-def at_need(world: World, *, hive: bool = False, formats: Collection[str] = ()) -> SparkAtNeed:
-    """`session`, as late as nobody can tell the difference.
+def lazy_session(
+    context: RuntimeContext, *, hive: bool = False, formats: Collection[str] = ()
+) -> LazySparkSession:
+    """Return a lazy `session`.
 
-    It is begun at once where others began or set it up: then only the session tells how it reads files.
-    Raises what `session` raises, as does the value.
+    It is created immediately if Spark was started or configured elsewhere, because only the session then
+    knows how it reads files. Raises as `session`, also on first use.
     """
-    made = SparkAtNeed(lambda: session(world, hive=hive, formats=formats))
-    if "pyspark" in sys.modules or not as_shipped(world.environment):
-        made()
-    return made
+    lazy = LazySparkSession(lambda: session(context, hive=hive, formats=formats))
+    if "pyspark" in sys.modules or not is_stock_spark(context.environment):
+        lazy()
+    return lazy
 
 
-_TELLING = ("SPARK_", "PYSPARK_", "MASTER", "HADOOP_CONF_DIR", "YARN_CONF_DIR")
-# Variables of Spark's scripts that say nothing of how it reads files. SPARK_HOME is looked into.
+_SPARK_PREFIXES = ("SPARK_", "PYSPARK_", "MASTER", "HADOOP_CONF_DIR", "YARN_CONF_DIR")
+# Variables of Spark's scripts that do not affect how it reads files. SPARK_HOME is inspected.
 _HARMLESS = {
     "PYSPARK_PYTHON", "PYSPARK_DRIVER_PYTHON", "SPARK_HOME",
     "SPARK_LOCAL_DIRS", "SPARK_LOCAL_IP", "SPARK_LOCAL_HOSTNAME",
@@ -186,17 +186,17 @@ _HARMLESS = {
 _TO_JAVA = {
     "SPARK_SUBMIT_OPTS", "SPARK_LAUNCHER_OPTS", "JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS", "_JAVA_OPTIONS",
 }  # fmt: skip
-# A property of Java whose name is one of Spark's is a setting of Spark, also where a file says it.
+# A Java property named `spark.…` is a Spark setting, also in an argument file.
 _SETTING = re.compile(r"-Dspark\.|@|VMOptionsFile")
 
 
-def as_shipped(environment: Mapping[str, str]) -> bool:
-    """Whether a session of dq's own will have no settings but Spark's and dq's."""
+def is_stock_spark(environment: Mapping[str, str]) -> bool:
+    """True if a session created by dq will have only default settings and dq's own."""
     for name, value in environment.items():
         if name in _TO_JAVA:
             if _SETTING.search(value):
                 return False
-        elif name.startswith(_TELLING) and name not in _HARMLESS:
+        elif name.startswith(_SPARK_PREFIXES) and name not in _HARMLESS:
             return False
     return not any(
         file.suffix in (".conf", ".sh", ".xml")
@@ -206,41 +206,41 @@ def as_shipped(environment: Mapping[str, str]) -> bool:
 
 
 def _spark_homes(environment: Mapping[str, str]) -> list[Path]:
-    """Where `pyspark.find_spark_home`, which costs the import of all of it, may find Spark."""
+    """Return the candidates of `pyspark.find_spark_home`, without importing pyspark."""
     if "SPARK_HOME" in environment:
         return [Path(environment["SPARK_HOME"])]
-    found = importlib.util.find_spec("pyspark")
-    if found is None or found.origin is None:
+    spec = importlib.util.find_spec("pyspark")
+    if spec is None or spec.origin is None:
         return []
-    package = Path(found.origin).parent
+    package = Path(spec.origin).parent
     return [package, package / "spark-distribution", package.parent.parent]
 
 
 def own_pool(spark: SparkSession) -> None:
-    """Jobs of this thread share the executors with those of others; see `concurrency`."""
+    """Run the jobs of this thread in a fair scheduler pool of its own."""
     context = spark_context(spark)
     if context is not None:
         context.setLocalProperty("spark.scheduler.pool", threading.current_thread().name)
 
 
 def spark_context(spark: SparkSession) -> SparkContext | None:
-    """The session's context; None on Spark Connect, which has none."""
+    """Return the SparkContext of the session, or None on Spark Connect."""
     return getattr(spark, "sparkContext", None)
 
 
 def label(spark: SparkSession, group: str, description: str) -> None:
-    """Names the jobs that this thread will run, so that Spark's pages tell what they are for."""
+    """Set the job group of this thread, shown in the Spark UI."""
     context = spark_context(spark)
     if context is not None:
         context.setJobGroup(group, description)
     else:
         spark.clearTags()
-        # The one sign that a tag may not hold.
+        # Tags must not contain commas.
         spark.addTag(group.replace(",", ";"))
 
 
 def cancel(spark: SparkSession) -> None:
-    """Ends every job of this application."""
+    """Cancel all jobs of this application."""
     context = spark_context(spark)
     if context is not None:
         context.cancelAllJobs()
@@ -248,48 +248,46 @@ def cancel(spark: SparkSession) -> None:
         spark.interruptAll()
 
 
-def _java(world: World) -> None:
-    home = world.environment.get("JAVA_HOME")
-    found = (Path(home) / "bin" / "java").exists() if home else shutil.which("java") is not None
-    if not found:
-        where = f"JAVA_HOME={home} holds no bin/java" if home else "there is no java on the PATH"
+def _java(context: RuntimeContext) -> None:
+    home = context.environment.get("JAVA_HOME")
+    has_java = (Path(home) / "bin" / "java").exists() if home else shutil.which("java") is not None
+    if not has_java:
+        problem = f"JAVA_HOME={home} has no bin/java" if home else "java was not found on the PATH"
         raise MissingTool(
-            f"Spark needs Java 17, and {where}.",
+            f"Spark needs Java 17, but {problem}.",
             "Install it: apt-get install openjdk-17-jre-headless, or brew install openjdk@17.",
         )
 
 
-# Pieces of work side by side in one Spark application: a bounded number of threads, one fair pool each.
+# Concurrent work in one Spark application: a bounded number of threads with one fair scheduler pool each.
 #
-# Spark runs the jobs of one thread one after another, so that a small table would wait on the driver's work
-# for it. With a few threads the jobs of several objects share the executors. The scheduler's pool belongs
-# to
-# the thread: an object has it for itself as long as it runs, and pools do not pile up in a long
-# application.
+# Spark runs the jobs of one thread sequentially, so that small tables would wait for the driver. With a few
+# threads, the jobs of several objects share the executors. Pools belong to threads, so that their number does
+# not grow in a long-running application.
 
 T = TypeVar("T")
 R = TypeVar("R")
 
 
-def at_once(processors: int) -> int:
-    """How many objects are tested side by side when nobody says."""
+def default_parallelism(processors: int) -> int:
+    """Return the default number of objects checked concurrently."""
     return min(8, processors + 2)
 
 
-def together(
-    begun: Callable[[], SparkSession | None], items: Sequence[T], work: Callable[[T], R], threads: int
+def run_concurrently(
+    get_session: Callable[[], SparkSession | None], items: Sequence[T], work: Callable[[T], R], threads: int
 ) -> list[R | Exception]:
-    """What `work` gives for each item, in their order; an item whose work raised gives its exception.
+    """Apply `work` to each item in threads; return the results in order, exceptions as values.
 
-    Nothing that is raised keeps the other items from their turn. An interrupt cancels the jobs that run.
-    `begun` is the session; work that begins it itself sees to its own pool.
+    An exception does not stop the other items. An interrupt cancels the running jobs. `get_session` returns
+    the session if there is one; work that creates it sets its own scheduler pool.
     """
     todo = queue.SimpleQueue[int]()
     for number in range(len(items)):
         todo.put(number)
     answers: dict[int, R | Exception] = {}
-    spark = begun()
-    kind = _thread(spark)
+    spark = get_session()
+    thread_class = _thread(spark)
 
     def drain() -> None:
         if spark is not None:
@@ -302,9 +300,9 @@ def together(
 
     running = []
     for number in range(min(threads, len(items))):
-        thread = kind(target=drain)
+        thread = thread_class(target=drain)
         thread.name = f"dq-{number + 1}"
-        # So that an interrupt can end the process while a job is still being cancelled.
+        # An interrupt must end the process while a job is still being cancelled.
         thread.daemon = True
         thread.start()
         running.append(thread)
@@ -314,14 +312,14 @@ def together(
     except KeyboardInterrupt:
         while _next(todo) is not None:
             pass
-        if (running_on := begun()) is not None:
-            cancel(running_on)
+        if (active := get_session()) is not None:
+            cancel(active)
         raise
     return [answers[number] for number in range(len(items))]
 
 
 def _thread(spark: SparkSession | None) -> type[threading.Thread]:
-    """One that keeps the properties that a spark-submit set; Spark Connect has none."""
+    """Return the thread class that inherits the local properties of Spark, if there are any."""
     if spark is None or spark_context(spark) is None:
         return threading.Thread
     from pyspark import InheritableThread
@@ -336,23 +334,26 @@ def _next(todo: queue.SimpleQueue[int]) -> int | None:
         return None
 
 
-# The catalog that a command names, opened.
+# Opening of catalogs.
 
 _ICEBERG = "PYICEBERG_CATALOG__DEFAULT__"
 
 
-def opened(world: World, store: Store | None, name: str, role: str, account: str) -> Catalog:
-    """The catalog of this id. Raises UsageError for an unknown one, and for what it misses."""
+def open_named_catalog(
+    context: RuntimeContext, store: Store | None, name: str, role: str, account: str
+) -> Catalog:
+    """Open the catalog with this id. Raises UsageError if it is unknown or a setting is missing."""
     settings = CatalogSettings(
-        store, lambda: session(world, hive=True), role, account, iceberg_properties(world.environment)
+        store, lambda: session(context, hive=True), role, account, iceberg_properties(context.environment)
     )
     return open_catalog(name, settings)
 
 
 def iceberg_properties(environment: Mapping[str, str]) -> dict[str, str]:
-    """What the environment says of pyiceberg's catalog `default`, by pyiceberg's own rule for names.
+    """Return the properties of pyiceberg's catalog `default` from the environment, with pyiceberg's naming
+    rule.
 
-    Its file is not read: it may lie in the working folder, which may be a stranger's checkout.
+    Its config file is not read: it may be in the working folder, which may be an untrusted checkout.
     """
     return {
         name[len(_ICEBERG) :].lower().replace("__", ".").replace("_", "-"): value

@@ -21,27 +21,27 @@
     return "less than a minute";
   }
 
-  // As of when the site is, and when the watcher was heard: as-of.js is written anew by every build.
+  // Time of the build and of the last watcher run: every build writes as-of.js again.
   function told() {
     var facts = window.dqAsOf;
     var banner = document.getElementById("stale"), line = document.getElementById("as-of");
     if (!banner) return;
     var said = "";
     if (!facts) {
-      said = "How old this page is cannot be told: as-of.js is missing. Do not rely on it.";
+      said = "Age of this page unknown: as-of.js is missing. Do not rely on it.";
     } else if (!facts.heard) {
-      said = "No watcher has run: how deliveries stand is not known.";
+      said = "No watcher has run yet: delivery status is unknown.";
     } else {
       var silent = Date.now() / 1000 - Date.parse(facts.heard) / 1000;
       if (silent < -2 * facts.tick) {
-        said = "Two clocks disagree: the watcher was last heard " + utc(facts.heard) + ", which is still to come by" +
-          " this clock. How old this page is cannot be told.";
+        said = "Clocks disagree: the last watcher run, " + utc(facts.heard) + ", is in the future by this clock." +
+          " Age of this page unknown.";
       } else if (silent > 2 * facts.tick) {
-        said = "Out of date: the watcher was last heard " + utc(facts.heard) + ", " + age(silent) +
-          " ago. What has happened since is not known here.";
+        said = "Out of date: the watcher last ran " + utc(facts.heard) + ", " + age(silent) +
+          " ago. Status since then is unknown.";
       }
       if (line) {
-        line.textContent = "As of " + utc(facts.built) + ". The watcher was last heard " + utc(facts.heard) + ".";
+        line.textContent = "As of " + utc(facts.built) + ". The watcher last ran " + utc(facts.heard) + ".";
       }
     }
     if (said !== banner.textContent) banner.textContent = said;
@@ -102,7 +102,7 @@
     if (few) few.hidden = !!(asked.length || chosen.length);
     if (!asked.length && !chosen.length) {
       found.textContent = "";
-      line.textContent = words.value.trim() ? "Write two letters or more." : "";
+      line.textContent = words.value.trim() ? "Type at least two letters." : "";
       return;
     }
     each(asked.map(shelf).concat(chosen), function () {
@@ -147,7 +147,7 @@
       if (one.product[3]) { item.appendChild(text("p")).appendChild(text("bdi", one.product[3])); }
       found.appendChild(item);
     });
-    line.textContent = !all.length ? "No product has all of this. Try fewer or shorter words." :
+    line.textContent = !all.length ? "No products match. Try fewer or shorter words." :
       all.length === 1 ? "1 product." : all.length + " products" + (all.length > MOST ? "; the first " + MOST + " are shown." : ".");
   }
 

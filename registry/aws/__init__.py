@@ -1,1 +1,1 @@
-"""Services of AWS by boto3: Glue, Lake Formation, EventBridge Scheduler and SNS, and what each refuses."""
+"""AWS services through boto3: Glue, Lake Formation, EventBridge Scheduler and SNS, with request checks."""

@@ -1,4 +1,4 @@
-"""Clients of AWS: credentials, rate limits, a look at each request, and errors as sentences."""
+"""AWS clients: credentials, rate limits, request checks and error translation."""
 
 from __future__ import annotations
 
@@ -19,22 +19,22 @@ from botocore.credentials import AssumeRoleCredentialFetcher, DeferredRefreshabl
 from botocore.loaders import Loader, create_loader
 from botocore.parsers import ResponseParserError
 
-from dq.contracts.outcome import Unreadable, UsageError
+from dq.contracts.outcome import ReadError, UsageError
 from dq.registry.aws.glue_requests import refuse
 
-# What AWS and the way to it answer instead of what was asked, as sentences; and what is not known after.
+# Errors of AWS and of the network, as sentences, and those that leave the outcome unknown.
 
-ABSENT, THERE = "EntityNotFoundException", "AlreadyExistsException"
-"""The codes by which Glue and Lake Formation say that something is not there, or is there already."""
+NOT_FOUND, ALREADY_EXISTS = "EntityNotFoundException", "AlreadyExistsException"
+"""Error codes of Glue and Lake Formation for a resource that does not exist, or exists already."""
 
 _SERVER_ERROR = 500
 _SHOWN = 300
-# Nobody can tell whether what was sent has arrived.
+# After these it is unknown whether the request was executed.
 _UNKNOWN_CODES = frozenset({"InternalServiceException", "OperationTimeoutException", "InternalFailure"})
-_PERMIT = "Give the role this permission; docs/reference/privileges.md has what each duty needs."
-_CREDENTIALS = "Look at the credentials of this machine."
+_PERMIT = "Grant the role this permission; docs/reference/privileges.md lists what each duty needs."
+_CREDENTIALS = "Check the credentials of this machine."
 _SET_UP = "Set region and credentials as for the AWS command line."
-_MENDS = {
+_HINTS = {
     **dict.fromkeys(("AccessDeniedException", "AccessDenied", "AuthorizationError"), _PERMIT),
     **dict.fromkeys(("ExpiredTokenException", "ExpiredToken"), "Log in to AWS again."),
     **dict.fromkeys(
@@ -43,16 +43,16 @@ _MENDS = {
     ),
     **dict.fromkeys(("UnrecognizedClientException", "InvalidClientTokenId"), _CREDENTIALS),
 }
-_PAGE = re.compile(rb"\s*<(!doctype\s+html|html)\b", re.IGNORECASE)
+_HTML_PAGE = re.compile(rb"\s*<(!doctype\s+html|html)\b", re.IGNORECASE)
 
 
-class AnsweredByPage(aws.BotoCoreError):  # type: ignore[misc]  # botocore has no types
-    """A page for people where AWS should have answered: of a proxy, or of a wrong endpoint."""
+class HtmlResponseError(aws.BotoCoreError):  # type: ignore[misc]  # botocore has no types
+    """An HTML page instead of an API response, e.g. from a proxy or a wrong endpoint."""
 
-    fmt = "a web page came back, as from a proxy or a wrong endpoint"
+    fmt = "received a web page, e.g. from a proxy or a wrong endpoint"
 
 
-_SETTINGS = (
+_SETTINGS_ERRORS = (
     aws.NoCredentialsError,
     aws.PartialCredentialsError,
     aws.CredentialRetrievalError,
@@ -65,125 +65,129 @@ _SETTINGS = (
 )
 
 
-def refuse_pages(response_dict: Mapping[str, Any], **_: Any) -> None:
-    """Raises AnsweredByPage; for botocore's event `before-parse`, whose parsers take a page for an answer."""
-    if _PAGE.match(response_dict.get("body") or b""):
-        raise AnsweredByPage
+def reject_html(response_dict: Mapping[str, Any], **_: Any) -> None:
+    """Raise HtmlResponseError for an HTML page, which botocore would parse as a response.
+
+    Handler of botocore's event `before-parse`.
+    """
+    if _HTML_PAGE.match(response_dict.get("body") or b""):
+        raise HtmlResponseError
 
 
-def code_of(error: BaseException) -> str:
-    """AWS's code of an error, or ""."""
+def error_code(error: BaseException) -> str:
+    """Return AWS's code of an error, or "" if it has none."""
     if not isinstance(error, aws.ClientError):
         return ""
     return str(error.response.get("Error", {}).get("Code", ""))
 
 
-def unless(code: str, call: Callable[..., Any], **asked: Any) -> Any:
-    """What AWS answers; None for an error with this code, by which it says that it is so already, or is not
-    there."""
+def call_ignoring(code: str, call: Callable[..., Any], **arguments: Any) -> Any:
+    """Call AWS and return the response, or None if it fails with this error code."""
     try:
-        return call(**asked)
+        return call(**arguments)
     except aws.ClientError as error:
-        if code_of(error) != code:
+        if error_code(error) != code:
             raise
         return None
 
 
-def is_unknown(error: BaseException) -> bool:
-    """Whether a write may have arrived although this came back."""
+def is_outcome_unknown(error: BaseException) -> bool:
+    """Return True if a write may have been executed in spite of this error."""
     if isinstance(error, aws.ClientError):
         status = error.response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0)
-        return status >= _SERVER_ERROR or code_of(error) in _UNKNOWN_CODES
+        return status >= _SERVER_ERROR or error_code(error) in _UNKNOWN_CODES
     return isinstance(error, (aws.HTTPClientError, aws.IncompleteReadError, ResponseParserError))
 
 
 @contextmanager
-def explained(what: str) -> Iterator[None]:
-    """Turns AWS's errors into ours while doing `what`: UsageError for settings, Unreadable for the rest."""
+def explained(action: str) -> Iterator[None]:
+    """Turn AWS errors during `action` into UsageError (settings) or ReadError (all others)."""
     try:
         yield
-    except _SETTINGS as error:
-        raise UsageError(f"AWS cannot be asked to {what}: {_line(error)}", _SET_UP) from error
+    except _SETTINGS_ERRORS as error:
+        raise UsageError(f"Cannot call AWS to {action}: {_line(error)}", _SET_UP) from error
     except aws.ClientError as error:
-        mend = _MENDS.get(code_of(error), "Fix that, then run again.")
-        raise Unreadable(f"AWS refused to {what}: {_line(error)}", mend) from error
+        hint = _HINTS.get(error_code(error), "Fix that, then run again.")
+        raise ReadError(f"AWS refused to {action}: {_line(error)}", hint) from error
     except (aws.BotoCoreError, aws.HTTPClientError, ResponseParserError) as error:
-        raise Unreadable(
-            f"AWS did not answer when asked to {what}: {_line(error)}", "Try again; nothing is done twice."
+        raise ReadError(
+            f"AWS did not answer when asked to {action}: {_line(error)}", "Try again; it is safe to retry."
         ) from error
 
 
 @contextmanager
-def opening(what: str) -> Iterator[None]:
-    """The same while clients are made: for an address or a number that is none botocore has ValueError."""
-    with explained(f"open {what}"):
+def opening(service: str) -> Iterator[None]:
+    """Same as `explained`, while clients are created: botocore raises ValueError for invalid settings."""
+    with explained(f"open {service}"):
         try:
             yield
         except ValueError as error:
-            raise UsageError(f"AWS cannot be asked to open {what}: {_line(error)}", _SET_UP) from error
+            raise UsageError(f"Cannot call AWS to open {service}: {_line(error)}", _SET_UP) from error
 
 
 def _line(error: BaseException) -> str:
-    # A refused signature comes with the whole request, headers included, on the lines below.
+    # A signature error has the whole request, including headers, on the following lines.
     line = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
-    shown = line[:_SHOWN]
-    return shown if shown.endswith((".", "!", "?")) else f"{shown}."
+    text = line[:_SHOWN]
+    return text if text.endswith((".", "!", "?")) else f"{text}."
 
 
-# How often a family of operations may be called: token buckets, refilled as time goes by.
+# Rate limits for families of operations: token buckets.
 
 
 @dataclass(frozen=True, slots=True)
 class Rate:
-    """So many calls a second in the long run, and `burst` of them at once."""
+    """Limit of calls per second on average, and of `burst` calls at once."""
 
     per_second: float
     burst: int
 
 
 @dataclass(slots=True)
-class Bucket:
-    """A bucket of tokens, full at first; `take` waits until there is one. For many threads."""
+class TokenBucket:
+    """Token bucket, initially full; `take` waits for a token. Thread-safe."""
 
     rate: Rate
     clock: Callable[[], float] = time.monotonic
     pause: Callable[[float], None] = time.sleep
     _tokens: float = field(init=False)
-    _at: float = field(init=False)
+    _refilled_at: float = field(init=False)
     _lock: threading.Lock = field(init=False, default_factory=threading.Lock)
 
     def __post_init__(self) -> None:
-        self._tokens, self._at = float(self.rate.burst), self.clock()
+        self._tokens, self._refilled_at = float(self.rate.burst), self.clock()
 
     def take(self) -> None:
-        """Takes one token. Who comes when there is none is served in turn, not all at once."""
+        """Take one token. Waiting threads get their tokens one after the other, not all at once."""
         with self._lock:
             now = self.clock()
-            self._tokens = min(self.rate.burst, self._tokens + (now - self._at) * self.rate.per_second) - 1
-            self._at = now
+            self._tokens = (
+                min(self.rate.burst, self._tokens + (now - self._refilled_at) * self.rate.per_second) - 1
+            )
+            self._refilled_at = now
             wait = -self._tokens / self.rate.per_second
         if wait > 0:
             self.pause(wait)
 
 
-# Clients of AWS: whose credentials, how often it may call, and who looks at each request before it goes.
+# AWS clients: credentials, rate limits, and the guards that check each request before it is sent.
 #
 # Endpoints, regions and credentials are found by boto3's own chain: environment, profiles, roles of
 # machines and of OIDC, `AWS_ENDPOINT_URL`.
 
-# AWS publishes no rates; these are polite beside the crawlers and queries of the same account.
+# AWS publishes no rates. These leave room for the crawlers and queries of the same account.
 RATES = {"read": Rate(10, 100), "write": Rate(5, 50)}
 _READS = ("Get", "BatchGet", "Search", "List", "Describe")
 _ROLE_PARTS = 6
-# Raises UsageError for a request of an operation, by botocore's model of it, that AWS would refuse.
+# Raises UsageError for a request that AWS would reject. Gets botocore's model of the operation.
 Guard = Callable[[Any, Mapping[str, Any]], None]
-# A retry that is sent though the first one arrived is found by reading back.
+# A retry after a first attempt that did succeed is detected by reading back.
 ATTEMPTS = 8
 
 
 @dataclass(frozen=True, slots=True)
 class Connection:
-    """A client of Glue. `id` is the catalog: its account and region. `catalog` is given to every call."""
+    """A Glue client. `id` identifies the catalog by account and region; `catalog` is passed to every call."""
 
     client: Any
     id: str
@@ -198,18 +202,19 @@ def connect(
     attempts: int = ATTEMPTS,
     read_timeout: float = 60,
 ) -> Connection:
-    """Opens Glue as the role, if one is named, and on the catalog of the account `catalog_id`, if any.
+    """Open Glue, as `role_arn` and on the catalog of the account `catalog_id`, if set.
 
-    Raises UsageError without a region or credentials and for a role that is none, Unreadable when AWS does
-    not answer.
+    Raises UsageError for an invalid role and without a region or credentials, ReadError when AWS does not
+    answer.
     """
     if role_arn and (len(role_arn.split(":")) != _ROLE_PARTS or ":role/" not in role_arn):
         raise UsageError(
-            f"--role-arn {role_arn!r} is no role.", "Write arn:aws:iam::123456789012:role/registrar."
+            f"--role-arn {role_arn!r} is not the ARN of a role.",
+            "Write arn:aws:iam::123456789012:role/registrar.",
         )
     with opening("Glue"):
         session = aws_session(role_arn, {"glue": refuse})
-        client = polite(session, "glue", rates, attempts=attempts, read_timeout=read_timeout)
+        client = rate_limited_client(session, "glue", rates, attempts=attempts, read_timeout=read_timeout)
         account = catalog_id or (role_arn.split(":")[4] if role_arn else "")
         account = account or account_of(session)
     catalog = {"CatalogId": catalog_id} if catalog_id else {}
@@ -217,22 +222,24 @@ def connect(
 
 
 def aws_session(role_arn: str, guards: Mapping[str, Guard]) -> boto3.Session:
-    """A session as the role, if one is named; the guard of a service looks at each request to it."""
+    """Return a session, as the role if set. The guard of a service checks each request to it."""
     session = new_session()
     if role_arn:
         session = as_role(session, role_arn)
-    session.events.register("before-parse", refuse_pages)
+    session.events.register("before-parse", reject_html)
     for service, guard in guards.items():
         session.events.register(f"provide-client-params.{service}.*", partial(guarded, guard))
     return session
 
 
-def new_session(made: botocore.session.Session | None = None, region: str | None = None) -> boto3.Session:
-    """A session of its own that shares AWS's models with all others of this process."""
-    made = made or botocore.session.get_session()
-    models = _models(made.get_config_variable("data_path"))
-    made.register_component("data_loader", models)
-    session = boto3.Session(botocore_session=made, region_name=region)
+def new_session(
+    core_session: botocore.session.Session | None = None, region: str | None = None
+) -> boto3.Session:
+    """Return a new session that shares AWS's service models with the other sessions of this process."""
+    core_session = core_session or botocore.session.get_session()
+    models = _models(core_session.get_config_variable("data_path"))
+    core_session.register_component("data_loader", models)
+    session = boto3.Session(botocore_session=core_session, region_name=region)
     # Each session adds the folder of boto3 to them.
     models.search_paths[:] = dict.fromkeys(models.search_paths)
     return session
@@ -240,16 +247,16 @@ def new_session(made: botocore.session.Session | None = None, region: str | None
 
 @cache
 def _models(folders: str | None) -> Loader:
-    """What reads the models and keeps them: read for each session they take longer than what is asked."""
+    """Return the loader that caches service models: loading them per session takes longer than a request."""
     return create_loader(folders)
 
 
 def guarded(guard: Guard, params: Mapping[str, Any], model: Any, **_: Any) -> None:
-    """Shows a request to a guard; for botocore's event `provide-client-params`."""
+    """Pass a request to a guard. Handler of botocore's event `provide-client-params`."""
     guard(model, params)
 
 
-def polite(
+def rate_limited_client(
     session: boto3.Session,
     service: str,
     rates: Mapping[str, Rate],
@@ -257,7 +264,7 @@ def polite(
     attempts: int = ATTEMPTS,
     read_timeout: float = 60,
 ) -> Any:
-    """A client that calls no more often than the rates of `read` and `write` allow; none are no limit."""
+    """Return a client limited to the rates of `read` and `write`; without rates it is not limited."""
     config = Config(
         retries={"mode": "adaptive", "total_max_attempts": attempts},
         connect_timeout=10,
@@ -265,7 +272,7 @@ def polite(
         user_agent_extra="dq-register",
     )
     client = session.client(service, config=config)
-    buckets = {family: Bucket(rate) for family, rate in rates.items()}
+    buckets = {family: TokenBucket(rate) for family, rate in rates.items()}
 
     def wait(event_name: str, **_: Any) -> None:
         buckets["read" if event_name.split(".")[-1].startswith(_READS) else "write"].take()
@@ -276,12 +283,12 @@ def polite(
 
 
 def account_of(session: boto3.Session) -> str:
-    """The account whose credentials a session has."""
-    return str(polite(session, "sts", {}).get_caller_identity()["Account"])
+    """Return the account of the session's credentials."""
+    return str(rate_limited_client(session, "sts", {}).get_caller_identity()["Account"])
 
 
 def as_role(session: boto3.Session, role_arn: str) -> boto3.Session:
-    """A session of the role, whose credentials renew themselves while a long run goes on."""
+    """Return a session of the role, with credentials that are refreshed during a long run."""
     region = session.region_name
 
     def create(*names: Any, **options: Any) -> Any:
@@ -293,8 +300,8 @@ def as_role(session: boto3.Session, role_arn: str) -> boto3.Session:
         role_arn,
         extra_args={"RoleSessionName": "dq-register"},
     )
-    made = botocore.session.get_session()
-    made._credentials = DeferredRefreshableCredentials(
+    core_session = botocore.session.get_session()
+    core_session._credentials = DeferredRefreshableCredentials(
         method="assume-role", refresh_using=fetcher.fetch_credentials
     )
-    return new_session(made, region)
+    return new_session(core_session, region)

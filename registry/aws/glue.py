@@ -11,11 +11,27 @@ from typing import Any
 
 from botocore import exceptions as aws
 
-from dq.contracts.outcome import DqError, Unreadable, UsageError
+from dq.contracts.outcome import DqError, ReadError, UsageError
 from dq.contracts.types import NotAType
 from dq.registry import catalog
-from dq.registry.aws.client import ABSENT, THERE, Connection, code_of, explained, is_unknown, unless
-from dq.registry.aws.glue_requests import FORMATS, Raw, at_s3, changed_table, live_table, new_table, refuse
+from dq.registry.aws.client import (
+    ALREADY_EXISTS,
+    NOT_FOUND,
+    Connection,
+    call_ignoring,
+    error_code,
+    explained,
+    is_outcome_unknown,
+)
+from dq.registry.aws.glue_requests import (
+    FORMATS,
+    Raw,
+    changed_table,
+    live_table,
+    new_table,
+    refuse,
+    with_s3_location,
+)
 from dq.registry.table import (
     MANAGED_BY,
     PARTITION_INDEXES,
@@ -26,12 +42,12 @@ from dq.registry.table import (
     index_text,
 )
 
-_TURNS = 5
-_TURN_SECONDS = 0.2
-# Another writer was there between our reading and our writing, or still is.
-_MOVED = frozenset({"ConcurrentModificationException", "ResourceNotReadyException"})
-# An old version is kept where columns change, so that one can go back to it.
-_KEEPS_VERSION = frozenset(
+_ATTEMPTS = 5
+_BACKOFF_SECONDS = 0.2
+# Another writer has changed the table since it was read, or is still changing it.
+_CONFLICT_CODES = frozenset({"ConcurrentModificationException", "ResourceNotReadyException"})
+# Changes that archive the old version of the table, so that it can be restored.
+_ARCHIVED_FIELDS = frozenset(
     {
         catalog.ChangedField.COLUMN,
         catalog.ChangedField.TYPE,
@@ -40,17 +56,17 @@ _KEEPS_VERSION = frozenset(
         catalog.ChangedField.LOCATION,
     }
 )
-_OTHER_KEYS = (
-    "Glue keeps the partitions of a table, and its keys with them.",
-    "Give the new keys a table of their own, by another physicalName.",
+_KEYS_CHANGED = (
+    "Glue cannot change the partition keys of an existing table.",
+    "Create a new table for the new keys, with another physicalName.",
 )
-# A partition has types and a SerDe of its own, which are those of the table when it was added.
-_OF_PARTITIONS = (catalog.ChangedField.TYPE, catalog.ChangedField.READER)
+# A partition has its own types and SerDe, copied from the table when it was added.
+_PARTITION_FIELDS = (catalog.ChangedField.TYPE, catalog.ChangedField.READER)
 
 
 @dataclass(frozen=True, slots=True)
 class Glue:
-    """A `Catalog` in AWS Glue. `pause` waits between turns when others write the same table."""
+    """A `Catalog` in AWS Glue. `pause` waits between attempts when others write the same table."""
 
     connection: Connection
     formats: frozenset[str] = frozenset(FORMATS)
@@ -63,7 +79,7 @@ class Glue:
     def vet(self, spec: TableSpec) -> None:
         if spec.format in FORMATS:
             model = self.connection.client.meta.service_model.operation_model("CreateTable")
-            refuse(model, _new(spec))
+            refuse(model, _create_request(spec))
 
     def read(self, database: str, name: str) -> catalog.LiveTable | None:
         with explained(f"read {database}.{name}"):
@@ -72,32 +88,32 @@ class Glue:
 
     def tables(self, database: str) -> list[catalog.LiveTable]:
         pages = self.connection.client.get_paginator("get_tables")
-        asked = pages.paginate(DatabaseName=database, **self.connection.catalog)
+        page_iterator = pages.paginate(DatabaseName=database, **self.connection.catalog)
         with explained(f"list the tables of {database}"):
             try:
-                found = [
+                live_tables = [
                     live_table(with_indexes(self.connection, raw))
-                    for page in asked
+                    for page in page_iterator
                     for raw in page["TableList"]
                 ]
             except aws.ClientError as error:
-                if code_of(error) != ABSENT:
+                if error_code(error) != NOT_FOUND:
                     raise
                 return []
-        return sorted(found, key=lambda table: table.spec.name)
+        return sorted(live_tables, key=lambda table: table.spec.name)
 
-    def obstacles(self, action: catalog.Action) -> Iterator[catalog.Obstacle]:
+    def blockers(self, action: catalog.Action) -> Iterator[catalog.Blocker]:
         if action.after is not None and any(
             change.field is catalog.ChangedField.PARTITIONS for change in action.changes
         ):
-            yield catalog.Obstacle("", _OTHER_KEYS[0], _OTHER_KEYS[1])
+            yield catalog.Blocker("", _KEYS_CHANGED[0], _KEYS_CHANGED[1])
 
     def apply(self, action: catalog.Action) -> None:
         database, name = action.key
         with explained(f"write {database}.{name}"):
             raw = self._raw(database, name)
             if (raw is None) != (action.before is None):
-                raise catalog.stale(database, name)
+                raise catalog.stale_plan(database, name)
             if raw is not None and action.after is not None:
                 self._update(action, raw)
             elif raw is not None:
@@ -110,248 +126,270 @@ class Glue:
             raw = self._raw(database, name)
             if raw is None:
                 raise catalog.no_table(database, name)
-            there = place_of(self.connection, raw, values)
-            if there is not None and there != fold_location(location):
-                raise catalog.moved_partition(database, name, values, there, location)
-            return there is None and add(self.connection, raw, catalog.Partition(values, location))
+            current = partition_location(self.connection, raw, values)
+            if current is not None and current != fold_location(location):
+                raise catalog.moved_partition(database, name, values, current, location)
+            return current is None and add_partition(
+                self.connection, raw, catalog.Partition(values, location)
+            )
 
-    def place_of(self, database: str, name: str, values: catalog.Values) -> str | None:
+    def partition_location(self, database: str, name: str, values: catalog.Values) -> str | None:
         with explained(f"read a partition of {database}.{name}"):
             raw = self._raw(database, name)
-            return None if raw is None else place_of(self.connection, raw, values)
+            return None if raw is None else partition_location(self.connection, raw, values)
 
     def move_partition(self, database: str, name: str, values: catalog.Values, location: str) -> None:
         with explained(f"move a partition of {database}.{name}"):
             raw = self._raw(database, name)
-            if raw is None or not move(self.connection, raw, catalog.Partition(values, location)):
+            if raw is None or not move_partition(self.connection, raw, catalog.Partition(values, location)):
                 raise catalog.no_partition(database, name, values)
 
     def partitions(self, database: str, name: str) -> list[catalog.Partition]:
         with explained(f"list the partitions of {database}.{name}"):
             raw = self._raw(database, name)
-            found = [] if raw is None else list(each(self.connection, raw))
-        return sorted(found, key=lambda partition: partition.values)
+            partitions = [] if raw is None else list(list_partitions(self.connection, raw))
+        return sorted(partitions, key=lambda partition: partition.values)
 
     def _raw(self, database: str, name: str) -> dict[str, Any] | None:
-        asked = {"DatabaseName": database, "Name": name, **self.connection.catalog}
-        found = unless(ABSENT, self.connection.client.get_table, **asked)
-        return None if found is None else with_indexes(self.connection, found["Table"])
+        request = {"DatabaseName": database, "Name": name, **self.connection.catalog}
+        answer = call_ignoring(NOT_FOUND, self.connection.client.get_table, **request)
+        return None if answer is None else with_indexes(self.connection, answer["Table"])
 
     def _create(self, spec: TableSpec) -> None:
-        made = {**_new(spec), **self.connection.catalog}
+        request = {**_create_request(spec), **self.connection.catalog}
         for _ in range(2):
             try:
-                self.connection.client.create_table(**made)
+                self.connection.client.create_table(**request)
                 return
             except (aws.ClientError, aws.HTTPClientError) as error:
-                code = code_of(error)
-                if code == ABSENT:
-                    # Most databases are there: asking before each table would be a call for nothing.
+                code = error_code(error)
+                if code == NOT_FOUND:
+                    # Most databases exist: checking before each table would waste a call.
                     self._create_database(spec)
-                elif code == THERE:
-                    # Of another process, or of our own first try: who asks compares.
-                    raise catalog.stale(*spec.key) from error
+                elif code == ALREADY_EXISTS:
+                    # Created by another process or by our first attempt: the caller compares.
+                    raise catalog.stale_plan(*spec.key) from error
                 else:
-                    self._unless_arrived(error, spec)
+                    self._raise_unless_written(error, spec)
                     return
-        raise Unreadable(
-            f"AWS does not find the database {spec.database} that it has just made.", "Try again later."
+        raise ReadError(
+            f"AWS does not find the database {spec.database} that it has just created.", "Try again later."
         )
 
     def _create_database(self, spec: TableSpec) -> None:
         marks = {MANAGED_BY: "dq", REGISTRY: spec.parameter(REGISTRY)}
-        made = {"Name": spec.database, "Parameters": {key: text for key, text in marks.items() if text}}
+        database_input = {
+            "Name": spec.database,
+            "Parameters": {key: text for key, text in marks.items() if text},
+        }
         try:
-            self.connection.client.create_database(DatabaseInput=made, **self.connection.catalog)
+            self.connection.client.create_database(DatabaseInput=database_input, **self.connection.catalog)
         except aws.ClientError as error:
-            if code_of(error) != THERE and not is_unknown(error):
+            if error_code(error) != ALREADY_EXISTS and not is_outcome_unknown(error):
                 raise
 
     def _update(self, action: catalog.Action, raw: dict[str, Any]) -> None:
         database, name = action.key
-        for turn in range(_TURNS):
+        for attempt in range(_ATTEMPTS):
             after = _target(action, live_table(raw))
-            if not fits(raw, after):
-                raise DqError(f"{database}.{name}: {_OTHER_KEYS[0]}", _OTHER_KEYS[1])
-            made = changed_table(raw, after)
-            kinds = {change.field for change in action.changes if not change.kept}
-            if not kinds.isdisjoint(_OF_PARTITIONS):
-                # First, so that a kill in between leaves the change to be planned again.
-                storage, reader = made["StorageDescriptor"], catalog.ChangedField.READER in kinds
-                follow(self.connection, raw, storage, reader=reader)
-            # These too, for the table is asked for them by what it says then.
+            if not keeps_partition_keys(raw, after):
+                raise DqError(f"{database}.{name}: {_KEYS_CHANGED[0]}", _KEYS_CHANGED[1])
+            table_input = changed_table(raw, after)
+            kinds = {change.field for change in action.changes if not change.ignored}
+            if not kinds.isdisjoint(_PARTITION_FIELDS):
+                # Partitions first: after a kill in between, the next plan has the change again.
+                storage, reader = table_input["StorageDescriptor"], catalog.ChangedField.READER in kinds
+                update_partition_schemas(self.connection, raw, storage, reader=reader)
+            # Indexes also before the table, whose parameter names them.
             sync_indexes(self.connection, raw, after)
             try:
                 self.connection.client.update_table(
                     DatabaseName=database,
-                    TableInput=made,
+                    TableInput=table_input,
                     VersionId=raw["VersionId"],
-                    SkipArchive=kinds.isdisjoint(_KEEPS_VERSION),
+                    SkipArchive=kinds.isdisjoint(_ARCHIVED_FIELDS),
                     **self.connection.catalog,
                 )
                 return
             except (aws.ClientError, aws.HTTPClientError) as error:
-                if code_of(error) not in _MOVED:
-                    self._unless_arrived(error, after)
+                if error_code(error) not in _CONFLICT_CODES:
+                    self._raise_unless_written(error, after)
                     return
-            # Full jitter: two that met once should not meet again.
-            self.pause(random.uniform(0, _TURN_SECONDS * 2**turn))
-            found = self._raw(database, name)
-            if found is None:
-                raise catalog.stale(database, name)
-            if not catalog.changes(live_table(found).spec, after, None):
+            # Full jitter, so that concurrent writers do not collide again.
+            self.pause(random.uniform(0, _BACKOFF_SECONDS * 2**attempt))
+            current = self._raw(database, name)
+            if current is None:
+                raise catalog.stale_plan(database, name)
+            if not catalog.compare_tables(live_table(current).spec, after, None):
                 return
-            raw = found
+            raw = current
         raise catalog.StalePlan(
-            f"{database}.{name} is written all the time by someone else.", "Try again later."
+            f"{database}.{name} is being changed continuously by someone else.", "Try again later."
         )
 
     def _delete(self, action: catalog.Action, live: catalog.LiveTable) -> None:
         database, name = action.key
         if action.before is None or live.version != action.before.version:
-            raise catalog.stale(database, name)
-        asked = {"DatabaseName": database, "Name": name, **self.connection.catalog}
-        # It may be gone by our own first try, of which the answer was lost.
-        unless(ABSENT, self.connection.client.delete_table, **asked)
+            raise catalog.stale_plan(database, name)
+        request = {"DatabaseName": database, "Name": name, **self.connection.catalog}
+        # Our first attempt may have deleted it although its response was lost.
+        call_ignoring(NOT_FOUND, self.connection.client.delete_table, **request)
 
-    def _unless_arrived(self, error: Exception, wanted: TableSpec) -> None:
-        """Reads back what was written when the answer does not tell; raises the error if it is not there."""
-        if not is_unknown(error):
+    def _raise_unless_written(self, error: Exception, desired: TableSpec) -> None:
+        """Read the table back if the outcome is unknown. Raises the error unless it was written."""
+        if not is_outcome_unknown(error):
             raise error
-        raw = self._raw(*wanted.key)
-        if raw is None or catalog.changes(live_table(raw).spec, wanted, None):
+        raw = self._raw(*desired.key)
+        if raw is None or catalog.compare_tables(live_table(raw).spec, desired, None):
             raise error
 
 
-def _new(spec: TableSpec) -> dict[str, Any]:
-    """The request that makes a table."""
+def _create_request(spec: TableSpec) -> dict[str, Any]:
+    """Return the request that creates a table."""
     indexes = [_index(keys) for keys in index_keys(spec.parameter(PARTITION_INDEXES))]
     try:
-        made = {"DatabaseName": spec.database, "TableInput": new_table(spec)}
+        request = {"DatabaseName": spec.database, "TableInput": new_table(spec)}
     except NotAType as error:
         names = [column.name for column in (*spec.columns, *spec.partitions)]
         raise UsageError(
-            f"{spec.database}.{spec.name}: a column's type is none of Glue's: {error}.",
-            f"Give the column another physicalType; they are {', '.join(names)}.",
+            f"{spec.database}.{spec.name}: Glue does not support the type of a column: {error}.",
+            f"Give the column another physicalType; the columns are {', '.join(names)}.",
         ) from error
-    return made | ({"PartitionIndexes": indexes} if indexes else {})
+    return request | ({"PartitionIndexes": indexes} if indexes else {})
 
 
 def _target(action: catalog.Action, live: catalog.LiveTable) -> TableSpec:
-    """What to make of the table as it is now. Raises StalePlan where another changed what we would change.
+    """Return the target for the live table. Raises StalePlan if another writer changed the same fields.
 
-    Writers of Iceberg and crawlers write all the time: what they touch beside us is merged anew.
+    Iceberg writers and crawlers write all the time: their other changes are merged.
     """
     assert action.before is not None
     assert action.after is not None
     if live.version == action.before.version:
         return action.after
-    if action.wanted is None:
-        raise catalog.stale(*action.key)
-    before, now = (catalog.changes(table.spec, action.wanted, None) for table in (action.before, live))
+    if action.desired is None:
+        raise catalog.stale_plan(*action.key)
+    before, now = (
+        catalog.compare_tables(table.spec, action.desired, None) for table in (action.before, live)
+    )
     if before != now:
-        raise catalog.stale(*action.key)
-    return catalog.merged(live.spec, action.wanted, action.changes)
+        raise catalog.stale_plan(*action.key)
+    return catalog.merged(live.spec, action.desired, action.changes)
 
 
-# Partitions in Glue: listed by pages, changed by batches, each with the table's own storage.
+# Partitions in Glue: listed in pages, changed in batches, created with the table's storage.
 
 _BATCH = 100
 
 
-def place_of(connection: Connection, raw: Raw, values: catalog.Values) -> str | None:
-    """Where a partition lies, folded; None when there is none. Raises UsageError for other keys."""
-    found = _read(connection, raw, ordered(raw, values))
-    return None if found is None else _location(found)
+def partition_location(connection: Connection, raw: Raw, values: catalog.Values) -> str | None:
+    """Return the folded location of a partition, or None if it does not exist.
+
+    Raises UsageError for other partition keys.
+    """
+    partition = _read(connection, raw, ordered_values(raw, values))
+    return None if partition is None else _location(partition)
 
 
 def _read(connection: Connection, raw: Raw, values: list[str]) -> Raw | None:
-    asked = {"PartitionValues": values, **_table(connection, raw)}
-    found = unless(ABSENT, connection.client.get_partition, **asked)
-    return None if found is None else found["Partition"]
+    request = {"PartitionValues": values, **_table(connection, raw)}
+    answer = call_ignoring(NOT_FOUND, connection.client.get_partition, **request)
+    return None if answer is None else answer["Partition"]
 
 
-def ordered(raw: Raw, values: catalog.Values) -> list[str]:
-    """The values in the order of the table's keys. Raises UsageError unless each key has one."""
+def ordered_values(raw: Raw, values: catalog.Values) -> list[str]:
+    """Return the values in the order of the table's keys. Raises UsageError unless each key has one."""
     keys = _keys(raw)
-    given = dict(values)
-    if sorted(given) != sorted(keys) or len(given) != len(values):
+    by_key = dict(values)
+    if sorted(by_key) != sorted(keys) or len(by_key) != len(values):
         raise UsageError(
             f"{raw['DatabaseName']}.{raw['Name']} has the partition keys {', '.join(keys) or 'none'}, "
-            f"not {', '.join(given) or 'none'}.",
+            f"not {', '.join(by_key) or 'none'}.",
             "Give each key one value.",
         )
-    return [given[key] for key in keys]
+    return [by_key[key] for key in keys]
 
 
-def each(connection: Connection, raw: Raw) -> Iterator[catalog.Partition]:
-    """Every partition, page by page."""
+def list_partitions(connection: Connection, raw: Raw) -> Iterator[catalog.Partition]:
+    """Iterate over all partitions, page by page."""
     keys = _keys(raw)
-    for one in _listed(connection, raw, ExcludeColumnSchema=True):
-        yield catalog.Partition(tuple(zip(keys, one["Values"], strict=True)), _location(one))
+    for partition in _raw_partitions(connection, raw, ExcludeColumnSchema=True):
+        yield catalog.Partition(tuple(zip(keys, partition["Values"], strict=True)), _location(partition))
 
 
-def add(connection: Connection, raw: Raw, one: catalog.Partition) -> bool:
-    """Adds a partition; False where another process has done so.
+def add_partition(connection: Connection, raw: Raw, partition: catalog.Partition) -> bool:
+    """Add a partition. Return False if another process has added it.
 
-    Raises DqError where that one lies at another place, and where Glue refuses it.
+    Raises DqError if that one has another location, and if Glue rejects it.
     """
-    values = ordered(raw, one.values)
-    storage = {**(raw.get("StorageDescriptor") or {}), "Location": f"{fold_location(one.location)}/"}
-    made = {"Values": values, "StorageDescriptor": storage}
-    answer = connection.client.batch_create_partition(PartitionInputList=[made], **_table(connection, raw))
-    # Errors of single partitions come in an answer that says all is well.
+    values = ordered_values(raw, partition.values)
+    storage = {**(raw.get("StorageDescriptor") or {}), "Location": f"{fold_location(partition.location)}/"}
+    partition_input = {"Values": values, "StorageDescriptor": storage}
+    answer = connection.client.batch_create_partition(
+        PartitionInputList=[partition_input], **_table(connection, raw)
+    )
+    # The call succeeds even when single partitions fail.
     for failure in answer.get("Errors") or []:
         error = failure["ErrorDetail"]
-        if error["ErrorCode"] != THERE:
-            raise _refused(raw, error)
-        there = place_of(connection, raw, one.values)
-        if there is not None and there != fold_location(one.location):
-            raise catalog.moved_partition(raw["DatabaseName"], raw["Name"], one.values, there, one.location)
+        if error["ErrorCode"] != ALREADY_EXISTS:
+            raise _rejected(raw, error)
+        current = partition_location(connection, raw, partition.values)
+        if current is not None and current != fold_location(partition.location):
+            raise catalog.moved_partition(
+                raw["DatabaseName"], raw["Name"], partition.values, current, partition.location
+            )
         return False
     return True
 
 
-def move(connection: Connection, raw: Raw, one: catalog.Partition) -> bool:
-    """Gives a partition another place, and keeps all else that it says; False where there is none."""
-    found = _read(connection, raw, ordered(raw, one.values))
-    if found is None:
+def move_partition(connection: Connection, raw: Raw, partition: catalog.Partition) -> bool:
+    """Change only the location of a partition. Return False if it does not exist."""
+    current = _read(connection, raw, ordered_values(raw, partition.values))
+    if current is None:
         return False
-    storage = {**(found.get("StorageDescriptor") or {}), "Location": f"{fold_location(one.location)}/"}
-    _update(connection, raw, [_entry(found, storage)])
+    storage = {
+        **(current.get("StorageDescriptor") or {}),
+        "Location": f"{fold_location(partition.location)}/",
+    }
+    _update(connection, raw, [_entry(current, storage)])
     return True
 
 
-def fits(raw: Raw, after: TableSpec) -> bool:
-    """Whether the partition keys stay what they are, names and types."""
+def keeps_partition_keys(raw: Raw, after: TableSpec) -> bool:
+    """Return True if names and types of the partition keys do not change."""
     live = live_table(raw).spec
     return [(key.name, key.type) for key in live.partitions] == [
         (key.name, key.type) for key in after.partitions
     ]
 
 
-def follow(connection: Connection, raw: Raw, table: Raw, *, reader: bool) -> None:
-    """Gives every partition the types of this storage, which Athena compares; with `reader` its SerDe too."""
+def update_partition_schemas(connection: Connection, raw: Raw, table: Raw, *, reader: bool) -> None:
+    """Set the types of all partitions to those of `table`, which Athena compares; with `reader` the SerDe
+    too.
+    """
     types = {column["Name"]: column["Type"] for column in table["Columns"]}
     serde = {"SerdeInfo": table["SerdeInfo"]} if reader else {}
     entries: list[dict[str, Any]] = []
-    for one in _listed(connection, raw):
-        storage = dict(one.get("StorageDescriptor") or {})
+    for partition in _raw_partitions(connection, raw):
+        storage = dict(partition.get("StorageDescriptor") or {})
         changed = [
             {**column, "Type": types.get(column["Name"], column["Type"])}
             for column in storage.get("Columns") or []
         ]
-        wanted = storage | {"Columns": changed} | serde
-        if wanted == storage:
+        desired = storage | {"Columns": changed} | serde
+        if desired == storage:
             continue
-        entries.append(_entry(one, at_s3(wanted)))
+        entries.append(_entry(partition, with_s3_location(desired)))
     _update(connection, raw, entries)
 
 
 def _entry(live: Raw, storage: Raw) -> dict[str, Any]:
-    """The change of a partition to this storage, with all else that it says kept."""
-    kept = {key: live[key] for key in ("Values", "Parameters") if live.get(key)}
-    return {"PartitionValueList": live["Values"], "PartitionInput": {**kept, "StorageDescriptor": storage}}
+    """Return the update entry that changes only the storage of a partition."""
+    unchanged = {key: live[key] for key in ("Values", "Parameters") if live.get(key)}
+    return {
+        "PartitionValueList": live["Values"],
+        "PartitionInput": {**unchanged, "StorageDescriptor": storage},
+    }
 
 
 def _update(connection: Connection, raw: Raw, entries: Sequence[dict[str, Any]]) -> None:
@@ -360,10 +398,10 @@ def _update(connection: Connection, raw: Raw, entries: Sequence[dict[str, Any]])
             Entries=entries[start : start + _BATCH], **_table(connection, raw)
         )
         for error in answer.get("Errors") or []:
-            raise _refused(raw, error.get("ErrorDetail", {}))
+            raise _rejected(raw, error.get("ErrorDetail", {}))
 
 
-def _listed(connection: Connection, raw: Raw, **options: Any) -> Iterator[dict[str, Any]]:
+def _raw_partitions(connection: Connection, raw: Raw, **options: Any) -> Iterator[dict[str, Any]]:
     pages = connection.client.get_paginator("get_partitions")
     for page in pages.paginate(**_table(connection, raw), **options):
         yield from page["Partitions"]
@@ -381,68 +419,68 @@ def _location(raw: Raw) -> str:
     return fold_location((raw.get("StorageDescriptor") or {}).get("Location") or "")
 
 
-def _refused(raw: Raw, error: Raw) -> DqError:
-    why = f"{error.get('ErrorCode')}: {error.get('ErrorMessage', '')}"
-    return Unreadable(f"Glue refused partitions of {raw['DatabaseName']}.{raw['Name']}: {why}")
+def _rejected(raw: Raw, error: Raw) -> DqError:
+    reason = f"{error.get('ErrorCode')}: {error.get('ErrorMessage', '')}"
+    return ReadError(f"Glue refused partitions of {raw['DatabaseName']}.{raw['Name']}: {reason}")
 
 
-# Partition indexes in Glue, by which partitions are found without reading all of them.
+# Partition indexes in Glue.
 #
-# What a contract asks for stands in the table's parameter `dq.partition-indexes`; what there is, Glue alone
-# knows, so tables with that parameter are asked for it. Source: AWS, "Creating partition indexes".
+# The table's parameter `dq.partition-indexes` has the indexes of the contract. Glue lists the existing ones
+# separately, so only tables with that parameter are asked. Source: AWS, "Creating partition indexes".
 
 Index = dict[str, Any]
 
 _PREFIX = "dq_"
-_LONGEST = 255
-_THERE = ("ACTIVE", "CREATING")
+_MAX_NAME_LENGTH = 255
+_PRESENT_STATUSES = ("ACTIVE", "CREATING")
 
 
 def with_indexes(connection: Connection, raw: dict[str, Any]) -> dict[str, Any]:
-    """The table, its parameter saying which of our indexes are there."""
-    told = (raw.get("Parameters") or {}).get(PARTITION_INDEXES)
-    if told is None:
+    """Return the table with its parameter set to the managed indexes that exist."""
+    parameter = (raw.get("Parameters") or {}).get(PARTITION_INDEXES)
+    if parameter is None:
         return raw
-    asked = set(index_keys(told))
+    requested = set(index_keys(parameter))
     live = [
-        _index_keys(one)
-        for one in _listed_indexes(connection, raw)
-        if one["IndexStatus"] in _THERE
-        and (_index_keys(one) in asked or one["IndexName"].startswith(_PREFIX))
+        _index_keys(index)
+        for index in _raw_indexes(connection, raw)
+        if index["IndexStatus"] in _PRESENT_STATUSES
+        and (_index_keys(index) in requested or index["IndexName"].startswith(_PREFIX))
     ]
     return {**raw, "Parameters": {**raw["Parameters"], PARTITION_INDEXES: index_text(live)}}
 
 
 def sync_indexes(connection: Connection, raw: dict[str, Any], after: TableSpec) -> None:
-    """Makes the missing indexes of a table, and deletes ours that are not wanted any more.
+    """Create the missing indexes of a table, and delete managed ones that are no longer desired.
 
-    Raises DqError for one that Glue could not fill.
+    Raises DqError for an index that Glue could not fill.
     """
-    wanted = index_keys(after.parameter(PARTITION_INDEXES))
-    if index_text(wanted) == raw["Parameters"].get(PARTITION_INDEXES, ""):
+    desired = index_keys(after.parameter(PARTITION_INDEXES))
+    if index_text(desired) == raw["Parameters"].get(PARTITION_INDEXES, ""):
         return
-    live = list(_listed_indexes(connection, raw))
+    live = list(_raw_indexes(connection, raw))
     table = _table(connection, raw)
-    for one in live:
-        if one["IndexName"].startswith(_PREFIX) and _index_keys(one) not in wanted:
-            # First, for there can be three.
-            connection.client.delete_partition_index(IndexName=one["IndexName"], **table)
-    there = {_index_keys(one): one for one in live}
-    for keys in wanted:
-        if keys not in there:
-            # One that is there is of another process, or of our own first try.
+    for index in live:
+        if index["IndexName"].startswith(_PREFIX) and _index_keys(index) not in desired:
+            # Delete first: a table can have three indexes only.
+            connection.client.delete_partition_index(IndexName=index["IndexName"], **table)
+    existing = {_index_keys(index): index for index in live}
+    for keys in desired:
+        if keys not in existing:
+            # An existing one was created by another process or by our first attempt.
             create = connection.client.create_partition_index
-            unless(THERE, create, PartitionIndex=_index(keys), **table)
-        elif there[keys]["IndexStatus"] == "FAILED":
-            codes = sorted({one.get("Code", "") for one in there[keys].get("BackfillErrors") or []})
+            call_ignoring(ALREADY_EXISTS, create, PartitionIndex=_index(keys), **table)
+        elif existing[keys]["IndexStatus"] == "FAILED":
+            codes = sorted({error.get("Code", "") for error in existing[keys].get("BackfillErrors") or []})
             raise DqError(
                 f"{raw['DatabaseName']}.{raw['Name']}: Glue could not fill the index over {', '.join(keys)}: "
-                f"{', '.join(codes) or 'it says no more'}.",
-                "Mend the partitions, delete the index, and run again.",
+                f"{', '.join(codes) or 'no reason given'}.",
+                "Fix the partitions, delete the index, and run again.",
             )
 
 
-def _listed_indexes(connection: Connection, raw: dict[str, Any]) -> Iterator[Index]:
+def _raw_indexes(connection: Connection, raw: dict[str, Any]) -> Iterator[Index]:
     pages = connection.client.get_paginator("get_partition_indexes")
     for page in pages.paginate(**_table(connection, raw)):
         yield from page.get("PartitionIndexDescriptorList") or []
@@ -454,6 +492,6 @@ def _index_keys(index: Index) -> tuple[str, ...]:
 
 def _index(keys: tuple[str, ...]) -> Index:
     name = _PREFIX + "_".join(keys)
-    if len(name) > _LONGEST:
+    if len(name) > _MAX_NAME_LENGTH:
         name = _PREFIX + hashlib.sha256(name.encode()).hexdigest()
     return {"IndexName": name, "Keys": list(keys)}

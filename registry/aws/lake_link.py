@@ -1,8 +1,8 @@
-"""The consumer's side of a share, in the consumer's own account: accepted, linked, and given to who reads.
+"""The consumer's side of a share: accept it, create a resource link, and grant it to the reader.
 
 Sources: "Accepting and rejecting resource shares" of RAM, "Creating a resource link to a shared Data Catalog
-table" and "Granting resource link permissions" of the Lake Formation guide: DESCRIBE is of the link, SELECT
-of its target, and each is granted by itself.
+table" and "Granting resource link permissions" of the Lake Formation guide: DESCRIBE is granted on the link,
+SELECT on its target, separately.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ from enum import StrEnum
 from typing import Any
 
 from dq.contracts.outcome import DqError
-from dq.registry.aws.client import ABSENT, THERE, explained, unless
+from dq.registry.aws.client import ALREADY_EXISTS, NOT_FOUND, call_ignoring, explained
 
 _ACCEPTED = "ResourceShareInvitationAlreadyAcceptedException"
 
 
 class LinkStepKind(StrEnum):
-    """What is done, in this order."""
+    """Kinds of steps, in the order in which they are done."""
 
     ACCEPT = "accept the share"
     DATABASE = "create the database"
@@ -30,9 +30,9 @@ class LinkStepKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class LinkTerms:
-    """The table that was shared, where it is linked, and who reads it there.
+    """The shared table, its link, and the reader.
 
-    `owner` is the account that shares, `account` one's own. `region` is the owner's, "" for the same.
+    `owner` is the account that shares, `account` the consumer's own. `region` is the owner's, "" if the same.
     """
 
     owner: str
@@ -47,7 +47,7 @@ class LinkTerms:
 
 @dataclass(frozen=True, slots=True)
 class LinkStep:
-    """One step, and what it is about; `invitation` is the ARN of the one to accept."""
+    """One step and its subject; `invitation` is the ARN of the invitation to accept."""
 
     kind: LinkStepKind
     about: str
@@ -66,47 +66,51 @@ class ConsumerAccount:
     lake: Any
 
     def steps(self, terms: LinkTerms) -> list[LinkStep]:
-        """What is missing, in order. Writes nothing.
+        """Return the missing steps, in order. Read-only.
 
-        Raises Unreadable when AWS does not answer, and DqError where something else has the link's name.
+        Raises ReadError when AWS does not answer, and DqError if another table has the link's name.
         """
-        found = [
+        steps = [
             LinkStep(
                 LinkStepKind.ACCEPT,
-                f"{one['resourceShareName']} of {terms.owner}",
-                one["resourceShareInvitationArn"],
+                f"{invitation['resourceShareName']} of {terms.owner}",
+                invitation["resourceShareInvitationArn"],
             )
-            for one in self._invitations(terms)
+            for invitation in self._invitations(terms)
         ]
         if not self._has_database(terms):
-            found.append(LinkStep(LinkStepKind.DATABASE, terms.link_database))
+            steps.append(LinkStep(LinkStepKind.DATABASE, terms.link_database))
         link = f"{terms.link_database}.{terms.link}"
-        if not self._linked(terms):
-            found.append(
+        if not self._is_linked(terms):
+            steps.append(
                 LinkStep(LinkStepKind.LINK, f"{link} to {terms.owner}:{terms.database}.{terms.table}")
             )
         on_link = {"DatabaseName": terms.link_database, "Name": terms.link}
-        if "DESCRIBE" not in self._granted(on_link, terms.principal):
-            found.append(LinkStep(LinkStepKind.DESCRIBE, f"{link} for {terms.principal}"))
-        if "SELECT" not in self._granted(_target(terms), terms.principal):
-            found.append(
+        if "DESCRIBE" not in self._granted_permissions(on_link, terms.principal):
+            steps.append(LinkStep(LinkStepKind.DESCRIBE, f"{link} for {terms.principal}"))
+        if "SELECT" not in self._granted_permissions(_target(terms), terms.principal):
+            steps.append(
                 LinkStep(LinkStepKind.SELECT, f"{terms.database}.{terms.table} for {terms.principal}")
             )
-        return found
+        return steps
 
-    def carry_out(self, step: LinkStep, terms: LinkTerms) -> None:
-        """Does one step; what is so already is no error."""
+    def execute(self, step: LinkStep, terms: LinkTerms) -> None:
+        """Execute one step. Succeeds if its result exists already."""
         with explained(f"{step.kind} {step.about}"):
             match step.kind:
                 case LinkStepKind.ACCEPT:
                     accept = self.ram.accept_resource_share_invitation
-                    unless(_ACCEPTED, accept, resourceShareInvitationArn=step.invitation)
+                    call_ignoring(_ACCEPTED, accept, resourceShareInvitationArn=step.invitation)
                 case LinkStepKind.DATABASE:
-                    unless(THERE, self.glue.create_database, DatabaseInput={"Name": terms.link_database})
+                    call_ignoring(
+                        ALREADY_EXISTS, self.glue.create_database, DatabaseInput={"Name": terms.link_database}
+                    )
                 case LinkStepKind.LINK:
-                    made = {"Name": terms.link, "TargetTable": _target(terms, link=True)}
+                    table_input = {"Name": terms.link, "TargetTable": _target(terms, link=True)}
                     create = self.glue.create_table
-                    unless(THERE, create, DatabaseName=terms.link_database, TableInput=made)
+                    call_ignoring(
+                        ALREADY_EXISTS, create, DatabaseName=terms.link_database, TableInput=table_input
+                    )
                 case LinkStepKind.DESCRIBE:
                     on_link = {"DatabaseName": terms.link_database, "Name": terms.link}
                     self._grant({"Table": on_link}, ["DESCRIBE"], terms.principal)
@@ -114,7 +118,7 @@ class ConsumerAccount:
                     self._select(terms)
 
     def _select(self, terms: LinkTerms) -> None:
-        """Gives on what the account got: columns where it got columns."""
+        """Grant SELECT on what was shared with the account: on columns, if columns were shared."""
         columns: set[str] = set()
         for row in self._rows(_target(terms), terms.account):
             if "SELECT" not in row.get("PermissionsWithGrantOption", ()):
@@ -127,64 +131,68 @@ class ConsumerAccount:
             columns |= set(resource["ColumnNames"])
         if not columns:
             raise DqError(
-                f"{terms.owner} has not shared {terms.database}.{terms.table} with {terms.account} so that "
-                "it may be given on.",
-                "Ask the owner for a subscription of this account, and anew where RAM's offer has expired.",
+                f"{terms.owner} has not shared {terms.database}.{terms.table} with {terms.account} "
+                "with the grant option.",
+                "Ask the owner for a subscription of this account, or for a new one if RAM's "
+                "offer has expired.",
             )
         resource = {**_target(terms), "ColumnNames": sorted(columns)}
         self._grant({"TableWithColumns": resource}, ["SELECT"], terms.principal)
 
     def _grant(self, resource: Mapping[str, Any], permissions: list[str], principal: str) -> None:
-        who = {"DataLakePrincipalIdentifier": principal}
-        self.lake.grant_permissions(Principal=who, Resource=dict(resource), Permissions=permissions)
+        principal_id = {"DataLakePrincipalIdentifier": principal}
+        self.lake.grant_permissions(Principal=principal_id, Resource=dict(resource), Permissions=permissions)
 
     def _invitations(self, terms: LinkTerms) -> list[dict[str, Any]]:
-        """What the owner has offered and nobody has answered; inside of one organization there is none."""
+        """Return the pending invitations of the owner. Within one organization there are none."""
         with explained("list the invitations of RAM"):
             return [
-                one
+                invitation
                 for page in self.ram.get_paginator("get_resource_share_invitations").paginate()
-                for one in page["resourceShareInvitations"]
-                if one["senderAccountId"] == terms.owner and one["status"] == "PENDING"
+                for invitation in page["resourceShareInvitations"]
+                if invitation["senderAccountId"] == terms.owner and invitation["status"] == "PENDING"
             ]
 
     def _has_database(self, terms: LinkTerms) -> bool:
         with explained(f"read {terms.link_database}"):
-            return unless(ABSENT, self.glue.get_database, Name=terms.link_database) is not None
+            return call_ignoring(NOT_FOUND, self.glue.get_database, Name=terms.link_database) is not None
 
-    def _linked(self, terms: LinkTerms) -> bool:
+    def _is_linked(self, terms: LinkTerms) -> bool:
         with explained(f"read {terms.link_database}.{terms.link}"):
             read = self.glue.get_table
-            found = unless(ABSENT, read, DatabaseName=terms.link_database, Name=terms.link)
-        if found is None:
+            answer = call_ignoring(NOT_FOUND, read, DatabaseName=terms.link_database, Name=terms.link)
+        if answer is None:
             return False
-        there, wanted = found["Table"].get("TargetTable") or {}, _target(terms)
-        if any(there.get(key) != value for key, value in wanted.items()):
+        current, target = answer["Table"].get("TargetTable") or {}, _target(terms)
+        if any(current.get(key) != value for key, value in target.items()):
             raise DqError(
-                f"{terms.link_database}.{terms.link} is there, and no link to {terms.owner}:{terms.database}."
+                f"{terms.link_database}.{terms.link} exists and is not a link to "
+                f"{terms.owner}:{terms.database}."
                 f"{terms.table}.",
                 "Choose another --name for the link.",
             )
         return True
 
-    def _granted(self, table: Mapping[str, str], principal: str) -> set[str]:
-        return {one for row in self._rows(table, principal) for one in row["Permissions"]}
+    def _granted_permissions(self, table: Mapping[str, str], principal: str) -> set[str]:
+        return {permission for row in self._rows(table, principal) for permission in row["Permissions"]}
 
     def _rows(self, table: Mapping[str, str], principal: str) -> list[dict[str, Any]]:
-        """What a principal was granted on a table, or on columns of it; none where there is no such table."""
-        who = {"DataLakePrincipalIdentifier": principal}
+        """Return a principal's grants on a table or its columns; empty if the table does not exist."""
+        principal_id = {"DataLakePrincipalIdentifier": principal}
         with explained(f"list who may read {table['DatabaseName']}.{table['Name']}"):
-            return permissions(self.lake.list_permissions, Principal=who, Resource={"Table": dict(table)})
+            return permissions(
+                self.lake.list_permissions, Principal=principal_id, Resource={"Table": dict(table)}
+            )
 
 
-def permissions(call: Callable[..., Any], **asked: Any) -> list[dict[str, Any]]:
-    """What Lake Formation lists of a table, page by page; nothing where there is no such table."""
+def permissions(call: Callable[..., Any], **request: Any) -> list[dict[str, Any]]:
+    """Return Lake Formation's permissions on a table, of all pages; empty if the table does not exist."""
     rows: list[dict[str, Any]] = []
-    while (answer := unless(ABSENT, call, **asked)) is not None:
+    while (answer := call_ignoring(NOT_FOUND, call, **request)) is not None:
         rows += answer["PrincipalResourcePermissions"]
         if not answer.get("NextToken"):
             return rows
-        asked["NextToken"] = answer["NextToken"]
+        request["NextToken"] = answer["NextToken"]
     return []
 
 

@@ -1,4 +1,4 @@
-"""SHELF: one file per catalog, and how one is opened."""
+"""SHELF: plug-ins, one file per catalog, and the function that opens one."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ from dq.contracts import install
 from dq.contracts.outcome import UsageError, suggestion
 from dq.registry.catalog import Catalog, CatalogKind, CatalogSettings
 
-# The package itself: a shelf is asked for by its package.
+# The package itself, from which plug-ins are loaded.
 _SHIPPED = sys.modules[__name__]
 
 
 def catalogs(package: ModuleType = _SHIPPED) -> dict[str, CatalogKind]:
-    """The catalogs on the shelf by id."""
-    return install.load(package, "CATALOG", CatalogKind)
+    """Return the catalog plug-ins by id."""
+    return install.load_plugins(package, "CATALOG", CatalogKind)
 
 
 def open_catalog(name: str, settings: CatalogSettings) -> Catalog:
-    """The catalog of this id. Raises UsageError for an unknown one and for a setting that it misses."""
+    """Open the catalog with this id. Raises UsageError for an unknown id or a missing setting."""
     kinds = catalogs()
     if name not in kinds:
-        mend = suggestion(name, kinds, f"Choose one of {', '.join(kinds)}.")
-        raise UsageError(f"There is no catalog {name!r}.", mend)
+        hint = suggestion(name, kinds, f"Choose one of {', '.join(kinds)}.")
+        raise UsageError(f"Unknown catalog {name!r}.", hint)
     return kinds[name].open(settings)

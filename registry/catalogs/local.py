@@ -1,4 +1,4 @@
-"""The embedded catalog: rows in the state store. Instant, for many processes, and without a JVM."""
+"""The embedded catalog: rows in the state store. Works with many processes and without a JVM."""
 
 from __future__ import annotations
 
@@ -9,21 +9,21 @@ from sqlalchemy import ColumnElement, Connection, and_, delete, insert, select, 
 from dq.contracts.outcome import FORMATS, UsageError
 from dq.lake.storage import partition_folder
 from dq.registry import catalog
-from dq.registry.table import TableSpec, fold_location, spec_of
+from dq.registry.table import TableSpec, fold_location, spec_from_json
 from dq.registry.tables import catalog_partition, catalog_table
 from dq.store.engine import Store
 
 
 @dataclass(frozen=True, slots=True)
 class Local:
-    """A `Catalog` in the store. Every row has a version, and a write names the one that it read."""
+    """A `Catalog` in the store. Every row has a version; a write checks the version it has read."""
 
     store: Store
     formats: frozenset[str] = frozenset(FORMATS)
     id: str = "local"
 
     def vet(self, spec: TableSpec) -> None:
-        """It takes what a specification can say."""
+        """Accept every specification."""
 
     def read(self, database: str, name: str) -> catalog.LiveTable | None:
         with self.store.read() as connection:
@@ -37,42 +37,43 @@ class Local:
         )
         with self.store.read() as connection:
             return [
-                catalog.LiveTable(spec_of(row.spec), str(row.version)) for row in connection.execute(query)
+                catalog.LiveTable(spec_from_json(row.spec), str(row.version))
+                for row in connection.execute(query)
             ]
 
-    def obstacles(self, action: catalog.Action) -> tuple[catalog.Obstacle, ...]:
+    def blockers(self, action: catalog.Action) -> tuple[catalog.Blocker, ...]:
         return ()
 
     def apply(self, action: catalog.Action) -> None:
         database, name = action.key
-        here = (catalog_table.c.database_name == database) & (catalog_table.c.name == name)
+        matches = (catalog_table.c.database_name == database) & (catalog_table.c.name == name)
         with self.store.write() as connection:
-            # One writer at a time: what is read here is still true when it is written below.
+            # One writer at a time: the row read here cannot change before the write below.
             live = _read(connection, database, name)
-            seen = action.before.version if action.before else None
-            if (live.version if live else None) != seen:
-                raise catalog.stale(database, name)
+            planned_version = action.before.version if action.before else None
+            if (live.version if live else None) != planned_version:
+                raise catalog.stale_plan(database, name)
             if action.after is None:
-                connection.execute(delete(catalog_table).where(here))
+                connection.execute(delete(catalog_table).where(matches))
             elif live is None:
                 row = {"database_name": database, "name": name, "version": 1, "spec": action.after.as_json()}
                 connection.execute(insert(catalog_table).values(row))
             else:
                 values = {"version": int(live.version) + 1, "spec": action.after.as_json()}
-                connection.execute(update(catalog_table).where(here).values(values))
+                connection.execute(update(catalog_table).where(matches).values(values))
                 if live.spec.partitions != action.after.partitions:
                     connection.execute(delete(catalog_partition).where(_in_table(database, name)))
 
     def add_partition(self, database: str, name: str, values: catalog.Values, location: str) -> bool:
         path = partition_folder(values)
-        there = select(catalog_partition.c.location).where(_partition(database, name, values))
+        query = select(catalog_partition.c.location).where(_partition(database, name, values))
         with self.store.write() as connection:
             if _read(connection, database, name) is None:
                 raise catalog.no_table(database, name)
-            found = connection.execute(there).scalar_one_or_none()
-            if found is not None and found != location:
-                raise catalog.moved_partition(database, name, values, found, location)
-            if found is None:
+            current = connection.execute(query).scalar_one_or_none()
+            if current is not None and current != location:
+                raise catalog.moved_partition(database, name, values, current, location)
+            if current is None:
                 row = {
                     "database_name": database,
                     "table_name": name,
@@ -81,19 +82,21 @@ class Local:
                     "location": location,
                 }
                 connection.execute(insert(catalog_partition).values(row))
-            return found is None
+            return current is None
 
-    def place_of(self, database: str, name: str, values: catalog.Values) -> str | None:
+    def partition_location(self, database: str, name: str, values: catalog.Values) -> str | None:
         query = select(catalog_partition.c.location).where(_partition(database, name, values))
         with self.store.read() as connection:
-            found: str | None = connection.execute(query).scalar_one_or_none()
-        return None if found is None else fold_location(found)
+            location: str | None = connection.execute(query).scalar_one_or_none()
+        return None if location is None else fold_location(location)
 
     def move_partition(self, database: str, name: str, values: catalog.Values, location: str) -> None:
-        here = _partition(database, name, values)
+        matches = _partition(database, name, values)
         with self.store.write() as connection:
             if (
-                connection.execute(update(catalog_partition).where(here).values(location=location)).rowcount
+                connection.execute(
+                    update(catalog_partition).where(matches).values(location=location)
+                ).rowcount
                 == 0
             ):
                 raise catalog.no_partition(database, name, values)
@@ -104,8 +107,8 @@ class Local:
         )
         with self.store.read() as connection:
             rows = connection.execute(query).all()
-        made = [catalog.Partition(tuple((key, value) for key, value in row[0]), row[1]) for row in rows]
-        return sorted(made, key=lambda partition: partition.values)
+        partitions = [catalog.Partition(tuple((key, value) for key, value in row[0]), row[1]) for row in rows]
+        return sorted(partitions, key=lambda partition: partition.values)
 
 
 def _in_table(database: str, name: str) -> ColumnElement[bool]:
@@ -123,7 +126,7 @@ def _read(connection: Connection, database: str, name: str) -> catalog.LiveTable
         catalog_table.c.database_name == database, catalog_table.c.name == name
     )
     row = connection.execute(query).one_or_none()
-    return None if row is None else catalog.LiveTable(spec_of(row.spec), str(row.version))
+    return None if row is None else catalog.LiveTable(spec_from_json(row.spec), str(row.version))
 
 
 def _open(settings: catalog.CatalogSettings) -> Local:

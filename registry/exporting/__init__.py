@@ -1,4 +1,4 @@
-"""Forms that the schema of a contract can be written in: one file each, and what all of them share."""
+"""Export formats of a contract's schema: one plug-in file each, and their common parts."""
 
 from __future__ import annotations
 
@@ -8,33 +8,33 @@ from dataclasses import dataclass, field
 
 from dq.contracts import install
 from dq.contracts.model import Contract, Node, Property, SchemaObject
-from dq.contracts.outcome import UsageError, first_of
+from dq.contracts.outcome import UsageError, join_limited
 from dq.contracts.types import DataType, catalog_type, logical_type, physical_type
 
-# What a contract says of its schema and a form has no words for, so that nothing is lost in silence.
+# Reports the keys of a contract that an export format does not support.
 
 COLUMNS, FIELDS, PARTS, KEYS = "columns", "fields", "parts", "keys"
-"""Where a property stands: in the table or a struct, as item of an array or value of a map, or as a key."""
+"""Kind of a property: column, field of a struct, item of an array or value of a map, or key of a map."""
 
-# What every form says, each in its own way: names, types, what is inside what; positions go with their keys.
+# Keys that every format supports: names, types and structure; positions belong to their keys.
 _STRUCTURE = frozenset({
     "name", "physicalName", "logicalType", "physicalType", "properties", "items", "map",
     "primaryKeyPosition", "partitionKeyPosition",
 })  # fmt: skip
-# What of a contract is no part of what it promises of its tables.
+# Keys of a contract that do not describe its tables.
 _HEAD = frozenset({
     "apiVersion", "kind", "id", "version", "status", "name", "domain", "tenant", "schema",
     "contractCreatedTs",
 })  # fmt: skip
-# So many places of a key are named.
+# Maximum of listed paths for a key.
 _MOST_NAMED = 20
 
 
 @dataclass(frozen=True, slots=True)
-class Words:
-    """TABLE: the keys of ODCS that a form has words for, beside names, types and structure.
+class SupportedKeys:
+    """TABLE: the ODCS keys that a format supports, in addition to names, types and structure.
 
-    Those of properties by where they stand; `objects` and `contract` are those of tables and of the whole.
+    `properties` are by kind of property; `objects` and `contract` are those of tables and of the contract.
     """
 
     properties: Mapping[str, frozenset[str]]
@@ -42,44 +42,46 @@ class Words:
     contract: frozenset[str] = frozenset()
 
 
-def words(
+def supported_keys(
     columns: str = "", fields: str = "", parts: str = "", objects: str = "", contract: str = ""
-) -> Words:
-    """The table, each cell written as keys with spaces between."""
-    said = {COLUMNS: columns, FIELDS: fields, PARTS: parts, KEYS: ""}
-    return Words(
-        {where: frozenset(keys.split()) for where, keys in said.items()},
+) -> SupportedKeys:
+    """Return the table; each argument has keys separated by spaces."""
+    by_place = {COLUMNS: columns, FIELDS: fields, PARTS: parts, KEYS: ""}
+    return SupportedKeys(
+        {place: frozenset(keys.split()) for place, keys in by_place.items()},
         frozenset(objects.split()),
         frozenset(contract.split()),
     )
 
 
-def unsaid(contract: Contract, objects: Iterable[SchemaObject], said: Words) -> Iterator[str]:
-    """A sentence, without its point, for each key that is written and for which there are no words."""
-    whole = [key for key in _written(contract) if key not in _HEAD | said.contract]
-    if whole:
-        yield f"{contract.id}: {', '.join(whole)} {_are(whole)} left out"
-    for one in objects:
-        keys = [key for key in _written(one) if key not in _STRUCTURE | said.objects]
-        keys = ["name", *keys] if one.column != one.name else keys
+def unsupported_keys(
+    contract: Contract, objects: Iterable[SchemaObject], supported: SupportedKeys
+) -> Iterator[str]:
+    """Return a sentence, without full stop, for each key of the contract that is not supported."""
+    contract_keys = [key for key in _written_keys(contract) if key not in _HEAD | supported.contract]
+    if contract_keys:
+        yield f"{contract.id}: {', '.join(contract_keys)} {_are(contract_keys)} left out"
+    for schema_object in objects:
+        keys = [key for key in _written_keys(schema_object) if key not in _STRUCTURE | supported.objects]
+        keys = ["name", *keys] if schema_object.column != schema_object.name else keys
         if keys:
-            yield f"{one.name}: {', '.join(keys)} {_are(keys)} left out"
-        gone: dict[str, list[str]] = {}
-        for path, where, prop in walk(one):
-            for key in _lost(prop, said.properties[where]):
-                gone.setdefault(key, []).append(path)
-        for key, paths in gone.items():
-            yield f"{one.name}: {key} of {first_of(paths, _MOST_NAMED)} is left out"
+            yield f"{schema_object.name}: {', '.join(keys)} {_are(keys)} left out"
+        unsupported: dict[str, list[str]] = {}
+        for path, place, prop in walk(schema_object):
+            for key in _unsupported(prop, supported.properties[place]):
+                unsupported.setdefault(key, []).append(path)
+        for key, paths in unsupported.items():
+            yield f"{schema_object.name}: {key} of {join_limited(paths, _MOST_NAMED)} is left out"
 
 
-def walk(one: SchemaObject) -> Iterator[tuple[str, str, Property]]:
-    """Every property with its path, such as `lines[].sku` or `rates.*`, and where it stands."""
-    for prop in one.properties:
+def walk(schema_object: SchemaObject) -> Iterator[tuple[str, str, Property]]:
+    """Yield every property with its path, e.g. `lines[].sku` or `rates.*`, and its kind."""
+    for prop in schema_object.properties:
         yield from _inside(prop.column, COLUMNS, prop)
 
 
-def _inside(path: str, where: str, prop: Property) -> Iterator[tuple[str, str, Property]]:
-    yield path, where, prop
+def _inside(path: str, place: str, prop: Property) -> Iterator[tuple[str, str, Property]]:
+    yield path, place, prop
     for inner in prop.properties:
         yield from _inside(f"{path}.{inner.column}", FIELDS, inner)
     if prop.items is not None:
@@ -89,38 +91,41 @@ def _inside(path: str, where: str, prop: Property) -> Iterator[tuple[str, str, P
         yield from _inside(f"{path}.*", PARTS, prop.map.value)
 
 
-def _lost(prop: Property, said: frozenset[str]) -> Iterator[str]:
+def _unsupported(prop: Property, supported: frozenset[str]) -> Iterator[str]:
+    """Yield the keys of a column that are lost because the target does not support them or their value."""
     if prop.name is not None and prop.column != prop.name:
         yield "name"
     if prop.logical_type is not None and prop.logical_type != logical_type(catalog_type(prop)):
         yield "logicalType"
     if prop.physical_type is not None and physical_type(prop) is None:
-        # A type of another engine; the usual one of the logical type stands for it.
+        # A type of another engine, replaced by the default of the logical type.
         yield "physicalType"
-    yield from (key for key in _written(prop) if key not in _STRUCTURE | said)
+    yield from (key for key in _written_keys(prop) if key not in _STRUCTURE | supported)
 
 
-def _written(node: Node) -> list[str]:
-    """The keys that the file writes and that say something: `required: false` does not."""
+def _written_keys(node: Node) -> list[str]:
+    """Return the keys in the file that have a meaning, unlike `required: false`."""
     fields = type(node).model_fields
     names = (name for name in node.model_fields_set if name in fields and name != "place")
-    said = {fields[name].alias or name for name in names if getattr(node, name) not in (None, False, "", [])}
-    return [key for key in node.place.keys if key in said]
+    meaningful = {
+        fields[name].alias or name for name in names if getattr(node, name) not in (None, False, "", [])
+    }
+    return [key for key in node.place.keys if key in meaningful]
 
 
 def _are(keys: list[str]) -> str:
     return "are" if len(keys) > 1 else "is"
 
 
-# What an export is: a text, and what it could not say.
+# The result of an export: a text, and the parts of the contract that it lacks.
 
 
 @dataclass(frozen=True, slots=True)
 class Exported:
-    """The text of a file, and a sentence for each thing of the schema that its form cannot say."""
+    """The text of a file, and a sentence for each part of the schema that its format does not support."""
 
     text: str
-    lost: tuple[str, ...] = ()
+    unsupported: tuple[str, ...] = ()
 
 
 Write = Callable[[Contract, list[SchemaObject]], Exported]
@@ -128,71 +133,71 @@ Write = Callable[[Contract, list[SchemaObject]], Exported]
 
 @dataclass(frozen=True, slots=True)
 class ExportKind:
-    """One file on the shelf `kinds/`: a form, and how objects of a contract are written in it.
+    """A plug-in: an export format, and the function that writes objects of a contract in it.
 
-    `write` gets the contract and the objects that are wanted, at least one; it writes the usual variant, and
-    `others` are all by name, such as versions. `says` are the keys that it has words for; None where it tells
-    by itself what it lacks. `comment` begins a line that its readers pass over; "" without.
+    `write` gets the contract and at least one object and writes the default variant; `variants` are all
+    variants by name, e.g. versions. `supported` are the supported keys, or None if `write` reports
+    unsupported ones itself. `comment` is the prefix of a comment line, or "".
     """
 
     id: str
     summary: str
     write: Write
-    says: Words | None = None
-    others: Mapping[str, Write] = field(default_factory=dict)
+    supported: SupportedKeys | None = None
+    variants: Mapping[str, Write] = field(default_factory=dict)
     comment: str = ""
 
 
 @dataclass(slots=True)
-class Losses:
-    """What is lost on the way, each once, with where and as what it is written instead."""
+class LossReport:
+    """Unsupported parts of a contract, without duplicates, with their paths and replacements."""
 
-    said: dict[str, None] = field(default_factory=dict)
+    sentences: dict[str, None] = field(default_factory=dict)
 
-    def note(self, where: str, what: object, instead: str, *, several: bool = False) -> None:
-        """`what` of the contract, one thing or `several`, becomes `instead`."""
-        self.said[f"{where}: {what} {'are' if several else 'is'} written as {instead}"] = None
+    def note(self, path: str, subject: object, replacement: str, *, several: bool = False) -> None:
+        """Report that `subject`, singular or `several`, is written as `replacement`."""
+        self.sentences[f"{path}: {subject} {'are' if several else 'is'} written as {replacement}"] = None
 
-    def leave(self, where: str, what: object) -> None:
-        """`what` of the contract has no place in the form, and is left out."""
-        self.tell(f"{where}: {what} is left out")
+    def leave(self, path: str, subject: object) -> None:
+        """Report that `subject` is left out."""
+        self.add(f"{path}: {subject} is left out")
 
-    def tell(self, sentence: str) -> None:
-        """A sentence of another kind, without its point."""
-        self.said[sentence] = None
+    def add(self, sentence: str) -> None:
+        """Add another sentence, without full stop."""
+        self.sentences[sentence] = None
 
     def all(self) -> tuple[str, ...]:
-        return tuple(self.said)
+        return tuple(self.sentences)
 
 
-def columns(one: SchemaObject) -> Iterator[tuple[Property, DataType]]:
-    """The columns of an object in the order of a table: those of the files, then its partition keys."""
-    keys = one.partition_keys()
-    for prop in [*(prop for prop in one.properties if not prop.partitioned), *keys]:
+def columns(schema_object: SchemaObject) -> Iterator[tuple[Property, DataType]]:
+    """Yield the columns of an object in table order: those of the files, then its partition keys."""
+    keys = schema_object.partition_keys()
+    for prop in [*(prop for prop in schema_object.properties if not prop.partitioned), *keys]:
         yield prop, catalog_type(prop)
 
 
 def parts(prop: Property | None, kind: DataType) -> list[tuple[Property | None, DataType]]:
-    """The parts of a nested type, each with what the contract says of it, where it says anything."""
-    said: list[Property | None] = [None] * len(kind.parts)
+    """Return the parts of a nested type, each with its property in the contract, or None."""
+    properties: list[Property | None] = [None] * len(kind.parts)
     if prop is not None and kind.name == "struct":
         by_name = {inner.column.lower(): inner for inner in prop.properties}
-        said = [by_name.get(name.lower()) for name in kind.names]
+        properties = [by_name.get(name.lower()) for name in kind.names]
     elif prop is not None and kind.name == "map" and prop.map is not None:
-        said = [prop.map.key, prop.map.value]
+        properties = [prop.map.key, prop.map.value]
     elif prop is not None and kind.name == "array":
-        said = [prop.items]
-    return list(zip(said, kind.parts, strict=True))
+        properties = [prop.items]
+    return list(zip(properties, kind.parts, strict=True))
 
 
 def single(form: str, objects: list[SchemaObject]) -> SchemaObject:
-    """The only object. Raises UsageError where there are several, and the form is of one row."""
+    """Return the only object. Raises UsageError if there are several, for formats of one object."""
     if len(objects) > 1:
-        names = ", ".join(one.name for one in objects)
-        raise UsageError(f"{form} is of one object, and there are {names}.", "Name it with --object.")
+        names = ", ".join(schema_object.name for schema_object in objects)
+        raise UsageError(f"{form} describes one object, but there are {names}.", "Select one with --object.")
     return objects[0]
 
 
 def load() -> dict[str, ExportKind]:
-    """Every kind on the shelf by its id."""
-    return install.load(sys.modules[__name__], "KIND", ExportKind)
+    """Return all export formats by id."""
+    return install.load_plugins(sys.modules[__name__], "KIND", ExportKind)

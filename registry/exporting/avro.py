@@ -10,17 +10,17 @@ from itertools import count
 from dq.contracts.model import Contract, Property, SchemaObject
 from dq.contracts.outcome import UsageError
 from dq.contracts.types import DataType
-from dq.registry.exporting import Exported, ExportKind, Losses, columns, parts, single, words
+from dq.registry.exporting import Exported, ExportKind, LossReport, columns, parts, single, supported_keys
 
 Node = dict[str, object]
 
 
 @dataclass(slots=True)
-class _Writing:
-    """What is lost, and the names of records so far: each has one of its own in a schema."""
+class _SchemaState:
+    """The losses, and the names of records so far, which are unique in a schema."""
 
     records: set[str]
-    losses: Losses = field(default_factory=Losses)
+    losses: LossReport = field(default_factory=LossReport)
 
 
 _EXACT: dict[str, object] = {
@@ -43,70 +43,80 @@ _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
 def write(_: Contract, objects: list[SchemaObject]) -> Exported:
-    """The schema. Raises UsageError for several objects, and for a name that Avro does not take."""
-    one = single("a schema of Avro", objects)
-    to = _Writing({_named(one.column)})
-    fields = [_member(prop.column, _named(prop.column), prop, kind, to) for prop, kind in columns(one)]
-    keys = [prop.column for prop in one.partition_keys()]
+    """Return the schema. Raises UsageError for several objects, and for an invalid name in Avro."""
+    schema_object = single("an Avro schema", objects)
+    state = _SchemaState({_checked_name(schema_object.column)})
+    fields = [
+        _member(prop.column, _checked_name(prop.column), prop, kind, state)
+        for prop, kind in columns(schema_object)
+    ]
+    keys = [prop.column for prop in schema_object.partition_keys()]
     if keys:
-        to.losses.note(one.name, f"the partition keys {', '.join(keys)}", "fields", several=True)
-    doc = {"doc": one.description} if one.description else {}
-    made = {"type": "record", "name": _named(one.column), **doc, "fields": fields}
-    return Exported(json.dumps(made, indent=2, ensure_ascii=False) + "\n", to.losses.all())
+        state.losses.note(schema_object.name, f"the partition keys {', '.join(keys)}", "fields", several=True)
+    doc = {"doc": schema_object.description} if schema_object.description else {}
+    record = {"type": "record", "name": _checked_name(schema_object.column), **doc, "fields": fields}
+    return Exported(json.dumps(record, indent=2, ensure_ascii=False) + "\n", state.losses.all())
 
 
-def _member(where: str, name: str, prop: Property | None, kind: DataType, to: _Writing) -> Node:
+def _member(path: str, name: str, prop: Property | None, kind: DataType, state: _SchemaState) -> Node:
     doc = {"doc": prop.description} if prop and prop.description else {}
-    made = _part(where, prop, kind, to)
-    return {"name": name, "type": made, **doc, **({"default": None} if isinstance(made, list) else {})}
+    avro_type = _part(path, prop, kind, state)
+    return {
+        "name": name,
+        "type": avro_type,
+        **doc,
+        **({"default": None} if isinstance(avro_type, list) else {}),
+    }
 
 
-def _part(where: str, prop: Property | None, kind: DataType, to: _Writing) -> object:
-    """The type, or null where the contract does not say that a value is there."""
-    made = _type(where, prop, kind, to)
-    return made if prop is not None and prop.required else ["null", made]
+def _part(path: str, prop: Property | None, kind: DataType, state: _SchemaState) -> object:
+    """Return the type, nullable unless the property is required."""
+    avro_type = _type(path, prop, kind, state)
+    return avro_type if prop is not None and prop.required else ["null", avro_type]
 
 
-def _type(where: str, prop: Property | None, kind: DataType, to: _Writing) -> object:
+def _type(path: str, prop: Property | None, kind: DataType, state: _SchemaState) -> object:
     if kind.name in _EXACT:
         return _EXACT[kind.name]
     if kind.name == "decimal":
         precision, scale = kind.numbers
         return {"type": "bytes", "logicalType": "decimal", "precision": precision, "scale": scale}
-    inside = parts(prop, kind)
+    children = parts(prop, kind)
     if kind.name == "struct":
         fields = [
-            _member(f"{where}.{name}", _named(name), *part, to)
-            for name, part in zip(kind.names, inside, strict=True)
+            _member(f"{path}.{name}", _checked_name(name), *part, state)
+            for name, part in zip(kind.names, children, strict=True)
         ]
-        return {"type": "record", "name": _record(where, to), "fields": fields}
+        return {"type": "record", "name": _record(path, state), "fields": fields}
     if kind.name == "array":
-        return {"type": "array", "items": _part(f"{where}[]", *inside[0], to)}
+        return {"type": "array", "items": _part(f"{path}[]", *children[0], state)}
     if kind.name == "map":
         key = kind.parts[0]
         if key.name != "string":
-            to.losses.note(where, f"a map from {key}", "one from string")
-        return {"type": "map", "values": _part(f"{where}.*", *inside[1], to)}
-    to.losses.note(where, kind, _NEAR[kind.name])
+            state.losses.note(path, f"a map from {key}", "one from string")
+        return {"type": "map", "values": _part(f"{path}.*", *children[1], state)}
+    state.losses.note(path, kind, _NEAR[kind.name])
     return _NEAR[kind.name]
 
 
-def _record(where: str, to: _Writing) -> str:
-    """The path as a name that no other record of the schema has."""
-    plain = where.replace("[]", "_item").replace(".*", "_value").replace(".", "_")
+def _record(path: str, state: _SchemaState) -> str:
+    """Return a unique record name from the path."""
+    plain = path.replace("[]", "_item").replace(".*", "_value").replace(".", "_")
     names = (f"{plain}_record{number or ''}" for number in count())
-    made = next(name for name in names if name not in to.records)
-    to.records.add(made)
-    return made
+    record_name = next(name for name in names if name not in state.records)
+    state.records.add(record_name)
+    return record_name
 
 
-def _named(name: str) -> str:
+def _checked_name(name: str) -> str:
     if not _NAME.fullmatch(name):
         raise UsageError(
-            f"Avro takes no name such as {name!r}.", "Give it a physicalName of letters, digits and _."
+            f"Avro does not allow the name {name!r}.", "Give it a physicalName of letters, digits and _."
         )
     return name
 
 
-SAYS = words("description required partitioned", "description required", "required", "description")
-KIND = ExportKind("avro", "the Avro schema of one row (.avsc)", write, SAYS)
+SUPPORTED_KEYS = supported_keys(
+    "description required partitioned", "description required", "required", "description"
+)
+KIND = ExportKind("avro", "the Avro schema of one row (.avsc)", write, SUPPORTED_KEYS)

@@ -10,9 +10,9 @@ from dq.contracts.escaping import html
 from dq.contracts.model import Contract, Property, Quality, SchemaObject
 from dq.contracts.types import catalog_type
 from dq.contracts.yaml.insertion import commented
-from dq.registry.exporting import Exported, ExportKind, words
+from dq.registry.exporting import Exported, ExportKind, supported_keys
 
-# No script, picture or font is ever fetched; the one style stands in the page.
+# The page loads no script, image or font; the style is inline.
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
 _STYLE = """
 :root { color-scheme: light dark; }
@@ -31,7 +31,7 @@ _MAIL = re.compile(r"mailto:[A-Za-z0-9.!#$%*+/=_~-]+@[A-Za-z0-9.-]+")
 
 
 def write(contract: Contract, objects: list[SchemaObject]) -> Exported:
-    """The page: who, where and what is promised, and a table for each object."""
+    """Return the page: owners, servers and service levels, and a table for each object."""
     title = contract.name or contract.id
     lines = [
         "<!doctype html>", '<html lang="en">', "<head>", '<meta charset="utf-8">',
@@ -40,20 +40,20 @@ def write(contract: Contract, objects: list[SchemaObject]) -> Exported:
         '<meta name="referrer" content="no-referrer">',
         f"<title>{_text(title)}</title>", f"<style>{_STYLE}</style>", "</head>", "<body>",
         f"<h1>{_text(title)}</h1>", *_terms(_head(contract)),
-        *(line for one in objects for line in _object(one)),
-        *_table("Service levels", ("Level", "Value", "Of", "When"), _levels(contract)),
-        *_table("Where it lies", ("Server", "Type", "Place"), _servers(contract)),
+        *(line for schema_object in objects for line in _object(schema_object)),
+        *_table("Service levels", ("Property", "Value", "Element", "Schedule"), _levels(contract)),
+        *_table("Servers", ("Server", "Type", "Location"), _servers(contract)),
         "</body>", "</html>",
     ]  # fmt: skip
     return Exported("\n".join(lines) + "\n")
 
 
 def _text(value: object) -> str:
-    """A text that is nothing but a text: signs that steer the direction of reading are taken out."""
+    """Escape a text for HTML, without control characters for the text direction."""
     return html("\n".join(commented(line) for line in str(value).splitlines()))
 
 
-def _linked(value: str) -> str:
+def _link(value: str) -> str:
     if web_address(value, WEB) or _MAIL.fullmatch(value):
         return f'<a href="{html(value)}" rel="noopener noreferrer">{_text(value)}</a>'
     return _text(value)
@@ -61,35 +61,35 @@ def _linked(value: str) -> str:
 
 def _terms(pairs: Iterable[tuple[str, str]]) -> Iterator[str]:
     yield "<dl>"
-    yield from (f"<dt>{name}</dt><dd>{_linked(value)}</dd>" for name, value in pairs if value)
+    yield from (f"<dt>{name}</dt><dd>{_link(value)}</dd>" for name, value in pairs if value)
     yield "</dl>"
 
 
 def _head(contract: Contract) -> Iterator[tuple[str, str]]:
-    said = contract.description
+    description = contract.description
     yield "Contract", f"{contract.id} {contract.version}"
     yield "Status", contract.status or ""
     yield "Domain", contract.domain or ""
-    yield "Owners", ", ".join(one.name or one.username for one in contract.members())
-    if said is not None:
-        yield "Purpose", said.purpose or ""
-        yield "Usage", said.usage or ""
-        yield "Limitations", said.limitations or ""
-    for one in contract.support:
-        yield "Support", one.url or one.channel
-    for each in contract.authoritative_definitions:
-        yield "Definition", each.url
+    yield "Owners", ", ".join(member.name or member.username for member in contract.members())
+    if description is not None:
+        yield "Purpose", description.purpose or ""
+        yield "Usage", description.usage or ""
+        yield "Limitations", description.limitations or ""
+    for channel in contract.support:
+        yield "Support", channel.url or channel.channel
+    for definition in contract.authoritative_definitions:
+        yield "Definition", definition.url
 
 
-def _object(one: SchemaObject) -> Iterator[str]:
-    rows = [row for prop in one.properties for row in _rows(prop, "")]
-    about = [one.description or "", *map(_rule, one.quality)]
-    columns = ("Column", "Type", "Meaning", "Promises")
-    yield from _table(one.name, columns, rows, [text for text in about if text])
+def _object(schema_object: SchemaObject) -> Iterator[str]:
+    rows = [row for prop in schema_object.properties for row in _rows(prop, "")]
+    about = [schema_object.description or "", *map(_rule, schema_object.quality)]
+    columns = ("Column", "Type", "Description", "Constraints")
+    yield from _table(schema_object.name, columns, rows, [text for text in about if text])
 
 
-def _rows(prop: Property, above: str) -> Iterator[tuple[str, str, str, str]]:
-    name = f"{above}{prop.column}" if prop.column else above.rstrip(".")
+def _rows(prop: Property, prefix: str) -> Iterator[tuple[str, str, str, str]]:
+    name = f"{prefix}{prop.column}" if prop.column else prefix.rstrip(".")
     yield name, str(catalog_type(prop)), prop.description or "", ", ".join(_promises(prop))
     for inner in prop.properties:
         yield from _rows(inner, f"{name}.")
@@ -107,11 +107,11 @@ def _promises(prop: Property) -> Iterator[str]:
     if prop.partitioned:
         yield "partition key"
     if prop.required:
-        yield "never empty"
+        yield "required"
     if prop.unique:
         yield "unique"
     if prop.enum:
-        yield "one of " + ", ".join(str(one.value) for one in prop.enum)
+        yield "one of " + ", ".join(str(entry.value) for entry in prop.enum)
     if prop.classification:
         yield prop.classification
     if prop.logical_type_options is not None:
@@ -121,49 +121,53 @@ def _promises(prop: Property) -> Iterator[str]:
 
 
 def _rule(rule: Quality) -> str:
-    """A rule with its bounds, in the words of ODCS; its own description says what they mean."""
+    """Return a rule with its bounds, in ODCS terms, after its description."""
     bounds = [f"{name} {_value(value)}" for name, value in rule.operators()]
-    told = " ".join(
+    summary = " ".join(
         [rule.metric or rule.name or rule.type, *bounds, rule.unit or "" if bounds else ""]
     ).strip()
-    return f"{rule.description} ({told})" if rule.description else told
+    return f"{rule.description} ({summary})" if rule.description else summary
 
 
 def _value(value: object) -> str:
     if isinstance(value, list):
-        return " and ".join(_value(one) for one in value)
+        return " and ".join(_value(item) for item in value)
     return f"{value:g}" if isinstance(value, float) else str(value)
 
 
 def _levels(contract: Contract) -> Iterator[tuple[str, str, str, str]]:
-    for one in contract.sla_properties:
-        value = "" if one.value is None else f"{one.value} {one.unit or ''}"
-        yield one.property, value.strip(), one.element or "", one.schedule or ""
+    for level in contract.sla_properties:
+        value = "" if level.value is None else f"{level.value} {level.unit or ''}"
+        yield level.property, value.strip(), level.element or "", level.schedule or ""
 
 
 def _servers(contract: Contract) -> Iterator[tuple[str, str, str]]:
-    for one in contract.servers:
-        yield one.server, one.type, one.get("location") or one.get("path") or one.get("database") or ""
+    for server in contract.servers:
+        yield (
+            server.server,
+            server.type,
+            server.get("location") or server.get("path") or server.get("database") or "",
+        )
 
 
 def _table(
     title: str, names: tuple[str, ...], rows: Iterable[tuple[str, ...]], about: Iterable[str] = ()
 ) -> Iterator[str]:
-    written = ["".join(f"<td>{_text(cell)}</td>" for cell in row) for row in rows]
-    if not written:
+    html_rows = ["".join(f"<td>{_text(cell)}</td>" for cell in row) for row in rows]
+    if not html_rows:
         return
     yield f"<h2>{_text(title)}</h2>"
     yield from (f"<p>{_text(text)}</p>" for text in about)
     yield '<div class="wide"><table><thead><tr>'
     yield "".join(f'<th scope="col">{name}</th>' for name in names)
     yield "</tr></thead><tbody>"
-    yield from (f"<tr>{row}</tr>" for row in written)
+    yield from (f"<tr>{row}</tr>" for row in html_rows)
     yield "</tbody></table></div>"
 
 
 _SHOWN = "description primaryKey partitioned required unique enum classification logicalTypeOptions quality"
-SAYS = words(
+SUPPORTED_KEYS = supported_keys(
     _SHOWN, _SHOWN, _SHOWN, "description quality",
     "description team support servers slaProperties authoritativeDefinitions",
 )  # fmt: skip
-KIND = ExportKind("html", "one page to read, print and send", write, SAYS)
+KIND = ExportKind("html", "one page to read, print and send", write, SUPPORTED_KEYS)

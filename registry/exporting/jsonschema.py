@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from dq.contracts.model import Contract, Property, SchemaObject
 from dq.contracts.types import DataType
-from dq.registry.exporting import Exported, ExportKind, Losses, columns, parts, single, words
+from dq.registry.exporting import Exported, ExportKind, LossReport, columns, parts, single, supported_keys
 from dq.registry.importing.sources import FORMATS, LIMITS, are_values, is_limit
 
 Node = dict[str, object]
@@ -20,7 +20,7 @@ _EXACT: dict[str, Node] = {
     "date": {"type": "string", "format": "date"},
     "timestamp": {"type": "string", "format": "date-time"},
 }
-# What has no word of its own, and what a reader makes of the word that it gets.
+# Types without an exact equivalent -> the nearest one.
 _NEAR: dict[str, Node] = {
     **{name: {"type": "integer"} for name in ("tinyint", "smallint", "int")},
     "float": {"type": "number"},
@@ -34,53 +34,57 @@ _NEAR: dict[str, Node] = {
 
 @dataclass(slots=True)
 class _RowSchema:
-    """What is lost of the row of the object with this name."""
+    """The losses for the object with this name."""
 
     name: str
-    losses: Losses = field(default_factory=Losses)
+    losses: LossReport = field(default_factory=LossReport)
 
 
 def write(_: Contract, objects: list[SchemaObject]) -> Exported:
-    """The schema. Raises UsageError for several objects: a schema is of one row."""
-    one = single("a JSON Schema", objects)
-    to = _RowSchema(one.name)
-    properties = {prop.column: _described(prop.column, prop, kind, to) for prop, kind in columns(one)}
-    keys = [prop.column for prop in one.partition_keys()]
+    """Return the schema. Raises UsageError for several objects: a schema describes one row."""
+    schema_object = single("a JSON Schema", objects)
+    row = _RowSchema(schema_object.name)
+    properties = {
+        prop.column: _property_schema(prop.column, prop, kind, row) for prop, kind in columns(schema_object)
+    }
+    keys = [prop.column for prop in schema_object.partition_keys()]
     if keys:
-        to.losses.note(one.name, f"the partition keys {', '.join(keys)}", "properties", several=True)
-    made: Node = {
+        row.losses.note(
+            schema_object.name, f"the partition keys {', '.join(keys)}", "properties", several=True
+        )
+    schema: Node = {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
-        "title": one.column,
-        **({"description": one.description} if one.description else {}),
+        "title": schema_object.column,
+        **({"description": schema_object.description} if schema_object.description else {}),
         "type": "object",
         "properties": properties,
-        "required": [prop.column for prop, _ in columns(one) if prop.required],
+        "required": [prop.column for prop, _ in columns(schema_object) if prop.required],
     }
-    return Exported(json.dumps(made, indent=2, ensure_ascii=False) + "\n", to.losses.all())
+    return Exported(json.dumps(schema, indent=2, ensure_ascii=False) + "\n", row.losses.all())
 
 
-def _described(where: str, prop: Property | None, kind: DataType, to: _RowSchema) -> Node:
-    made = _node(where, prop, kind, to)
+def _property_schema(path: str, prop: Property | None, kind: DataType, row: _RowSchema) -> Node:
+    schema = _node(path, prop, kind, row)
     if prop is None:
-        return made
+        return schema
     if prop.description:
-        made["description"] = prop.description
-    word = str(made.get("type"))
+        schema["description"] = prop.description
+    word = str(schema.get("type"))
     if prop.enum:
-        values = [one.value for one in prop.enum]
-        if are_values(word, values) and kind.name not in _OTHERWISE:
-            made["enum"] = values
+        values = [entry.value for entry in prop.enum]
+        if are_values(word, values) and kind.name not in _ENCODED_TYPES:
+            schema["enum"] = values
         else:
-            to.losses.leave(to.name, f"enum of {where}")
+            row.losses.leave(row.name, f"enum of {path}")
     for name, value in _options(prop).items():
-        if name not in made and kind.name not in _OTHERWISE and _has_word(word, name, value):
-            made[name] = value
+        if name not in schema and kind.name not in _ENCODED_TYPES and _is_supported(word, name, value):
+            schema[name] = value
         else:
-            to.losses.leave(to.name, f"{name} of {where}")
-    return made
+            row.losses.leave(row.name, f"{name} of {path}")
+    return schema
 
 
-def _has_word(kind: str, name: str, value: object) -> bool:
+def _is_supported(kind: str, name: str, value: object) -> bool:
     if kind == "string" and name in ("pattern", "format"):
         return name == "pattern" or value in FORMATS
     return name in LIMITS.get(kind, ()) and is_limit(name, value)
@@ -93,33 +97,37 @@ def _options(prop: Property) -> Node:
     return options.model_dump(by_alias=True, exclude_unset=True, exclude_none=True)
 
 
-# Types whose texts are not those that a bound of the contract is about.
-_OTHERWISE = ("binary", "date", "timestamp", "timestamp_ntz", "interval")
+# Types that are encoded as text, so that bounds of the contract do not apply to the encoded value.
+_ENCODED_TYPES = ("binary", "date", "timestamp", "timestamp_ntz", "interval")
 
 
-def _node(where: str, prop: Property | None, kind: DataType, to: _RowSchema) -> Node:
+def _node(path: str, prop: Property | None, kind: DataType, row: _RowSchema) -> Node:
     if kind.name in _EXACT:
         return dict(_EXACT[kind.name])
-    inside = parts(prop, kind)
+    children = parts(prop, kind)
     if kind.name == "struct":
         fields = {
-            name: _described(f"{where}.{name}", *part, to)
-            for name, part in zip(kind.names, inside, strict=True)
+            name: _property_schema(f"{path}.{name}", *part, row)
+            for name, part in zip(kind.names, children, strict=True)
         }
-        must = [name for name, (one, _) in zip(kind.names, inside, strict=True) if one and one.required]
-        return {"type": "object", "properties": fields, **({"required": must} if must else {})}
+        required = [
+            name for name, (inner, _) in zip(kind.names, children, strict=True) if inner and inner.required
+        ]
+        return {"type": "object", "properties": fields, **({"required": required} if required else {})}
     if kind.name == "array":
-        return {"type": "array", "items": _described(f"{where}[]", *inside[0], to)}
+        return {"type": "array", "items": _property_schema(f"{path}[]", *children[0], row)}
     if kind.name == "map":
         key = kind.parts[0]
         if key.name != "string":
-            to.losses.note(where, f"a map from {key}", "one from string")
-        return {"type": "object", "additionalProperties": _described(f"{where}.*", *inside[1], to)}
-    made = dict(_NEAR[kind.name])
-    to.losses.note(where, kind, " ".join(str(word) for word in made.values()) or "anything")
-    return made
+            row.losses.note(path, f"a map from {key}", "one from string")
+        return {"type": "object", "additionalProperties": _property_schema(f"{path}.*", *children[1], row)}
+    schema = dict(_NEAR[kind.name])
+    row.losses.note(path, kind, " ".join(str(word) for word in schema.values()) or "anything")
+    return schema
 
 
-_BOTH = "description required enum logicalTypeOptions"
-SAYS = words(f"{_BOTH} partitioned", _BOTH, "description enum logicalTypeOptions", "description")
-KIND = ExportKind("jsonschema", "the JSON Schema of one row", write, SAYS)
+_COMMON = "description required enum logicalTypeOptions"
+SUPPORTED_KEYS = supported_keys(
+    f"{_COMMON} partitioned", _COMMON, "description enum logicalTypeOptions", "description"
+)
+KIND = ExportKind("jsonschema", "the JSON Schema of one row", write, SUPPORTED_KEYS)

@@ -1,6 +1,6 @@
-"""ODCS of another version: the whole contract, in the words that this version has.
+"""ODCS of another version: the whole contract, with the keys of that version.
 
-Which key and value arrived when is told by `odcs.py` and `servers.py` of the contract.
+`dq.contracts.odcs` has the versions in which keys and values were introduced.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from functools import partial
 
 from dq.contracts import extension, odcs
 from dq.contracts.model import (
-    PLACE,
+    SOURCE_MAP_KEY,
     Contract,
     Node,
     Property,
@@ -19,241 +19,256 @@ from dq.contracts.model import (
     SchemaObject,
     Server,
     SlaProperty,
-    plain,
+    strip_source_maps,
 )
 from dq.contracts.outcome import UsageError
 from dq.contracts.types import catalog_type
 from dq.contracts.yaml.insertion import block
-from dq.registry.exporting import Exported, ExportKind, Losses
+from dq.registry.exporting import Exported, ExportKind, LossReport
 
 Values = dict[str, object]
 
-# A logical type that arrived later -> the one that stands for it before, beside the exact physical type.
+# A newer logical type -> its replacement in earlier versions, together with the exact physical type.
 _INSTEAD = {"timestamp": "date", "time": "string", "map": "object", "vector": "array"}
-# Key of an exclusive bound -> the bound that it was a flag of, in 3.0.
+# Key of an exclusive bound -> the bound for which it was a flag in 3.0.
 _FLAGS = {"exclusiveMinimum": "minimum", "exclusiveMaximum": "maximum"}
 _LATER_METRICS = {later: earlier for earlier, later in odcs.EARLIER_METRICS.items()}
-# Texts of 3.0.0 have keys that its JSON Schema lacks; they are kept.
+# The text of 3.0.0 has keys that its JSON Schema lacks; they are kept.
 _STRICT: odcs.Version = (3, 1, 0)
 
 
 def write(target: str, contract: Contract, objects: list[SchemaObject]) -> Exported:
-    """The contract. Raises UsageError for some of its objects: a contract is whole."""
+    """Return the contract. Raises UsageError for a selection of its objects."""
     if len(objects) < len(contract.objects):
-        raise UsageError("odcs is of the whole contract.", "Leave --object out.")
-    converter = _Converter(odcs.of(target), contract.odcs)
-    made = converter.values(contract)
-    text = "\n".join(block({**made, "apiVersion": target}, "")) + "\n"
+        raise UsageError("odcs exports the whole contract.", "Remove --object.")
+    converter = _Converter(odcs.parse_version(target), contract.odcs)
+    document = converter.values(contract)
+    text = "\n".join(block({**document, "apiVersion": target}, "")) + "\n"
     return Exported(text, converter.losses.all())
 
 
 @dataclass(slots=True)
 class _Converter:
-    """From one version to another, either way."""
+    """Conversion from one version to another, older or newer."""
 
     target: odcs.Version
     source: odcs.Version
-    losses: Losses = field(default_factory=Losses)
+    losses: LossReport = field(default_factory=LossReport)
     moved: list[Values] = field(default_factory=list)
-    """Terms of deliveries, which stand at the contract where service levels take none."""
+    """Delivery properties moved to the contract, for versions without custom properties of service levels."""
 
     def values(self, node: Node) -> Values:
-        """The node's keys and values in the order of the file, as the target has them."""
+        """Return the node's keys and values in the order of the file, converted to the target version."""
         kind = type(node).__name__
-        made: Values = {}
-        for key, value in _written(node):
+        result: Values = {}
+        for key, value in _written_items(node):
             since = odcs.KEY_SINCE.get((kind, key), (3, 0, 0))
             if since > self.target and since >= _STRICT:
                 self._leave(node, kind, key)
                 continue
-            if since > self.target:
+            if since > self.target:  # kept, see `_STRICT`
                 self.losses.note(
-                    node.path(key), key, "it is: the text of that version has it, its JSON Schema has not"
+                    node.path(key), key, "is: the text of that version has it, but its JSON Schema does not"
                 )
-            made[key] = self._value(value)
+            result[key] = self._value(value)
         if kind in _AFTER:
-            _AFTER[kind](self, node, made)
-        return made
+            _AFTER[kind](self, node, result)
+        return result
 
     def _value(self, value: object) -> object:
         if isinstance(value, Node):
             return self.values(value)
         if isinstance(value, list):
-            return [self._value(one) for one in value]
-        return plain(value)
+            return [self._value(item) for item in value]
+        return strip_source_maps(value)
 
     def _leave(self, node: Node, kind: str, key: str) -> None:
-        # Said by those who know what stands for it; whose terms they are, the name of a term says too.
-        ours = kind == "CustomProperty" and getattr(node, "vendor", None) == extension.VENDOR
-        if (kind, key) not in _REPLACED and not ours:
+        # Replaced keys are reported by their functions; the vendor is also in the name of our properties.
+        is_managed = kind == "CustomProperty" and getattr(node, "vendor", None) == extension.VENDOR
+        if (kind, key) not in _REPLACED and not is_managed:
             self.losses.leave(node.path(key), key)
 
-    def crosses(self, arrived: odcs.Version) -> bool:
-        """Whether the target is older than a version and the source is not."""
-        return self.target < arrived <= self.source
+    def crosses(self, since: odcs.Version) -> bool:
+        """Return True if the target is older than the version `since` and the source is not."""
+        return self.target < since <= self.source
 
-    def reaches(self, arrived: odcs.Version) -> bool:
-        """Whether the target has what the source is too old for."""
-        return self.source < arrived <= self.target
+    def reaches(self, since: odcs.Version) -> bool:
+        """Return True if the source is older than the version `since` and the target is not."""
+        return self.source < since <= self.target
 
 
-def _written(node: Node) -> Iterator[tuple[str, object]]:
-    """Keys and values as the file has them, in its order."""
+def _written_items(node: Node) -> Iterator[tuple[str, object]]:
+    """Yield keys and values in the order of the file."""
     model = type(node).model_fields
-    found = {
+    values = {
         model[name].alias or name: getattr(node, name) for name in node.model_fields_set if name in model
     }
-    found |= node.model_extra or {}
-    found.pop(PLACE, None)
-    order = {key: at for at, key in enumerate(node.place.keys)}
-    yield from sorted(found.items(), key=lambda pair: order.get(pair[0], len(order)))
+    values |= node.model_extra or {}
+    values.pop(SOURCE_MAP_KEY, None)
+    order = {key: index for index, key in enumerate(node.place.keys)}
+    yield from sorted(values.items(), key=lambda pair: order.get(pair[0], len(order)))
 
 
-# What `values` need not tell, because a function below says what stands for it.
+# Not reported by `values`, because a function below reports the replacement.
 _REPLACED = {
     ("Property", "enum"), ("Property", "map"), ("Quality", "metric"), ("Quality", "arguments"),
     ("SlaProperty", "customProperties"),
 }  # fmt: skip
 
 
-def _contract(to: _Converter, node: Node, made: Values) -> None:
+def _contract(converter: _Converter, node: Node, values: Values) -> None:
     assert isinstance(node, Contract)
-    if to.target < (3, 2, 0) and "status" not in made:
-        # A contract without one is in force, here and in 3.2.
-        made["status"] = "active"
-        to.losses.note("status", "no status", "active")
-    team = made.get("team")
-    if to.target < _STRICT and isinstance(team, dict):
+    if converter.target < (3, 2, 0) and "status" not in values:
+        # A contract without status is in force, also in 3.2.
+        values["status"] = "active"
+        converter.losses.note("status", "no status", "active")
+    team = values.get("team")
+    if converter.target < _STRICT and isinstance(team, dict):
         for key in team.keys() - {"members"}:
-            to.losses.leave(f"team.{key}", key)
-        made["team"] = team.get("members", [])
-    if to.moved:
-        own = made.get("customProperties")
-        made["customProperties"] = [*(own if isinstance(own, list) else ()), *to.moved]
+            converter.losses.leave(f"team.{key}", key)
+        values["team"] = team.get("members", [])
+    if converter.moved:
+        own = values.get("customProperties")
+        values["customProperties"] = [*(own if isinstance(own, list) else ()), *converter.moved]
 
 
-def _property(to: _Converter, node: Node, made: Values) -> None:
+def _property(converter: _Converter, node: Node, values: Values) -> None:
     assert isinstance(node, Property)
     logical = node.logical_type or ""
     since = odcs.VALUE_SINCE.get(("Property", "logicalType", logical), (3, 0, 0))
-    if since > to.target:
-        made["logicalType"] = _INSTEAD[logical]
-        made["physicalType"] = str(catalog_type(node))
-        to.losses.note(node.path("logicalType"), logical, f"{_INSTEAD[logical]} over {made['physicalType']}")
-        if made.pop("logicalTypeOptions", None) is not None:
-            to.losses.leave(node.path("logicalTypeOptions"), "logicalTypeOptions")
-    elif to.reaches(_STRICT) and logical == "date" and catalog_type(node).name.startswith("timestamp"):
-        made["logicalType"] = "timestamp"
-        to.losses.note(node.path("logicalType"), "a date with a time", "timestamp")
-    if node.map is not None and to.target < (3, 2, 0):
-        to.losses.note(node.path("map"), "map", "the physical type alone")
-        made.setdefault("physicalType", str(catalog_type(node)))
-    if node.enum and to.target < (3, 2, 0):
-        allowed = [one.value for one in node.enum]
+    if since > converter.target:
+        values["logicalType"] = _INSTEAD[logical]
+        values["physicalType"] = str(catalog_type(node))
+        converter.losses.note(
+            node.path("logicalType"), logical, f"{_INSTEAD[logical]} over {values['physicalType']}"
+        )
+        if values.pop("logicalTypeOptions", None) is not None:
+            converter.losses.leave(node.path("logicalTypeOptions"), "logicalTypeOptions")
+    elif converter.reaches(_STRICT) and logical == "date" and catalog_type(node).name.startswith("timestamp"):
+        values["logicalType"] = "timestamp"
+        converter.losses.note(node.path("logicalType"), "a date with a time", "timestamp")
+    if node.map is not None and converter.target < (3, 2, 0):
+        converter.losses.note(node.path("map"), "map", "the physical type only")
+        values.setdefault("physicalType", str(catalog_type(node)))
+    if node.enum and converter.target < (3, 2, 0):
+        allowed = [entry.value for entry in node.enum]
         rule = {
             "type": "library",
             "metric": "invalidValues",
             "arguments": {"validValues": allowed},
             "mustBe": 0,
         }
-        if to.target < _STRICT:
+        if converter.target < _STRICT:
             rule = {"type": "library", "rule": "validValues", "validValues": allowed, "mustBe": 0}
-        own = made.get("quality")
-        made["quality"] = [*(own if isinstance(own, list) else ()), rule]
-        to.losses.note(node.path("enum"), "enum", "a quality rule of its values")
+        own = values.get("quality")
+        values["quality"] = [*(own if isinstance(own, list) else ()), rule]
+        converter.losses.note(node.path("enum"), "enum", "a quality rule with its values")
 
 
-def _object(to: _Converter, node: Node, made: Values) -> None:
+def _object(converter: _Converter, node: Node, values: Values) -> None:
     assert isinstance(node, SchemaObject)
-    if node.logical_type == "blob" and to.target < _STRICT:
-        made["logicalType"] = "object"
-        to.losses.note(node.path("logicalType"), "blob", "object")
+    if node.logical_type == "blob" and converter.target < _STRICT:
+        values["logicalType"] = "object"
+        converter.losses.note(node.path("logicalType"), "blob", "object")
 
 
-def _quality(to: _Converter, node: Node, made: Values) -> None:
+def _quality(converter: _Converter, node: Node, values: Values) -> None:
     assert isinstance(node, Quality)
-    if to.target < _STRICT and node.metric is not None:
-        made["rule"] = _LATER_METRICS.get(node.metric, node.metric)
-        arguments = plain(node.arguments)
+    if converter.target < _STRICT and node.metric is not None:
+        values["rule"] = _LATER_METRICS.get(node.metric, node.metric)
+        arguments = strip_source_maps(node.arguments)
         for key, value in arguments.items() if isinstance(arguments, dict) else ():
             if key == "validValues":
-                made["validValues"] = value
+                values["validValues"] = value
             else:
-                to.losses.leave(node.path(f"arguments.{key}"), key)
-    elif to.target < _STRICT and node.arguments is not None:
-        to.losses.leave(node.path("arguments"), "arguments")
-    elif to.reaches(_STRICT) and node.metric is None and node.rule is not None and node.type == "library":
-        del made["rule"]
+                converter.losses.leave(node.path(f"arguments.{key}"), key)
+    elif converter.target < _STRICT and node.arguments is not None:
+        converter.losses.leave(node.path("arguments"), "arguments")
+    elif (
+        converter.reaches(_STRICT)
+        and node.metric is None
+        and node.rule is not None
+        and node.type == "library"
+    ):
+        del values["rule"]
         if not node.operators():
-            # Later rules have a bound, and which one was meant nobody said.
-            made |= {"type": "text", "description": node.description or node.rule}
-            to.losses.note(node.path("rule"), f"{node.rule} without a bound", "a text")
+            # Newer versions require a bound, and the contract does not have one.
+            values |= {"type": "text", "description": node.description or node.rule}
+            converter.losses.note(node.path("rule"), f"{node.rule} without a bound", "a text")
             return
-        made["metric"] = odcs.EARLIER_METRICS.get(node.rule, node.rule)
-        if made.get("validValues") is not None:
-            made["arguments"] = {"validValues": made.pop("validValues")}
+        values["metric"] = odcs.EARLIER_METRICS.get(node.rule, node.rule)
+        if values.get("validValues") is not None:
+            values["arguments"] = {"validValues": values.pop("validValues")}
 
 
-def _options(to: _Converter, node: Node, made: Values) -> None:
+def _options(converter: _Converter, node: Node, values: Values) -> None:
     for key, bound in _FLAGS.items():
-        value = made.get(key)
-        if to.crosses(_STRICT) and value is not None:
-            if bound in made:
-                # Only one of the two can be said, and which of them is stricter the type decides.
-                to.losses.leave(node.path(key), key)
-                del made[key]
+        value = values.get(key)
+        if converter.crosses(_STRICT) and value is not None:
+            if bound in values:
+                # Only one of the two can be kept, and the type decides which one is stricter.
+                converter.losses.leave(node.path(key), key)
+                del values[key]
             else:
-                made[bound], made[key] = value, True
-        elif to.reaches(_STRICT) and isinstance(value, bool):
-            del made[key]
-            if value and bound in made:
-                made[key] = made.pop(bound)
+                values[bound], values[key] = value, True
+        elif converter.reaches(_STRICT) and isinstance(value, bool):
+            del values[key]
+            if value and bound in values:
+                values[key] = values.pop(bound)
 
 
-def _server(to: _Converter, node: Node, made: Values) -> None:
+def _server(converter: _Converter, node: Node, values: Values) -> None:
     assert isinstance(node, Server)
     for (kind, later), (earlier, until) in odcs.EARLIER_NAMES.items():
-        if node.type == kind and to.crosses(until) and later in made:
-            made[earlier] = made.pop(later)
-        elif node.type == kind and to.reaches(until) and earlier in made:
-            made[later] = made.pop(earlier)
+        if node.type == kind and converter.crosses(until) and later in values:
+            values[earlier] = values.pop(later)
+        elif node.type == kind and converter.reaches(until) and earlier in values:
+            values[later] = values.pop(earlier)
     for key, since in odcs.LATER_KEYS.items():
-        if since > to.target and key in made:
-            to.losses.leave(node.path(key), key)
-            del made[key]
-    if to.crosses((3, 2, 0)) and isinstance(made.get("port"), str):
-        # A variable: until 3.2 a port is a number.
-        to.losses.leave(node.path("port"), f"port {made.pop('port')}")
-    known = odcs.SERVER_TYPES[node.type]
+        if since > converter.target and key in values:
+            converter.losses.leave(node.path(key), key)
+            del values[key]
+    if converter.crosses((3, 2, 0)) and isinstance(values.get("port"), str):
+        # A variable, while a port is a number before 3.2.
+        converter.losses.leave(node.path("port"), f"port {values.pop('port')}")
+    server_type = odcs.SERVER_TYPES[node.type]
     earlier_keys, until = odcs.EARLIER_REQUIRED.get(node.type, ((), (3, 0, 0)))
-    required = {*known.required, *(earlier_keys if to.crosses(until) else ())}
-    names = {later: earlier for (_, later), (earlier, when) in odcs.EARLIER_NAMES.items() if to.target < when}
-    if known.since <= to.target and not any(names.get(key, key) not in made for key in required):
+    required = {*server_type.required, *(earlier_keys if converter.crosses(until) else ())}
+    names = {
+        later: earlier
+        for (_, later), (earlier, last) in odcs.EARLIER_NAMES.items()
+        if converter.target < last
+    }
+    if server_type.since <= converter.target and not any(
+        names.get(key, key) not in values for key in required
+    ):
         return
-    made["type"] = "custom"
-    to.losses.note(node.path("type"), f"type {node.type}", "custom")
-    taken = {*odcs.SERVER_TYPES["custom"].optional, *Server.model_fields, "customProperties"}
-    for key in [key for key in made if key not in taken]:
-        to.losses.leave(node.path(key), key)
-        del made[key]
+    values["type"] = "custom"
+    converter.losses.note(node.path("type"), f"type {node.type}", "custom")
+    allowed = {*odcs.SERVER_TYPES["custom"].optional, *Server.model_fields, "customProperties"}
+    for key in [key for key in values if key not in allowed]:
+        converter.losses.leave(node.path(key), key)
+        del values[key]
 
 
-def _channel(to: _Converter, node: Node, made: Values) -> None:
-    if to.target < _STRICT and "url" not in made:
-        to.losses.tell(f"{node.path()}: the channel has no url, and the version wants one")
+def _channel(converter: _Converter, node: Node, values: Values) -> None:
+    if converter.target < _STRICT and "url" not in values:
+        converter.losses.add(f"{node.path()}: the channel has no url, but the version requires one")
 
 
-def _level(to: _Converter, node: Node, _: Values) -> None:
+def _level(converter: _Converter, node: Node, _: Values) -> None:
     assert isinstance(node, SlaProperty)
-    if to.target >= (3, 2, 0):
+    if converter.target >= (3, 2, 0):
         return
-    for at, custom in enumerate(node.custom_properties):
-        if custom.property == "delivery" and node.id is not None and to.target >= _STRICT:
-            to.moved.append({"property": f"delivery:{node.id}", "value": plain(custom.value)})
-            to.losses.note(f"{node.path('customProperties')}[{at}]", "delivery",
+    for index, custom in enumerate(node.custom_properties):
+        if custom.property == "delivery" and node.id is not None and converter.target >= _STRICT:
+            converter.moved.append(
+                {"property": f"delivery:{node.id}", "value": strip_source_maps(custom.value)}
+            )
+            converter.losses.note(f"{node.path('customProperties')}[{index}]", "delivery",
                            f"delivery:{node.id} of the contract")  # fmt: skip
         else:
-            to.losses.leave(f"{node.path('customProperties')}[{at}]", custom.property)
+            converter.losses.leave(f"{node.path('customProperties')}[{index}]", custom.property)
 
 
 _AFTER: dict[str, Callable[[_Converter, Node, Values], None]] = {
@@ -271,6 +286,6 @@ KIND = ExportKind(
     "odcs",
     "the contract in another version of ODCS",
     partial(write, odcs.NEWEST),
-    others={name: partial(write, name) for name in odcs.SUPPORTED},
+    variants={name: partial(write, name) for name in odcs.SUPPORTED},
     comment="#",
 )

@@ -1,6 +1,6 @@
-"""pandera: the source of a Python module with a schema for each object's frames of Spark.
+"""pandera: the source of a Python module with a schema for the Spark frames of each object.
 
-It needs pandera and pyspark and not dq. Every text of a contract stands in it as a literal of plain ASCII.
+The module needs pandera and pyspark, but not dq. All texts of the contract are ASCII literals.
 """
 
 from __future__ import annotations
@@ -11,11 +11,11 @@ from dq.contracts.escaping import python
 from dq.contracts.model import Contract, Property, SchemaObject
 from dq.contracts.types import DataType
 from dq.contracts.yaml.insertion import commented
-from dq.registry.exporting import Exported, ExportKind, Losses, columns, unsaid, words
+from dq.registry.exporting import Exported, ExportKind, LossReport, columns, supported_keys, unsupported_keys
 
-# A comment in the first two lines could name another encoding, in which the rest reads otherwise.
+# The docstring comes first, because a comment in the first two lines could set another encoding.
 _HEAD = '''\
-"""Schemas of pandera for frames of Spark, by the names of their objects."""
+"""pandera schemas for Spark DataFrames, by object name."""
 
 '''
 _IMPORTS = '''\
@@ -25,18 +25,18 @@ from pyspark.sql import types as T
 
 
 def _typed(name, kind):
-    """A check that a column has a type, whichever of its parts may be NULL."""
+    """Check that a column has a type, whichever of its parts may be NULL."""
 
     def same(frame):
         return name not in frame.columns or frame.schema[name].dataType.simpleString() == kind
 
-    return pa.Check(same, name="type", error=f"{name!r} is no {kind}")
+    return pa.Check(same, name="type", error=f"{name!r} is not a {kind}")
 
 
 SCHEMAS = {
 '''
 
-# Type -> pandera's word for it. The others it knows in part or not at all; its two timestamps are one.
+# Type -> pandera's type. pandera supports others partly or not at all, and both timestamps are one type.
 _TYPES = {
     **dict.fromkeys(("string", "char", "varchar"), "T.StringType()"),
     "boolean": "T.BooleanType()",
@@ -52,82 +52,83 @@ _TYPES = {
 _CHECKED = ("array", "map", "struct", "timestamp", "timestamp_ntz", "variant")
 _TEXTS = ("char", "varchar")
 _UNTYPED = ("interval",)
-_WHOLE = ("tinyint", "smallint", "int", "bigint")
-# Types of values whose like Spark can look up in a list.
-_LISTED = {"string": str, **dict.fromkeys(_TEXTS, str), **dict.fromkeys(_WHOLE, int)}
+_INTEGERS = ("tinyint", "smallint", "int", "bigint")
+# Types whose values `isin` can compare in Spark.
+_LISTED = {"string": str, **dict.fromkeys(_TEXTS, str), **dict.fromkeys(_INTEGERS, int)}
 
 
 def write(contract: Contract, objects: list[SchemaObject]) -> Exported:
-    """The module: `SCHEMAS["orders"].validate(frame)`."""
-    losses = Losses()
-    body = "".join(line + "\n" for one in objects for line in _schema(one, losses))
-    lost = [*losses.all(), *unsaid(contract, objects, SAYS)]
-    head = [f"Made by 'dq export' from {contract.id} {contract.version}", *lost]
+    """Return the module, used as `SCHEMAS["orders"].validate(frame)`."""
+    losses = LossReport()
+    body = "".join(line + "\n" for schema_object in objects for line in _schema(schema_object, losses))
+    unsupported = [*losses.all(), *unsupported_keys(contract, objects, SUPPORTED_KEYS)]
+    head = [f"Made by 'dq export' from {contract.id} {contract.version}", *unsupported]
     comments = "".join(f"# {commented(line)}.\n" for line in head)
     return Exported(f"{_HEAD}{comments}{_IMPORTS}{body}}}\n", losses.all())
 
 
-def _schema(one: SchemaObject, losses: Losses) -> Iterator[str]:
+def _schema(schema_object: SchemaObject, losses: LossReport) -> Iterator[str]:
+    """Yield the lines of the object's entry in the dict of pandera schemas."""
     typed = []
-    yield f"    {python(one.name)}: pa.DataFrameSchema("
+    yield f"    {python(schema_object.name)}: pa.DataFrameSchema("
     yield "        columns={"
-    for prop, kind in columns(one):
+    for prop, kind in columns(schema_object):
         if kind.name in _CHECKED:
             typed.append(f"            _typed({python(prop.column)}, {python(str(_plain(kind)))}),")
-        yield from _column(one, prop, kind, losses)
+        yield from _column(schema_object, prop, kind, losses)
     yield "        },"
     if typed:
         yield from ("        checks=[", *typed, "        ],")
-    keys = [prop.column for prop in one.primary_key()]
-    if keys and all(map(_askable, keys)):
+    keys = [prop.column for prop in schema_object.primary_key()]
+    if keys and all(map(_is_addressable, keys)):
         yield f"        unique=[{', '.join(map(python, keys))}],"
     elif keys:
-        losses.leave(one.name, "the primary key")
-    yield f"        name={python(one.name)},"
-    if one.description:
-        yield f"        description={python(one.description)},"
+        losses.leave(schema_object.name, "the primary key")
+    yield f"        name={python(schema_object.name)},"
+    if schema_object.description:
+        yield f"        description={python(schema_object.description)},"
     yield "    ),"
 
 
-def _column(one: SchemaObject, prop: Property, kind: DataType, losses: Losses) -> Iterator[str]:
-    where = f"{one.name}.{prop.column}"
-    written = "None" if kind.name in _UNTYPED else _TYPES.get(kind.name, "None")
+def _column(schema_object: SchemaObject, prop: Property, kind: DataType, losses: LossReport) -> Iterator[str]:
+    path = f"{schema_object.name}.{prop.column}"
+    data_type = "None" if kind.name in _UNTYPED else _TYPES.get(kind.name, "None")
     if kind.name == "decimal":
-        written = f"T.DecimalType({', '.join(map(str, kind.numbers))})"
+        data_type = f"T.DecimalType({', '.join(map(str, kind.numbers))})"
     if kind.name in _UNTYPED:
-        losses.note(where, kind, "any type")
+        losses.note(path, kind, "any type")
     elif str(_plain(kind)) != str(kind):
-        losses.note(where, kind, str(_plain(kind)))
+        losses.note(path, kind, str(_plain(kind)))
     required = bool(prop.required or prop.primary_key)
-    if required and not _askable(prop.column):
-        losses.leave(where, "required")
-    said = [written]
+    if required and not _is_addressable(prop.column):
+        losses.leave(path, "required")
+    arguments = [data_type]
     if prop.enum:
-        values = [each.value for each in prop.enum]
-        wanted = _LISTED.get(kind.name)
-        if wanted and _askable(prop.column) and all(type(each) is wanted for each in values):
-            said.append(f"pa.Check.isin([{', '.join(map(python, values))}])")
+        values = [entry.value for entry in prop.enum]
+        value_type = _LISTED.get(kind.name)
+        if value_type and _is_addressable(prop.column) and all(type(value) is value_type for value in values):
+            arguments.append(f"pa.Check.isin([{', '.join(map(python, values))}])")
         else:
-            losses.leave(where, "enum")
-    said.append(f"nullable={not (required and _askable(prop.column))}")
+            losses.leave(path, "enum")
+    arguments.append(f"nullable={not (required and _is_addressable(prop.column))}")
     if prop.business_name:
-        said.append(f"title={python(prop.business_name)}")
+        arguments.append(f"title={python(prop.business_name)}")
     if prop.description:
-        said.append(f"description={python(prop.description)}")
-    yield f"            {python(prop.column)}: pa.Column({', '.join(said)}),"
+        arguments.append(f"description={python(prop.description)}")
+    yield f"            {python(prop.column)}: pa.Column({', '.join(arguments)}),"
 
 
-def _askable(name: str) -> bool:
-    """Whether pandera finds a column by its name, which it gives to Spark as it is: a point leads inside."""
+def _is_addressable(name: str) -> bool:
+    """Return True if pandera can address the column: Spark reads a dot in a name as access to a field."""
     return not set(name) & {".", "`"}
 
 
 def _plain(kind: DataType) -> DataType:
-    """The type in a frame, where texts have no length."""
+    """Return the type in a frame, where strings have no length."""
     if kind.name in _TEXTS:
         return DataType("string")
     return DataType(kind.name, kind.numbers, tuple(map(_plain, kind.parts)), kind.names)
 
 
-SAYS = words("description businessName required primaryKey enum", objects="description")
-KIND = ExportKind("pandera", "a module with schemas of pandera for Spark", write, SAYS)
+SUPPORTED_KEYS = supported_keys("description businessName required primaryKey enum", objects="description")
+KIND = ExportKind("pandera", "a module with pandera schemas for Spark", write, SUPPORTED_KEYS)

@@ -10,37 +10,44 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from dq.contracts.model import plain
-from dq.contracts.outcome import Unreadable, UsageError
+from dq.contracts.model import strip_source_maps
+from dq.contracts.outcome import ReadError, UsageError
 from dq.contracts.types import DataType, NotAType, parse
 from dq.contracts.yaml import source as yaml_source
 from dq.lake.delta import LOG_FOLDER
 from dq.lake.iceberg import METADATA_FOLDER
-from dq.lake.storage import content, files_below, is_data_path, reading, unescaped
+from dq.lake.storage import files_below, is_data_path, open_bytes, read_limited, unescaped
 from dq.lake.types import from_iceberg
-from dq.registry.importing import STRING, FoundColumn, FoundTable, Said, TextGuess, foreign
+from dq.registry.importing import (
+    STRING,
+    ImportedColumn,
+    ImportedTable,
+    OdcsKeys,
+    TextTypeInference,
+    unsupported_type,
+)
 from dq.registry.table import ReaderTerms, TableColumn, TableSpec
 
 # The files of one table in a folder, with the partition that each lies in.
 
-MOST_FILES = 20
-"""Of so many files, spread over all, the head is read."""
+MAX_FILES = 20
+"""Number of files, spread over the whole table, whose beginning is read."""
 
-# What lies in the folder of a table whose files are not all its rows -> what it is, and how it is imported.
+# Path pattern of table formats whose data files are not all live -> the format, and how to import it.
 _LAKEHOUSE = {
     re.compile(f"/{LOG_FOLDER}/"): ("a Delta table", "dq import delta"),
     re.compile(rf"/{METADATA_FOLDER}/[^/]*\.metadata\.json(\.gz)?$"): (
         "an Iceberg table",
         "dq import iceberg",
     ),
-    re.compile(r"/\.hoodie/"): ("a Hudi table", "Name it in its catalog: dq import glue, or hive"),
+    re.compile(r"/\.hoodie/"): ("a Hudi table", "Import it from its catalog: dq import glue, or hive"),
 }
 _NULL = "__HIVE_DEFAULT_PARTITION__"
 
 
 @dataclass(frozen=True, slots=True)
 class LakeFile:
-    """A file, and the (key, value) pairs of the folders that it lies in."""
+    """A file with the (key, value) pairs of its partition folders."""
 
     path: str
     keys: tuple[tuple[str, str], ...]
@@ -48,71 +55,77 @@ class LakeFile:
 
 @dataclass(frozen=True, slots=True)
 class LakeFolder:
-    """A table's place and all its files, sorted; `place` is the file itself where it is one."""
+    """A table's location and all its files, sorted; `location` is the file itself for a single file."""
 
-    place: str
+    location: str
     files: tuple[LakeFile, ...]
 
     @property
     def name(self) -> str:
-        """What to call the table: the folder's name, or the file's without its ending."""
-        last = self.place.rstrip("/").rpartition("/")[2]
-        return last.partition(".")[0] if self.files and self.files[0].path == self.place else last
+        """Name of the table: the folder's name, or the file's without its extension."""
+        last = self.location.rstrip("/").rpartition("/")[2]
+        return last.partition(".")[0] if self.files and self.files[0].path == self.location else last
 
     def sample(self) -> Sequence[LakeFile]:
-        """At most `MOST_FILES` of its files, the first and the last among them."""
+        """Return at most `MAX_FILES` files, including the first and the last."""
         count = len(self.files)
-        if count <= MOST_FILES:
+        if count <= MAX_FILES:
             return self.files
-        return [self.files[round(at * (count - 1) / (MOST_FILES - 1))] for at in range(MOST_FILES)]
+        return [self.files[round(index * (count - 1) / (MAX_FILES - 1))] for index in range(MAX_FILES)]
 
-    def partitions(self) -> tuple[FoundColumn, ...]:
-        """The keys of the folders. Raises UsageError where the files do not all have the same ones."""
-        names = {tuple(key for key, _ in one.keys): one.path for one in self.files}
+    def partitions(self) -> tuple[ImportedColumn, ...]:
+        """Return the partition columns. Raises UsageError if the files do not all have the same keys."""
+        names = {tuple(key for key, _ in file.keys): file.path for file in self.files}
         if len(names) > 1:
-            told = "; ".join(f"{'/'.join(keys) or 'none'} ({path})" for keys, path in sorted(names.items()))
-            raise UsageError(
-                f"{self.place}: its files do not all have the same partition keys: {told}.",
-                "Name the folder of one table.",
+            variants = "; ".join(
+                f"{'/'.join(keys) or 'none'} ({path})" for keys, path in sorted(names.items())
             )
-        found = []
-        for at, name in enumerate(next(iter(names))):
-            guess = TextGuess()
-            for value in {one.keys[at][1] for one in self.files}:
+            raise UsageError(
+                f"{self.location}: its files do not all have the same partition keys: {variants}.",
+                "Pass the folder of one table.",
+            )
+        columns = []
+        for position, name in enumerate(next(iter(names))):
+            guess = TextTypeInference()
+            for value in {file.keys[position][1] for file in self.files}:
                 guess.add(None if value == _NULL else value)
-            kind, evidence = guess.made()
-            # How numbers with a point and instants are spelled in folders, engines disagree on.
-            plain = kind.name in ("bigint", "date", "string")
-            found.append(FoundColumn(name, kind if plain else STRING, evidence=f"{evidence} of folders"))
-        return tuple(found)
+            kind, evidence = guess.infer()
+            # Engines write decimal numbers and timestamps differently in folder names.
+            is_portable = kind.name in ("bigint", "date", "string")
+            columns.append(
+                ImportedColumn(name, kind if is_portable else STRING, evidence=f"{evidence} of folders")
+            )
+        return tuple(columns)
 
 
-def folder(source: str, endings: Sequence[str]) -> LakeFolder:
-    """The files below a folder or URI whose name ends so, or the one file that it names.
+def list_folder(source: str, endings: Sequence[str]) -> LakeFolder:
+    """List the files with these endings below a folder or URI, or the one file that `source` names.
 
-    Hidden names and those that begin with `_` are passed over. Raises UsageError where there is none,
-    Unreadable where the place does not answer.
+    Hidden names and those that begin with `_` are skipped. Raises UsageError if there is no file, ReadError
+    if the location cannot be read.
     """
     paths = sorted(files_below(source))
-    for sign, (what, mend) in _LAKEHOUSE.items():
+    for sign, (description, hint) in _LAKEHOUSE.items():
         if any(sign.search(path, len(source.rstrip("/"))) for path in paths):
-            raise UsageError(f"{source} is {what}: not all of its files are its rows.", f"{mend}.")
-    wanted = [
+            raise UsageError(
+                f"{source} is {description}: its files also hold rows that are not current.", f"{hint}."
+            )
+    data_paths = [
         path
         for path in paths
         if path == source
         or (path.lower().endswith(tuple(endings)) and is_data_path(path[len(source) :].strip("/")))
     ]
-    if not wanted:
+    if not data_paths:
         raise UsageError(
-            f"{source} holds no file whose name ends in {' or '.join(endings)}.",
-            "Name the folder of one table, or its file.",
+            f"{source} contains no {' or '.join(endings)} files.",
+            "Pass the folder of one table, or its file.",
         )
-    return LakeFolder(source.rstrip("/"), tuple(LakeFile(path, _keys(source, path)) for path in wanted))
+    return LakeFolder(source.rstrip("/"), tuple(LakeFile(path, _keys(source, path)) for path in data_paths))
 
 
-def is_place(source: str) -> bool:
-    """Whether a source is the place of an Iceberg table; a catalog may have a table of such a name."""
+def is_table_location(source: str) -> bool:
+    """Return True if the source is the location of an Iceberg table, not the name of a catalog's table."""
     return "/" in source or Path(source, METADATA_FOLDER).is_dir()
 
 
@@ -122,14 +135,14 @@ def _keys(source: str, path: str) -> tuple[tuple[str, str], ...]:
     return tuple((unescaped(key), unescaped(value)) for key, equals, value in pairs if equals)
 
 
-# What a catalog says of a table.
+# Tables of a catalog.
 
 
-def of_spec(spec: TableSpec) -> FoundTable:
-    """The table. A type that Spark does not have keeps its name."""
-    columns = tuple(_column(one, spec.format) for one in spec.columns)
-    partitions = tuple(_column(one, spec.format) for one in spec.partitions)
-    return FoundTable(
+def table_from_spec(spec: TableSpec) -> ImportedTable:
+    """Return the imported table of a catalog's spec. A type that Spark does not have keeps its name."""
+    columns = tuple(_column(column, spec.format) for column in spec.columns)
+    partitions = tuple(_column(column, spec.format) for column in spec.partitions)
+    return ImportedTable(
         spec.name,
         columns,
         partitions,
@@ -141,124 +154,124 @@ def of_spec(spec: TableSpec) -> FoundTable:
 
 
 def _reader(terms: ReaderTerms) -> tuple[tuple[str, object], ...]:
-    """How its texts are written, in the words of a server's `csv`."""
-    made: dict[str, object] = {}
+    """Return the reader options as keys of the server's `csv` property."""
+    options: dict[str, object] = {}
     for name, text in terms:
         if name == "header":
-            made[name] = text == "true"
+            options[name] = text == "true"
         elif name == "quote":
-            made[name] = text or "none"
+            options[name] = text or "none"
         elif text:
-            made["nullText" if name == "null_text" else name] = text
-    return tuple(made.items())
+            options["nullText" if name == "null_text" else name] = text
+    return tuple(options.items())
 
 
-def _column(one: TableColumn, form: str) -> FoundColumn:
-    name, _, spelled = one.spelled.partition(" ")
-    kind, evidence, said = _type(spelled or one.type, form)
-    own = {"": said} if said else {}
-    return FoundColumn(name or one.name, kind, one.comment, one.required, evidence, own)
+def _column(column: TableColumn, form: str) -> ImportedColumn:
+    name, _, spelled = column.spelled.partition(" ")
+    kind, evidence, odcs_keys = _type(spelled or column.type, form)
+    keys_by_path = {"": odcs_keys} if odcs_keys else {}
+    return ImportedColumn(name or column.name, kind, column.comment, column.required, evidence, keys_by_path)
 
 
-# Types of Iceberg that Spark reads by another name, alone and inside of others.
+# Iceberg types that Spark reads by another name, also nested.
 _ICEBERG_ONLY = re.compile(r"(?<![^<,:])(?:uuid|fixed\[\d+\])(?![^,>])", re.ASCII)
 
 
-def _type(written: str, form: str) -> tuple[DataType, str, Said]:
+def _type(type_name: str, form: str) -> tuple[DataType, str, OdcsKeys]:
     renamed = (
-        _ICEBERG_ONLY.sub(lambda found: _spark_name(found[0]), written) if form == "iceberg" else written
+        _ICEBERG_ONLY.sub(lambda match: _spark_name(match[0]), type_name) if form == "iceberg" else type_name
     )
     try:
-        return parse(renamed), f"stored as {written}" if renamed != written else "", {}
+        return parse(renamed), f"stored as {type_name}" if renamed != type_name else "", {}
     except NotAType:
-        return foreign(written)
+        return unsupported_type(type_name)
 
 
-def _spark_name(written: str) -> str:
-    known = from_iceberg(written)
-    return written if known is None else str(known[0])
+def _spark_name(type_name: str) -> str:
+    spark_type = from_iceberg(type_name)
+    return type_name if spark_type is None else str(spark_type[0])
 
 
 # Files of JSON and YAML as plain values, at bounded cost.
 
-MOST_BYTES = 256 << 20
-"""So much of a document is read; YAML has the smaller limit of contracts."""
+MAX_BYTES = 256 << 20
+"""Maximum size of a document in bytes; YAML has the smaller limit of contracts."""
 
-_SHOWN = 100
-# So many things that a source says more are told one by one.
-_MOST_TOLD = 100
+_MAX_EXCERPT = 100
+# Maximum number of notes on unsupported keys.
+_MAX_SENTENCES = 100
 
-Mapped = dict[str, object]
+JsonObject = dict[str, object]
 
 
-def parsed(source: str, mend: str, most: int = MOST_BYTES) -> Any:
-    """What a file of JSON holds, of so many bytes at the most. Raises Unreadable for what is none."""
-    data = content(source, most)
+def read_json(source: str, hint: str, max_bytes: int = MAX_BYTES) -> Any:
+    """Return the value of a JSON file of at most `max_bytes`. Raises ReadError if it is not JSON."""
+    data = read_limited(source, max_bytes)
     try:
         return json.loads(data)
     except (ValueError, RecursionError) as error:
-        reason = "it is nested too deep" if isinstance(error, RecursionError) else str(error)[:200]
-        raise Unreadable(f"{source} is no JSON: {reason}.", mend) from error
+        reason = "nested too deeply" if isinstance(error, RecursionError) else str(error)[:200]
+        raise ReadError(f"{source} is not valid JSON: {reason}.", hint) from error
 
 
-def json_of(source: str, mend: str) -> Mapped:
-    """The object in a file of JSON. Raises Unreadable for what is none."""
-    made = parsed(source, mend)
-    if not isinstance(made, dict):
-        raise Unreadable(f"{source} is no object of JSON.", mend)
-    return made
+def read_json_object(source: str, hint: str) -> JsonObject:
+    """Return the object in a JSON file. Raises ReadError if it is not a JSON object."""
+    value = read_json(source, hint)
+    if not isinstance(value, dict):
+        raise ReadError(f"{source} is not a JSON object.", hint)
+    return value
 
 
-def yaml_of(source: str, mend: str) -> Mapped:
-    """The mapping in a file of YAML. Raises Unreadable, with every fault, for what is none."""
-    with reading(source) as held:
-        data = held.read(MOST_BYTES)
+def read_yaml_object(source: str, hint: str) -> JsonObject:
+    """Return the mapping in a YAML file. Raises ReadError with all errors if it is not one."""
+    with open_bytes(source) as file:
+        data = file.read(MAX_BYTES)
     top, findings = yaml_source.read(data, source)
-    wrong = [f"    {one.at}: {one.message}" for one in findings if one.severity.blocks]
-    if top is None or wrong:
-        raise Unreadable(f"{source} cannot be read as YAML:", mend, wrong)
-    made = plain(top)
-    assert isinstance(made, dict)
-    return made
+    errors = [f"    {finding.at}: {finding.message}" for finding in findings if finding.severity.blocks]
+    if top is None or errors:
+        raise ReadError(f"{source} cannot be read as YAML:", hint, errors)
+    mapping = strip_source_maps(top)
+    assert isinstance(mapping, dict)
+    return mapping
 
 
-def mapped(value: object) -> Mapped:
-    """The mapping, with its keys as texts; empty for what is none."""
+def as_mapping(value: object) -> JsonObject:
+    """Return the mapping with string keys, or {} if the value is not a mapping."""
     return {str(key): inner for key, inner in value.items()} if isinstance(value, Mapping) else {}
 
 
-def fields_of(schema: Mapping[str, object]) -> list[Mapped]:
-    """The fields of a record or a struct; none of what is neither."""
-    return [one for one in listed(schema.get("fields")) if isinstance(one, dict)]
+def schema_fields(schema: Mapping[str, object]) -> list[JsonObject]:
+    """Return the fields of a record or struct, or [] if it has none."""
+    return [field for field in as_list(schema.get("fields")) if isinstance(field, dict)]
 
 
-def listed(value: object) -> list[object]:
-    """The list; empty for what is none."""
+def as_list(value: object) -> list[object]:
+    """Return the value as a list, or [] if it is not a list."""
     return list(value) if isinstance(value, list | tuple) else []
 
 
-def text(value: object) -> str:
-    """The text without blanks around it; "" for what is none."""
+def as_text(value: object) -> str:
+    """Return the stripped string, or "" if the value is not a string."""
     return value.strip() if isinstance(value, str) else ""
 
 
-def shown(value: object) -> str:
-    """The beginning of a value, for a sentence that tells of it."""
-    made = value if isinstance(value, str) else json.dumps(value, default=str, ensure_ascii=False)
-    return " ".join(made.split())[:_SHOWN]
+def excerpt(value: object) -> str:
+    """Return the beginning of a value on one line, for a message."""
+    text_value = value if isinstance(value, str) else json.dumps(value, default=str, ensure_ascii=False)
+    return " ".join(text_value.split())[:_MAX_EXCERPT]
 
 
-def told(said: list[str]) -> tuple[str, ...]:
-    """Each sentence once, and of very many how many are left out."""
-    unique = list(dict.fromkeys(said))
-    more = len(unique) - _MOST_TOLD
-    return (*islice(unique, _MOST_TOLD), *((f"… and {more:,} more",) if more > 0 else ()))
+def limit_sentences(sentences: list[str]) -> tuple[str, ...]:
+    """Return the distinct sentences, and how many are left out if there are too many."""
+    unique = list(dict.fromkeys(sentences))
+    omitted = len(unique) - _MAX_SENTENCES
+    return (*islice(unique, _MAX_SENTENCES), *((f"… and {omitted:,} more",) if omitted > 0 else ()))
 
 
-# TABLE: what limits values, where JSON Schema and ODCS call it the same.
+# TABLE: constraints on values that JSON Schema and ODCS call the same.
 
 _NUMBERS = ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf")
-# What a value is to JSON Schema -> the keys of `logicalTypeOptions` that it has too.
+# JSON Schema type -> its keys that are also keys of `logicalTypeOptions`.
 LIMITS = {
     "string": ("minLength", "maxLength"),
     "integer": _NUMBERS,
@@ -266,7 +279,7 @@ LIMITS = {
     "array": ("minItems", "maxItems", "uniqueItems"),
 }
 FORMATS = ("email", "hostname", "ipv4", "ipv6", "uri", "uuid")
-"""Formats of texts that are nothing but texts in a table."""
+"""String formats that have no column type of their own."""
 
 _VALUES: dict[str, tuple[type, ...]] = {
     "string": (str,), "integer": (int,), "number": (int, float), "boolean": (bool,),
@@ -275,7 +288,10 @@ _COUNTS = ("minLength", "maxLength", "minItems", "maxItems")
 
 
 def is_limit(key: str, value: object) -> bool:
-    """Whether a value can stand at the key. In ODCS 3.0 and old drafts `exclusiveMinimum` is a flag."""
+    """Return True if the value is valid for the key.
+
+    In ODCS 3.0 and old drafts `exclusiveMinimum` is a flag.
+    """
     if key == "uniqueItems":
         return isinstance(value, bool)
     if isinstance(value, bool) or not isinstance(value, int | float):
@@ -284,6 +300,6 @@ def is_limit(key: str, value: object) -> bool:
 
 
 def are_values(kind: str, values: object) -> bool:
-    """Whether they are a list of values, of which each is of this kind of JSON Schema."""
-    wanted = _VALUES.get(kind, ())
-    return isinstance(values, list) and bool(values) and all(type(one) in wanted for one in values)
+    """Return True for a non-empty list whose values all have this JSON Schema type."""
+    types = _VALUES.get(kind, ())
+    return isinstance(values, list) and bool(values) and all(type(value) in types for value in values)

@@ -1,4 +1,4 @@
-"""What Alembic runs: the migrations, on the connection and in the transaction that the store hands in."""
+"""Run the migrations for Alembic, on the connection and in the transaction of the store."""
 
 from __future__ import annotations
 

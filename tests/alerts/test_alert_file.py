@@ -10,7 +10,7 @@ import sys
 import pytest
 from fakes.breaches import DUE, breach
 
-from dq.alerts.channel import MessagePlace, NotHeld, NotSent, Sent
+from dq.alerts.channel import LookupMiss, MessageRef, RetryableFailure, Sent
 from dq.alerts.channels import load
 from dq.alerts.incident import step
 from dq.alerts.message import render
@@ -103,11 +103,11 @@ def test_a_line_that_became_whole_is_known(sender, path):
     with path.open("a") as file:
         file.write(line[100:])
 
-    assert sender.find(str(path), "key-2", DUE, None) == Sent(MessagePlace(str(path), "key-2"))
+    assert sender.find(str(path), "key-2", DUE, None) == Sent(MessageRef(str(path), "key-2"))
 
 
 def test_a_file_that_is_not_there_holds_nothing(sender, path):
-    assert sender.find(str(path), "key-1", DUE, None) == NotHeld()
+    assert sender.find(str(path), "key-1", DUE, None) == LookupMiss()
 
 
 def test_a_disk_that_fills_up_in_a_line_has_not_taken_it(path):
@@ -127,5 +127,5 @@ def test_a_disk_that_fills_up_in_a_line_has_not_taken_it(path):
 
     said = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
 
-    assert said.stdout.split() == [NotSent.__name__, Sent.__name__], said.stderr
+    assert said.stdout.split() == [RetryableFailure.__name__, Sent.__name__], said.stderr
     assert keys(path) == ["key-1", "key-2"]

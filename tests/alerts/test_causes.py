@@ -15,8 +15,8 @@ from sqlalchemy import func, select
 from dq.alerts import suppression, tables
 from dq.alerts import suppression as handling
 from dq.alerts.record import record
-from dq.alerts.suppression import causes
-from dq.contracts.outcome import End, IncidentKey, Recovery
+from dq.alerts.suppression import root_causes
+from dq.contracts.outcome import IncidentKey, Recovery, Resolution
 
 SHUFFLES = 10
 ROOT = IncidentKey("raw", "raw", "daily")
@@ -42,7 +42,7 @@ def tick(store, clock):
         with store.write() as tx:
             for event in events:
                 record(tx, event, ROUTES, clock())
-            handling.settle(tx, made_from, lambda _: usual, clock())
+            handling.apply_inhibition(tx, made_from, lambda _: usual, clock())
 
     return one
 
@@ -56,7 +56,7 @@ def test_a_cause_and_thirty_products_are_one_message_in_any_order(store, tick, s
     made_from = made(*((f"p{number}", "raw" if number < 10 else f"p{number - 10}") for number in range(30)))
     for shuffle in range(SHUFFLES):
         events = [breach(1, key=ROOT), *(breach(1, key=key(f"p{number}")) for number in range(30))]
-        events = [replace(event, subject=f"s{shuffle}", at=clock()) for event in events]
+        events = [replace(event, subject=f"s{shuffle}", occurred_at=clock()) for event in events]
         random.Random(shuffle).shuffle(events)
         tick(made_from, *events)
         send()
@@ -86,7 +86,7 @@ def test_what_is_still_broken_when_its_cause_has_ended_is_told_after_its_time(ti
 def test_a_silenced_cause_holds_nobody_back(store, tick, send, slack, clock):
     with store.write() as tx:
         until = clock() + timedelta(hours=8)
-        suppression.begin(tx, suppression.KeyPattern("raw"), "planned", "ana", clock(), until)
+        suppression.begin_silence(tx, suppression.KeyPattern("raw"), "planned", "ana", clock(), until)
     tick(made(("mart", "raw")), breach(1, key=ROOT), breach(1, key=key("mart")))
     send()
 
@@ -94,7 +94,7 @@ def test_a_silenced_cause_holds_nobody_back(store, tick, send, slack, clock):
     assert "mart/mart/daily" in str(told)
 
 
-@pytest.mark.parametrize("end", list(End))
+@pytest.mark.parametrize("end", list(Resolution))
 def test_what_is_over_by_then_is_never_told(tick, send, slack, clock, end):
     made_from = made(("mart", "raw"))
     tick(made_from, breach(1, key=ROOT), breach(1, key=key("mart")))
@@ -104,7 +104,7 @@ def test_what_is_over_by_then_is_never_told(tick, send, slack, clock, end):
     tick(made_from, Recovery(key("mart"), breach(1).subject, clock(), end=end))
     clock.pass_by(hours=1)
 
-    assert (send().waiting, len(slack.roots)) == (0, 1)
+    assert (send().overdue, len(slack.roots)) == (0, 1)
 
 
 def test_what_broke_first_and_was_told_stays_told_and_its_end_is_told(tick, send, slack, clock):
@@ -183,7 +183,7 @@ def test_a_cause_is_broken_and_waits_for_nobody(edges, order, count):
     made_from = made(*edges)
     broken = {(name, name): (DUE, f"{order.index(name)}") for name in order[:count]}
 
-    found = causes(broken, made_from)
+    found = root_causes(broken, made_from)
 
     assert found.keys() | set(found.values()) <= broken.keys()
     # Nobody waits for somebody who waits: the cause is told.

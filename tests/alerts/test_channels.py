@@ -17,7 +17,7 @@ from fakes.breaches import DUE, breach, recovery
 from fakes.slack import TOKEN
 
 import dq.alerts.channels
-from dq.alerts.channel import Channel, MessagePlace, NotHeld, Rejected, Sent
+from dq.alerts.channel import Channel, LookupMiss, MessageRef, PermanentFailure, Sent
 from dq.alerts.channels import load
 from dq.alerts.drain import drain
 from dq.alerts.incident import step
@@ -101,7 +101,7 @@ def test_a_channel_finds_a_message_by_its_key_if_it_says_it_can(at, clock):
         opened.sender.find(target, "key-3", since, None),
     ]
 
-    assert found == [Sent(root), Sent(reply), NotHeld()]
+    assert found == [Sent(root), Sent(reply), LookupMiss()]
 
 
 def test_a_channel_takes_the_longest_message_as_it_is(at):
@@ -147,7 +147,7 @@ def test_the_file_holds_a_key_once(tmp_path):
 
     answers = [sender.create(target, CREATED, "key-1") for _ in range(3)]
 
-    assert answers == [Sent(MessagePlace(target, "key-1"))] * 3
+    assert answers == [Sent(MessageRef(target, "key-1"))] * 3
     assert len(Path(target).read_text().splitlines()) == 1
 
 
@@ -172,7 +172,7 @@ def test_what_stands_in_the_place_of_a_file_is_a_broken_route(tmp_path, what):
 
     answer = CHANNELS["file"].open({}, print).sender.create(str(place), CREATED, "key-1")
 
-    assert isinstance(answer, Rejected)
+    assert isinstance(answer, PermanentFailure)
     assert canary.read_text() == "mine\n"
 
 
@@ -187,7 +187,7 @@ def test_a_new_file_of_alerts_is_for_its_owner_alone(tmp_path):
 def test_a_file_that_cannot_be_written_is_a_broken_route(tmp_path):
     answer = CHANNELS["file"].open({}, print).sender.create(str(tmp_path), CREATED, "key-1")
 
-    assert answer == Rejected(f"{tmp_path}: Is a directory", "route")
+    assert answer == PermanentFailure(f"{tmp_path}: Is a directory", "route")
 
 
 @pytest.mark.parametrize(
@@ -195,7 +195,7 @@ def test_a_file_that_cannot_be_written_is_a_broken_route(tmp_path):
     [
         pytest.param({}, "need a bot token. Set SLACK_BOT_TOKEN", id="no token"),
         pytest.param({"token": TOKEN, "base_url": "http://slack.example/api/"}, "in the clear", id="no TLS"),
-        pytest.param({"token": TOKEN, "timeout_seconds": "ten"}, "cannot take 'ten' seconds", id="no number"),
+        pytest.param({"token": TOKEN, "timeout_seconds": "ten"}, "Slack: 'ten' seconds", id="no number"),
     ],
 )
 def test_slack_says_what_is_wrong_with_its_settings(settings, says):
@@ -235,7 +235,7 @@ def test_loading_the_shelf_does_not_import_slack():
 
 PAGER = '''"""A pager."""
 
-from dq.alerts.channel import Capabilities, Channel, MessagePlace, Rejected, Blockage, Sent
+from dq.alerts.channel import Capabilities, Channel, MessageRef, Sent
 
 class Pager:
     def __init__(self, write):
@@ -243,7 +243,7 @@ class Pager:
 
     def create(self, target, message, key, below=None):
         self.write(f"{target}: {message.title}")
-        return Sent(MessagePlace(target, key))
+        return Sent(MessageRef(target, key))
 
 CHANNEL = Channel(
     id="pager",
@@ -263,7 +263,7 @@ def test_a_new_channel_is_one_file(tmp_path, monkeypatch, clock):
     import more_channels
 
     beeps = []
-    found = install.load(more_channels, "CHANNEL", Channel)
+    found = install.load_plugins(more_channels, "CHANNEL", Channel)
     store = open_store(f"sqlite:///{tmp_path / 'dq.db'}")
     with store.write() as tx:
         record(tx, breach(1), (AlertRoute("pager", "ana"),), clock())

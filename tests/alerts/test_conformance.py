@@ -12,7 +12,7 @@ from fakes.canary import Canary
 from fakes.shelf import SECRETS
 from sqlalchemy import text as sql
 
-from dq.alerts.channel import Ambiguous, Blockage, NotSent, Rejected, Sent
+from dq.alerts.channel import FailureScope, PermanentFailure, RetryableFailure, Sent, UnconfirmedSend
 from dq.alerts.channels import load
 from dq.alerts.channels._http import post
 from dq.alerts.drain import drain
@@ -64,7 +64,7 @@ def test_a_limit_is_waited_for_as_long_as_the_channel_says(places, channel, said
 
     answer = sender(places[channel], channel).create(places[channel].target, CREATED, "key-1")
 
-    assert (type(answer), answer.retry_after_seconds, places[channel].said()) == (NotSent, waits, [])
+    assert (type(answer), answer.retry_after_seconds, places[channel].said()) == (RetryableFailure, waits, [])
 
 
 @faulty("later")
@@ -74,7 +74,7 @@ def test_what_is_refused_for_now_is_tried_again(places, channel):
 
     answers = [channel_sender.create(target, CREATED, "key-1") for _ in range(2)]
 
-    assert [type(answer) for answer in answers] == [NotSent, Sent]
+    assert [type(answer) for answer in answers] == [RetryableFailure, Sent]
     assert len(places[channel].said()) == 1
 
 
@@ -88,7 +88,7 @@ def test_what_may_have_arrived_is_never_called_sent_or_refused(places, channel, 
     answer = sender(places[channel], channel).create(places[channel].target, CREATED, "key-1")
 
     # Where a second copy does no harm, it is simply sent again.
-    assert type(answer) is (NotSent if channel == "pagerduty" else Ambiguous)
+    assert type(answer) is (RetryableFailure if channel == "pagerduty" else UnconfirmedSend)
     assert len(places[channel].said()) == 1
 
 
@@ -96,7 +96,7 @@ def test_what_may_have_arrived_is_never_called_sent_or_refused(places, channel, 
 def test_where_nobody_listens_nothing_was_sent(places, channel):
     opened = CHANNELS[channel].open(places[channel].nobody, print)
 
-    assert type(opened.sender.create(places[channel].target, CREATED, "key-1")) is NotSent
+    assert type(opened.sender.create(places[channel].target, CREATED, "key-1")) is RetryableFailure
 
 
 @faulty("refused")
@@ -105,15 +105,15 @@ def test_a_target_that_is_none_is_a_broken_route(places, channel):
 
     answer = sender(places[channel], channel).create(places[channel].target, CREATED, "key-1")
 
-    assert isinstance(answer, Rejected)
-    assert answer.scope is Blockage.ROUTE
+    assert isinstance(answer, PermanentFailure)
+    assert answer.scope is FailureScope.ROUTE
 
 
 @pytest.mark.parametrize("channel", ["slack-webhook", "teams", "pagerduty", "webhook"])
 def test_a_target_that_nobody_named_says_which_variable_would(places, channel):
     answer = sender(places[channel], channel).create("other-data", CREATED, "key-1")
 
-    assert isinstance(answer, Rejected)
+    assert isinstance(answer, PermanentFailure)
     assert answer.reason.endswith("_OTHER_DATA")
 
 
@@ -129,7 +129,7 @@ def test_nobody_is_followed_to_another_host(places, channel, hooks, status):
         )
         answer = sender(places[channel], channel).create(places[channel].target, CREATED, "key-1")
 
-    assert isinstance(answer, Rejected)
+    assert isinstance(answer, PermanentFailure)
     assert canary.heard == []
 
 
@@ -139,7 +139,7 @@ def test_whoever_answers_byte_by_byte_holds_nobody_up(hooks):
 
     answer = post(hooks.url("webhook"), b"{}", {}, timeout_seconds=0.5)
 
-    assert answer == Ambiguous("no answer in time")
+    assert answer == UnconfirmedSend("no answer in time")
     # The drops never end.
     assert time.monotonic() - began < 300
 

@@ -80,7 +80,7 @@ def test_two_senders_at_once_say_everything_once(url, slack):
     keys = [IncidentKey("orders", f"table{n}", "daily-by-8") for n in range(40)]
     with store.write() as tx:
         for key in keys:
-            record(tx, breach(1, key=key), ROUTES, breach(1).at)
+            record(tx, breach(1, key=key), ROUTES, breach(1).occurred_at)
     store.close()
 
     senders = [start(url, slack.url, "never", 0) for _ in range(3)]

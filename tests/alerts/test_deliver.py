@@ -7,7 +7,7 @@ from fakes.breaches import ROUTES, breach, recovery
 from sqlalchemy import select
 
 from dq.alerts import tables
-from dq.alerts.channel import Capabilities, Open
+from dq.alerts.channel import Capabilities, OpenChannel
 from dq.alerts.drain import drain
 from dq.alerts.record import acknowledge, record
 from dq.alerts.route import AlertRoute
@@ -19,7 +19,7 @@ def test_a_breach_is_posted_once(tell, send, slack):
 
     first, second = send(), send()
 
-    assert (first.sent, second.sent, second.waiting, len(slack.posts)) == (1, 0, 0, 1)
+    assert (first.sent, second.sent, second.overdue, len(slack.posts)) == (1, 0, 0, 1)
     assert slack.posts[0]["text"] == "ERROR: Orders were not delivered by 08:00"
 
 
@@ -77,7 +77,7 @@ def test_what_resolved_before_it_was_sent_is_never_sent(tell, send, slack, kinds
 
     drained = send()
 
-    assert (drained.sent, drained.waiting, slack.calls) == (0, 0, [])
+    assert (drained.sent, drained.overdue, slack.calls) == (0, 0, [])
     assert kinds() == ["opened", "resolved", "suppressed"]
 
 
@@ -111,7 +111,7 @@ def test_an_acknowledgement_shows_in_the_message_and_the_thread(tell, send, slac
         acknowledge(tx, opened, "ana", clock())
     send()
 
-    assert [reply["text"] for reply in slack.replies] == ["ana is on it."]
+    assert [reply["text"] for reply in slack.replies] == ["Acknowledged by ana."]
     assert "Acknowledged by ana" in str(slack.roots[0]["attachments"])
 
 
@@ -152,12 +152,12 @@ class Faulty:
 
 
 def test_the_fault_of_one_channel_does_not_silence_the_others(tell, store, slack, channels, clock):
-    broken = Open(Faulty(), Capabilities(thread=False, update=False, reconcile=False))
+    broken = OpenChannel(Faulty(), Capabilities(thread=False, update=False, reconcile=False))
     tell(breach(1), routes=(AlertRoute("faulty", "x"), *ROUTES))
 
     drained = drain(store, {**channels, "faulty": broken}, clock)
 
-    assert (drained.waiting, len(slack.posts)) == (1, 1)
+    assert (drained.overdue, len(slack.posts)) == (1, 1)
     with store.read() as tx:
         assert (
             "the channel failed with KeyError" in tx.execute(select(tables.outbox.c.reason)).scalars().all()

@@ -10,7 +10,7 @@ import pytest
 from fakes.breaches import DUE, breach, recovery
 from fakes.smtp import PASSWORD, USER, FakeSmtp
 
-from dq.alerts.channel import Ambiguous, Blockage, NotSent, Rejected, Sent
+from dq.alerts.channel import FailureScope, PermanentFailure, RetryableFailure, Sent, UnconfirmedSend
 from dq.alerts.channels import load
 from dq.alerts.incident import step
 from dq.alerts.message import render
@@ -39,7 +39,7 @@ def test_a_mail_says_that_no_person_wrote_it_and_who_did(sender, smtp):
 
 def test_a_thread_keeps_its_subject_though_the_state_changes(sender, smtp):
     root = sender.create("ana@acme.example", CREATED, "key-1").receipt
-    digest = sender.create("ana@acme.example", CREATED, "key-2", below=root).receipt
+    digest = sender.create("ana@acme.example", CREATED, "key-2", parent=root).receipt
     sender.reply(digest, RESOLVED, "key-3")
 
     first, below, last = (mail.message for mail in smtp.mails)
@@ -55,17 +55,17 @@ def test_a_thread_keeps_its_subject_though_the_state_changes(sender, smtp):
 @pytest.mark.parametrize(
     ("verb", "code", "kind", "scope"),
     [
-        ("AUTH", 535, Rejected, Blockage.CHANNEL),
-        ("AUTH", 454, NotSent, Blockage.CHANNEL),
-        ("MAIL", 550, Rejected, Blockage.CHANNEL),
-        ("MAIL", 421, NotSent, Blockage.CHANNEL),
-        ("RCPT", 550, Rejected, Blockage.ROUTE),
-        ("RCPT", 450, NotSent, Blockage.ROUTE),
-        ("RCPT", 421, NotSent, Blockage.CHANNEL),
-        ("DATA", 554, Rejected, Blockage.MESSAGE),
-        ("DATA", 452, NotSent, Blockage.MESSAGE),
-        ("BODY", 554, Rejected, Blockage.MESSAGE),
-        ("BODY", 452, NotSent, Blockage.MESSAGE),
+        ("AUTH", 535, PermanentFailure, FailureScope.CHANNEL),
+        ("AUTH", 454, RetryableFailure, FailureScope.CHANNEL),
+        ("MAIL", 550, PermanentFailure, FailureScope.CHANNEL),
+        ("MAIL", 421, RetryableFailure, FailureScope.CHANNEL),
+        ("RCPT", 550, PermanentFailure, FailureScope.ROUTE),
+        ("RCPT", 450, RetryableFailure, FailureScope.ROUTE),
+        ("RCPT", 421, RetryableFailure, FailureScope.CHANNEL),
+        ("DATA", 554, PermanentFailure, FailureScope.MESSAGE),
+        ("DATA", 452, RetryableFailure, FailureScope.MESSAGE),
+        ("BODY", 554, PermanentFailure, FailureScope.MESSAGE),
+        ("BODY", 452, RetryableFailure, FailureScope.MESSAGE),
     ],
 )
 def test_each_refusal_of_a_server_means_what_it_says(sender, smtp, verb, code, kind, scope):
@@ -74,7 +74,7 @@ def test_each_refusal_of_a_server_means_what_it_says(sender, smtp, verb, code, k
     answer = sender.create("ana@acme.example", CREATED, "key-1")
 
     assert type(answer) is kind
-    assert (answer.scope if kind is Rejected else answer.concerns) == scope
+    assert answer.scope == scope
     assert smtp.mails == []
 
 
@@ -84,7 +84,7 @@ def test_a_server_that_goes_away_before_the_mail_has_none(sender, smtp, verb):
 
     answers = [sender.create("ana@acme.example", CREATED, "key-1") for _ in range(2)]
 
-    assert [type(answer) for answer in answers] == [NotSent, Sent]
+    assert [type(answer) for answer in answers] == [RetryableFailure, Sent]
 
 
 @pytest.mark.parametrize(("verb", "code"), [("CONNECT", 220), ("EHLO", 250), ("MAIL", 250), ("RCPT", 250)])
@@ -94,7 +94,7 @@ def test_a_server_that_goes_on_for_ever_holds_nobody_up(sender, smtp, verb, code
 
     answer = replace(sender, limit_seconds=0.5).create("ana@acme.example", CREATED, "key-1")
 
-    assert (type(answer), smtp.mails) == (NotSent, [])
+    assert (type(answer), smtp.mails) == (RetryableFailure, [])
     # The server's words never end.
     assert time.monotonic() - began < 300
 
@@ -102,7 +102,7 @@ def test_a_server_that_goes_on_for_ever_holds_nobody_up(sender, smtp, verb, code
 def test_a_server_that_goes_away_after_the_mail_may_have_it(sender, smtp):
     smtp.fault("BODY", drop=True, accept=True)
 
-    assert isinstance(sender.create("ana@acme.example", CREATED, "key-1"), Ambiguous)
+    assert isinstance(sender.create("ana@acme.example", CREATED, "key-1"), UnconfirmedSend)
     assert len(smtp.mails) == 1
 
 
@@ -112,7 +112,7 @@ def test_no_mail_and_no_password_is_sent_in_the_clear(places):
         settings = {**places["email"].settings, "host": "127.0.0.2", "port": str(far.port)}
         answer = EMAIL.open(settings, print).sender.create("ana@acme.example", CREATED, "key-1")
 
-    assert isinstance(answer, Rejected)
+    assert isinstance(answer, PermanentFailure)
     assert "offers no STARTTLS" in answer.reason
     assert (far.commands, far.mails) == (["EHLO"], [])
 
@@ -154,7 +154,7 @@ def test_a_mail_goes_only_to_the_server_that_proves_its_name(
         settings = {**places["email"].settings, "host": "localhost", "port": str(server.port)}
         answer = EMAIL.open(settings, print).sender.create("ana@acme.example", CREATED, "key-1")
 
-    assert type(answer) is (Sent if arrives else NotSent)
+    assert type(answer) is (Sent if arrives else RetryableFailure)
     assert (len(server.mails), server.logins) == ((1, [USER]) if arrives else (0, []))
 
 
@@ -176,8 +176,8 @@ def test_a_mail_goes_only_to_the_server_that_proves_its_name(
 def test_a_target_is_one_address_and_nothing_besides(sender, smtp, target):
     answer = sender.create(target, CREATED, "key-1")
 
-    assert isinstance(answer, Rejected)
-    assert (answer.scope, smtp.commands) == (Blockage.ROUTE, [])
+    assert isinstance(answer, PermanentFailure)
+    assert (answer.scope, smtp.commands) == (FailureScope.ROUTE, [])
 
 
 @pytest.mark.parametrize(
@@ -185,9 +185,9 @@ def test_a_target_is_one_address_and_nothing_besides(sender, smtp, target):
     [
         ({"host": ""}, "need a server and a sender"),
         ({"from": ""}, "need a server and a sender"),
-        ({"from": "dq"}, "is no address"),
-        ({"port": "smtp"}, "is no port"),
-        ({"port": "0"}, "is no port"),
+        ({"from": "dq"}, "Invalid sender address"),
+        ({"port": "smtp"}, "Invalid SMTP port"),
+        ({"port": "0"}, "Invalid SMTP port"),
         ({"password": ""}, "needs a user and a password"),
         ({"user": ""}, "needs a user and a password"),
     ],
@@ -202,12 +202,12 @@ def test_settings_that_cannot_work_say_which(places, change, says):
 def test_a_look_logs_in_and_sends_nothing(places, smtp):
     (seen,) = EMAIL.inspect(places["email"].settings)
 
-    assert (seen.good, smtp.logins, smtp.mails) == (True, [USER], [])
+    assert (seen.is_healthy, smtp.logins, smtp.mails) == (True, [USER], [])
     assert "MAIL" not in smtp.commands
 
 
 def test_a_look_sees_that_the_password_is_wrong(places):
     (seen,) = EMAIL.inspect({**places["email"].settings, "password": "not-this-one"})
 
-    assert (seen.good, "535" in seen.seen) == (False, True)
+    assert (seen.is_healthy, "535" in seen.detail) == (False, True)
     assert "not-this-one" not in str(seen)

@@ -9,7 +9,7 @@ from fakes.breaches import breach, recovery
 from fakes.slack import TOKEN
 
 from dq.alerts import incident_store
-from dq.alerts.channel import Open
+from dq.alerts.channel import OpenChannel
 from dq.alerts.channels import load
 from dq.alerts.drain import backoff, drain
 from dq.contracts.outcome import IncidentKey
@@ -36,7 +36,7 @@ def test_a_message_that_slack_took_without_saying_so_is_found_again(tell, send, 
     tell(recovery(1))
     send()
 
-    assert (drained.waiting, len(slack.posts), len(slack.roots), len(slack.replies)) == (0, 2, 1, 1)
+    assert (drained.overdue, len(slack.posts), len(slack.roots), len(slack.replies)) == (0, 2, 1, 1)
     assert slack.roots[0]["text"].startswith("RESOLVED")
 
 
@@ -50,7 +50,7 @@ def test_a_message_that_slack_lost_is_sent_after_two_searches(tell, send, slack,
     clock.pass_by(seconds=10)
     late = send()
 
-    assert (first.waiting, first.next_at, early.sent, late.sent) == (1, clock(), 0, 1)
+    assert (first.overdue, first.next_at, early.sent, late.sent) == (1, clock(), 0, 1)
     assert (len(slack.posts), len(slack.called("conversations.history"))) == (1, 2)
 
 
@@ -75,8 +75,8 @@ def test_a_channel_whose_history_nobody_may_read_gets_a_second_copy_that_says_so
     send()
 
     assert len(slack.posts) == 2
-    assert "may be a repeat" not in str(slack.posts[0])
-    assert "This may be a repeat" in str(slack.posts[1])
+    assert "Possible duplicate" not in str(slack.posts[0])
+    assert "Possible duplicate" in str(slack.posts[1])
 
 
 def test_a_search_that_is_limited_waits(tell, send, slack, clock):
@@ -91,7 +91,7 @@ def test_a_search_that_is_limited_waits(tell, send, slack, clock):
     clock.pass_by(seconds=1)
     send()
 
-    assert (drained.waiting, before, len(slack.called("conversations.history"))) == (1, 1, 2)
+    assert (drained.overdue, before, len(slack.called("conversations.history"))) == (1, 1, 2)
     assert len(slack.posts) == 1
 
 
@@ -105,7 +105,7 @@ def test_steps_wait_while_nobody_knows_whether_the_message_is_there(tell, send, 
     clock.pass_by(seconds=10)
     send()
 
-    assert (unclear.sent, unclear.waiting) == (0, 3)
+    assert (unclear.sent, unclear.overdue) == (0, 3)
     assert [root["text"].partition(":")[0] for root in slack.roots] == ["RESOLVED"]
     assert len(slack.replies) == 1
 
@@ -120,7 +120,7 @@ def test_a_search_that_never_ends_well_does_not_hold_the_alert_back_for_ever(tel
         clock.pass_by(minutes=1)
 
     assert len(slack.posts) == 1
-    assert "This may be a repeat" in str(slack.posts[0])
+    assert "Possible duplicate" in str(slack.posts[0])
 
 
 @pytest.mark.parametrize(
@@ -138,7 +138,7 @@ def test_a_rate_limit_is_honoured_by_all_that_go_to_the_channel(tell, send, slac
     clock.pass_by(seconds=0.001)
     send()
 
-    assert (drained.waiting, calls_in_the_pause, len(slack.posts)) == (2, 1, 2)
+    assert (drained.overdue, calls_in_the_pause, len(slack.posts)) == (2, 1, 2)
 
 
 def test_five_rate_limits_keep_the_order_of_an_incident(tell, send, slack, clock):
@@ -168,7 +168,7 @@ def test_a_pause_outlives_the_process(tell, store, channels, slack, clock):
 
     drained = drain(store, channels, clock)
 
-    assert (len(slack.calls), drained.waiting, drained.next_at) == (1, 2, clock() + timedelta(seconds=30))
+    assert (len(slack.calls), drained.overdue, drained.next_at) == (1, 2, clock() + timedelta(seconds=30))
 
 
 def test_backoff_doubles_to_five_minutes():
@@ -267,13 +267,13 @@ def test_a_resolve_while_the_message_is_on_its_way_has_the_last_word(
     during = Interrupted(channels["slack"].sender, lambda: tell(recovery(1)), when)
     tell(breach(1))
 
-    drain(store, {"slack": Open(during, channels["slack"].can)}, clock)
+    drain(store, {"slack": OpenChannel(during, channels["slack"].can)}, clock)
     clock.pass_by(seconds=10)
     drained = drain(store, channels, clock)
 
     shown = [root["text"].partition(":")[0] for root in slack.roots]
     assert shown == ([] if drop and not accept else ["RESOLVED"])
-    assert drained.waiting == 0
+    assert drained.overdue == 0
 
 
 def test_a_sender_that_overslept_its_lease_does_not_hide_what_it_sent(tell, store, slack, channels, clock):
@@ -284,6 +284,6 @@ def test_a_sender_that_overslept_its_lease_does_not_hide_what_it_sent(tell, stor
     slow = Interrupted(channels["slack"].sender, sleep)
     tell(breach(1))
 
-    drain(store, {"slack": Open(slow, channels["slack"].can)}, clock)
+    drain(store, {"slack": OpenChannel(slow, channels["slack"].can)}, clock)
 
     assert len(slack.posts) == 1

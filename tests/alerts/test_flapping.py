@@ -12,7 +12,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dq.alerts import incident_store
-from dq.alerts.incident import KEPT, LIMITS, IncidentState, calm, flaps, step
+from dq.alerts.incident import (
+    FLAPPING_LIMITS,
+    MAX_CHANGES,
+    IncidentState,
+    is_flapping,
+    stabilization_period,
+    step,
+)
 from dq.contracts.outcome import Breach, IncidentKey, Recovery
 
 QUARTER = timedelta(minutes=15)
@@ -28,7 +35,7 @@ def cycle(tell, send, clock):
         subject = clock().isoformat()
         if bad and not broken:
             broken.append(subject)
-            tell(replace(breach(1), subject=subject, at=clock(), period=QUARTER))
+            tell(replace(breach(1), subject=subject, occurred_at=clock(), period=QUARTER))
         elif not bad and broken:
             tell(Recovery(KEY, broken.pop(), clock()))
         send()
@@ -47,7 +54,7 @@ def test_a_flapping_product_of_twelve_hours_says_at_most_six_things_in_its_threa
     assert len(slack.roots) == 1
     assert len(texts) <= 6
     assert hourly <= 12 + 4
-    assert (texts.count("It"), texts[-1], kinds().count("flapping")) == (1, "Resolved", 1)
+    assert (texts.count("Flapping:"), texts[-1], kinds().count("flapping")) == (1, "Resolved", 1)
     assert slack.roots[0]["text"].startswith("RESOLVED")
 
 
@@ -81,7 +88,7 @@ def test_what_stays_broken_in_the_end_is_told_once_it_has_lasted(cycle, slack, c
 def test_a_daily_product_that_is_late_now_and_then_does_not_flap(tell, send, slack, clock, store):
     for day in (1, 3, 6, 8):
         clock.at = DUE + timedelta(days=day)
-        one = replace(breach(day), at=clock(), period=timedelta(days=1))
+        one = replace(breach(day), occurred_at=clock(), period=timedelta(days=1))
         tell(one)
         send()
         clock.pass_by(hours=3)
@@ -124,14 +131,16 @@ def test_it_flaps_when_it_changed_more_often_than_it_may(gaps, minutes):
         incident = step(before, event, now).incident
         bad = not bad
         if before is not None and before.id == incident.id and before.flapping_since:
-            lasts = now - incident.changes[-2] <= calm(period) or flaps(incident.changes, period, now)
+            lasts = now - incident.changes[-2] <= stabilization_period(period) or is_flapping(
+                incident.changes, period, now
+            )
             assert incident.flapping_since == (before.flapping_since if lasts else None)
         else:
-            assert (incident.flapping_since is not None) is flaps(incident.changes, period, now)
-        assert len(incident.changes) <= KEPT
+            assert (incident.flapping_since is not None) is is_flapping(incident.changes, period, now)
+        assert len(incident.changes) <= MAX_CHANGES
         assert incident.state is (IncidentState.OPEN if not bad else IncidentState.RESOLVED)
         # Enough is remembered to know.
-        assert all(most < KEPT for _, most in LIMITS)
+        assert all(most < MAX_CHANGES for _, most in FLAPPING_LIMITS)
 
 
 def test_a_digest_of_products_that_flap_is_as_quiet_as_they_are(tell, send, slack, clock):
@@ -140,7 +149,12 @@ def test_a_digest_of_products_that_flap_is_as_quiet_as_they_are(tell, send, slac
         clock.at += QUARTER / 2
         subject = str(number // 2)
         if number % 2 == 0:
-            tell(*(replace(breach(1, key=key), subject=subject, at=clock(), period=QUARTER) for key in keys))
+            tell(
+                *(
+                    replace(breach(1, key=key), subject=subject, occurred_at=clock(), period=QUARTER)
+                    for key in keys
+                )
+            )
         else:
             tell(*(Recovery(key, subject, clock()) for key in keys))
         send()
@@ -152,5 +166,5 @@ def test_a_digest_of_products_that_flap_is_as_quiet_as_they_are(tell, send, slac
     assert len(slack.roots) == 1
     assert texts.count("RESOLVED") == 6, "the members themselves"
     assert texts.count("Broken again soon after it was resolved.") <= 2
-    assert sum(one.startswith("All 6 are over") for one in texts) <= 3
+    assert sum(one.startswith("All 6 closed") for one in texts) <= 3
     assert slack.roots[0]["text"].startswith("RESOLVED")

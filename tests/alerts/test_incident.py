@@ -9,10 +9,10 @@ from functools import reduce
 import pytest
 from fakes.breaches import DUE, breach, recovery
 
-from dq.alerts.incident import HOUR as REOPEN_WINDOW
+from dq.alerts.incident import EDIT_INTERVAL as REOPEN_WINDOW
 from dq.alerts.incident import Ack, IncidentState, step
 from dq.alerts.message import headline, render
-from dq.contracts.outcome import End, Severity
+from dq.contracts.outcome import Resolution, Severity
 
 NOW = DUE + timedelta(minutes=30)
 SOON, LATER = NOW + REOPEN_WINDOW, NOW + REOPEN_WINDOW + timedelta(seconds=1)
@@ -137,7 +137,7 @@ TABLE = [
 def test_an_event_changes_an_incident(before, event, now, kind, state, still, tell):
     done = step(before, event, now)
 
-    assert (done.kind, done.incident.state, len(done.incident.open_subjects), done.tell) == (
+    assert (done.kind, done.incident.state, len(done.incident.open_subjects), done.operations) == (
         kind,
         state,
         still,
@@ -172,7 +172,7 @@ def test_a_growing_incident_speaks_at_two_four_eight_and_sixteen():
     for day in range(1, 31):
         done = step(incident, breach(day), NOW)
         incident = done.incident
-        spoke += [incident.breaches] if "reply:count" in done.tell else []
+        spoke += [incident.breaches] if "reply:count" in done.operations else []
 
     assert spoke == [2, 4, 8, 16]
 
@@ -202,17 +202,17 @@ def test_a_reopened_incident_is_no_longer_acknowledged():
     assert (resolved.acked_by, reopened.acked_by, reopened.acked_at) == ("ana", None, None)
 
 
-def ended(day: int, end: End):
+def ended(day: int, end: Resolution):
     return replace(recovery(day), end=end)
 
 
 @pytest.mark.parametrize(
     ("end", "state"),
     [
-        (End.KEPT, IncidentState.RESOLVED),
-        (End.EXCUSED, IncidentState.EXCUSED),
-        (End.WITHDRAWN, IncidentState.WITHDRAWN),
-        (End.GIVEN_UP, IncidentState.GIVEN_UP),
+        (Resolution.RECOVERED, IncidentState.RESOLVED),
+        (Resolution.EXCUSED, IncidentState.EXCUSED),
+        (Resolution.WITHDRAWN, IncidentState.WITHDRAWN),
+        (Resolution.GIVEN_UP, IncidentState.GIVEN_UP),
     ],
 )
 def test_an_incident_says_how_it_ended(end, state):
@@ -222,20 +222,20 @@ def test_an_incident_says_how_it_ended(end, state):
     assert headline(render(done.incident, "update")).startswith(state.value.upper().replace("_", " "))
 
 
-@pytest.mark.parametrize("first", list(End))
+@pytest.mark.parametrize("first", list(Resolution))
 def test_of_several_ends_the_worst_is_said(first):
-    given_up = after(breach(1), breach(2), ended(1, first), ended(2, End.GIVEN_UP))
-    kept = after(breach(1), breach(2), ended(2, End.GIVEN_UP), recovery(1))
+    given_up = after(breach(1), breach(2), ended(1, first), ended(2, Resolution.GIVEN_UP))
+    kept = after(breach(1), breach(2), ended(2, Resolution.GIVEN_UP), recovery(1))
 
     assert given_up.state is kept.state is IncidentState.GIVEN_UP
 
 
 def test_what_was_given_up_and_came_after_all_is_resolved():
-    given_up = after(breach(1), ended(1, End.GIVEN_UP))
+    given_up = after(breach(1), ended(1, Resolution.GIVEN_UP))
 
     came = step(given_up, recovery(1), LATER)
 
     assert (came.kind, came.incident.state) == ("resolved", IncidentState.RESOLVED)
-    assert came.tell == ("update", "reply:resolved")
+    assert came.operations == ("update", "reply:resolved")
     assert step(came.incident, recovery(1), LATER) is None
-    assert step(came.incident, ended(1, End.GIVEN_UP), LATER) is None
+    assert step(came.incident, ended(1, Resolution.GIVEN_UP), LATER) is None

@@ -9,14 +9,21 @@ from fakes.breaches import DUE, KEY, ROUTES, breach, recovery
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dq.alerts.record import acknowledge, tell_mornings
-from dq.alerts.route import DAILY, FIRST, LEAST, AlertRoute, matching, reminder
-from dq.contracts.access.alert_target import quiet_hours
-from dq.contracts.outcome import End, IncidentKey, Recovery, Severity
+from dq.alerts.record import acknowledge, send_quiet_hours_summaries
+from dq.alerts.route import (
+    FIRST_REMINDER,
+    MIN_REMINDER_GAP,
+    REMINDER_INTERVAL,
+    AlertRoute,
+    matching_routes,
+    next_reminder,
+)
+from dq.contracts.access.alert_target import parse_quiet_hours
+from dq.contracts.outcome import IncidentKey, Recovery, Resolution, Severity
 
 LEAD = AlertRoute("slack", "#platform", after=timedelta(minutes=30))
 STEPS = (*ROUTES, LEAD)
-NIGHT = quiet_hours("22:00-07:00")
+NIGHT = parse_quiet_hours("22:00-07:00")
 SMALL = frozenset({Severity.INFO, Severity.WARNING})
 QUIET = (AlertRoute("slack", "#orders-alerts", quiet=NIGHT, quiet_severities=SMALL),)
 LEAD_CHANNEL = "C0PLATFORM"
@@ -28,7 +35,7 @@ def send(store, channels, clock):
     from dq.alerts.drain import drain
 
     def run():
-        tell_mornings(store, clock())
+        send_quiet_hours_summaries(store, clock())
         return drain(store, channels, clock)
 
     return run
@@ -72,11 +79,11 @@ def test_nobody_else_is_called_once_somebody_is_on_it_or_it_is_over(tell, send, 
     elif end == "recovery":
         tell(recovery(1))
     else:
-        tell(Recovery(KEY, breach(1).subject, clock(), end=End.GIVEN_UP))
+        tell(Recovery(KEY, breach(1).subject, clock(), end=Resolution.GIVEN_UP))
     send()
     clock.pass_by(hours=1)
 
-    assert (send().waiting, in_lead(slack)) == (0, [])
+    assert (send().overdue, in_lead(slack)) == (0, [])
 
 
 def test_whoever_was_called_hears_the_end_too(tell, send, slack, clock):
@@ -125,7 +132,7 @@ def test_several_steps_go_one_after_another_however_often_the_watcher_starts_ane
 def test_a_place_is_told_by_the_entry_that_lets_it_hear_first():
     at_once = AlertRoute("slack", "#platform")
 
-    assert matching((LEAD, at_once, LEAD), Severity.ERROR) == (at_once,)
+    assert matching_routes((LEAD, at_once, LEAD), Severity.ERROR) == (at_once,)
 
 
 # Quiet hours.
@@ -163,13 +170,13 @@ def test_what_came_and_went_in_the_night_is_one_message_in_the_morning(tell, sen
         key = IncidentKey(f"product-{number}", "orders", "daily")
         tell(breach(1, Severity.WARNING, key), recovery(1, key=key), routes=QUIET)
         send()
-    assert (slack.posts, send().waiting) == ([], 0)
+    assert (slack.posts, send().overdue) == ([], 0)
     clock.at += timedelta(hours=8)
     send()
     send()
 
     [root] = slack.posts
-    assert "14 incidents came and went in quiet hours" in root["text"]
+    assert "14 incidents opened and resolved during quiet hours" in root["text"]
     assert "4 more; see 'dq incidents --all'" in str(root["attachments"])
 
 
@@ -198,7 +205,7 @@ def test_what_stays_open_is_said_again_after_four_hours_a_day_and_each_day(tell,
             said.append((clock() - begun) / timedelta(hours=1))
 
     assert said == [4, 24, 48, 72, 96]
-    assert "nobody is on it" in slack.replies[0]["text"]
+    assert "not acknowledged" in slack.replies[0]["text"]
 
 
 def test_after_a_downtime_one_reminder_is_said(tell, send, slack, clock):
@@ -225,7 +232,7 @@ def test_whoever_is_on_it_is_not_reminded(tell, send, slack, clock, ack):
         clock.pass_by(days=1)
         send()
 
-    assert [reply["text"] for reply in slack.replies] == ["ana is on it."]
+    assert [reply["text"] for reply in slack.replies] == ["Acknowledged by ana."]
 
 
 def test_what_broke_again_is_reminded_of_from_then_on(tell, send, slack, clock):
@@ -239,27 +246,27 @@ def test_what_broke_again_is_reminded_of_from_then_on(tell, send, slack, clock):
     send()
     clock.pass_by(hours=3, minutes=50)
     send()
-    early = [reply["text"] for reply in slack.replies if "nobody" in reply["text"]]
+    early = [reply["text"] for reply in slack.replies if "not acknowledged" in reply["text"]]
     clock.pass_by(minutes=10)
     send()
 
     assert early == []
-    assert len([reply for reply in slack.replies if "nobody" in reply["text"]]) == 1
+    assert len([reply for reply in slack.replies if "not acknowledged" in reply["text"]]) == 1
 
 
 def test_what_waits_for_later_is_not_stuck(tell, send, clock):
     tell(breach(1), routes=STEPS)
 
-    assert send().waiting == 0
+    assert send().overdue == 0
 
 
 @given(st.integers(0, 400 * 60))
 def test_a_reminder_is_never_sooner_than_an_hour_and_never_later_than_a_day_and_an_hour(minutes):
     now = DUE + timedelta(minutes=minutes)
-    at = reminder(DUE, None, now).not_before
+    at = next_reminder(DUE, None, now).not_before
 
-    assert now + LEAST <= at <= now + LEAST + DAILY
-    assert at == DUE + FIRST or (at - DUE) % DAILY == timedelta(0)
+    assert now + MIN_REMINDER_GAP <= at <= now + MIN_REMINDER_GAP + REMINDER_INTERVAL
+    assert at == DUE + FIRST_REMINDER or (at - DUE) % REMINDER_INTERVAL == timedelta(0)
 
 
 def test_a_place_without_threads_is_not_reminded(tell, send, terminal, clock):
@@ -268,4 +275,4 @@ def test_a_place_without_threads_is_not_reminded(tell, send, terminal, clock):
     clock.pass_by(hours=30)
     drained = send()
 
-    assert (drained.sent, drained.waiting, len(terminal)) == (0, 0, 1)
+    assert (drained.sent, drained.overdue, len(terminal)) == (0, 0, 1)

@@ -15,8 +15,8 @@ from fakes.breaches import DUE, KEY, breach, recovery
 from dq.alerts.channels import load
 from dq.alerts.channels.slack import plain, rich
 from dq.alerts.incident import Ack, Incident, IncidentState, step
-from dq.alerts.message import SCREEN_LINES, SCREEN_WIDTH, duration, headline, lines, render
-from dq.contracts.outcome import Breach, End, Recovery, Severity
+from dq.alerts.message import SCREEN_LINES, SCREEN_WIDTH, duration, headline, render, text_lines
+from dq.contracts.outcome import Breach, Recovery, Resolution, Severity
 
 NOW = DUE + timedelta(minutes=30)
 
@@ -31,9 +31,9 @@ def missing(day: int, severity: Severity = Severity.ERROR, **more: object) -> Br
     return replace(breach(day, severity), **{"subject": instant(day), "title": title, **more})
 
 
-def came(day: int, end: End = End.KEPT, hours: float = 2) -> Recovery:
+def came(day: int, end: Resolution = Resolution.RECOVERED, hours: float = 2) -> Recovery:
     at = DUE + timedelta(days=day - 1, hours=hours)
-    title = "" if end is not End.KEPT else f"orders came late: day={day}"
+    title = "" if end is not Resolution.RECOVERED else f"orders came late: day={day}"
     return Recovery(KEY, instant(day), at, ((end.replace("_", " "), "its reason"),), end, title)
 
 
@@ -65,33 +65,33 @@ def test_after_the_end_nothing_is_missing_any_more():
     said = "\n".join(
         [
             headline(render(after(missing(1), came(1)), "create")),
-            *lines(render(after(missing(1), came(1)), "create")),
+            *text_lines(render(after(missing(1), came(1)), "create")),
         ]
     )
 
     assert said.splitlines()[0] == "RESOLVED: orders came late: day=1"
     assert "nothing" not in said
     assert "is missing" not in said
-    assert "looked in" not in said
+    assert "location" not in said
     assert "promised" in said
 
 
 def test_what_was_given_up_still_says_where_to_look():
     broken = missing(
-        1, facts=(("promised", "x"), ("seen", "nothing"), ("looked in", "lake"), ("look closer", "dq status"))
+        1, facts=(("promised", "x"), ("found", "nothing"), ("location", "lake"), ("details", "dq status"))
     )
 
-    labels = [label for label, _ in render(after(broken, came(1, End.GIVEN_UP)), "create").facts]
+    labels = [label for label, _ in render(after(broken, came(1, Resolution.GIVEN_UP)), "create").facts]
 
-    assert labels == ["promised", "given up", "looked in", "look closer"]
+    assert labels == ["promised", "given up", "location", "details"]
 
 
 @pytest.mark.parametrize(
     ("mended", "said"),
     [
-        ((), "4 deliveries missed their time so far; none has come."),
-        ((2,), "4 deliveries missed their time so far; 3 have not come."),
-        ((1, 2, 3), "4 deliveries missed their time so far; 1 has not come."),
+        ((), "4 deliveries missed their deadline so far; none has arrived yet."),
+        ((2,), "4 deliveries missed their deadline so far; 3 still missing."),
+        ((1, 2, 3), "4 deliveries missed their deadline so far; 1 still missing."),
     ],
 )
 def test_a_count_is_of_deliveries_that_missed_and_of_those_that_have_not_come(mended, said):
@@ -101,12 +101,15 @@ def test_a_count_is_of_deliveries_that_missed_and_of_those_that_have_not_come(me
 
 
 def test_a_delivery_that_broke_twice_counts_once():
-    again = replace(missing(1), at=DUE + timedelta(hours=5))
+    again = replace(missing(1), occurred_at=DUE + timedelta(hours=5))
 
     incident = after(missing(1), came(1), again, missing(2))
 
     assert incident.breaches == 3
-    assert render(incident, "reply:count").note == "2 deliveries missed their time so far; none has come."
+    assert (
+        render(incident, "reply:count").note
+        == "2 deliveries missed their deadline so far; none has arrived yet."
+    )
 
 
 def test_what_is_told_of_a_whole_is_not_counted():
@@ -119,9 +122,9 @@ def test_what_is_told_of_a_whole_is_not_counted():
 
 
 def test_several_ends_are_counted():
-    incident = after(missing(1), missing(2), came(1), came(2, End.GIVEN_UP, hours=90))
+    incident = after(missing(1), missing(2), came(1), came(2, Resolution.GIVEN_UP, hours=90))
 
-    assert render(incident, "create").steps[-1].endswith("There were 2 in all: 1 mended, 1 given up.")
+    assert render(incident, "create").steps[-1].endswith("There were 2 in all: 1 resolved, 1 given up.")
 
 
 def test_who_is_on_it_stands_there():
@@ -169,9 +172,9 @@ def test_no_message_is_more_than_a_screen(name):
     text = HOSTILE[name]
     facts = [(f"{label} {text}"[:200], text) for label in range(40)]
     facts += [
-        (label, text) for label in ("product", "promised", "since", "seen", "blocks", "owner", "budget")
+        (label, text) for label in ("product", "promised", "since", "found", "blocks", "owner", "budget")
     ]
-    facts += [("look closer", "dq status " + "y" * 230), ("runbook", "https://" + "z" * 230)]
+    facts += [("details", "dq status " + "y" * 230), ("runbook", "https://" + "z" * 230)]
     broken = [missing(day, facts=tuple(facts), title=text) for day in range(1, 20)]
     incident = after(*broken, Ack(text))
     told = []
@@ -194,17 +197,15 @@ def test_the_command_and_the_runbook_are_whole():
     command, runbook = "dq status " + "y" * 200, "https://wiki.example.com/" + "z" * 200
     facts = [(str(number), "word " * 60) for number in range(30)]
 
-    message = render(
-        after(missing(1, facts=(*facts, ("runbook", runbook), ("look closer", command)))), "create"
-    )
+    message = render(after(missing(1, facts=(*facts, ("runbook", runbook), ("details", command)))), "create")
 
-    said = lines(message)
+    said = text_lines(message)
     assert sum(line.endswith(f"  {command}") for line in said) == 1
     assert sum(line.endswith(f"  {runbook}") for line in said) == 1
 
 
 def test_a_sign_in_a_command_does_not_end_its_box():
-    message = render(after(missing(1, facts=(("look closer", "dq status 'a```<!channel>b'"),))), "create")
+    message = render(after(missing(1, facts=(("details", "dq status 'a```<!channel>b'"),))), "create")
 
     (said,) = [
         block["text"]["text"] for block in rich(message)["attachments"][0]["blocks"] if "text" in block
@@ -215,17 +216,18 @@ def test_a_sign_in_a_command_does_not_end_its_box():
 
 def test_an_end_of_its_own_is_not_called_resolved():
     heads = {
-        end: headline(render(after(missing(1), came(1, end)), "create")).partition(":")[0] for end in End
+        end: headline(render(after(missing(1), came(1, end)), "create")).partition(":")[0]
+        for end in Resolution
     }
 
     assert heads == {
-        End.KEPT: "RESOLVED",
-        End.GIVEN_UP: "GIVEN UP",
-        End.WITHDRAWN: "WITHDRAWN",
-        End.EXCUSED: "EXCUSED",
-        End.HANDED_OVER: "HANDED OVER",
+        Resolution.RECOVERED: "RESOLVED",
+        Resolution.GIVEN_UP: "GIVEN UP",
+        Resolution.WITHDRAWN: "WITHDRAWN",
+        Resolution.EXCUSED: "EXCUSED",
+        Resolution.HANDED_OVER: "HANDED OVER",
     }
-    assert after(missing(1), came(1, End.GIVEN_UP)).state is IncidentState.GIVEN_UP
+    assert after(missing(1), came(1, Resolution.GIVEN_UP)).state is IncidentState.GIVEN_UP
 
 
 def test_the_older_facts_of_a_store_read_on():

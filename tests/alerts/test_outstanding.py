@@ -12,7 +12,7 @@ from sqlalchemy import delete, update
 from dq.alerts import drain as outstanding
 from dq.alerts import tables
 from dq.alerts.drain import drain
-from dq.alerts.incident import STORM
+from dq.alerts.incident import DIGEST_CONTRACT
 from dq.alerts.route import CONSOLE, AlertRoute
 from dq.contracts.outcome import IncidentKey
 
@@ -30,7 +30,7 @@ def archived(slack, monkeypatch):
 def left(store, clock):
     def read():
         with store.read() as tx:
-            return [(one.place, one.count, one.reason) for one in outstanding.refused(tx)]
+            return [(one.place, one.count, one.reason) for one in outstanding.rejected(tx)]
 
     return read
 
@@ -45,9 +45,9 @@ def test_what_a_place_refused_stands_until_it_takes_it(tell, send, slack, clock,
     mended = send()
 
     place = ("slack:#orders-alerts", 1, "channel_not_found")
-    assert [(one.place, one.count, one.reason) for one in first.outstanding] == [place]
-    assert (len(quiet.outstanding), kinds().count("dead")) == (1, 1)
-    assert (mended.outstanding, left(), len(slack.posts)) == ((), [], 1)
+    assert [(one.place, one.count, one.reason) for one in first.undelivered] == [place]
+    assert (len(quiet.undelivered), kinds().count("dead")) == (1, 1)
+    assert (mended.undelivered, left(), len(slack.posts)) == ((), [], 1)
 
 
 def test_what_is_refused_again_is_no_news_and_stays(tell, send, slack, clock, archived, left, kinds):
@@ -129,7 +129,7 @@ def test_what_is_dismissed_stands_no_more_and_is_remembered(tell, store, send, c
     clock.pass_by(hours=3)
     drained = send()
 
-    assert (gone, none, left(), drained.outstanding) == (1, 0, [], ())
+    assert (gone, none, left(), drained.undelivered) == (1, 0, [], ())
     assert "dismissed" in kinds()
 
 
@@ -138,11 +138,11 @@ def test_what_waits_is_seen_with_its_age_and_its_last_error(tell, store, send, s
     tell(breach(1))
     drained = send()
 
-    [waits] = drained.outstanding
-    assert (waits.place, waits.count, waits.since, waits.reason, waits.refused) == (
+    [waits] = drained.undelivered
+    assert (waits.place, waits.count, waits.since, waits.reason, waits.rejected) == (
         "slack:#orders-alerts",
         1,
-        breach(1).at,
+        breach(1).occurred_at,
         "ratelimited",
         False,
     )
@@ -181,7 +181,7 @@ def test_the_end_is_said_though_somebody_deleted_the_message(tell, send, slack):
     tell(recovery(1))
     drained = send()
 
-    assert drained.waiting == 0
+    assert drained.overdue == 0
     assert [root["text"] for root in slack.roots] == ["RESOLVED: Orders were not delivered by 08:00"]
 
 
@@ -218,7 +218,7 @@ def storm(tell):
 
 def to_the_platform(key, _):
     """As the command line has it: a digest is of no contract."""
-    return None if key.contract == STORM else [PLATFORM, CONSOLE]
+    return None if key.contract == DIGEST_CONTRACT else [PLATFORM, CONSOLE]
 
 
 def test_an_edited_contract_reaches_what_waits_below_a_refused_digest(
@@ -230,8 +230,8 @@ def test_an_edited_contract_reaches_what_waits_below_a_refused_digest(
         moved = outstanding.reroute(tx, to_the_platform, clock())
     done = send()
 
-    assert [(one.count, one.refused) for one in refused.outstanding] == [(1, True), (6, False)]
-    assert (moved, done.outstanding, left()) == (6, (), [])
+    assert [(one.count, one.rejected) for one in refused.undelivered] == [(1, True), (6, False)]
+    assert (moved, done.undelivered, left()) == (6, (), [])
     assert {post["channel"] for post in slack.posts} == {"C0PLATFORM"}
     assert (len(slack.roots), len(slack.replies)) == (1, 6)
 
@@ -254,4 +254,4 @@ def test_a_refused_digest_that_is_dismissed_leaves_nothing_waiting(tell, store, 
         gone = outstanding.dismiss(tx, "slack", "#orders-alerts", "ana", clock())
     clock.pass_by(hours=3)
 
-    assert (gone, send().outstanding) == (1, ())
+    assert (gone, send().undelivered) == (1, ())

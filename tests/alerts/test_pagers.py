@@ -8,7 +8,7 @@ import pytest
 from fakes.breaches import DUE, breach, recovery
 from fakes.hooks import MOST_BYTES
 
-from dq.alerts.channel import Ambiguous, Blockage, NotSent, Rejected, Sent
+from dq.alerts.channel import FailureScope, PermanentFailure, RetryableFailure, Sent, UnconfirmedSend
 from dq.alerts.channels import load
 from dq.alerts.drain import drain
 from dq.alerts.incident import IncidentState, step
@@ -30,7 +30,7 @@ def sender(places, channel):
     [
         (IncidentState.OPEN, "trigger"),
         (IncidentState.ACKED, "acknowledge"),
-        *((state, "resolve") for state in IncidentState if state.closed),
+        *((state, "resolve") for state in IncidentState if state.is_closed),
     ],
 )
 def test_an_alert_in_pagerduty_follows_its_incident(places, hooks, state, action):
@@ -70,7 +70,7 @@ def test_a_routing_key_that_is_none_is_a_broken_route(places):
     settings = {**places["pagerduty"].settings, "key:sales-data": "f" * 32}
     answer = CHANNELS["pagerduty"].open(settings, print).sender.create("sales-data", CREATED, "key-1")
 
-    assert answer == Rejected("HTTP 400", Blockage.ROUTE)
+    assert answer == PermanentFailure("HTTP 400", FailureScope.ROUTE)
 
 
 def test_a_card_is_never_larger_than_teams_takes(places, hooks):
@@ -99,7 +99,13 @@ def test_a_card_opens_only_addresses_that_it_shows(places, hooks):
 
 
 @pytest.mark.parametrize(
-    ("status", "kind"), [("429", NotSent), ("500", Ambiguous), ("404", Rejected), ("413", Rejected)]
+    ("status", "kind"),
+    [
+        ("429", RetryableFailure),
+        ("500", UnconfirmedSend),
+        ("404", PermanentFailure),
+        ("413", PermanentFailure),
+    ],
 )
 def test_what_teams_refuses_behind_a_success_is_none(places, hooks, status, kind):
     said = (
@@ -113,14 +119,14 @@ def test_what_teams_refuses_behind_a_success_is_none(places, hooks, status, kind
 @pytest.mark.parametrize(
     ("status", "word", "kind"),
     [
-        (403, "action_prohibited", Rejected),
-        (403, "invalid_token", Rejected),
-        (404, "channel_not_found", Rejected),
-        (404, "no_service", Rejected),
-        (410, "channel_is_archived", Rejected),
-        (500, "rollup_error", Ambiguous),
-        (429, "rate_limited", NotSent),
-        (200, "<html>a proxy</html>", Ambiguous),
+        (403, "action_prohibited", PermanentFailure),
+        (403, "invalid_token", PermanentFailure),
+        (404, "channel_not_found", PermanentFailure),
+        (404, "no_service", PermanentFailure),
+        (410, "channel_is_archived", PermanentFailure),
+        (500, "rollup_error", UnconfirmedSend),
+        (429, "rate_limited", RetryableFailure),
+        (200, "<html>a proxy</html>", UnconfirmedSend),
     ],
 )
 def test_each_answer_of_a_webhook_of_slack_means_what_it_says(places, hooks, status, word, kind):

@@ -9,7 +9,7 @@ from fakes.breaches import breach, recovery
 from sqlalchemy import func, insert, select
 
 from dq.alerts import tables
-from dq.alerts.incident_store import ForgottenAlerts, forget
+from dq.alerts.incident_store import PrunedAlerts, prune
 
 ALL = (tables.incident, tables.incident_subject, tables.incident_event, tables.outbox, tables.message)
 
@@ -32,10 +32,10 @@ def test_what_ended_long_ago_is_forgotten_with_all_that_was_said_of_it(store, te
     send()
     clock.pass_by(days=401)
 
-    done = forget(store, clock() - timedelta(days=400))
+    done = prune(store, clock() - timedelta(days=400))
 
     assert (done.incidents, done.messages > 0, rows()) == (1, True, [0] * len(ALL))
-    assert forget(store, clock()) == ForgottenAlerts(0, 0, 0)
+    assert prune(store, clock()) == PrunedAlerts(0, 0, 0)
 
 
 def test_what_is_open_or_ended_lately_stays(store, tell, send, clock, rows):
@@ -44,12 +44,12 @@ def test_what_is_open_or_ended_lately_stays(store, tell, send, clock, rows):
     clock.pass_by(days=500)
     before = rows()
 
-    assert forget(store, clock()).incidents == 0
+    assert prune(store, clock()).incidents == 0
     tell(recovery())
     send()
     clock.pass_by(days=1)
 
-    assert forget(store, clock() - timedelta(days=400)).incidents == 0
+    assert prune(store, clock() - timedelta(days=400)).incidents == 0
     assert rows()[0] == before[0]
 
 
@@ -61,7 +61,7 @@ def test_what_has_something_to_say_yet_stays(store, tell, clock, rows):
     clock.pass_by(days=401)
     before = rows()
 
-    assert forget(store, clock()).incidents == 0
+    assert prune(store, clock()).incidents == 0
     assert rows() == before
 
 
@@ -70,7 +70,7 @@ def test_silences_that_are_over_for_long_are_forgotten(store, clock):
     with store.write() as tx:
         tx.execute(insert(tables.silence), [{**row, "until": clock() + timedelta(days=n)} for n in (1, 90)])
 
-    assert forget(store, clock() + timedelta(days=30)).silences == 1
+    assert prune(store, clock() + timedelta(days=30)).silences == 1
 
 
 def test_many_incidents_go_in_parts(store, clock, rows):
@@ -81,5 +81,5 @@ def test_many_incidents_go_in_parts(store, clock, rows):
             insert(tables.incident), [{**old, "id": f"{n:036}", "contract": f"c{n}"} for n in range(1_200)]
         )
 
-    assert forget(store, clock() + timedelta(days=1)).incidents == 1_200
+    assert prune(store, clock() + timedelta(days=1)).incidents == 1_200
     assert rows()[0] == 0

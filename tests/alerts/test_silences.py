@@ -8,9 +8,9 @@ import pytest
 from fakes.breaches import KEY, breach, recovery
 
 from dq.alerts import incident_store, suppression
-from dq.alerts.incident_store import rewound
+from dq.alerts.incident_store import incidents_as_of
 from dq.alerts.suppression import KeyPattern
-from dq.contracts.outcome import End, IncidentKey, Recovery
+from dq.contracts.outcome import IncidentKey, Recovery, Resolution
 
 
 @pytest.fixture
@@ -20,7 +20,7 @@ def silence(store, clock):
     def begin(hours: float = 2, pattern: str = "orders") -> list[int]:
         until = clock() + timedelta(hours=hours)
         with store.write() as tx:
-            suppression.begin(tx, KeyPattern(pattern), "the lake moves", "ana", clock(), until)
+            suppression.begin_silence(tx, KeyPattern(pattern), "the lake moves", "ana", clock(), until)
             return [one.id for one in suppression.active(tx, clock())]
 
     return begin
@@ -44,11 +44,11 @@ def test_what_is_over_before_its_silence_is_never_told(tell, send, slack, silenc
     silence()
     tell(breach(1))
     send()
-    given_up = Recovery(KEY, breach(1).subject, clock(), end=End.GIVEN_UP)
+    given_up = Recovery(KEY, breach(1).subject, clock(), end=Resolution.GIVEN_UP)
     tell(given_up)
     clock.pass_by(hours=3)
 
-    assert (send().waiting, slack.posts) == (0, [])
+    assert (send().overdue, slack.posts) == (0, [])
 
 
 def test_the_end_of_what_was_told_before_is_told_in_a_silence(tell, send, slack, silence):
@@ -75,7 +75,7 @@ def test_in_a_silence_the_thread_hears_nothing_but_the_end(tell, send, slack, si
 
     assert hushed == []
     assert [reply["text"] for reply in slack.replies] == [
-        "2 deliveries missed their time so far; none has come."
+        "2 deliveries missed their deadline so far; none has arrived yet."
     ]
     assert "Silenced until" in str(slack.roots[0]["attachments"])
 
@@ -84,7 +84,7 @@ def test_a_silence_that_is_ended_early_lets_the_alert_out(tell, send, slack, sil
     held = silence()
     tell(breach(1))
     with store.write() as tx:
-        suppression.end(tx, held, "bea", clock())
+        suppression.end_silences(tx, held, "bea", clock())
     send()
 
     assert (len(slack.posts), kinds()) == (1, ["opened", "silenced", "unsilenced", "sent"])
@@ -98,7 +98,7 @@ def test_the_longest_of_two_silences_counts_until_it_is_ended(tell, send, slack,
     send()
     assert slack.posts == []
     with store.write() as tx:
-        suppression.end(tx, [first], "bea", clock())
+        suppression.end_silences(tx, [first], "bea", clock())
     send()
 
     assert len(slack.posts) == 1
@@ -134,9 +134,9 @@ def test_a_resolve_that_was_on_its_way_when_the_silence_came_is_made_good(tell, 
         (KeyPattern("ord*", "*", "daily*"), KEY, True),
         (KeyPattern("orders", "lines"), KEY, False),
         (KeyPattern("ORDERS"), KEY, False),
-        (KeyPattern.only(KEY), KEY, True),
-        (KeyPattern.only(IncidentKey("a*[b]?", "x", "y")), IncidentKey("a*[b]?", "x", "y"), True),
-        (KeyPattern.only(IncidentKey("a*", "x", "y")), IncidentKey("ab", "x", "y"), False),
+        (KeyPattern.for_key(KEY), KEY, True),
+        (KeyPattern.for_key(IncidentKey("a*[b]?", "x", "y")), IncidentKey("a*[b]?", "x", "y"), True),
+        (KeyPattern.for_key(IncidentKey("a*", "x", "y")), IncidentKey("ab", "x", "y"), False),
         (KeyPattern("*"), IncidentKey("(platform)", "lake", "unseen"), False),
         (KeyPattern("(platform)"), IncidentKey("(platform)", "lake", "unseen"), True),
     ],
@@ -163,13 +163,15 @@ def test_a_past_instant_shows_no_silence_that_was_over_when_the_incident_broke_a
     clock.pass_by(minutes=4)
     tell(breach(2))
     with store.read() as tx:
-        [live] = incident_store.standing(tx)
+        [live] = incident_store.open_incidents(tx)
     at = clock()
     clock.pass_by(minutes=1)
     tell(breach(3))
 
     with store.read() as tx:
-        [past] = rewound(tx, incident_store.standing(tx), at)
+        [past] = incidents_as_of(tx, incident_store.open_incidents(tx), at)
 
     assert live.breaches == 2
-    assert (past.silenced_until, past.silenced_why) == (live.silenced_until, live.silenced_why) == (None, "")
+    assert (
+        (past.silenced_until, past.silence_reason) == (live.silenced_until, live.silence_reason) == (None, "")
+    )

@@ -12,10 +12,10 @@ from fakes.slack import TOKEN, FakeSlack
 from sqlalchemy import func, select, update
 
 from dq.alerts import tables
-from dq.alerts.channel import Capabilities, MessagePlace, Open, Sent
+from dq.alerts.channel import Capabilities, MessageRef, OpenChannel, Sent
 from dq.alerts.channels import load
 from dq.alerts.drain import drain
-from dq.alerts.incident import CREATE, STORM
+from dq.alerts.incident import CREATE, DIGEST_CONTRACT
 from dq.alerts.record import acknowledge
 from dq.alerts.route import AlertRoute
 from dq.alerts.tables import OutboxStatus
@@ -46,7 +46,7 @@ def test_six_incidents_at_once_are_one_digest_with_six_in_its_thread(tell, send,
     drained = send()
 
     [digest] = slack.roots
-    assert (drained.sent, drained.waiting) == (7, 0)
+    assert (drained.sent, drained.overdue) == (7, 0)
     assert digest["text"] == "ERROR: 6 incidents at once"
     assert all(f"product{number}/orders/daily" in words(digest) for number in range(6))
     assert {reply["thread_ts"] for reply in slack.replies} == {digest["ts"]}
@@ -84,7 +84,7 @@ def test_a_digest_says_how_many_are_over_and_then_that_all_are(tell, send, slack
     assert digest["text"] == "RESOLVED: 6 incidents at once"
     ends = [reply["text"] for reply in slack.replies if reply["text"].startswith(("Resolved at", "All"))]
     # The members' own messages show their ends.
-    assert ends == ["All 6 are over: 6 resolved."]
+    assert ends == ["All 6 closed: 6 resolved."]
     assert [reply["text"].partition(":")[0] for reply in slack.replies[:6]] == ["RESOLVED"] * 6
     assert {reply["thread_ts"] for reply in slack.replies} == {digest["ts"]}
 
@@ -114,7 +114,7 @@ def test_whoever_takes_a_digest_takes_all_that_it_stands_for(tell, send, slack, 
     send()
 
     assert all("Acknowledged by ana" in words(message) for message in (*slack.roots, *slack.replies[:6]))
-    assert [reply["text"] for reply in slack.replies[6:]] == ["ana is on it."]
+    assert [reply["text"] for reply in slack.replies[6:]] == ["Acknowledged by ana."]
 
 
 def test_a_channel_that_is_limited_holds_up_no_other(tell, send, slack, clock):
@@ -168,7 +168,7 @@ def test_a_drain_waits_for_a_limit_as_long_as_it_is_patient(tell, store, channel
     hasty = drain(store, channels, clock, sleep=slept, patience=timedelta(seconds=19))
     patient = drain(store, channels, clock, sleep=slept, patience=timedelta(seconds=20))
 
-    assert (hasty.sent, hasty.waiting, patient.sent, patient.waiting) == (0, 1, 1, 0)
+    assert (hasty.sent, hasty.overdue, patient.sent, patient.overdue) == (0, 1, 1, 0)
     assert clock() == DUE + timedelta(minutes=30, seconds=20)
 
 
@@ -186,7 +186,7 @@ def test_the_pace_of_a_channel_is_kept_for_each_of_its_targets(tell, store, slac
     )
 
     said = [float(post["ts"]) - (DUE + timedelta(minutes=30)).timestamp() for post in slack.posts]
-    assert drained.waiting == 0
+    assert drained.overdue == 0
     assert [round(seconds) for seconds in said] == [0, 0, 1, 2]
 
 
@@ -220,7 +220,7 @@ def test_what_becomes_due_while_a_drain_looks_is_not_left_for_the_next(tell, sto
 
         drained = drain(store, paced, ticking, sleep=slept, patience=timedelta(seconds=5))
 
-        assert (looks, drained.waiting, len(slack.roots)) == (looks, 0, 1)
+        assert (looks, drained.overdue, len(slack.roots)) == (looks, 0, 1)
 
 
 class Silent:
@@ -236,7 +236,7 @@ class Silent:
 
 def test_a_channel_that_hangs_holds_up_no_other(tell, store, channels, slack, clock):
     told = FakeSlackHeard(slack)
-    hanging = Open(Silent(told), Capabilities(thread=False, update=False, reconcile=False))
+    hanging = OpenChannel(Silent(told), Capabilities(thread=False, update=False, reconcile=False))
     tell(breach(1), routes=(AlertRoute("hanging", "x"), AlertRoute("slack", "#orders-alerts")))
 
     drain(store, {"hanging": hanging, **channels}, clock)
@@ -269,7 +269,7 @@ def test_a_digest_that_somebody_deleted_is_made_again(tell, send, slack, deleted
     tell(*(recovery(1, key=key(number)) for number in range(6)))
     drained = send()
 
-    assert (drained.waiting, drained.outstanding) == (0, ())
+    assert (drained.overdue, drained.undelivered) == (0, ())
     assert [root["text"] for root in slack.roots] == ["RESOLVED: 6 incidents at once"]
 
 
@@ -278,15 +278,17 @@ class Board:
 
     def __init__(self, thread):
         self.said = []
-        self.open = Open(self, Capabilities(thread=thread, update=False, reconcile=False, folds=True))
+        self.open = OpenChannel(
+            self, Capabilities(thread=thread, update=False, reconcile=False, uses_digests=True)
+        )
 
-    def create(self, target, message, key, below=None):
+    def create(self, target, message, key, parent=None):
         self.said.append(("create", message.title.partition(" at ")[0], len(message.facts)))
-        return Sent(MessagePlace(target, key))
+        return Sent(MessageRef(target, key))
 
     def reply(self, receipt, message, key):
         self.said.append(("reply", message.note.partition(" at ")[0], 0))
-        return Sent(MessagePlace(receipt.place, key))
+        return Sent(MessageRef(receipt.place, key))
 
 
 BOARD = (AlertRoute("board", "x"),)
@@ -302,9 +304,9 @@ def test_a_channel_that_changes_no_message_is_told_in_one_list(tell, store, cloc
     tell(*(recovery(day, key=key(n)) for day, n in [(2, 0), *((1, n) for n in range(30))]))
     drained = drain(store, {"board": board.open}, clock)
 
-    assert drained.waiting == 0
+    assert drained.overdue == 0
     # Of the facts, twenty of them, how many more there are, and a command.
-    assert board.said == [("create", "30 incidents", 22), ("reply", "All 30 are over: 30 resolved.", 0)]
+    assert board.said == [("create", "30 incidents", 22), ("reply", "All 30 closed: 30 resolved.", 0)]
 
 
 @pytest.mark.parametrize("thread", [False, True])
@@ -317,18 +319,18 @@ def test_what_comes_later_is_told_where_a_digest_cannot_be_changed(tell, store, 
     drained = drain(store, {"board": board.open}, clock)
 
     later = ["Orders were not delivered by 08:00"] * 3 if more == 3 else ["7 incidents"]
-    assert drained.waiting == 0
+    assert drained.overdue == 0
     assert [what for _, what, _ in board.said] == ["6 incidents", *later]
 
 
 def test_two_digests_of_one_place_that_are_open_stop_nobody(tell, store, send, slack, clock):
     for number in range(2):
-        of = IncidentKey(STORM, "slack:#orders-alerts", f"2026-05-01T08:30:0{number}Z")
-        tell(replace(breach(1, key=of), at=clock()))
+        of = IncidentKey(DIGEST_CONTRACT, "slack:#orders-alerts", f"2026-05-01T08:30:0{number}Z")
+        tell(replace(breach(1, key=of), occurred_at=clock()))
     storm(tell, range(6))
     drained = send()
 
-    assert (drained.waiting, drained.broken) == (0, {})
+    assert (drained.overdue, drained.broken) == (0, {})
     assert len(slack.roots) == 2
     assert len(slack.replies) == 6
 

@@ -176,7 +176,7 @@ def test_a_killed_sender_without_history_says_that_it_may_be_a_repeat(url, slack
     later(url, slack)
 
     seen(slack, "11", f"history may not be read, killed {point}", posts, posts)
-    assert "This may be a repeat" in str(slack.posts[-1])
+    assert "Possible duplicate" in str(slack.posts[-1])
 
 
 @pytest.mark.parametrize(("point", "number"), [("before-commit", "1"), ("after-commit", "2")])

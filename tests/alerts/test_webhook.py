@@ -12,7 +12,7 @@ from fakes.breaches import DUE, breach, recovery
 from fakes.canary import Canary
 from fakes.shelf import SIGNING_SECRET
 
-from dq.alerts.channel import Ambiguous, Rejected, Sent
+from dq.alerts.channel import PermanentFailure, Sent, UnconfirmedSend
 from dq.alerts.channels import load
 from dq.alerts.channels.webhook import SCHEMA
 from dq.alerts.drain import drain
@@ -85,7 +85,7 @@ def test_a_repeat_has_the_id_of_the_first(places, store, tell, hooks, clock):
 
 @pytest.mark.parametrize("secret", ["", "short"])
 def test_nothing_is_sent_that_nobody_could_check(places, secret):
-    with pytest.raises(UsageError, match="need a secret of at least 16 signs") as caught:
+    with pytest.raises(UsageError, match="need a signing secret of at least 16 characters") as caught:
         WEBHOOK.open({**places["webhook"].settings, "secret": secret}, print)
 
     assert "short" not in str(caught.value)
@@ -111,7 +111,7 @@ def test_a_contract_reaches_no_host_that_is_not_on_the_list(places, url):
         target = url.format(host=f"127.0.0.2:{canary.port}")
         answer = WEBHOOK.open(settings, print).sender.create(target, CREATED, "key-1")
 
-    assert isinstance(answer, Rejected)
+    assert isinstance(answer, PermanentFailure)
     assert canary.heard == []
 
 
@@ -142,4 +142,4 @@ def test_a_listed_host_is_reached_by_its_url(places, hooks):
 def test_an_answer_that_is_cut_off_is_none(hooks, sender):
     hooks.fault("webhook", "garbage", accept=True)
 
-    assert isinstance(sender.create("sales-data", CREATED, "key-1"), Ambiguous)
+    assert isinstance(sender.create("sales-data", CREATED, "key-1"), UnconfirmedSend)

@@ -249,7 +249,7 @@ def test_a_changed_policy_is_judged_too(repository):
     done = commit(repository, "dq-validate", args=["contracts"])
 
     assert done.returncode == 1
-    assert "the policy cannot be understood" in done.stderr
+    assert "the policy is invalid" in done.stderr
 
 
 def test_a_commit_that_touches_no_contract_is_not_judged(repository):

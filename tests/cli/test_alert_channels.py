@@ -180,7 +180,7 @@ def test_a_name_reaches_no_variable_but_its_own(desk, hooks, variables):
     ran = desk.dq(*WATCH, **variables)
 
     assert (ran.code, hooks.requests) == (3, [])
-    assert ran.err.count("is no channel of teams") == 2
+    assert ran.err.count("is not a valid teams channel") == 2
 
 
 @pytest.mark.parametrize(
@@ -242,11 +242,11 @@ def test_a_test_goes_through_every_route_and_opens_no_incident(desk, hooks, smtp
     ran = desk.dq("test-alert", "orders.odcs.yaml", **variables)
 
     assert ran.code == 0, ran.all
-    assert ran.out.count(": arrived (") == len(ALL)
-    assert "This is a test of dq" in slack.posts[0]["text"]
+    assert ran.out.count(": delivered (") == len(ALL)
+    assert "Test alert from dq" in slack.posts[0]["text"]
     assert "RESOLVED" in slack.roots[0]["text"]
     assert [post.body["event_action"] for post in hooks.posts["pagerduty"]] == ["trigger", "resolve"]
-    assert "This is a test of dq" in smtp.mails[0].text()
+    assert "Test alert from dq" in smtp.mails[0].text()
     assert not (desk.folder / ".dq").exists()
     assert not any(secret in ran.all for secret in SECRETS)
 
@@ -254,9 +254,9 @@ def test_a_test_goes_through_every_route_and_opens_no_incident(desk, hooks, smtp
 @pytest.mark.parametrize(
     ("fault", "code", "says"),
     [
-        ({"kind": "status", "status": 404}, 4, "refused: HTTP 404"),
+        ({"kind": "status", "status": 404}, 4, "rejected: HTTP 404"),
         ({"kind": "status", "status": 429}, 4, "not sent: HTTP 429"),
-        ({"kind": "drop", "accept": True}, 4, "unclear: no answer"),
+        ({"kind": "drop", "accept": True}, 4, "unknown: no answer"),
     ],
 )
 def test_a_test_says_what_did_not_arrive_and_why(desk, hooks, variables, fault, code, says):
@@ -275,7 +275,7 @@ def test_a_test_names_what_is_refused_and_goes_on(desk, hooks, variables):
 
     assert ran.code == 4
     assert [one["arrived"] for one in ran.json] == [False, True]
-    assert "DQ_EMAIL_DOMAINS=evil.example" in ran.json[0]["mend"]
+    assert "DQ_EMAIL_DOMAINS=evil.example" in ran.json[0]["hint"]
 
 
 @pytest.mark.parametrize(
@@ -306,7 +306,7 @@ def test_the_doctor_asks_and_sends_nothing(desk, hooks, smtp, slack, variables):
     }
     assert "not tried" in seen["teams"]["seen"]
     assert (slack.posts, smtp.mails, hooks.requests) == ([], [], [])
-    assert not any("is no setting" in one["seen"] for one in ran.json)
+    assert not any("unknown setting" in one["seen"] for one in ran.json)
     assert not any(secret in ran.all for secret in SECRETS)
 
 
@@ -317,7 +317,7 @@ def test_the_doctor_says_which_scope_is_missing_and_what_is_lost(desk, slack, va
 
     assert seen["ok"] is None
     assert "channels:history is missing" in seen["seen"]
-    assert "Add channels:history" in seen["mend"]
+    assert "Add channels:history" in seen["hint"]
 
 
 @pytest.mark.parametrize(

@@ -47,7 +47,7 @@ def printed(place: Place, at: str) -> dict[str, object]:
     return {
         "status": status,
         "incidents": incidents,
-        "page": page.out.split("Alerts that")[0].rstrip(),
+        "page": page.out.split("Undelivered alerts")[0].rstrip(),
         "portal": pages,
     }
 
@@ -103,7 +103,7 @@ def test_t25_a_past_instant_is_printed_as_it_was_then(place: Place) -> None:
 
     again = {at: printed(place, at) for at in live}
 
-    assert "excused: 1" in excused.out, (acked, silenced, excused)
+    assert "excluded: 1" in excused.out, (acked, silenced, excused)
     for at, before in live.items():
         for what, text in before.items():
             assert again[at][what] == text, (at, what)

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from dq.contracts.outcome import Unreadable
-from dq.dataquality.clauses.foreign_key import Neighbours
+from dq.contracts.outcome import ReadError
+from dq.dataquality.clauses.foreign_key import ContractSet
 from dq.operations.backtest import new_rules
-from dq.operations.check import objects
+from dq.operations.check import select_objects
 from dq.operations.registry_files import load
 
 CONTRACT = """\
@@ -68,8 +68,8 @@ def branch(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def _new(folder: Path, text: str, *words: str) -> list[str]:
     (folder / "registry/visits.odcs.yaml").write_text(text)
     loaded = load([folder / "registry"], lambda _: None)
-    beside = Neighbours.of(loaded.contracts)
-    found = new_rules([folder / "registry"], "main", objects(loaded, None), words, beside)
+    beside = ContractSet.from_contracts(loaded.contracts)
+    found = new_rules([folder / "registry"], "main", select_objects(loaded, None), words, beside)
     assert "same" not in {pair[0].id for pair, _ in found}
     return [path for _, paths in found for path in paths]
 
@@ -112,8 +112,10 @@ def test_all_rules_of_a_new_contract_and_of_a_new_object_are_new(branch: Path) -
 def test_a_base_that_is_none_is_no_empty_answer(branch: Path) -> None:
     loaded = load([branch / "registry"], lambda _: None)
 
-    with pytest.raises(Unreadable):
-        new_rules([branch / "registry"], "nowhere", objects(loaded, None), (), Neighbours.of([]))
+    with pytest.raises(ReadError):
+        new_rules(
+            [branch / "registry"], "nowhere", select_objects(loaded, None), (), ContractSet.from_contracts([])
+        )
 
 
 def test_a_branch_without_a_new_rule_needs_no_spark(branch: Path, dq, monkeypatch) -> None:
@@ -123,8 +125,8 @@ def test_a_branch_without_a_new_rule_needs_no_spark(branch: Path, dq, monkeypatc
     ran = dq("backtest", "registry", "--base", "main")
     marked = dq("backtest", "registry", "--base", "main", "--format", "markdown")
 
-    assert (ran.code, ran.out) == (0, "No rule is new or changed against main.\n")
-    assert "none was tested" in marked.out
+    assert (ran.code, ran.out) == (0, "No rules added or changed since main.\n")
+    assert "no rules tested" in marked.out
     assert dq("backtest", "registry", "--base", "nowhere").code == 3
     assert dq("backtest", "registry", "--format", "githb").code == 2
 
@@ -143,7 +145,7 @@ def test_a_pull_request_reads_what_its_rule_would_have_said(branch: Path, dq) ->
     assert "visits: day=2026-11-18 could not be tested: " in unread
     assert line.startswith("::error file=registry/visits.odcs.yaml,line=17,col=")
     assert "state enum: would have failed in 2 of the last 4 partitions: day=2026-11-21 (1 of 1 row)" in line
-    assert page.out.startswith("<!-- dq backtest -->\n\n## Rules on their past: 1 of 1 would not have held\n")
+    assert page.out.startswith("<!-- dq backtest -->\n\n## Backtest: 1 of 1 rules would not have passed\n")
     assert "| ❌ | `registry/visits.odcs.yaml:17` | `state enum` | 2 of 4: day=2026-11-21" in page.out
     assert page.out.count("day=2026-11-18 could not be tested: ") == 1
     # What the contract says notifies nobody.

@@ -56,7 +56,7 @@ def test_a_kept_promise_is_exit_0_and_a_broken_one_exit_1_with_its_keys(spark, d
     assert good.code == 0, good.err
     assert bad.returncode == 1, bad.stderr
     assert "orders.id: 1 of 3 rows are NULL" in bad.stdout
-    assert "orders breaks" in bad.stdout
+    assert "orders fails 2 data checks" in bad.stdout
     assert "enforced" in bad.stdout
 
 
@@ -71,7 +71,7 @@ def test_the_default_is_what_was_delivered_and_not_checked_yet(spark, desk):
 
     scopes = [report["partitions"] for report in first.json]
     assert scopes == [[{"day": "2026-05-10"}], [{"day": "2026-05-11"}]]
-    assert "Nothing new was delivered" in second.out
+    assert "No new deliveries" in second.out
 
 
 @pytest.mark.spark
@@ -148,7 +148,7 @@ def test_bad_rows_are_written_apart_and_counted_for_machines(spark, desk):
     nowhere = desk.dq("check", "--object", "orders", "--quarantine", file, *told[:2])
 
     assert nowhere.code == 3, nowhere.err
-    assert "2 rows refer to no customers.id" in nowhere.out
+    assert "2 rows do not match any customers.id" in nowhere.out
     assert "Quarantine: " in nowhere.out
     assert "Check the path, and that Spark may write there." in nowhere.out
 
@@ -296,22 +296,22 @@ def test_contracts_of_a_folder_that_refer_to_each_other_are_tested_on_each_other
     assert [one for one in alone.json[0]["results"] if one["check"] == "relationship"] == []
     assert explained == [
         ["relationship", "relationship"],
-        ["'customers.id' leaves this contract; none with the object 'customers' is at hand"],
+        ["'customers.id' refers to another contract; no given contract has the object 'customers'"],
     ]
-    assert ["which no contract that was read has" in out for out in gated] == [False, True]
+    assert ["is not in any contract that was read" in out for out in gated] == [False, True]
     assert not any("unenforced" in out for out in gated)
 
 
 def test_a_report_of_nothing_says_so(capsys):
     made = Report("t", "1.0.0", "t", ((("day", "2026-05-11"),),), (), (), 1, rows=0)
 
-    check_output.describe(made)
+    check_output.describe_report(made)
 
-    assert "There are no rows here" in capsys.readouterr().out
+    assert "No rows to check" in capsys.readouterr().out
     assert made.as_dict()["rows"] == 0
 
 
 def test_a_partition_that_is_named_twice_in_one_is_a_mistake(desk):
     ran = desk.dq("check", "--partition", "day=2026-05-10/day=2026-05-11")
 
-    assert (ran.code, "names 'day' twice" in ran.err) == (2, True)
+    assert (ran.code, "has 'day' twice" in ran.err) == (2, True)

@@ -12,7 +12,7 @@ from fakes import parquet_footer as footer
 from fakes.lake import write_days
 
 from dq.dataquality.results import COLUMNS
-from dq.operations.runtime.spark import together
+from dq.operations.runtime.spark import run_concurrently
 
 SMALL = """\
 apiVersion: v3.2.0
@@ -89,10 +89,10 @@ def incidents(dq) -> list[list[str]]:
             ("--since", "2026-05-10T00:00:00Z", "--cycle", "2026-05-11T06:00:00Z"),
             "--cycle and --since exclude",
         ),
-        (("--cycle", "2026-05-11T06:00:00"), "has no zone"),
-        (("--cycle", "2026-05-11T07:00:00Z"), "Known are 2026-05-11T06:00:00Z"),
+        (("--cycle", "2026-05-11T06:00:00"), "has no time zone"),
+        (("--cycle", "2026-05-11T07:00:00Z"), "Known due times include 2026-05-11T06:00:00Z"),
         (("--object", "order"), "Did you mean 'orders'?"),
-        (("--rule", "requird"), "'requird' is no check, clause path, or id or name"),
+        (("--rule", "requird"), "'requird' is not a check, a clause path, or the id or name"),
         (("--rule", "bound"), "Did you mean 'bounds'?"),
         (("--parallel", "0"), "--parallel"),
         (("--results-table", "a.b;c"), "is neither a table nor a path"),
@@ -112,7 +112,7 @@ def test_a_rule_that_nothing_tests_is_refused_with_its_reason(folder, dq):
     found = check(dq, "people.odcs.yaml", "--rule", "told")
 
     assert found.code == 2
-    assert "'told' is not tested: it is prose" in found.err
+    assert "'told' is not tested: it is free text" in found.err
 
 
 def test_a_delivery_that_has_not_arrived_is_exit_3_and_named(watched, dq):
@@ -150,7 +150,7 @@ def test_a_run_of_some_clauses_resolves_and_claims_nothing_that_it_did_not_ask(s
 
     assert {result["check"] for result in before.json[0]["results"]} == {"bounds"}
     assert before.json[0]["rules"] == ["bounds"]
-    assert "this run did not ask for it" in {clause["reason"] for clause in before.json[0]["clauses"]}
+    assert "not selected in this run" in {clause["reason"] for clause in before.json[0]["clauses"]}
     assert (silent[1:], opened[1:], still[1:]) == ([], [["day=2026-05-11"]], [["day=2026-05-11"]])
     # A run of some clauses is not the test of a delivery.
     assert {"day": "2026-05-11"} in scopes(new)
@@ -288,7 +288,7 @@ def test_a_dry_run_shows_the_passes_reads_the_schema_only_and_keeps_nothing(spar
         ("rows", 3),
         ("duplicates", 1),
     ]
-    assert "this run did not ask for it" in {one["reason"] for one in found.json[0]["untested"]}
+    assert "not selected in this run" in {one["reason"] for one in found.json[0]["untested"]}
     # Nothing was kept: both days are still new.
     assert len(ran.json) == 2
 
@@ -313,7 +313,7 @@ def test_a_bug_in_one_piece_of_work_leaves_the_others_their_answers(spark):
             raise ValueError("no such luck")
         return spark.range(number).count()
 
-    answers = together(lambda: spark, [1, 2, 3, 4, 5], work, threads=2)
+    answers = run_concurrently(lambda: spark, [1, 2, 3, 4, 5], work, threads=2)
 
     assert [str(answer) for answer in answers] == ["1", "no such luck", "3", "4", "5"]
 
@@ -407,7 +407,7 @@ def test_statistics_are_verified_and_the_rate_of_all_runs_is_told(spark, folder,
     told = caught.json[0]["verification"]
     assert (caught.code, told["ever"]) == (3, {"proofs": 4, "scans": 4, "disagreements": 1})
     assert told["disagreements"][0]["files"][0]["writer"].startswith("parquet-cpp-arrow")
-    assert (shown.code, "6 of 6 proofs counted again, 2 wrong" in shown.out) == (3, True)
+    assert (shown.code, "6 of 6 answers verified on the rows, 2 wrong" in shown.out) == (3, True)
     assert "part.parquet (parquet-cpp-arrow version" in shown.out
     assert "must not be NULL" in shown.out or "required" in shown.out
 

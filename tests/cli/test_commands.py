@@ -191,7 +191,7 @@ def test_register_plans_applies_and_then_has_nothing_to_do(dq):
     again = dq("register", "--check", "--format", "json")
 
     assert planned.code == 1
-    assert "Nothing was written" in planned.out
+    assert "No changes made" in planned.out
     assert applied.code == 0
     assert again.code == 0
     assert [action["kind"] for action in again.json["actions"]] == ["no-op"]
@@ -207,7 +207,7 @@ def test_publish_does_each_step_once(dq, folder):
     first, second = dq(*publish), dq(*publish)
 
     assert first.out == "orders day=2026-05-10: partition, marker, receipt, notify.\n"
-    assert second.out == "orders day=2026-05-10: nothing, it was published before.\n"
+    assert second.out == "orders day=2026-05-10: nothing to do, published before.\n"
     assert (partition / "_SUCCESS").exists()
     assert len((folder / ".dq" / "published.jsonl").read_text().splitlines()) == 1
 
@@ -249,7 +249,7 @@ def test_doctor_names_what_is_missing_and_the_command_that_mends_it(dq, monkeypa
     assert found.code == 3
     (java,) = [look for look in found.json if look["what"] == "Java"]
     assert java["ok"] is False
-    assert "apt-get install openjdk-17" in java["mend"]
+    assert "apt-get install openjdk-17" in java["hint"]
 
 
 @pytest.mark.parametrize("option", ["--after", "--as-of"])
@@ -259,7 +259,7 @@ def test_an_instant_at_the_ends_of_time_is_a_mistake_and_not_a_bug(dq, option, i
 
     ran = dq(*command, option, instant)
 
-    assert (ran.code, ran.err.splitlines()[1]) == (2, "    Write a year from 1900 to 9000.")
+    assert (ran.code, ran.err.splitlines()[1]) == (2, "    Use a year from 1900 to 9000.")
 
 
 def test_a_rule_that_names_a_mapping_for_a_column_is_not_evaluated(dq, folder):
@@ -305,7 +305,7 @@ def test_a_channel_that_does_not_exist_is_refused_before_the_first_alert(dq):
     found = dq("watch", "--channel", "slak", "--as-of", "2026-05-10T12:00:00Z")
 
     assert found.code == 2
-    assert "there is no channel 'slak'" in found.err
+    assert "unknown channel 'slak'" in found.err
 
 
 def test_a_folder_that_cannot_be_written_is_one_sentence(dq, folder):
@@ -334,4 +334,4 @@ def test_a_service_level_of_no_number_of_days_is_not_evaluated(dq, folder):
         contract.read_text() + "  - {property: latency, value: .nan, unit: d, element: orders.day}\n"
     )
 
-    assert "nan is not a number of a unit of time" in dq("explain", "orders.odcs.yaml").out
+    assert "nan is not a valid number for a duration" in dq("explain", "orders.odcs.yaml").out

@@ -129,9 +129,9 @@ KEY = (
         (KEY, {"h=1": 1, "h=1/inner": 2}, None),
         ("", {"": 1, "inner": 2}, None),
         ("", {"": 1, "_h=1._COPYING_": 2}, None),
-        (KEY, {"h=1/g=1": 1}, "has partition folders of h, g, and its contract names h"),
-        ("", {"h=1": 1}, "has partition folders of h, and its contract names no partition column"),
-        (KEY, {"h=1/inner/g=1": 1}, "is a partition folder inside of a folder that is none"),
+        (KEY, {"h=1/g=1": 1}, "has partition folders of h, g, but its contract declares h"),
+        ("", {"h=1": 1}, "has partition folders of h, but its contract declares no partition column"),
+        (KEY, {"h=1/inner/g=1": 1}, "is a partition folder inside a folder that is not one"),
     ],
     ids=["next_to_partitions", "inside_a_partition", "inner", "unfinished", "deeper", "undeclared", "mixed"],
 )

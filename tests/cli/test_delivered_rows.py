@@ -40,7 +40,7 @@ def compared(desk, *options):
     return ran.code, [(one["status"], one["message"].partition(" (")[0]) for one in results]
 
 
-CONTRADICTION = ("fail", f"orders: {SECOND} has 3 rows, and its receipt says 999")
+CONTRADICTION = ("fail", f"orders: {SECOND} has 3 rows, but its receipt says 999")
 
 
 @pytest.mark.spark
@@ -48,7 +48,7 @@ CONTRADICTION = ("fail", f"orders: {SECOND} has 3 rows, and its receipt says 999
     ("options", "code", "expected"),
     [
         (["--partition", SECOND], 1, [CONTRADICTION]),
-        (["--partition", FIRST], 0, [("pass", "orders: as many rows as 1 receipt of 'dq publish' say")]),
+        (["--partition", FIRST], 0, [("pass", "orders: row counts match 1 receipt of 'dq publish'")]),
         (["--all"], 1, [CONTRADICTION]),
         (["--all", "--scan"], 1, [CONTRADICTION]),
         (["--all", "--rule", "required"], 0, []),
@@ -76,7 +76,7 @@ def test_an_incident_says_who_said_what_until_the_number_is_corrected(partitione
     told = (partitioned.folder / "told.jsonl").read_text()
     assert (text.code, corrected.code) == (1, 0)
     assert "its receipt says 999 (revision 1, published " in text.out
-    assert "3 rows, promised 999 rows by its receipt (revision 1, published " in told
+    assert "3 rows, expected 999 rows per receipt (revision 1, published " in told
     assert [json.loads(line)["state"] for line in told.splitlines()] == ["open", "resolved", "resolved"]
 
 
@@ -96,7 +96,7 @@ def test_a_small_table_without_partitions_is_compared_without_spark(desk):
         ran = desk.dq("publish", "orders.odcs.yaml", "--cycle", cycle, "--rows", rows, "--as-of", cycle)
         assert ran.code == 0, ran.all
 
-    assert compared(desk, "--all") == (1, [("fail", "orders: 3 rows, and its receipt says 4")])
+    assert compared(desk, "--all") == (1, [("fail", "orders: 3 rows, but its receipt says 4")])
 
 
 @pytest.mark.spark
@@ -106,4 +106,4 @@ def test_a_value_with_a_slash_is_compared(spark, desk):
     delivered.register(desk)
     publish(desk, "region=a/b", "9")
 
-    assert compared(desk, "--all") == (1, [("fail", "orders: region=a/b has 2 rows, and its receipt says 9")])
+    assert compared(desk, "--all") == (1, [("fail", "orders: region=a/b has 2 rows, but its receipt says 9")])

@@ -68,10 +68,10 @@ def test_text_says_what_broke_whom_it_hits_and_what_to_do(
     assert out.startswith(
         "orders 1.0.0 → 2.0.0\n"
         "  compatibility   break FORWARD: 1 break\n"
-        "  version policy  ok    version 2.0.0 or higher is needed\n"
+        "  version policy  ok    version 2.0.0 or higher is required\n"
     )
     assert "break column-removed  broken.odcs.yaml:" in out
-    assert "It hits consumers. It needs a major version: 2.0.0." in out
+    assert "Affected: consumers. It needs a major version: 2.0.0." in out
     assert "waivers:" in out
 
 
@@ -146,7 +146,7 @@ def test_a_change_of_a_draft_says_why_it_is_ok(folder: Path, capsys: pytest.Capt
     assert run(["diff", "draft.odcs.yaml", "after.odcs.yaml"]) == 0
 
     out = capsys.readouterr().out
-    assert "It breaks nobody: its status is draft, so nothing of it is promised yet." in out
+    assert "Breaks no consumers: its status is draft, so it is not in force yet." in out
     assert "compatibility   ok    FORWARD: 1 ok" in out
 
 
@@ -158,7 +158,7 @@ def test_markdown_has_the_two_verdicts_apart(folder: Path, capsys: pytest.Captur
     lines = capsys.readouterr().out.splitlines()
     assert lines[0] == "## `orders` 1.0.0 → 1.0.0"
     assert "### Compatibility: ok (FORWARD: 1 ok)" in lines
-    assert "### Version policy: break (version 1.1.0 or higher is needed: version-not-bumped)" in lines
+    assert "### Version policy: break (version 1.1.0 or higher is required: version-not-bumped)" in lines
 
 
 def test_markdown_says_what_changed_as_it_is(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -168,7 +168,7 @@ def test_markdown_says_what_changed_as_it_is(folder: Path, capsys: pytest.Captur
 
     run(["diff", "short.odcs.yaml", "long.odcs.yaml", "--format", "markdown"])
 
-    assert r"a\_b: texts may be longer" in capsys.readouterr().out
+    assert r"a\_b: maximum length increased" in capsys.readouterr().out
 
 
 def test_a_small_change_beside_a_great_one_says_both_versions(

@@ -24,7 +24,7 @@ def _registry(folder):
     (folder / "schema.yml").write_text("version: 2\nmodels: []\n")
 
 
-PASSED = "dq: 1 YAML file is no contract: 1 like dbt (schema.yml)."
+PASSED = "dq: 1 YAML file is not a contract: 1 like dbt (schema.yml)."
 
 
 def test_validate_judges_them_and_says_what_it_passed_over(dq, folder):
@@ -49,7 +49,7 @@ def test_register_and_watch_take_them(dq, folder):
     assert "orders" in done.out
     assert PASSED in done.err
     assert dq("watch", ".").code == 0
-    assert "1 contract: all in order." in dq("fmt", ".", "--check").err
+    assert "1 contract: all formatted." in dq("fmt", ".", "--check").err
 
 
 def test_a_folder_of_other_files_is_not_fine(dq, folder):
@@ -59,4 +59,4 @@ def test_a_folder_of_other_files_is_not_fine(dq, folder):
     done = dq("validate", ".")
 
     assert done.code == 3
-    assert "holds no contract. 1 YAML file is no contract: 1 like dbt (schema.yml)." in done.err
+    assert "contains no contract. 1 YAML file is not a contract: 1 like dbt (schema.yml)." in done.err

@@ -19,10 +19,10 @@ from fakes.desk import Desk
 from fakes.late_s3 import LateS3, environment
 from fakes.postgres import new_database
 
-from dq.contracts.outcome import Unreadable
+from dq.contracts.outcome import ReadError
 from dq.operations import doctor
-from dq.operations.doctor import EXTRAS, Look, looks
-from dq.operations.runtime.context import World
+from dq.operations.doctor import EXTRAS, HealthCheck, run_check
+from dq.operations.runtime.context import RuntimeContext
 from dq.store import engine
 
 PROJECT = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text())["project"]
@@ -67,7 +67,7 @@ def test_a_store_that_is_well_is_said_to_be(desk):
 
     row = rows(look(desk))["store"]
 
-    assert (row["ok"], f"schema {engine.head()}, sound" in row["seen"]) == (True, True)
+    assert (row["ok"], f"schema {engine.head()}, consistent" in row["seen"]) == (True, True)
 
 
 @pytest.mark.parametrize("damage", ["no database", "a torn page", "a lost history"])
@@ -94,7 +94,7 @@ def test_a_damaged_store_is_broken_and_has_a_mend(desk, damage):
     ran = look(desk)
 
     row = rows(ran)["store"]
-    assert (ran.code, row["ok"], bool(row["mend"])) == (3, False, True)
+    assert (ran.code, row["ok"], bool(row["hint"])) == (3, False, True)
     assert "registry" in rows(ran)
 
 
@@ -106,7 +106,7 @@ def test_an_old_store_is_named_and_left_as_it_is(desk):
 
     assert row["ok"] is None
     assert f"has schema {engine.head()}" in row["seen"]
-    assert row["mend"].endswith("dq store upgrade")
+    assert row["hint"].endswith("dq store upgrade")
     assert dump(file) == before
 
 
@@ -130,7 +130,7 @@ def test_a_store_of_before_the_first_release_asks_for_a_new_one(desk):
     row = rows(look(desk))["store"]
 
     assert (row["ok"], "has schema 0033" in row["seen"]) == (False, True)
-    assert row["mend"].startswith("Name a new file or database in DQ_STORE_URL")
+    assert row["hint"].startswith("Name a new file or database in DQ_STORE_URL")
 
 
 def test_a_newer_store_asks_for_a_newer_dq(desk):
@@ -141,7 +141,7 @@ def test_a_newer_store_asks_for_a_newer_dq(desk):
 
     row = rows(look(desk))["store"]
 
-    assert (row["ok"], row["mend"].startswith("Upgrade dq")) == (False, True)
+    assert (row["ok"], row["hint"].startswith("Upgrade dq")) == (False, True)
 
 
 def test_no_store_is_made_by_looking(desk):
@@ -155,7 +155,7 @@ def test_no_store_is_made_by_looking(desk):
 def test_a_folder_that_cannot_be_written_is_broken(desk):
     row = rows(look(desk, DQ_STORE_URL="sqlite:////proc/dq/store.db"))["store"]
 
-    assert (row["ok"], "nothing can be written to /proc" in row["seen"]) == (False, True)
+    assert (row["ok"], "cannot write to /proc" in row["seen"]) == (False, True)
 
 
 def test_a_database_is_asked_and_a_silent_one_told_without_its_password(desk):
@@ -176,7 +176,7 @@ def test_each_lake_root_is_listed(desk):
     found = [one for one in look(desk, DQ_LAKE_ROOTS=f"{desk.folder}/lake,{desk.folder}/gone").json
              if one["what"] == "lake"]  # fmt: skip
 
-    assert [(one["ok"], bool(one["mend"])) for one in found] == [(True, False), (False, True)]
+    assert [(one["ok"], bool(one["hint"])) for one in found] == [(True, False), (False, True)]
 
 
 def test_s3_is_asked_and_a_silent_bucket_holds_nobody_up(desk):
@@ -205,7 +205,7 @@ def test_no_answer_and_a_bug_are_rows_and_hide_no_other():
         raise ValueError(SECRET)
 
     def refused():
-        raise Unreadable("The lake is shut.", "Open it.")
+        raise ReadError("The lake is shut.", "Open it.")
 
     released, answers = threading.Event(), []
 
@@ -215,28 +215,28 @@ def test_no_answer_and_a_bug_are_rows_and_hide_no_other():
         return []
 
     seen = [
-        *looks("slow", slow, 0.2),
-        *looks("bug", bug, 60),
-        *looks("refused", refused, 60),
-        *looks("well", lambda: [Look("well", True, "is well")], 60),
+        *run_check("slow", slow, 0.2),
+        *run_check("bug", bug, 60),
+        *run_check("refused", refused, 60),
+        *run_check("well", lambda: [HealthCheck("well", True, "is well")], 60),
     ]
 
     assert answers == []
     released.set()
-    assert [(one.what, one.good) for one in seen] == [
+    assert [(one.name, one.ok) for one in seen] == [
         ("slow", False), ("bug", False), ("refused", False), ("well", True)]  # fmt: skip
-    assert seen[2].mend == "Open it."
+    assert seen[2].hint == "Open it."
     assert SECRET not in repr(seen)
 
 
 def test_a_java_that_never_answers_is_a_row(desk):
     java = desk.write("java/bin/java", "#!/bin/sh\nexec sleep 60\n")
     java.chmod(0o700)
-    world = World({"JAVA_HOME": str(desk.folder / "java")}, desk.folder)
+    world = RuntimeContext({"JAVA_HOME": str(desk.folder / "java")}, desk.folder)
 
     [row] = doctor.java(world, seconds=0.2)
 
-    assert (row.good, row.seen.endswith("does not answer within 0.2 s")) == (False, True)
+    assert (row.ok, row.detail.endswith("does not answer within 0.2 s")) == (False, True)
 
 
 def test_the_catalog_is_asked_where_it_is_named(desk):
@@ -246,4 +246,15 @@ def test_the_catalog_is_asked_where_it_is_named(desk):
     assert rows(look(desk, "--catalog", "local"))["catalog"]["ok"] is True
     closed = {**environment("http://127.0.0.1:1"), "AWS_MAX_ATTEMPTS": "1"}
     assert rows(look(desk, "--catalog", "glue", **closed))["catalog"]["ok"] is False
-    assert rows(look(desk, "--catalog", "gleu"))["catalog"]["mend"]
+    assert rows(look(desk, "--catalog", "gleu"))["catalog"]["hint"]
+
+
+def test_t52_an_empty_folder_shows_what_works_and_names_what_is_not_used_in_one_line(desk) -> None:
+    short, whole = desk.dq("doctor"), desk.dq("doctor", "--all")
+
+    assert len(short.out.splitlines()) < len(whole.out.splitlines())
+    assert "DQ_SMTP_HOST" not in short.out
+    assert "To enable, set DQ_SMTP_HOST." in whole.out
+    (unused,) = [line for line in short.out.splitlines() if "not used" in line]
+    assert {"email", "slack", "pagerduty"} <= set(unused.replace(",", "").split())
+    assert short.code == whole.code

@@ -60,13 +60,17 @@ def test_a_named_run_has_the_same_token_each_time_and_another_one_when_it_differ
 @pytest.mark.parametrize(
     ("more", "changed", "said"),
     [
-        ((), {"application": "UPPER"}, "applicationId: 'UPPER' is not of the form"),
-        ((), {"role": "arn:aws:iam::1:user/ana"}, "executionRoleArn: 'arn:aws:iam::1:user/ana' is not of"),
+        ((), {"application": "UPPER"}, "applicationId: 'UPPER' does not match"),
+        (
+            (),
+            {"role": "arn:aws:iam::1:user/ana"},
+            "executionRoleArn: 'arn:aws:iam::1:user/ana' does not match",
+        ),
         ((), {"role": "dq"}, "Invalid length for parameter executionRoleArn"),
-        (("--tag", "team=sales;ops"), {}, "tags.team: 'sales;ops' is not of the form"),
+        (("--tag", "team=sales;ops"), {}, "tags.team: 'sales;ops' does not match"),
         (("--timeout", "-1"), {}, "parameter executionTimeoutMinutes, value: -1"),
-        (("--conf", "spark.app.name=my check"), {}, "'check' stands after a space"),
-        (("--tag", "team"), {}, "--tag 'team' is not of the form KEY=VALUE"),
+        (("--conf", "spark.app.name=my check"), {}, "'check' follows a space"),
+        (("--tag", "team"), {}, "invalid --tag 'team': expected KEY=VALUE"),
     ],
 )
 def test_what_aws_would_refuse_is_said_before_it_is_sent(dq, more, changed, said):

@@ -144,10 +144,10 @@ def test_dbt_has_types_and_tests(dq, everything):
         (("export", "sqll", "all.odcs.yaml"), "Did you mean sql?"),
         (("export", "sql", "nowhere.yaml"), "nowhere.yaml does not exist"),
         (("export", "sql", "broken.odcs.yaml"), "\n    broken.odcs.yaml:7:51: error unknown-value"),
-        (("export", "sql", "all.odcs.yaml", "--object", "x"), "It has everything."),
-        (("export", "sql", "all.odcs.yaml", "-o", "all.odcs.yaml"), "is there already"),
-        (("export", "avro", "two.odcs.yaml"), "Name it with --object."),
-        (("export", "avro", "two.odcs.yaml", "--object", "a"), "Avro takes no name such as 'x y'"),
+        (("export", "sql", "all.odcs.yaml", "--object", "x"), "Objects: everything."),
+        (("export", "sql", "all.odcs.yaml", "-o", "all.odcs.yaml"), "already exists"),
+        (("export", "avro", "two.odcs.yaml"), "Select one with --object."),
+        (("export", "avro", "two.odcs.yaml", "--object", "a"), "Avro does not allow the name 'x y'"),
     ],
 )
 def test_mistakes_are_said(dq, everything, words, reason):

@@ -33,7 +33,7 @@ def test_a_page_shows_the_contract(dq, folder):
 
     page = Page((folder / "orders.html").read_text())
     assert ran.code == 0
-    for text in ("orders", "One row per order.", "ana@example.com", "partition key", "never empty", "bigint"):
+    for text in ("orders", "One row per order.", "ana@example.com", "partition key", "required", "bigint"):
         assert text in " ".join(page.texts)
     assert page.tags <= TAGS
 

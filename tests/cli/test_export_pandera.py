@@ -90,7 +90,7 @@ def test_the_schema_takes_frames_of_the_contract_and_no_others(dq, folder, spark
     assert {name for kind, name in bad if kind == "WRONG_DATATYPE"} == set(TYPES) - checked - {"flag"}
     assert {name for kind, name in bad if kind == "DATAFRAME_CHECK"} == {
         "isin(['paid', \"it's\"])",
-        *(f"{name!r} is no {TYPES[name][0].replace('char(2)', 'string')}" for name in checked),
+        *(f"{name!r} is not a {TYPES[name][0].replace('char(2)', 'string')}" for name in checked),
     }
     kinds = [
         "COLUMN_NOT_IN_DATAFRAME",

@@ -141,14 +141,14 @@ def test_since_says_when_it_begins_nothing(place: Place) -> None:
 
     assert "new cycles: 2" in first.out
     assert "--since" not in first.err
-    assert "--since begins no SLO anew: 1 of 1 is watched already" in second.err
+    assert "--since does not affect SLOs evaluated before: 1 of 1 continues" in second.err
     assert "new cycles: 1" in second.out
 
 
 def test_since_may_not_lie_ahead(place: Place) -> None:
     ran = place.dq("watch", "registry", "--as-of", BEGIN, "--since", MISSED)
 
-    assert (ran.code, f"--since {MISSED} is after {BEGIN}" in ran.err) == (2, True)
+    assert (ran.code, f"--since {MISSED} is after the current time {BEGIN}" in ran.err) == (2, True)
 
 
 @pytest.mark.parametrize(
@@ -165,7 +165,7 @@ def test_a_page_as_json_is_json(place: Place, name: str, kind: str) -> None:
 
 @pytest.mark.parametrize(
     ("options", "said"),
-    [(("--mode", "foo"), "there is no mode 'foo'"), (("--mode", "full"), "without --base")],
+    [(("--mode", "foo"), "unknown mode 'foo'"), (("--mode", "full"), "needs --base")],
 )
 def test_a_mode_wants_a_base_and_is_one(place: Place, options: tuple[str, ...], said: str) -> None:
     ran = place.dq("validate", "registry", *options)

@@ -40,7 +40,7 @@ def test_a_second_run_has_nothing_to_do(registry, capsys):
     run(["fmt"])
 
     assert run(["fmt", "--check"]) == 0
-    assert "2 contracts: all in order." in capsys.readouterr().err
+    assert "2 contracts: all formatted." in capsys.readouterr().err
 
 
 def test_a_file_that_cannot_be_written_is_not_said_to_be_and_stops_no_other(registry, capsys):
@@ -100,7 +100,7 @@ def test_what_is_beyond_the_writer_is_left_alone_with_the_line(registry, capsys)
 
     assert run(["fmt", "odd.odcs.yaml"]) == 1
 
-    assert "odd.odcs.yaml: left as it is: line 2: a key after '?'." in capsys.readouterr().err
+    assert "odd.odcs.yaml: not changed: line 2: a key after '?'." in capsys.readouterr().err
 
 
 def test_a_link_is_refused_and_the_file_that_it_leads_to_not_touched(registry, capsys):
@@ -108,7 +108,7 @@ def test_a_link_is_refused_and_the_file_that_it_leads_to_not_touched(registry, c
 
     assert run(["fmt", "link.odcs.yaml"]) == 1
 
-    assert "link.odcs.yaml is a link and not a file, so it is not read." in capsys.readouterr().err
+    assert "link.odcs.yaml is a link, not a file, and is not read." in capsys.readouterr().err
     assert (registry / "link.odcs.yaml").is_symlink()
     assert (registry / "messy.odcs.yaml").read_text() == MESSY
 

@@ -182,7 +182,7 @@ def test_the_summary_has_the_changes_and_the_version_that_they_need(dq, registry
 
     text = (registry.folder / "summary.md").read_text()
     assert "| break | `column-removed` |" in text
-    assert "### Version policy: break (version 2.0.0 or higher is needed: version-not-bumped)" in text
+    assert "### Version policy: break (version 2.0.0 or higher is required: version-not-bumped)" in text
     assert "### Compatibility: break (FORWARD: 1 break)" in text
 
 

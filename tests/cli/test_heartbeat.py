@@ -99,7 +99,7 @@ def test_a_file_may_hold_the_url_and_nothing_prints_it(folder, lake, dq, monkeyp
     looked = dq("doctor")
 
     assert (ran.code, len(place.asked)) == (0, 1)
-    assert "the heartbeat could not be given: the answer was HTTP 500." in ran.err
+    assert "heartbeat failed: HTTP status 500." in ran.err
     for said in (ran.out, ran.err, looked.out, looked.err):
         assert not any(canary in said for canary in CANARIES)
 
@@ -132,7 +132,7 @@ def test_a_redirect_is_not_followed(lake, dq, monkeypatch, place):
 
         ran = dq("watch", "orders.odcs.yaml", "--channel", "console")
 
-    assert (elsewhere.asked, "HTTP 302" in ran.err) == ([], True)
+    assert (elsewhere.asked, "HTTP status 302" in ran.err) == ([], True)
 
 
 def test_an_answer_that_never_ends_costs_its_limit_and_no_more():
@@ -150,5 +150,5 @@ def test_nobody_there_is_a_note(lake, dq, monkeypatch):
     ran = dq("watch", "orders.odcs.yaml", "--channel", "console")
 
     assert ran.code == 0
-    assert "the heartbeat could not be given: it could not be reached" in ran.err
+    assert "heartbeat failed: unreachable" in ran.err
     assert "canary" not in ran.out + ran.err

@@ -73,7 +73,7 @@ def test_what_is_registered_and_imported_again_has_the_same_schema(dq, folder, f
     assert keys(made) == ["area", "day"]
     assert 'description: "Column: 3"' in made.read_text()
     again = dq("import", "local", "sales", "--output", "orders.odcs.yaml")
-    assert (again.code, "left as it is" in again.out) == (0, True)
+    assert (again.code, "not changed" in again.out) == (0, True)
 
 
 @pytest.mark.parametrize(
@@ -178,7 +178,7 @@ def test_csv_is_guessed_with_its_evidence_and_its_delimiter(dq, folder):
     }  # fmt: skip
     text = made.read_text()
     assert "# A guess from 2 values: all have 2 digits after the point." in text
-    assert "# A guess: no value was seen." in text
+    assert "# A guess: no values found." in text
     assert dq("sample", made.name, "orders.csv").code == 0
 
 
@@ -199,11 +199,14 @@ def test_a_word_for_no_value_is_no_text_among_numbers(dq, folder):
     ("text", "reason"),
     [
         ("a,b\n1,2\n1\n", "x.csv:3: 1 values for 2 columns"),
-        ("a,a\n1,2\n", "does not name each column once"),
-        ("a,\n1,2\n", "does not name each column once"),
-        ("", "does not name each column once"),
-        ('a,b\n"1,2\n', "no CSV"),
-        ("1,2026-01-01,0.5\n2,2026-01-02,0.7\n", "its first line reads like values: 1, 2026-01-01, 0.5."),
+        ("a,a\n1,2\n", "header line is empty or has duplicate"),
+        ("a,\n1,2\n", "header line is empty or has duplicate"),
+        ("", "header line is empty or has duplicate"),
+        ('a,b\n"1,2\n', "not valid CSV"),
+        (
+            "1,2026-01-01,0.5\n2,2026-01-02,0.7\n",
+            "first line looks like data, not a header: 1, 2026-01-01, 0.5.",
+        ),
         (b"a\n\xff\n", "not UTF-8"),
     ],
 )
@@ -256,7 +259,7 @@ def test_sql_says_what_it_declares_and_what_a_contract_cannot(dq, folder):
     assert [prop.column for prop in lines.primary_key()] == ["order_id", "line"]
     assert orders.properties[1].required is True
     assert "CHECK" in made.read_text()
-    assert "# Declared as POINT, which Spark does not have." in made.read_text()
+    assert "# Declared as POINT, which Spark does not support." in made.read_text()
 
 
 def test_what_sql_creates_and_does_not_describe_is_told_and_not_quoted_by_others(dq, folder, capfd):
@@ -268,7 +271,7 @@ def test_what_sql_creates_and_does_not_describe_is_told_and_not_quoted_by_others
     ran = dq("import", "sql", "t.sql@postgres", "-o", "t.odcs.yaml")
 
     assert ran.code == 0
-    assert "created without columns that can be read: CREATE TABLE b AS SELECT 1" in ran.err
+    assert "created without readable columns: CREATE TABLE b AS SELECT 1" in ran.err
     assert "CREATE TABLE c" in ran.err
     assert "Falling back" not in ran.err + capfd.readouterr().err
 
@@ -311,7 +314,7 @@ def test_sql_says_what_is_inside_of_columns(dq, folder):
         "string",
         True,
     )
-    assert "# The source says more: CLUSTERED BY (s) INTO 4 BUCKETS." in made.read_text()
+    assert "# Not in the contract: CLUSTERED BY (s) INTO 4 BUCKETS." in made.read_text()
 
 
 def test_json_schema_says_what_it_declares(dq, folder):
@@ -361,10 +364,10 @@ def test_json_schema_says_what_it_declares(dq, folder):
         "old: exclusiveMinimum true",
         "at: enum",
     ):
-        assert f"# The source says more: {told}" in made.read_text()
+        assert f"# Not in the contract: {told}" in made.read_text()
     assert "# Declared as string or integer." in made.read_text()
     assert "# Refers to itself." in made.read_text()
-    assert "# Declared by other.json, which is not here." in made.read_text()
+    assert "# Declared by other.json, which does not exist." in made.read_text()
 
 
 def test_avro_says_what_it_declares(dq, folder):
@@ -478,7 +481,7 @@ def test_delta_says_what_is_inside_of_columns_and_how_long_texts_are(dq, folder)
     sku, note = columns["lines"].items.properties
     assert (sku.required, sku.description, note.required) == (True, "Of the article.", None)
     assert (columns["lines"].items.required, columns["rates"].map.value.required) == (True, True)
-    assert "# The source says more: made: delta.generationExpression 1 + 1." in made.read_text()
+    assert "# Not in the contract: made: delta.generationExpression 1 + 1." in made.read_text()
 
 
 @pytest.mark.parametrize(
@@ -538,7 +541,7 @@ def test_a_file_that_is_there_is_left_and_compared(dq, folder):
         "  + orders.new: double",
         "  - orders.day: date",
         "  ~ orders partition keys: day → none",
-        "orders.odcs.yaml is left as it is: 3 differences.",
+        "orders.odcs.yaml was not changed: 3 differences.",
     ]
     assert (folder / "orders.odcs.yaml").read_bytes() == written
 
@@ -628,7 +631,7 @@ def test_t21_a_link_in_a_folder_shows_nothing_of_what_lies_elsewhere(dq, folder,
     ran = dq("import", kind, "lake", "-o", "made.odcs.yaml")
 
     assert ran.code == 3
-    assert "is a link that leads elsewhere" in ran.err
+    assert "is a link that leads outside" in ran.err
     assert "secret_of_the_operator" not in ran.out + ran.err
     assert not (folder / "made.odcs.yaml").exists()
 

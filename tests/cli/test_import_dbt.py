@@ -91,7 +91,7 @@ def test_what_is_imported_again_differs_in_nothing(dq, project):
     imported(dq, project, "shop")
     again = dq("import", "dbt", "shop", "-o", "made.odcs.yaml")
 
-    assert (again.code, "says what its source says" in again.out) == (0, True)
+    assert (again.code, "matches its source" in again.out) == (0, True)
 
 
 def test_each_spelling_of_a_test_is_read(dq, project):
@@ -113,7 +113,11 @@ def test_each_spelling_of_a_test_is_read(dq, project):
     assert (a.required, a.unique, [each.value for each in a.enum]) == (True, True, ["1", "true"])
     assert one.quality[0].arguments["properties"] == ["a", "b"]
     assert catalog_type(b).name == "string"
-    for more in ("which fails if the count is >10", "which dbt fills in", "a table that is not imported"):
+    for more in (
+        "which fails if the count is >10",
+        "which is a dbt template",
+        "a table that is not imported",
+    ):
         assert more in told
 
 
@@ -131,14 +135,14 @@ def test_tables_of_one_name_are_told_apart(dq, project):
 @pytest.mark.parametrize(
     ("name", "text", "reason"),
     [
-        ("m.json", "{}", "is no manifest of dbt"),
-        ("m.json", "[" * 100_000, "nested too deep"),
+        ("m.json", "{}", "is not a dbt manifest"),
+        ("m.json", "[" * 100_000, "nested too deeply"),
         ("m.json", json.dumps({"metadata": {"dbt_schema_version": "x/manifest/v4.json"}, "nodes": {}}), "v4"),
         ("m.json", json.dumps({"metadata": {"dbt_schema_version": "x/manifest/v12.json"}, "nodes": {"a": 7}}),
          "has no model"),
-        ("m.yml", "models: 7", "describes no model"),
-        ("m.yml", "models: [{name: a}, 7, {columns: [7]}]", "no column is described"),
-        ("m.yml", "a: 1\na: 2", "a second time"),
+        ("m.yml", "models: 7", "describes no models"),
+        ("m.yml", "models: [{name: a}, 7, {columns: [7]}]", "no columns are described"),
+        ("m.yml", "a: 1\na: 2", "duplicate key"),
         ("m.yml", "a: [", "cannot be read as YAML"),
         ("m.yml", "", "cannot be read as YAML"),
     ],

@@ -72,7 +72,7 @@ def test_what_a_contract_cannot_say_is_told(dq, contract):
 
     for more in (
         "servicelevels.support", "terms.policies", "info.contact", "state: minimum 3, on string", "lineage",
-        "references nowhere.id, which is not here", "quality dialect trino",
+        "references nowhere.id, which does not exist", "quality dialect trino",
     ):  # fmt: skip
         assert more in told
 
@@ -89,7 +89,7 @@ HEAD = "dataContractSpecification: 1.2.0\nid: x\n"
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
-        ("id: x", "is no Data Contract Specification"),
+        ("id: x", "is not a Data Contract Specification"),
         (HEAD, "has no model with fields"),
         (HEAD + "models: 7", "has no model with fields"),
         (HEAD + "models: {a: {fields: [7]}}", "has no model with fields"),
@@ -112,4 +112,4 @@ def test_definitions_that_lead_in_a_circle_end(dq, folder):
     ran = dq("import", "dcs", "x.yaml")
 
     assert ran.code == 0
-    assert "Nested too deep" in ran.out
+    assert "Nested too deeply" in ran.out

@@ -19,8 +19,8 @@ from dq.contracts.yaml.parse import read
 from dq.lake.types import from_iceberg
 from dq.registry.iceberg import ddl
 from dq.registry.importing import kinds
-from dq.registry.importing.contract_text import Imported, contract_text
-from dq.registry.importing.sources import of_spec
+from dq.registry.importing.contract_text import ContractHead, contract_text
+from dq.registry.importing.sources import table_from_spec
 from dq.registry.table import TableColumn, TableSpec
 
 LINE = ice.StructType(
@@ -150,14 +150,14 @@ def test_the_newest_metadata_counts(dq, folder, files):
     [
         ({}, "has no *.metadata.json"),
         ({"snap-1.avro": b""}, "has no *.metadata.json"),
-        ({"v1.metadata.json": b""}, "v1.metadata.json is no metadata of Iceberg"),
-        ({"v1.metadata.json": b"[]"}, "v1.metadata.json is no metadata of Iceberg"),
-        ({"v1.metadata.json": b"[" * 100_000}, "v1.metadata.json is no metadata of Iceberg"),
-        ({"v1.metadata.json": b"{}"}, "names no columns"),
-        ({"v1.metadata.json": b'{"schemas": 7, "schema": [1], "partition-spec": 8}'}, "names no columns"),
-        ({"v1.gz.metadata.json": gzip.compress(metadata(1, "x"))[:-9]}, "is no gzip file that can be read"),
-        ({"v1.gz.metadata.json": b"\x1f\x8b\x08junk"}, "is no gzip file that can be read"),
-        ({"v1.metadata.json": b'{"view-uuid": "x", "schemas": []}'}, "is of a view"),
+        ({"v1.metadata.json": b""}, "v1.metadata.json is not Iceberg metadata"),
+        ({"v1.metadata.json": b"[]"}, "v1.metadata.json is not Iceberg metadata"),
+        ({"v1.metadata.json": b"[" * 100_000}, "v1.metadata.json is not Iceberg metadata"),
+        ({"v1.metadata.json": b"{}"}, "has no columns"),
+        ({"v1.metadata.json": b'{"schemas": 7, "schema": [1], "partition-spec": 8}'}, "has no columns"),
+        ({"v1.gz.metadata.json": gzip.compress(metadata(1, "x"))[:-9]}, "is not a readable gzip file"),
+        ({"v1.gz.metadata.json": b"\x1f\x8b\x08junk"}, "is not a readable gzip file"),
+        ({"v1.metadata.json": b'{"view-uuid": "x", "schemas": []}'}, "describes a view"),
     ],
 )
 def test_what_is_no_table_is_said_in_a_sentence(dq, folder, files, reason):
@@ -174,7 +174,7 @@ def test_a_table_that_is_not_there_is_said_to_be_missing(dq, folder, kind, log):
     ran = dq("import", kind, "./nowhere")
 
     assert (ran.code, ran.out) == (3, "")
-    assert f"./nowhere/{log} cannot be read: there is no such file or folder." in ran.err
+    assert f"./nowhere/{log} cannot be read: no such file or folder." in ran.err
 
 
 def test_a_packed_file_is_unpacked_no_further_than_others_are_read(dq, folder):
@@ -214,7 +214,7 @@ def test_columns_that_mean_harm_are_texts(dq, folder):
     assert ran.code == 0
     assert list(types(folder / "made.odcs.yaml")) == [one["name"] for one in fields]
     assert (
-        "# Declared as geometry(OGC:CRS84), which Spark does not have."
+        "# Declared as geometry(OGC:CRS84), which Spark does not support."
         in (folder / "made.odcs.yaml").read_text()
     )
 
@@ -240,7 +240,7 @@ def test_a_type_with_which_spark_opens_no_table_is_no_text(dq, folder, kind, wri
     assert {key: at[key] for key in written} == written
     assert {key: inner["items"][key] for key in written} == written
     for name in ("at", "inner"):
-        assert f"{name}: Spark opens no table with a column of the type {kind}" in ran.err
+        assert f"{name}: type {kind}; Spark cannot open a table with such a column" in ran.err
     assert dq("import", "iceberg", "t", "-o", "made.odcs.yaml").code == 0
     assert dq("validate", "made.odcs.yaml").code == 0
 
@@ -258,7 +258,9 @@ def test_a_type_with_which_spark_opens_no_table_is_no_text(dq, folder, kind, wri
 )
 def test_a_catalog_s_types_become_those_of_a_folder(kind, expected):
     column = TableColumn("at", ddl(kind))
-    made = contract_text(Imported("t"), [of_spec(TableSpec("s", "t", "/t", "iceberg", (column,)))])
+    made = contract_text(
+        ContractHead("t"), [table_from_spec(TableSpec("s", "t", "/t", "iceberg", (column,)))]
+    )
 
     [prop] = yaml.safe_load(made)["schema"][0]["properties"]
     assert prop.get("physicalType", f"array<{prop.get('items', {}).get('physicalType')}>") == expected

@@ -49,9 +49,48 @@ def test_open_incidents_are_listed_with_ids_that_other_commands_take(registry: P
     ran = to_file(registry, "ack", str(orders["id"])[:8], "--by", "ana")
 
     assert str(orders["id"])[:8] in listed
-    assert (ran.code, ran.out) == (0, f"{str(orders['id'])[:8]} orders/orders/daily: ana is on it.\n")
-    assert told(registry)[-1]["note"] == "ana is on it."
+    assert (ran.code, ran.out) == (0, f"{str(orders['id'])[:8]} orders/orders/daily: acknowledged by ana.\n")
+    assert told(registry)[-1]["note"] == "Acknowledged by ana."
     assert [one["state"] for one in incidents(registry)] == ["acked", "open"]
+
+
+def test_t47_an_incident_is_found_by_contract_id_path_or_folder(tmp_path: Path) -> None:
+    place = Place(tmp_path)
+    for name, version in (("orders", "0.2.0"), ("sales", "2.0.0"), ("items", "1.0.0")):
+        place.put(f"registry/{name}.odcs.yaml", contract(name, version))
+        (tmp_path / "lake" / name).mkdir(parents=True)
+    watch(place, BEGIN)
+    watch(place, MISSED)
+
+    def contracts(what: str) -> list[str]:
+        ran = to_file(place, "incidents", "ack", what, "--by", "ana", "--format", "json")
+        return [str(row["key"]) for row in ran.json] if ran.code == 0 else [ran.err]
+
+    assert contracts("orders") == ["orders@0/orders/daily"]
+    assert contracts("sales/sales") == ["sales@2/sales/daily"]
+    assert contracts("registry/items.odcs.yaml") == ["items/items/daily"]
+    assert sorted(contracts("registry")) == [
+        "items/items/daily",
+        "orders@0/orders/daily",
+        "sales@2/sales/daily",
+    ]
+    assert "no open incident 'nothing'" in contracts("nothing")[0]
+
+
+def test_t47_an_id_of_two_majors_lists_both(tmp_path: Path) -> None:
+    place = Place(tmp_path)
+    for name, version in (("old", "0.2.0"), ("new", "2.0.0")):
+        place.put(f"registry/{name}.odcs.yaml", contract("orders", version))
+    (tmp_path / "lake" / "orders").mkdir(parents=True)
+    watch(place, BEGIN)
+    watch(place, MISSED)
+
+    ran = to_file(place, "incidents", "ack", "orders", "--by", "ana")
+
+    assert (ran.code, ran.err.splitlines()[0]) == (
+        2,
+        "dq: 'orders' matches several contracts: orders@0, orders@2.",
+    )
 
 
 def test_a_contract_names_all_that_is_open_of_it(registry: Place) -> None:
@@ -60,7 +99,7 @@ def test_a_contract_names_all_that_is_open_of_it(registry: Place) -> None:
     assert to_file(registry, "ack", "sales", "--by", "ana").code == 0
     again = to_file(registry, "ack", "sales", "--by", "bea")
 
-    assert (again.code, "ana is on it already" in again.out) == (0, True)
+    assert (again.code, "already acknowledged by ana" in again.out) == (0, True)
     assert [one["acked_by"] for one in incidents(registry, "--contract", "sales")] == ["ana"]
 
 
@@ -118,7 +157,7 @@ def test_a_mistake_is_explained_and_changes_nothing(registry: Place, words: tupl
     ran = registry.dq(*words)
 
     assert (ran.code, "Traceback" in ran.err, ran.err.startswith("dq: ")) == (2, False, True)
-    assert registry.dq("silence").out == "Nothing is silenced.\n"
+    assert registry.dq("silence").out == "No active silences.\n"
 
 
 def test_hostile_words_are_shown_and_do_nothing(registry: Place) -> None:

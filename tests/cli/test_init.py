@@ -81,11 +81,11 @@ def test_the_policy_that_is_there_is_not_overwritten(tmp_path):
 @pytest.mark.parametrize(
     ("flags", "said"),
     [
-        ({"id": "Orders"}, "'Orders' is not an id."),
+        ({"id": "Orders"}, "invalid id 'Orders'."),
         ({"schedule": "0 30 * * *"}, "hour"),
         ({"tz": "Mars"}, "Mars"),
-        ({"location": "gs://lake"}, "dq init knows no server for gs://."),
-        ({"schedule": "30 2 * * *", "tz": "Europe/Berlin"}, "no contract with these answers would pass"),
+        ({"location": "gs://lake"}, "dq init does not support gs://."),
+        ({"schedule": "30 2 * * *", "tz": "Europe/Berlin"}, "a contract with these answers is invalid"),
     ],
 )
 def test_an_answer_that_cannot_pass_is_refused_and_nothing_is_written(tmp_path, capsys, flags, said):
@@ -147,7 +147,7 @@ def test_no_repository_is_made_inside_of_another_or_elsewhere(tmp_path, capsys, 
     words = ["--git", *(word for pair in ANSWERS.items() for word in pair)]
 
     assert run(["init", str(tmp_path / "around" / "registry"), *words]) == 2
-    assert f"lies in the Git repository {tmp_path / 'around'}" in capsys.readouterr().err
+    assert f"is already in the Git repository {tmp_path / 'around'}" in capsys.readouterr().err
     monkeypatch.setenv("GIT_DIR", str(tmp_path / "around" / ".git"))
     assert run(["init", str(tmp_path / "registry"), *words]) == 2
     assert "Unset GIT_DIR" in capsys.readouterr().err
@@ -168,7 +168,7 @@ def test_a_hook_that_refuses_the_commit_is_told_in_a_sentence(tmp_path, capsys, 
     assert run(["init", str(tmp_path / "registry"), *words]) == 3
 
     told = capsys.readouterr().err
-    assert "Git made no commit" in told
+    assert "Git could not commit" in told
     assert "sign your work" in told
     assert "commit them yourself" in told
     assert (tmp_path / "registry" / "orders.odcs.yaml").exists()

@@ -185,7 +185,7 @@ def in_order(shown: dict[str, Any]) -> dict[str, Any]:
 
 # What differs from run to run or machine to machine, and what docs/reference holds already, each cut down.
 CUT: dict[str, Callable[[Any], Any]] = {
-    "doctor": lambda parts: [{**part, "ok": "…", "seen": "…", "mend": "…"} for part in parts],
+    "doctor": lambda parts: [{**part, "ok": "…", "seen": "…", "hint": "…"} for part in parts],
     "rules": lambda rules: rules[:3],
     "incidents list": in_order,
 }

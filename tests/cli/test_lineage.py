@@ -16,10 +16,10 @@ from fakes.lake import CONTRACT, write_days
 from fakes.lineage_server import LineageServer
 from fragments.openlineage import read_back
 
-from dq.contracts.access.data_location import DataPlace
+from dq.contracts.access.data_location import DataLocation
 from dq.contracts.yaml.parse import read
 from dq.operations.openlineage_events import EventSender, names, transport
-from dq.operations.runtime.context import World
+from dq.operations.runtime.context import RuntimeContext
 
 DAY = ("check", "--channel", "console", "--partition")
 
@@ -173,9 +173,7 @@ def test_an_endpoint_that_is_down_costs_one_line_and_no_verdict(spark, desk):
 
     said = [line for line in good.err.splitlines() if "lineage" in line]
     assert good.code == 0
-    assert said == [
-        "dq: lineage: 2 of 2 events were not sent: ConnectionError. What was done is not affected."
-    ]
+    assert said == ["dq: lineage: 2 of 2 events not sent: ConnectionError. Other results are not affected."]
     assert "canary" not in good.all
 
 
@@ -211,14 +209,14 @@ def test_the_path_of_a_url_is_the_endpoint():
 
 def test_an_endpoint_that_refuses_is_told_with_its_status():
     with LineageServer(422) as place:
-        assert sent(place.url) == "2 of 2 events were not sent: HTTP 422"
+        assert sent(place.url) == "2 of 2 events not sent: HTTP 422"
 
 
 def test_no_redirect_is_followed():
     with LineageServer() as other, LineageServer(307, location=f"{other.url}/api/v1/lineage") as place:
         said = sent(place.url, 1, OPENLINEAGE_API_KEY="k")
 
-    assert said == "1 of 1 events were not sent: TooManyRedirects"
+    assert said == "1 of 1 events not sent: TooManyRedirects"
     assert other.asked == []
 
 
@@ -228,7 +226,7 @@ def test_a_slow_endpoint_is_not_waited_for(what):
     with LineageServer(drip=drip) as place:
         said = sent(place.url, 3, seconds=1)
 
-    assert said == "3 of 3 events were not sent: no answer within 1 s"
+    assert said == "3 of 3 events not sent: no answer within 1 s"
 
 
 def test_an_answer_without_end_is_not_read():
@@ -284,7 +282,7 @@ def test_a_pipe_that_nobody_reads_keeps_nobody_waiting(tmp_path):
 
     said = sent(str(tmp_path / "pipe"), 1)
 
-    assert said == "1 of 1 events were not sent: OSError: No such device or address"
+    assert said == "1 of 1 events not sent: OSError: No such device or address"
 
 
 GLUE = "{server: lake, type: glue, account: '123456789012', database: sales, location: s3://lake/orders}"
@@ -296,12 +294,12 @@ S3, TABLE = ("s3://lake", "orders"), ("arn:aws:glue:eu-west-1:123456789012", "ta
 @pytest.mark.parametrize(
     ("server", "place", "called"),
     [
-        (GLUE, DataPlace("lake", "glue", "s3://lake/orders", "parquet", "sales"), [S3, TABLE]),
-        (GLUE, DataPlace("lake", "s3", "s3a://lake/a/b", "parquet"), [("s3://lake", "a/b")]),
-        (HIVE, DataPlace("lake", "hive", "", "parquet", "sales"), [("hive://meta:9083", "sales.orders")]),
-        (ICEBERG, DataPlace("lake", "iceberg", "", "iceberg"), [("https://rest", "sales.orders")]),
-        (GLUE, DataPlace("lake", "s3", "hdfs://nn:8020/a", "orc"), [("hdfs://nn:8020", "/a")]),
-        (GLUE, DataPlace("lake", "local", "/data/a", "orc"), [("file", "/data/a")]),
+        (GLUE, DataLocation("lake", "glue", "s3://lake/orders", "parquet", "sales"), [S3, TABLE]),
+        (GLUE, DataLocation("lake", "s3", "s3a://lake/a/b", "parquet"), [("s3://lake", "a/b")]),
+        (HIVE, DataLocation("lake", "hive", "", "parquet", "sales"), [("hive://meta:9083", "sales.orders")]),
+        (ICEBERG, DataLocation("lake", "iceberg", "", "iceberg"), [("https://rest", "sales.orders")]),
+        (GLUE, DataLocation("lake", "s3", "hdfs://nn:8020/a", "orc"), [("hdfs://nn:8020", "/a")]),
+        (GLUE, DataLocation("lake", "local", "/data/a", "orc"), [("file", "/data/a")]),
     ],
     ids=["glue", "s3a", "hive", "iceberg", "hdfs", "local"],
 )
@@ -316,14 +314,14 @@ def test_a_dataset_is_called_as_the_standard_says(server, place, called):
 
 def test_a_delivery_is_a_run_whose_output_is_the_dataset(desk):
     from dq.operations.openlineage import recording
-    from dq.operations.runtime.context import here
+    from dq.operations.runtime.context import runtime_context
 
-    world: World = here(None, [desk.folder / "orders.odcs.yaml"])
+    world: RuntimeContext = runtime_context(None, [desk.folder / "orders.odcs.yaml"])
     contract = read(desk.folder / "orders.odcs.yaml")
     id = "6f1f1f3e-52f0-5d7a-9c7b-3f1c8f0b1d2a"
     with recording(world, [contract]) as told:
         assert told is not None
-        told.published(contract, contract.objects[0], id, 912)
+        told.record_publication(contract, contract.objects[0], id, 912)
 
     start, end = events(desk.folder)
     assert [one["run"]["runId"] for one in (start, end)] == [id, id]

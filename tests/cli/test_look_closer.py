@@ -43,7 +43,7 @@ def breach(desk: Desk, given: str, *options: str) -> Ran:
 
 def pasted(ran: Ran, folder: Path) -> subprocess.CompletedProcess[str]:
     """What a shell that knows no more than where dq is installed does with the command."""
-    (command,) = re.findall("look closer +(.+)", ran.out)
+    (command,) = re.findall("details  +(.+)", ran.out)
     home = {"PATH": f"{BIN}:{os.environ['PATH']}", "LANG": "C.UTF-8", "PYTHONDONTWRITEBYTECODE": ""}
     return subprocess.run(
         ["sh", "-c", command], cwd=folder, env=home, capture_output=True, text=True, check=False, timeout=300
@@ -85,7 +85,7 @@ def test_an_absolute_path_is_said_as_seen_from_the_folder(desk: Desk) -> None:
 
     assert (worked.returncode, pasted(next_door, desk.folder).returncode) == (0, 0)
     assert str(desk.folder.parent) not in within.out + next_door.out
-    assert "look closer  dq status '../other registry/orders.odcs.yaml'" in next_door.out
+    assert "details       dq status '../other registry/orders.odcs.yaml'" in next_door.out
 
 
 def test_the_settings_are_named_as_well(desk: Desk) -> None:
@@ -95,7 +95,7 @@ def test_the_settings_are_named_as_well(desk: Desk) -> None:
 
     ran = breach(desk, "registry", "--config=settings/dq.toml")
 
-    assert "look closer  dq --config settings/dq.toml status registry/orders.odcs.yaml" in ran.out
+    assert "details       dq --config settings/dq.toml status registry/orders.odcs.yaml" in ran.out
     assert pasted(ran, desk.folder).returncode == 0
 
 
@@ -118,6 +118,6 @@ def test_an_alert_of_the_platform_names_one_too(desk: Desk) -> None:
 
     ran = desk.dq("watch", "registry", "--as-of", "2026-05-12T07:12:00Z", "--channel", "console")
 
-    assert "cannot be seen" in ran.out
+    assert "cannot read evidence" in ran.out
     assert str(desk.folder) not in ran.out
     assert pasted(ran, desk.folder).returncode in (0, 3)

@@ -30,7 +30,7 @@ from dq.alerts.record import acknowledge, record
 from dq.alerts.route import AlertRoute
 from dq.contracts.outcome import IncidentKey, Severity, UsageError
 from dq.operations import metrics
-from dq.operations.metrics import TABLE, MetricSample, MetricsServer, address, render
+from dq.operations.metrics import TABLE, MetricSample, MetricsServer, parse_address, render
 from dq.store import open_store
 
 MONITORING = Path(__file__).parents[2] / "examples" / "monitoring"
@@ -264,7 +264,7 @@ def test_without_a_store_nothing_is_made(folder, dq):
     ran = dq("metrics", "--output", "dq.prom")
 
     assert (ran.code, (folder / "dq.prom").exists(), (folder / ".dq").exists()) == (3, False, False)
-    assert "'dq watch' makes it" in ran.err
+    assert "Run 'dq watch' to create it" in ran.err
 
 
 def test_an_older_schema_is_left_as_it_is(folder, dq, monkeypatch):
@@ -288,13 +288,13 @@ def test_an_address_that_others_reach_is_refused_unless_it_is_asked_for(dq, text
     ran = dq("metrics", "--listen", text)
 
     assert (ran.code, "--any-address" in ran.err) == (2, True)
-    assert address(text, anywhere=True).local is False
+    assert parse_address(text, anywhere=True).is_local is False
 
 
 @pytest.mark.parametrize("text", ["", "9464", ":9464", "127.0.0.1", "127.0.0.1:", "127.0.0.1:x", "::1:9464"])
 def test_what_is_no_address_is_refused(text):
-    with pytest.raises(UsageError, match="is no address"):
-        address(text, anywhere=True)
+    with pytest.raises(UsageError, match="is not an address"):
+        parse_address(text, anywhere=True)
 
 
 @pytest.fixture
@@ -306,7 +306,7 @@ def endpoint():
         reads.append(1)
         return {"dq_store_up": [MetricSample((), 1)]}
 
-    with MetricsServer(address("127.0.0.1:0"), read) as server:
+    with MetricsServer(parse_address("127.0.0.1:0"), read) as server:
         threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
         yield f"http://127.0.0.1:{server.server_address[1]}", reads
         server.shutdown()
@@ -359,10 +359,10 @@ def test_a_method_that_changes_something_is_none_here(endpoint):
 
 def test_connections_that_say_nothing_hold_no_other_up_for_long():
     samples = {"dq_store_up": [MetricSample((), 1)]}
-    with MetricsServer(address("127.0.0.1:0"), lambda: samples, request_seconds=3) as server:
+    with MetricsServer(parse_address("127.0.0.1:0"), lambda: samples, request_seconds=3) as server:
         threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
         port = server.server_address[1]
-        idle = [socket.create_connection(("127.0.0.1", port)) for _ in range(metrics.AT_ONCE)]
+        idle = [socket.create_connection(("127.0.0.1", port)) for _ in range(metrics.MAX_CONCURRENT_REQUESTS)]
         with pytest.raises((urllib.error.URLError, ConnectionError)):
             ask(f"http://127.0.0.1:{port}/metrics")
         later, until = "", time.monotonic() + 300
@@ -379,11 +379,11 @@ def test_connections_that_say_nothing_hold_no_other_up_for_long():
 
 def test_a_store_that_goes_away_is_a_figure_and_no_end(folder, dq, url, monkeypatch):
     from dq.operations.metrics import gather_or_down
-    from dq.operations.runtime.context import here
+    from dq.operations.runtime.context import runtime_context
 
     monkeypatch.setenv("DQ_STORE_URL", "sqlite:///gone.db")
 
-    samples, error = gather_or_down(here())
+    samples, error = gather_or_down(runtime_context())
 
     assert samples["dq_store_up"] == [MetricSample((), 0)]
     assert set(samples) == {"dq_store_up", "dq_build"}

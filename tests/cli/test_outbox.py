@@ -50,7 +50,7 @@ def test_what_slack_refused_stands_in_every_command_until_it_is_dismissed(place)
 def test_the_command_that_a_message_names_works_in_a_shell(place):
     said = place.dq("watch", ".", "--as-of", MISSED).err
 
-    command = re.search(r"let go of it: dq (outbox --dismiss .*)", said)[1]
+    command = re.search(r"discard the alerts: dq (outbox --dismiss .*)", said)[1]
 
     assert command == "outbox --dismiss 'slack:#orders'"
     assert place.dq(*command.replace("'", "").split(), "--by", "ana").code == 0
@@ -73,7 +73,9 @@ def test_an_unreachable_slack_is_seen_in_every_tick(place, monkeypatch):
     listed = place.dq("outbox", "--format", "json")
 
     for ran in (first, again):
-        assert "1 message for slack:#orders waits since 2026-05-11 06:30Z: ConnectionRefusedError." in ran.err
+        assert (
+            "1 message for slack:#orders pending since 2026-05-11 06:30Z: ConnectionRefusedError." in ran.err
+        )
     # The second one comes after a quarter of an hour.
     assert (first.code, again.code) == (1, 4)
     shown = [(one["target"], one["messages"], one["refused"]) for one in listed.json]
@@ -85,4 +87,4 @@ def test_a_dismissal_needs_who_and_something_to_dismiss(place):
     nothing = place.dq("outbox", "--dismiss", "slack:#orders", "--by", "ana")
 
     assert (nobody.code, nothing.code) == (2, 2)
-    assert place.dq("outbox").out == "Nothing waits, and nothing was refused.\n"
+    assert place.dq("outbox").out == "No undelivered alerts.\n"

@@ -23,12 +23,12 @@ def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureF
         (
             {"FORCE_COLOR": "1"},
             "\x1b[31;1m[!] ERROR: orders is missing: day=2026-05-10\x1b[0m\n",
-            f"    look closer  \x1b[1mdq status 'registry/[ok] orders.odcs.yaml' --as-of {MISSED}\x1b[0m\n",
+            f"    details       \x1b[1mdq status 'registry/[ok] orders.odcs.yaml' --as-of {MISSED}\x1b[0m\n",
         ),
         (
             {"FORCE_COLOR": "1", "NO_COLOR": "1"},
             "[!] ERROR: orders is missing: day=2026-05-10\n",
-            f"    look closer  dq status 'registry/[ok] orders.odcs.yaml' --as-of {MISSED}\n",
+            f"    details       dq status 'registry/[ok] orders.odcs.yaml' --as-of {MISSED}\n",
         ),
     ],
 )

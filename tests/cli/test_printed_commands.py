@@ -189,7 +189,7 @@ ANSWERS: dict[str, tuple[str, list[tuple[str, str, str]]]] = {
     ),
     "a message that was not refused": (
         "outbox --dismiss nosuch --by ana",
-        [("dq outbox", "", "nothing was refused")],
+        [("dq outbox", "", "No undelivered alerts")],
     ),
     "a rule that the contract does not have": (
         "check registry --rule nosuch",

@@ -155,7 +155,7 @@ def test_what_cannot_be_written_to_is_refused(orders, dq) -> None:
     ran = dq("propose", str(orders), "--output", str(other))
 
     assert (ran.code, other.read_text()) == (2, "mine")
-    assert "is there already" in ran.err
+    assert "already exists" in ran.err
 
 
 def test_data_that_is_not_there_is_said(orders, dq) -> None:
@@ -209,7 +209,7 @@ schema:
     assert (proposed["rows"], proposed["unreadable"]) == (40, ["at"])
     assert {each["column"] for each in proposed["proposals"]} >= {"id"}
     assert "at" not in {each["column"] for each in proposed["proposals"]}
-    assert "Not read by Spark, so that nothing is proposed: at." in told.err
+    assert "Not readable by Spark, no rules suggested: at." in told.err
 
 
 FLIGHTS = """\

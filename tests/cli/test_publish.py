@@ -15,8 +15,8 @@ from dq import load
 from dq.dataquality.delivery.tables import receipt
 from dq.operations.publish import CatalogChoice, PublishRequest
 from dq.operations.publish import deliver as deliver_staged
-from dq.operations.runtime.context import here
-from dq.registry.tables import publication
+from dq.operations.runtime.context import runtime_context
+from dq.registry.tables import publication_revision
 from dq.store.engine import open_store
 
 PARTITION = ("--partition", "day=2026-05-10")
@@ -106,8 +106,8 @@ def test_what_is_not_there_any_more_is_put_back_and_nobody_hears_of_it(
 
     mended, again = publish("--rows", "10"), publish("--rows", "10")
 
-    assert mended.out == f"orders {DAY}: {step}.\n  mended: {sentence}.\n"
-    assert again.out == f"orders {DAY}: nothing, it was published before.\n"
+    assert mended.out == f"orders {DAY}: {step}.\n  fixed: {sentence}.\n"
+    assert again.out == f"orders {DAY}: nothing to do, published before.\n"
     assert (folder / "lake" / DAY / "_SUCCESS").exists()
     assert (sql(state), sql("SELECT * FROM receipt")) == before
     assert len(heard()) == 1
@@ -123,7 +123,7 @@ def test_a_table_that_was_removed_is_asked_for_and_then_filled_again(publish, he
 
     assert refused.code == 3
     assert "The catalog has no table" in refused.err
-    assert "mended: the partition was not in the catalog" in mended.out
+    assert "fixed: the partition was not in the catalog" in mended.out
     assert len(heard()) == 1
 
 
@@ -137,10 +137,10 @@ def test_a_table_that_moved_takes_its_partition_along(publish, heard, sql, dq, f
     mended = publish()
 
     assert refused.code == 3
-    assert "has orders.orders at lake, and the contract's server 'lake' at moved" in refused.err
+    assert "has orders.orders at lake, but the contract's server 'lake' at moved" in refused.err
     assert "dq register --apply" in refused.err
-    assert f"mended: the catalog had the partition at lake/{DAY}" in mended.out
-    assert "mended: _SUCCESS was not there" in mended.out
+    assert f"fixed: the catalog had the partition at lake/{DAY}" in mended.out
+    assert "fixed: _SUCCESS was not there" in mended.out
     assert sql("SELECT location FROM catalog_partition") == [(f"moved/{DAY}",)]
     assert len(heard()) == 1
 
@@ -161,7 +161,7 @@ def test_other_partition_keys_are_asked_to_be_registered_first(publish, dq, fold
     done = dq(*finer)
 
     assert refused.code == 3
-    assert "by the keys day, and the contract has others. Register" in refused.err.replace("\n    ", " ")
+    assert "in the catalog are day; the contract has others. Register" in refused.err.replace("\n    ", " ")
     assert done.out == f"orders {DAY}/hour=7: partition, marker, receipt, notify.\n"
     assert [one["data"]["partition"] for one in heard()] == [
         {"day": "2026-05-10"},
@@ -183,7 +183,7 @@ def test_the_same_delivery_on_another_server_is_another_delivery(publish, dq, fo
     other, same = publish("--server", "trial"), publish("--server", "lake")
 
     assert other.out == f"orders {DAY}: partition, marker, receipt, notify.\n"
-    assert "nothing, it was published before" in same.out
+    assert "nothing to do, published before" in same.out
     assert [one["data"]["server"] for one in heard()] == ["lake", "trial"]
     assert len({one["id"] for one in heard()}) == 2
 
@@ -200,8 +200,8 @@ def test_data_of_another_server_is_never_put_into_the_table_of_this_one(publish,
     refused = publish("--server", "trial")
 
     assert refused.code == 3
-    assert "has orders.orders of the server 'lake', at lake; 'trial' has it at trial" in refused.err
-    assert "Publish with --server lake" in refused.err
+    assert "orders.orders is the table of the server 'lake', at lake; 'trial' has it at trial" in refused.err
+    assert "pass --server lake" in refused.err
     # It would make the other server's table this one's.
     assert "register" not in refused.err
     assert not (place / "_SUCCESS").exists()
@@ -215,7 +215,7 @@ def test_twenty_redeliveries_are_twenty_revisions_that_are_heard(publish, heard,
         same = publish("--rows", str(rows))
         before = "1 row" if rows == 2 else f"{rows - 1} rows"
         assert again.out == f"orders {DAY}, revision {rows + 1} ({before}, now {rows}): receipt, notify.\n"
-        assert same.out.endswith("nothing, it was published before.\n")
+        assert same.out.endswith("nothing to do, published before.\n")
 
     told = heard()
     assert [one["data"]["revision"] for one in told] == list(range(1, 22))
@@ -246,7 +246,7 @@ def test_a_redelivery_without_rows_is_asked_for_and_counts_once_for_each_run(pub
     assert [line.partition(": ")[0] for line in (*done, *free)] == [
         f"orders {DAY}, revision {number}" for number in (2, 2, 3, 4, 5)
     ]
-    assert "nothing, it was published before" in done[1]
+    assert "nothing to do, published before" in done[1]
     assert [one["data"]["revision"] for one in heard()] == [1, 2, 3, 4, 5]
 
 
@@ -261,7 +261,7 @@ def test_the_number_of_rows_that_a_redelivery_lacks_is_added_without_another_rev
 
     assert counted.out.startswith(f"orders {DAY}, revision 3 (912 rows, as before): receipt.\n")
     assert "the receipt had no number of rows" in counted.out
-    assert "nothing, it was published before" in same.out
+    assert "nothing to do, published before" in same.out
     assert "revision 4 (912 rows, now 900)" in other.out
     assert [one["data"]["revision"] for one in heard()] == [1, 2, 3, 4]
     assert sql("SELECT revision, rows FROM receipt ORDER BY revision") == [
@@ -313,7 +313,7 @@ def old_store(folder):
     store = open_store(f"sqlite:///{folder}/.dq/store.db")
     with store.write() as tx:
         tx.execute(
-            insert(publication).values(
+            insert(publication_revision).values(
                 id=OLD_ID, delivery=OLD_ID, revision=1, rows=10, run="", begun_at=at, published_at=at
             )
         )
@@ -336,7 +336,7 @@ def test_what_an_older_dq_published_is_known_and_nobody_hears_old_news(old_store
     told = (folder / ".dq" / "published.jsonl").exists()
     again = dq(*publish, "--rows", "11", "--format", "json")
 
-    assert mended.out == (f"orders {DAY}: partition.\n  mended: the partition was not in the catalog.\n")
+    assert mended.out == (f"orders {DAY}: partition.\n  fixed: the partition was not in the catalog.\n")
     assert (same.json["event_id"], same.json["at"]) == (OLD_ID, "2026-05-11T05:00:00+00:00")
     assert not told
     assert (again.json["revision"], again.json["previous_rows"]) == (2, 10)
@@ -378,7 +378,7 @@ def test_what_consumers_could_not_be_told_waits_for_the_next_publish_or_for_pend
 
     assert (late.code, waiting.code, next_day.code, done.code) == (4, 4, 0, 0)
     assert late.out == f"orders {DAY}: partition, marker, receipt, notify.\n"
-    assert "Published, and consumers are not told yet: Consumers could not be told" in late.err
+    assert "Published, but consumers were not notified yet: Consumers could not be notified" in late.err
     assert waiting.json["sent"] == 0
     assert [(one["target"], one["events"]) for one in waiting.json["waiting"]] == [(f"file:{file}", 1)]
     assert sorted(one["time"] for one in heard())[0] == "2026-05-11T05:00:00.000000Z"
@@ -413,7 +413,7 @@ def test_a_topic_that_cannot_be_reached_undoes_nothing_and_is_told_by_the_next_p
     assert (down.code, again.code, pending.code) == (4, 4, 4)
     assert down.json["done"] == ["partition", "marker", "receipt", "notify"]
     assert down.json["waiting"] == [TOPIC.replace("{domain}", "sales")]
-    assert "Published, and consumers are not told yet" in again.err
+    assert "Published, but consumers were not notified yet" in again.err
     assert "0 sent, 1 waiting." in pending.out
     assert "nobody-sees-this" not in down.err + again.err + pending.out + pending.err
     assert not (folder / ".dq" / "published.jsonl").exists()
@@ -443,7 +443,7 @@ def test_a_topic_that_is_none_is_refused_before_anything_is_done(
 def test_what_was_published_where_it_was_staged_stays_there(publish, sql, heard, folder, deliver):
     publish("--rows", "1")
     (deliver("staged") / "_SUCCESS").touch()
-    world, contract = here(None, [Path("orders.odcs.yaml")]), load("orders.odcs.yaml")
+    world, contract = runtime_context(None, [Path("orders.odcs.yaml")]), load("orders.odcs.yaml")
     staged = PublishRequest(
         {"day": "2026-05-10"}, rows=2, redelivery=True, run="night", folder=f"staged/{DAY}"
     )
@@ -481,7 +481,7 @@ def test_a_marker_that_is_no_file_is_no_marker(publish, folder, kind):
     refused = publish()
 
     assert refused.code == 3
-    assert "_SUCCESS is no file" in refused.err
+    assert "_SUCCESS is not a file" in refused.err
     assert not (folder / "made").exists()
 
 
@@ -505,7 +505,7 @@ def test_a_contract_with_errors_is_told_with_the_place_of_each(publish, folder):
     refused = publish()
 
     assert refused.code == 3
-    assert "orders.odcs.yaml:16:33: error unknown-value: logicalType is 'integre'" in refused.err
+    assert "orders.odcs.yaml:16:33: error unknown-value: unknown logicalType 'integre'" in refused.err
     assert not (folder / "lake" / DAY / "_SUCCESS").exists()
 
 

@@ -90,7 +90,7 @@ def test_a_retry_changes_nothing_and_the_next_write_of_the_branch_is_another_del
     write(spark, (3,), branch="audit")
     publish(desk)
 
-    assert "nothing, it was published before" in again.out
+    assert "nothing to do, published before" in again.out
     assert read(spark) == [1, 2, 3]
     assert told(desk) == [("2026-05-11", 1), ("2026-05-11", 2)]
 
@@ -103,7 +103,9 @@ def test_a_main_that_was_rolled_back_is_mended_and_nobody_hears_twice(spark, des
 
     ran = publish(desk)
 
-    assert ran.out.endswith(f"orders {DAY}: branch.\n  mended: main had no longer what audit has.\n"), ran.all
+    assert ran.out.endswith(f"orders {DAY}: branch.\n  fixed: main no longer had the data of audit.\n"), (
+        ran.all
+    )
     assert read(spark) == [1, 2]
     assert told(desk) == [("2026-05-11", 1)]
 
@@ -138,7 +140,7 @@ def test_a_branch_that_main_has_left_behind_is_refused(spark, desk):
     ran = publish(desk)
 
     assert ran.code == 3
-    assert "main has gone on since" in ran.err
+    assert "main has changed since" in ran.err
     assert read(spark) == [1, 9]
 
 
@@ -157,7 +159,7 @@ def test_what_is_written_to_the_branch_after_the_audit_is_not_published(spark, d
     staged = IcebergTable(spark, TABLE).staged("audit")
     write(spark, (None,), branch="audit")
 
-    staged.table.forward(staged)
+    staged.table.fast_forward(staged)
 
     assert read(spark) == [1, 2]
     assert sorted(row.name for row in spark.table(f"{TABLE}.refs").collect()) == ["audit", "main"]
@@ -184,5 +186,5 @@ def test_what_became_main_without_an_audit_is_judged_all_the_same(spark, desk):
     ran = publish(desk)
 
     assert ran.code == 1
-    assert "and readers see it" in ran.err
+    assert "already visible to readers" in ran.err
     assert told(desk) == []

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import dq
-from dq.contracts.outcome import Undeliverable, UsageError
+from dq.contracts.outcome import DeliveryError, UsageError
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -40,7 +40,7 @@ def test_rows_are_those_that_the_gate_counted(spark: SparkSession, lake: Path, f
     done = dq.publish("orders.odcs.yaml", partition=DAY, report=report)
 
     assert report.rows == 3
-    assert done.published.done == ("partition", "marker", "receipt", "notify")
+    assert done.published.steps == ("partition", "marker", "receipt", "notify")
     assert [(one["rows"], one["revision"]) for one in heard(folder)] == [(3, 1)]
 
 
@@ -53,7 +53,7 @@ def test_rows_of_one_partition_of_a_table_are_its_own(spark: SparkSession, lake:
     dq.publish("orders.odcs.yaml", partition=DAY, report=report)
 
     assert heard(folder)[0]["rows"] == 2
-    with pytest.raises(UsageError, match="The report is of the partitions"):
+    with pytest.raises(UsageError, match="The report is for the partitions"):
         dq.publish("orders.odcs.yaml", partition={"day": "2026-05-11"}, report=report)
 
 
@@ -77,7 +77,7 @@ def test_a_redelivery_and_what_stands_already(lake: Path, folder: Path) -> None:
         dq.publish(contract, partition=DAY, redelivery=True, run="night"),
     ]
 
-    assert [(one.event.revision, bool(one.published.done)) for one in calls] == [
+    assert [(one.event.revision, bool(one.published.steps)) for one in calls] == [
         (1, True),
         (1, False),
         (2, True),
@@ -93,12 +93,12 @@ def test_consumers_who_cannot_be_told_are_an_error_only_when_asked(lake: Path, f
     done = dq.publish("orders.odcs.yaml", partition=DAY)
 
     assert (lake / "_SUCCESS").exists()
-    with pytest.raises(Undeliverable, match="consumers are not told yet"):
+    with pytest.raises(DeliveryError, match="consumers were not notified yet"):
         done.raise_for_status()
 
 
 def test_an_instant_without_a_zone_is_refused(lake: Path) -> None:
-    with pytest.raises(UsageError, match="has no zone"):
+    with pytest.raises(UsageError, match="has no time zone"):
         dq.publish("orders.odcs.yaml", partition=DAY, cycle=datetime(2026, 5, 10))  # noqa: DTZ001
 
 
@@ -107,5 +107,5 @@ def test_a_report_of_something_else_is_refused(spark: SparkSession, lake: Path, 
     other = (folder / "orders.odcs.yaml").read_text().replace("version: 1.0.0", "version: 1.1.0")
     report = dq.check(other, spark.createDataFrame([(date(2026, 5, 10), 1)], "day date, id bigint"))
 
-    with pytest.raises(UsageError, match=r"The report is of orders 1\.1\.0 orders"):
+    with pytest.raises(UsageError, match=r"The report is for orders 1\.1\.0 orders"):
         dq.publish("orders.odcs.yaml", partition=DAY, report=report)

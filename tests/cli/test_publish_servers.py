@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 import pytest
 
 from dq import load
-from dq.operations.check import AskedRows, tasks
+from dq.operations.check import RowSelection, plan_tasks
 from dq.store.engine import open_store
 
 LAKE = "  - {server: lake, type: local, path: lake, format: parquet}\n"
@@ -73,10 +73,10 @@ def test_a_check_of_what_was_delivered_lately_asks_for_nothing_of_a_trial(publis
     store = open_store(f"sqlite:///{folder}/.dq/store.db")
 
     found = {
-        server: tasks(
+        server: plan_tasks(
             store,
             [(contract, contract.objects[0])],
-            AskedRows(since=datetime(2026, 5, 1, tzinfo=UTC)),
+            RowSelection(since=datetime(2026, 5, 1, tzinfo=UTC)),
             server,
         )
         for server in ("trial", "lake")
@@ -99,8 +99,8 @@ def test_a_server_that_is_renamed_loses_no_delivery_and_the_verdict_says_so(publ
     assert status(folder) == [
         (
             "on_time",
-            "Delivered 2026-05-11 03:00:00Z by receipt, due 2026-05-11 06:00:00Z. But that receipt is of the "
-            "server 'lake', which the contract has no more.",
+            "Delivered 2026-05-11 03:00:00Z by receipt, due 2026-05-11 06:00:00Z. But the receipt names "
+            "the server 'lake', which the contract no longer has.",
         )
     ]
 

@@ -100,7 +100,7 @@ def test_a_published_folder_that_is_gone_is_no_empty_partition(desk):
 
     assert check(desk, "--all").code == 3
     (table,) = desk.dq("tables", "orders.odcs.yaml", "--format", "json").json
-    assert "is not there" in table["problem"]
+    assert "does not exist" in table["problem"]
 
 
 @pytest.mark.spark

@@ -132,7 +132,7 @@ def test_import_tells_that_it_does_not_lie_below_the_table(orders):
     ran = orders.dq("import {catalog} {table} -o imported.odcs.yaml")
 
     place = f"{orders.desk.folder}/staged/run-1/{BESIDE}"
-    said = f"1 partition does not lie below the table, e.g. {BESIDE} at {place}"
+    said = f"1 partition is outside the table's folder, e.g. {BESIDE} at {place}"
     assert (ran.code, said in ran.err) == (0, True), ran.all
     assert said in (orders.desk.folder / "imported.odcs.yaml").read_text()
 
@@ -144,7 +144,7 @@ def test_repair_adds_it_where_it_was_published_after_the_catalog_lost_it(orders,
 
     assert (planned.code, done.code) == (1, 0), done.all
     staged = f"{orders.desk.folder}/staged/run-1/{BESIDE}"
-    assert f"1 missing, 0 gone, 0 elsewhere\n  + {BESIDE}, at {staged}, where it was published" in planned.out
+    assert f"1 missing, 0 gone, 0 elsewhere\n  + {BESIDE}, published at {staged}" in planned.out
     assert orders.repair("--check").code == 0
     assert rows(orders.dq("check orders.odcs.yaml --all --format json")) == 5
 

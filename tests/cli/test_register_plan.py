@@ -95,7 +95,7 @@ def test_a_retired_contract_that_has_no_table_makes_none(registry):
     done = plan("--apply")
 
     assert "held orders.olds" not in done.out
-    assert "Its contract is retired, and there is no table of it." in done.out
+    assert "Its contract is retired and has no table." in done.out
     assert done.code == 0
 
 
@@ -116,8 +116,8 @@ def test_a_table_with_a_new_name_is_linked_to_the_old_one(registry):
 
     out = plan().out
 
-    assert "It takes the place of orders.orders, which stays until it is pruned." in out
-    assert "orders.sales_orders takes its place." in out
+    assert "It replaces orders.orders, which stays until it is pruned." in out
+    assert "Replaced by orders.sales_orders." in out
 
 
 def test_a_table_in_another_database_is_linked_to_the_old_one(registry):
@@ -127,8 +127,8 @@ def test_a_table_in_another_database_is_linked_to_the_old_one(registry):
     part = plan("orders.odcs.yaml")
 
     for said in (whole.out, part.out):
-        assert said.count("It takes the place of orders.orders, which stays until it is pruned.") == 1
-    assert "mesh.orders takes its place." in whole.out
+        assert said.count("It replaces orders.orders, which stays until it is pruned.") == 1
+    assert "Replaced by mesh.orders." in whole.out
 
 
 @pytest.mark.parametrize(
@@ -146,10 +146,10 @@ def test_an_orphan_names_the_table_in_its_place_until_it_is_pruned(registry, bef
     again, grown = plan(), registry((before, after), NARROWED)()
 
     for ran in (first, again, grown):
-        assert ran.out.count(f"{new} takes its place.") == 1, ran.out
-    assert "It takes the place of" not in again.out
+        assert ran.out.count(f"Replaced by {new}.") == 1, ran.out
+    assert "It replaces" not in again.out
     plan("--apply", "--prune")
-    assert "takes its place" not in plan().out
+    assert "Replaced by" not in plan().out
 
 
 NARROWED = ("varchar(10)", "varchar(20)")
@@ -172,7 +172,7 @@ def test_a_kept_plan_is_stale_when_the_contract_moved(registry):
     done = plan("--apply", "--plan", "plan.json")
 
     assert done.code == 3
-    assert "orders.orders: it has moved since, so it is left alone." in done.err
+    assert "orders.orders: changed since the plan was saved; skipped." in done.err
     assert plan("--check").code == 1
 
 
@@ -183,7 +183,7 @@ def test_a_kept_plan_is_stale_when_the_catalog_moved(registry):
 
     done = registry(NARROWED)("--apply", "--plan", "plan.json")
 
-    assert (done.code, "it has moved since" in done.err) == (3, True)
+    assert (done.code, "changed since the plan was saved" in done.err) == (3, True)
 
 
 def test_what_is_not_in_a_kept_plan_is_left_alone_and_the_rest_is_done(registry):
@@ -194,15 +194,15 @@ def test_what_is_not_in_a_kept_plan_is_left_alone_and_the_rest_is_done(registry)
     done = plan("--apply", "--plan", "plan.json")
 
     assert done.code == 3
-    assert "new.news: it is not in the plan, so it is left alone." in done.err
+    assert "new.news: not in the plan; skipped." in done.err
     assert "Applied 1 of 1 changes." in done.out
 
 
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("no json", "is no JSON"),
-        ("[]", "is no plan"),
+        ("no json", "is not JSON"),
+        ("[]", "is not a plan"),
         ('{"form": "dq register plan 1", "registry": "other"}', "a plan for the registry 'other'"),
         ('{"form": "dq register plan 1", "registry": "shop", "catalog": "glue"}', "for the catalog 'glue'"),
     ],
@@ -287,7 +287,7 @@ def test_two_servers_of_one_environment_are_refused_for_that_contract_alone(regi
 
     assert done.code == 3
     assert "contract 'two' has 2 servers with 'environment: prod'." in done.err
-    assert "Say which one in dq-policy.yaml: servers: {prod: {two: new}}." in done.err
+    assert "Choose one in dq-policy.yaml: servers: {prod: {two: new}}." in done.err
     assert "orders.orders" in done.out
 
 
@@ -296,7 +296,10 @@ def test_a_map_of_servers_that_is_none_is_a_mistake_of_the_policy(registry, fold
 
     done = registry()("--env", "prod")
 
-    assert (done.code, "servers of 'prod' must be names by contract." in done.err) == (2, True)
+    assert (done.code, "servers of 'prod' must be a mapping from contracts to server names." in done.err) == (
+        2,
+        True,
+    )
 
 
 def test_a_server_and_an_environment_are_one_too_many(registry):

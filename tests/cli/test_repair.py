@@ -73,10 +73,10 @@ def test_what_is_no_partition_is_told_with_its_reason_and_not_added(dq, folder, 
     reasons = {one["folder"].removeprefix("lake/"): one["reason"] for one in found["strange"]}
     assert reasons == {
         "day=2026-11-20/hour=__HIVE_DEFAULT_PARTITION__": "its hour is NULL",
-        "day=2026-11-22/hour=3": "it has the values of lake/day=2026-11-22/hour=03",
-        "day=2026-11-23/hour=1": "it holds no file",
-        "day=soon/hour=1": "visits.visits: partition key day is a date, and 'soon' is none.",
-        "hour=1": "it is called otherwise than day=…",
+        "day=2026-11-22/hour=3": "it has the same values as lake/day=2026-11-22/hour=03",
+        "day=2026-11-23/hour=1": "it contains no files",
+        "day=soon/hour=1": "visits.visits: partition key day has type date, but the value is 'soon'.",
+        "hour=1": "its name is not day=…",
     }
 
 

@@ -77,15 +77,15 @@ def test_csv_is_read_as_the_contracts_types_and_a_value_of_no_type_has_its_line(
     assert ran.code == 1
     assert failed(ran) == {
         ("price", "columns"): (
-            "orders.price: 2 of 3 values are no decimal(10,2)",
+            "orders.price: 2 of 3 values are not of type decimal(10,2)",
             [{"line": 5, "price": "abc"}, {"line": 6, "price": "1.005"}],
         ),
         ("email", "format"): (
-            "orders.email: 1 of 3 rows have not the format email; allowed: format email",
+            "orders.email: 1 of 3 rows do not match format email; allowed: format email",
             [{"line": 2, "email": "***"}],
         ),
         ("customer", "columns"): (
-            "orders.customer: 1 of 3 values are no bigint",
+            "orders.customer: 1 of 3 values are not of type bigint",
             [{"line": 6, "customer": "7.0"}],
         ),
     }
@@ -132,7 +132,7 @@ def test_a_scope_by_what_stands_in_the_path_is_left_out_and_by_no_column_is_an_e
 
     assert ran.code == 3
     assert "visits.state: its scope: column 'nowhere' is missing." in ran.out
-    assert "state quality: nullValues: the file lacks this column, which the path of a partition" in ran.out
+    assert "state quality: nullValues: the column's value is in the partition path" in ran.out
 
 
 def test_the_reports_of_the_gate_show_samples_too(shop, dq):
@@ -197,16 +197,16 @@ def test_a_share_is_one_of_the_sample_and_says_so(shop, dq):
     ("name", "content", "code", "said"),
     [
         ("orders.csv", "", 3, "orders.csv is empty"),
-        ("orders.csv", "id,id\n1,1\n", 3, "orders.csv:1: two columns have the name 'id'"),
+        ("orders.csv", "id,id\n1,1\n", 3, "orders.csv:1: duplicate column name 'id'"),
         ("orders.csv", "id,price\n1\n", 3, "orders.csv:2: 1 values for 2 columns"),
         ("orders.csv", 'id,price\n1,"2\n', 3, "orders.csv:2: the quotes of a value are not closed"),
         ("orders.csv", "id\n\udcff\n", 3, "orders.csv is not text in utf-8"),
         ("orders.jsonl", '{"id": 1}\n{"id": \n', 3, "orders.jsonl:2: not JSON"),
         ("orders.jsonl", "[1]\n", 3, "orders.jsonl:1: not an object"),
         ("orders.parquet", "x", 3, "orders.parquet is not a Parquet file"),
-        ("orders.xml", "x", 2, "orders.xml is no file that can be read as a sample"),
-        ("other.csv", "id\n1\n", 2, "has the objects orders, customers"),
-        ("orders.csv=nothing", "id\n1\n", 2, "has the objects orders, customers"),
+        ("orders.xml", "x", 2, "orders.xml cannot be read as a sample"),
+        ("other.csv", "id\n1\n", 2, "one of: orders, customers"),
+        ("orders.csv=nothing", "id\n1\n", 2, "one of: orders, customers"),
     ],
 )
 def test_a_file_that_cannot_be_read_is_a_sentence(shop, dq, name, content, code, said):

@@ -62,7 +62,7 @@ def test_explain_shows_dues_partitions_and_what_the_calendar_does(contract, caps
         ("2026-12-30T01:30:00Z", ["day=2026-12-29"]),
     ]
     assert slo["cycles"][0]["breach_at"] == "2026-12-27T02:00:00Z"
-    assert slo["cycles"][3]["excuse"] == "The calendar excuses it: 2026-12-30 is listed."
+    assert slo["cycles"][3]["excuse"] == "Excluded by the calendar: 2026-12-30 is listed."
     assert [(one["day"], one["effect"], one["due_on"]) for one in slo["calendar"]] == [
         ("2026-12-25", "move", "2026-12-28"),
         ("2026-12-26", "move", "2026-12-28"),
@@ -76,7 +76,7 @@ def test_explain_names_the_nights_of_clock_changes(contract, capsys) -> None:
     printed = capsys.readouterr().out
     assert "due 2027-03-28 03:00 CEST = 2027-03-28T01:00:00Z" in printed
     assert "(gap)" in printed
-    assert "2027-10-31 02:30 stands on the clock twice; due the first time, 2027-10-31T00:30:00Z" in printed
+    assert "2027-10-31 02:30 occurs twice; due at the first, 2027-10-31T00:30:00Z" in printed
 
 
 def test_explain_says_what_is_wrong_with_a_calendar(tmp_path, capsys) -> None:
@@ -84,7 +84,10 @@ def test_explain_says_what_is_wrong_with_a_calendar(tmp_path, capsys) -> None:
     file.write_text(CONTRACT.replace("CALENDAR", "{holidays: [DE-XX]}"))
 
     assert run(["schedule", "explain", str(file)]) == 3
-    assert "calendar-invalid: holidays: No public holidays of the subdivision 'XX'" in capsys.readouterr().err
+    assert (
+        "calendar-invalid: holidays: no public holidays available for subdivision 'XX'"
+        in capsys.readouterr().err
+    )
 
 
 def test_convert_prints_both_readings_and_where_they_differ(capsys) -> None:

@@ -83,7 +83,7 @@ def test_a_press_shows_at_once_and_not_after_the_pause(watcher: Watcher, slack: 
     assert slack.connected()
     assert slack.done(slack.press(slack.roots[0], "dq_ack", WHO))
 
-    assert soon(lambda: any("is on it" in one["text"] for one in slack.replies)), watcher.said
+    assert soon(lambda: any("Acknowledged by" in one["text"] for one in slack.replies)), watcher.said
     assert TOKEN not in watcher.said
     assert APP_TOKEN not in watcher.said
 
@@ -97,7 +97,7 @@ def test_a_press_is_written_to_the_store_of_the_chosen_settings(
     assert slack.connected()
     assert slack.done(slack.press(slack.roots[0], "dq_ack", WHO))
 
-    assert soon(lambda: any("is on it" in one["text"] for one in slack.replies)), watcher.said
+    assert soon(lambda: any("Acknowledged by" in one["text"] for one in slack.replies)), watcher.said
     assert not (tmp_path / ".dq").exists()
 
 
@@ -106,7 +106,7 @@ def test_a_slack_that_lets_nobody_listen_stops_no_tick(watcher: Watcher, slack: 
     watcher.begin(slack, every="1s")
 
     assert soon(lambda: watcher.ticks() >= 3), watcher.said
-    assert watcher.said.count("buttons in Slack do not answer: Slack says invalid_auth") == 1
+    assert watcher.said.count("Slack buttons unavailable: Slack says invalid_auth") == 1
     assert watcher.process.poll() is None
 
 

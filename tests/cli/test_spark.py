@@ -15,8 +15,8 @@ pytestmark = pytest.mark.spark
 PROGRAM = """
 import sys
 from dq.operations.runtime.spark import session
-from dq.operations.runtime.context import here
-context = session(here()).sparkContext
+from dq.operations.runtime.context import runtime_context
+context = session(runtime_context()).sparkContext
 print(context.parallelize([0], 1).map(lambda _: sys.prefix).first() == sys.prefix)
 """
 

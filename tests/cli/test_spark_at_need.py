@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from dq.operations.runtime.spark import as_shipped
+from dq.operations.runtime.spark import is_stock_spark
 
 CONTRACT = """\
 apiVersion: v3.2.0
@@ -88,7 +88,7 @@ def test_small_tables_need_no_java_and_what_needs_it_says_so_of_itself(tmp_path)
     told = dq(tmp_path, "check", "--format", "json", "--channel", "console", **without)
     status = dq(tmp_path, "status", "--format", "json")
 
-    assert (kept.returncode, " pass, in 1 pass" in kept.stdout, "nothing to write" in kept.stdout) == (
+    assert (kept.returncode, " pass, in 1 pass" in kept.stdout, "no rows to write" in kept.stdout) == (
         0,
         True,
         True,
@@ -97,9 +97,7 @@ def test_small_tables_need_no_java_and_what_needs_it_says_so_of_itself(tmp_path)
     by_object = {report["object"]: report for report in json.loads(told.stdout)}
     assert [by_object[name]["error"] for name in "ab"] == [None, None]
     assert {result["status"] for name in "ab" for result in by_object[name]["results"]} == {"pass"}
-    assert by_object["c"]["error"].startswith(
-        "Spark needs Java 17, and JAVA_HOME=/nowhere holds no bin/java."
-    )
+    assert by_object["c"]["error"].startswith("Spark needs Java 17, but JAVA_HOME=/nowhere has no bin/java.")
     assert told.stderr.count("c/c: Spark needs Java 17") == 1
     assert {line["contract"] for line in json.loads(status.stdout)["checks"]} == {"a", "b"}
 
@@ -195,7 +193,7 @@ def _verdicts(reports: list[dict[str, Any]]) -> list[object]:
     ],
 )
 def test_who_may_have_set_spark_up_has_it_asked(environment, known):
-    assert as_shipped(environment) is known
+    assert is_stock_spark(environment) is known
 
 
 @pytest.mark.parametrize("name", ["spark-defaults.conf", "spark-env.sh", "core-site.xml"])
@@ -203,11 +201,11 @@ def test_a_folder_of_settings_beside_spark_has_it_asked(tmp_path, name):
     (tmp_path / "conf").mkdir()
     (tmp_path / "conf" / f"{name}.template").touch()
     home = {"SPARK_HOME": str(tmp_path)}
-    before = as_shipped(home)
+    before = is_stock_spark(home)
 
     (tmp_path / "conf" / name).touch()
 
-    assert (before, as_shipped(home)) == (True, False)
+    assert (before, is_stock_spark(home)) == (True, False)
 
 
 ALONE = """\

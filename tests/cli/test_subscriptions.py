@@ -141,7 +141,7 @@ def test_t3_a_contract_without_owners_has_no_approvers(registry, capsys):
 
     run(["validate"])
 
-    assert "names no owner, steward or approver" in capsys.readouterr().out
+    assert "has no owner, steward or approver" in capsys.readouterr().out
 
 
 def test_a_tag_stands_for_the_columns_that_have_it(registry, capsys):
@@ -325,7 +325,7 @@ def test_a_diff_takes_the_subscriptions_of_the_registry(branch, capsys):
     run([*arguments, "--format", "markdown"])
 
     assert changes[0]["consumers"] == []
-    assert "No subscription names it." in capsys.readouterr().out
+    assert "No subscription uses it." in capsys.readouterr().out
 
 
 def test_what_cannot_be_read_at_the_base_stops_nobody_and_is_not_taken_for_nobody(branch, capsys):
@@ -338,7 +338,7 @@ def test_what_cannot_be_read_at_the_base_stops_nobody_and_is_not_taken_for_nobod
 
     said = capsys.readouterr()
     assert "column-removed" in said.out
-    assert "No subscription names it." not in said.out
+    assert "No subscription uses it." not in said.out
     assert "subscriptions/odd.yaml at the base cannot be read" in said.err
 
 
@@ -432,6 +432,6 @@ def test_a_subscription_away_from_the_registrys_folder_is_told(
     run([command, "."])
 
     said = capsys.readouterr().err
-    assert "1 like a subscription that lies outside of the registry's own folder subscriptions" in said
+    assert "1 like a subscription outside the registry's folder subscriptions" in said
     assert "teams/subscriptions/teams/audit.yaml)" in said
     assert "billing.yaml" not in said

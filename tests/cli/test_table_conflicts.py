@@ -62,7 +62,7 @@ def test_a_contract_for_a_table_that_the_base_has_is_told_and_the_incumbent_is_n
     assert conflicts(found) == [
         (
             "a/new.odcs.yaml",
-            "table sales.payments is also that of contract 'payments' (pay/payments.odcs.yaml).",
+            "table sales.payments is also used by contract 'payments' (pay/payments.odcs.yaml).",
         )
     ]
     assert {one["line"] for one in found.findings if one["rule"] == "table-conflict"} == {13}
@@ -71,9 +71,9 @@ def test_a_contract_for_a_table_that_the_base_has_is_told_and_the_incumbent_is_n
 @pytest.mark.parametrize(
     ("location", "said"),
     [
-        ("s3a://lake/payments/", "s3://lake/payments is also that"),
-        ("s3://lake/payments/eu", "s3://lake/payments/eu lies in s3://lake/payments, the folder"),
-        ("s3://lake/${SUB:-payments}/*", "s3://lake/payments is also that"),
+        ("s3a://lake/payments/", "s3://lake/payments is also used by"),
+        ("s3://lake/payments/eu", "s3://lake/payments/eu is inside s3://lake/payments, the folder of"),
+        ("s3://lake/${SUB:-payments}/*", "s3://lake/payments is also used by"),
     ],
 )
 def test_a_folder_of_another_contract_is_told_however_it_is_spelt(
@@ -83,7 +83,7 @@ def test_a_folder_of_another_contract_is_told_however_it_is_spelt(
     shop.commit("promise it again")
 
     assert conflicts(shop.gate()) == [
-        ("a/new.odcs.yaml", f"the folder {said} of contract 'payments' (pay/payments.odcs.yaml).")
+        ("a/new.odcs.yaml", f"the folder {said} contract 'payments' (pay/payments.odcs.yaml).")
     ]
 
 
@@ -93,8 +93,8 @@ def test_a_folder_around_those_of_the_base_is_told_once(shop: Scene) -> None:
     assert conflicts(shop.gate()) == [
         (
             "a/new.odcs.yaml",
-            "the folder s3://lake/ holds s3://lake/fees, the folder of contract 'fees' (pay/fees.odcs.yaml); "
-            "1 more contract conflict with it.",
+            "the folder s3://lake/ contains s3://lake/fees, the folder of contract 'fees' "
+            "(pay/fees.odcs.yaml); it conflicts with 1 more contract.",
         )
     ]
 
@@ -132,7 +132,7 @@ def test_what_the_base_gained_since_the_branch_left_counts(shop: Scene) -> None:
     shop.git("checkout", "-q", "change")
 
     assert conflicts(shop.gate()) == [
-        ("a/new.odcs.yaml", "table sales.new is also that of contract 'theirs' (z/theirs.odcs.yaml).")
+        ("a/new.odcs.yaml", "table sales.new is also used by contract 'theirs' (z/theirs.odcs.yaml).")
     ]
 
 

@@ -206,7 +206,7 @@ def test_people_get_a_line_for_each_table_that_is_not_fine_and_one_for_all(folde
     assert ran.code == 3
     assert lines[0].startswith("unknown: log/log: ")
     assert lines[-1].startswith(
-        "3 tables: 1 as promised, 0 broken, 1 only listed, 1 unknown; rows by metadata: 2, in files: 1; "
+        "3 tables: 1 matching, 0 mismatching, 1 only listed, 1 unknown; rows by metadata: 2, in files: 1; "
     )
     assert "bad.odcs.yaml" in ran.err
 

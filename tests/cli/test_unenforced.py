@@ -13,13 +13,18 @@ from dq.contracts.odcs import SUPPORTED
 from dq.contracts.yaml.parse import parse
 from dq.dataquality.checks import built_in
 from dq.dataquality.clauses.clause import NoResult
-from dq.dataquality.clauses.coverage import Account, State, accounts, foreseen
+from dq.dataquality.clauses.coverage import (
+    ClauseCoverage,
+    EnforcementState,
+    clause_coverage,
+    expected_clauses,
+)
 from dq.dataquality.clauses.kind import clauses_of
 from dq.operations.gate import unenforced
-from dq.validators.lint import lint, rules_of
+from dq.validators.lint import lint, load_rules
 
 TOP = Path(__file__).parents[2]
-RULES = rules_of()
+RULES = load_rules()
 FILES = [
     file
     for folder in ("tests", "examples", "docs")
@@ -32,19 +37,19 @@ SMALL = [
 ]
 
 
-def _not_evaluated(contract: Contract) -> list[Account]:
+def _not_evaluated(contract: Contract) -> list[ClauseCoverage]:
     found = [
         account
         for one in contract.objects
-        for account in accounts(contract, one, foreseen(contract, one, built_in()))
+        for account in clause_coverage(contract, one, expected_clauses(contract, one, built_in()))
     ]
-    return [account for account in found if account.state is State.NOT_EVALUATED]
+    return [account for account in found if account.state is EnforcementState.NOT_EVALUATED]
 
 
 def _elsewhere(contract: Contract) -> set[str]:
     """Relationships into other contracts: a rule that knows all of them speaks of those."""
     clauses = [each for one in contract.objects for each in clauses_of(contract, one, built_in())]
-    return {each.path for each in clauses if isinstance(each.ask, NoResult) and each.ask.outside}
+    return {each.path for each in clauses if isinstance(each.test, NoResult) and each.test.external_keys}
 
 
 def _silent(data: bytes) -> list[str]:
@@ -142,7 +147,7 @@ PLACES = {
 }
 
 
-def _said(servers: str, **rules: str) -> tuple[list[Account], list[tuple[str, int]]]:
+def _said(servers: str, **rules: str) -> tuple[list[ClauseCoverage], list[tuple[str, int]]]:
     """What is not evaluated, and the findings, of the table with these rules."""
     text = UNDECLARED.format(servers=servers, **(DECLARED | rules)).encode()
     contract = parse(text, "orders.odcs.yaml").contract
@@ -202,10 +207,10 @@ WINDOWS: dict[str, tuple[dict[str, str], str]] = {
     "by the date of partition": ({"key": _KEY}, ""),
     "by a column that is named": ({"time": ", time: born_on"}, ""),
     "by another date than that of partition": ({"key": _KEY, "time": ", time: born_on"}, ""),
-    "by nothing": ({}, "orders is partitioned by no date; write time: and the column"),
-    "by a number": ({"time": ", time: id"}, "time names id, which is no date or timestamp"),
+    "by nothing": ({}, "orders is partitioned by no date column; name the column with time:"),
+    "by a number": ({"time": ", time: id"}, "time names id, which is not a date or timestamp"),
     "by nothing that is there": ({"time": ", time: nope"}, "orders has no column 'nope'"),
-    "that is none": ({"rows": "table", "time": ", time: day"}, "rows: window and a window such as 7d"),
+    "that is none": ({"rows": "table", "time": ", time: day"}, "rows: window and a window, e.g. 7d"),
 }
 
 

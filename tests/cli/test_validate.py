@@ -62,9 +62,9 @@ def test_one_run_gives_a_screen_and_several_files(repository, capsys):
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["--format", "sarf"], "there is no report format 'sarf'.\n    Did you mean 'sarif'?"),
-        (["--report", "sarif"], "--report sarif names no file.\n    Write --report sarif=FILE."),
-        (["--report", "html=x"], "there is no report format 'html'.\n    Choose one of github, "),
+        (["--format", "sarf"], "unknown report format 'sarf'.\n    Did you mean 'sarif'?"),
+        (["--report", "sarif"], "--report sarif has no file.\n    Use --report sarif=FILE."),
+        (["--report", "html=x"], "unknown report format 'html'.\n    Choose one of github, "),
         (["--report", "sarif=data"], "the report data cannot be written: Is a directory."),
     ],
 )

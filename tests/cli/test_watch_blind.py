@@ -23,9 +23,9 @@ def test_a_lake_that_cannot_be_read_is_told_once_and_when_it_can(folder: Path, d
     (lake / "day=2026-05-10" / "_SUCCESS").touch()
     returned = watch("2026-05-11T09:00:00Z")
 
-    assert (blind[0], "cannot be seen" in blind[1]) == (3, True)
-    assert (again[0], "cannot be seen" in again[1]) == (3, False)
-    assert "cannot be seen" in shown
+    assert (blind[0], "cannot read evidence" in blind[1]) == (3, True)
+    assert (again[0], "cannot read evidence" in again[1]) == (3, False)
+    assert "cannot read evidence" in shown
     assert "RESOLVED" in returned[1].upper()
 
 

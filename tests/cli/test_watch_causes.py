@@ -57,14 +57,13 @@ def test_all_products_below_one_that_is_missing_are_one_message(mesh: Mesh, slac
     mesh.watch(DONE)
     mesh.watch(AFTER)
 
-    assert at_once == [("#platform", "ERROR: much is missing at once under the watcher's folder")]
+    assert at_once == [("#platform", "ERROR: many deliveries missing under the watcher's folder")]
     assert str(BELOW) in of_raw, "it says how many wait"
     assert held[1:] == [("#raw", "ERROR: raw is missing: day=2026-05-10")]
     assert texts(slack) == [
         (
             "#platform",
-            "HANDED OVER: 101 of 101 under the watcher's folder still missing; "
-            "incidents of their own tell of them",
+            "HANDED OVER: 101 of 101 under the watcher's folder still missing; see their own incidents",
         ),
         ("#raw", "RESOLVED: raw came 3 h late: day=2026-05-10"),
     ]
@@ -82,7 +81,7 @@ def test_what_came_before_its_owners_were_told_is_said_of_the_cause_alone(
     mesh.watch("2026-05-11T07:20:00Z")
 
     assert [channel for channel, _ in texts(slack)] == ["#platform", "#raw"]
-    assert texts(slack)[1][1] == "PAST: deliveries that nobody was told of: 1 came late"
+    assert texts(slack)[1][1] == "PAST: missed deliveries without an alert: 1 came late"
 
 
 def test_t31_many_misses_at_once_are_green_only_where_all_came(mesh: Mesh, slack: FakeSlack) -> None:
@@ -97,9 +96,7 @@ def test_t31_many_misses_at_once_are_green_only_where_all_came(mesh: Mesh, slack
     mesh.watch(HELD)
 
     text = dict(texts(slack))["#platform"]
-    assert text == (
-        "HANDED OVER: 4 of 8 under the watcher's folder still missing; incidents of their own tell of them"
-    )
+    assert text == ("HANDED OVER: 4 of 8 under the watcher's folder still missing; see their own incidents")
     (root,) = [one for one in slack.roots if one["channel"] == CHANNELS["#platform"]]
     assert GREEN not in str(root)
     for name in names:
@@ -117,6 +114,6 @@ def test_t31_many_misses_at_once_that_all_came_are_resolved(mesh: Mesh, slack: F
 
     mesh.watch("2026-05-11T07:20:00Z")
 
-    assert dict(texts(slack))["#platform"] == "RESOLVED: all 8 deliveries under the watcher's folder came"
+    assert dict(texts(slack))["#platform"] == "RESOLVED: all 8 deliveries under the watcher's folder arrived"
     (root,) = [one for one in slack.roots if one["channel"] == CHANNELS["#platform"]]
     assert GREEN in str(root)

@@ -45,7 +45,7 @@ def test_a_store_and_a_contract_that_are_gone_for_a_moment_cost_their_ticks_alon
             store.rename(folder / "kept.db")
             store.mkdir()
             watcher.send_signal(signal.SIGCONT)
-            assert soon(lambda: "the next one tries again" in log.read_text())
+            assert soon(lambda: "the next one will retry" in log.read_text())
             watcher.send_signal(signal.SIGSTOP)
             os.waitpid(watcher.pid, os.WUNTRACED)
             store.rmdir()
@@ -67,4 +67,4 @@ def test_what_is_wrong_at_the_first_tick_ends_it(folder: Path, dq) -> None:
 def test_a_watcher_that_never_pauses_is_a_mistake(folder: Path, dq) -> None:
     ran = dq("watch", ".", "--every", "0s")
 
-    assert (ran.code, ran.err.splitlines()[0]) == (2, "dq: --every: it must be longer than nothing.")
+    assert (ran.code, ran.err.splitlines()[0]) == (2, "dq: --every must be greater than zero.")

@@ -60,7 +60,7 @@ def test_a_tick_before_the_last_one_judges_nothing_and_says_how_to_go_on(registr
 def test_nothing_is_judged_as_of_a_time_that_is_yet_to_come(registry: Place) -> None:
     ran = registry.dq("watch", "registry", "--as-of", "2199-01-01T00:00:00Z", "--channel", "file:told.jsonl")
 
-    assert (ran.code, "is yet to come" in ran.err, told(registry)) == (3, True, [])
+    assert (ran.code, "is in the future" in ran.err, told(registry)) == (3, True, [])
     # The watcher is not held up until then.
     assert watch(registry, MISSED) == 1
 
@@ -79,7 +79,7 @@ def test_a_watcher_of_something_else_has_not_looked(registry: Place) -> None:
 
     said = registry.dq("watch", "registry", "--as-of", "2026-05-11T06:35:00Z", "--channel", "file:told.jsonl")
 
-    assert "nobody looked in between" in said.err
+    assert "no run checked in between" in said.err
 
 
 def test_what_came_and_went_in_a_downtime_is_one_message(registry: Place) -> None:
@@ -101,8 +101,8 @@ def test_what_came_and_went_says_so_in_words(registry: Place) -> None:
 
     ran = registry.dq("watch", "registry", "--as-of", "2026-05-11T12:00:00Z", "--channel", "console")
 
-    assert "PAST: deliveries that nobody was told of: 1 came late" in ran.out
-    assert "nobody had been told, and nothing is open" in ran.out
+    assert "PAST: missed deliveries without an alert: 1 came late" in ran.out
+    assert "no alert had been sent, and nothing is open" in ran.out
 
 
 def test_a_clock_that_was_set_while_the_machine_ran_judges_nothing(tmp_path: Path) -> None:
@@ -118,7 +118,7 @@ def test_a_clock_that_was_set_while_the_machine_ran_judges_nothing(tmp_path: Pat
 
     ran = made.dq(*words, "--format", "json")
 
-    assert (ran.code, "by how long it has been running" in str(ran.json)) == (3, True)
+    assert (ran.code, "by its uptime since the last run" in str(ran.json)) == (3, True)
     assert made.dq(*words).code == 3
     assert made.dq(*words, "--trust-clock").code == 0
     assert made.dq(*words).code == 0

@@ -17,8 +17,8 @@ from fakes.command import contract
 from fakes.hung_mount import hung_mount
 from fakes.late_s3 import LateS3, environment
 
-from dq.contracts.outcome import Unreadable
-from dq.dataquality.delivery.probe_pool import Errand, Lookout
+from dq.contracts.outcome import ReadError
+from dq.dataquality.delivery.probe_pool import ProbePool, ProbeTask
 from dq.lake.storage import ArrowFiles, TimedFiles
 
 # Long enough for a server that shares two cores with other tests.
@@ -110,7 +110,7 @@ def test_a_bucket_answers_while_another_one_is_silent(
 
     def ask_silent(asked: TimedFiles) -> None:
         silent_is_asked.set()
-        with suppress(Unreadable):
+        with suppress(ReadError):
             asked.stat("s3://silent/x")
         ended.append("silent")
 
@@ -121,6 +121,8 @@ def test_a_bucket_answers_while_another_one_is_silent(
         assert asked.stat("s3://lake/gone/x") is not None
         ended.append("lake")
 
-    Lookout(LIMIT).answers([Errand("s3://silent", files, ask_silent), Errand("s3://lake", files, ask_lake)])
+    ProbePool(LIMIT).run(
+        [ProbeTask("s3://silent", files, ask_silent), ProbeTask("s3://lake", files, ask_lake)]
+    )
 
     assert ended[0] == "lake"

@@ -78,7 +78,7 @@ def test_what_is_missing_keeps_its_instant_and_what_comes_follows_the_newer_one(
     audit = watcher.dq(new, "audit", "registry")
 
     assert (missing, again, moved) == (["open"], [], ["open"])
-    assert "computed with tzdata 2026a, here is tzdata 2026b" in audit.stdout
+    assert "computed with tzdata 2026a, now tzdata 2026b" in audit.stdout
 
 
 def test_a_delivery_that_comes_twice_by_a_newer_release_is_no_second_alert(watcher: Watcher) -> None:
@@ -112,4 +112,4 @@ def test_a_delivery_that_a_newer_release_puts_into_the_past_is_named_by_the_audi
     audit = watcher.dq(new, "audit", "registry")
 
     assert audit.returncode == 1
-    assert "due 2026-05-11 03:00Z: its contract gives it, and it has no row" in audit.stdout
+    assert "due 2026-05-11 03:00Z: the contract has this cycle, the store has no row" in audit.stdout

@@ -56,7 +56,7 @@ def test_a_contract_that_was_removed_withdraws_what_it_promised(registry: Regist
     registry.watch("2026-05-11T08:11:00Z")
 
     assert (waited[-1], registry.states[-1]) == ("open", "withdrawn")
-    assert "orders.odcs.yaml is gone" in json.dumps(registry.told()[-1])
+    assert "orders.odcs.yaml no longer exists" in json.dumps(registry.told()[-1])
     assert "orders/daily: 1 delivery. The contract was removed" in registry.status()
     assert [one["state"] for one in registry.told("sales")] == ["open"]
 
@@ -120,13 +120,13 @@ def test_a_watcher_of_another_registry_withdraws_nothing(registry: Registry) -> 
 @pytest.mark.parametrize(
     ("old", "new", "said"),
     [
-        ("status: active", "status: retired", "The contract is retired now."),
+        ("status: active", "status: retired", "The contract is now retired."),
         (
             "id: daily",
             "id: nightly",
-            "promises no delivery 'daily' of 'orders' any more. It promises 'nightly'.",
+            "no longer has the delivery SLO 'daily' of 'orders'. It has 'nightly'.",
         ),
-        ("id: orders", "id: bookings", "is the contract 'bookings' now"),
+        ("id: orders", "id: bookings", "now has the contract 'bookings'"),
     ],
     ids=["retired", "another SLO", "renamed"],
 )

@@ -67,7 +67,7 @@ def test_a_path_that_is_nowhere_is_exit_3(scene: Scene) -> None:
     found = scene.gate("registy")
 
     assert found.code == 3
-    assert "exists neither here nor at 'main'" in found.err
+    assert "exists neither in the work tree nor at 'main'" in found.err
 
 
 def test_a_submodule_that_the_branch_leaves_alone_is_another_repository_s(scene: Scene) -> None:

@@ -60,7 +60,7 @@ def written(target: str, texts: list[str]) -> dict[str, str]:
     made = {}
     for text in texts:
         try:
-            made[text] = TARGETS[target].write(text)
+            made[text] = TARGETS[target].escape(text)
         except UsageError:
             assert TARGETS[target].refuses
     return made
@@ -158,10 +158,10 @@ def test_xml_and_json_and_yaml_are_read_as_the_text(texts: list[str]) -> None:
         assert found.text or shown == ""
         if text.isprintable() and not re.search(r"::|##\w*\[", text):
             assert shown == text
-        assert json.loads(TARGETS["json"].write(json.dumps(text, ensure_ascii=False))) == text
+        assert json.loads(TARGETS["json"].escape(json.dumps(text, ensure_ascii=False))) == text
         # YAML has no word for half a character.
         whole = re.sub("[\ud800-\udfff]", "\ufffd", text)
-        assert yaml.safe_load(f"a: {TARGETS['yaml'].write(text)}\n") == {"a": whole}
+        assert yaml.safe_load(f"a: {TARGETS['yaml'].escape(text)}\n") == {"a": whole}
 
 
 def test_markdown_has_no_markup_of_a_text(texts: list[str]) -> None:
@@ -180,19 +180,19 @@ def test_markdown_has_no_markup_of_a_text(texts: list[str]) -> None:
 )
 def test_no_terminal_and_no_runner_is_steered(texts: list[str], target: str) -> None:
     shape: dict[str, Callable[[str], str]] = {
-        "lines": lambda text: strangers_inert(TARGETS["lines"].write(text)),
-        "one line": lambda text: strangers_inert(TARGETS["one line"].write(text)),
-        "runner": lambda text: strangers_inert(TARGETS["lines"].write(text)),
-        "json": lambda text: TARGETS["json"].write(json.dumps(text, ensure_ascii=False)),
-        "github message": lambda text: f"::error title=x::{TARGETS['github message'].write(text)}",
-        "github property": lambda text: f"::error title={TARGETS['github property'].write(text)}::x",
+        "lines": lambda text: strangers_inert(TARGETS["lines"].escape(text)),
+        "one line": lambda text: strangers_inert(TARGETS["one line"].escape(text)),
+        "runner": lambda text: strangers_inert(TARGETS["lines"].escape(text)),
+        "json": lambda text: TARGETS["json"].escape(json.dumps(text, ensure_ascii=False)),
+        "github message": lambda text: f"::error title=x::{TARGETS['github message'].escape(text)}",
+        "github property": lambda text: f"::error title={TARGETS['github property'].escape(text)}::x",
     }
     for text in texts:
         assert strangers.steering(shape[target](text), own_commands=target.startswith("github")) == []
 
 
 def strangers_inert(text: str) -> str:
-    return TARGETS["runner"].write(text)
+    return TARGETS["runner"].escape(text)
 
 
 def test_prometheus_reads_the_text(texts: list[str]) -> None:
@@ -201,7 +201,7 @@ def test_prometheus_reads_the_text(texts: list[str]) -> None:
     for text in whole:
         if len(text.replace("\n", "").splitlines()) > 1:
             continue
-        line = f'a{{b="{TARGETS["prometheus label"].write(text)}"}} 1\n'
+        line = f'a{{b="{TARGETS["prometheus label"].escape(text)}"}} 1\n'
         [family] = text_string_to_metric_families(f"# TYPE a gauge\n{line}")
         assert family.samples[0].labels == {"b": text}
 
@@ -220,7 +220,9 @@ def test_spark_reads_the_text_and_fills_in_nothing(spark: SparkSession, texts: l
         spark.conf.set("spark.sql.variable.substitute", substitute)
         try:
             for target in ("spark sql literal", "spark sql text"):
-                columns = ", ".join(f"{TARGETS[target].write(text)} AS c{at}" for at, text in enumerate(held))
+                columns = ", ".join(
+                    f"{TARGETS[target].escape(text)} AS c{at}" for at, text in enumerate(held)
+                )
                 assert list(spark.sql(f"SELECT {columns}").collect()[0]) == held
             for target in ("spark sql name", "spark sql name in a file"):
                 names = written(target, [text for text in held if text and "${" not in text])

@@ -9,7 +9,7 @@ import jsonschema
 import pytest
 
 from dq.contracts import extension
-from dq.contracts.model import plain
+from dq.contracts.model import strip_source_maps
 
 DELIVERY = (
     "slaProperties: [{id: d, property: frequency, value: 1, "
@@ -47,7 +47,7 @@ def test_a_delivery_says_everything(read) -> None:
 
 
 @pytest.mark.parametrize(
-    ("value", "rule", "path", "mend"),
+    ("value", "rule", "path", "hint"),
     [
         ("{grce: 45m}", "unknown-key", "grce", "Did you mean 'grace'?"),
         ("{grace: 45}", "wrong-type", "grace", 'Quote it: grace: "45".'),
@@ -66,24 +66,24 @@ def test_a_delivery_says_everything(read) -> None:
     ],
 )
 def test_a_fault_of_a_delivery_stands_at_its_place(
-    read, value: str, rule: str, path: str, mend: str | None
+    read, value: str, rule: str, path: str, hint: str | None
 ) -> None:
     _, (found,) = _delivery(read, value)
 
     assert (found.rule, found.path) == (rule, f"slaProperties[0].customProperties[0].value.{path}")
-    assert mend is None or found.mend == mend
-    assert found.mend
+    assert hint is None or found.hint == hint
+    assert found.hint
 
 
 def test_reading_twice_gives_the_same_and_leaves_the_contract_alone(read) -> None:
     contract = read(DELIVERY % "{grce: 45m, grace: 1h}").contract
-    before = plain(contract.sla_properties[0].custom_properties[0].value)
+    before = strip_source_maps(contract.sla_properties[0].custom_properties[0].value)
 
     first = extension.delivery(contract, contract.sla_properties[0])
     second = extension.delivery(contract, contract.sla_properties[0])
 
     assert first == second
-    assert plain(contract.sla_properties[0].custom_properties[0].value) == before
+    assert strip_source_maps(contract.sla_properties[0].custom_properties[0].value) == before
 
 
 def test_before_3_2_the_delivery_stands_with_the_contract(read) -> None:
@@ -140,7 +140,7 @@ def test_all_faults_of_a_contract_come_with_what_was_left_out(read) -> None:
         "customProperties: [{property: 'delivery:x', value: {grace: 1}}]\n"
     ).contract
 
-    findings, cut = extension.faults(contract)
+    findings, cut = extension.extension_findings(contract)
 
     assert sorted((one.rule, one.path) for one in findings) == [
         ("unknown-key", "schema[0].quality[0].customProperties[0].value.row"),

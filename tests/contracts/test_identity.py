@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dq.contracts.model import identity, key
+from dq.contracts.model import contract_key, identity
 
 PARTS = st.text(alphabet="ab12@%/.v", max_size=5)
 
@@ -26,7 +26,7 @@ PARTS = st.text(alphabet="ab12@%/.v", max_size=5)
     ],
 )
 def test_major_one_is_the_id_alone_and_every_other_says_itself(id: str, version: str, filed: str) -> None:
-    assert key(id, version) == filed
+    assert contract_key(id, version) == filed
 
 
 @given(PARTS, PARTS, PARTS, PARTS)
@@ -35,4 +35,4 @@ def test_two_contracts_have_one_name_only_when_id_and_major_are_the_same(
 ) -> None:
     same = identity(id, version) == identity(other, another)
 
-    assert (key(id, version) == key(other, another)) is same
+    assert (contract_key(id, version) == contract_key(other, another)) is same

@@ -21,11 +21,11 @@ from jsonschema.validators import extend
 from dq.contracts import odcs as servers
 from dq.contracts.odcs import SUPPORTED
 from dq.contracts.outcome import Severity
-from dq.validators.lint import lint, rules_of
+from dq.validators.lint import lint, load_rules
 
 HERE = Path(__file__).parent / "odcs"
 FILE = "harbour-calls.odcs.yaml"
-RULES = rules_of()
+RULES = load_rules()
 TODAY = date(2026, 11, 21)
 VERSIONS = ("3.0.2", "3.1.0", "3.2.0")
 

@@ -13,9 +13,9 @@ from jsonschema import Draft201909Validator
 
 from dq.contracts.odcs import SUPPORTED
 from dq.operations.gate import unenforced
-from dq.validators.lint import lint, rules_of
+from dq.validators.lint import lint, load_rules
 
-RULES = rules_of()
+RULES = load_rules()
 TODAY = date(2026, 11, 21)
 FEATURES = tuple(features())
 VERSIONS = tuple(version.removeprefix("v") for version in SUPPORTED)

@@ -9,9 +9,9 @@ from fakes.odcs import FILE, Mistake, document, mistakes
 
 from dq.contracts.outcome import Finding
 from dq.operations.gate import unenforced
-from dq.validators.lint import lint, rules_of
+from dq.validators.lint import lint, load_rules
 
-RULES = rules_of()
+RULES = load_rules()
 TODAY = date(2026, 11, 21)
 MISTAKES = tuple(mistakes())
 
@@ -43,7 +43,7 @@ HINTS = {
     "a channel that YAML takes for a comment": (
         "support:\n  - channel: #climate\n    tool: slack",
         "channel is empty. Give 'channel' a value, or remove it."
-        " What begins with '#' is a comment to YAML, unless it stands in quotes.",
+        " YAML treats unquoted text after '#' as a comment.",
     ),
     "a reference of JSON Schema": (
         "schema: [{$ref: '#/orders'}]",
@@ -57,20 +57,20 @@ HINTS = {
     ),
     "an id with a slash": (
         "id: sales/orders",
-        "id 'sales/orders' has '/', which is no letter of ASCII, no digit and none of '-', '_', '.' and ':'."
-        " Choose an id that is kept for good.",
+        "id 'sales/orders' contains '/'; only ASCII letters, digits, '-', '_', '.' and ':' are allowed."
+        " Choose a permanent id.",
     ),
     "a template that was not filled": (
         "name: {{title}}",
-        "this is a template that is not filled yet: {{…}}. Fill it in, or put quotes around it.",
+        "this is a template that has not been rendered: {{…}}. Render it, or put it in quotes.",
     ),
     "a key at the wrong place": (
         "username: ana",
-        "the contract has no key 'username'. It stands under 'team'.",
+        "the contract has no key 'username'. It belongs under 'team'.",
     ),
     "a member where the team is": (
         "team: {username: ana}",
-        "team has no key 'username'. It stands under 'members'.",
+        "team has no key 'username'. It belongs under 'members'.",
     ),
     "nullable: false (T62)": (
         "schema: [{name: t, properties: [{name: c, nullable: false}]}]",
@@ -79,12 +79,12 @@ HINTS = {
     "isNullable: true (T62)": (
         "schema: [{name: t, properties: [{name: c, isNullable: true}]}]",
         "schema[0].properties[0] has no key 'isNullable'."
-        " Leave it out: a value may be NULL unless the property says 'required: true'.",
+        " Remove it: a value may be NULL unless the property has 'required: true'.",
     ),
     "nullable with a word (T62)": (
         "schema: [{name: t, properties: [{name: c, nullable: maybe}]}]",
         "schema[0].properties[0] has no key 'nullable'."
-        " Write 'required: true' where no value may be NULL, and leave it out elsewhere.",
+        " Write 'required: true' if no value may be NULL, or remove it.",
     ),
     "a type that is a logical one (T62)": (
         "schema: [{name: t, properties: [{name: c, type: string}]}]",
@@ -105,7 +105,7 @@ HINTS = {
     ),
     "a type of the contract, which has none (T62)": (
         "type: table",
-        "the contract has no key 'type'. Put what is your own under 'customProperties'.",
+        "the contract has no key 'type'. Put your own keys under 'customProperties'.",
     ),
     "columns (T62)": (
         "schema: [{name: t, columns: [{name: c}]}]",
@@ -122,7 +122,7 @@ HINTS = {
     ),
     "a schema for editors (T62)": (
         "$schema: https://example.com/odcs.json",
-        "the contract has no key '$schema'. Write it as a comment, which editors read:"
+        "the contract has no key '$schema'. Write it as a comment for editors:"
         " '# yaml-language-server: $schema=https://example.com/odcs.json'.",
     ),
     "a description that is a text (T62)": (
@@ -132,11 +132,11 @@ HINTS = {
     ),
     "a word where only one is possible (T62)": (
         "kind: Treaty",
-        "kind is 'Treaty', which is not one that it can have. Write DataContract.",
+        "unknown kind 'Treaty'. Write DataContract.",
     ),
     "a word that is like nothing": (
         "silver: a",
-        "the contract has no key 'silver'. Put what is your own under 'customProperties'.",
+        "the contract has no key 'silver'. Put your own keys under 'customProperties'.",
     ),
 }
 
@@ -145,7 +145,7 @@ HINTS = {
 def test_the_finding_says_what_was_meant(text: str, said: str) -> None:
     found = _found(document(text, "v3.2.0"))
 
-    assert [f"{one.message} {one.mend}" for one in found] == [said]
+    assert [f"{one.message} {one.hint}" for one in found] == [said]
 
 
 FOREIGN = {

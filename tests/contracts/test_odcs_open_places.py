@@ -14,10 +14,10 @@ from fakes.odcs import FILE, document
 from jsonschema import Draft201909Validator
 
 from dq.contracts.outcome import Finding, Severity
-from dq.validators.lint import lint, rules_of
+from dq.validators.lint import lint, load_rules
 
 HERE = Path(__file__).parent / "odcs"
-RULES = rules_of()
+RULES = load_rules()
 TODAY = date(2026, 11, 21)
 
 
@@ -109,7 +109,7 @@ TOLD = {
         (
             "error",
             "missing-key",
-            "a library rule needs 'rule' in ODCS v3.0.2; 'metric' arrives with v3.1.0."
+            "a library rule needs 'rule' in ODCS v3.0.2; 'metric' requires v3.1.0."
             " Write 'rule: rowCount', or 'apiVersion: v3.1.0' or later.",
         ),
     ),
@@ -119,8 +119,8 @@ TOLD = {
         (
             "warning",
             "later-version",
-            "'metric' arrives with ODCS v3.1.0; this contract says v3.0.2."
-            " Write 'apiVersion: v3.1.0' or later, or leave it out.",
+            "'metric' requires ODCS v3.1.0; this contract uses v3.0.2."
+            " Write 'apiVersion: v3.1.0' or later, or remove it.",
         ),
     ),
     "a rule without a metric (T64)": (
@@ -129,7 +129,7 @@ TOLD = {
         (
             "warning",
             "library-without-metric",
-            "'rule' is deprecated since ODCS v3.1.0, whose schema asks for 'metric'."
+            "'rule' is deprecated since ODCS v3.1.0, whose schema requires 'metric'."
             " Write 'metric: duplicateValues'.",
         ),
     ),
@@ -139,7 +139,7 @@ TOLD = {
         (
             "error",
             "later-version",
-            "server type 'impala' arrives with ODCS v3.1.0."
+            "server type 'impala' requires ODCS v3.1.0."
             " Write 'apiVersion: v3.1.0' or later, or 'type: custom'.",
         ),
     ),
@@ -149,8 +149,8 @@ TOLD = {
         (
             "warning",
             "later-version",
-            "'physicalName' arrives with ODCS v3.0.2; this contract says v3.0.0."
-            " Write 'apiVersion: v3.0.2' or later, or leave it out.",
+            "'physicalName' requires ODCS v3.0.2; this contract uses v3.0.0."
+            " Write 'apiVersion: v3.0.2' or later, or remove it.",
         ),
     ),
     "an enum without values (T64)": (
@@ -160,7 +160,7 @@ TOLD = {
             "error",
             "wrong-type",
             "an enum needs a value; without one, no value would be allowed."
-            " Write 'enum: [{value: …}]', or leave it out.",
+            " Write 'enum: [{value: …}]', or remove it.",
         ),
     ),
     "an entry of an enum that comes twice (T64)": (
@@ -169,7 +169,7 @@ TOLD = {
         (
             "error",
             "duplicate-enum-value",
-            "'a' stands in the enum already. Remove the copy, or write what was meant.",
+            "duplicate enum value 'a'. Remove the duplicate, or write the intended value.",
         ),
     ),
     "a value of an enum that comes twice, labelled otherwise (T64)": (
@@ -179,7 +179,7 @@ TOLD = {
         (
             "warning",
             "duplicate-enum-value",
-            "'a' stands in the enum already. Remove the copy, or write what was meant.",
+            "duplicate enum value 'a'. Remove the duplicate, or write the intended value.",
         ),
     ),
 }
@@ -191,7 +191,7 @@ def test_the_finding_is_as_severe_as_the_version_has_it(
 ) -> None:
     found = _found(document(text, api))
 
-    assert [(one.severity.value, one.rule, f"{one.message} {one.mend}") for one in found] == [expected]
+    assert [(one.severity.value, one.rule, f"{one.message} {one.hint}") for one in found] == [expected]
 
 
 @pytest.mark.parametrize(

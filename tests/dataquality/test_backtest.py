@@ -19,9 +19,9 @@ from dq.contracts.yaml.parse import read
 from dq.dataquality.backtest import Backtest, backtest
 from dq.dataquality.check import check
 from dq.dataquality.checks import built_in
-from dq.dataquality.model.run_context import Earlier, EarlierMeasure
+from dq.dataquality.model.run_context import PastMeasurement, PastRowCount
 from dq.dataquality.request import Request
-from dq.dataquality.results import COUNTED
+from dq.dataquality.results import ROW_COUNT_CHECKS
 from dq.dataquality.spark.dataset import locate
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ def _request(spark: SparkSession, folder: Path, text: str) -> Request:
 
 def _alone(request: Request, found: Backtest) -> list[dict[str, CheckResult] | str]:
     """What a check of each partition alone says, in their order, told of those before."""
-    before: list[Earlier | EarlierMeasure] = []
+    before: list[PastRowCount | PastMeasurement] = []
     told: list[dict[str, CheckResult] | str] = []
     paths = {rule.clause for rule in found.rules}
     for partition in found.partitions:
@@ -54,13 +54,15 @@ def _alone(request: Request, found: Backtest) -> list[dict[str, CheckResult] | s
         results = [one for one in report.results if one.clause in paths]
         told.append({one.clause: _settled(one) for one in results})
         for one in results:
-            if one.check in COUNTED and one.value is not None:
-                before.append(Earlier(one.check, one.clause, past.NOW, int(one.value), partition))
+            if one.check in ROW_COUNT_CHECKS and one.value is not None:
+                before.append(PastRowCount(one.check, one.clause, past.NOW, int(one.value), partition))
             groups = tuple((each.key, each.value) for each in one.groups if each.value is not None)
-            if one.of and (one.by or one.value is not None):
-                number = None if one.by else one.value
+            if one.fingerprint and (one.group_columns or one.value is not None):
+                number = None if one.group_columns else one.value
                 before.append(
-                    EarlierMeasure(one.check, one.clause, one.of, past.NOW, number, groups, partition)
+                    PastMeasurement(
+                        one.check, one.clause, one.fingerprint, past.NOW, number, groups, partition
+                    )
                 )
     return told
 
@@ -68,7 +70,7 @@ def _alone(request: Request, found: Backtest) -> list[dict[str, CheckResult] | s
 def _settled(one: CheckResult) -> CheckResult:
     """The result without samples; of floats without the last digits, which two checks need not share."""
     one = replace(one, samples=())
-    if one.check not in OF_FLOATS or one.value is None or one.by:
+    if one.check not in OF_FLOATS or one.value is None or one.group_columns:
         return one
     return replace(one, value=round(one.value, 9), observed="", message="")
 
@@ -77,7 +79,7 @@ def _agree(request: Request) -> Backtest:
     """The back-test, after each of its results was compared with a check's."""
     found = backtest(request)
     alone = _alone(request, found)
-    unread = {one.partition: one.reason for one in found.unread}
+    unread = {one.partition: one.reason for one in found.unreadable}
     for at, (partition, told) in enumerate(zip(found.partitions, alone, strict=True)):
         if isinstance(told, str):
             assert unread.pop(partition).startswith(told)
@@ -102,14 +104,14 @@ def test_every_kind_of_clause_ends_as_in_a_check_of_the_partition_alone(spark, t
 
     found = _agree(_request(spark, tmp_path, past.contract(lake)))
 
-    kinds = {rule.check for rule in found.rules} | {one.check for one in found.untold}
+    kinds = {rule.check for rule in found.rules} | {one.check for one in found.untested}
     assert kinds == set(built_in())
     ends = {status: sum(rule.counts[status] for rule in found.rules) for status in ("pass", "fail", "error")}
     assert min(ends.values()) > 0
     # Only what may depend on the order of rows, or is a query of its own, is asked partition by partition.
-    apart = {rule.check for rule in found.rules if rule.together < len(found.partitions)}
+    apart = {rule.check for rule in found.rules if rule.batched_count < len(found.partitions)}
     assert apart == set(OF_FLOATS)
-    assert {rule.together for rule in found.rules} == {0, len(found.partitions)}
+    assert {rule.batched_count for rule in found.rules} == {0, len(found.partitions)}
 
 
 @pytest.mark.parametrize("seed", [1, 2])
@@ -119,7 +121,7 @@ def test_contracts_and_data_by_chance_end_so_too(spark, tmp_path, seed) -> None:
 
     found = _agree(_request(spark, tmp_path, past.contract(lake, draw)))
 
-    assert sum(rule.together for rule in found.rules) > len(found.rules)
+    assert sum(rule.batched_count for rule in found.rules) > len(found.rules)
 
 
 FEW = """\
@@ -157,7 +159,7 @@ def _rows(folder: Path, ids: Sequence[int | None], states: Sequence[str | None],
 
 
 def _ways(found: Backtest) -> set[int]:
-    return {rule.together for rule in found.rules}
+    return {rule.batched_count for rule in found.rules}
 
 
 def test_values_of_partitions_may_be_null_strange_or_written_twice(spark, tmp_path) -> None:
@@ -188,7 +190,7 @@ def test_partitions_are_named_by_the_values_that_spark_reads_in_their_folders(sp
     assert {row.shop: row["count"] for row in read} == rows
     assert sorted(found.partitions) == sorted((("shop", value),) for value in rows)
     (required,) = (rule for rule in found.rules if rule.check == "required")
-    assert {dict(key)["shop"]: result.value for key, result in required.of(Status.FAIL)} == rows
+    assert {dict(key)["shop"]: result.value for key, result in required.with_status(Status.FAIL)} == rows
 
 
 @pytest.mark.parametrize(
@@ -244,7 +246,7 @@ def test_a_broken_partition_could_not_tell_and_the_others_are_judged(spark, tmp_
 
     found = _agree(_few(spark, tmp_path, "day date"))
 
-    assert [one.partition for one in found.unread] == [(("day", "2026-05-06"),)]
+    assert [one.partition for one in found.unreadable] == [(("day", "2026-05-06"),)]
     by_check = {rule.check: rule for rule in found.rules}
     enum = {partition[0][1][-1]: result.status for partition, result in by_check["enum"].results}
     assert [day for day, status in enum.items() if status is Status.ERROR] == ["3", "6"]
@@ -262,8 +264,8 @@ def test_of_csv_a_value_of_another_type_is_judged_in_its_partition_alone(spark, 
     found = _agree(_few(spark, tmp_path, "day date", form="csv"))
 
     columns = next(rule for rule in found.rules if rule.check == "columns" and rule.property == "id")
-    assert [partition[0][1][-1] for partition, _ in columns.of(Status.FAIL)] == ["4"]
-    assert [one.partition[0][1][-1] for one in found.unread] == ["5"]
+    assert [partition[0][1][-1] for partition, _ in columns.with_status(Status.FAIL)] == ["4"]
+    assert [one.partition[0][1][-1] for one in found.unreadable] == ["5"]
     assert _ways(found) == {3}
 
 

@@ -127,7 +127,7 @@ CASES = {
         "id > 0",
         rows(more="1"),
         {"additional_columns ": "fail"},
-        "does not name more",
+        "not in the contract: more",
     ),
     "an empty table": (
         "id > 0",
@@ -139,7 +139,7 @@ CASES = {
             "sql_rule ": "error",
             "latency at": "fail",
         },
-        "the table is empty, so that nothing is fresh",
+        "the table is empty, so no data is fresh",
     ),
     "nothing but NULL": (
         "id IS NULL",

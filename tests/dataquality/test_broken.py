@@ -15,7 +15,7 @@ from fakes.opened import open_frame
 from fakes.reach import anywhere
 
 from dq.contracts.model import Contract
-from dq.contracts.outcome import Unreadable
+from dq.contracts.outcome import ReadError
 from dq.contracts.yaml.parse import parse
 from dq.dataquality.check import check
 from dq.dataquality.model import run_context
@@ -120,7 +120,7 @@ def test_a_file_that_is_no_parquet_is_named_by_every_check_that_reads_it(
 def test_a_table_of_damaged_files_alone_cannot_be_opened(spark: SparkSession, tmp_path: Path) -> None:
     truncated(write(tmp_path / "part.parquet", (1, "open"), **GOOD))
 
-    with pytest.raises(Unreadable, match=r"part\.parquet.*(Deliver this file again|Check that Spark may)"):
+    with pytest.raises(ReadError, match=r"part\.parquet.*(Deliver this file again|Check that Spark may)"):
         open_frame(spark, at(tmp_path)[1])
 
 
@@ -149,7 +149,7 @@ PLACES = [
 def test_a_place_that_cannot_be_read_says_how_it_is_mended(
     spark: SparkSession, path: str, form: str, said: str
 ) -> None:
-    with pytest.raises(Unreadable, match=said) as raised:
+    with pytest.raises(ReadError, match=said) as raised:
         open_frame(spark, at(path, form)[1])
 
     assert "\n" not in raised.value.message
@@ -161,10 +161,10 @@ def test_a_format_without_its_jar_says_the_coordinates(
 ) -> None:
     (jar,) = run_context.coordinates(pyspark.__version__, [form])
 
-    with pytest.raises(Unreadable) as raised:
+    with pytest.raises(ReadError) as raised:
         open_frame(spark, at(tmp_path, form)[1])
 
-    assert f"spark.jars.packages={jar}" in raised.value.mend
+    assert f"spark.jars.packages={jar}" in raised.value.hint
 
 
 def test_a_partition_of_another_type_is_an_error_of_the_checks_that_read_the_column(
@@ -252,7 +252,7 @@ def test_a_value_that_is_none_of_its_type_fails_its_column_and_is_never_a_null(
     report = check(Request(made, data, spark=spark))
 
     found = told(report)
-    assert found["id columns"] == ("fail", "orders.id: 1 of 2 values are no int")
+    assert found["id columns"] == ("fail", "orders.id: 1 of 2 values are not of type int")
     assert [one.samples for one in report.results if one.check == "columns"] == [
         ({"file": f"part.{form}", "id": "many"},),
         (),
@@ -266,7 +266,7 @@ def test_a_value_that_is_none_of_its_type_fails_its_column_and_is_never_a_null(
 def test_json_that_is_cut_off_names_its_file(spark: SparkSession, tmp_path: Path) -> None:
     (tmp_path / "part.json").write_text('{"id": 1, "state": "open"}\n{"id": 2, "sta\n')
 
-    with pytest.raises(Unreadable, match=r"part\.json.*not JSON"):
+    with pytest.raises(ReadError, match=r"part\.json.*not JSON"):
         results_of(spark, tmp_path, "json")
 
 

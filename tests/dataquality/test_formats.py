@@ -12,13 +12,13 @@ from dq.contracts.types import DataType
 from dq.contracts.yaml.parse import parse
 from dq.dataquality.check import check
 from dq.dataquality.checks import built_in
-from dq.dataquality.clauses.coverage import accounts
+from dq.dataquality.clauses.coverage import clause_coverage
 from dq.dataquality.clauses.kind import clauses_of
 from dq.dataquality.model.predicate import Not, Path, Predicate
 from dq.dataquality.model.run_context import Unusable
 from dq.dataquality.request import Request
 from dq.dataquality.sql_predicate import predicate_sql
-from dq.dataquality.sql_values import PATTERNS, breaks, unfit
+from dq.dataquality.sql_values import PATTERNS, violates_date_pattern, violates_format
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -114,7 +114,7 @@ def test_a_format_holds_exactly_what_an_independent_reader_takes(spark: SparkSes
     texts = sorted(set(_texts(name)))
     frame = spark.createDataFrame([(value,) for value in texts], "v string")
 
-    rows = frame.where(written(Not(breaks(name, V)))).collect()
+    rows = frame.where(written(Not(violates_format(name, V)))).collect()
 
     assert sorted(row.v for row in rows) == [value for value in texts if ORACLES[name][0](value)]
     assert 0 < len(rows) < len(texts)
@@ -132,7 +132,7 @@ def test_long_texts_do_not_overflow_the_stack_of_the_regex(spark: SparkSession) 
         "a@" + "b." * long,
     ]
     frame = spark.createDataFrame([(value,) for value in texts], "v string")
-    asked = [f"count_if({written(breaks(name, V))}) AS `{name}`" for name in PATTERNS]
+    asked = [f"count_if({written(violates_format(name, V))}) AS `{name}`" for name in PATTERNS]
 
     counted = frame.selectExpr(*asked).collect()[0].asDict()
 
@@ -150,7 +150,7 @@ def test_date_patterns_do_not_depend_on_the_session(spark: SparkSession, ansi: s
     try:
         for key, value in settings.items():
             spark.conf.set(key, value)
-        broken = [row.v for row in frame.where(written(unfit("yyyy-MM-dd")(V))).collect()]
+        broken = [row.v for row in frame.where(written(violates_date_pattern("yyyy-MM-dd")(V))).collect()]
     finally:
         for key, old in before.items():
             spark.conf.set(key, old or "")
@@ -161,19 +161,19 @@ def test_date_patterns_do_not_depend_on_the_session(spark: SparkSession, ansi: s
 @pytest.mark.parametrize(
     ("pattern", "reason"),
     [
-        ("YYYY-MM-dd", "'YYYY' is the year of a week; write yyyy"),
-        ("yyyy-MM-DD", "'DD' is the day of the year; write dd"),
+        ("YYYY-MM-dd", "'YYYY' is the week-based year; use yyyy"),
+        ("yyyy-MM-DD", "'DD' is the day of the year; use dd"),
         ("yyyy-MM-dd VV", "'VV' is not a field that can be tested"),
-        ("[yyyy", "its brackets do not match"),
-        ("yyyy]", "its brackets do not match"),
-        ("'today'", "it has no field of a date or time"),
-        ("yyyy{", "'{' cannot stand there; quote it"),
-        ("yyyy 'open", '"\'" cannot stand there; quote it'),
+        ("[yyyy", "unbalanced brackets"),
+        ("yyyy]", "unbalanced brackets"),
+        ("'today'", "no date or time field"),
+        ("yyyy{", "'{' must be quoted"),
+        ("yyyy 'open", '"\'" must be quoted'),
     ],
 )
 def test_a_pattern_that_cannot_be_tested_says_why(pattern: str, reason: str) -> None:
     with pytest.raises(Unusable) as refused:
-        unfit(pattern)
+        violates_date_pattern(pattern)
 
     assert reason in str(refused.value)
 
@@ -196,7 +196,7 @@ def test_a_format_that_is_not_tested_says_why() -> None:
     assert contract is not None
     one = contract.objects[0]
 
-    made = accounts(contract, one, clauses_of(contract, one, built_in()))
+    made = clause_coverage(contract, one, clauses_of(contract, one, built_in()))
 
     said = {each.property: (each.state.value, each.reason) for each in made if each.clause == "format"}
     assert {name: state for name, (state, _) in said.items()} == {
@@ -209,4 +209,4 @@ def test_a_format_that_is_not_tested_says_why() -> None:
         "date_ddMMyyyy": "documented only",
         "boolean_yes": "not evaluated",
     }
-    assert said["string_iban"][1].startswith("the format 'iban' is not known here; known are email, uuid,")
+    assert said["string_iban"][1].startswith("unknown format 'iban'; known formats: email, uuid,")

@@ -14,7 +14,7 @@ from dq.contracts.yaml.parse import parse
 from dq.dataquality.check import check
 from dq.dataquality.checks import built_in
 from dq.dataquality.clauses.kind import FEW_KEYS, clauses_of
-from dq.dataquality.model.metric import Kind
+from dq.dataquality.model.metric import MetricExecution
 from dq.dataquality.request import Request
 
 if TYPE_CHECKING:
@@ -47,22 +47,22 @@ def repeated(*rules: str, scope: str = "") -> Contract:
 MANY = f"mustBeLessOrEqualTo: {FEW_KEYS}, unit: percent"
 # Rule -> how its keys are counted.
 RULES = [
-    ("mustBe: 0", Kind.DUPLICATES),
-    ("mustBe: 0, unit: percent", Kind.DUPLICATES),
-    ("mustBeLessThan: 5, unit: percent", Kind.DUPLICATES),
-    ("mustBeLessThan: 1000", Kind.DUPLICATES),
-    ("mustBeGreaterThan: 0", Kind.DUPLICATES),
-    ("mustNotBe: 99, unit: percent", Kind.DUPLICATES),
-    ("mustNotBeBetween: [0, 99], unit: percent", Kind.DUPLICATES),
-    (MANY, Kind.DISTINCT),
-    ("mustBe: 98, unit: percent", Kind.DISTINCT),
-    ("mustBeBetween: [1, 99], unit: percent", Kind.DISTINCT),
-    ("mustBeGreaterThan: 90, unit: percent", Kind.DISTINCT),
+    ("mustBe: 0", MetricExecution.DUPLICATES),
+    ("mustBe: 0, unit: percent", MetricExecution.DUPLICATES),
+    ("mustBeLessThan: 5, unit: percent", MetricExecution.DUPLICATES),
+    ("mustBeLessThan: 1000", MetricExecution.DUPLICATES),
+    ("mustBeGreaterThan: 0", MetricExecution.DUPLICATES),
+    ("mustNotBe: 99, unit: percent", MetricExecution.DUPLICATES),
+    ("mustNotBeBetween: [0, 99], unit: percent", MetricExecution.DUPLICATES),
+    (MANY, MetricExecution.DISTINCT),
+    ("mustBe: 98, unit: percent", MetricExecution.DISTINCT),
+    ("mustBeBetween: [1, 99], unit: percent", MetricExecution.DISTINCT),
+    ("mustBeGreaterThan: 90, unit: percent", MetricExecution.DISTINCT),
 ]
 
 
 @pytest.mark.parametrize(("rule", "kind"), RULES)
-def test_the_bound_says_how_keys_are_counted(rule: str, kind: Kind) -> None:
+def test_the_bound_says_how_keys_are_counted(rule: str, kind: MetricExecution) -> None:
     made = repeated(rule)
     shelf = built_in()["duplicate_values"]
 

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING
 import pytest
 
 from dq.contracts.model import Contract
-from dq.contracts.outcome import CheckResult, Severity, Status, Unreadable, UsageError
+from dq.contracts.outcome import CheckResult, ReadError, Severity, Status, UsageError
 from dq.contracts.yaml.parse import parse
 from dq.dataquality.check import check
 from dq.dataquality.model.column import Column
-from dq.dataquality.model.metric import Failure, Metric, aggregate, count, distinct, duplicates, merged
+from dq.dataquality.model.metric import Failure, Metric, aggregate, count, distinct, duplicates, merge_answers
 from dq.dataquality.report import Report, Violated
 from dq.dataquality.request import Request
 from dq.dataquality.spark.measure import measure, plan, schema_of
@@ -82,7 +82,7 @@ def test_samples_of_all_rows_that_fail_take_one_more_job(spark: SparkSession) ->
 
     ran = jobs(spark, "samples", lambda: reports.append(check(Request(TEN, frame))))
 
-    failed = reports[0].of(Status.FAIL)
+    failed = reports[0].with_status(Status.FAIL)
     assert len(failed) == 6
     assert [result.samples for result in failed if result.property == "state"] == [({"state": "ajar"},) * 3]
     assert ran == 3
@@ -101,8 +101,8 @@ def test_merged_halves_equal_the_whole(spark: SparkSession) -> None:
     whole, left, right, empty = answers(rows), answers(rows[:1]), answers(rows[1:]), answers([])
 
     for metric in (*cheap, most, least):
-        assert merged(metric, left[metric], right[metric]) == whole[metric]  # type: ignore[arg-type]
-        assert merged(metric, whole[metric], empty[metric]) == whole[metric]  # type: ignore[arg-type]
+        assert merge_answers(metric, left[metric], right[metric]) == whole[metric]  # type: ignore[arg-type]
+        assert merge_answers(metric, whole[metric], empty[metric]) == whole[metric]  # type: ignore[arg-type]
 
 
 def test_distinct_and_repeated_keys_are_exact_and_leave_null_out(spark: SparkSession) -> None:
@@ -257,7 +257,7 @@ def test_a_partition_is_tested_alone_but_uniqueness_on_the_whole_table(spark: Sp
     unique = results["schema[0].properties[0].unique"]
     assert (unique.status, unique.samples) == (Status.FAIL, ({"id": "1", "count": 2},))
     assert "tested on the whole table" in unique.message
-    assert "the key holds the partition, which suffices" in results["schema[0].quality[1]"].message
+    assert "the key includes the partition columns" in results["schema[0].quality[1]"].message
     assert results["schema[0].quality[2]"].status is Status.PASS
     assert report.partitions == ((("day", "2026-01-02"),),)
 
@@ -265,9 +265,9 @@ def test_a_partition_is_tested_alone_but_uniqueness_on_the_whole_table(spark: Sp
 def test_an_unknown_partition_column_or_value_is_a_usage_error(spark: SparkSession) -> None:
     frame = spark.createDataFrame([], "id int, day date")
 
-    with pytest.raises(UsageError, match="no column 'month'"):
+    with pytest.raises(UsageError, match="unknown partition column 'month'"):
         check(Request(DAILY, frame, partitions=[{"month": "1"}]))
-    with pytest.raises(UsageError, match="'tomorrow' cannot be a value"):
+    with pytest.raises(UsageError, match="'tomorrow' is not a valid value"):
         check(Request(DAILY, frame, partitions=[{"day": "tomorrow"}]))
 
 
@@ -323,7 +323,7 @@ def test_the_report_raises_for_what_is_broken_and_for_what_could_not_be_told(spa
             Request(TEN, frame.selectExpr("id", "line", "'x' AS state", "code", "price"))
         ).raise_for_status()
     assert broken.value.exit_code == 1
-    with pytest.raises(Unreadable) as unknown:
+    with pytest.raises(ReadError) as unknown:
         check(Request(SCOPED, spark.createDataFrame([], "v string, state string"))).raise_for_status()
     assert unknown.value.exit_code == 3
 
@@ -387,7 +387,7 @@ schema:
 
     report = check(Request(deep, nested(spark)))
 
-    failed = {result.property: result.observed for result in report.of(Status.FAIL)}
+    failed = {result.property: result.observed for result in report.with_status(Status.FAIL)}
     assert failed == dict.fromkeys(
         ("lines[].sku", "lines[].n", "prices{key}", "prices{value}"), "1 of 3 rows"
     )

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from dq.contracts.model import Contract
-from dq.contracts.outcome import Unreadable, UsageError
+from dq.contracts.outcome import ReadError, UsageError
 from dq.contracts.yaml.parse import parse
 from dq.dataquality.check import check
 from dq.dataquality.quarantine import Run, split, write
@@ -92,7 +92,7 @@ def rules(frame: DataFrame) -> dict[tuple[object, object], list[str]]:
 
 
 def test_each_row_is_good_or_bad_with_all_that_it_breaks(orders: DataFrame, customers: DataFrame) -> None:
-    good, bad = split(Request(SHOP, orders, "orders", others={"customers": customers}))
+    good, bad = split(Request(SHOP, orders, "orders", other_objects={"customers": customers}))
 
     assert good.collect() == orders.where("id = 1").collect()
     assert good.schema == orders.schema
@@ -100,13 +100,13 @@ def test_each_row_is_good_or_bad_with_all_that_it_breaks(orders: DataFrame, cust
 
 
 def test_rows_without_a_fault_are_all_good(orders: DataFrame, customers: DataFrame) -> None:
-    good, bad = split(Request(SHOP, orders.where("id = 1"), "orders", others={"customers": customers}))
+    good, bad = split(Request(SHOP, orders.where("id = 1"), "orders", other_objects={"customers": customers}))
 
     assert (good.count(), bad.count(), bad.columns[-1]) == (1, 0, "_dq_rules")
 
 
 def test_what_could_not_be_measured_leaves_nobody_knowing_what_is_good(orders: DataFrame) -> None:
-    with pytest.raises(Unreadable, match="no data of 'customers' was given"):
+    with pytest.raises(ReadError, match="no data of 'customers' was given"):
         split(Request(SHOP, orders, "orders"))
 
 
@@ -192,10 +192,10 @@ def test_bad_rows_are_written_masked_and_the_same_run_replaces_them(
     spark: SparkSession, orders: DataFrame, customers: DataFrame, tmp_path: Path
 ) -> None:
     others = {"customers": customers}
-    report = check(Request(SHOP, orders, "orders", others=others))
+    report = check(Request(SHOP, orders, "orders", other_objects=others))
 
     for _ in range(2):
-        written = write(SHOP, orders, report, f"{tmp_path}/q", RUN, others=others)
+        written = write(SHOP, orders, report, f"{tmp_path}/q", RUN, other_objects=others)
 
     folder = (
         tmp_path / "q" / f"_dq_run={RUN.id}" / "_dq_contract=shop" / "_dq_object=orders" / "_dq_scope=table"
@@ -218,9 +218,9 @@ def test_unmasked_rows_are_whole(
     spark: SparkSession, orders: DataFrame, customers: DataFrame, tmp_path: Path
 ) -> None:
     others = {"customers": customers}
-    report = check(Request(SHOP, orders, "orders", others=others))
+    report = check(Request(SHOP, orders, "orders", other_objects=others))
 
-    written = write(SHOP, orders, report, str(tmp_path), RUN, others=others, unmasked=True)
+    written = write(SHOP, orders, report, str(tmp_path), RUN, other_objects=others, unmasked=True)
 
     assert written.path is not None
     kept = spark.read.parquet(written.path).select(*orders.columns)
@@ -231,9 +231,9 @@ def test_nothing_is_written_when_nothing_failed(
     orders: DataFrame, customers: DataFrame, tmp_path: Path
 ) -> None:
     others = {"customers": customers}
-    report = check(Request(SHOP, orders.where("id = 1"), "orders", others=others))
+    report = check(Request(SHOP, orders.where("id = 1"), "orders", other_objects=others))
 
-    written = write(SHOP, orders.where("id = 1"), report, f"{tmp_path}/q", RUN, others=others)
+    written = write(SHOP, orders.where("id = 1"), report, f"{tmp_path}/q", RUN, other_objects=others)
 
     assert (written.rows, written.path) == (0, None)
     assert list(tmp_path.iterdir()) == []
@@ -280,7 +280,7 @@ def test_a_window_ends_with_the_time_that_split_is_told(aged: DataFrame) -> None
     _, bad = split(Request(RECENT, aged, now=NOW))
 
     assert {row["day"] for row in bad.collect()} == {_NEW}
-    with pytest.raises(Unreadable, match=r"hand it in: now=…"):
+    with pytest.raises(ReadError, match=r"pass now=…"):
         split(Request(RECENT, aged))
 
 
@@ -330,5 +330,5 @@ def test_a_place_that_cannot_be_written_and_a_name_of_ours_are_said(
 
     with pytest.raises(UsageError, match="column '_dq_rules'"):
         write(DAILY, frame, report, str(tmp_path), RUN)
-    with pytest.raises(Unreadable, match="cannot be written"):
+    with pytest.raises(ReadError, match="cannot be written"):
         write(DAILY, rows, report, f"{tmp_path}/file/x", RUN)

@@ -22,7 +22,7 @@ from dq.dataquality.check import check
 from dq.dataquality.checks import built_in
 from dq.dataquality.clauses.clause import Clause
 from dq.dataquality.clauses.kind import CheckKind, clauses_of
-from dq.dataquality.model.metric import Kind, Merge, Metric, merge_of
+from dq.dataquality.model.metric import MergeRule, Metric, MetricExecution, merge_rule
 from dq.dataquality.report import Report
 from dq.dataquality.request import Request
 from dq.dataquality.sql_predicate import predicate_sql, question
@@ -57,7 +57,7 @@ def contract(queries: Sequence[str], where: str | None = None) -> Contract:
 def asked(query: str, where: str | None = None) -> Metric:
     made = contract([query], where)
     (found,) = clauses_of(made, made.objects[0], {"sql_rule": built_in()["sql_rule"]})
-    assert not found.refused, found.refused
+    assert not found.refusal_reason, found.refusal_reason
     (metric,) = built_in()["sql_rule"].metrics(found)
     return metric
 
@@ -118,40 +118,43 @@ def test_one_aggregate_of_the_rows_is_folded(query: str, aggregate: str, value: 
     found = asked(query)
 
     said = f"{aggregate}(CASE WHEN {where} THEN {value} END)" if where else f"{aggregate}({value})"
-    assert (found.kind, question(found, NOTHING)) == (Kind.ROWS, said)
+    assert (found.kind, question(found, NOTHING)) == (MetricExecution.ROWS, said)
     assert found.instead is not None
-    assert found.instead.kind is Kind.SQL
+    assert found.instead.kind is MetricExecution.SQL
 
 
 @pytest.mark.parametrize("query", ALONE)
 def test_every_other_query_stays_by_itself(query: str) -> None:
-    assert asked(query).kind is Kind.SQL
+    assert asked(query).kind is MetricExecution.SQL
 
 
 def test_different_values_are_counted_as_everywhere() -> None:
     found = asked("SELECT count(DISTINCT o.id, a.b) FROM orders o WHERE id > 1", "id < 9")
 
-    assert (found.kind, [str(key) for key in found.keys]) == (Kind.DISTINCT, ["id", "a.b"])
+    assert (found.kind, [str(key) for key in found.keys]) == (MetricExecution.DISTINCT, ["id", "a.b"])
     assert found.where is not None
     assert predicate_sql(found.where, NOTHING) == "(`id` < 9) AND (`id` > 1)"
 
 
 def test_what_spark_3_does_not_compile_is_kept_apart() -> None:
-    assert asked("SELECT count_if(get_json_object(j, '$.a') = '1') FROM orders").kind is Kind.INTERPRETED
+    assert (
+        asked("SELECT count_if(get_json_object(j, '$.a') = '1') FROM orders").kind
+        is MetricExecution.INTERPRETED
+    )
 
 
 def test_answers_merge_where_their_order_and_type_cannot_matter() -> None:
     merges = {
-        name: merge_of(asked("SELECT max(id) FROM orders".replace("max", name)))
+        name: merge_rule(asked("SELECT max(id) FROM orders".replace("max", name)))
         for name in ("count", "min", "max", "sum", "avg")
     }
 
     assert merges == {
-        "count": Merge.SUM,
-        "min": Merge.MIN,
-        "max": Merge.MAX,
-        "sum": Merge.NONE,
-        "avg": Merge.NONE,
+        "count": MergeRule.SUM,
+        "min": MergeRule.MIN,
+        "max": MergeRule.MAX,
+        "sum": MergeRule.NONE,
+        "avg": MergeRule.NONE,
     }
 
 

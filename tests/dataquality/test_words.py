@@ -13,12 +13,12 @@ from dq.contracts.sql import text as sql
 from dq.contracts.yaml.parse import parse
 from dq.dataquality.clauses.kind import percent
 from dq.dataquality.model.column import Column, Need, resolve
-from dq.dataquality.model.metric import Failure, Kind, aggregate, count, duplicates, merged
+from dq.dataquality.model.metric import Failure, MetricExecution, aggregate, count, duplicates, merge_answers
 from dq.dataquality.model.predicate import Inside
 from dq.dataquality.model.run_context import Unusable, threshold
 from dq.dataquality.spark.measure import MAX_EXPRESSIONS, plan
 from dq.dataquality.spark.schema import ddl
-from dq.dataquality.sql_values import java
+from dq.dataquality.sql_values import to_java
 from dq.lake.types import from_spark_json
 
 
@@ -69,8 +69,8 @@ OPERATORS = [
     ("mustBeGreaterOrEqualTo: 5", [5], [4], "at least 5"),
     ("mustBeLessThan: 5", [4], [5], "less than 5"),
     ("mustBeLessOrEqualTo: 5.5", [5], [6], "at most 5.5"),
-    ("mustBeBetween: [1, 3]", [1, 2, 3], [0, 4], "from 1 to 3, both included"),
-    ("mustNotBeBetween: [1, 3]", [0, 4], [1, 2, 3], "outside of 1 to 3, both excluded"),
+    ("mustBeBetween: [1, 3]", [1, 2, 3], [0, 4], "1 to 3"),
+    ("mustNotBeBetween: [1, 3]", [0, 4], [1, 2, 3], "outside 1 to 3"),
 ]
 
 
@@ -107,18 +107,18 @@ def test_a_percentage_never_rounds_to_none_or_all() -> None:
 
 
 def test_a_pattern_means_the_same_in_java() -> None:
-    assert java(r"^[.$\w]+\.\d{2}$").text == r"^[.$\w]+\.\d{2}\z"
-    assert java("a.b").text == (
+    assert to_java(r"^[.$\w]+\.\d{2}$").text == r"^[.$\w]+\.\d{2}\z"
+    assert to_java("a.b").text == (
         r"a[\x{E}-\x{7F}[\x{0}-\x{9}[\x{B}-\x{C}[\x{202A}-\x{10FFFF}[\x{80}-\x{2027}]]]]]b"
     )
-    assert java(r"^[^\S]").text == "^" + java(r"\s").text
-    assert java(r"[^\p{L}]").text == r"[^\p{L}]"
+    assert to_java(r"^[^\S]").text == "^" + to_java(r"\s").text
+    assert to_java(r"[^\p{L}]").text == r"[^\p{L}]"
     with pytest.raises(Unusable, match="position 1"):
-        java("(?i)a")
+        to_java("(?i)a")
 
 
 def test_a_search_leaves_out_the_repetition_that_it_does_not_need() -> None:
-    assert java(r".*@\d+").text == r"@\d+"
+    assert to_java(r".*@\d+").text == r"@\d+"
 
 
 STRUCT = {
@@ -172,10 +172,10 @@ def test_equal_questions_are_asked_once_and_long_passes_are_split() -> None:
     )
 
     assert [(one.kind, len(one.metrics)) for one in made.passes] == [
-        (Kind.ROWS, MAX_EXPRESSIONS),
-        (Kind.ROWS, 1),
-        (Kind.INTERPRETED, 1),
-        (Kind.DUPLICATES, 1),
+        (MetricExecution.ROWS, MAX_EXPRESSIONS),
+        (MetricExecution.ROWS, 1),
+        (MetricExecution.INTERPRETED, 1),
+        (MetricExecution.DUPLICATES, 1),
     ]
     assert [failure.message for _, failure in made.failures] == ["column 'no' is missing"]
 
@@ -184,7 +184,11 @@ def test_answers_merge_as_their_metric_says() -> None:
     least = aggregate("min", "a")
     broken = Failure("no")
 
-    assert merged(count(), 2, 3) == 5
-    assert (merged(least, 2, 3), merged(least, None, 3), merged(least, None, None)) == (2, 3, None)
-    assert (merged(count(), 2, broken), merged(count(), broken, 2)) == (broken, broken)
-    assert isinstance(merged(duplicates(()), 1, 2), Failure)
+    assert merge_answers(count(), 2, 3) == 5
+    assert (merge_answers(least, 2, 3), merge_answers(least, None, 3), merge_answers(least, None, None)) == (
+        2,
+        3,
+        None,
+    )
+    assert (merge_answers(count(), 2, broken), merge_answers(count(), broken, 2)) == (broken, broken)
+    assert isinstance(merge_answers(duplicates(()), 1, 2), Failure)

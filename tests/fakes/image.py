@@ -112,7 +112,16 @@ def _install_locked(file: Path, extras: list[str], install: str) -> None:
     words = [word for extra in extras for word in ("--extra", extra)]
     export = [wheel.uv(), "export", "--quiet", "--frozen", "--no-default-groups", "--no-emit-project", *words]
     subprocess.run([*export, "--no-hashes", "--output-file", file], cwd=wheel.ROOT, check=True)
-    subprocess.run(["sh", "-c", f"{install} --requirement {file}"], check=True)
+    _shell(f"{install} --requirement {file}")
+
+
+def _shell(step: str) -> None:
+    """The step from the cache of uv, or from the index where the cache lacks a page of it."""
+    if (
+        " --offline " not in step
+        or subprocess.run(["sh", "-c", step], check=False, capture_output=True).returncode
+    ):
+        subprocess.run(["sh", "-c", step.replace(" --offline ", " ")], check=True)
 
 
 def _run(image: Image, step: str) -> None:
@@ -135,4 +144,4 @@ def _run(image: Image, step: str) -> None:
                 shutil.copy(Path("/etc", name), image.stage / "etc" / name)
         # Its own option knows the folder that stands for the image's root.
         step = f"useradd --prefix {image.stage} {rest.replace(f'--home-dir {image.stage}', '--home-dir ')}"
-    subprocess.run(["sh", "-c", step], check=True)
+    _shell(step)

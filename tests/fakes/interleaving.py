@@ -19,20 +19,20 @@ from sqlalchemy.pool import StaticPool
 
 from dq.alerts import drain, outbox
 from dq.alerts.channel import (
-    Ambiguous,
-    Answer,
-    Blockage,
     Capabilities,
-    Gone,
-    Look,
-    MessagePlace,
-    NotHeld,
-    NotSent,
+    FailureScope,
+    LookupMiss,
+    LookupResult,
+    MessageNotFound,
+    MessageRef,
+    RetryableFailure,
+    SendResult,
     Sent,
+    UnconfirmedSend,
 )
-from dq.alerts.drain import Desk
+from dq.alerts.drain import ResultHandler
 from dq.alerts.incident import CREATE, UPDATE
-from dq.alerts.outbox import ClaimedRow, Lane
+from dq.alerts.outbox import LeasedRow, NotificationStream
 from dq.alerts.record import record
 from dq.store import engine as version
 from dq.store.engine import Store
@@ -50,21 +50,21 @@ class Slack:
 
     messages: tuple[tuple[str, str | None], ...] = ()
 
-    def post(self, key: str, said: str) -> tuple[Slack, MessagePlace]:
+    def post(self, key: str, said: str) -> tuple[Slack, MessageRef]:
         number = str(len(self.messages))
-        return Slack((*self.messages, (key, said))), MessagePlace("C1", number)
+        return Slack((*self.messages, (key, said))), MessageRef("C1", number)
 
-    def change(self, at: MessagePlace, said: str | None) -> Slack:
+    def change(self, at: MessageRef, said: str | None) -> Slack:
         number = int(at.reference)
         held = list(self.messages)
         held[number] = (held[number][0], said)
         return Slack(tuple(held))
 
-    def find(self, key: str) -> Look:
+    def find(self, key: str) -> LookupResult:
         for number, (its, said) in enumerate(self.messages):
             if its == key and said is not None:
-                return Sent(MessagePlace("C1", str(number)))
-        return NotHeld()
+                return Sent(MessageRef("C1", str(number)))
+        return LookupMiss()
 
     def shown(self, key: str) -> list[str]:
         return [said for its, said in self.messages if its == key and said is not None]
@@ -74,13 +74,13 @@ class Slack:
 class Hand:
     """What a sender has in hand: nothing, a claim, an answer to it, or the result of a search."""
 
-    claim: ClaimedRow | None = None
-    answer: Answer | Look | None = None
+    claim: LeasedRow | None = None
+    answer: SendResult | LookupResult | None = None
     searched: bool = False
 
     @property
     def identity(self) -> object:
-        claim = self.claim and (self.claim.id, self.claim.attempt, self.claim.looks, self.claim.lease_until)
+        claim = self.claim and (self.claim.id, self.claim.attempt, self.claim.lookups, self.claim.lease_until)
         return claim, repr(self.answer), self.searched
 
 
@@ -108,7 +108,7 @@ class State:
 class Walk:
     """Breadth first through all states; `wrong` are the ways that end badly, each with what was shown."""
 
-    mislead: Callable[[Answer], Answer] = lambda answer: answer
+    mislead: Callable[[SendResult], SendResult] = lambda answer: answer
     states: int = 0
     ends: int = 0
     wrong: list[tuple[tuple[str, ...], object]] = field(default_factory=list)
@@ -136,7 +136,7 @@ class Walk:
             record(tx, breach(1), ROUTES, self._now)
         with self.store.read() as tx:
             self.incident = tx.execute(text("select id from incident")).scalar_one()
-        self.lane = Lane(self.incident, "slack", "#orders-alerts")
+        self.lane = NotificationStream(self.incident, "slack", "#orders-alerts")
         return State(self.raw.serialize(), Slack(), self._now, (Hand(), Hand()), left)
 
     def through(self, left: Budget) -> None:
@@ -206,8 +206,8 @@ class Walk:
     def _search(self, state: State, who: int, name: str) -> Iterator[State]:
         slack = self._in(state)
         with self.store.write() as tx:
-            drain.expire(tx, self._now)
-            lost = outbox.ambiguous(tx, self._now, "slack")
+            drain.expire_leases(tx, self._now)
+            lost = outbox.lookup_rows(tx, self._now, "slack")
         if lost:
             found = slack.find(lost[0].key)
             yield self._after(state, slack, f"{name} looks", who, Hand(lost[0], found, searched=True))
@@ -215,7 +215,7 @@ class Walk:
     def _claim(self, state: State, who: int, name: str) -> Iterator[State]:
         slack = self._in(state)
         with self.store.write() as tx:
-            claim = outbox.claim_next(tx, self.lane, CAN, self._now)
+            claim = outbox.lease_next(tx, self.lane, CAN, self._now)
         yield self._after(state, slack, f"{name} claims", who, Hand(claim) if claim else Hand())
 
     def _call(self, state: State, who: int, name: str) -> Iterator[State]:
@@ -235,13 +235,13 @@ class Walk:
         assert hand.claim is not None
         desk = self._desk()
         with self.store.write() as tx:
-            (desk.after_look if hand.searched else desk.after_send)(tx, hand.claim, hand.answer)
+            (desk.after_lookup if hand.searched else desk.after_send)(tx, hand.claim, hand.answer)
         for copy in desk.copies:
             slack = slack.change(copy, None)
         return slack
 
-    def _desk(self) -> Desk:
-        return Desk("slack", CAN, lambda: self._now, lambda: 0.0, ())
+    def _desk(self) -> ResultHandler:
+        return ResultHandler("slack", CAN, lambda: self._now, lambda: 0.0, ())
 
     def _in(self, state: State) -> Slack:
         self.raw.deserialize(state.database)
@@ -274,12 +274,12 @@ class Walk:
         for _ in range(12):
             self._now += timedelta(seconds=61)
             with self.store.write() as tx:
-                drain.expire(tx, self._now)
-                lost = outbox.ambiguous(tx, self._now, "slack")
+                drain.expire_leases(tx, self._now)
+                lost = outbox.lookup_rows(tx, self._now, "slack")
             for claim in lost:
                 slack = self._settle(Hand(claim, slack.find(claim.key), searched=True), slack)
             with self.store.write() as tx:
-                claim_now = outbox.claim_next(tx, self.lane, CAN, self._now)
+                claim_now = outbox.lease_next(tx, self.lane, CAN, self._now)
             if claim_now is not None:
                 slack, answer = called(slack, claim_now, "taken")
                 slack = self._settle(Hand(claim_now, answer), slack)
@@ -297,23 +297,23 @@ class Walk:
             self.wrong.append((state.how, (status, roots, waits)))
 
 
-def called(slack: Slack, claim: ClaimedRow, kind: str) -> tuple[Slack, Answer]:
+def called(slack: Slack, claim: LeasedRow, kind: str) -> tuple[Slack, SendResult]:
     """One call of a sender's, and its answer."""
     if kind == "limited":
-        return slack, NotSent("ratelimited", LIMITED_SECONDS, Blockage.ROUTE)
+        return slack, RetryableFailure("ratelimited", LIMITED_SECONDS, FailureScope.ROUTE)
     if kind == "lost":
-        return slack, Ambiguous("dropped")
+        return slack, UnconfirmedSend("dropped")
     if claim.operation == CREATE:
         slack, receipt = slack.post(claim.key, str(claim.message.state))
     elif claim.receipt is None:
-        return slack, Gone("no message")
+        return slack, MessageNotFound("no message")
     elif claim.operation == UPDATE:
         slack, receipt = slack.change(claim.receipt, str(claim.message.state)), claim.receipt
     else:
         slack, receipt = slack.post(claim.key, f"reply {claim.operation}")
-    return slack, Ambiguous("dropped") if kind == "hidden" else Sent(receipt)
+    return slack, UnconfirmedSend("dropped") if kind == "hidden" else Sent(receipt)
 
 
-def taken_for_a_refusal(answer: Answer) -> Answer:
+def taken_for_a_refusal(answer: SendResult) -> SendResult:
     """A broken step: what may have arrived is taken for what has not."""
-    return NotSent("dropped") if isinstance(answer, Ambiguous) else answer
+    return RetryableFailure("dropped") if isinstance(answer, UnconfirmedSend) else answer

@@ -15,14 +15,14 @@ from dq.contracts.yaml.parse import parse
 from dq.registry.aws.client import Rate
 from dq.registry.aws.lake_formation import (
     LakeFormation,
-    LakeNotes,
     LakePlan,
+    LakeState,
     LakeStep,
     LakeTerms,
     apply_lake,
     connect_lake,
+    desired_grants,
     plan_lake,
-    wanted_grants,
 )
 from dq.registry.catalog import StepResult
 from dq.registry.table import TableColumn, TableSpec, marked
@@ -130,17 +130,17 @@ def planned(
     every = list(agreed)
     terms = LakeTerms(
         {key: one.location for key, one in by_key.items()},
-        grants=wanted_grants(every, [contract()], by_key, today),
-        ended=wanted_grants([one for one in every if one.over(today)], [contract()], by_key),
+        grants=desired_grants(every, [contract()], by_key, today),
+        expired=desired_grants([one for one in every if one.is_expired(today)], [contract()], by_key),
         **more,
     )
-    return plan_lake(lake, LakeNotes(store, CATALOG), terms)
+    return plan_lake(lake, LakeState(store, CATALOG), terms)
 
 
 def kept(
     lake: LakeFormation, store: Store, agreed: Iterable[Subscription], today: date = TODAY, **more: Any
 ) -> list[StepResult[LakeStep]]:
-    return apply_lake(lake, LakeNotes(store, CATALOG), planned(lake, store, agreed, today, **more))
+    return apply_lake(lake, LakeState(store, CATALOG), planned(lake, store, agreed, today, **more))
 
 
 def granting() -> AbstractContextManager[Nursery]:

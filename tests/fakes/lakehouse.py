@@ -15,7 +15,7 @@ import pytest
 from fakes.versions import INTERPRETED
 
 from dq.dataquality.model import run_context
-from dq.dataquality.table_metadata import MetadataFacts, TablePlace, facts, listed
+from dq.dataquality.table_metadata import MetadataFacts, TableLocation, list_files, read_facts
 from dq.lake.storage import LocalFiles
 
 if TYPE_CHECKING:
@@ -79,9 +79,9 @@ def add_file(spark: SparkSession, name: str, file: Path, partition: str) -> None
 
 def by_log(path: str, form: str) -> MetadataFacts:
     """What `dq tables` says of a table by its log alone; in the place of broken promises its columns."""
-    files, place = LocalFiles(), TablePlace(path, form)
-    found = listed(files, place, datetime.now(UTC))
-    return facts(files, found, place, lambda schema, _: [str(schema)])
+    files, place = LocalFiles(), TableLocation(path, form)
+    found = list_files(files, place, datetime.now(UTC))
+    return read_facts(files, found, place, lambda schema, _: [str(schema)])
 
 
 def compact(spark: SparkSession, name: str) -> None:

@@ -49,7 +49,7 @@ class Ran:
         """The first line that holds the word."""
         return next(line for line in self.printed.splitlines() if word in line)
 
-    def mend(self, extra: str) -> str:
+    def hint(self, extra: str) -> str:
         """The command that `dq doctor` names for an extra."""
         return next(
             line[line.index("pip install") :]
@@ -243,7 +243,7 @@ GATE = (
     Command("validate broken.odcs.yaml", 1, "Did you mean 'number'?"),
     Command("validate orders.odcs.yaml --report sarif=out/dq.sarif"),
     Command("diff orders.odcs.yaml narrow.odcs.yaml", 1, "type-narrowed"),
-    Command("explain cron-invalid", 0, "Mend"),
+    Command("explain cron-invalid", 0, "How to fix"),
     Command("explain orders.odcs.yaml", 0, "sql_rule"),
     Command("explain luhn", 0, "dq-contracts"),
 )
@@ -260,11 +260,11 @@ LIGHT = (
     Command("schema findings", 0, "$schema"),
     Command("rules", 0, "cron-invalid"),
     Command("schedule next '0 6 * * *' --count 1", 0, "06:00"),
-    Command("doctor", 0, "pip install"),
+    Command("doctor --all", 0, "pip install"),
     Command("status orders.odcs.yaml --as-of 2026-05-11T07:00:00Z", 0, "orders/daily"),
     Command(f"{WATCH}0T18:00:00Z --channel console", 0, "SLOs: 1"),
     Command(f"{WATCH}1T07:00:00Z --channel file:alerts.jsonl", 1, "missing"),
-    Command("register orders.odcs.yaml", 0, "Nothing was written"),
+    Command("register orders.odcs.yaml", 0, "No changes made"),
     _lacking("spark", "check orders.odcs.yaml --all --dry-run"),
     Command("sample orders.odcs.yaml orders.csv", 0, "pass"),
     _lacking("spark", "register orders.odcs.yaml --catalog hive"),
@@ -284,7 +284,7 @@ S3_TIMES = "--since 2026-05-10T00:00:00Z --as-of 2026-05-11T07:00:00Z"
 WITH = {
     "s3": (
         Command("import parquet lake/orders.parquet", 0, "bigint"),
-        Command("doctor", 0, "s3://lake can be listed"),
+        Command("doctor", 0, "s3://lake is readable"),
         # What cannot be seen would be unknown, and exit code 3.
         Command(f"watch s3.odcs.yaml {S3_TIMES} --channel console", 1, "s3://lake/day=2026-05-"),
     ),

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from pyspark.sql import DataFrame, SparkSession
 
-from dq.dataquality.spark.columnar_files import only
+from dq.dataquality.spark.columnar_files import only_partitions
 from dq.dataquality.spark.dataset import Dataset, open_table
 
 
@@ -15,4 +15,4 @@ def open_frame(
 ) -> DataFrame:
     """The data as a DataFrame; with `partitions`, only the rows of these."""
     frame = open_table(spark, dataset, partitions)
-    return only(frame, partitions) if partitions else frame
+    return only_partitions(frame, partitions) if partitions else frame

@@ -26,8 +26,8 @@ from dq.contracts.outcome import AnsweredBy, CheckResult, Severity, Status
 from dq.contracts.yaml.parse import parse
 from dq.dataquality import results as check_runs
 from dq.dataquality.checks import built_in
-from dq.dataquality.clauses.coverage import State, accounts, foreseen
-from dq.dataquality.clauses.foreign_key import Neighbours
+from dq.dataquality.clauses.coverage import EnforcementState, clause_coverage, expected_clauses
+from dq.dataquality.clauses.foreign_key import ContractSet
 from dq.dataquality.delivery import replay
 from dq.dataquality.delivery.cycle_store import Excuse, write_receipt
 from dq.store.engine import Store, open_store
@@ -171,11 +171,11 @@ def _contract(mesh: PortalMesh, one: MeshProduct) -> Contract:
 def _answer(mesh: PortalMesh, store: Store, at: datetime) -> None:
     """People excuse what is planned, and take what is open."""
     for one in mesh.of("excused"):
-        slos, _ = promises.read(_contract(mesh, one))
+        slos, _ = promises.read_slos(_contract(mesh, one))
         due = [at.replace(hour=6, minute=0) - timedelta(days=ago) for ago in (0, 1)]
         words = [Excuse(slos[0].key, when, at, "ana", "a planned outage") for when in due]
         with store.write() as tx:
-            replay.excuse(
+            replay.apply_excuses(
                 tx, {slos[0].key: slos[0]}, words, at, lambda tx, event: record(tx, event, [CONSOLE], at)
             )
     with store.write() as tx:
@@ -217,9 +217,9 @@ _FOUND_IN = (*AnsweredBy, None)
 
 def _results(contract: Contract, one: SchemaObject, turn: int, *, kept: bool) -> Iterator[CheckResult]:
     """A result for each clause that a check enforces; those of some products always pass."""
-    clauses = foreseen(contract, one, built_in(), Neighbours.of([contract]))
-    for place, account in enumerate(accounts(contract, one, clauses)):
-        if account.state is not State.ENFORCED or account.reason == "dq watch":
+    clauses = expected_clauses(contract, one, built_in(), ContractSet.from_contracts([contract]))
+    for place, account in enumerate(clause_coverage(contract, one, clauses)):
+        if account.state is not EnforcementState.ENFORCED or account.reason == "dq watch":
             continue
         status = Status.PASS if kept else _ENDS[(turn + place) % len(_ENDS)]
         counts = account.reason == "row_count"

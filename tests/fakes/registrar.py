@@ -20,7 +20,7 @@ from sqlalchemy import event
 from dq.operations.runtime.spark import iceberg_properties
 from dq.registry.catalog import Catalog, CatalogSettings
 from dq.registry.catalogs import open_catalog
-from dq.registry.plan import RegisterRun, WholeRegistry, apply, propose
+from dq.registry.plan import CompleteRegistry, RegisterRun, apply, propose
 from dq.registry.table import TableSpec, marked
 from dq.store.engine import Store, open_store
 
@@ -47,7 +47,7 @@ def register(catalog: Catalog, store: Store) -> None:
     """Plans and applies all of them."""
     format = "iceberg" if "parquet" not in catalog.formats else "parquet"
     lake = os.environ.get(LAKE_VARIABLE)
-    made = propose(catalog, wanted(format, lake or LAKE), store, whole=WholeRegistry(""))
+    made = propose(catalog, wanted(format, lake or LAKE), store, complete=CompleteRegistry(""))
     run = RegisterRun(str(uuid.uuid4()), datetime.now(UTC), "")
     apply(catalog, made, store, run=run)
 

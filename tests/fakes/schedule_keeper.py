@@ -13,13 +13,13 @@ from dq.registry.aws.client import Rate
 from dq.registry.aws.scheduler import Scheduler, connect_scheduler
 from dq.registry.catalog import StepResult
 from dq.registry.schedules import (
-    ScheduleNotes,
     SchedulePlan,
+    ScheduleState,
     ScheduleStep,
     ScheduleTerms,
     apply_schedules,
+    desired_schedules,
     plan_schedules,
-    wanted_schedules,
 )
 from dq.store.engine import Store, open_store
 
@@ -47,13 +47,13 @@ def promised(day: int) -> list[Contract]:
     return [one for one in made if one is not None]
 
 
-def notes(store: Store) -> ScheduleNotes:
-    return ScheduleNotes(store, CATALOG, TERMS.group, TERMS.registry)
+def notes(store: Store) -> ScheduleState:
+    return ScheduleState(store, CATALOG, TERMS.group, TERMS.registry)
 
 
 def planned(scheduler: Scheduler, store: Store, day: int) -> SchedulePlan:
-    wanted = wanted_schedules(promised(day), TERMS.registry)
-    return plan_schedules(scheduler, TERMS, wanted, notes(store).all(), whole=True)
+    wanted = desired_schedules(promised(day), TERMS.registry)
+    return plan_schedules(scheduler, TERMS, wanted, notes(store).schedules(), complete=True)
 
 
 def kept(scheduler: Scheduler, store: Store, day: int) -> list[StepResult[ScheduleStep]]:

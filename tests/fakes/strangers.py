@@ -285,7 +285,7 @@ def world(folder: Path, text: str) -> None:
     raw = f"apiVersion: v3.2.0\nkind: Data # {text}\nid: a\nnaem: x # {text}\nversion:   1 # {text}\n"
     (folder / "raw.odcs.yaml").write_bytes(raw.encode("utf-8", "surrogateescape"))
     _write(folder / "policy" / "orders.odcs.yaml", contract("orders", text))
-    own = POLICY["own"]["no-note"] | {"message": text, "mend": text}
+    own = POLICY["own"]["no-note"] | {"message": text, "hint": text}
     waiver = {"rule": "no-note", "contract": text, "path": text, "reason": text, "by": text}
     waivers = [waiver | {"expires": day} for day in ("2020-01-01", "2099-01-01")]
     _write(folder / "policy" / "dq-policy.yaml", {"own": {"no-note": own}, "waivers": waivers})

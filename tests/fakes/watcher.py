@@ -12,9 +12,9 @@ from dq.contracts.outcome import Breach, CycleStatus, Recovery
 from dq.contracts.slo import Slo
 from dq.contracts.yaml.parse import parse
 from dq.dataquality.delivery import cycle_store
-from dq.dataquality.delivery.cycle import DeliveryPlace, Watched
+from dq.dataquality.delivery.cycle import DeliveryPlace, WatchTarget
 from dq.dataquality.delivery.notify import PLATFORM
-from dq.dataquality.delivery.probe_pool import Lookout
+from dq.dataquality.delivery.probe_pool import ProbePool
 from dq.dataquality.delivery.tick import tick
 from dq.lake.storage import LocalFiles
 from dq.store.engine import Store
@@ -63,13 +63,13 @@ class TableWatcher:
             text = text.replace(old, new)
         parsed = parse(text.encode(), "orders.odcs.yaml")
         assert parsed.contract is not None
-        slos, findings = promise.read(parsed.contract)
+        slos, findings = promise.read_slos(parsed.contract)
         assert findings == []
         self.store = store
-        self.watched = [Watched(slos[0], DeliveryPlace(str(root), format, "_SUCCESS"), LocalFiles())]
+        self.watched = [WatchTarget(slos[0], DeliveryPlace(str(root), format, "_SUCCESS"), LocalFiles())]
         self.told: list[Breach | Recovery] = []
         self.platform: list[Breach | Recovery] = []
-        self.lookout = Lookout()
+        self.lookout = ProbePool()
         self.looked_at: datetime | None = None
 
     @property
@@ -84,8 +84,8 @@ class TableWatcher:
             at(when),
             lambda _, event: (self.platform if event.key.contract == PLATFORM else self.told).append(event),
             since=at(since) if since else None,
-            lookout=self.lookout,
-            looked_at=self.looked_at,
+            probe_pool=self.lookout,
+            last_tick_at=self.looked_at,
         )
         self.looked_at = at(when)
         with self.store.read() as tx:

@@ -58,7 +58,7 @@ def plain(*columns: str) -> str:
 KEY = "partitioned: true, partitionKeyPosition: "
 ID = plain("id bigint")
 WAITS = {"glue": "wait", "hive": "wait"}
-OTHER = {"iceberg": "a catalog of Iceberg holds no tables of"}
+OTHER = {"iceberg": "an Iceberg catalog cannot hold"}
 ROW = "SELECT 1L AS id"
 
 
@@ -73,8 +73,8 @@ def text(terms: str, body: str, columns: str, ends: dict[str, str] | None = None
 
 LONG = "n" * 255
 # Spark 3.5 knows no variants.
-OLD_SPARK = {"hive": "does not know"} if SPARK.startswith("3.") else {}
-NAMES = dict.fromkeys(("glue", "hive", "local", "iceberg"), "no catalog takes")
+OLD_SPARK = {"hive": "does not support"} if SPARK.startswith("3.") else {}
+NAMES = dict.fromkeys(("glue", "hive", "local", "iceberg"), "no catalog accepts")
 
 
 def refused(reason: str) -> dict[str, str]:
@@ -111,7 +111,7 @@ ODD = {
                     "SELECT TIMESTAMP'2026-11-20 10:00:00.123456' AS a, DATE'1582-10-15' AS b"),
     "civil_times": Odd(plain("a timestamp_ntz"), "SELECT TIMESTAMP_NTZ'2026-11-20 10:00:00' AS a"),
     "variants": Odd(plain("id bigint", "v variant"),
-                    ends={"glue": "neither Glue nor Athena knows variant",
+                    ends={"glue": "neither Glue nor Athena supports variant",
                           "iceberg": "Iceberg has no variant"} | OLD_SPARK),
     "logical_alone": Odd(
         "\n".join(
@@ -136,10 +136,10 @@ ODD = {
     "a_long_table": Odd(ID, ROW, table=LONG, path="lake/a_long_table"),
     "a_long_column": Odd(plain(f"{LONG} bigint"), f"SELECT 1L AS {LONG}"),
     "too_long_a_column": Odd(plain(f"{LONG}n bigint") + "  # here", ends=NAMES),
-    "too_long_a_table": Odd(ID, table=LONG + "n", path="lake/x", ends=refused("no catalog takes the name")),
+    "too_long_a_table": Odd(ID, table=LONG + "n", path="lake/x", ends=refused("no catalog accepts the name")),
     "a_long_partition_key": Odd(
         plain("id bigint", f"{'k' * 200} string, {KEY}1"),
-        ends={"hive": "Hive's metastore keeps 128"},
+        ends={"hive": "Hive's metastore allows 128"},
     ),
     "five_hundred_columns": Odd(
         plain(*(f"c{at} {'decimal(18,2)' if at % 2 else 'string'}" for at in range(500))),
@@ -154,7 +154,7 @@ ODD = {
     ),
     "deep": Odd(plain("a " + "array<" * 12 + "int" + ">" * 12),
                 "SELECT " + "array(" * 12 + "1" + ")" * 12 + " AS a"),
-    "keys_alone": Odd(plain(f"day date, {KEY}1"), ends=refused("has no column beside its partition keys")),
+    "keys_alone": Odd(plain(f"day date, {KEY}1"), ends=refused("has no columns besides its partition keys")),
     "a_struct_as_key": Odd(
         ID + "\n" + plain(f"k struct<a:int>, {KEY}1") + "  # here", ends=refused("partition key 'k' has type")
     ),
@@ -187,7 +187,8 @@ ODD = {
     "a_column_of_umlauts": Odd(plain("stra\u00dfe string") + "  # here", ends=NAMES),
     "a_column_of_digits": Odd(plain("1a string") + "  # here", ends=NAMES),
     "a_column_with_a_dot": Odd("      - {name: 'a.b', physicalType: string}  # here", ends=NAMES),
-    "case_alone": Odd(ID + "\n" + plain("ID string") + "  # here", ends=refused("has the column 'id' twice")),
+    "case_alone": Odd(ID + "\n" + plain("ID string") + "  # here",
+                      ends=refused("has a duplicate column 'id'")),
     "fields_with_a_hyphen": Odd(plain("s struct<from-to:int>") + "  # here",
                                 ends=refused("the field name 'from-to'")),
     "fields_by_case_alone": Odd(plain("s struct<a:int,A:int>") + "  # here",
@@ -218,13 +219,13 @@ ODD = {
     ),
     "csv_in_quotes": text(
         "", 'id,note\n1,"a,b"\n', plain("id int", "note string"), select="SELECT 1 AS id, 'a,b' AS note",
-        ends={"glue": "reads texts alone, and id is a int"},
+        ends={"glue": "reads only strings, and id is a int"},
     ),
     "csv_of_texts": text("header: false", '1,"a,""b"\n', plain("a string", "b string"),
                          select="SELECT '1' AS a, 'a,\"b' AS b"),
-    "csv_with_wrong_terms": text("delimiter: '\"'", "", ID, ends=refused("are not different")),
+    "csv_with_wrong_terms": text("delimiter: '\"'", "", ID, ends=refused("must differ")),
     "csv_with_a_map": text("", "", ID + "\n" + plain("m map<int,int>") + "  # here",
-                           ends=refused("CSV holds plain values")),
+                           ends=refused("CSV holds only plain values")),
     "orc_files": Odd(plain("id bigint", "a array<struct<b:decimal(5,1)>>", f"part int, {KEY}1"),
                      "SELECT 1L AS id, array(named_struct('b', CAST(0.5 AS DECIMAL(5,1)))) AS a, 1 AS part",
                      format="orc", ends=OTHER),

@@ -13,7 +13,7 @@ import fastavro
 import pytest
 
 from dq.contracts.outcome import DqError
-from dq.dataquality.table_metadata import TablePlace, facts, listed
+from dq.dataquality.table_metadata import TableLocation, list_files, read_facts
 from dq.lake import iceberg
 from dq.lake.storage import LocalFiles
 from dq.registry.importing.kinds.iceberg import KIND
@@ -58,13 +58,13 @@ def metadata(place: Path, version: int, *, moment: int | None = None) -> bytes:
 
 def by_watcher(place: Path) -> int:
     """The version of the snapshot whose delivery the watcher sees."""
-    [commit] = iceberg.read(LocalFiles(), str(place), (), LONG_AGO).new
+    [commit] = iceberg.read(LocalFiles(), str(place), (), LONG_AGO).new_commits
     return int(commit.ident)
 
 
 def by_live_partitions(place: Path) -> int:
     """The same, where it asks which partitions have files."""
-    assert iceberg.live(LocalFiles(), str(place)) == set()
+    assert iceberg.live_partitions(LocalFiles(), str(place)) == set()
     return by_watcher(place)
 
 
@@ -77,8 +77,8 @@ def by_import(place: Path) -> int:
 
 def by_tables(place: Path) -> int:
     """The version of the columns that `dq tables` counts."""
-    files, table = LocalFiles(), TablePlace(str(place), "iceberg")
-    found = facts(files, listed(files, table, NOW), table, lambda schema, unread: ())
+    files, table = LocalFiles(), TableLocation(str(place), "iceberg")
+    found = read_facts(files, list_files(files, table, NOW), table, lambda schema, unread: ())
     [column] = found.nulls
     return int(column[1:])
 
@@ -172,9 +172,9 @@ def test_of_two_files_of_a_version_an_import_takes_the_last_and_nobody_else_any(
     ("files", "reason"),
     [
         ({"v7.metadata.json": 7, "version-hint.text": b"9"}, "names version 9"),
-        ({"v7.metadata.json": b"{", "version-hint.text": b"7"}, "is no metadata of Iceberg"),
-        ({"v7.metadata.json": b"[]", "version-hint.text": b"7"}, "is no metadata of Iceberg"),
-        ({"v7.metadata.json": b"[" * 100_000, "version-hint.text": b"7"}, "is no metadata of Iceberg"),
+        ({"v7.metadata.json": b"{", "version-hint.text": b"7"}, "is not Iceberg metadata"),
+        ({"v7.metadata.json": b"[]", "version-hint.text": b"7"}, "is not Iceberg metadata"),
+        ({"v7.metadata.json": b"[" * 100_000, "version-hint.text": b"7"}, "is not Iceberg metadata"),
     ],
 )
 def test_what_no_reader_can_tell_every_one_refuses(
@@ -194,7 +194,7 @@ def test_of_two_commits_at_one_moment_neither_is_taken_for_the_newer(tmp_path: P
     put(place, files)
 
     for reader in READERS:
-        with pytest.raises(DqError, match="which of them counts"):
+        with pytest.raises(DqError, match="which one is current is unknown"):
             reader(place)
 
 

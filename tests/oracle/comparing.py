@@ -15,7 +15,7 @@ from oracle.writers import NO_VALUE, Writer
 
 from dq.contracts.outcome import CheckResult
 from dq.contracts.yaml.parse import parse
-from dq.dataquality.answers.sources import NONE, Lever
+from dq.dataquality.answers.sources import NONE, Optimization
 from dq.dataquality.check import check
 from dq.dataquality.request import Request
 from dq.dataquality.spark.dataset import locate
@@ -41,7 +41,7 @@ Said = dict[str, CheckResult]
 
 
 def answers(
-    spark: SparkSession, case: Case, writer: Writer, folder: Path, levers: Sequence[Set[Lever]]
+    spark: SparkSession, case: Case, writer: Writer, folder: Path, levers: Sequence[Set[Optimization]]
 ) -> list[Said]:
     """The result of each clause, by its path, once per set of levers.
 
@@ -68,10 +68,10 @@ def answers(
                     "t",
                     spark=spark,
                     partitions=partitions or None,
-                    others={name: where for name, where in located.items() if name != "t"},
-                    levers=some,
+                    other_objects={name: where for name, where in located.items() if name != "t"},
+                    optimizations=some,
                     tasks_from=0,
-                    begin=(lambda: spark) if some == {Lever.SMALL_TABLES} else None,
+                    start_session=(lambda: spark) if some == {Optimization.SMALL_TABLES} else None,
                 )
             )
             for some in levers

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from hypothesis import assume
 from hypothesis import strategies as st
 
-from dq.contracts.pattern import refused
+from dq.contracts.pattern import pattern_problem
 
 # ECMA-262 -> Python. `\s` of ECMA-262 is WhiteSpace and LineTerminator, sections 12.2 and 12.3.
 _SPACE = "\t\n\x0b\x0c\r \u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000\ufeff"
@@ -67,7 +67,7 @@ def patterns(draw: st.DrawFn) -> str:
     begin, end = draw(st.sampled_from(["", "^"])), draw(st.sampled_from(["", "$"]))
     ecma, python = begin + ecma + end, _BOUNDARIES[begin] + python + _BOUNDARIES[end]
     _TWICE[ecma] = python
-    wrong = refused(ecma)
+    wrong = pattern_problem(ecma)
     assume(wrong is None or wrong.code != "PATTERN_AMBIGUOUS")
     return ecma
 

@@ -14,9 +14,9 @@ from oracle.trees import SCHEMA, Row
 from dq.contracts.sql.text import name as quoted
 from dq.contracts.types import DataType
 from dq.dataquality.answers.python_tasks import Condition, condition
-from dq.dataquality.answers.rows import truth
+from dq.dataquality.answers.rows import compile_truth
 from dq.dataquality.model import predicate as p
-from dq.dataquality.model.predicate import NoReading
+from dq.dataquality.model.predicate import UnsupportedPredicate
 from dq.dataquality.sql_predicate import predicate_sql
 from dq.lake.types import arrow_type
 
@@ -72,8 +72,8 @@ def compared(
 
 def _in_memory(predicate: p.Predicate, rows: Sequence[Row], schema: DataType) -> list[object] | None:
     try:
-        holds = truth(predicate, schema)
-    except NoReading:
+        holds = compile_truth(predicate, schema)
+    except UnsupportedPredicate:
         return None
     return [holds(row) for row in rows]
 

@@ -15,7 +15,7 @@ from oracle.promises import Json, properties, scopes, thresholds
 from oracle.values import has_map, types, values
 
 from dq.contracts.types import DataType
-from dq.dataquality.answers.sources import Lever
+from dq.dataquality.answers.sources import Optimization
 
 NAMES = ("a", "Id", "select", "o`k", "x.y", "žluť", "two words")
 PART = "part"
@@ -71,7 +71,7 @@ class Case:
     layout: Layout
     asked: tuple[Any, ...] = ()
     session: dict[str, str] = field(default_factory=dict)
-    levers: tuple[Lever, ...] = tuple(Lever)
+    levers: tuple[Optimization, ...] = tuple(Optimization)
 
     def data(self) -> dict[str, Data]:
         """The tables as the evaluation wants them."""
@@ -174,7 +174,9 @@ def cases(
         "spark.sql.ansi.enabled": draw(st.sampled_from(["true", "false"])),
         "spark.sql.session.timeZone": draw(st.sampled_from(["UTC", "America/New_York", "Asia/Kolkata"])),
     }
-    levers = draw(st.sampled_from([tuple(Lever), tuple(Lever), *((one,) for one in Lever)]))
+    levers = draw(
+        st.sampled_from([tuple(Optimization), tuple(Optimization), *((one,) for one in Optimization)])
+    )
     return Case(document, found, draw(layouts), asked, session, levers)
 
 

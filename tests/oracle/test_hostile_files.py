@@ -16,7 +16,7 @@ import pytest
 from fakes.reach import anywhere
 from oracle.comparing import session_with
 
-from dq.contracts.outcome import CheckResult, Status, Unreadable
+from dq.contracts.outcome import CheckResult, ReadError, Status
 from dq.contracts.yaml.parse import parse
 from dq.dataquality.answers.sources import ALL, NONE
 from dq.dataquality.check import check
@@ -422,15 +422,15 @@ schema:
             data,
             spark=spark,
             partitions=attack.partitions or None,
-            levers=levers,
+            optimizations=levers,
             tasks_from=0,
         )
         for levers in (NONE, ALL)
     ]
-    small = replace(requests[1], begin=lambda: spark)
+    small = replace(requests[1], start_session=lambda: spark)
     if attack.ends == NO_WORD:
         for request in (*requests, small):
-            with pytest.raises(Unreadable):
+            with pytest.raises(ReadError):
                 check(request)
         return
     scanned = check(requests[0])

@@ -217,7 +217,7 @@ def _value(term: t.Term, subject: Any) -> Any:
         return None
     if isinstance(term, t.Present):
         return sum(value[name] is not None for name in term.fields)
-    if isinstance(term, t.Whole):
+    if isinstance(term, t.IntegerValue):
         return int(value)
     if isinstance(term, t.Remainder):
         return value % term.by

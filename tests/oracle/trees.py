@@ -203,7 +203,7 @@ class Trees:
             if choice < 0.25:
                 return p.MultipleOf(path, random.choice([1, 2, 5, 10**15, Decimal("0.01"), Decimal("0.5")]))
             if choice < 0.3 and kind.name in t.INTEGERS:
-                return p.Compare(t.Whole(path), random.choice(_OPERATORS), random.randint(-1, 2))
+                return p.Compare(t.IntegerValue(path), random.choice(_OPERATORS), random.randint(-1, 2))
         if kind.name == "string":
             if choice < 0.25:
                 return p.Matches(path, random.choice(_PATTERNS))
@@ -221,7 +221,7 @@ class Trees:
             if choice < 0.3:
                 return p.Holds(path)
             if choice < 0.4:
-                return p.Compare(t.Whole(path), random.choice(_OPERATORS), random.randint(0, 1))
+                return p.Compare(t.IntegerValue(path), random.choice(_OPERATORS), random.randint(0, 1))
             return p.Compare(path, random.choice(["=", "<>"]), random.choice([True, False]))
         if choice > 0.7:
             listed = tuple(self._literal(kind) for _ in range(random.choice([1, 2, 5])))

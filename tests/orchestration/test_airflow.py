@@ -135,7 +135,7 @@ def test_a_bad_partition_fails_the_gate_and_is_not_published(scheduler: Schedule
     states, log = ran(scheduler, project, EXAMPLE)
 
     assert states == {"wait": "success", "gate": "failed", "publish": "upstream_failed"}, log
-    assert "breaks its contract (exit 1): sales.id: 1 of 2 rows are less than 1" in log
+    assert "violates its contract (exit 1): sales.id: 1 of 2 rows are less than 1" in log
     assert not (project / ".dq" / "published.jsonl").exists()
 
 
@@ -158,15 +158,15 @@ def test_broken_data_is_not_tried_again_where_nobody_could_be_told(unreached: Pa
     )
     with pytest.raises(AirflowFailException) as broken:
         gate.execute({})
-    assert "breaks its contract (exit 4): sales.id: 1 of 2 rows are less than 1" in str(broken.value)
-    assert "nothing can be sent through slack: Alerts in Slack need a bot token." in str(broken.value)
+    assert "violates its contract (exit 4): sales.id: 1 of 2 rows are less than 1" in str(broken.value)
+    assert "cannot send through slack: Alerts in Slack need a bot token." in str(broken.value)
 
     # Mended, and the first alert still waits: a retry may find Slack set up.
     Place(unreached).put(f"lake/sales/day={DAY}/part.csv", "id\n1\n5\n")
     with pytest.raises(AirflowException) as untold:
         gate.execute({})
     assert not isinstance(untold.value, AirflowFailException)
-    assert "could not tell everybody (exit 4): dq: nothing can be sent through slack" in str(untold.value)
+    assert "could not deliver all alerts (exit 4): dq: cannot send through slack" in str(untold.value)
 
 
 @pytest.mark.parametrize("run_in", ["subprocess", "process"])
@@ -183,7 +183,7 @@ def test_the_channel_of_a_task_is_told_and_not_that_of_the_contract(unreached: P
         channel="console",
         run_in=run_in,
     )
-    with pytest.raises(AirflowFailException, match=r"breaks its contract \(exit 1\)"):
+    with pytest.raises(AirflowFailException, match=r"violates its contract \(exit 1\)"):
         gate.execute({})
 
 
@@ -214,12 +214,12 @@ def test_t19_a_value_that_looks_like_an_option_is_a_value(project: Path, run_in:
         folder=str(project),
         run_in=run_in,
     )
-    with pytest.raises(AirflowFailException, match="no contract here has an object '--dry-run'"):
+    with pytest.raises(AirflowFailException, match="no object '--dry-run' in these contracts"):
         checked.execute({})
     published = DqPublishOperator(
         task_id="publish", contract="sales.odcs.yaml", rows="--help", folder=str(project), run_in=run_in
     )
-    with pytest.raises(AirflowFailException, match=r"is set up wrongly \(exit 2\)"):
+    with pytest.raises(AirflowFailException, match=r"is misconfigured \(exit 2\)"):
         published.execute({})
     assert not (project / ".dq" / "published.jsonl").exists()
 
@@ -243,9 +243,9 @@ def test_a_task_publishes_in_its_own_process(project: Path) -> None:
     assert first["done"] == ["partition", "marker", "receipt", "notify"]
     assert second["done"] == []
     assert Path.cwd() == here
-    with pytest.raises(ValueError, match="python and env are for a process of its own"):
+    with pytest.raises(ValueError, match="python and env need a separate process"):
         DqPublishOperator(task_id="a", contract="a", run_in="process", env={"A": "b"})
-    with pytest.raises(ValueError, match="write 'subprocess' or 'process'"):
+    with pytest.raises(ValueError, match="must be 'subprocess' or 'process'"):
         DqPublishOperator(task_id="a", contract="a", run_in="thread")
 
 
@@ -262,7 +262,7 @@ def test_t19_an_answer_without_counts_is_no_passed_check(project: Path) -> None:
         task_id="gate", contract="sales.odcs.yaml", folder=str(project), whole_table=True, python=str(python)
     )
 
-    with pytest.raises(AirflowFailException, match="tested nothing: it printed no counts"):
+    with pytest.raises(AirflowFailException, match="tested nothing: its output has no counts"):
         gate.execute({})
 
 

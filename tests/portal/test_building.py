@@ -109,7 +109,7 @@ def test_what_the_watcher_learns_changes_one_product(place: Place) -> None:
         json.loads(site(place, "products/sales/status.json"))["deliveries"][0]["cycles"][-1]["status"]
         == "late"
     )
-    assert "Incidents that ended" in site(place, "index.html")
+    assert "Resolved incidents" in site(place, "index.html")
 
 
 def test_a_page_is_made_again_when_a_miss_leaves_the_window_and_nothing_else_happens(place: Place) -> None:
@@ -151,7 +151,7 @@ def test_a_folder_of_others_is_refused_and_left_as_it_is(place: Place) -> None:
     ran = built(place)
 
     assert ran.code == 2
-    assert "no portal's" in ran.err
+    assert "is not a portal" in ran.err
     assert files(place) == {"index.html"}
 
 
@@ -273,7 +273,7 @@ def test_a_silent_watcher_is_told_in_the_page_itself(place: Place) -> None:
     ran = built(place, "--tick", "1m", at="2026-05-12T08:03:00Z")
 
     assert ran.json["stale"] is True
-    assert "The watcher is silent" in site(place, "index.html")
+    assert "Watcher not running" in site(place, "index.html")
     assert '"heard": "2026-05-12T08:00:00Z"' in site(place, "as-of.js")
 
 
@@ -284,7 +284,7 @@ def test_without_any_contract_the_pages_say_what_to_do(tmp_path: Path) -> None:
     ran = built(place)
 
     assert ran.code == 3
-    assert "holds no contract" in ran.err
+    assert "contains no contract" in ran.err
 
 
 @pytest.mark.parametrize("tick", ["0s", "never"])
@@ -308,5 +308,21 @@ def test_waivers_that_end_soon_stand_among_the_changes(place: Place) -> None:
 
     assert "until 2026-06-01, given by" in known
     assert "until 2026-09-01" not in known
-    assert "the policy cannot be understood" in ran.err
-    assert "nobody can tell which waivers it has" in site(place, "changes.html")
+    assert "the policy is invalid" in ran.err
+    assert "its waivers are unknown" in site(place, "changes.html")
+
+
+def test_t42_a_rule_that_the_contract_has_is_not_advised(place: Place) -> None:
+    text = contract("sales").replace(
+        "schema:\n  - name: sales\n",
+        "schema:\n  - name: sales\n    quality: [{metric: rowCount, mustBeGreaterThan: 0}]\n",
+    )
+    assert "rowCount" in text
+    place.put("registry/sales.odcs.yaml", text)
+    built(place)
+
+    orders, sales = (site(place, f"products/{name}/index.html") for name in ("orders", "sales"))
+
+    assert "Add a <code>rowCount</code> rule" in orders
+    assert "Add a <code>rowCount</code> rule" not in sales
+    assert "They appear after the first <code>dq check</code>" in sales

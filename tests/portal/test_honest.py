@@ -12,13 +12,13 @@ from pathlib import Path
 import pytest
 from fakes.command import Place, contract
 
-from dq.contracts.model import namer
+from dq.contracts.model import clause_namer
 from dq.contracts.outcome import AnsweredBy, CheckResult, Severity, Status
 from dq.contracts.yaml.parse import parse
 from dq.dataquality import results as check_runs
 from dq.dataquality.checks import built_in
-from dq.dataquality.clauses.coverage import State, accounts, foreseen
-from dq.dataquality.clauses.foreign_key import Neighbours
+from dq.dataquality.clauses.coverage import EnforcementState, clause_coverage, expected_clauses
+from dq.dataquality.clauses.foreign_key import ContractSet
 from dq.dataquality.delivery import heartbeat
 from dq.store.engine import open_store
 
@@ -64,16 +64,18 @@ def check(
     parsed = parse((place.folder / ORDERS).read_bytes(), "orders.odcs.yaml")
     assert parsed.contract is not None
     [one] = parsed.contract.objects
-    clauses = foreseen(parsed.contract, one, built_in(), Neighbours.of([parsed.contract]))
+    clauses = expected_clauses(
+        parsed.contract, one, built_in(), ContractSet.from_contracts([parsed.contract])
+    )
     asked = [
         each
-        for each in accounts(parsed.contract, one, clauses)
-        if each.state is State.ENFORCED and each.reason != "dq watch"
+        for each in clause_coverage(parsed.contract, one, clauses)
+        if each.state is EnforcementState.ENFORCED and each.reason != "dq watch"
     ]
     results = [
         CheckResult(
             each.reason, each.path, "orders", each.property, Status.PASS, Severity.ERROR, "", "", "", each.at,
-            name=namer(one)(each.path), answered_by=AnsweredBy.SCAN,
+            name=clause_namer(one)(each.path), answered_by=AnsweredBy.SCAN,
         )
         for each in asked[:some]
     ]  # fmt: skip
@@ -106,7 +108,7 @@ def test_without_a_watcher_and_without_a_store_nothing_is_fine(place: Place) -> 
     told, said = state(place)
 
     assert told == "unknown"
-    assert "daily was not judged yet" in said
+    assert "daily not evaluated yet" in said
 
 
 def test_a_check_of_another_version_says_nothing_of_this_one(place: Place) -> None:
@@ -115,7 +117,7 @@ def test_a_check_of_another_version_says_nothing_of_this_one(place: Place) -> No
     told, said = state(place)
 
     assert told == "unchecked"
-    assert "was not checked since version 1.1.0 came" in said
+    assert "not checked since version 1.1.0" in said
     assert (
         "last checked under version 1.0.0" in (place.folder / "site/products/orders/index.html").read_text()
     )
@@ -161,7 +163,7 @@ def test_a_cycle_that_nobody_judged_in_time_is_not_known(place: Place) -> None:
     told, said = state(place, later(hours=23))
 
     assert (fine, waiting, told) == ("fine", "fine", "unknown")
-    assert "daily was last judged for 2026-05-12 06:00 UTC" in said
+    assert "daily last evaluated for 2026-05-12 06:00 UTC" in said
 
 
 def test_a_longer_tick_waits_longer(place: Place) -> None:
@@ -171,21 +173,21 @@ def test_a_longer_tick_waits_longer(place: Place) -> None:
 
 def test_a_watcher_whose_clock_is_ahead_is_not_taken_for_one_that_watches(place: Place) -> None:
     with open_store(f"sqlite:///{place.folder}/.dq/store.db").write() as tx:
-        heartbeat.beat(tx, datetime.now(UTC) + timedelta(hours=2))
+        heartbeat.record_tick(tx, datetime.now(UTC) + timedelta(hours=2))
 
     ran = place.dq("portal", "build", "site", "registry")
 
     assert ran.code == 0, ran.err
     page = (place.folder / "site/index.html").read_text()
-    assert "Two clocks disagree" in page
-    assert "it looks every" not in page
+    assert "Clocks disagree" in page
+    assert "expected every" not in page
 
 
 def test_a_past_page_says_when_the_watcher_had_last_been_heard_by_then(place: Place) -> None:
     state(place, later(hours=-1))
 
     page = (place.folder / "site/index.html").read_text()
-    assert "Two clocks disagree" not in page
+    assert "Clocks disagree" not in page
     assert '<time datetime="2026-05-10T12:00:00Z">' in page
 
 

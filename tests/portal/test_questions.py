@@ -35,14 +35,14 @@ class Stranger:
 def _is_it_fresh(one: Stranger) -> None:
     one.find("orders-090")
     one.reads("Next due")
-    one.reads("Last came")
+    one.reads("Last delivered")
 
 
 def _may_i_rely_on_it(one: Stranger) -> None:
     one.find("orders-090")
     one.reads("of the deliveries of 30 d")
-    one.reads("Misses used")
-    one.reads("checked, and")
+    one.reads("Error budget used")
+    one.reads("passed, ")
 
 
 def _who_do_i_ask(one: Stranger) -> None:
@@ -61,7 +61,7 @@ def _what_breaks_when_it_changes(one: Stranger) -> None:
 def _what_happened_last_tuesday(one: Stranger) -> None:
     # 2026-05-26 was a Tuesday; the mesh is looked at on the Sunday after it.
     one.find("orders-084")
-    one.reads("2026-05-26 06:00 UTC\tlate\tcame 2 h after it was due")
+    one.reads("2026-05-26 06:00 UTC\tlate\tdelivered 2 h after due time")
 
 
 QUESTIONS: dict[str, Callable[[Stranger], None]] = {

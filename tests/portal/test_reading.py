@@ -182,7 +182,7 @@ def test_a_page_says_by_its_own_clock_that_nobody_watches(
         expect(warning).to_be_hidden()
     else:
         expect(warning).to_be_visible()
-        expect(warning).to_contain_text("last heard 2026-05-31 09:00 UTC")
+        expect(warning).to_contain_text("last ran 2026-05-31 09:00 UTC")
 
 
 def test_a_page_that_stays_open_turns_stale_while_it_is_looked_at(chromium: Browser, site: Path) -> None:

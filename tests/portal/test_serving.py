@@ -98,5 +98,5 @@ def test_what_is_no_portal_is_refused(tmp_path: Path) -> None:
 def test_what_is_no_port_is_refused(tmp_path: Path, port: int) -> None:
     (tmp_path / OWN).mkdir()
 
-    with pytest.raises(UsageError, match="cannot be used"):
+    with pytest.raises(UsageError, match="cannot use port"):
         PortalServer(tmp_path, port)

@@ -18,11 +18,11 @@ from fakes.portal_products import NOW
 Json = dict[str, Any]
 
 WORDS = {
-    "on_time": "in time",
+    "on_time": "on time",
     "on_time_in_grace": "in grace",
     "late": "late",
     "missing": "missing",
-    "never": "never came",
+    "never": "never delivered",
     "unknown": "unknown",
     "excused": "excused",
     "withdrawn": "withdrawn",
@@ -87,7 +87,7 @@ def cells(promise: Json) -> Iterator[str]:
         said = f"{when(promise['contract'], one['due_at'])}: {WORDS[one['status']]}"
         if one["delivered_at"]:
             gap = datetime.fromisoformat(one["delivered_at"]) - datetime.fromisoformat(one["due_at"])
-            said += f", came {length(abs(gap))} {'before' if gap < timedelta(0) else 'after'} it was due"
+            said += f", delivered {length(abs(gap))} {'before' if gap < timedelta(0) else 'after'} due time"
         yield said
 
 
@@ -117,7 +117,7 @@ def test_budgets_are_those_of_the_status(status: Json, shown: dict[str, Any]) ->
     for contract, (page, _) in shown.items():
         for said, one in zip(page["promises"], told[contract], strict=True):
             reached = "-" if one["attainment"] is None else f"{int(one['attainment'] * 1000) / 10:.1f}%"
-            figures = {"In time": reached, "Misses used": f"{one['bad']} of {one['allowed']}"}
+            figures = {"On time": reached, "Error budget used": f"{one['bad']} of {one['allowed']}"}
             marks = ["budget exhausted"] if one["bad"] > one["allowed"] else []
             if not (figures.items() <= said["figures"].items() and one["budget"] in said["notes"]):
                 wrong.append((contract, said["figures"], said["notes"], one["budget"]))
@@ -177,11 +177,11 @@ def test_clauses_are_sorted_as_explained_and_as_checked(
 
 
 KEPT = {
-    "statistics": "proven by statistics, and kept",
-    "scan": "scanned, and kept",
-    "kept": "scanned where files are new, and kept",
-    "schema": "read off the schema, and kept",
-    None: "checked, and kept; how is not recorded",
+    "statistics": "passed, from column statistics",
+    "scan": "passed, by scan",
+    "kept": "passed, by scan of new files",
+    "schema": "passed, from the schema",
+    None: "passed, method not recorded",
 }
 
 
@@ -195,11 +195,11 @@ def kinds(accounts: list[Json], checks: list[Json], version: object) -> Iterator
         if one["state"] != "enforced":
             yield "not enforced"
         elif one["reason"] == "dq watch":
-            yield "watched with the deliveries"
+            yield "monitored with the deliveries"
         else:
             answer = answers.get(one["clause"], {"status": "", "answered_by": None})
-            names = {"pass": KEPT[answer["answered_by"]], "fail": "checked, and broken"}
-            yield names.get(answer["status"], "of which nobody can tell")
+            names = {"pass": KEPT[answer["answered_by"]], "fail": "failed"}
+            yield names.get(answer["status"], "not evaluated")
 
 
 def test_open_incidents_are_those_of_the_status(status: Json, shown: dict[str, Any]) -> None:
@@ -243,7 +243,7 @@ def test_a_product_is_fine_only_where_everything_is_known_and_kept(
 ) -> None:
     checks = by_contract(status["checks"])
     told = by_contract(status["deliveries"])
-    fine = {contract for contract, (page, _) in shown.items() if page["state"] == "keeps its promises"}
+    fine = {contract for contract, (page, _) in shown.items() if page["state"] == "healthy"}
 
     assert fine
     for contract in fine:

@@ -15,7 +15,7 @@ from fakes.iceberg import RestProxy
 from fakes.schemas import document, facts
 from sqlalchemy import event
 
-from dq.contracts.access.data_location import DataPlace
+from dq.contracts.access.data_location import DataLocation
 from dq.contracts.outcome import DqError
 from dq.contracts.types import CANONICAL
 from dq.contracts.yaml.parse import parse
@@ -25,16 +25,16 @@ from dq.registry.catalog import (
     ActionKind,
     Catalog,
     CatalogSettings,
-    Grade,
+    Impact,
     LiveTable,
     Partition,
     StalePlan,
 )
 from dq.registry.catalogs import catalogs, open_catalog
 from dq.registry.importing import kinds
-from dq.registry.importing.contract_text import Imported, contract_text
-from dq.registry.importing.sources import of_spec
-from dq.registry.plan import Ending, WholeRegistry, apply, plan, propose, render
+from dq.registry.importing.contract_text import ContractHead, contract_text
+from dq.registry.importing.sources import table_from_spec
+from dq.registry.plan import ActionOutcome, CompleteRegistry, apply, plan, propose, render
 from dq.registry.table import TableColumn, TableSpec, clip, marked, specs
 from dq.store.engine import Store
 
@@ -59,10 +59,10 @@ class Place:
         return flights(folder or self.folder, **{"format": self.format} | parts)
 
     def register(
-        self, *wanted: TableSpec, adopt: bool = False, allow: frozenset[Grade] = frozenset()
-    ) -> list[Ending]:
+        self, *wanted: TableSpec, adopt: bool = False, allow: frozenset[Impact] = frozenset()
+    ) -> list[ActionOutcome]:
         made = propose(self.catalog, wanted, self.store, adopt=adopt)
-        return [result.ending for result in apply(self.catalog, made, self.store, allow=allow)]
+        return [result.outcome for result in apply(self.catalog, made, self.store, allow=allow)]
 
     def live(self, spec: TableSpec) -> LiveTable:
         found = self.catalog.read(*spec.key)
@@ -165,7 +165,7 @@ def test_the_kit_runs_against_every_catalog_on_the_shelf() -> None:
 def test_what_was_registered_reads_back_as_specified(place: Place) -> None:
     spec = place.flights()
 
-    assert place.register(spec) == [Ending.DONE]
+    assert place.register(spec) == [ActionOutcome.DONE]
     assert place.live(spec).spec.columns == spec.columns
     assert place.live(spec).spec.partitions == spec.partitions
     assert place.live(spec).spec.description == "Every flight that left."
@@ -186,11 +186,11 @@ def test_what_was_registered_is_imported_as_it_was_but_for_what_catalogs_cannot_
 ) -> None:
     contract = parse(document(seed, business=False).encode(), "all.odcs.yaml").contract
     assert contract is not None
-    folder = DataPlace("lake", "custom", place.folder, place.format, "air_flights")
+    folder = DataLocation("lake", "custom", place.folder, place.format, "air_flights")
     [spec] = specs(contract, lambda _: folder)
-    assert place.register(spec) == [Ending.DONE]
+    assert place.register(spec) == [ActionOutcome.DONE]
 
-    made = contract_text(Imported("all"), [of_spec(place.live(spec).spec)])
+    made = contract_text(ContractHead("all"), [table_from_spec(place.live(spec).spec)])
 
     again = parse(made.encode(), "again.odcs.yaml")
     assert again.contract is not None
@@ -211,12 +211,12 @@ def test_what_was_registered_is_imported_as_it_was_but_for_what_catalogs_cannot_
 def test_the_folder_of_an_iceberg_table_says_what_its_catalog_says(place: Place) -> None:
     contract = parse(document(3).encode(), "all.odcs.yaml").contract
     assert contract is not None
-    [spec] = specs(contract, lambda _: DataPlace("lake", "custom", place.folder, "iceberg", "air_flights"))
+    [spec] = specs(contract, lambda _: DataLocation("lake", "custom", place.folder, "iceberg", "air_flights"))
     place.register(spec)
 
     [found] = kinds.load()["iceberg"].read(place.live(spec).spec.location)
 
-    known = of_spec(place.live(spec).spec)
+    known = table_from_spec(place.live(spec).spec)
     assert (found.columns, found.partitions) == (known.columns, known.partitions)
     assert found.description == known.description
 
@@ -229,7 +229,7 @@ def test_registering_twice_changes_nothing_and_writes_nothing(place: Place) -> N
     with place.write_counter() as writes:
         endings = place.register(spec)
 
-    assert endings == [Ending.UNCHANGED]
+    assert endings == [ActionOutcome.UNCHANGED]
     assert writes == []
     assert place.live(spec) == before
 
@@ -273,10 +273,10 @@ def test_a_new_column_is_additive_and_needs_no_flag(place: Place) -> None:
 
     made = propose(place.catalog, [wider], place.store)
 
-    assert (made.actions[0].kind, made.actions[0].grade) == (ActionKind.UPDATE, Grade.ADDITIVE)
-    assert place.register(wider) == [Ending.DONE]
+    assert (made.actions[0].kind, made.actions[0].impact) == (ActionKind.UPDATE, Impact.ADDITIVE)
+    assert place.register(wider) == [ActionOutcome.DONE]
     assert place.live(wider).spec.columns == wider.columns
-    assert place.register(wider) == [Ending.UNCHANGED]
+    assert place.register(wider) == [ActionOutcome.UNCHANGED]
 
 
 def test_a_changed_comment_is_metadata(place: Place) -> None:
@@ -285,8 +285,8 @@ def test_a_changed_comment_is_metadata(place: Place) -> None:
 
     made = propose(place.catalog, [spec], place.store)
 
-    assert (made.actions[0].kind, made.actions[0].grade) == (ActionKind.UPDATE, Grade.METADATA)
-    assert place.register(spec) == [Ending.DONE]
+    assert (made.actions[0].kind, made.actions[0].impact) == (ActionKind.UPDATE, Impact.METADATA)
+    assert place.register(spec) == [ActionOutcome.DONE]
     assert place.live(spec).spec.columns[0].comment == "Another."
     assert place.live(spec).spec.description == "Another too."
 
@@ -299,7 +299,7 @@ def test_a_changed_type_is_refused_without_the_flag(place: Place) -> None:
     made = propose(place.catalog, [changed], place.store)
     results = apply(place.catalog, made, place.store)
 
-    assert [result.ending for result in results] == [Ending.REFUSED]
+    assert [result.outcome for result in results] == [ActionOutcome.REFUSED]
     assert "--allow-breaking" in str(results[0].error)
     assert "type of id" in str(results[0].error)
     assert place.live(changed) == before
@@ -309,10 +309,10 @@ def test_a_wider_type_is_made_with_the_flag(place: Place) -> None:
     place.register(place.flights(id_type="int"))
     changed = place.flights()
 
-    assert place.register(changed, allow=frozenset({Grade.BREAKING})) == [Ending.DONE]
+    assert place.register(changed, allow=frozenset({Impact.BREAKING})) == [ActionOutcome.DONE]
 
     assert place.live(changed).spec.columns == changed.columns
-    assert place.register(changed) == [Ending.UNCHANGED]
+    assert place.register(changed) == [ActionOutcome.UNCHANGED]
 
 
 @of_folders
@@ -323,11 +323,11 @@ def test_a_changed_type_is_made_with_the_flag_and_partitions_stay(place: Place) 
     place.catalog.add_partition(*spec.key, values, f"{place.folder}/flight_date=2026-11-20/hour=7")
     changed = place.flights(id_type="string")
 
-    assert place.register(changed, allow=frozenset({Grade.BREAKING})) == [Ending.DONE]
+    assert place.register(changed, allow=frozenset({Impact.BREAKING})) == [ActionOutcome.DONE]
 
     assert place.live(changed).spec.columns == changed.columns
     assert len(place.catalog.partitions(*spec.key)) == 1
-    assert place.register(changed) == [Ending.UNCHANGED]
+    assert place.register(changed) == [ActionOutcome.UNCHANGED]
 
 
 def test_a_removed_column_is_breaking(place: Place) -> None:
@@ -335,8 +335,8 @@ def test_a_removed_column_is_breaking(place: Place) -> None:
     place.register(place.flights(more=more))
     narrow = place.flights()
 
-    assert place.register(narrow) == [Ending.REFUSED]
-    assert place.register(narrow, allow=frozenset({Grade.BREAKING})) == [Ending.DONE]
+    assert place.register(narrow) == [ActionOutcome.REFUSED]
+    assert place.register(narrow, allow=frozenset({Impact.BREAKING})) == [ActionOutcome.DONE]
     assert [column.name for column in place.live(narrow).spec.columns] == ["id", "price"]
 
 
@@ -344,10 +344,10 @@ def test_another_location_is_destructive(place: Place) -> None:
     place.register(place.flights())
     moved = place.flights(folder=f"{place.folder}-two")
 
-    assert place.register(moved, allow=frozenset({Grade.BREAKING})) == [Ending.REFUSED]
-    assert place.register(moved, allow=frozenset({Grade.DESTRUCTIVE})) == [Ending.DONE]
+    assert place.register(moved, allow=frozenset({Impact.BREAKING})) == [ActionOutcome.REFUSED]
+    assert place.register(moved, allow=frozenset({Impact.DESTRUCTIVE})) == [ActionOutcome.DONE]
     assert place.live(moved).spec.location == f"{place.folder}-two"
-    assert place.register(moved) == [Ending.UNCHANGED]
+    assert place.register(moved) == [ActionOutcome.UNCHANGED]
 
 
 @of_folders
@@ -355,8 +355,8 @@ def test_another_format_makes_the_table_anew(place: Place) -> None:
     place.register(place.flights())
     orc = place.flights(format="orc")
 
-    assert place.register(orc) == [Ending.REFUSED]
-    assert place.register(orc, allow=frozenset({Grade.DESTRUCTIVE})) == [Ending.DONE]
+    assert place.register(orc) == [ActionOutcome.REFUSED]
+    assert place.register(orc, allow=frozenset({Impact.DESTRUCTIVE})) == [ActionOutcome.DONE]
     assert place.live(orc).spec.format == "orc"
 
 
@@ -383,7 +383,7 @@ def test_drift_is_reported_with_what_changed_and_put_back(place: Place) -> None:
         "    ~ comment of id: 'Scribbled.' -> 'The key.' (changed by someone else)",
         "1 table: 1 drift.",
     ]
-    assert place.register(spec) == [Ending.DONE]
+    assert place.register(spec) == [ActionOutcome.DONE]
     assert place.live(spec).spec.columns == spec.columns
 
 
@@ -393,12 +393,12 @@ def test_a_stranger_is_never_touched_unless_adopted(place: Place) -> None:
     place.catalog.apply(Action(ActionKind.CREATE, spec.key, after=foreign))
     before = place.live(spec)
 
-    assert place.register(spec) == [Ending.REFUSED]
+    assert place.register(spec) == [ActionOutcome.REFUSED]
     assert place.live(spec) == before
-    assert place.register(spec, adopt=True) == [Ending.DONE]
+    assert place.register(spec, adopt=True) == [ActionOutcome.DONE]
     assert place.live(spec).spec.parameter("theirs") == "1"
     assert place.live(spec).spec.parameter("dq.managed-by") == "dq"
-    assert place.register(spec) == [Ending.UNCHANGED]
+    assert place.register(spec) == [ActionOutcome.UNCHANGED]
 
 
 def test_a_plan_is_stale_when_the_table_moved(place: Place) -> None:
@@ -410,7 +410,7 @@ def test_a_plan_is_stale_when_the_table_moved(place: Place) -> None:
 
     results = apply(place.catalog, made, place.store)
 
-    assert [result.ending for result in results] == [Ending.FAILED]
+    assert [result.outcome for result in results] == [ActionOutcome.FAILED]
     assert isinstance(results[0].error, StalePlan)
     assert results[0].error.exit_code == 3
     assert str(results[0].error) == (
@@ -425,23 +425,23 @@ def test_a_plan_that_another_process_has_carried_out_is_not_claimed(place: Place
 
     results = apply(place.catalog, made, place.store)
 
-    assert [result.ending for result in results] == [Ending.UNCHANGED]
+    assert [result.outcome for result in results] == [ActionOutcome.UNCHANGED]
 
 
 def test_an_orphan_is_shown_and_only_removed_when_asked(place: Place) -> None:
     spec = place.flights()
     place.register(spec)
-    made = propose(place.catalog, [], place.store, whole=WholeRegistry(""))
+    made = propose(place.catalog, [], place.store, complete=CompleteRegistry(""))
     assert [(action.kind, action.key) for action in made.actions] == [(ActionKind.ORPHAN, spec.key)]
     probe = table(place, TableColumn("a", "int"))
-    made = propose(place.catalog, [probe], place.store, whole=WholeRegistry(""))
+    made = propose(place.catalog, [probe], place.store, complete=CompleteRegistry(""))
     assert [(action.kind, action.key[1]) for action in made.actions] == [
         (ActionKind.ORPHAN, "flights"),
         (ActionKind.CREATE, "probe"),
     ]
     apply(place.catalog, made, place.store)
     assert place.catalog.read(*spec.key) is not None
-    made = propose(place.catalog, [probe], place.store, whole=WholeRegistry(""))
+    made = propose(place.catalog, [probe], place.store, complete=CompleteRegistry(""))
     apply(place.catalog, made, place.store, prune=True)
     assert place.catalog.read(*spec.key) is None
     assert [one.spec.name for one in place.catalog.tables("air_flights")] == ["probe"]
@@ -460,7 +460,7 @@ def test_a_partition_is_added_once(place: Place) -> None:
 
     assert (added, again, writes) == (True, False, [])
     assert place.catalog.partitions(*spec.key) == [Partition(values, folder)]
-    with pytest.raises(DqError, match=r"lies at .*, not at /elsewhere"):
+    with pytest.raises(DqError, match=r"is at .*, not at /elsewhere"):
         place.catalog.add_partition(*spec.key, values, "/elsewhere")
 
 
@@ -471,17 +471,17 @@ def test_a_partition_is_found_and_moved(place: Place) -> None:
     values = (("flight_date", "2026-11-20"), ("hour", "7"))
     folder, moved = (f"{place.folder}/{name}/flight_date=2026-11-20/hour=7" for name in ("a", "b"))
 
-    nowhere = place.catalog.place_of(*spec.key, values)
-    with pytest.raises(DqError, match="no partition flight_date=2026-11-20/hour=7 any more"):
+    nowhere = place.catalog.partition_location(*spec.key, values)
+    with pytest.raises(DqError, match="no longer has the partition flight_date=2026-11-20/hour=7"):
         place.catalog.move_partition(*spec.key, values, moved)
     place.catalog.add_partition(*spec.key, values, folder)
-    there = place.catalog.place_of(*spec.key, values)
+    there = place.catalog.partition_location(*spec.key, values)
     place.catalog.move_partition(*spec.key, values, moved)
 
     assert (nowhere, there) == (None, folder)
-    assert place.catalog.place_of(*spec.key, values) == moved
+    assert place.catalog.partition_location(*spec.key, values) == moved
     assert place.catalog.partitions(*spec.key) == [Partition(values, moved)]
-    assert place.catalog.place_of("air_flights", "nope", values) is None
+    assert place.catalog.partition_location("air_flights", "nope", values) is None
 
 
 def test_a_partition_of_a_table_that_nobody_registered_is_refused(place: Place) -> None:
@@ -519,7 +519,7 @@ def test_every_physical_type_comes_back_as_it_was(place: Place) -> None:
     place.register(spec)
 
     assert [column.type for column in place.live(spec).spec.columns] == types
-    assert place.register(spec) == [Ending.UNCHANGED]
+    assert place.register(spec) == [ActionOutcome.UNCHANGED]
 
 
 # Types need a SerDe of Athena that knows no quotes.
@@ -533,12 +533,12 @@ PLAIN_CSV = """s3
 def test_every_format_comes_back_as_it_was(place: Place, format: str) -> None:
     spec = place.flights(format=format, server=PLAIN_CSV.format(place.folder))
 
-    assert place.register(spec) == [Ending.DONE]
+    assert place.register(spec) == [ActionOutcome.DONE]
     assert place.live(spec).spec.format == format
     assert place.live(spec).spec.reader == spec.reader
     assert place.live(spec).spec.columns == spec.columns
     assert place.live(spec).spec.partitions == spec.partitions
-    assert place.register(spec) == [Ending.UNCHANGED]
+    assert place.register(spec) == [ActionOutcome.UNCHANGED]
 
 
 def test_a_clipped_text_ends_in_a_whole_character() -> None:

@@ -105,7 +105,7 @@ def test_a_kept_plan_does_what_it_says_and_no_more(shop: Shop, tmp_path: Path) -
     code, said = shop("register", "--env", "prod", "--apply", "--plan", plan)
 
     assert code == 3
-    assert "elsewhere.more: it is not in the plan, so it is left alone." in said
+    assert "elsewhere.more: not in the plan; skipped." in said
     assert "Applied 1 of 1 changes." in said
     assert "create elsewhere.more" in shop("register", "--env", "prod")[1]
 
@@ -122,7 +122,7 @@ def test_a_kept_plan_is_stale_when_the_table_moved(shop: Shop, tmp_path: Path) -
 
     code, said = shop("register", "--env", "prod", "--apply", "--plan", plan)
 
-    assert (code, "elsewhere.visits: it has moved since, so it is left alone." in said) == (3, True)
+    assert (code, "elsewhere.visits: changed since the plan was saved; skipped." in said) == (3, True)
     assert "'Another.' -> 'Ours.'" in shop("register", "--env", "prod")[1]
 
 
@@ -147,7 +147,7 @@ def test_an_environment_is_a_place_of_its_own(shop: Shop) -> None:
 
     assert same[0] == 0
     # One table at another place is another table: never without a word.
-    assert (moved[0], "destructive changes need your word (location)" in moved[1]) == (3, True)
+    assert (moved[0], "destructive changes need your approval (location)" in moved[1]) == (3, True)
     assert (unknown[0], "has no servers with 'environment: test'" in unknown[1]) == (3, True)
 
 
@@ -168,7 +168,7 @@ def test_partitions_of_the_lake_are_planned_added_once_and_told_when_gone(shop: 
     assert "elsewhere.visits: 2 missing, 0 gone, 0 elsewhere" in planned[1]
     assert "elsewhere.visits: 2 added" in added[1]
     assert "elsewhere.visits: 0 missing, 0 gone" in again[1]
-    assert "day=soon is no partition" in again[1]
+    assert "day=soon is not a partition" in again[1]
     assert "- day=2026-11-21" in gone[1]
 
 

@@ -36,7 +36,7 @@ def said() -> str:
     for key in KEYS:
         cells = []
         for form in FORMS:
-            words = shelf[form].says
+            words = shelf[form].supported
             assert words is not None
             known = tuple(where for where in (COLUMNS, FIELDS, PARTS) if key in words.properties[where])
             cells.append(WORDS.get(known) or ("parts too" if known else ""))
@@ -54,7 +54,7 @@ def types() -> str:
         )
         contract = parse(text.encode(), "a.odcs.yaml").contract
         assert contract is not None
-        lost = [shelf[form].write(contract, contract.objects).lost for form in FORMS[:5]]
+        lost = [shelf[form].write(contract, contract.objects).unsupported for form in FORMS[:5]]
         if any(lost):
             cells = [re.sub(r".* (is|are) written as ", "", one[0]) if one else "" for one in lost]
             rows.append([f"`{kind}`", *cells])
@@ -70,4 +70,4 @@ def test_the_page_says_which_types_become_others() -> None:
 
 
 def test_every_form_that_tells_what_it_lacks_is_in_the_table() -> None:
-    assert {one.id for one in exporting.load().values() if one.says is not None} == set(FORMS)
+    assert {one.id for one in exporting.load().values() if one.supported is not None} == set(FORMS)

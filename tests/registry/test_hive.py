@@ -16,10 +16,10 @@ import pytest
 from fakes.flights import flights
 
 from dq.contracts.outcome import DqError, UsageError
-from dq.registry.catalog import Action, ActionKind, Catalog, CatalogSettings, Grade
+from dq.registry.catalog import Action, ActionKind, Catalog, CatalogSettings, Impact
 from dq.registry.catalogs import open_catalog
 from dq.registry.catalogs.hive import refuse_variants
-from dq.registry.plan import Ending, WholeRegistry, apply, propose
+from dq.registry.plan import ActionOutcome, CompleteRegistry, apply, propose
 from dq.registry.table import TableColumn, marked
 from dq.store.engine import Store
 
@@ -51,7 +51,7 @@ def test_a_reserved_property_is_refused_before_anything_runs(hive: Catalog, tmp_
 def test_a_property_too_long_for_the_metastore_is_refused(hive: Catalog, tmp_path: Path) -> None:
     spec = marked(flights(f"{tmp_path}/lake"), {"dq.note": "x" * 4001})
 
-    with pytest.raises(UsageError, match=r"'dq\.note' is longer than Hive takes"):
+    with pytest.raises(UsageError, match=r"'dq\.note' is longer than Hive allows"):
         hive.apply(Action(ActionKind.CREATE, spec.key, after=spec))
 
 
@@ -59,7 +59,7 @@ def test_a_property_too_long_for_the_metastore_is_refused(hive: Catalog, tmp_pat
 def test_a_variant_is_refused_where_spark_has_none(spark_version: str, taken: bool) -> None:
     spec = flights("/lake", more="      - {name: v, physicalType: 'array<variant>'}\n")
 
-    with nullcontext() if taken else pytest.raises(UsageError, match=r"Spark 3\.5\.7 does not know"):
+    with nullcontext() if taken else pytest.raises(UsageError, match=r"Spark 3\.5\.7 does not support"):
         refuse_variants(spec, spark_version)
 
 
@@ -92,9 +92,9 @@ def test_a_managed_table_is_never_dropped(
     orc = marked(replace(spec, format="orc"), {})
     made = propose(hive, [orc], store)
 
-    results = apply(hive, made, store, allow=frozenset({Grade.DESTRUCTIVE}))
+    results = apply(hive, made, store, allow=frozenset({Impact.DESTRUCTIVE}))
 
-    assert results[0].ending is Ending.FAILED
+    assert results[0].outcome is ActionOutcome.FAILED
     assert "is a managed table: dropping it would delete its files" in str(results[0].error)
     assert hive.read(*spec.key) is not None
 
@@ -184,19 +184,19 @@ def test_a_view_gets_our_properties_and_stays_what_it_is(
     theirs = "COMMENT 'Theirs.' TBLPROPERTIES ('theirs' = '1')"
     spark.sql(f"CREATE VIEW air_flights.flights {theirs} AS SELECT 7 AS n")
 
-    def register(description: str, *, adopt: bool = False) -> Ending:
+    def register(description: str, *, adopt: bool = False) -> ActionOutcome:
         spec = marked(replace(plain, description=description), facts)
         made = propose(hive, [spec], store, adopt=adopt)
-        return apply(hive, made, store)[0].ending
+        return apply(hive, made, store)[0].outcome
 
     endings = [register("Ours."), register("Ours.", adopt=True), register("New."), register("New.")]
 
-    assert endings == [Ending.REFUSED, Ending.DONE, Ending.DONE, Ending.UNCHANGED]
+    assert endings == [ActionOutcome.REFUSED, ActionOutcome.DONE, ActionOutcome.DONE, ActionOutcome.UNCHANGED]
     live = hive.read("air_flights", "flights")
     assert live is not None
     assert (live.spec.format, live.spec.description) == ("view", "New.")
     assert (live.spec.parameter("theirs"), live.spec.parameter("dq.contract-id")) == ("1", "a")
     assert [row.n for row in spark.table("air_flights.flights").collect()] == [7]
-    gone = propose(hive, [], store, whole=WholeRegistry(""))
+    gone = propose(hive, [], store, complete=CompleteRegistry(""))
     apply(hive, gone, store, prune=True)
     assert hive.tables("air_flights") == []

@@ -16,7 +16,7 @@ from fakes.registrar import COUNT, LAKE_VARIABLE, nursery, register
 from dq.registry.aws.glue import Glue
 from dq.registry.catalog import Catalog, CatalogSettings
 from dq.registry.catalogs import open_catalog
-from dq.registry.plan import latest, recall
+from dq.registry.plan import latest, load_applied_state
 from dq.registry.table import Key, TableSpec
 from dq.store.engine import Store, open_store
 
@@ -45,7 +45,7 @@ def test_a_kill_between_any_two_calls_to_glue_is_mended_by_the_next_run(
 ) -> None:
     store = open_store(empty(tmp_path, "undisturbed.db"))
     register(glue_catalog, store)
-    expected, known = in_glue(glue_catalog), recall(store, glue_catalog.id)
+    expected, known = in_glue(glue_catalog), load_applied_state(store, glue_catalog.id)
     assert done(store, glue_catalog.id) == Counter(spec.key for spec in known.values())
     store.close()
     every_table_once = Counter(spec.key for spec in known.values())
@@ -67,7 +67,7 @@ def test_a_kill_between_any_two_calls_to_glue_is_mended_by_the_next_run(
 
             assert ended == signal.SIGKILL, moment
             assert in_glue(glue_catalog) == expected, moment
-            assert recall(store, glue_catalog.id) == known, moment
+            assert load_applied_state(store, glue_catalog.id) == known, moment
             assert done(store, glue_catalog.id) == every_table_once, moment
             with glue.counted() as writes:
                 register(glue_catalog, store)
@@ -165,7 +165,7 @@ def test_a_kill_before_a_statement_to_hive_is_mended_by_the_next_run(
 
 def _ended(store: Store, catalog: Catalog) -> tuple[list[TableSpec], dict[Key, TableSpec], Counter[Key]]:
     tables = [table.spec for table in catalog.tables("air_flights")]
-    return tables, recall(store, catalog.id), done(store, catalog.id)
+    return tables, load_applied_state(store, catalog.id), done(store, catalog.id)
 
 
 def done(store: Store, catalog: str) -> Counter[Key]:
@@ -180,6 +180,6 @@ def _registered(url: str) -> tuple[list[tuple[TableSpec, str]], dict[Any, TableS
     catalog = open_catalog("local", CatalogSettings(store=store))
     register(catalog, store)
     tables = [(table.spec, table.version) for table in catalog.tables("air_flights")]
-    known, lines = recall(store, "local"), done(store, "local")
+    known, lines = load_applied_state(store, "local"), done(store, "local")
     store.close()
     return tables, known, lines

@@ -16,7 +16,7 @@ from fakes.glue import GlueShim
 from dq.registry.aws.glue import Glue
 from dq.registry.catalog import ActionKind, Catalog, CatalogSettings
 from dq.registry.catalogs import open_catalog
-from dq.registry.plan import Ending, apply, propose
+from dq.registry.plan import ActionOutcome, apply, propose
 from dq.registry.table import TableSpec, marked
 from dq.store.engine import Store
 
@@ -61,9 +61,9 @@ class Lakehouse:
             replace(plain, database="mesh", name="orders", location="", description=description), FACTS
         )
 
-    def register(self, spec: TableSpec, *, adopt: bool = False) -> list[tuple[ActionKind, Ending]]:
+    def register(self, spec: TableSpec, *, adopt: bool = False) -> list[tuple[ActionKind, ActionOutcome]]:
         made = propose(self.catalog, [spec], self.store, adopt=adopt)
-        return [(one.action.kind, one.ending) for one in apply(self.catalog, made, self.store)]
+        return [(one.action.kind, one.outcome) for one in apply(self.catalog, made, self.store)]
 
     def write(self, number: int) -> None:
         """One row more, by the table's own writer."""
@@ -182,7 +182,11 @@ def test_a_registered_table_is_as_its_writer_left_it(table: Lakehouse) -> None:
     changed = table.register(table.spec("Now."))
     again = table.register(table.spec("Now."))
 
-    assert [one[0][1] for one in (adopted, changed, again)] == [Ending.DONE, Ending.DONE, Ending.UNCHANGED]
+    assert [one[0][1] for one in (adopted, changed, again)] == [
+        ActionOutcome.DONE,
+        ActionOutcome.DONE,
+        ActionOutcome.UNCHANGED,
+    ]
     assert table.raw() == before
     assert table.files() == files
     assert table.rows() == rows == [(1, "1.50")]
@@ -194,7 +198,7 @@ def test_a_registered_table_is_as_its_writer_left_it(table: Lakehouse) -> None:
 
 
 def test_its_writer_goes_on_and_what_it_wipes_is_put_back(table: Lakehouse) -> None:
-    assert table.register(table.spec(), adopt=True)[0][1] is Ending.DONE
+    assert table.register(table.spec(), adopt=True)[0][1] is ActionOutcome.DONE
 
     table.write(2)
     # Delta writes the metastore's entry anew when columns change, without the properties of others.
@@ -205,7 +209,7 @@ def test_its_writer_goes_on_and_what_it_wipes_is_put_back(table: Lakehouse) -> N
     live = table.catalog.read("mesh", "orders")
     assert live is not None
     assert live.spec.parameter("dq.contract-id") == "orders"
-    assert table.register(table.spec()) == [(ActionKind.NOOP, Ending.UNCHANGED)]
+    assert table.register(table.spec()) == [(ActionKind.NOOP, ActionOutcome.UNCHANGED)]
 
 
 def test_its_entry_in_glue_stays_as_its_writer_left_it(
@@ -220,7 +224,11 @@ def test_its_entry_in_glue_stays_as_its_writer_left_it(
     changed = there.register(there.spec("Now."))
     again = there.register(there.spec("Now."))
 
-    assert [one[0][1] for one in (adopted, changed, again)] == [Ending.DONE, Ending.DONE, Ending.UNCHANGED]
+    assert [one[0][1] for one in (adopted, changed, again)] == [
+        ActionOutcome.DONE,
+        ActionOutcome.DONE,
+        ActionOutcome.UNCHANGED,
+    ]
     live = client.get_table(DatabaseName="mesh", Name="orders")["Table"]
     assert {name: live[name] for name in ("TableType", "StorageDescriptor")} == {
         name: entry[name] for name in ("TableType", "StorageDescriptor")

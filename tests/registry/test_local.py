@@ -15,14 +15,14 @@ from sqlalchemy import event
 from dq.contracts.outcome import UsageError
 from dq.registry.catalog import ActionKind, CatalogSettings
 from dq.registry.catalogs import catalogs, open_catalog
-from dq.registry.plan import WholeRegistry, apply, propose
+from dq.registry.plan import CompleteRegistry, apply, propose
 from dq.registry.table import marked
 from dq.store.engine import Store
 
 WRITER = """
     import sys
     from fakes.flights import flights
-    from dq.registry.plan import Ending, apply, propose
+    from dq.registry.plan import ActionOutcome, apply, propose
     from dq.registry.catalog import CatalogSettings
     from dq.registry.catalogs import open_catalog
     from dq.store.engine import open_store
@@ -33,7 +33,7 @@ WRITER = """
     for turn in range(40):
         spec = flights("/lake/air", comment=f"{sys.argv[2]} {turn}")
         for result in apply(catalog, propose(catalog, [spec], store), store):
-            done += result.ending is Ending.DONE
+            done += result.outcome is ActionOutcome.DONE
     print(done)
 """
 
@@ -66,14 +66,14 @@ def test_unchanged_tables_cost_one_listing_per_database_and_no_write(store: Stor
         marked(replace(one, database=f"domain_{index % 4}", name=f"table_{index}", parameters=()), {})
         for index in range(200)
     ]
-    apply(catalog, propose(catalog, wanted, store, whole=WholeRegistry("")), store)
+    apply(catalog, propose(catalog, wanted, store, complete=CompleteRegistry("")), store)
     statements: list[str] = []
 
     def note(connection: object, cursor: object, statement: str, *rest: object) -> None:
         statements.append(statement.split()[0])
 
     event.listen(store.engine, "before_cursor_execute", note)
-    made = propose(catalog, wanted, store, whole=WholeRegistry(""))
+    made = propose(catalog, wanted, store, complete=CompleteRegistry(""))
     apply(catalog, made, store)
     event.remove(store.engine, "before_cursor_execute", note)
 
@@ -101,7 +101,7 @@ def test_the_local_catalog_needs_a_store() -> None:
 
 
 def test_an_unknown_catalog_is_refused_with_the_nearest(store: Store) -> None:
-    with pytest.raises(UsageError, match=r"no catalog 'locl'\. Did you mean 'local'\?"):
+    with pytest.raises(UsageError, match=r"Unknown catalog 'locl'\. Did you mean 'local'\?"):
         open_catalog("locl", CatalogSettings(store=store))
 
 

@@ -132,10 +132,10 @@ def test_a_contract_is_registered_or_refused_alone_with_its_reason(registered: R
     assert action is None
     assert len(found) == bool(expected), found
     for one in found:
-        assert expected in one["message"] + one["mend"]
+        assert expected in one["message"] + one["hint"]
         here = [at for at, line in enumerate(_lines(name, registered), 1) if line.endswith("# here")]
         assert one["line"] in (here or range(1, 99))
-        assert one["mend"]
+        assert one["hint"]
 
 
 def _lines(name: str, registered: Registered) -> list[str]:

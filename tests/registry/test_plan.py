@@ -7,8 +7,8 @@ from dataclasses import replace
 import pytest
 from fakes.flights import flights
 
-from dq.registry.catalog import Action, ActionKind, CatalogPlan, ChangedField, Grade, LiveTable, TableChange
-from dq.registry.plan import WholeRegistry, plan, render
+from dq.registry.catalog import Action, ActionKind, CatalogPlan, ChangedField, Impact, LiveTable, TableChange
+from dq.registry.plan import CompleteRegistry, plan, render
 from dq.registry.table import TableColumn, TableSpec, marked
 
 ALL = frozenset({"parquet", "csv", "iceberg"})
@@ -95,7 +95,7 @@ def test_a_property_that_we_stopped_writing_is_removed() -> None:
     action = decide(OLD, before, before)
 
     gone = [change for change in action.changes if change.name == "dq.team"]
-    assert gone == [TableChange(ChangedField.PARAMETER, "dq.team", "a", None, Grade.METADATA)]
+    assert gone == [TableChange(ChangedField.PARAMETER, "dq.team", "a", None, Impact.METADATA)]
     assert action.after is not None
     assert action.after.parameter("dq.team") == ""
 
@@ -104,7 +104,9 @@ def test_a_column_of_someone_else_is_shown_and_left_alone() -> None:
     action = decide(OLD, EXTRA)
 
     assert action.changes == (
-        TableChange(ChangedField.COLUMN, "crawled", "string", None, Grade.BREAKING, drift=True, kept=True),
+        TableChange(
+            ChangedField.COLUMN, "crawled", "string", None, Impact.BREAKING, drift=True, ignored=True
+        ),
     )
     assert action.writes is False
     assert action.after is not None
@@ -147,7 +149,7 @@ def test_adopting_what_would_break_is_a_conflict() -> None:
     action = decide(OLD, theirs, adopt=True)
 
     assert action.kind is ActionKind.CONFLICT
-    assert action.note.startswith("It exists, dq did not make it, and the contract does not fit it.")
+    assert action.note.startswith("It exists, was not created by dq and does not match the contract.")
 
 
 def test_adopting_keeps_the_columns_that_the_contract_does_not_name() -> None:
@@ -155,7 +157,7 @@ def test_adopting_keeps_the_columns_that_the_contract_does_not_name() -> None:
 
     action = decide(OLD, theirs, adopt=True)
 
-    assert (action.kind, action.grade) == (ActionKind.ADOPT, Grade.METADATA)
+    assert (action.kind, action.impact) == (ActionKind.ADOPT, Impact.METADATA)
     assert action.after is not None
     assert action.after.columns == EXTRA.columns
 
@@ -196,10 +198,10 @@ def test_a_required_column_is_loosened_with_a_word_and_never_tightened() -> None
 
     loosened, tightened = decide(loose, strict), decide(strict, loose)
 
-    assert [(change.grade, change.rule) for change in loosened.changes] == [
-        (Grade.BREAKING, "required-removed")
+    assert [(change.impact, change.rule) for change in loosened.changes] == [
+        (Impact.BREAKING, "required-removed")
     ]
-    assert (tightened.kind, [change.kept for change in tightened.changes]) == (ActionKind.NOOP, [True])
+    assert (tightened.kind, [change.ignored for change in tightened.changes]) == (ActionKind.NOOP, [True])
 
 
 def test_a_new_column_in_the_middle_of_csv_files_is_breaking() -> None:
@@ -208,17 +210,17 @@ def test_a_new_column_in_the_middle_of_csv_files_is_breaking() -> None:
     middle = marked(replace(one, columns=two), {})
     end = marked(replace(one, columns=(*one.columns, TableColumn("x", "int"))), {})
 
-    assert decide(middle, one, one).grade is Grade.BREAKING
+    assert decide(middle, one, one).impact is Impact.BREAKING
     after = decide(middle, one, one).after
     assert after is not None
     assert after.columns == two
-    assert decide(end, one, one).grade is Grade.ADDITIVE
+    assert decide(end, one, one).impact is Impact.ADDITIVE
 
 
 def test_a_new_column_in_the_middle_of_parquet_files_is_additive() -> None:
     wider = replace(OLD, columns=(OLD.columns[0], TableColumn("x", "int"), OLD.columns[1]))
 
-    assert decide(marked(wider, {}), OLD, OLD).grade is Grade.ADDITIVE
+    assert decide(marked(wider, {}), OLD, OLD).impact is Impact.ADDITIVE
 
 
 def test_two_contracts_that_want_one_table_both_lose() -> None:
@@ -235,7 +237,7 @@ def test_orphans_are_only_sought_by_a_plan_of_the_whole_registry_and_only_ours()
     }
 
     partial = plan([OLD], live, {}, creates=ALL)
-    complete = plan([OLD], live, {other.key: other}, creates=ALL, whole=WholeRegistry(""))
+    complete = plan([OLD], live, {other.key: other}, creates=ALL, complete=CompleteRegistry(""))
 
     assert [action.kind for action in partial.actions] == [ActionKind.CREATE]
     assert [(action.kind, action.key[1]) for action in complete.actions] == [
@@ -247,7 +249,7 @@ def test_orphans_are_only_sought_by_a_plan_of_the_whole_registry_and_only_ours()
 def test_who_was_here_is_said_where_it_can_be_told() -> None:
     crawled = with_parameters(EXTRA, UPDATED_BY_CRAWLER="nightly")
 
-    assert decide(OLD, crawled).note == "someone else changed it; a Glue crawler was here."
+    assert decide(OLD, crawled).note == "someone else changed it; it has properties of a Glue crawler."
 
 
 def test_a_saved_plan_is_told_from_another() -> None:
@@ -268,16 +270,16 @@ def test_a_plan_reads_as_a_diff() -> None:
     gone = marked(replace(OLD, name="gone"), {"dq.contract-id": "air-gone"})
     live = {OLD.key: LiveTable(OLD, "1"), gone.key: LiveTable(gone, "1")}
 
-    assert render(plan([wider, new], live, {gone.key: gone}, creates=ALL, whole=WholeRegistry(""))) == [
+    assert render(plan([wider, new], live, {gone.key: gone}, creates=ALL, complete=CompleteRegistry(""))) == [
         "+ create air.new (additive)",
-        "    + parquet at a place that the catalog chooses",
+        "    + parquet at a location chosen by the catalog",
         "    + column a: int",
         "    + partition key k: date",
         "~ update air_flights.flights (breaking)",
         "    ~ type of id: 'bigint' -> 'string' [breaking]",
         "    + column carrier: 'string' [additive]",
         "    ~ parameter dq.contract-version: '1.0.0' -> '2.0.0'",
-        "- orphan air_flights.gone (destructive): Contract 'air-gone' does not want it any more. "
+        "- orphan air_flights.gone (destructive): Contract 'air-gone' no longer declares it. "
         "Remove it from the catalog with --prune.",
         "3 tables: 1 create, 1 update, 1 orphan.",
     ]

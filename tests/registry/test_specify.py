@@ -5,16 +5,16 @@ from __future__ import annotations
 import pytest
 from fakes.flights import flights
 
-from dq.contracts.access.data_location import DataPlace
+from dq.contracts.access.data_location import DataLocation
 from dq.contracts.outcome import UsageError
 from dq.contracts.yaml.parse import parse
-from dq.registry.table import TableColumn, TableSpec, digest, fold_location, spec_of, specs
+from dq.registry.table import TableColumn, TableSpec, digest, fold_location, spec_from_json, specs
 
 HEAD = "apiVersion: v3.2.0\nkind: DataContract\nid: air-flights\nversion: 1.2.0\n"
-PLACE = DataPlace("lake", "s3", "s3://lake/air", "parquet")
+PLACE = DataLocation("lake", "s3", "s3://lake/air", "parquet")
 
 
-def made(text: str, place: DataPlace = PLACE, registry: str = "") -> list[TableSpec]:
+def made(text: str, place: DataLocation = PLACE, registry: str = "") -> list[TableSpec]:
     contract = parse((HEAD + text).encode(), "air.odcs.yaml").contract
     assert contract is not None
     return specs(contract, lambda _: place, registry)
@@ -57,7 +57,7 @@ def test_the_digest_changes_with_anything_but_itself() -> None:
 
 
 def test_a_specification_survives_json() -> None:
-    assert spec_of(flights("s3://lake/air").as_json()) == flights("s3://lake/air")
+    assert spec_from_json(flights("s3://lake/air").as_json()) == flights("s3://lake/air")
 
 
 SCHEMA = "schema:\n  - name: t\n    properties: [{name: a, logicalType: string}]\n"
@@ -67,7 +67,7 @@ SCHEMA = "schema:\n  - name: t\n    properties: [{name: a, logicalType: string}]
     ("text", "place", "database"),
     [
         pytest.param(
-            "domain: d\n", DataPlace("s", "glue", "", "parquet", "Prod_Air"), "prod_air", id="the server's"
+            "domain: d\n", DataLocation("s", "glue", "", "parquet", "Prod_Air"), "prod_air", id="the server's"
         ),
         pytest.param(
             "domain: Air\ndataProduct: Flight Ops\n", PLACE, "air_flight_ops", id="domain and product"
@@ -77,12 +77,12 @@ SCHEMA = "schema:\n  - name: t\n    properties: [{name: a, logicalType: string}]
         pytest.param("", PLACE, "air_flights", id="the contract's id"),
     ],
 )
-def test_the_database_has_a_name(text: str, place: DataPlace, database: str) -> None:
+def test_the_database_has_a_name(text: str, place: DataLocation, database: str) -> None:
     assert made(text + SCHEMA, place)[0].database == database
 
 
 def test_a_pattern_of_files_is_registered_as_its_folder() -> None:
-    place = DataPlace("lake", "s3", "s3://lake/air/*/part-*.parquet", "parquet")
+    place = DataLocation("lake", "s3", "s3://lake/air/*/part-*.parquet", "parquet")
 
     assert made(SCHEMA, place)[0].location == "s3://lake/air"
 
@@ -104,7 +104,7 @@ def test_the_owner_is_a_member_of_that_role_where_the_team_has_no_name() -> None
     [
         pytest.param(
             "  - {name: 'a b', properties: [{name: a}]}",
-            r"air\.odcs\.yaml:6:5: no catalog takes the name air_flights\.a b\.",
+            r"air\.odcs\.yaml:6:5: no catalog accepts the name air_flights\.a b\.",
             id="a table name with a space",
         ),
         pytest.param(
@@ -112,12 +112,12 @@ def test_the_owner_is_a_member_of_that_role_where_the_team_has_no_name() -> None
         ),
         pytest.param(
             "  - {name: t, properties: [{name: a}, {name: A}]}",
-            "has the column 'a' twice",
+            "has a duplicate column 'a'",
             id="twins by case",
         ),
         pytest.param(
             "  - {name: t, properties: [{name: a, partitioned: true}]}",
-            "no column beside its partition keys",
+            "no columns besides its partition keys",
             id="only keys",
         ),
         pytest.param(
@@ -127,7 +127,7 @@ def test_the_owner_is_a_member_of_that_role_where_the_team_has_no_name() -> None
         ),
         pytest.param(
             "  - {name: t, properties: [{name: a}]}\n  - {name: T, properties: [{name: a}]}",
-            r"two objects would be the table air_flights\.t\.",
+            r"two objects map to the table air_flights\.t\.",
             id="two objects, one table",
         ),
     ],

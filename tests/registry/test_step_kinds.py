@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from dq.operations.register import Governed, governed_as_dict
+from dq.operations.register import ManagedResources, resources_as_dict
 from dq.registry.aws.lake_formation import (
+    CreateFilter,
     DataFilter,
     DefineTag,
     DropFilter,
-    Give,
     GrantKey,
-    MakeFilter,
+    GrantSelect,
     RegisterLocation,
+    RevokeSelect,
     TagColumns,
-    TakeBack,
     UntagColumns,
 )
 from dq.registry.catalog import StepKind
-from dq.registry.schedules import ChangeSchedule, MakeSchedule, RemoveSchedule, ScheduleEntry
+from dq.registry.schedules import CreateSchedule, DeleteSchedule, ScheduleEntry, UpdateSchedule
 
 ON = ("sales", "orders")
 ACME = GrantKey(*ON, "210987654321")
@@ -27,18 +27,18 @@ STEPS = (
     DefineTag("class", ("pii",), new=True),
     TagColumns(ON, "class", "pii", ("email",)),
     UntagColumns(ON, "class", "pii", ("id",)),
-    MakeFilter(FILTER),
+    CreateFilter(FILTER),
     DropFilter(FILTER, ACME),
-    Give(ACME, ("id",), ("acme.yaml",)),
-    TakeBack(ACME, ("id",), "acme.yaml is over"),
-    MakeSchedule(ENTRY, "0"),
-    ChangeSchedule(ENTRY, "0", ("State ENABLED → DISABLED",), drift=True),
-    RemoveSchedule("orders-1", "orders/daily does not ask for it any more", orphan=False),
+    GrantSelect(ACME, ("id",), ("acme.yaml",)),
+    RevokeSelect(ACME, ("id",), "acme.yaml is over"),
+    CreateSchedule(ENTRY, "0"),
+    UpdateSchedule(ENTRY, "0", ("State ENABLED → DISABLED",), drift=True),
+    DeleteSchedule("orders-1", "orders/daily no longer needs it", orphan=False),
 )
 
 
 def test_a_step_has_the_same_name_for_machines_whatever_its_class_is_called() -> None:
-    shown = governed_as_dict(Governed("AWS", STEPS))["steps"]
+    shown = resources_as_dict(ManagedResources("AWS", STEPS))["steps"]
 
     assert [(step["kind"], step["what"]) for step in shown] == [
         ("RegisterLocation", "+ location s3://lake/sales, read with arn:aws:iam::1:role/lake"),
@@ -50,7 +50,7 @@ def test_a_step_has_the_same_name_for_machines_whatever_its_class_is_called() ->
         ("Give", "+ SELECT for 210987654321 on sales.orders: id (acme.yaml)"),
         ("TakeBack", "- SELECT for 210987654321 on sales.orders: id (acme.yaml is over)"),
         ("MakeSchedule", "+ schedule orders-1: cron(0 6 * * ? *) in UTC for orders/daily"),
-        ("ChangeSchedule", "~ schedule orders-1, which somebody else changed: State ENABLED → DISABLED"),
-        ("RemoveSchedule", "- schedule orders-1: orders/daily does not ask for it any more"),
+        ("ChangeSchedule", "~ schedule orders-1, changed by someone else: State ENABLED → DISABLED"),
+        ("RemoveSchedule", "- schedule orders-1: orders/daily no longer needs it"),
     ]
     assert [step.kind for step in STEPS] == [*StepKind]

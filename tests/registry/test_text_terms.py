@@ -12,16 +12,16 @@ from fakes import hive_ddl
 from fakes.opened import open_frame
 from fakes.reach import anywhere
 
-from dq.contracts.access.data_location import DataPlace, resolve
+from dq.contracts.access.data_location import DataLocation, resolve
 from dq.contracts.model import Contract
 from dq.contracts.outcome import UsageError
 from dq.contracts.yaml.parse import parse
 from dq.dataquality.spark.dataset import locate
 from dq.registry.aws.glue import Glue
-from dq.registry.catalog import FORMAT_RULE, ActionKind, Catalog, CatalogSettings, ChangedField, Grade
+from dq.registry.catalog import FORMAT_RULE, ActionKind, Catalog, CatalogSettings, ChangedField, Impact
 from dq.registry.catalogs import open_catalog
-from dq.registry.plan import Ending, apply, propose, render
-from dq.registry.table import LIFECYCLE, RETIRED, TableSpec, UnsayableTerms, marked, specs
+from dq.registry.plan import ActionOutcome, apply, propose, render
+from dq.registry.table import LIFECYCLE, RETIRED, TableSpec, UnsupportedReaderOptions, marked, specs
 from dq.store.engine import Store
 
 if TYPE_CHECKING:
@@ -83,17 +83,19 @@ CASES = {
     "backslashes": Case(TEXTS, 'Id,note\n1,"a\\"b"\n2,"c\\\\d"\n', "escape: '\\'"),
     "break_in_quotes": Case(TEXTS, 'Id,note\n1,"a\nb"\n'),
     "typed_in_quotes": Case(
-        TYPED, 'Id,price,day,note\n1,"1.50",2026-11-20,"a,b"\n', "", "reads texts alone, and id is a bigint"
+        TYPED, 'Id,price,day,note\n1,"1.50",2026-11-20,"a,b"\n', "", "reads only strings, and id is a bigint"
     ),
     "null_text": Case(
         TYPED, "Id,price,day,note\nNA,1.50,NA,NA\n2,,,\n", "quote: none, nullText: NA", "one text for NULL"
     ),
-    "null_in_quotes": Case(TEXTS, 'Id,note\n1,NA\n2,"NA"\n3,""\n4,\n', "nullText: NA", "knows no NULL"),
+    "null_in_quotes": Case(
+        TEXTS, 'Id,note\n1,NA\n2,"NA"\n3,""\n4,\n', "nullText: NA", "does not support NULL"
+    ),
     "latin": Case(
         TYPED,
         "Id,price,day,note\n1,1.50,,\u00e4\n".encode("latin-1"),
         "quote: none, encoding: latin1",
-        "Athena reads UTF-8, and its files are in iso8859-1",
+        "Athena reads only UTF-8, and the files are in iso8859-1",
     ),
     "json": Case(
         NESTED,
@@ -106,7 +108,7 @@ CASES = {
             "utf-16-le"
         ),
         "encoding: utf-16-le",
-        "Athena reads UTF-8",
+        "Athena reads only UTF-8",
         "json",
     ),
 }
@@ -129,7 +131,7 @@ def wanted(name: str, case: Case, lake: str) -> TableSpec:
     server = f"s3\n    location: {lake}/{name}" if "://" in lake else f"local\n    path: {lake}/{name}"
     made = contract(name, case, server)
 
-    def place(one: Any) -> DataPlace:
+    def place(one: Any) -> DataLocation:
         return resolve(made, one, None, anywhere())
 
     return specs(made, place)[0]
@@ -157,9 +159,9 @@ def checked(spark: SparkSession, name: str, case: Case, lake: Path) -> list[tupl
     return rows(open_frame(spark, locate(made, made.objects[0], None, anywhere())))
 
 
-def register(catalog: Catalog, store: Store, spec: TableSpec, **options: Any) -> list[Ending]:
+def register(catalog: Catalog, store: Store, spec: TableSpec, **options: Any) -> list[ActionOutcome]:
     made = propose(catalog, [spec], store)
-    return [result.ending for result in apply(catalog, made, store, **options)]
+    return [result.outcome for result in apply(catalog, made, store, **options)]
 
 
 @pytest.mark.spark
@@ -170,12 +172,12 @@ def test_spark_sql_reads_through_hive_what_a_check_reads(
     catalog = open_catalog("hive", CatalogSettings(session=lambda: spark))
     spec = wanted(name, CASES[name], str(lake))
 
-    assert register(catalog, store, spec) == [Ending.DONE]
+    assert register(catalog, store, spec) == [ActionOutcome.DONE]
 
     found = rows(spark.table(f"text_terms.{name}"))
     assert found == checked(spark, name, CASES[name], lake)
     assert found
-    assert register(catalog, store, spec) == [Ending.UNCHANGED]
+    assert register(catalog, store, spec) == [ActionOutcome.UNCHANGED]
     spark.sql("DROP DATABASE text_terms CASCADE")
 
 
@@ -207,7 +209,7 @@ def test_spark_and_the_serdes_of_athena_read_through_glue_what_a_check_reads(
 
 @pytest.mark.parametrize("name", [name for name, case in CASES.items() if case.refused])
 def test_what_no_serde_understands_is_refused_before_a_call(glue_catalog: Glue, name: str) -> None:
-    with pytest.raises(UnsayableTerms, match=CASES[name].refused):
+    with pytest.raises(UnsupportedReaderOptions, match=CASES[name].refused):
         glue_catalog.vet(wanted(name, CASES[name], "s3://lake"))
 
 
@@ -215,12 +217,12 @@ def test_what_no_serde_understands_is_refused_before_a_call(glue_catalog: Glue, 
 def test_an_encoding_that_spark_does_not_read_is_refused(spark: SparkSession) -> None:
     hive = open_catalog("hive", CatalogSettings(session=lambda: spark))
 
-    with pytest.raises(UnsayableTerms, match="Spark does not read texts in cp1252"):
+    with pytest.raises(UnsupportedReaderOptions, match="Spark cannot read text in cp1252"):
         hive.vet(wanted("probe", Case(TYPED, "", "encoding: cp1252"), "/lake"))
 
 
 def test_a_nested_column_of_csv_is_refused_at_its_line() -> None:
-    with pytest.raises(UsageError, match=r"'Place' has type struct<.*CSV holds plain values") as caught:
+    with pytest.raises(UsageError, match=r"'Place' has type struct<.*CSV holds only plain values") as caught:
         wanted("probe", Case(NESTED, ""), "s3://lake")
 
     assert caught.value.at is not None
@@ -255,13 +257,13 @@ def test_another_delimiter_breaks_readers_in_the_plan_as_in_dq_diff(
     assert [(one.name, one.before, one.after, one.rule) for one in changes] == [
         ("delimiter", None, ";", FORMAT_RULE)
     ]
-    assert action.grade is Grade.BREAKING
-    assert register(catalog, store, after) == [Ending.REFUSED]
-    assert register(catalog, store, after, allow=frozenset({Grade.BREAKING})) == [Ending.DONE]
+    assert action.impact is Impact.BREAKING
+    assert register(catalog, store, after) == [ActionOutcome.REFUSED]
+    assert register(catalog, store, after, allow=frozenset({Impact.BREAKING})) == [ActionOutcome.DONE]
     live = catalog.read(*after.key)
     assert live is not None
     assert live.spec.reader == after.reader
-    assert register(catalog, store, after) == [Ending.UNCHANGED]
+    assert register(catalog, store, after) == [ActionOutcome.UNCHANGED]
 
 
 def test_the_keys_of_json_are_kept_as_the_contract_spells_them(
@@ -280,7 +282,7 @@ def test_the_keys_of_json_are_kept_as_the_contract_spells_them(
     assert {(one.field, one.name) for one in action.changes if one.field is ChangedField.SPELLING} == {
         (ChangedField.SPELLING, name) for name in ("id", "place", "tags")
     }
-    assert register(catalog, store, spelt) == [Ending.DONE]
+    assert register(catalog, store, spelt) == [ActionOutcome.DONE]
     live = catalog.read(*spelt.key)
     assert live is not None
     assert [column.spelled for column in live.spec.columns] == [
@@ -313,7 +315,7 @@ def test_a_retired_table_is_read_on_as_others_made_it(glue: object, glue_catalog
     endings = register(glue_catalog, store, marked(spec, {LIFECYCLE: RETIRED}))
 
     after = client.get_table(DatabaseName="text_terms", Name="probe")["Table"]
-    assert endings == [Ending.DONE]
+    assert endings == [ActionOutcome.DONE]
     assert after["StorageDescriptor"] == before["StorageDescriptor"]
     assert "spark.sql.sources.schema" not in after["Parameters"]
     assert after["Parameters"][LIFECYCLE] == RETIRED
@@ -328,12 +330,12 @@ def test_what_another_told_the_serde_is_drift_and_put_back(
     others_tell_the_serde(client)
 
     (action,) = propose(glue_catalog, [spec], store).actions
-    endings = register(glue_catalog, store, spec, allow=frozenset({Grade.BREAKING}))
+    endings = register(glue_catalog, store, spec, allow=frozenset({Impact.BREAKING}))
 
     assert action.kind is ActionKind.DRIFT
     assert ("delimiter", "|", None) in {(one.name, one.before, one.after) for one in action.changes}
     assert "spark.sql.sources.schema" in {one.name for one in action.changes}
-    assert endings == [Ending.DONE]
+    assert endings == [ActionOutcome.DONE]
     told = client.get_table(DatabaseName="text_terms", Name="probe")["Table"]
     assert told["StorageDescriptor"]["SerdeInfo"]["Parameters"]["field.delim"] == ","
     assert told["StorageDescriptor"]["SerdeInfo"]["Parameters"]["theirs"] == "1"
@@ -347,14 +349,14 @@ def test_a_table_that_is_json_no_more_is_not_read_as_such(
     parquet = wanted("probe", Case(NESTED, "", format="parquet"), "s3://lake")
     register(glue_catalog, store, json)
 
-    endings = register(glue_catalog, store, parquet, allow=frozenset(Grade))
+    endings = register(glue_catalog, store, parquet, allow=frozenset(Impact))
 
     table = glue_catalog.connection.client.get_table(DatabaseName="text_terms", Name="probe")["Table"]
-    assert endings == [Ending.DONE]
+    assert endings == [ActionOutcome.DONE]
     assert not [key for key in table["Parameters"] if key.startswith("spark.")]
     assert table["Parameters"]["classification"] == "parquet"
     assert table["StorageDescriptor"]["SerdeInfo"]["Parameters"] == {"serialization.format": "1"}
-    assert register(glue_catalog, store, parquet) == [Ending.UNCHANGED]
+    assert register(glue_catalog, store, parquet) == [ActionOutcome.UNCHANGED]
 
 
 def test_a_table_that_moves_is_read_by_spark_where_it_is(
@@ -364,7 +366,7 @@ def test_a_table_that_moves_is_read_by_spark_where_it_is(
     there = wanted("probe", Case(NESTED, "", format="json"), "s3://lake/other")
     register(glue_catalog, store, here)
 
-    assert register(glue_catalog, store, there, allow=frozenset(Grade)) == [Ending.DONE]
+    assert register(glue_catalog, store, there, allow=frozenset(Impact)) == [ActionOutcome.DONE]
 
     storage = glue_catalog.connection.client.get_table(DatabaseName="text_terms", Name="probe")["Table"][
         "StorageDescriptor"
@@ -379,7 +381,7 @@ def test_a_partition_follows_the_reader_of_its_table(glue: object, glue_catalog:
     register(glue_catalog, store, before)
     glue_catalog.add_partition(*before.key, (("hour", "7"),), "s3://lake/probe/hour=7")
 
-    register(glue_catalog, store, after, allow=frozenset({Grade.BREAKING}))
+    register(glue_catalog, store, after, allow=frozenset({Impact.BREAKING}))
 
     (found,) = glue_catalog.connection.client.get_partitions(DatabaseName="text_terms", TableName="probe")[
         "Partitions"
@@ -388,9 +390,9 @@ def test_a_partition_follows_the_reader_of_its_table(glue: object, glue_catalog:
 
 
 def test_the_texts_of_a_specification_come_back_from_plain_values() -> None:
-    from dq.registry.table import spec_of
+    from dq.registry.table import spec_from_json
 
     spec = wanted("probe", Case(NESTED, "", "encoding: utf-16-le", format="json"), "s3://lake")
 
-    assert spec_of(spec.as_json()) == spec
+    assert spec_from_json(spec.as_json()) == spec
     assert replace(spec, reader=()).as_json().keys().isdisjoint({"reader"})

@@ -30,7 +30,7 @@ from fakes.work import bytes_read
 
 from dq.cli.main import run
 from dq.contracts.access import files
-from dq.contracts.outcome import Unreadable
+from dq.contracts.outcome import ReadError
 from dq.contracts.yaml import parse
 from dq.store.engine import open_store
 
@@ -592,8 +592,8 @@ def test_a_disk_that_is_full_leaves_a_contract_as_it_is_and_nothing_beside_it(tm
 
     resource.setrlimit(resource.RLIMIT_FSIZE, (4096, limits[1]))
     try:
-        with pytest.raises(files.FileRefused, match="cannot be written"):
-            files.replace(files.named(file), b"before", b"after" * 4096)
+        with pytest.raises(files.FileRejected, match="cannot be written"):
+            files.replace(files.file_ref(file), b"before", b"after" * 4096)
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, limits)
 
@@ -624,7 +624,7 @@ def test_a_folder_of_the_system_that_the_user_names_ends_too(home: Home, place: 
     with woken(place):
         assert run(["validate", place]) == 3
 
-    assert "holds no contract" in capfd.readouterr().err
+    assert "contains no contract" in capfd.readouterr().err
 
 
 POLICIES = {
@@ -724,7 +724,7 @@ def test_a_contract_that_the_caller_of_python_names_is_a_plain_file_in_the_end(
     os.mkfifo(home.outside / "pipe")
     home.trick.symlink_to(target.format(pipe=home.outside / "pipe"))
 
-    with woken(target), pytest.raises(Unreadable, match="is not read"):
+    with woken(target), pytest.raises(ReadError, match="is not read"):
         parse.read(home.trick)
 
 
@@ -789,11 +789,11 @@ def test_fmt_writes_nothing_where_a_link_leads(home: Home) -> None:
 
 
 def test_fmt_keeps_what_somebody_else_writes_meanwhile(home: Home) -> None:
-    file = files.Found(home.registry, "good.odcs.yaml")
+    file = files.FileRef(home.registry, "good.odcs.yaml")
     before = files.read(file)
     file.path.write_text("id: other\n")
 
-    with pytest.raises(files.FileRefused, match="changed by somebody else"):
+    with pytest.raises(files.FileRejected, match="changed by another process"):
         files.replace(file, before, b"id: mine\n")
 
     assert file.path.read_text() == "id: other\n"
@@ -813,7 +813,7 @@ def test_fmt_keeps_what_somebody_else_writes_meanwhile(home: Home) -> None:
     ],
 )
 def test_a_name_that_leads_out_of_the_root_opens_nothing(home: Home, name: str) -> None:
-    with pytest.raises(files.FileRefused):
+    with pytest.raises(files.FileRejected):
         files.read(name, root=home.registry)
 
 
@@ -822,7 +822,7 @@ def test_a_file_is_read_by_its_name_below_the_root(home: Home) -> None:
     (home.registry / "a" / "b" / "c.yaml").write_text("x")
 
     assert files.read("a/b/c.yaml", root=home.registry) == b"x"
-    with pytest.raises(files.Absent):
+    with pytest.raises(files.FileMissing):
         files.read("a/b/d.yaml", root=home.registry)
-    with pytest.raises(files.NotPlain):
+    with pytest.raises(files.NotARegularFile):
         files.read("a/b", root=home.registry)

@@ -15,7 +15,7 @@ import yaml
 
 from dq.cli.main import run
 from dq.contracts.model import Contract
-from dq.contracts.sql.guard import Guarded, Refused, guarded
+from dq.contracts.sql.guard import RejectedSql, ValidatedSql, validate_query
 from dq.contracts.yaml.parse import parse
 from dq.dataquality.checks import built_in
 from dq.dataquality.clauses.kind import clauses_of
@@ -49,7 +49,7 @@ def refused_by_check(text: str) -> str:
     made = parse(text.encode(), "shop.odcs.yaml").contract
     assert isinstance(made, Contract)
     (clause,) = clauses_of(made, made.objects[0], {"sql_rule": built_in()["sql_rule"]})
-    return clause.refused
+    return clause.refusal_reason
 
 
 @pytest.fixture(scope="module")
@@ -76,10 +76,10 @@ def test_there_are_enough_of_each() -> None:
 
 @pytest.mark.parametrize("case", EXPENSIVE, ids=[case["does"] for case in EXPENSIVE])
 def test_an_expensive_query_is_refused_with_what_to_write(case: dict[str, str]) -> None:
-    found = guarded(case["query"], own="orders", tables={"orders": "_dq_rows"}, property=None)
+    found = validate_query(case["query"], own_table="orders", tables={"orders": "_dq_rows"}, property=None)
 
-    assert isinstance(found, Refused), found
-    assert found.instead.endswith(".")
+    assert isinstance(found, RejectedSql), found
+    assert found.hint.endswith(".")
 
 
 @pytest.mark.parametrize(
@@ -101,7 +101,7 @@ def test_the_gate_says_it_at_the_line_once_and_with_what_to_write(findings: Any)
     (one,) = found
     assert (one["rule"], one["line"]) == ("sql-refused", 12)
     assert one["message"] == "the query is refused: a join without ON or USING is not allowed."
-    assert one["mend"] == "Write JOIN … ON a.id = b.id."
+    assert one["hint"] == "Write JOIN … ON a.id = b.id."
 
 
 # What people write, and what must stay allowed beside the bounds.
@@ -137,6 +137,6 @@ ALLOWED = [
 
 @pytest.mark.parametrize("query", ALLOWED)
 def test_ordinary_queries_stay_within_the_bounds(query: str) -> None:
-    found = guarded(query, own="orders", tables={"orders": "_dq_rows"}, property=None)
+    found = validate_query(query, own_table="orders", tables={"orders": "_dq_rows"}, property=None)
 
-    assert isinstance(found, Guarded), found
+    assert isinstance(found, ValidatedSql), found

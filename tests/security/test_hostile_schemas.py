@@ -9,7 +9,7 @@ from fragments.gate import CONTRACT, Scene
 from fragments.hostile_schemas import HOSTILE_SCHEMAS, custom_properties, policy
 
 from dq.cli.main import run
-from dq.validators.lint import lint, rules_of
+from dq.validators.lint import lint, load_rules
 from dq.validators.policy.file import read
 
 
@@ -49,7 +49,7 @@ def test_a_policy_of_ordinary_size_is_evaluated_for_a_wide_table() -> None:
         " {property: owner, value: ana@example.com}]}\n"
         for number in range(1_000)
     )
-    rules = rules_of()
+    rules = load_rules()
     made, wrong = read(schemas.encode(), "dq-policy.yaml", rules)
     text = CONTRACT + columns
 

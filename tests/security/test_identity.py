@@ -98,7 +98,7 @@ def test_a_second_contract_of_an_id_hears_nothing_and_changes_nothing(
     found = watch(place, MISSED, "--channel", "contract")
 
     assert found.code == 3
-    assert f"{name}:3:5: error duplicate-contract: orders.odcs.yaml was the contract" in found.err
+    assert f"{name}:3:5: error duplicate-contract: orders.odcs.yaml declared the contract" in found.err
     assert "orders is missing: day=2026-05-10" in (place.folder / TEAM).read_text()
     assert not (place.folder / STRANGER).exists()
 
@@ -114,7 +114,7 @@ def test_a_second_contract_gets_nothing_by_being_watched_alone(place: Place) -> 
     for folder in ("b", "b/a"):
         found = watch(place, MISSED, "--channel", "contract", folder)
         assert found.code == 3
-        assert "a/orders.odcs.yaml was the contract 'orders' first" in found.err
+        assert "a/orders.odcs.yaml declared the contract 'orders' first" in found.err
 
     assert not (place.folder / STRANGER).exists()
     assert statuses(place, "a") == {"orders": []}
@@ -134,7 +134,7 @@ def test_a_first_one_that_is_broken_for_a_day_keeps_its_place(place: Place) -> N
     assert (broken.code, mended.code) == (3, 3)
     assert "orders is missing" not in broken.out
     assert "orders is missing" in mended.out
-    assert "b.odcs.yaml:3:5: error duplicate-contract: a.odcs.yaml was" in mended.err
+    assert "b.odcs.yaml:3:5: error duplicate-contract: a.odcs.yaml declared" in mended.err
 
 
 def test_a_file_that_moved_goes_on_where_it_was(place: Place) -> None:
@@ -149,7 +149,7 @@ def test_a_file_that_moved_goes_on_where_it_was(place: Place) -> None:
 
     assert moved.code == 1
     assert moved.err == ""
-    assert "a.odcs.yaml:3:5: error duplicate-contract: b.odcs.yaml was the contract" in again.err
+    assert "a.odcs.yaml:3:5: error duplicate-contract: b.odcs.yaml declared the contract" in again.err
     assert statuses(place)["orders"] == ["missing", "missing"]
 
 
@@ -162,7 +162,7 @@ def test_of_two_that_came_at_once_none_is_believed_and_both_are_told(place: Plac
     found = watch(place, MISSED)
 
     assert found.code == 3
-    assert "a.odcs.yaml:3:5: error duplicate-contract: a.odcs.yaml, b.odcs.yaml are the same" in found.err
+    assert "a.odcs.yaml:3:5: error duplicate-contract: a.odcs.yaml, b.odcs.yaml declare the same" in found.err
     assert "b.odcs.yaml:3:5: error duplicate-contract" in found.err
     assert "good is missing" in found.out
     assert "orders is missing" not in found.out
@@ -204,5 +204,5 @@ def test_every_command_tells_of_the_second_contract(place: Place, command: tuple
     found = place.dq(*command)
 
     assert found.code == 3
-    assert "a.odcs.yaml:3:5: error duplicate-contract: orders.odcs.yaml was" in found.err
+    assert "a.odcs.yaml:3:5: error duplicate-contract: orders.odcs.yaml declared the" in found.err
     assert "mine" not in found.out

@@ -185,7 +185,7 @@ def test_what_is_left_out_stands_in_the_json_too(place: Place) -> None:
         assert (found["rule"], found["contract"]) == ("contract-refused", "bad")
         assert (found["file"], found["line"]) == (BAD, 7)
         assert found["message"] == "server 'pg' has type 'postgres', which dq cannot read."
-        assert found["mend"].startswith("Choose a server of type local, s3")
+        assert found["hint"].startswith("Choose a server of type local, s3")
 
 
 def test_a_server_that_only_some_contracts_have_leaves_out_the_others(place: Place) -> None:

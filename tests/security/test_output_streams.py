@@ -36,13 +36,13 @@ from dq.cli import check_output, output
 from dq.cli.main import application, names, run
 from dq.cli.output import Progress
 from dq.contracts import outcome
-from dq.contracts.outcome import CheckResult, Finding, IncidentKey, Location, Severity, Status, Unreadable
+from dq.contracts.outcome import CheckResult, Finding, IncidentKey, Location, ReadError, Severity, Status
 from dq.contracts.yaml.parse import parse
 from dq.dataquality.check import Outline
-from dq.dataquality.clauses.coverage import Account, State
-from dq.dataquality.model.metric import Kind
+from dq.dataquality.clauses.coverage import ClauseCoverage, EnforcementState
+from dq.dataquality.model.metric import MetricExecution
 from dq.dataquality.report import Quarantined, Report, Violated
-from dq.operations.check import Failed
+from dq.operations.check import FailedScope
 
 SGR = re.compile(r"\x1b\[[0-9;]*m")
 DQ = [sys.executable, "-c", "from dq.cli.main import main; main()"]
@@ -99,7 +99,7 @@ def test_every_character_that_is_not_seen_as_itself_is_shown_and_no_other():
     ids=["breaks", "control", "beyond the first plane", "what is read"],
 )
 def test_a_character_is_shown_as_its_escape(text: str, line: str, block: str):
-    assert (outcome.one_line(text), outcome.block(text)) == (line, block)
+    assert (outcome.one_line(text), outcome.escape_block(text)) == (line, block)
 
 
 @pytest.mark.parametrize(
@@ -114,7 +114,7 @@ def test_a_character_is_shown_as_its_escape(text: str, line: str, block: str):
     ],
 )
 def test_only_the_sign_that_would_start_a_command_is_shown(text: str, shown: str):
-    assert outcome.inert(text) == shown
+    assert outcome.escape_ci_commands(text) == shown
 
 
 def test_a_long_text_without_a_command_is_looked_through_once():
@@ -122,7 +122,7 @@ def test_a_long_text_without_a_command_is_looked_through_once():
 
     def cost(unit: str, length: int) -> float:
         text = unit * (length // len(unit)) + "!"
-        return cpu_seconds(lambda: outcome.inert(outcome.block(text)))
+        return cpu_seconds(lambda: outcome.escape_ci_commands(outcome.escape_block(text)))
 
     # Sixteen times the text: what looks through it again for each of its characters costs 256 times as much.
     ratios = {unit: cost(unit, 320_000) / cost(unit, 20_000) for unit in units}
@@ -136,7 +136,7 @@ def test_a_long_text_without_a_command_is_looked_through_once():
 def test_what_libraries_and_python_print_passes_too():
     out, err = Tape(), Tape()
 
-    with tapes(out, err), output.door():
+    with tapes(out, err), output.guarded_streams():
         for text in TEXTS.values():
             print(text)  # noqa: T201  # what a library may do
             typer.echo(text)
@@ -168,7 +168,7 @@ def test_what_libraries_and_python_print_passes_too():
 def test_what_comes_in_pieces_is_seen_as_a_whole(pieces: tuple[str, ...]):
     out, err = Tape(), Tape()
 
-    with tapes(out, err), output.door():
+    with tapes(out, err), output.guarded_streams():
         for piece in pieces:
             sys.stdout.write(piece)
 
@@ -182,8 +182,8 @@ def test_a_program_that_is_started_meanwhile_passes_too(tmp_path: Path):
         "from dq.cli import output\n"
         "words = '\\n'.join(TEXTS.values()).encode('utf-8', 'surrogatepass') + b'\\xff\\x9b\\n'\n"
         "other = 'import os, sys; os.write(1, sys.stdin.buffer.read()); os.write(2, b\" ::error::x\")'\n"
-        "with output.door():\n"
-        "    with output.others():\n"
+        "with output.guarded_streams():\n"
+        "    with output.child_output():\n"
         "        done = subprocess.Popen([sys.executable, '-c', other], stdin=subprocess.PIPE)\n"
         "    done.communicate(words)\n"
         "    output.line('the result')\n"
@@ -204,7 +204,7 @@ def test_a_program_that_is_started_meanwhile_passes_too(tmp_path: Path):
 
 
 def test_what_a_program_says_before_it_cannot_start_stands_before_what_is_said_of_it(capfd):
-    with pytest.raises(subprocess.CalledProcessError), output.others():
+    with pytest.raises(subprocess.CalledProcessError), output.child_output():
         subprocess.run(["sh", "-c", "echo last words; exit 1"], check=True)
     output.note("it did not start")
 
@@ -290,7 +290,7 @@ def test_the_help_has_its_colours_on_a_terminal(monkeypatch, words: list[str]):
 def test_a_progress_that_is_written_over_stays_one_line():
     err = Tape(terminal=True)
 
-    with tapes(Tape(), err), output.door():
+    with tapes(Tape(), err), output.guarded_streams():
         for text in TEXTS.values():
             progress = Progress(1)
             with progress.step(text):
@@ -401,7 +401,7 @@ def test_what_data_say_is_shown_and_does_nothing(name: str, form: output.ResultF
         )
         for status in Status
     ]
-    accounts = tuple(Account(text, text, text, text, state, text, at) for state in State)
+    accounts = tuple(ClauseCoverage(text, text, text, text, state, text, at) for state in EnforcementState)
     partitions = (((text, text),),)
     quarantine = (Quarantined(1, text), Quarantined(0, None, text))
     reports = [
@@ -409,20 +409,20 @@ def test_what_data_say_is_shown_and_does_nothing(name: str, form: output.ResultF
         for one in quarantine
     ]
     parsed = parse(json.dumps(contract("a", "x")).encode(), file_name(text)).contract
-    failed = Failed(parsed, parsed.objects[0], {"day": text}, Unreadable(text, text))
+    failed = FailedScope(parsed, parsed.objects[0], {"day": text}, ReadError(text, text))
     outline = Outline(text, text, text, partitions, (), ((text, text),), accounts)
     finding = Finding(text, Severity.ERROR, text, text, at)
 
-    source = check_output.source(text, [parsed], None, datetime(2026, 5, 1, tzinfo=UTC))
+    source = check_output.new_source(text, [parsed], None, datetime(2026, 5, 1, tzinfo=UTC))
 
-    with tapes(out, err), output.door():
-        check_output.reports([*reports, failed], [finding], form, source)
-        check_output.outlines([outline, failed], [finding], form)
+    with tapes(out, err), output.guarded_streams():
+        check_output.print_reports([*reports, failed], [finding], form, source)
+        check_output.print_outlines([outline, failed], [finding], form)
         output.note(repr(reports[0]))
-        output.aside(repr(reports[0]))
+        output.write_stderr(repr(reports[0]))
         with contextlib.suppress(Violated):
             reports[0].raise_for_status()
-        output.problem(Unreadable(text, text, [text]))
+        output.problem(ReadError(text, text, [text]))
 
     assert steering(out.written) == []
     assert steering(err.written) == []
@@ -483,14 +483,14 @@ def test_the_command_that_an_alert_names_runs_no_other_when_it_is_pasted(tmp_pat
         said("watch", file.name, "--as-of", "2026-05-10T12:00:00Z", folder=tmp_path)
         found = said("watch", file.name, *AT, "--channel", "console", folder=tmp_path)
 
-    (command,) = re.findall("look closer +(.+)", found.out)
+    (command,) = re.findall("details +(.+)", found.out)
     subprocess.run(["sh", "-c", command.replace("dq status", "true")], cwd=tmp_path, check=True)
     assert shlex.split(command) == ["dq", "status", file.name, *AT]
     assert not (tmp_path / "canary").exists()
 
 
 def test_what_a_pass_is_for_is_one_of_ours():
-    assert all(outcome.one_line(one.value) == one.value for one in Kind)
+    assert all(outcome.one_line(one.value) == one.value for one in MetricExecution)
 
 
 # --- alerts
@@ -519,7 +519,7 @@ def test_an_alert_wakes_nobody_and_links_to_nothing_by_a_contracts_words(
             ("budget", text),
         ),
     )
-    incident = step(None, odd, odd.at).incident
+    incident = step(None, odd, odd.occurred_at).incident
     opened = load()["slack"].open({"token": TOKEN, "base_url": slack.url}, print)
 
     receipt = opened.sender.create("#orders-alerts", render(incident, "create"), name).receipt
@@ -559,10 +559,10 @@ def marked(value: object) -> list[dict[str, object]]:
 def test_an_alert_in_a_file_is_a_line_of_json_and_on_the_console_it_does_nothing(name: str, tmp_path: Path):
     text, out = TEXTS[name], Tape()
     odd = replace(breach(1), key=IncidentKey(text, text, text), title=text, facts=((text, text),))
-    message = render(step(None, odd, odd.at).incident, "create")
+    message = render(step(None, odd, odd.occurred_at).incident, "create")
     file = tmp_path / "alerts.jsonl"
 
-    with tapes(out, Tape()), output.door():
+    with tapes(out, Tape()), output.guarded_streams():
         load()["console"].open({}, output.block).sender.create("", message, "a")
     load()["file"].open({}, print).sender.create(str(file), message, "a")
 

@@ -44,7 +44,7 @@ def test_the_gate_refuses_an_ambiguous_pattern_at_its_place(
     said = " ".join(capsys.readouterr().out.split())
     assert code == 1
     assert f" 12:{place.index('PATTERN') + 1} error pattern-invalid" in said
-    assert "can match one text in ever more ways (position 3)" in said
+    assert "can match the same text in exponentially many ways (position 3)" in said
 
 
 def test_an_ambiguous_pattern_of_a_policy_is_a_finding_before_it_is_tried(
@@ -58,7 +58,7 @@ def test_an_ambiguous_pattern_of_a_policy_is_a_finding_before_it_is_tried(
     code = run(["validate", str(tmp_path)])
 
     assert code == 2
-    assert "can match one text in ever more ways" in capsys.readouterr().err
+    assert "can match the same text in exponentially many ways" in capsys.readouterr().err
 
 
 # What costs the most of what is accepted, each with a text that it does not match.

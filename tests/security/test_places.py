@@ -196,7 +196,7 @@ def test_no_command_speaks_to_a_host_that_a_contract_names(desk, command, code, 
 
 
 def test_no_file_of_a_lake_names_the_host_that_its_footer_is_read_from(monkeypatch):
-    from dq.dataquality.spark.columnar_files import opened
+    from dq.dataquality.spark.columnar_files import open_input
 
     for name, value in {"ACCESS_KEY_ID": "test", "SECRET_ACCESS_KEY": "test", "REGION": "us-east-1"}.items():
         monkeypatch.setenv(f"AWS_{name}", value)
@@ -204,7 +204,7 @@ def test_no_file_of_a_lake_names_the_host_that_its_footer_is_read_from(monkeypat
         monkeypatch.setenv("AWS_ENDPOINT_URL", f"http://127.0.0.1:{ours.port}")
         query = f"scheme=http%26endpoint_override=127.0.0.1:{evil.port}"
         with pytest.raises(OSError, match=r".*"):
-            opened(f"s3a://lake/part-0.parquet%3F{query}".replace("%26", "&"))
+            open_input(f"s3a://lake/part-0.parquet%3F{query}".replace("%26", "&"))
 
     assert evil.heard == []
     assert ours.heard != []

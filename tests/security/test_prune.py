@@ -12,7 +12,7 @@ from fakes import children
 from fakes.command import Place, Ran, contract, replaced
 from sqlalchemy import Row, create_engine, text
 
-from dq.registry.plan import limit
+from dq.registry.plan import prune_limit
 
 COUNT = 50
 NAMES = [f"table_{number:02}" for number in range(COUNT)]
@@ -138,9 +138,9 @@ def test_one_contract_of_fifty_that_is_not_understood_keeps_every_table(place: P
 
     assert tables(place) == set(NAMES)
     assert "orphan" not in shown.out
-    assert "Orphans are not judged: " in shown.out
+    assert "Orphans not evaluated: " in shown.out
     assert found.code == 3
-    assert "dq: nothing is pruned: " in found.err
+    assert "dq: nothing pruned: " in found.err
     assert data.code == 3
     assert data.json["orphans"]["judged"] is False
     assert len(data.json["orphans"]["reasons"]) == 1
@@ -165,7 +165,7 @@ def test_a_part_of_the_registry_removes_nothing_of_the_rest(place: Place, paths:
 
     assert tables(place) == set(NAMES)
     assert found.code == 3
-    assert "dq: nothing is pruned: " in found.err
+    assert "dq: nothing pruned: " in found.err
 
 
 def test_a_part_that_a_pull_request_calls_a_registry_owns_nothing_of_the_rest(place: Place) -> None:
@@ -184,7 +184,7 @@ def test_a_folder_that_says_nowhere_that_it_is_a_registry_removes_nothing(place:
 
     assert tables(place) == set(NAMES)
     assert found.code == 3
-    assert "nothing says where the registry begins" in found.err
+    assert "the root of the registry is unknown" in found.err
 
 
 def test_a_contract_that_became_a_link_to_nowhere_keeps_every_table(place: Place, tmp_path: Path) -> None:
@@ -221,7 +221,7 @@ def test_a_registry_of_the_same_name_in_another_store_keeps_its_tables(place: Pl
 
     assert tables(place) == set(NAMES)
     assert found.code == 0
-    assert "held sales.table_20: This store does not remember that dq made it" in found.out
+    assert "held sales.table_20: The state store has no record that dq created it" in found.out
 
 
 # --- what a contract can say that its table stays
@@ -236,8 +236,8 @@ def test_a_contract_that_is_not_in_force_keeps_its_tables(place: Place, status: 
 
     assert found.code == 0
     assert tables(place) == set(NAMES) - {"table_20"}
-    said = {"retired": "update sales.table_07 (metadata): Its contract is retired: the table stays"}
-    held = f"held sales.table_07: Contract 'table_07' is {status}, and its tables stay."
+    said = {"retired": "update sales.table_07 (metadata): Its contract is retired: the table is kept"}
+    held = f"held sales.table_07: Contract 'table_07' is {status}; its tables are kept."
     assert said.get(status, held) in found.out
 
 
@@ -249,7 +249,7 @@ def test_a_contract_that_loses_its_schema_keeps_its_tables(place: Place) -> None
 
     assert found.code == 0
     assert tables(place) == set(NAMES)
-    assert "Contract 'table_07' has no schema, and its tables stay." in found.out
+    assert "Contract 'table_07' has no schema; its tables are kept." in found.out
 
 
 def test_what_a_contract_has_on_another_server_stays(place: Place) -> None:
@@ -272,7 +272,7 @@ def test_what_a_contract_has_on_another_server_stays(place: Place) -> None:
 
 @pytest.mark.parametrize(("ours", "most"), [(0, 1), (1, 1), (9, 1), (20, 2), (49, 4), (50, 5), (2_000, 5)])
 def test_a_tenth_may_go_and_never_more_than_five(ours: int, most: int) -> None:
-    assert limit(ours) == most
+    assert prune_limit(ours) == most
 
 
 def test_more_than_five_tables_go_only_when_their_number_is_said(place: Place) -> None:
@@ -285,7 +285,7 @@ def test_more_than_five_tables_go_only_when_their_number_is_said(place: Place) -
     said = prune(place, "--prune-limit", "6")
 
     assert (asked.code, fewer.code, said.code) == (3, 3, 0)
-    assert "6 of 50 tables would go, and 5 may; if they shall, say --prune-limit 6" in asked.err
+    assert "6 of 50 tables would be deleted, limit 5; to allow it, pass --prune-limit 6" in asked.err
     assert tables(place) == set(NAMES[6:])
 
 
@@ -313,7 +313,7 @@ def test_nothing_goes_while_what_should_take_its_place_is_refused(place: Place) 
 
     assert found.code == 3
     assert tables(place) == set(NAMES)
-    assert "sales.table_20: it stays, because another change was refused or failed" in found.out
+    assert "sales.table_20: not removed, because another change was refused or failed" in found.out
 
 
 # --- a kill between any two steps

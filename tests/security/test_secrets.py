@@ -10,8 +10,8 @@ from fakes import postgres
 
 from dq.cli.main import run
 from dq.contracts.outcome import DqError
-from dq.operations.runtime.context import here
-from dq.store.engine import address, open_store
+from dq.operations.runtime.context import runtime_context
+from dq.store.engine import open_store, redacted_url
 
 # The two halves of the password of every row; neither may be seen, nor their beginnings.
 HALVES = ("hunt3r", "sw0rd")
@@ -103,7 +103,7 @@ def test_doctor_shows_a_store_that_answers_without_what_opens_it(folder, monkeyp
 def test_the_address_of_a_store_is_shown_without_password_and_query(tmp_path):
     with postgres.new_database() as url:
         store = open_store(f"{url}?sslpassword=hunt3rsw0rd")
-        shown = address(store.engine.url)
+        shown = redacted_url(store.engine.url)
         store.close()
 
     assert shown == url.replace(postgres.PASSWORD, "***")
@@ -119,7 +119,7 @@ def test_a_file_whose_path_has_an_at_sign_is_a_store(folder, monkeypatch, capfd)
 def test_the_world_does_not_show_its_environment(monkeypatch):
     monkeypatch.setenv("SLACK_BOT_TOKEN", "xoxb-hunt3rsw0rd")
 
-    assert "hunt3rsw0rd" not in repr(here())
+    assert "hunt3rsw0rd" not in repr(runtime_context())
 
 
 def test_a_channel_that_is_not_set_up_is_named_without_its_settings(folder, monkeypatch, capfd):

@@ -7,7 +7,7 @@ from fakes.breaches import DUE, breach
 from fakes.canary import Canary
 from fakes.slack import TOKEN, FakeSlack
 
-from dq.alerts.channel import Blockage, Rejected, Sent
+from dq.alerts.channel import FailureScope, PermanentFailure, Sent
 from dq.alerts.channels import load
 from dq.alerts.incident import step
 from dq.alerts.message import render
@@ -29,8 +29,8 @@ def test_the_token_follows_no_redirect(status):
 
     assert evil.heard == []
     assert len(slack.heard) == 1
-    assert isinstance(answer, Rejected)
-    assert answer.scope is Blockage.CHANNEL
+    assert isinstance(answer, PermanentFailure)
+    assert answer.scope is FailureScope.CHANNEL
     assert f"HTTP {status}" in answer.reason
 
 
@@ -82,7 +82,7 @@ def test_an_address_that_can_be_read_in_two_ways_is_refused(address):
         opened(address.format(port=evil.port)).create("#a", MESSAGE, "k")
 
     assert evil.heard == []
-    assert "DQ_SLACK_URL" in caught.value.mend
+    assert "DQ_SLACK_URL" in caught.value.hint
     assert "password" not in str(caught.value)
 
 

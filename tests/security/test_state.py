@@ -170,7 +170,7 @@ def test_a_state_folder_of_somebody_else_is_refused(home, capfd):
 
     assert run(["status", "orders.odcs.yaml"]) == 3
 
-    assert "belongs to somebody else" in capfd.readouterr().err
+    assert "is owned by another user" in capfd.readouterr().err
 
 
 def test_a_file_in_place_of_the_state_folder_is_a_sentence(home, capfd):

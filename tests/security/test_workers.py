@@ -17,13 +17,13 @@ MODULES = ("numbers", "select", "socket", "traceback", "random", "decimal", "dq"
 TASKS = """
 from pathlib import Path
 from dq.operations.runtime.spark import session
-from dq.operations.runtime.context import here
+from dq.operations.runtime.context import runtime_context
 
 def work(number):
     import decimal, random, sys
     return [path for path in sys.path if path in ("", CHECKOUT)]
 
-spark = session(here())
+spark = session(runtime_context())
 print(spark.sparkContext.parallelize([1], 1).map(work).collect())
 """
 

@@ -18,7 +18,7 @@ from sqlalchemy.exc import IntegrityError, StatementError
 
 from dq.contracts.outcome import StoreError, UsageError
 from dq.store import engine, open_store
-from dq.store.schema import TABLE_MODULES, Json, UtcDateTime, declared
+from dq.store.schema import TABLE_MODULES, Json, UtcDateTime, complete_metadata
 
 ROOT = Path(__file__).parents[2]
 PACKAGES = ("alerts", "cli", "contracts", "dataquality", "operations", "portal", "registry", "validators")
@@ -28,7 +28,7 @@ def test_a_new_store_has_the_newest_schema(url):
     store = open_store(url)
 
     with store.read() as tx:
-        assert engine.current(tx) == engine.head()
+        assert engine.current_version(tx) == engine.head()
     store.close()
 
 
@@ -48,7 +48,7 @@ def test_a_store_has_all_tables_whatever_was_imported_before(url):
 
     store = open_store(url)
     with store.read() as tx:
-        assert set(inspect(tx).get_table_names()) == {*declared().tables, "alembic_version"}
+        assert set(inspect(tx).get_table_names()) == {*complete_metadata().tables, "alembic_version"}
     store.close()
 
 
@@ -88,7 +88,7 @@ def test_a_store_of_a_newer_dq_is_left_alone(url):
         tx.execute(text("UPDATE alembic_version SET version_num = '9999'"))
     store.close()
 
-    with pytest.raises(StoreError, match=r"has schema 9999, and this dq knows up to \d{4}\. Upgrade dq"):
+    with pytest.raises(StoreError, match=r"has schema 9999, but this dq supports up to \d{4}\. Upgrade dq"):
         open_store(url)
 
 
@@ -164,7 +164,7 @@ def test_a_reader_sees_one_state_while_another_writes(url):
 
 def test_a_broken_constraint_is_not_taken_for_a_broken_database(url):
     store = open_store(url)
-    pause = declared().tables["channel_pause"]
+    pause = complete_metadata().tables["channel_pause"]
 
     with pytest.raises(IntegrityError), store.write() as tx:
         tx.execute(pause.insert().values(channel=None, target="", until=datetime.now(UTC)))
@@ -265,7 +265,7 @@ def test_a_damaged_file_is_named(tmp_path):
 def test_a_folder_that_cannot_be_made_is_named(tmp_path):
     (tmp_path / "file").touch()
 
-    with pytest.raises(StoreError, match=r"folder .*file/deeper cannot be made: Not a directory"):
+    with pytest.raises(StoreError, match=r"folder .*file/deeper cannot be created: Not a directory"):
         open_store(f"sqlite:///{tmp_path / 'file' / 'deeper' / 'dq.db'}")
 
 
@@ -289,10 +289,10 @@ def test_a_store_that_is_locked_for_too_long_is_named(tmp_path):
 @pytest.mark.parametrize(
     ("url", "says"),
     [
-        pytest.param("mysql://u:hunter2@host/db", "cannot be kept in 'mysql'", id="another database"),
-        pytest.param("sqlite://", "names no file", id="SQLite in memory"),
-        pytest.param("hunter2", "cannot be understood", id="no URL"),
-        pytest.param("postgresql://u@host:hunter2/db", "cannot be understood", id="a password for a port"),
+        pytest.param("mysql://u:hunter2@host/db", "does not support 'mysql'", id="another database"),
+        pytest.param("sqlite://", "has no file name", id="SQLite in memory"),
+        pytest.param("hunter2", "URL is invalid", id="no URL"),
+        pytest.param("postgresql://u@host:hunter2/db", "URL is invalid", id="a password for a port"),
         pytest.param("postgresql://u:hun@ter2@host/db", "Write %40", id="an at sign in the password"),
     ],
 )
@@ -316,7 +316,7 @@ def test_a_server_that_does_not_answer_is_named_without_the_password():
 def test_a_wrong_password_is_named_without_quoting_it():
     with (
         postgres.new_database() as url,
-        pytest.raises(StoreError, match="refused the user or the password") as caught,
+        pytest.raises(StoreError, match="rejected the user or the password") as caught,
     ):
         open_store(url.replace(postgres.PASSWORD, "hunter2"))
 

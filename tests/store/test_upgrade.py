@@ -37,11 +37,11 @@ from sqlalchemy.schema import CreateIndex, CreateTable
 from dq.contracts.outcome import StoreError
 from dq.store import engine as version
 from dq.store import open_store
-from dq.store.schema import declared
+from dq.store.schema import complete_metadata
 
 ROWS = 3
 Values = dict[str, list[dict[str, object]]]
-FIRST = version._known()[0]
+FIRST = version._known_versions()[0]
 GOLDEN = Path(__file__).parent / "golden"
 
 
@@ -54,7 +54,7 @@ def first_release(dialect: str) -> Path:
 @pytest.mark.parametrize("dialect", ["sqlite", "postgresql"])
 def test_the_declared_tables_are_the_first_release(dialect: str) -> None:
     elements: list[CreateTable | CreateIndex] = []
-    for table in declared().sorted_tables:
+    for table in complete_metadata().sorted_tables:
         indexes = sorted(table.indexes, key=lambda index: str(index.name))
         elements += [CreateTable(table), *(CreateIndex(index) for index in indexes)]
     statements = [str(each.compile(dialect=make_url(f"{dialect}://").get_dialect()())) for each in elements]
@@ -72,8 +72,8 @@ def test_the_first_release_is_migrated_to_what_is_declared(url: str) -> None:
         make(tx, FIRST)
         version.upgrade(tx)
         context = MigrationContext.configure(tx)
-        assert version.current(tx) == version.head()
-        assert compare_metadata(context, declared()) == []
+        assert version.current_version(tx) == version.head()
+        assert compare_metadata(context, complete_metadata()) == []
     engine.dispose()
 
 
@@ -130,7 +130,7 @@ def counts(tx: Connection) -> dict[str, int]:
     }
 
 
-@pytest.mark.parametrize("begin", version._known())
+@pytest.mark.parametrize("begin", version._known_versions())
 def test_no_upgrade_loses_a_row(url: str, begin: str, tmp_path: Path) -> None:
     engine = create_engine(url)
     with engine.begin() as tx:
@@ -141,7 +141,7 @@ def test_no_upgrade_loses_a_row(url: str, begin: str, tmp_path: Path) -> None:
     upgrade(url, tmp_path, begin)
 
     with engine.begin() as tx:
-        assert version.current(tx) == next_release.SCHEMA
+        assert version.current_version(tx) == next_release.SCHEMA
         after = counts(tx)
         assert {name: number for name, number in after.items() if number or name in before} == before
     engine.dispose()
@@ -168,7 +168,7 @@ def test_a_backup_of_the_schema_before_is_restored_and_upgraded(url: str, other:
     copy(url, other, tmp_path)
     after = [upgraded(each, before, tmp_path) for each in (url, other)]
 
-    assert before.keys() == declared().tables.keys()
+    assert before.keys() == complete_metadata().tables.keys()
     assert all(len(rows) == ROWS for rows in before.values())
     assert after == [before, before]
 
@@ -177,7 +177,7 @@ def test_this_dq_leaves_what_the_next_one_has_upgraded(url: str, tmp_path: Path)
     open_store(url).close()
     upgrade(url, tmp_path, version.head())
 
-    with pytest.raises(StoreError, match=rf"has schema {next_release.SCHEMA}, and this dq knows up to"):
+    with pytest.raises(StoreError, match=rf"has schema {next_release.SCHEMA}, but this dq supports up to"):
         open_store(url)
 
 

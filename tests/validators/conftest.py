@@ -9,7 +9,7 @@ import pytest
 
 from dq.contracts.outcome import Finding
 from dq.validators import rule_page
-from dq.validators.lint import lint, rules_of
+from dq.validators.lint import lint, load_rules
 from dq.validators.policy.policy import DEFAULT, Policy
 from dq.validators.rule import Rule
 
@@ -20,7 +20,7 @@ Lint = Callable[..., list[Finding]]
 
 @pytest.fixture(scope="session")
 def rules() -> dict[str, Rule]:
-    return rules_of()
+    return load_rules()
 
 
 @pytest.fixture(scope="session")

@@ -8,7 +8,7 @@ import pytest
 
 from dq.contracts.outcome import Finding
 from dq.operations.gate import unenforced
-from dq.validators.lint import lint, rules_of
+from dq.validators.lint import lint, load_rules
 
 HEAD = """\
 apiVersion: v3.2.0
@@ -28,7 +28,7 @@ def found(*objects: tuple[str, list[str]]) -> list[Finding]:
     for name, columns in objects:
         text += f"  - name: {name}\n    properties:\n" + "".join(f"      - {{{one}}}\n" for one in columns)
     return lint(
-        text.encode(), "orders.odcs.yaml", rules=rules_of(), today=date(2026, 11, 21), unenforced=unenforced
+        text.encode(), "orders.odcs.yaml", rules=load_rules(), today=date(2026, 11, 21), unenforced=unenforced
     )
 
 
@@ -46,21 +46,21 @@ def test_t65_an_unknown_type_of_many_columns_is_one_finding_that_nothing_repeats
         "physicalType 'int64': 'int64' is not a type."
         " The same holds for 7 other columns of 't': c1, c2, c3, c4, c5 and 2 more."
     )
-    assert finding.mend == "Write 'bigint'."
+    assert finding.hint == "Write 'bigint'."
 
 
 def test_t65_names_that_catalogs_change_are_one_finding_per_object() -> None:
     camel = columns("logicalType: integer", 3, "orderNo")
 
     told = [
-        (one.at.line, one.message.partition(". ")[2], one.mend) for one in found(("t", camel), ("u", camel))
+        (one.at.line, one.message.partition(". ")[2], one.hint) for one in found(("t", camel), ("u", camel))
     ]
 
     assert told == [
         (
             line,
             f"The same holds for 2 other columns of '{name}': orderNo1, orderNo2.",
-            "Write 'order_no0', and the others likewise.",
+            "Write 'order_no0', and do the same for the others.",
         )
         for line, name in ((10, "t"), (15, "u"))
     ]
@@ -106,7 +106,7 @@ def test_t65_an_error_is_told_where_its_explanation_is_a_warning() -> None:
     text = HEAD + f"  - name: t\n    properties:\n      - {{name: a, physicalType: int64, {SODA}}}\n"
 
     rules = {one.rule for one in lint(
-        text.encode(), "orders.odcs.yaml", rules=rules_of(), today=date(2026, 11, 21), unenforced=unenforced
+        text.encode(), "orders.odcs.yaml", rules=load_rules(), today=date(2026, 11, 21), unenforced=unenforced
     )}  # fmt: skip
 
     assert rules == {"physical-type-unknown", "unenforced"}

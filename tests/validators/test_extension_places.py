@@ -34,7 +34,7 @@ def test_each_extension_is_known_where_it_belongs_and_there_alone(lint_fragment,
 
     assert unknown(lint_fragment, PLACES[name].replace("@", one)) == []
     for place in PLACES.keys() - {name}:
-        assert unknown(lint_fragment, PLACES[place].replace("@", one)) == [f"{name!r} does not belong here."]
+        assert unknown(lint_fragment, PLACES[place].replace("@", one)) == [f"{name!r} is not allowed here."]
 
 
 @pytest.mark.parametrize(

@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from dq.contracts.model import MAX_FINDINGS
 from dq.contracts.outcome import Finding
 from dq.validators import rule_page
-from dq.validators.lint import MAX_OF_ONE_RULE, MAX_TEXT, lint, rules_of
+from dq.validators.lint import MAX_OF_ONE_RULE, MAX_TEXT, lint, load_rules
 
-RULES = rules_of()
+RULES = load_rules()
 TODAY = date(2026, 11, 21)
 BASE = rule_page.document(
     "slaProperties:\n"
@@ -135,7 +135,7 @@ def test_what_is_refused_is_refused_with_one_finding_and_a_mend(text: str, rule:
     found = [one for one in _lint(text.encode()) if one.rule == rule]
 
     assert len(found) == 1
-    assert found[0].mend
+    assert found[0].hint
 
 
 @pytest.mark.parametrize("data", ["name: é\n".encode("latin-1"), "name: a\n".encode("utf-16")])
@@ -158,7 +158,7 @@ SURPRISES = {
     ),
     "a yes": (
         "name: yes",
-        "name must be text, and YAML reads yes as true (true or false).",
+        "name must be text, and YAML reads yes as true (a boolean).",
         'Quote it: name: "yes".',
     ),
     "an account of digits": (
@@ -169,13 +169,13 @@ SURPRISES = {
 }
 
 
-@pytest.mark.parametrize(("line", "message", "mend"), SURPRISES.values(), ids=SURPRISES)
-def test_what_yaml_made_of_a_value_is_said_with_how_to_quote_it(line: str, message: str, mend: str) -> None:
+@pytest.mark.parametrize(("line", "message", "hint"), SURPRISES.values(), ids=SURPRISES)
+def test_what_yaml_made_of_a_value_is_said_with_how_to_quote_it(line: str, message: str, hint: str) -> None:
     text, _ = rule_page.document(line + "\n")
 
     (found,) = [one for one in _lint(text.encode()) if one.rule == "wrong-type"]
 
-    assert (found.message, found.mend) == (message, mend)
+    assert (found.message, found.hint) == (message, hint)
 
 
 def test_thousands_of_mistakes_are_cut_off(lint_fragment) -> None:
@@ -190,7 +190,7 @@ def test_a_file_of_another_kind_is_one_finding() -> None:
     assert [(one.rule, one.message) for one in found] == [
         (
             "not-a-contract",
-            "21,000 values or keys are not those of a contract; perhaps it is another kind of file.",
+            "21,000 unknown keys or values; this may not be a contract.",
         )
     ]
 

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from dq.contracts.outcome import Location, Severity, Unreadable
+from dq.contracts.outcome import Location, ReadError, Severity
 from dq.validators import rule_page
-from dq.validators.lint import Linted, lint, lint_files, lint_paths
+from dq.validators.lint import LintResult, lint, lint_files, lint_paths
 from dq.validators.rule import Rule
 
 TODAY = date(2026, 11, 21)
@@ -22,7 +22,7 @@ def _registry(root: Path, **contracts: str) -> None:
         (root / f"{name}.odcs.yaml").write_text(text, "utf-8")
 
 
-def _lint(root: Path, rules: dict[str, Rule], *paths: Path) -> Linted:
+def _lint(root: Path, rules: dict[str, Rule], *paths: Path) -> LintResult:
     return lint_paths(paths or (root,), root=root, rules=rules, today=TODAY)
 
 
@@ -30,8 +30,10 @@ def test_a_finding_says_all_there_is_to_say(lint_fragment) -> None:
     (found,) = lint_fragment("status: activ\n")
 
     assert (found.rule, found.severity) == ("status-unknown", Severity.WARNING)
-    assert found.message == "status 'activ' is not one of ODCS."
-    assert found.mend == "Did you mean 'active'?"
+    assert found.message == (
+        "unknown status 'activ', treated as active: deliveries are watched and alerts are sent."
+    )
+    assert found.hint == "Did you mean 'active'?"
     assert found.at == Location("orders.odcs.yaml", 16, 9)
     assert (found.path, found.contract) == ("status", "orders")
 
@@ -84,7 +86,7 @@ def test_extension_values_are_judged_with_the_form(lint_fragment) -> None:
         ("unknown-key", "slaProperties[0].customProperties[0].value.grce"),
         ("wrong-type", "support[0].customProperties[0].value"),
     ]
-    assert found[1].mend == "Did you mean 'grace'?"
+    assert found[1].hint == "Did you mean 'grace'?"
 
 
 def test_a_rule_is_asked_only_about_its_versions_of_the_standard(rules: dict[str, Rule]) -> None:
@@ -113,8 +115,8 @@ def test_a_folder_is_searched_but_not_its_hidden_folders(tmp_path: Path, rules: 
 
     linted = _lint(tmp_path, rules)
 
-    assert replace(linted, passed=()) == Linted((), ("sales/orders.odcs.yaml",), {})
-    assert [one.file.name for one in linted.passed] == ["readme.yaml"]
+    assert replace(linted, skipped=()) == LintResult((), ("sales/orders.odcs.yaml",), {})
+    assert [one.file.name for one in linted.skipped] == ["readme.yaml"]
 
 
 def test_a_file_is_read_once_whatever_its_name(tmp_path: Path, rules: dict[str, Rule]) -> None:
@@ -153,7 +155,7 @@ def test_two_files_with_one_identity_are_found_in_the_second(tmp_path: Path, rul
     (found,) = _lint(tmp_path, rules).findings
 
     assert (found.rule, found.at.file) == ("duplicate-contract", "b/orders.odcs.yaml")
-    assert found.message == "a/orders.odcs.yaml holds 'orders' in version 1 already."
+    assert found.message == "'orders' version 1 is already defined in a/orders.odcs.yaml."
 
 
 REFERRING = GOOD.replace("id: orders\n", "id: sales\n").replace(
@@ -204,17 +206,17 @@ def test_references_are_resolved_among_all_contracts_that_were_read(
 
 
 def test_a_path_that_does_not_exist_is_unreadable(tmp_path: Path, rules: dict[str, Rule]) -> None:
-    with pytest.raises(Unreadable, match="does not exist") as raised:
+    with pytest.raises(ReadError, match="does not exist") as raised:
         _lint(tmp_path, rules, tmp_path / "nowhere")
 
-    assert raised.value.mend
+    assert raised.value.hint
     assert raised.value.exit_code == 3
 
 
 def test_a_folder_without_contracts_is_not_fine(tmp_path: Path, rules: dict[str, Rule]) -> None:
     (tmp_path / "orders.txt").write_text(GOOD)
 
-    with pytest.raises(Unreadable, match="holds no contract"):
+    with pytest.raises(ReadError, match="contains no contract"):
         _lint(tmp_path, rules)
 
 

@@ -46,41 +46,45 @@ FINE = [
 ]
 # Story -> (implementation, the line of the mistake, words of the message).
 WRONG = {
-    "misspelt argument": ("check: sum\narguments:\n  bye: carrier\nmustBe: 1", 18, "takes no 'bye'"),
+    "misspelt argument": ("check: sum\narguments:\n  bye: carrier\nmustBe: 1", 18, "sum has no key 'bye'"),
     "misspelt argument that is needed": (
         'check: compareColumns\narguments:\n  operator: "<="\n  other: air_time',
         19,
-        "takes no 'other'",
+        "compareColumns has no key 'other'",
     ),
-    "share by another word": ("check: quantile\narguments:\n  share: 0.5\nmustBe: 1", 18, "takes no 'share'"),
+    "share by another word": (
+        "check: quantile\narguments:\n  share: 0.5\nmustBe: 1",
+        18,
+        "quantile has no key 'share'",
+    ),
     "share beyond one": (
         "check: quantile\narguments:\n  q: 1.5\nmustBe: 1",
         18,
         "share of a quantile is 1.5",
     ),
     "share as a text": ("check: quantile\narguments:\n  q: median\nmustBe: 1", 18, "is 'median'"),
-    "no share": ("check: quantile\nmustBe: 1", 16, "needs the argument 'q'"),
+    "no share": ("check: quantile\nmustBe: 1", 16, "argument 'q' is missing"),
     "group that is not there": (
         "check: max\narguments:\n  by:\n    - day\n    - x\nmustBe: 1",
         20,
-        "'x' is no column",
+        "'x' is not a column of the object",
     ),
     "group that is classified": (
         "check: max\narguments:\n  by:\n    - day\n    - pilot\nmustBe: 1",
         20,
         "classified",
     ),
-    "group by a list": ("check: max\narguments:\n  by: crew\nmustBe: 1", 18, "makes no groups"),
-    "group twice": ("check: max\narguments:\n  by: [day, day]\nmustBe: 1", 18, "stands twice"),
+    "group by a list": ("check: max\narguments:\n  by: crew\nmustBe: 1", 18, "cannot be grouped by"),
+    "group twice": ("check: max\narguments:\n  by: [day, day]\nmustBe: 1", 18, "is listed twice"),
     "text as a bound": ("check: max\nmustBe: many", 17, "mustBe is 'many'"),
     "flag as a bound": ("check: max\nmustBe: true", 17, "mustBe is True"),
     "range the wrong way": ("check: max\nmustBeBetween: [9, 1]", 17, "mustBeBetween is [9, 1]"),
     "two bounds": ("check: max\nmustBe: 1\nmustNotBe: 2", 18, "2 operators"),
-    "no bound": ("check: max", 16, "nothing bounds"),
+    "no bound": ("check: max", 16, "has no bound"),
     "bound beside the usual": (
         "check: max\narguments: {against: usual}\nmustBe: 1",
         18,
-        "told by earlier runs",
+        "earlier runs set the bounds",
     ),
     "unit of nothing": ("check: max\nunit: percent\nmustBe: 1", 17, "no unit 'percent'"),
     "unit that is none": ("check: distinctCount\nunit: dozens\nmustBe: 1", 17, "no unit 'dozens'"),
@@ -89,25 +93,29 @@ WRONG = {
         18,
         "is 'yesterday'",
     ),
-    "band without the usual": ("check: max\narguments:\n  runs: 5\nmustBe: 1", 18, "for a comparison"),
+    "band without the usual": (
+        "check: max\narguments:\n  runs: 5\nmustBe: 1",
+        18,
+        "only applies to a comparison",
+    ),
     "never learns": (
         "check: max\narguments: {against: usual, runs: 3,\n  minimum: 9}",
         18,
-        "never end learning",
+        "learning would never end",
     ),
     "step of nothing": ("check: sequenceGaps\narguments:\n  step: 0\nmustBe: 1", 18, "step is 0"),
     "compared with a text": (
         'check: compareColumns\narguments: {operator: "<", property: tail}',
         17,
-        "are not compared",
+        "cannot be compared",
     ),
     "operator that is none": (
         "check: compareColumns\narguments:\n  property: day\n  operator: =<",
         19,
         "'=<'",
     ),
-    "key that is none": ("check: max\nmust: 1\nmustBe: 1", 17, "takes no 'must'"),
-    "arguments that are a list": ("check: max\narguments: [1]\nmustBe: 1", 17, "no mapping"),
+    "key that is none": ("check: max\nmust: 1\nmustBe: 1", 17, "the implementation has no key 'must'"),
+    "arguments that are a list": ("check: max\narguments: [1]\nmustBe: 1", 17, "not a mapping"),
 }
 
 

@@ -12,11 +12,11 @@ import pytest
 import dq as library
 from dq.contracts.outcome import Finding, MissingTool, Severity
 from dq.validators import rule_page
-from dq.validators.lint import lint_files, rules_of
+from dq.validators.lint import lint_files, load_rules
 from dq.validators.official import installed_schema
 from dq.validators.policy.policy import DEFAULT, Policy, RuleSetting
 
-RULES = rules_of()
+RULES = load_rules()
 TODAY = date(2026, 11, 21)
 
 
@@ -39,8 +39,8 @@ CASES = [
     (
         "servers: [{server: lake, type: sftp, location: /exports}]\n",
         "servers[0].location",
-        "requires a text that matches ^sftp://.* here, not '/exports'.",
-        "Write a text of this form.",
+        "requires text that matches ^sftp://.* here, not '/exports'.",
+        "Write text of this form.",
     ),
     (
         columns("{name: a, logicalType: string, quality: [{type: library, rule: nullCheck, mustBe: 1}]}"),
@@ -51,8 +51,8 @@ CASES = [
     (
         columns("{name: a, logicalType: string, quality: [{metric: rowCount, mustBeBetween: [3, 3]}]}"),
         "schema[0].properties[0].quality[0].mustBeBetween",
-        "refuses this: items 0 and 1 are equal.",
-        "Write it as the standard describes it.",
+        "does not allow this: items 0 and 1 are equal.",
+        "Write it as described in the standard.",
     ),
 ]
 
@@ -63,7 +63,7 @@ def test_what_only_the_official_schema_refuses_is_an_error_at_its_place(
 ) -> None:
     (finding,) = opinions(fragment)
 
-    assert (finding.severity, finding.path, finding.mend) == (Severity.ERROR, path, fix)
+    assert (finding.severity, finding.path, finding.hint) == (Severity.ERROR, path, fix)
     assert finding.message == f"the official schema of ODCS v3.2.0 {message}"
     assert finding.at.line > 1
     assert finding.at.column > 1
@@ -92,10 +92,10 @@ def test_columns_without_logical_type_are_one_warning_of_the_object() -> None:
     assert finding.severity is Severity.WARNING
     assert finding.path == "schema[0].properties[0].map"
     assert finding.message == (
-        "the official schema of ODCS v3.2.0 requires 'map' here: it takes a column without logicalType "
-        "for one of every type. The same holds for 1 other column of 'orders': b."
+        "the official schema of ODCS v3.2.0 requires 'map' here: it treats a column without logicalType "
+        "as one of every type. The same holds for 1 other column of 'orders': b."
     )
-    assert finding.mend.startswith("Write logicalType")
+    assert finding.hint.startswith("Add logicalType")
 
 
 def test_a_nested_column_without_logical_type_is_one_warning() -> None:
@@ -127,11 +127,11 @@ def test_a_contract_of_another_version_names_what_to_install() -> None:
 
     release = installed_schema().release
     assert missing.value.message == (
-        f"(text) follows ODCS v3.0.2, and the installed open-data-contract-standard {release} has the "
-        "official schema of v3.2.0."
+        f"(text) follows ODCS v3.0.2, but the installed open-data-contract-standard {release} "
+        "contains the official schema of v3.2.0."
     )
-    assert missing.value.mend.endswith("'open-data-contract-standard==3.0.*'")
-    assert "official]" in missing.value.mend
+    assert missing.value.hint.endswith("'open-data-contract-standard==3.0.*'")
+    assert "official]" in missing.value.hint
 
 
 def test_the_function_asks_only_where_it_is_told_to(tmp_path: Path) -> None:

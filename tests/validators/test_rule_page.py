@@ -23,7 +23,7 @@ Bad:
 Good:
     name: c
 
-Mend: Do it.
+How to fix: Do it.
 """
 
 
@@ -33,7 +33,7 @@ def test_a_docstring_is_taken_apart() -> None:
         why="First paragraph.\n\nSecond one.",
         bad="name: a\nschema:\n  - name: b\n",
         good="name: c\n",
-        mend="Do it.",
+        hint="Do it.",
     )
 
 

@@ -11,20 +11,20 @@ from pathlib import Path
 import pytest
 from fakes import golden
 
-from dq.contracts.install import BrokenShelf
+from dq.contracts.install import PluginError
 from dq.contracts.outcome import Finding
 from dq.contracts.yaml.parse import parse
 from dq.operations.gate import unenforced
 from dq.validators import rule_page
 from dq.validators import rules as shelf
-from dq.validators.context import nothing
-from dq.validators.lint import SubscriptionFiles, lint, lint_files, rules_of
+from dq.validators.context import no_findings
+from dq.validators.lint import SubscriptionFiles, lint, lint_files, load_rules
 from dq.validators.official import installed_schema
 from dq.validators.policy.file import read
 from dq.validators.policy.policy import ChangedPolicy, Policy, RuleSetting, policy_findings
 from dq.validators.rule import Rule, RuleScope
 
-RULES = rules_of()
+RULES = load_rules()
 TODAY = date(2026, 11, 21)
 BASE = rule_page.document("")[0].encode()
 # What the fragments of rules about subscriptions do not say, and the contract that they are held against.
@@ -64,8 +64,8 @@ def _findings(rule: Rule, document: bytes) -> list[Finding]:
     files = [(rule_page.BASE_FILE, document)]
     if rule.scope is RuleScope.REGISTRY:
         files = [("a/" + rule_page.BASE_FILE, BASE), ("b/" + rule_page.BASE_FILE, document)]
-    told = unenforced if rule.consequences else nothing
-    wished = Policy(settings={rule.id: RuleSetting(None, own_severity=False)} if rule.wish else {})
+    told = unenforced if rule.consequences else no_findings
+    wished = Policy(settings={rule.id: RuleSetting(None, own_severity=False)} if rule.opt_in else {})
     official = installed_schema() if rule.id == "official-schema" else None
     found = lint_files(files, rules=RULES, policy=wished, today=TODAY, unenforced=told, official=official)
     return [one for one in found.findings if one.at.file == files[-1][0]]
@@ -110,7 +110,7 @@ def test_bad_gives_exactly_this_finding_inside_the_fragment(rule: Rule) -> None:
 
     assert [(one.rule, one.severity) for one in found] == [(rule.id, rule.severity)]
     assert found[0].at.line >= begins
-    assert found[0].mend
+    assert found[0].hint
 
 
 @pytest.mark.parametrize("rule", RULES.values(), ids=RULES)
@@ -144,16 +144,16 @@ Bad:
 Good:
     name: Orders
 
-Mend: Rename it.
+How to fix: Rename it.
 """
 
 from dq.contracts.outcome import Severity
-from dq.validators.rule import Rule, fault
+from dq.validators.rule import Rule, violation
 
 
 def check(contract, context):
     if contract.name == "test":
-        yield fault(contract, "name", "the contract is called test.", "Rename it.")
+        yield violation(contract, "name", "the contract is called test.", "Rename it.")
 
 
 RULE = Rule("named-test", Severity.WARNING, __doc__, check)
@@ -166,7 +166,7 @@ def test_a_new_file_on_a_shelf_is_used(tmp_path: Path, monkeypatch: pytest.Monke
     (tmp_path / "own_rules" / "named_test.py").write_text(NEW_RULE)
     monkeypatch.syspath_prepend(tmp_path)
 
-    rules = rules_of(import_module("own_rules"))
+    rules = load_rules(import_module("own_rules"))
 
     text, line = rule_page.document("name: test\n")
     found = lint(text.encode(), rule_page.BASE_FILE, rules=rules, today=TODAY)
@@ -183,7 +183,7 @@ def test_rules_may_lie_in_groups_and_are_taken_by_file_name(
         (tmp_path / "grouped_rules" / f"{place}.py").write_text(NEW_RULE.replace("named-test", id_))
     monkeypatch.syspath_prepend(tmp_path)
 
-    assert list(rules_of(import_module("grouped_rules"))) == ["rule-a", "rule-b", "rule-c"]
+    assert list(load_rules(import_module("grouped_rules"))) == ["rule-a", "rule-b", "rule-c"]
 
 
 def test_a_file_without_a_rule_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -192,14 +192,14 @@ def test_a_file_without_a_rule_is_refused(tmp_path: Path, monkeypatch: pytest.Mo
     (tmp_path / "empty_rules" / "nothing.py").write_text("")
     monkeypatch.syspath_prepend(tmp_path)
 
-    with pytest.raises(BrokenShelf, match="defines no RULE"):
-        rules_of(import_module("empty_rules"))
+    with pytest.raises(PluginError, match=r"empty_rules\.nothing does not define RULE"):
+        load_rules(import_module("empty_rules"))
 
     assert "empty_rules.nothing" in sys.modules
 
 
 def test_the_shipped_shelf_is_the_default() -> None:
-    assert rules_of(shelf).keys() == RULES.keys()
+    assert load_rules(shelf).keys() == RULES.keys()
 
 
 def test_rules_say_what_is_agreed() -> None:
@@ -210,7 +210,7 @@ def test_rules_say_what_is_agreed() -> None:
             rule.bad if rule.bad is not None else _document(rule, rule_page.parse(rule.page).bad)[0].encode()
         )
         said += [
-            f"{one.rule} ({one.severity}) {one.at}\n    {one.message}\n    {one.mend}\n"
+            f"{one.rule} ({one.severity}) {one.at}\n    {one.message}\n    {one.hint}\n"
             for one in _findings(rule, document)
         ]
 

@@ -13,26 +13,26 @@ from jsonschema import Draft202012Validator
 
 from dq.contracts.outcome import Finding, Location, Severity
 from dq.validators import rule_page
-from dq.validators.lint import Linted, Screen, lint_files
-from dq.validators.reports import reports_of
+from dq.validators.lint import LintResult, TerminalOptions, lint_files
+from dq.validators.reports import load_reports
 from dq.validators.rule import Rule
 
 GOLDEN = Path(__file__).parent / "golden"
-SARIF = reports_of()["sarif"]
+SARIF = load_reports()["sarif"]
 
 
-def _run(linted: Linted) -> dict[str, Any]:
-    document = json.loads(SARIF.render(linted, Screen()))
+def _run(linted: LintResult) -> dict[str, Any]:
+    document = json.loads(SARIF.render(linted, TerminalOptions()))
     Draft202012Validator(SCHEMA).validate(document)
     run: dict[str, Any] = document["runs"][0]
     return run
 
 
-def _linted(rules: dict[str, Rule], text: str, file: str = "orders.odcs.yaml") -> Linted:
+def _linted(rules: dict[str, Rule], text: str, file: str = "orders.odcs.yaml") -> LintResult:
     return lint_files([(file, text.encode())], rules=rules, today=date(2026, 11, 21))
 
 
-def _prints(linted: Linted) -> list[str]:
+def _prints(linted: LintResult) -> list[str]:
     return [result["partialFingerprints"]["primaryLocationLineHash"] for result in _run(linted)["results"]]
 
 
@@ -47,23 +47,23 @@ def test_a_report_is_sarif(rules: dict[str, Rule]) -> None:
 
 
 def test_nothing_found_is_sarif_too() -> None:
-    assert _run(Linted((), ("a",)))["results"] == []
+    assert _run(LintResult((), ("a",)))["results"] == []
 
 
 @pytest.mark.parametrize("id_", ["cron-invalid", "missing-owner", "duplicate-contract", "yaml-syntax"])
 def test_a_rule_brings_its_page(id_: str) -> None:
     finding = Finding(id_, Severity.ERROR, "wrong.", "Mend it.", Location("f"))
 
-    (rule,) = _run(Linted((finding,), ("f",)))["tool"]["driver"]["rules"]
+    (rule,) = _run(LintResult((finding,), ("f",)))["tool"]["driver"]["rules"]
 
     assert rule["help"]["text"].startswith(f"{id_} (")
-    assert "## Mend" in rule["help"]["markdown"]
+    assert "## How to fix" in rule["help"]["markdown"]
 
 
 def test_a_rule_of_the_organisation_needs_no_page() -> None:
     finding = Finding("our-own", Severity.WARNING, "wrong.", "", Location("f"))
 
-    (rule,) = _run(Linted((finding,), ("f",)))["tool"]["driver"]["rules"]
+    (rule,) = _run(LintResult((finding,), ("f",)))["tool"]["driver"]["rules"]
 
     assert rule["shortDescription"] == {"text": "our own"}
     assert rule["defaultConfiguration"] == {"level": "warning"}
@@ -72,7 +72,7 @@ def test_a_rule_of_the_organisation_needs_no_page() -> None:
 def test_the_level_is_the_finding_s_and_not_the_rule_s() -> None:
     finding = Finding("missing-owner", Severity.CRITICAL, "wrong.", "", Location("f"))
 
-    (result,) = _run(Linted((finding,), ("f",)))["results"]
+    (result,) = _run(LintResult((finding,), ("f",)))["results"]
 
     assert (result["level"], result["properties"]["severity"]) == ("error", "critical")
 
@@ -89,7 +89,7 @@ def test_a_region_ends_with_its_line_and_counts_code_points(rules: dict[str, Rul
 def test_a_name_with_a_space_is_a_uri() -> None:
     finding = Finding("a-rule", Severity.ERROR, "wrong.", "", Location("my contracts/ä.odcs.yaml"))
 
-    (result,) = _run(Linted((finding,), ()))["results"]
+    (result,) = _run(LintResult((finding,), ()))["results"]
 
     artifact = result["locations"][0]["physicalLocation"]["artifactLocation"]
     assert artifact == {"uri": "my%20contracts/%C3%A4.odcs.yaml", "uriBaseId": "%SRCROOT%"}
@@ -98,7 +98,7 @@ def test_a_name_with_a_space_is_a_uri() -> None:
 def test_what_a_user_wrote_is_no_link() -> None:
     finding = Finding("a-rule", Severity.ERROR, "'[see](1)' and [0].", "", Location("f"))
 
-    (result,) = _run(Linted((finding,), ()))["results"]
+    (result,) = _run(LintResult((finding,), ()))["results"]
 
     assert result["message"]["text"] == "'\\[see](1)' and [0]."
 

@@ -8,7 +8,7 @@ import pytest
 
 from dq.contracts.outcome import Finding
 from dq.contracts.sql import text as sql
-from dq.contracts.sql.guard import Guarded, guarded, query
+from dq.contracts.sql.guard import ValidatedSql, validate_query, validate_rule_query
 from dq.contracts.yaml.parse import parse
 
 
@@ -49,12 +49,12 @@ REFUSED = {
         "it reads 'customers'; a rule reads only orders or shop_orders",
         "Write FROM {object}.",
     ),
-    "SELECT 'open FROM orders": ("it is not SQL that is understood", "Correct it there."),
+    "SELECT 'open FROM orders": ("it is not supported SQL", "Correct it there."),
     "SELECT median(a) FROM orders": (
         "the function 'median' is not allowed",
         "Write percentile_approx(a, 0.5).",
     ),
-    "SELECT count(* FRM {object} WHRE": ("it is not SQL that is understood", "Correct it there."),
+    "SELECT count(* FRM {object} WHRE": ("it is not supported SQL", "Correct it there."),
     "SELECT count(*) FROM orders a, orders b": (
         "a join without ON or USING is not allowed",
         "Write JOIN … ON a.id = b.id.",
@@ -81,7 +81,7 @@ def test_what_else_is_refused_comes_with_what_to_write(
 ) -> None:
     (found,) = _found(lint_fragment, query)
 
-    assert (found.rule, found.mend) == ("sql-refused", said[1])
+    assert (found.rule, found.hint) == ("sql-refused", said[1])
     assert found.message.startswith(f"the query is refused: {said[0]}")
     assert not found.message.endswith("..")
 
@@ -161,11 +161,15 @@ def test_a_query_means_the_same_whatever_its_object_is_called(name: str, text: s
     assert parsed.contract is not None
     one = parsed.contract.objects[0]
 
-    found = query(one, one.quality[0], None)
+    found = validate_rule_query(one, one.quality[0], None)
 
-    alone = guarded(text, own=name, tables={name: sql.ROWS_VIEW}, property=None)
-    assert isinstance(found, Guarded)
-    assert isinstance(alone, Guarded)
+    alone = validate_query(text, own_table=name, tables={name: sql.ROWS_VIEW}, property=None)
+    assert isinstance(found, ValidatedSql)
+    assert isinstance(alone, ValidatedSql)
     renamed = found.sql.replace("`this_object`", f"`{name}`")
     assert alone.sql.replace("`ORDERS`", f"`{name}`") in (found.sql, renamed)
-    assert (found.columns, found.qualified, found.shown) == (alone.columns, alone.qualified, alone.shown)
+    assert (found.columns, found.qualified_columns, found.revealed_columns) == (
+        alone.columns,
+        alone.qualified_columns,
+        alone.revealed_columns,
+    )

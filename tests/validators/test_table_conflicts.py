@@ -64,8 +64,8 @@ def test_each_of_two_contracts_of_one_table_names_the_other(messages) -> None:
     )
 
     assert found == {
-        "a.odcs.yaml": ["table sales.orders is also that of contract 'refunds' (b.odcs.yaml)."],
-        "b.odcs.yaml": ["table sales.orders is also that of contract 'orders' (a.odcs.yaml)."],
+        "a.odcs.yaml": ["table sales.orders is also used by contract 'refunds' (b.odcs.yaml)."],
+        "b.odcs.yaml": ["table sales.orders is also used by contract 'orders' (a.odcs.yaml)."],
     }
 
 
@@ -102,8 +102,8 @@ def test_a_database_is_computed_as_for_the_catalog(messages, first: str, second:
     found = messages(one, other + second)
 
     assert found == {
-        "a.odcs.yaml": ["table sales_core.orders is also that of contract 'refunds' (b.odcs.yaml)."],
-        "b.odcs.yaml": ["table sales_core.orders is also that of contract 'orders' (a.odcs.yaml)."],
+        "a.odcs.yaml": ["table sales_core.orders is also used by contract 'refunds' (b.odcs.yaml)."],
+        "b.odcs.yaml": ["table sales_core.orders is also used by contract 'orders' (a.odcs.yaml)."],
     }
 
 
@@ -135,8 +135,8 @@ def test_one_folder_is_one_however_it_is_spelt(messages, first: str, second: str
     found = messages(contract("orders", first), contract("refunds", second))
 
     assert found == {
-        "a.odcs.yaml": [f"the folder {folder} is also that of contract 'refunds' (b.odcs.yaml)."],
-        "b.odcs.yaml": [f"the folder {folder} is also that of contract 'orders' (a.odcs.yaml)."],
+        "a.odcs.yaml": [f"the folder {folder} is also used by contract 'refunds' (b.odcs.yaml)."],
+        "b.odcs.yaml": [f"the folder {folder} is also used by contract 'orders' (a.odcs.yaml)."],
     }
 
 
@@ -145,11 +145,11 @@ def test_a_folder_in_that_of_another_table_is_read_with_it(messages) -> None:
 
     assert found == {
         "a.odcs.yaml": [
-            "the folder s3://lake/orders holds s3://lake/orders/eu/v1, the folder of contract 'eu' "
+            "the folder s3://lake/orders contains s3://lake/orders/eu/v1, the folder of contract 'eu' "
             "(b.odcs.yaml)."
         ],
         "b.odcs.yaml": [
-            "the folder s3://lake/orders/eu/v1 lies in s3://lake/orders, the folder of contract 'orders' "
+            "the folder s3://lake/orders/eu/v1 is inside s3://lake/orders, the folder of contract 'orders' "
             "(a.odcs.yaml)."
         ],
     }
@@ -162,8 +162,8 @@ def test_one_finding_says_how_many_contracts_lie_in_a_folder(messages) -> None:
     )
 
     assert found["a.odcs.yaml"] == [
-        "the folder s3://lake/ holds s3://lake/0, the folder of contract 'part0' (b.odcs.yaml); "
-        "2 more contracts conflict with it."
+        "the folder s3://lake/ contains s3://lake/0, the folder of contract 'part0' (b.odcs.yaml); "
+        "it conflicts with 2 more contracts."
     ]
     assert [len(found[file]) for file in found] == [1, 1, 1, 1]
 
@@ -176,7 +176,7 @@ def test_several_objects_of_a_contract_lie_in_folders_of_their_names(messages) -
 
     assert messages(sales, contract("refunds", s3("s3://lake/sales/refunds"))) == {}
     assert messages(sales, contract("refunds", s3("s3://lake/sales/orders")))["b.odcs.yaml"] == [
-        "the folder s3://lake/sales/orders is also that of contract 'sales' (a.odcs.yaml)."
+        "the folder s3://lake/sales/orders is also used by contract 'sales' (a.odcs.yaml)."
     ]
 
 
@@ -256,4 +256,4 @@ def test_a_server_without_environment_may_be_of_any(messages) -> None:
         contract("refunds", s3("s3://lake/u")),
     )
 
-    assert found["b.odcs.yaml"] == ["the folder s3://lake/u is also that of contract 'orders' (a.odcs.yaml)."]
+    assert found["b.odcs.yaml"] == ["the folder s3://lake/u is also used by contract 'orders' (a.odcs.yaml)."]

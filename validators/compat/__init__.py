@@ -1,1 +1,1 @@
-"""What a change of a contract breaks: the judgement of the differences from `contracts.diff`."""
+"""Compatibility of contract changes: classifies the differences found by `contracts.diff`."""

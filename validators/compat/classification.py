@@ -1,4 +1,4 @@
-"""What one change means: effects, levels, verdicts, and comparators of columns and partitions."""
+"""Classification of one change: effects, levels, verdicts, and comparators of columns and partitions."""
 
 from __future__ import annotations
 
@@ -10,21 +10,28 @@ from datetime import date, timedelta
 from enum import StrEnum
 from typing import NamedTuple
 
-from dq.contracts.diff import Change, FlatElement, Motion, Physical, date_of
+from dq.contracts.diff import Change, ChangeKind, FlatElement, PhysicalType, parse_date
 from dq.contracts.extension import dataset
 from dq.contracts.model import Contract
-from dq.contracts.types import HIDDEN, HIDDEN_V1, STRUCTURES, DataType, Structure, profile, structure
+from dq.contracts.types import (
+    HIDDEN,
+    HIDDEN_V1,
+    SCHEMA_EVOLUTION,
+    DataType,
+    SchemaEvolution,
+    format_profile,
+    schema_evolution,
+)
 
-# The words of a judgement (effect, level, mode, verdict), and what it looks at besides the change.
-
-# Effect, level and mode of a change, and the verdict that follows from the three and nothing else.
+# Effect, level and mode of a change, and the verdict, which depends on these three only.
 
 
 class Effect(StrEnum):
-    """What a change does to the data that a contract admits.
+    """Effect of a change on the data that a contract allows.
 
-    `weaken`: more data than before, so readers meet what they were promised not to. `strengthen`: less, so
-    writers and old data fall out. `replace`: neither contains the other. `policy`: no matter of data.
+    `weaken`: more data is allowed, so readers may see values that were excluded before. `strengthen`: less
+    data is allowed, so writers and old data may violate the contract. `replace`: neither set contains the
+    other. `policy`: the change does not affect data.
     """
 
     NEUTRAL = "neutral"
@@ -35,7 +42,7 @@ class Effect(StrEnum):
 
 
 class Level(StrEnum):
-    """How much the change matters to whom it hits."""
+    """Severity of a change for those it affects."""
 
     INFO = "info"
     WARN = "warn"
@@ -43,7 +50,7 @@ class Level(StrEnum):
 
 
 class Verdict(StrEnum):
-    """What a change means in a mode, mildest first."""
+    """Result of a change in a mode, mildest first."""
 
     OK = "ok"
     WARN = "warn"
@@ -56,7 +63,7 @@ class Verdict(StrEnum):
 
 
 class Bump(StrEnum):
-    """The smallest change of the version that announces a change, smallest first."""
+    """Smallest version increment that announces a change, smallest first."""
 
     NONE = "none"
     PATCH = "patch"
@@ -70,11 +77,11 @@ class Bump(StrEnum):
 
 
 class Mode(StrEnum):
-    """Whom a change may not break.
+    """Compatibility mode: the parties that a change must not break.
 
-    FORWARD: consumers, whose old queries meet the new catalog and new data. BACKWARD: history and writers,
-    whose old files and jobs meet the new contract. FULL: both. NONE: nobody, changes are only told.
-    TRANSITIVE ones look at every earlier version of the same major, not only at the last.
+    FORWARD: consumers, whose old queries run on the new catalog and new data. BACKWARD: history and writers,
+    whose old files and jobs must satisfy the new contract. FULL: both. NONE: no party, changes are only
+    reported. TRANSITIVE modes compare with every earlier version of the same major, not only the last one.
     """
 
     FORWARD = "FORWARD"
@@ -92,12 +99,12 @@ class Mode(StrEnum):
 
     @property
     def transitive(self) -> bool:
-        """Whether all earlier versions of the major count."""
+        """True if the change is compared with all earlier versions of the major."""
         return self.value.endswith("_TRANSITIVE")
 
 
-# Effect -> the modes that it hits. Policy hits in every mode, for it is not about data.
-HITS: dict[Effect, frozenset[Mode]] = {
+# Effect -> the modes that it affects. Policy applies in every mode because it is not about data.
+AFFECTED_MODES: dict[Effect, frozenset[Mode]] = {
     Effect.NEUTRAL: frozenset(),
     Effect.WEAKEN: frozenset({Mode.FORWARD, Mode.FULL}),
     Effect.STRENGTHEN: frozenset({Mode.BACKWARD, Mode.FULL}),
@@ -108,15 +115,15 @@ _VERDICT = {Level.INFO: Verdict.OK, Level.WARN: Verdict.WARN, Level.ERROR: Verdi
 
 
 def verdict(effect: Effect, level: Level, mode: Mode) -> Verdict:
-    """What a change means in a mode."""
-    return _VERDICT[level] if mode.direct in HITS[effect] else Verdict.OK
+    """Return the verdict on a change in a mode."""
+    return _VERDICT[level] if mode.direct in AFFECTED_MODES[effect] else Verdict.OK
 
 
-class Judgement(NamedTuple):
-    """What the table says of one change: a rule, what it does, and how much that matters.
+class ChangeClassification(NamedTuple):
+    """Classification of one change: rule, effect and level.
 
-    `bump` announces the change where it breaks nothing; `note` is what only this case can say, such as
-    the engine that fails.
+    `bump` is the version increment if the change breaks nothing. `note` has details of this case, e.g. the
+    engine that fails.
     """
 
     rule: str
@@ -127,49 +134,56 @@ class Judgement(NamedTuple):
     engine: str = ""
 
 
-def neutral(rule: str, bump: Bump = Bump.MINOR, note: str = "") -> Judgement:
-    """A change that hurts nobody."""
-    return Judgement(rule, Effect.NEUTRAL, Level.INFO, bump, note)
+def neutral(rule: str, bump: Bump = Bump.MINOR, note: str = "") -> ChangeClassification:
+    """Return the classification of a harmless change."""
+    return ChangeClassification(rule, Effect.NEUTRAL, Level.INFO, bump, note)
 
 
-def weaken(rule: str, level: Level = Level.ERROR, note: str = "") -> Judgement:
-    """A promise to consumers that is loosened."""
-    return Judgement(rule, Effect.WEAKEN, level, note=note)
+def weaken(rule: str, level: Level = Level.ERROR, note: str = "") -> ChangeClassification:
+    """Return the classification of a change that relaxes a guarantee to consumers."""
+    return ChangeClassification(rule, Effect.WEAKEN, level, note=note)
 
 
-def strengthen(rule: str, level: Level = Level.ERROR, note: str = "") -> Judgement:
-    """A promise that binds writers and history tighter."""
-    return Judgement(rule, Effect.STRENGTHEN, level, note=note)
+def strengthen(rule: str, level: Level = Level.ERROR, note: str = "") -> ChangeClassification:
+    """Return the classification of a change that adds a restriction for writers and history."""
+    return ChangeClassification(rule, Effect.STRENGTHEN, level, note=note)
 
 
-def replace(rule: str, level: Level = Level.ERROR, note: str = "") -> Judgement:
-    """A promise that is exchanged for another."""
-    return Judgement(rule, Effect.REPLACE, level, note=note)
+def replace(rule: str, level: Level = Level.ERROR, note: str = "") -> ChangeClassification:
+    """Return the classification of a change that replaces one guarantee with another."""
+    return ChangeClassification(rule, Effect.REPLACE, level, note=note)
 
 
-def policy(rule: str, level: Level = Level.ERROR, bump: Bump = Bump.NONE, note: str = "") -> Judgement:
-    """A fault in how the change is made, whatever the mode."""
-    return Judgement(rule, Effect.POLICY, level, bump, note)
+def policy(
+    rule: str, level: Level = Level.ERROR, bump: Bump = Bump.NONE, note: str = ""
+) -> ChangeClassification:
+    """Return the classification of a change that violates the version policy, in any mode."""
+    return ChangeClassification(rule, Effect.POLICY, level, bump, note)
 
 
-def required_bump(judgement: Judgement, mode: Mode) -> Bump:
-    """The smallest bump that announces a change, above 1.0.
+def required_bump(classification: ChangeClassification, mode: Mode) -> Bump:
+    """Return the smallest bump that announces a change, for versions from 1.0 on.
 
-    Versions speak to consumers, so what breaks them is a major whatever the mode; what breaks those whom
-    the mode protects is one as well.
+    A change that breaks consumers is a major change in any mode, since versions are for consumers. A change
+    that breaks the parties protected by the mode is a major change too.
     """
-    if judgement.effect is Effect.POLICY:
-        return judgement.bump
-    hits = [verdict(judgement.effect, judgement.level, one) for one in (Mode.FORWARD, mode)]
-    asked = Bump.MAJOR if Verdict.BREAK in hits else Bump.MINOR if Verdict.WARN in hits else Bump.NONE
-    return max(judgement.bump, asked, key=lambda one: one.rank)
+    if classification.effect is Effect.POLICY:
+        return classification.bump
+    verdicts = [
+        verdict(classification.effect, classification.level, affected_mode)
+        for affected_mode in (Mode.FORWARD, mode)
+    ]
+    minimum = (
+        Bump.MAJOR if Verdict.BREAK in verdicts else Bump.MINOR if Verdict.WARN in verdicts else Bump.NONE
+    )
+    return max(classification.bump, minimum, key=lambda bump: bump.rank)
 
 
 # TABLE: which stored type can be read as which other, by table format and engine, with sources.
 #
-# Rows of types, columns of readers. `Y` read right; `L` lossy, or depends on the values; `N` not, or not
-# right; `?` no source found, which counts as no; `=` the reader does not tell the two types apart. Unlisted
-# is `N`.
+# Rows are types, columns are readers. `Y`: read correctly; `L`: lossy, or depends on the values; `N`: not
+# readable, or wrong results; `?`: no source found, treated as no; `=`: the reader does not distinguish the
+# two types. Unlisted pairs are `N`.
 
 # Column -> its source.
 SOURCES: Mapping[str, str] = {
@@ -236,8 +250,8 @@ MATRIX: Mapping[tuple[str, str], Mapping[str, str]] = {
     for row in (line.split() for line in _ROWS.strip().splitlines())
 }
 
-# Format -> the column that its own rules give, whoever reads. Formats of files without such rules are
-# read as each engine likes, and an engine without a column there is "no".
+# Format -> the column with the format's own rules, which hold for every reader. For file formats without such
+# rules the engine decides; an engine without a column counts as unable to read.
 FORMAT_COLUMN: Mapping[str, str] = {
     "iceberg-v1": "Ice2",
     "iceberg-v2": "Ice2",
@@ -257,46 +271,48 @@ ENGINE_COLUMN: Mapping[str, str] = {
     "athena": "Ath",
     "redshift-spectrum": "RS",
 }
-# (engine, from, to) where an engine's version is known to give wrong results silently.
+# (engine, from, to): conversions for which an engine version silently returns wrong results.
 WRONG: Mapping[tuple[str, str, str], str] = {
     ("trino-451", "int", "decimal-fits"): "trino#21556: 0.05 for 5 before Trino 452",
     ("trino-451", "bigint", "decimal-fits"): "trino#21556: 0.05 for 5 before Trino 452",
 }
 
-# Order of width, for telling a narrowing from another exchange of types.
+# Order of width, used to distinguish narrowing from other type changes.
 _WIDTH = {"tinyint": 1, "smallint": 2, "int": 3, "bigint": 4, "float": 5, "double": 6}
 _DIGITS = {"tinyint": 3, "smallint": 5, "int": 10, "bigint": 20}
 
 
 @dataclass(frozen=True, slots=True)
-class Readable:
-    """Whether old data can be read as the new type; where not, which reader fails and by which source."""
+class Readability:
+    """Result of reading old data as the new type; if unreadable, the reader that fails and the source."""
 
-    yes: bool
+    is_readable: bool
     reader: str = ""
     source: str = ""
 
 
-def readable(before: DataType, after: DataType, format_: str, engines: tuple[str, ...]) -> Readable:
-    """Whether every declared engine reads data of one type as another, in files of this format."""
+def check_readability(
+    before: DataType, after: DataType, format_: str, engines: tuple[str, ...]
+) -> Readability:
+    """Check that every declared engine can read data of one type as another in this format."""
     key = (_name(before), _target(before, after))
     cells = MATRIX.get(key, {})
-    own = FORMAT_COLUMN.get(format_)
-    if own is not None:
-        return _cell(cells.get(own, "N"), format_, SOURCES[own])
+    format_column = FORMAT_COLUMN.get(format_)
+    if format_column is not None:
+        return _cell(cells.get(format_column, "N"), format_, SOURCES[format_column])
     for engine in engines:
         column = ENGINE_COLUMN.get(engine)
-        wrong = WRONG.get((engine, *key))
-        if column is None or wrong is not None or format_ not in ("parquet-name", "parquet-index"):
-            return Readable(False, engine, wrong or f"no source for {engine} on {format_}")
-        found = _cell(cells.get(column, "N"), engine, SOURCES[column])
-        if not found.yes:
-            return found
-    return Readable(bool(engines))
+        known_bug = WRONG.get((engine, *key))
+        if column is None or known_bug is not None or format_ not in ("parquet-name", "parquet-index"):
+            return Readability(False, engine, known_bug or f"no source for {engine} on {format_}")
+        result = _cell(cells.get(column, "N"), engine, SOURCES[column])
+        if not result.is_readable:
+            return result
+    return Readability(bool(engines))
 
 
-def _cell(cell: str, reader: str, source: str) -> Readable:
-    return Readable(True) if cell in ("Y", "=") else Readable(False, reader, source)
+def _cell(cell: str, reader: str, source: str) -> Readability:
+    return Readability(True) if cell in ("Y", "=") else Readability(False, reader, source)
 
 
 def _name(type_: DataType) -> str:
@@ -304,50 +320,54 @@ def _name(type_: DataType) -> str:
 
 
 def _target(before: DataType, after: DataType) -> str:
-    """The column's row for a decimal depends on whether all digits have room."""
+    """Return the target type's name in the matrix; for a decimal it depends on precision and scale."""
     if after.name != "decimal" or len(after.numbers) != 2:
         return _name(after)
     precision, scale = after.numbers
     if before.name in _DIGITS:
         return "decimal-fits" if precision - scale >= _DIGITS[before.name] else "decimal"
     if before.name == "decimal" and len(before.numbers) == 2:
-        more, finer = precision - before.numbers[0], scale - before.numbers[1]
-        if finer == 0 and more > 0:
+        extra_precision, extra_scale = precision - before.numbers[0], scale - before.numbers[1]
+        if extra_scale == 0 and extra_precision > 0:
             return "decimal-wider"
-        if finer > 0 and more >= finer:
+        if extra_scale > 0 and extra_precision >= extra_scale:
             return "decimal-scaled"
     return "decimal"
 
 
 def narrows(before: DataType, after: DataType) -> bool:
-    """Whether the new type holds fewer values of the same sort than the old one."""
+    """Return True if the new type holds fewer values of the same kind than the old one."""
     if before.name == after.name == "decimal" and len(before.numbers) == len(after.numbers) == 2:
-        whole = (before.numbers[0] - before.numbers[1], after.numbers[0] - after.numbers[1])
-        return whole[1] <= whole[0] and after.numbers[1] <= before.numbers[1] and before != after
-    first, second = _WIDTH.get(before.name), _WIDTH.get(after.name)
-    if first is not None and second is not None:
-        return second < first
+        integer_digits = (before.numbers[0] - before.numbers[1], after.numbers[0] - after.numbers[1])
+        return (
+            integer_digits[1] <= integer_digits[0]
+            and after.numbers[1] <= before.numbers[1]
+            and before != after
+        )
+    old_width, new_width = _WIDTH.get(before.name), _WIDTH.get(after.name)
+    if old_width is not None and new_width is not None:
+        return new_width < old_width
     if before.name == "decimal" and after.name in _DIGITS:
         return _target(after, before) == "decimal-fits"
     return False
 
 
-# What a judgement looks at besides the change: formats, engines, dates; all of it handed in.
+# Context of a classification besides the change: formats, engines, dates; all passed in.
 
 DEFAULT_ENGINES = ("athena", "spark", "redshift-spectrum")
 NOTICE_DAYS = 90
 
-# Server types whose format needs no saying.
+# Server types that imply a format.
 _SERVER_FORMATS = {"iceberg": "iceberg", "databricks": "delta"}
 _ENGINE = re.compile(r"([a-z-]*[a-z])[ _-]?(<=|>=|<|>|=|==)?[ v]?(\d+)?(?:\.\d+)*", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
-class Setting:
-    """Formats by object name, engines, the date, and since when a column is deprecated.
+class ComparisonContext:
+    """Formats by object name, engines, date, and deprecation dates of columns.
 
-    `format` stands for every object when it is given. `deprecated_since` has dates by element path, from
-    the history; a custom property `deprecatedSince` says the same in the file.
+    `format`, if set, overrides the format of every object. `deprecated_since` has dates by element path, from
+    the history; the custom property `deprecatedSince` is the equivalent in the file.
     """
 
     today: date
@@ -358,273 +378,294 @@ class Setting:
     deprecated_since: Mapping[str, date] = field(default_factory=dict)
     before: FlatElement | None = None
 
-    def format_of(self, object_name: str) -> str:
-        """The row of the format table by which an object's data is read."""
-        return profile(self.format or self.formats.get(object_name, ""))
+    def format_for(self, object_name: str) -> str:
+        """Return the format profile of an object's data."""
+        return format_profile(self.format or self.formats.get(object_name, ""))
 
-    def structure_of(self, element: FlatElement) -> Structure:
-        """How the format of an element's object finds columns, or fields of a struct."""
-        return structure(self.format_of(element.object_name), self.engines, nested=element.nested)
+    def structure_for(self, element: FlatElement) -> SchemaEvolution:
+        """Return how the object's format resolves columns or struct fields."""
+        return schema_evolution(self.format_for(element.object_name), self.engines, nested=element.nested)
 
 
-def formats_of(contract: Contract) -> dict[str, str]:
-    """The format of each object by its name in the data: its `dataset` terms, else what its server says."""
+def object_formats(contract: Contract) -> dict[str, str]:
+    """Return each object's format by its physical name, from its `dataset` terms or else its server."""
     server = next((server for server in contract.servers if server.get("format")), None)
-    kind = next((_SERVER_FORMATS[one.type] for one in contract.servers if one.type in _SERVER_FORMATS), "")
-    usual = (server.get("format") if server else None) or kind
-    return {one.column: dataset(one)[0].format or usual for one in contract.objects}
+    kind = next(
+        (
+            _SERVER_FORMATS[candidate.type]
+            for candidate in contract.servers
+            if candidate.type in _SERVER_FORMATS
+        ),
+        "",
+    )
+    default_format = (server.get("format") if server else None) or kind
+    return {
+        schema_object.column: dataset(schema_object)[0].format or default_format
+        for schema_object in contract.objects
+    }
 
 
-def engine(text: str) -> str:
-    """The engine that a text means: `spark<=3.5` and `spark 3` are `spark-3`, `trino<452` is `trino-451`.
+def normalize_engine(text: str) -> str:
+    """Normalize an engine name: `spark<=3.5` and `spark 3` to `spark-3`, `trino<452` to `trino-451`.
 
-    A version that makes no difference is left out; an unknown engine stands as it is, and nothing is known
-    to be readable by it.
+    Versions that make no difference are dropped. An unknown engine is returned unchanged and treated as
+    unable to read any conversion.
     """
-    word = text.strip().lower().split(" partitions")[0].removesuffix("-hive").replace(" ", "-")
-    match = _ENGINE.fullmatch(word)
+    normalized = text.strip().lower().split(" partitions")[0].removesuffix("-hive").replace(" ", "-")
+    match = _ENGINE.fullmatch(normalized)
     if match is None:
-        return word
+        return normalized
     name, sign, number = match[1].strip("-"), match[2] or "", int(match[3]) if match[3] else None
     name = {"redshift": "redshift-spectrum", "spectrum": "redshift-spectrum", "emr": "spark"}.get(name, name)
     if name == "spark" and number is not None and (number < 4 or (number == 4 and sign == "<")):
         return "spark-3"
     if name == "trino" and number is not None and (number < 452 or (number == 452 and sign == "<")):
         return "trino-451" if sign in ("<", "<=", "=", "==", "") else name
-    return name if name in ENGINE_COLUMN else word
+    return name if name in ENGINE_COLUMN else normalized
 
 
-# What it means when columns, their types and the partition change.
-
-# What it means when columns and tables come, go, move or change their name.
+# Comparators of columns and tables: added, removed, moved, renamed.
 
 _PARTS = ("[]", "{key}", "{}")
 
 
-def presence(change: Change, setting: Setting) -> Judgement:
-    """A column that came, went, or went to another level."""
-    if change.action is Motion.MOVED:
-        return replace("column-moved", note="No table format moves a column into or out of a struct.")
-    if change.action is Motion.ADDED and change.new is not None:
-        return _added(change, change.new, setting)
+def presence(change: Change, context: ComparisonContext) -> ChangeClassification:
+    """Classify a column that was added, removed or moved to another level."""
+    if change.action is ChangeKind.MOVED:
+        return replace("column-moved", note="No table format can move a column into or out of a struct.")
+    if change.action is ChangeKind.ADDED and change.new is not None:
+        return _column_added(change, change.new, context)
     assert change.old is not None
-    return _removed(change, change.old, setting)
+    return _column_removed(change, change.old, context)
 
 
-def _added(change: Change, new: FlatElement, setting: Setting) -> Judgement:
+def _column_added(change: Change, new: FlatElement, context: ComparisonContext) -> ChangeClassification:
     if new.column in _PARTS:
         return strengthen("type-declared", Level.INFO)
-    row = setting.structure_of(new)
+    row = context.structure_for(new)
     if change.facts.get("reused"):
-        return replace("column-name-reused", note="Another column had this name before.")
+        return replace("column-name-reused", note="Another column used this name before.")
     if change.facts.get("middle") and not row.add_middle:
-        return replace("column-added-middle", note=f"Columns are found by position ({row.source}).")
+        return replace("column-added-middle", note=f"Columns are matched by position ({row.source}).")
     if new.normal("required") is None:
         return neutral("column-added-optional")
     if new.normal("customProperties.default") is None:
         return strengthen("column-added-required")
     if row.defaults:
         return neutral("column-added-defaulted")
-    format_ = setting.format_of(new.object_name)
-    return strengthen("column-added-required", note=f"{format_} does not fill a default into old rows.")
+    format_ = context.format_for(new.object_name)
+    return strengthen("column-added-required", note=f"{format_} does not apply defaults to existing rows.")
 
 
-def _removed(change: Change, old: FlatElement, setting: Setting) -> Judgement:
+def _column_removed(change: Change, old: FlatElement, context: ComparisonContext) -> ChangeClassification:
     if old.column in _PARTS:
         return weaken("type-undeclared", Level.WARN)
-    row = setting.structure_of(old)
+    row = context.structure_for(old)
     hint = change.facts.get("hint")
     note = f"It looks like a rename to {hint!r}: give both the same id." if hint else ""
     rule = "column-removed"
-    since = _deprecated_since(old, setting)
+    since = _deprecated_since(old, context)
     if since is not None:
-        waited = since + timedelta(days=setting.notice_days) <= setting.today
-        rule = "column-removed-deprecated" if waited else rule
-        kept = "at least" if waited else "less than"
-        note = f"It is deprecated since {since}, {kept} {setting.notice_days} days ago."
+        notice_elapsed = since + timedelta(days=context.notice_days) <= context.today
+        rule = "column-removed-deprecated" if notice_elapsed else rule
+        qualifier = "at least" if notice_elapsed else "less than"
+        note = f"Deprecated since {since}, {qualifier} {context.notice_days} days ago."
     if row.remove:
         return weaken(rule, note=note)
-    return replace(rule, note=f"{note} Columns behind it shift ({row.source}).".strip())
+    return replace(rule, note=f"{note} The columns after it shift ({row.source}).".strip())
 
 
-def _deprecated_since(old: FlatElement, setting: Setting) -> date | None:
+def _deprecated_since(old: FlatElement, context: ComparisonContext) -> date | None:
     if old.normal("deprecated") is None:
         return None
-    shown = old.shown("customProperties.deprecatedSince")
-    written = date_of(str(shown)) if shown is not None else None
-    return setting.deprecated_since.get(old.path, written)
+    raw = old.source_value("customProperties.deprecatedSince")
+    declared = parse_date(str(raw)) if raw is not None else None
+    return context.deprecated_since.get(old.path, declared)
 
 
-def renamed(change: Change, setting: Setting) -> Judgement:
-    """A column under another name in the data."""
+def column_rename(change: Change, context: ComparisonContext) -> ChangeClassification:
+    """Classify a column that was renamed in the data."""
     if str(change.before).lower() == str(change.after).lower():
         return replace("column-case-changed", Level.WARN)
     assert change.old is not None
-    row = setting.structure_of(change.old)
+    row = context.structure_for(change.old)
     if row.rename:
-        return weaken("column-renamed", note="Old queries name the old column; its data stays readable.")
-    return replace("column-renamed", note=f"Old files are read as null ({row.source}).")
+        return weaken("column-renamed", note="Old queries use the old name; the data stays readable.")
+    return replace("column-renamed", note=f"Values in old files are read as null ({row.source}).")
 
 
-def ordered(change: Change, setting: Setting) -> Judgement:
-    """The same columns in another order."""
+def column_order(change: Change, context: ComparisonContext) -> ChangeClassification:
+    """Classify a change of column order."""
     element = change.new or change.old
     assert element is not None
     children = element.parts[0] if element.parts else element
-    row = setting.structure_of(children)
+    row = context.structure_for(children)
     if row.reorder:
         return neutral("column-reordered")
-    return replace("column-reordered", note=f"Columns are found by position ({row.source}).")
+    return replace("column-reordered", note=f"Columns are matched by position ({row.source}).")
 
 
-def table_presence(change: Change, _: Setting) -> Judgement:
-    """A table that came or went."""
-    if change.action is Motion.ADDED:
+def table_presence(change: Change, _: ComparisonContext) -> ChangeClassification:
+    """Classify a table that was added or removed."""
+    if change.action is ChangeKind.ADDED:
         return neutral("table-added")
     hint = change.facts.get("hint")
     return weaken("table-removed", note=f"It looks like a rename to {hint!r}." if hint else "")
 
 
-def table_renamed(change: Change, _: Setting) -> Judgement:
-    """A table under another name in the catalog."""
-    same = str(change.before).lower() == str(change.after).lower()
-    return replace("table-renamed", Level.WARN if same else Level.ERROR)
+def table_rename(change: Change, _: ComparisonContext) -> ChangeClassification:
+    """Classify a table that was renamed in the catalog."""
+    case_only = str(change.before).lower() == str(change.after).lower()
+    return replace("table-renamed", Level.WARN if case_only else Level.ERROR)
 
 
-# What a change of a column's type means to those who read it and to files that are already written.
+# Comparators of column types, for readers and for existing files.
 
 _TEXT = frozenset({"string", "varchar", "char"})
 _HARM = {Effect.NEUTRAL: 0, Effect.STRENGTHEN: 1, Effect.WEAKEN: 1, Effect.REPLACE: 2, Effect.POLICY: 2}
 
 
-def physical(change: Change, setting: Setting) -> Judgement:
-    """A change of physicalType, by the format's and the engines' own rules."""
+def physical_type(change: Change, context: ComparisonContext) -> ChangeClassification:
+    """Classify a change of physicalType by the rules of the format and the engines."""
     before, after = change.before, change.after
-    if change.action is Motion.ADDED:
+    if change.action is ChangeKind.ADDED:
         return strengthen("type-declared", Level.INFO)
-    if change.action is Motion.REMOVED:
+    if change.action is ChangeKind.REMOVED:
         return weaken("type-undeclared", Level.WARN)
-    if not isinstance(before, Physical) or not isinstance(after, Physical):
+    if not isinstance(before, PhysicalType) or not isinstance(after, PhysicalType):
         return replace("type-changed")
     if before.type is None or after.type is None:
-        return _elsewhere(change, setting, replace("type-changed", note="dq does not know this type."))
+        return _adjust_for_column(
+            change, context, replace("type-changed", note="dq does not know this type.")
+        )
     if before.type == after.type:
         return neutral("type-alias", Bump.PATCH)
     element = change.old or change.new
-    format_ = setting.format_of(element.object_name if element else "")
-    return _elsewhere(change, setting, _types(before.type, after.type, format_, setting))
+    format_ = context.format_for(element.object_name if element else "")
+    return _adjust_for_column(change, context, _compare_types(before.type, after.type, format_, context))
 
 
-def _types(before: DataType, after: DataType, format_: str, setting: Setting) -> Judgement:
+def _compare_types(
+    before: DataType, after: DataType, format_: str, context: ComparisonContext
+) -> ChangeClassification:
     if before == after:
         return neutral("type-alias", Bump.PATCH)
     if before.name == after.name and before.parts:
-        return _nested(before, after, format_, setting)
+        return _compare_nested(before, after, format_, context)
     if before.name in _TEXT and after.name in _TEXT:
-        return _length(before, after)
+        return _compare_lengths(before, after)
     if narrows(before, after):
         return replace("type-narrowed", note=f"{before} does not fit into {after}.")
-    found = readable(before, after, format_, setting.engines)
-    if not found.yes:
-        note = f"{found.reader or format_} cannot read {before} as {after} ({found.source})."
-        return replace("type-changed", note=note)._replace(engine=found.reader)
-    # A table format hands every reader the current type. Where files speak for themselves, a reader that
-    # still expects the old type meets files that are wider than it can take.
-    shared = STRUCTURES[format_].shared if format_ in STRUCTURES else False
+    result = check_readability(before, after, format_, context.engines)
+    if not result.is_readable:
+        note = f"{result.reader or format_} cannot read {before} as {after} ({result.source})."
+        return replace("type-changed", note=note)._replace(engine=result.reader)
+    # A table format gives every reader the current type. Without one, a reader that still expects the old
+    # type may fail on files with the wider type.
+    shared = SCHEMA_EVOLUTION[format_].shared if format_ in SCHEMA_EVOLUTION else False
     return weaken("type-widened", Level.WARN if shared else Level.ERROR)
 
 
-def _length(before: DataType, after: DataType) -> Judgement:
-    first, second = (one.numbers[0] if one.numbers else math.inf for one in (before, after))
-    if first == second:
+def _compare_lengths(before: DataType, after: DataType) -> ChangeClassification:
+    old_length, new_length = (type_.numbers[0] if type_.numbers else math.inf for type_ in (before, after))
+    if old_length == new_length:
         return replace("type-changed", note="char pads its values, varchar does not.")
-    if second > first:
+    if new_length > old_length:
         return weaken("type-length-increased", Level.WARN)
     return strengthen("type-length-decreased")
 
 
-def _nested(before: DataType, after: DataType, format_: str, setting: Setting) -> Judgement:
-    """The worst of the parts. The key of a map may not change at all."""
+def _compare_nested(
+    before: DataType, after: DataType, format_: str, context: ComparisonContext
+) -> ChangeClassification:
+    """Return the worst classification of the parts. The key type of a map must not change."""
     if before.name == "map" and before.parts[0] != after.parts[0]:
-        return replace("type-changed", note="The key of a map cannot change its type in any format.")
+        return replace("type-changed", note="No format allows a change of a map's key type.")
     parts = zip(before.parts, after.parts, strict=False)
-    found = [_types(first, second, format_, setting) for first, second in parts if first != second]
+    classifications = [
+        _compare_types(first, second, format_, context) for first, second in parts if first != second
+    ]
     if before.name == "struct":
-        found += _fields(before, after)
-    return max(found, key=lambda one: (_HARM[one.effect], one.level is Level.ERROR))
+        classifications += _compare_fields(before, after)
+    return max(
+        classifications,
+        key=lambda classification: (_HARM[classification.effect], classification.level is Level.ERROR),
+    )
 
 
-def _fields(before: DataType, after: DataType) -> list[Judgement]:
+def _compare_fields(before: DataType, after: DataType) -> list[ChangeClassification]:
     shared = min(len(before.names), len(after.names))
     if before.names[:shared] != after.names[:shared]:
-        return [replace("type-changed", note="Fields of the struct changed their name or place.")]
+        return [replace("type-changed", note="Fields of the struct changed name or position.")]
     if len(after.names) > shared:
         return [neutral("column-added-optional")]
     return [weaken("column-removed")] if len(before.names) > shared else [neutral("type-alias", Bump.PATCH)]
 
 
-def _elsewhere(change: Change, setting: Setting, judged: Judgement) -> Judgement:
-    """The same judgement where the column's place makes it another one: a partition key, a reused name."""
-    if judged.effect is Effect.NEUTRAL or judged.rule.startswith("type-length"):
-        return judged
-    if is_partition_key(change, setting):
-        return replace("partition-type-changed", note=judged.note)
-    if reused(change):
-        return replace("column-name-reused", note="Another column had this name before: its id differs.")
-    return judged
+def _adjust_for_column(
+    change: Change, context: ComparisonContext, classification: ChangeClassification
+) -> ChangeClassification:
+    """Return the classification, adjusted if the column is a partition key or reuses a name."""
+    if classification.effect is Effect.NEUTRAL or classification.rule.startswith("type-length"):
+        return classification
+    if is_partition_key(change, context):
+        return replace("partition-type-changed", note=classification.note)
+    if is_name_reused(change):
+        return replace("column-name-reused", note="Another column used this name before: its id differs.")
+    return classification
 
 
-def reused(change: Change) -> bool:
-    """Whether the two columns share a name but not their ids."""
+def is_name_reused(change: Change) -> bool:
+    """Return True if the two columns have the same name but different ids."""
     if change.old is None or change.new is None:
         return False
     first, second = dict(change.old.keys).get("id"), dict(change.new.keys).get("id")
     return bool(first) and bool(second) and first != second
 
 
-def is_partition_key(change: Change, setting: Setting) -> bool:
-    """Whether the changed column is one that the data was laid out by."""
-    if setting.before is None or change.old is None:
+def is_partition_key(change: Change, context: ComparisonContext) -> bool:
+    """Return True if the old data was partitioned by the changed column."""
+    if context.before is None or change.old is None:
         return False
-    for one in setting.before.parts:
-        partition = one.normal("partition")
-        if one.object_name == change.old.object_name and isinstance(partition, tuple):
-            path = change.old.path.removeprefix(f"{one.column}.")
+    for schema_object in context.before.parts:
+        partition = schema_object.normal("partition")
+        if schema_object.object_name == change.old.object_name and isinstance(partition, tuple):
+            path = change.old.path.removeprefix(f"{schema_object.column}.")
             return any(path == name for name, _ in partition)
     return False
 
 
-def logical(change: Change, setting: Setting) -> Judgement:
-    """A change of logicalType; where physical types stand on both sides, they say what can be read."""
-    if change.action is Motion.ADDED:
+def logical_type(change: Change, context: ComparisonContext) -> ChangeClassification:
+    """Classify a change of logicalType; if both sides have physical types, these decide readability."""
+    if change.action is ChangeKind.ADDED:
         return strengthen("type-declared", Level.INFO)
-    if change.action is Motion.REMOVED:
+    if change.action is ChangeKind.REMOVED:
         return weaken("type-undeclared", Level.WARN)
     pair = (change.before, change.after)
     if pair == ("integer", "number"):
-        return _elsewhere(change, setting, weaken("type-generalized"))
+        return _adjust_for_column(change, context, weaken("type-generalized"))
     if pair == ("number", "integer"):
-        return _elsewhere(change, setting, strengthen("type-specialized"))
-    if (pair == ("date", "timestamp") or change.after == "string") and _carried(change, setting):
-        return _elsewhere(change, setting, weaken("type-generalized"))
-    return _elsewhere(change, setting, replace("type-changed"))
+        return _adjust_for_column(change, context, strengthen("type-specialized"))
+    if (pair == ("date", "timestamp") or change.after == "string") and _is_readable(change, context):
+        return _adjust_for_column(change, context, weaken("type-generalized"))
+    return _adjust_for_column(change, context, replace("type-changed"))
 
 
-def _carried(change: Change, setting: Setting) -> bool:
-    """Whether the physical types on both sides make the exchange readable."""
+def _is_readable(change: Change, context: ComparisonContext) -> bool:
+    """Return True if the physical types of both sides make old data readable."""
     before = change.old.normal("physicalType") if change.old else None
     after = change.new.normal("physicalType") if change.new else None
-    if not isinstance(before, Physical) or not isinstance(after, Physical):
+    if not isinstance(before, PhysicalType) or not isinstance(after, PhysicalType):
         return False
     if before.type is None or after.type is None or change.old is None:
         return False
     if before.type == after.type:
         return True
-    format_ = setting.format_of(change.old.object_name)
-    return readable(before.type, after.type, format_, setting.engines).yes
+    format_ = context.format_for(change.old.object_name)
+    return check_readability(before.type, after.type, format_, context.engines).is_readable
 
 
-# What a change of the partition means: a new layout for files in folders, little for hidden partitions.
+# Comparators of partitions: a new layout for files in folders, a minor change for hidden partitions.
 
 _PART_OF_TIME = re.compile(
     r"(^|_)(year|month|week|day|date|dt|ds|hour|minute|hh|mm|yyyy|dd)s?(_|$)", re.IGNORECASE
@@ -633,39 +674,42 @@ _PART_OF_TIME = re.compile(
 Keys = tuple[tuple[str, str], ...]
 
 
-def partition(change: Change, setting: Setting) -> Judgement:
-    """The keys by which the data is laid out, each with its transform where it has one."""
-    rule = _rule(_keys(change.before), _keys(change.after))
-    row = STRUCTURES.get(setting.format_of(change.object_name))
+def partition(change: Change, context: ComparisonContext) -> ChangeClassification:
+    """Classify a change of the partition keys and their transforms."""
+    rule = _partition_rule(_partition_keys(change.before), _partition_keys(change.after))
+    row = SCHEMA_EVOLUTION.get(context.format_for(change.object_name))
     kind = row.partition if row else ""
     if kind == HIDDEN or (kind == HIDDEN_V1 and rule == "partition-added"):
-        return neutral(rule, note="Old and new partitions coexist, and queries do not name them.")
+        return neutral(rule, note="Old and new partitions coexist, and queries do not depend on them.")
     if kind == HIDDEN_V1:
         return replace(rule, Level.WARN, "Iceberg v1 should not reorder or drop partition fields.")
-    return replace(rule, note="Paths and filters change, and the table is laid out anew.")
+    return replace(rule, note="Paths and filters change, and the data must be rewritten.")
 
 
-def _keys(value: object) -> Keys:
+def _partition_keys(value: object) -> Keys:
     return value if isinstance(value, tuple) else ()
 
 
-def _rule(before: Keys, after: Keys) -> str:
-    first, second = [name for name, _ in before], [name for name, _ in after]
-    came, went = [one for one in second if one not in first], [one for one in first if one not in second]
-    if came or went:
-        # Days that are split into hours are the same time at another grain, not a new dimension.
-        finer = all(_PART_OF_TIME.search(one) for one in (*came, *went))
-        timed = any(_PART_OF_TIME.search(one) for one in first) and any(
-            _PART_OF_TIME.search(one) for one in second
+def _partition_rule(before: Keys, after: Keys) -> str:
+    old_names, new_names = [name for name, _ in before], [name for name, _ in after]
+    added, removed = (
+        [name for name in new_names if name not in old_names],
+        [name for name in old_names if name not in new_names],
+    )
+    if added or removed:
+        # Splitting days into hours changes the granularity of the same time column; it adds no new dimension.
+        finer = all(_PART_OF_TIME.search(name) for name in (*added, *removed))
+        timed = any(_PART_OF_TIME.search(name) for name in old_names) and any(
+            _PART_OF_TIME.search(name) for name in new_names
         )
         if finer and timed:
             return "partition-granularity-changed"
-        return "partition-removed" if went else "partition-added"
-    return "partition-reordered" if first != second else "partition-granularity-changed"
+        return "partition-removed" if removed else "partition-added"
+    return "partition-reordered" if old_names != new_names else "partition-granularity-changed"
 
 
-def grain(change: Change, setting: Setting) -> Judgement:
-    """The format of a partition column says how fine the partitions are."""
-    row = STRUCTURES.get(setting.format_of(change.object_name))
+def grain(change: Change, context: ComparisonContext) -> ChangeClassification:
+    """Classify a change of a partition column's format, which sets the partition granularity."""
+    row = SCHEMA_EVOLUTION.get(context.format_for(change.object_name))
     rule = "partition-granularity-changed"
     return neutral(rule) if row and row.partition == HIDDEN else replace(rule)

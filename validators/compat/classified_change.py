@@ -1,4 +1,4 @@
-"""A judged change: its rule, whom it breaks, what it asks of the version, and its finding."""
+"""A classified change: its rule, who is affected, the version it requires, and its finding."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from typing import NamedTuple
 from dq.contracts.diff import Change
 from dq.contracts.model import Contract
 from dq.contracts.outcome import Finding, Location, Severity
-from dq.contracts.subscriptions import Subscription, reaches
+from dq.contracts.subscriptions import Subscription, affects
 from dq.validators.compat.classification import (
     Bump,
+    ChangeClassification,
     Effect,
-    Judgement,
     Level,
     Mode,
     Verdict,
@@ -27,27 +27,28 @@ from dq.validators.compat.classification import (
     verdict,
 )
 
-# TABLE: every rule of the comparison: what it says, and the shortest way that breaks nobody.
+# TABLE: every rule of the comparison with its message and the simplest non-breaking alternative.
 #
-# Ids are API: never renamed. Which attribute leads to which rule is in `table`, how bad it is in the
-# judgement.
+# Rule ids are API and never renamed. `classification_table` maps attributes to rules and severities.
 
 
 class ChangeRule(NamedTuple):
-    """What a rule says of a change, and what to do instead."""
+    """Message of a rule about a change, and what to do instead."""
 
     problem: str
     instead: str
 
 
-_ADD_BESIDE = "Add a new column beside it, fill both, deprecate the old one, and remove it in the next major."
-_NEXT_MAJOR = "Publish it as the next major beside this one, which stays as deprecated until its end."
-_SHOW = "Nothing to do: it is told so that nobody wonders."
-_TELL = "Tell the consumers before it ships."
-_WRITERS = "Make the writers ready first, check the data that is there, then promise it."
-_BUMP = "Write the version that is asked for."
+_ADD_COLUMN = "Add a new column, fill both, deprecate the old one, and remove it in the next major version."
+_NEXT_MAJOR = (
+    "Publish it as the next major version, and keep this one as deprecated until its end of support."
+)
+_NO_ACTION = "No action required; for information only."
+_NOTIFY = "Notify the consumers before the release."
+_WRITERS = "Prepare the writers and check the existing data first, then change the contract."
+_BUMP = "Use the required version."
 
-# What these say is how a change is announced, not whom it breaks.
+# Rules about how a change is announced, not about who is affected.
 VERSION_POLICY = frozenset(
     (
         "deprecation-end-missing",
@@ -61,152 +62,168 @@ VERSION_POLICY = frozenset(
 )
 
 _ROWS: Mapping[str, tuple[str, str]] = {
-    "accept-expired": ("the waiver for this change has expired", "Mend the change, or agree on a new date."),
-    "allowed-values-added": ("only listed values are allowed now", _WRITERS),
-    "allowed-values-changed": ("allowed values were exchanged", _ADD_BESIDE),
-    "allowed-values-narrowed": ("values are not allowed any more", _WRITERS),
-    "allowed-values-removed": ("any value may come now", "Keep the list, and add to it what is missing."),
-    "allowed-values-widened": ("values may come that consumers do not know", _TELL),
+    "accept-expired": ("the waiver for this change has expired", "Fix the change, or agree on a new date."),
+    "allowed-values-added": ("allowed values added", _WRITERS),
+    "allowed-values-changed": ("allowed values replaced", _ADD_COLUMN),
+    "allowed-values-narrowed": ("allowed values reduced", _WRITERS),
+    "allowed-values-removed": ("allowed values removed", "Keep the list, and add the missing values."),
+    "allowed-values-widened": ("allowed values extended with values that consumers do not know", _NOTIFY),
     "base-invalid": (
-        "the old contract cannot be read, so it is judged as new",
-        "Nothing to do: it is mended.",
+        "the old contract is unreadable, so this one is treated as new",
+        "No action required; it has been fixed.",
     ),
-    "base-ref-invalid": ("the base is no name of a commit", "Write --base origin/main."),
-    "base-unavailable": ("the base cannot be read, so nothing can be compared", "Fetch it and run again."),
-    "bound-added": ("values are limited now", _WRITERS),
-    "bound-relaxed": ("values may go beyond the limit that was promised", "Keep the limit."),
-    "bound-removed": ("the limit of the values is gone", "Keep the limit, wide enough for what is coming."),
-    "bound-tightened": ("the limit of the values is tighter", _WRITERS),
-    "classification-lowered": ("data is said to be less confidential", "Let its owner confirm it."),
-    "classification-raised": ("data is more confidential, and access may close", _TELL),
-    "column-added-defaulted": ("a required column with a default came", _SHOW),
-    "column-added-middle": ("a column came between others", "Add it at the end."),
-    "column-added-optional": ("an optional column came", _SHOW),
-    "column-added-required": ("a required column came that old rows lack", "Add it as optional first."),
+    "base-ref-invalid": ("the base is not a valid commit name", "Use e.g. --base origin/main."),
+    "base-unavailable": ("the base cannot be read, so nothing was compared", "Fetch it and run again."),
+    "bound-added": ("limit of values added", _WRITERS),
+    "bound-relaxed": ("limit of values relaxed", "Keep the limit."),
+    "bound-removed": ("limit of values removed", "Keep a limit that is wide enough for new values."),
+    "bound-tightened": ("limit of values tightened", _WRITERS),
+    "classification-lowered": ("classification lowered", "Have the data owner confirm it."),
+    "classification-raised": ("classification raised, so access may be lost", _NOTIFY),
+    "column-added-defaulted": ("required column with a default added", _NO_ACTION),
+    "column-added-middle": ("column added between others", "Add it at the end."),
+    "column-added-optional": ("optional column added", _NO_ACTION),
+    "column-added-required": (
+        "required column added; existing rows have no value",
+        "Add it as optional first.",
+    ),
     "column-case-changed": (
         "only the case of the name changed",
-        "Keep the name: some readers are case sensitive.",
+        "Keep the name: some readers are case-sensitive.",
     ),
-    "column-deprecated": ("the column is marked as deprecated, or no more", _SHOW),
-    "column-label-changed": ("the label changed; the name in the data did not", _SHOW),
-    "column-moved": ("the column moved to another level", _ADD_BESIDE),
+    "column-deprecated": ("column deprecation changed", _NO_ACTION),
+    "column-label-changed": ("label changed, but not the name in the data", _NO_ACTION),
+    "column-moved": ("column moved to another level", _ADD_COLUMN),
     "column-name-reused": (
-        "the name stood for another column before",
-        "Give the new column a name of its own.",
+        "column name was used for another column before",
+        "Give the new column a new name.",
     ),
     "column-removed": (
-        "the column is gone",
-        "Keep it and mark it 'deprecated: true'; remove it in the next major.",
+        "column removed",
+        "Keep it with 'deprecated: true', and remove it in the next major version.",
     ),
-    "column-removed-deprecated": ("the column is gone after its notice", "Publish it as the next major."),
-    "column-renamed": ("the column has another name", _ADD_BESIDE),
-    "column-reordered": ("the columns stand in another order", "Keep the order; add at the end."),
-    "contract-added": ("the contract is new", _SHOW),
-    "contract-id-changed": ("the id changed, so the old contract is gone", "Keep the id."),
+    "column-removed-deprecated": (
+        "column removed after its notice period",
+        "Publish the next major version.",
+    ),
+    "column-renamed": ("column renamed", _ADD_COLUMN),
+    "column-reordered": ("columns reordered", "Keep the order; add columns at the end."),
+    "contract-added": ("contract added", _NO_ACTION),
+    "contract-id-changed": ("id changed, so the old contract is removed", "Keep the id."),
     "contract-id-duplicate": ("two files have this id and major version", "Remove one of the two."),
-    "contract-major-added": ("a new major came beside the old one", _SHOW),
-    "contract-moved": ("the file moved", _SHOW),
+    "contract-major-added": ("new major version added next to the old one", _NO_ACTION),
+    "contract-moved": ("file moved", _NO_ACTION),
     "contract-moved-referenced": (
-        "the file moved, and another contract names its old path",
-        "Mend the reference.",
+        "file moved, but another contract refers to its old path",
+        "Update the reference.",
     ),
-    "contract-name-changed": ("the contract is called otherwise", _SHOW),
+    "contract-name-changed": ("contract renamed", _NO_ACTION),
     "contract-removed": (
-        "the contract is gone while it was in force",
-        "Keep it as deprecated until its end.",
+        "active contract removed",
+        "Keep it as deprecated until its end of support.",
     ),
-    "contract-removed-early": ("the contract is gone before its end", "Keep it until its end of support."),
-    "contract-removed-retired": ("the contract is gone after its end", _SHOW),
-    "custom-property-changed": ("a custom property changed", _SHOW),
-    "deprecation-end-missing": ("it is deprecated without an end", "Add the service level 'endOfSupport'."),
-    "deprecation-too-short": ("its end of support is too near", "Set a later end of support."),
-    "description-changed": ("the documentation changed", _SHOW),
-    "end-date-earlier": ("it ends earlier than was promised", "Keep the date."),
-    "no-change": ("nothing changed", _SHOW),
-    "owner-changed": ("its people changed", _SHOW),
-    "owner-removed": ("nobody is named to ask", "Name who takes over."),
-    "partition-added": ("a partition key came", _NEXT_MAJOR),
-    "partition-granularity-changed": ("the partitions have another grain", _NEXT_MAJOR),
-    "partition-removed": ("a partition key is gone", _NEXT_MAJOR),
-    "partition-reordered": ("the partition keys stand in another order", _NEXT_MAJOR),
-    "partition-type-changed": ("a partition key has another type", _NEXT_MAJOR),
-    "pattern-added": ("texts must match a pattern now", _WRITERS),
-    "pattern-changed": ("texts match another pattern", "Keep the pattern; dq cannot tell which is wider."),
-    "pattern-removed": ("texts need not match the pattern any more", "Keep the pattern."),
-    "price-raised": ("it costs more", _TELL),
-    "primary-key-added": ("a primary key is promised now", _WRITERS),
-    "primary-key-changed": ("the primary key is another one", _NEXT_MAJOR),
-    "primary-key-reordered": ("the primary key names its columns in another order", _SHOW),
-    "quality-added": ("a quality rule came", _WRITERS),
-    "quality-changed": ("a quality rule asks something else", "Add a second rule, and drop the first later."),
-    "quality-label-changed": ("a quality rule is described otherwise", _SHOW),
-    "quality-relaxed": ("a quality rule allows more", "Keep the threshold."),
-    "quality-removed": ("a quality rule is gone", "Keep the rule."),
-    "quality-tightened": ("a quality rule allows less", _WRITERS),
-    "relationship-added": ("a relationship is promised now", _WRITERS),
-    "relationship-removed": ("a relationship is not promised any more", _TELL),
-    "required-added": ("the column is required now", _WRITERS),
-    "required-removed": ("the column may hold nulls now", "Keep 'required: true' and write a default value."),
-    "role-removed": ("a role is gone or gives other access", "Move its members first."),
-    "server-added": ("the data is served at another place too", _SHOW),
-    "server-format-changed": ("the data has another format", _NEXT_MAJOR),
-    "server-label-changed": ("the server is described otherwise", _SHOW),
-    "server-location-changed": ("the data lies at another place", "Serve both places until all have moved."),
-    "server-removed": ("the data is not served at this place any more", "Serve it until all have moved."),
-    "sla-added": ("a service level is promised now", _WRITERS),
-    "sla-changed": ("a service level says something else", _TELL),
-    "sla-relaxed": ("data may come later, or less of it", "Keep the level."),
-    "sla-removed": ("a service level is not promised any more", "Keep the level."),
-    "sla-tightened": ("data must come earlier, or more of it", _WRITERS),
+    "contract-removed-early": (
+        "contract removed before its end of support",
+        "Keep it until its end of support.",
+    ),
+    "contract-removed-retired": ("contract removed after its end of support", _NO_ACTION),
+    "custom-property-changed": ("custom property changed", _NO_ACTION),
+    "deprecation-end-missing": (
+        "deprecated without an end of support",
+        "Add the service level 'endOfSupport'.",
+    ),
+    "deprecation-too-short": ("end of support is too near", "Set a later end of support."),
+    "description-changed": ("documentation changed", _NO_ACTION),
+    "end-date-earlier": ("end date moved earlier", "Keep the date."),
+    "no-change": ("nothing changed", _NO_ACTION),
+    "owner-changed": ("owners or contacts changed", _NO_ACTION),
+    "owner-removed": ("owner removed", "Name the new owner."),
+    "partition-added": ("partition key added", _NEXT_MAJOR),
+    "partition-granularity-changed": ("partition granularity changed", _NEXT_MAJOR),
+    "partition-removed": ("partition key removed", _NEXT_MAJOR),
+    "partition-reordered": ("partition keys reordered", _NEXT_MAJOR),
+    "partition-type-changed": ("type of a partition key changed", _NEXT_MAJOR),
+    "pattern-added": ("pattern added", _WRITERS),
+    "pattern-changed": ("pattern changed", "Keep the pattern; dq cannot tell which one is wider."),
+    "pattern-removed": ("pattern removed", "Keep the pattern."),
+    "price-raised": ("price raised", _NOTIFY),
+    "primary-key-added": ("primary key added", _WRITERS),
+    "primary-key-changed": ("primary key changed", _NEXT_MAJOR),
+    "primary-key-reordered": ("columns of the primary key reordered", _NO_ACTION),
+    "quality-added": ("quality rule added", _WRITERS),
+    "quality-changed": ("quality rule changed", "Add a second rule, and remove the first one later."),
+    "quality-label-changed": ("description of a quality rule changed", _NO_ACTION),
+    "quality-relaxed": ("quality rule relaxed", "Keep the threshold."),
+    "quality-removed": ("quality rule removed", "Keep the rule."),
+    "quality-tightened": ("quality rule tightened", _WRITERS),
+    "relationship-added": ("relationship added", _WRITERS),
+    "relationship-removed": ("relationship removed", _NOTIFY),
+    "required-added": ("column is now required", _WRITERS),
+    "required-removed": ("column is no longer required", "Keep 'required: true' and write a default value."),
+    "role-removed": ("role removed or changed", "Move its members first."),
+    "server-added": ("server added", _NO_ACTION),
+    "server-format-changed": ("data format changed", _NEXT_MAJOR),
+    "server-label-changed": ("description of the server changed", _NO_ACTION),
+    "server-location-changed": (
+        "data location changed",
+        "Serve both locations until all consumers have moved.",
+    ),
+    "server-removed": ("server removed", "Keep it until all consumers have moved."),
+    "sla-added": ("service level added", _WRITERS),
+    "sla-changed": ("service level changed", _NOTIFY),
+    "sla-relaxed": ("service level relaxed", "Keep the level."),
+    "sla-removed": ("service level removed", "Keep the level."),
+    "sla-tightened": ("service level tightened", _WRITERS),
     "status-demoted": (
-        "it was in force and is a draft again",
-        "Keep the status; draft the change as a new major.",
+        "active contract is a draft again",
+        "Keep the status, and draft the change as a new major version.",
     ),
-    "status-deprecated": ("its end is announced", _SHOW),
-    "status-promoted": ("it is one step further", _SHOW),
-    "status-reactivated": ("it stays longer than was announced", _SHOW),
-    "status-retired": ("it is retired after its end", _SHOW),
-    "status-retired-early": ("it is retired before its end", "Deprecate it first, with an end of support."),
-    "table-added": ("a table came", _SHOW),
-    "table-kind-changed": ("it is another kind of table", "Keep the kind, or offer the other beside it."),
-    "table-label-changed": ("the label changed; the name in the catalog did not", _SHOW),
-    "table-removed": ("the table is gone", "Keep it and mark it deprecated; remove it in the next major."),
-    "table-renamed": ("the table has another name", "Keep the name, or leave a view under the old one."),
-    "tags-changed": ("tags changed", _SHOW),
-    "type-alias": ("the type is spelt otherwise and is the same", _SHOW),
-    "type-changed": ("the type is another one", _ADD_BESIDE),
-    "type-declared": ("the type is declared now", _SHOW),
-    "type-format-changed": ("the values are written or meant otherwise", _ADD_BESIDE),
-    "type-generalized": ("values may come that the old type did not have", _ADD_BESIDE),
-    "type-length-decreased": ("texts must be shorter", _WRITERS),
-    "type-length-increased": ("texts may be longer than consumers have room for", _TELL),
-    "type-narrowed": ("old values do not fit into the new type", _ADD_BESIDE),
-    "type-specialized": ("values that the old type had are not allowed any more", _WRITERS),
-    "type-timezone-changed": ("the same text means another instant", _ADD_BESIDE),
-    "type-undeclared": ("the type is not declared any more", "Keep the type."),
-    "type-widened": ("values may come that do not fit into the old type", _TELL),
-    "unclassified-change": ("dq does not know this key and cannot judge it", "Have someone look at it."),
-    "unique-added": ("values must be unique now", _WRITERS),
-    "unique-removed": ("values may repeat, and joins may fan out", "Keep 'unique: true'."),
-    "version-bump-ok": ("the version announces the change", _SHOW),
+    "status-deprecated": ("end of support announced", _NO_ACTION),
+    "status-promoted": ("lifecycle status advanced", _NO_ACTION),
+    "status-reactivated": ("contract is supported longer than announced", _NO_ACTION),
+    "status-retired": ("retired after its end of support", _NO_ACTION),
+    "status-retired-early": (
+        "retired before its end of support",
+        "Deprecate it first, with an end of support.",
+    ),
+    "table-added": ("table added", _NO_ACTION),
+    "table-kind-changed": ("kind of table changed", "Keep the kind, or add the other as a second table."),
+    "table-label-changed": ("label changed, but not the name in the catalog", _NO_ACTION),
+    "table-removed": ("table removed", "Keep it as deprecated, and remove it in the next major version."),
+    "table-renamed": ("table renamed", "Keep the name, or create a view with the old one."),
+    "tags-changed": ("tags changed", _NO_ACTION),
+    "type-alias": ("type spelled differently, but unchanged", _NO_ACTION),
+    "type-changed": ("type changed", _ADD_COLUMN),
+    "type-declared": ("type declared", _NO_ACTION),
+    "type-format-changed": ("format or meaning of the values changed", _ADD_COLUMN),
+    "type-generalized": ("type generalized: new values do not fit the old type", _ADD_COLUMN),
+    "type-length-decreased": ("maximum length decreased", _WRITERS),
+    "type-length-increased": ("maximum length increased", _NOTIFY),
+    "type-narrowed": ("type narrowed: old values do not fit the new type", _ADD_COLUMN),
+    "type-specialized": ("type specialized: some old values are no longer valid", _WRITERS),
+    "type-timezone-changed": ("time zone of the values changed", _ADD_COLUMN),
+    "type-undeclared": ("type no longer declared", "Keep the type."),
+    "type-widened": ("type widened: new values may not fit the old type", _NOTIFY),
+    "unclassified-change": ("unknown key, so the change cannot be classified", "Review it manually."),
+    "unique-added": ("values must now be unique", _WRITERS),
+    "unique-removed": ("values may now repeat, and joins may fan out", "Keep 'unique: true'."),
+    "version-bump-ok": ("the version announces the change", _NO_ACTION),
     "version-bump-too-small": ("the version does not announce the change", _BUMP),
-    "version-decreased": ("the version went backwards", "Write a higher version."),
-    "version-not-bumped": ("the contract changed under the same version", _BUMP),
-    "version-not-semver": ("the version is not of the form 1.2.3", "Write three numbers, such as 1.2.3."),
+    "version-decreased": ("version decreased", "Use a higher version."),
+    "version-not-bumped": ("contract changed without a new version", _BUMP),
+    "version-not-semver": ("version is not of the form 1.2.3", "Write three numbers, e.g. 1.2.3."),
 }
 RULES: Mapping[str, ChangeRule] = {id_: ChangeRule(*row) for id_, row in _ROWS.items()}
 
 
-# A judged change: whom it breaks and hits, what it asks of the version, and waivers.
+# Subscribers affected by a change, and their contacts.
 
-# Whom a change hits among those who subscribed, and whom to ask about it.
-
-_SHOWN = 5
+_MAX_LISTED = 5
 
 
 @dataclass(frozen=True, slots=True)
 class AffectedConsumer:
-    """One subscription that a change reaches. `contact` may be empty, and so may `approvers`."""
+    """Subscription affected by a change. `contact` and `approvers` may be empty."""
 
     team: str
     purpose: str
@@ -216,12 +233,12 @@ class AffectedConsumer:
 
     @property
     def sentence(self) -> str:
-        """The consumer in a few words: `billing (The invoices; ask #billing, ana@example.com)`."""
+        """Short description: `billing (The invoices; ask #billing, ana@example.com)`."""
         ask = ", ".join(dict.fromkeys(filter(None, (self.contact, *self.approvers))))
         return f"{self.team} ({self.purpose.strip().rstrip('.')}{f'; ask {ask}' if ask else ''})"
 
     def as_dict(self) -> dict[str, object]:
-        """The consumer as plain values."""
+        """Return the consumer as plain values."""
         return {
             "team": self.team,
             "purpose": self.purpose,
@@ -234,36 +251,42 @@ class AffectedConsumer:
 def affected_consumers(
     subscriptions: Iterable[Subscription], contract: Contract, path: str, today: date
 ) -> tuple[AffectedConsumer, ...]:
-    """The consumers that a change at this path of the contract reaches, by team and purpose.
+    """Return the consumers affected by a change at this path, sorted by team and purpose.
 
-    Only subscriptions to the contract's major that hold on the day count.
+    Only subscriptions to the contract's major version that are active on `today` count.
     """
-    found = {
+    consumers = {
         AffectedConsumer(
-            one.consumer.team, one.purpose, one.consumer.contact or "", tuple(one.approvers), one.file
+            subscription.consumer.team,
+            subscription.purpose,
+            subscription.consumer.contact or "",
+            tuple(subscription.approvers),
+            subscription.file,
         )
-        for one in subscriptions
-        if one.identity == contract.identity and one.active(today) and reaches(one, contract, path)
+        for subscription in subscriptions
+        if subscription.identity == contract.identity
+        and subscription.is_active(today)
+        and affects(subscription, contract, path)
     }
-    return tuple(sorted(found, key=lambda one: (one.team, one.purpose, one.file)))
+    return tuple(sorted(consumers, key=lambda consumer: (consumer.team, consumer.purpose, consumer.file)))
 
 
-def subscribers_sentence(consumers: tuple[AffectedConsumer, ...], *, asked: bool) -> str:
-    """Who subscribed, as a sentence with a space before it.
+def subscribers_sentence(consumers: tuple[AffectedConsumer, ...], *, has_subscriptions: bool) -> str:
+    """Return a sentence about the subscribers, with a leading space.
 
-    That nobody did is only said where it can be known: `asked`.
+    The sentence that there are none is only returned if `has_subscriptions`, since it is unknown otherwise.
     """
     if not consumers:
-        return " No subscription names it." if asked else ""
-    named = "; ".join(one.sentence for one in consumers[:_SHOWN])
-    more = f"; and {len(consumers) - _SHOWN} more" if len(consumers) > _SHOWN else ""
-    return f" Subscribed: {named}{more}."
+        return " No subscription uses it." if has_subscriptions else ""
+    names = "; ".join(consumer.sentence for consumer in consumers[:_MAX_LISTED])
+    suffix = f"; and {len(consumers) - _MAX_LISTED} more" if len(consumers) > _MAX_LISTED else ""
+    return f" Subscribed: {names}{suffix}."
 
 
-# A judged change: for whom it breaks what, what it asks of the version, and what to do instead.
+# A classified change: who is affected, the version it requires, and what to do instead.
 
 _WAIVER_DAYS = 30
-_HIT = {
+_AFFECTED = {
     Effect.NEUTRAL: (),
     Effect.WEAKEN: ("consumers",),
     Effect.STRENGTHEN: ("writers", "history"),
@@ -272,8 +295,8 @@ _HIT = {
 }
 
 
-class Aspect(StrEnum):
-    """The two questions about a change: whom it breaks, and whether its version announces it."""
+class Concern(StrEnum):
+    """Concern of a change: compatibility, or whether its version announces it."""
 
     COMPATIBILITY = "compatibility"
     VERSION_POLICY = "version policy"
@@ -281,7 +304,7 @@ class Aspect(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ChangePlace:
-    """What a judgement is about: a change of the diff, or a fact about the whole contract."""
+    """Subject of a classification: a change of the diff, or a fact about the whole contract."""
 
     contract: str
     path: str
@@ -293,23 +316,23 @@ class ChangePlace:
     pointer: str = ""
 
     @staticmethod
-    def of(change: Change, contract: str) -> ChangePlace:
-        """The place of a change."""
-        before, after = change.shown()
-        spots = (change.at_after, change.at_before, change.pointer)
-        return ChangePlace(contract, change.path, change.attribute, before, after, *spots)
+    def from_change(change: Change, contract: str) -> ChangePlace:
+        """Return the place of a change."""
+        before, after = change.source_values()
+        locations = (change.location_after, change.location_before, change.pointer)
+        return ChangePlace(contract, change.path, change.attribute, before, after, *locations)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Judged(ChangePlace):
-    """One change and all that a reviewer asks about it.
+class ClassifiedChange(ChangePlace):
+    """One change with its classification, for a reviewer.
 
-    `before` and `after` are as the files have them. `at` is in the new file, or where the removed part's
-    nearest surviving parent stands there; `at_before` in the old one. `who` are those that are hit, with
-    the engine that fails and the teams that subscribed, of whom `consumers` tells more; with `asked`, an
-    empty one says that nobody did. `against` is the earlier version that a
-    transitive mode found it against. `waived` is the reason of the waiver that let it pass.
-    `required_version` announces all changes of this contract, where its old version is one, and
+    `before` and `after` are as written in the files. `at` is the location in the new file, or that of the
+    nearest surviving parent of a removed part; `at_before` is the location in the old file. `affected` lists
+    the affected parties, the engine that fails and the subscribed teams; `consumers` has the details of the
+    latter. If `has_subscriptions`, empty `consumers` means that no team subscribed. `against` is the earlier
+    version that a transitive mode compared with. `waived` is the reason given in the waiver.
+    `required_version` announces all changes of this contract, if its old version is a semantic version, and
     `own_version` this change alone.
     """
 
@@ -320,57 +343,59 @@ class Judged(ChangePlace):
     verdict: Verdict
     bump: Bump
     note: str
-    who: tuple[str, ...]
+    affected: tuple[str, ...]
     against: str = ""
     waived: str = ""
     required_version: str = ""
     own_version: str = ""
     consumers: tuple[AffectedConsumer, ...] = ()
-    asked: bool = False
+    has_subscriptions: bool = False
 
     @property
-    def subscribed(self) -> str:
-        """Who subscribed to what is hit, or that nobody did, as a sentence with a space before it.
+    def subscribers_text(self) -> str:
+        """Sentence about the affected subscribers, with a leading space.
 
-        Empty where consumers are not hit, and in a registry without subscriptions.
+        Empty if consumers are not affected, or if the registry has no subscriptions.
         """
-        return subscribers_sentence(self.consumers, asked=self.asked)
+        return subscribers_sentence(self.consumers, has_subscriptions=self.has_subscriptions)
 
     @property
-    def part(self) -> Aspect:
-        """Whether it is about what the data may be, or about how the change is announced."""
-        return Aspect.VERSION_POLICY if self.rule in VERSION_POLICY else Aspect.COMPATIBILITY
+    def concern(self) -> Concern:
+        """Concern of the change: compatibility, or version policy."""
+        return Concern.VERSION_POLICY if self.rule in VERSION_POLICY else Concern.COMPATIBILITY
 
     @property
     def problem(self) -> str:
-        """What happened, in a sentence."""
+        """Description of the change, in a sentence."""
         values = _values(self.before, self.after)
-        shown = f" ({values})" if self.attribute and values else ""
-        said = f"{self.path or self.contract}: {RULES[self.rule].problem}{shown}."
-        earlier = f" Version {self.against} promised otherwise." if self.against else ""
-        return f"{said} {self.note}".strip() + earlier
+        suffix = f" ({values})" if self.attribute and values else ""
+        text = f"{self.path or self.contract}: {RULES[self.rule].problem}{suffix}."
+        earlier = f" Compared with version {self.against}." if self.against else ""
+        return f"{text} {self.note}".strip() + earlier
 
     @property
     def instead(self) -> str:
-        """The shortest way that breaks nobody."""
+        """The simplest non-breaking alternative."""
         return RULES[self.rule].instead
 
     @property
     def fingerprint(self) -> str:
-        """The same for the same change, whatever the wording: 12 hex digits."""
+        """Stable id of the change, independent of the wording: 12 hex digits."""
         parts = (self.rule, self.contract, self.path, self.attribute, repr(self.before), repr(self.after))
         return sha256("\0".join(parts).encode()).hexdigest()[:12]
 
     def waiver(self, today: date) -> str:
-        """A waiver for exactly this change, ready to paste into the policy; it ends after 30 days."""
-        # Paths may hold brackets and braces, which YAML would read as its own.
-        where = f"contract: {json.dumps(self.contract)}, path: {json.dumps(self.path or self.contract)}"
-        fields = f"rule: {self.rule}, {where}"
+        """Return a waiver for exactly this change, ready to paste into the policy; it expires after 30
+        days.
+        """
+        # Paths may contain brackets and braces, which are YAML syntax.
+        scope = f"contract: {json.dumps(self.contract)}, path: {json.dumps(self.path or self.contract)}"
+        fields = f"rule: {self.rule}, {scope}"
         until = today + timedelta(days=_WAIVER_DAYS)
         return f'waivers:\n  - {{{fields}, reason: "…", by: "…", expires: {until}}}'
 
     def as_dict(self) -> dict[str, object]:
-        """The change as plain values."""
+        """Return the change as plain values."""
         return {
             "rule": self.rule,
             "contract": self.contract,
@@ -382,9 +407,9 @@ class Judged(ChangePlace):
             "severity": self.level.value,
             "mode": self.mode.value,
             "verdict": self.verdict.value,
-            "part": self.part.value,
-            "who": list(self.who),
-            "consumers": [one.as_dict() for one in self.consumers],
+            "part": self.concern.value,
+            "who": list(self.affected),
+            "consumers": [consumer.as_dict() for consumer in self.consumers],
             "bump": self.bump.value,
             "message": self.problem,
             "instead": self.instead,
@@ -410,70 +435,75 @@ def _short(value: object) -> str:
     return text if len(text) <= 60 else text[:57] + "…"
 
 
-def judged(
-    judgement: Judgement,
+def classify_change(
+    classification: ChangeClassification,
     place: ChangePlace,
     mode: Mode,
     consumers: tuple[AffectedConsumer, ...] = (),
     *,
-    asked: bool = False,
-) -> Judged:
-    """A judgement of something, in a mode. Consumers are named where consumers are hit.
+    has_subscriptions: bool = False,
+) -> ClassifiedChange:
+    """Return the classified change for a mode. `consumers` are dropped if the effect does not affect them.
 
-    `asked`: there are subscriptions, so that it means something when none names it.
+    `has_subscriptions`: the registry has subscriptions, so no consumers means that no team subscribed.
     """
-    hit = _HIT[judgement.effect]
-    consumers = consumers if "consumers" in hit else ()
-    named = list(dict.fromkeys(f"consumer {one.team}" for one in consumers))
-    engine = [f"engine {judgement.engine}"] if judgement.engine else []
-    return Judged(
+    affected = _AFFECTED[classification.effect]
+    consumers = consumers if "consumers" in affected else ()
+    teams = list(dict.fromkeys(f"consumer {consumer.team}" for consumer in consumers))
+    engine = [f"engine {classification.engine}"] if classification.engine else []
+    return ClassifiedChange(
         *(getattr(place, field.name) for field in fields(ChangePlace)),
-        rule=judgement.rule,
-        effect=judgement.effect,
-        level=judgement.level,
+        rule=classification.rule,
+        effect=classification.effect,
+        level=classification.level,
         mode=mode,
-        verdict=verdict(judgement.effect, judgement.level, mode),
-        bump=required_bump(judgement, mode),
-        note=judgement.note,
-        who=(*hit, *engine, *named),
+        verdict=verdict(classification.effect, classification.level, mode),
+        bump=required_bump(classification, mode),
+        note=classification.note,
+        affected=(*affected, *engine, *teams),
         consumers=consumers,
-        asked="consumers" in hit and asked,
+        has_subscriptions="consumers" in affected and has_subscriptions,
     )
 
 
-def lowered(change: Judged, bump: Bump, *, waived: str = "", why: str = "") -> Judged:
-    """The same change where it does not matter: its effect stays, its level is info.
+def downgrade(
+    change: ClassifiedChange, bump: Bump, *, waived: str = "", reason: str = ""
+) -> ClassifiedChange:
+    """Return the change lowered to level info; its effect stays.
 
-    `why` is values of what would matter otherwise.
+    `reason` is added to the note if the verdict would have been worse than ok.
     """
-    note = f"{change.note} {why}".strip() if change.verdict is not Verdict.OK else change.note
+    note = f"{change.note} {reason}".strip() if change.verdict is not Verdict.OK else change.note
     return replace(change, level=Level.INFO, verdict=Verdict.OK, bump=bump, waived=waived, note=note)
 
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """All judged changes, worst first, then by path. `required_version` is None without a base version."""
+    """All classified changes, worst first, then by path.
 
-    changes: tuple[Judged, ...]
+    `required_version` is None without a base version.
+    """
+
+    changes: tuple[ClassifiedChange, ...]
     required_version: str | None = None
 
     @property
     def verdict(self) -> Verdict:
-        """The worst of all; ok when nothing changed."""
+        """The worst verdict of all changes; ok if nothing changed."""
         return _worst(self.changes)
 
     @property
-    def verdicts(self) -> dict[Aspect, Verdict]:
-        """The worst of each part: what breaks, and what is not announced, are two questions."""
-        return {part: _worst(self.of(part)) for part in Aspect}
+    def verdicts(self) -> dict[Concern, Verdict]:
+        """The worst verdict of each concern."""
+        return {concern: _worst(self.for_concern(concern)) for concern in Concern}
 
-    def of(self, part: Aspect) -> tuple[Judged, ...]:
-        """The changes that one question is about, in order."""
-        return tuple(change for change in self.changes if change.part is part)
+    def for_concern(self, concern: Concern) -> tuple[ClassifiedChange, ...]:
+        """Return the changes of one concern, in order."""
+        return tuple(change for change in self.changes if change.concern is concern)
 
     def as_dict(self) -> dict[str, object]:
-        """The comparison as plain values."""
-        verdicts = {part.value.replace(" ", "_"): one.value for part, one in self.verdicts.items()}
+        """Return the comparison as plain values."""
+        verdicts = {concern.value.replace(" ", "_"): worst.value for concern, worst in self.verdicts.items()}
         return {
             "changes": [change.as_dict() for change in self.changes],
             "verdict": self.verdict.value,
@@ -482,24 +512,30 @@ class Comparison:
         }
 
 
-def _worst(changes: Sequence[Judged]) -> Verdict:
-    return max((change.verdict for change in changes), key=lambda one: one.rank, default=Verdict.OK)
+def _worst(changes: Sequence[ClassifiedChange]) -> Verdict:
+    return max(
+        (change.verdict for change in changes), key=lambda candidate: candidate.rank, default=Verdict.OK
+    )
 
 
-def comparison(changes: Sequence[Judged], required: str | None) -> Comparison:
-    """The changes in the order in which a reviewer wants them."""
-    ordered = sorted(changes, key=lambda one: (-one.verdict.rank, one.contract, one.path, one.rule))
+def build_comparison(changes: Sequence[ClassifiedChange], required: str | None) -> Comparison:
+    """Return a comparison of the changes in reviewing order: worst first, then by contract and path."""
+    ordered = sorted(
+        changes, key=lambda change: (-change.verdict.rank, change.contract, change.path, change.rule)
+    )
     return Comparison(tuple(ordered), required)
 
 
-# Waivers: changes that someone has agreed to, exactly, for a time.
+# Waivers: changes that were accepted explicitly, for a limited time.
 
 _WILDCARD_DAYS = timedelta(days=90)
 
 
 @dataclass(frozen=True, slots=True)
 class Waiver:
-    """One agreement. An empty `contract` or `path` means any; `*` in a path needs an end within 90 days."""
+    """Accepted change. An empty `contract` or `path` means any; a path with `*` must expire within 90
+    days.
+    """
 
     rule: str
     contract: str = ""
@@ -508,8 +544,8 @@ class Waiver:
     by: str = ""
     expires: date | None = None
 
-    def covers(self, change: Judged, today: date) -> bool:
-        """Whether it speaks about this change, whatever its date."""
+    def covers(self, change: ClassifiedChange, today: date) -> bool:
+        """Return True if the waiver matches this change, expired or not."""
         if self.rule != change.rule or self.contract not in ("", change.contract):
             return False
         path = change.path or change.contract
@@ -519,14 +555,16 @@ class Waiver:
         return "*" in self.path and near and fnmatchcase(path, self.path)
 
 
-def apply_waivers(changes: Iterable[Judged], waivers: Iterable[Waiver], today: date) -> list[Judged]:
-    """The changes, waived ones lowered to info, and an error for each expired waiver that is in use."""
-    listed = list(waivers)
-    found: list[Judged] = []
+def apply_waivers(
+    changes: Iterable[ClassifiedChange], waivers: Iterable[Waiver], today: date
+) -> list[ClassifiedChange]:
+    """Return the changes with waived ones lowered to info, and an error for each expired waiver in use."""
+    all_waivers = list(waivers)
+    result: list[ClassifiedChange] = []
     for change in changes:
-        waiver = next((one for one in listed if one.covers(change, today)), None)
+        waiver = next((candidate for candidate in all_waivers if candidate.covers(change, today)), None)
         if waiver is None or change.level is Level.INFO:
-            found.append(change)
+            result.append(change)
         elif waiver.expires is not None and waiver.expires < today:
             expired = replace(
                 change,
@@ -534,52 +572,54 @@ def apply_waivers(changes: Iterable[Judged], waivers: Iterable[Waiver], today: d
                 effect=Effect.POLICY,
                 level=Level.ERROR,
                 verdict=Verdict.BREAK,
-                who=("registry",),
-                note=f"The waiver of {waiver.rule} ended on {waiver.expires}.",
+                affected=("registry",),
+                note=f"The waiver of {waiver.rule} expired on {waiver.expires}.",
             )
-            found += [change, expired]
+            result += [change, expired]
         else:
             reason = " ".join(part for part in (waiver.reason, f"({waiver.by})" if waiver.by else "") if part)
-            found.append(lowered(change, Bump.MINOR, waived=reason or "waived"))
-    return found
+            result.append(downgrade(change, Bump.MINOR, waived=reason or "waived"))
+    return result
 
 
-# Judged changes as findings, so that they stand beside what else is wrong, each on its line.
+# Classified changes as findings, reported with all others at their lines.
 
 _SEVERITY = {Verdict.BREAK: Severity.ERROR, Verdict.WARN: Severity.WARNING, Verdict.OK: Severity.INFO}
-# It breaks no reader, and shows to all what was hidden: whoever owns the data has to say so in a waiver.
-_GRAVER = {"classification-lowered": Severity.ERROR}
+# It breaks no reader but may expose confidential data, so the data owner must accept it in a waiver.
+_SEVERITY_OVERRIDES = {"classification-lowered": Severity.ERROR}
 
 
-def findings(found: Comparison, today: date) -> list[Finding]:
-    """One finding for each change, in the new file; what was removed stands at its surviving parent.
+def findings(comparison: Comparison, today: date) -> list[Finding]:
+    """Return one finding per change, in the new file; a removed part is reported at its surviving parent.
 
-    A break is an error, and so is a lowered classification, a warning a warning, the rest is information.
-    The mend of what matters ends with a waiver to paste.
+    Breaks and lowered classifications are errors, warnings are warnings, everything else is info. The hint of
+    errors and warnings ends with a waiver to paste.
     """
-    return [_finding(change, today) for change in found.changes]
+    return [_finding(change, today) for change in comparison.changes]
 
 
-def _finding(change: Judged, today: date) -> Finding:
+def _finding(change: ClassifiedChange, today: date) -> Finding:
     message = change.problem
-    if change.part is Aspect.VERSION_POLICY:
+    if change.concern is Concern.VERSION_POLICY:
         message = f"Version policy: {message}"
     elif change.verdict is not Verdict.OK:
-        message += f" It hits {', '.join(change.who)}.{change.subscribed}{asked(change)}"
+        message += (
+            f" Affected: {', '.join(change.affected)}.{change.subscribers_text}{version_sentence(change)}"
+        )
     if change.waived:
         message += f" Waived: {change.waived}."
-    mend = change.instead
+    hint = change.instead
     if change.verdict is not Verdict.OK:
         item = " ".join(change.waiver(today).split()).removeprefix("waivers: ")
-        mend += f" To accept it, add to 'waivers' in dq-policy.yaml: {item}"
+        hint += f" To accept it, add to 'waivers' in dq-policy.yaml: {item}"
     severity = _SEVERITY[change.verdict]
     if change.verdict is not Verdict.OK:
-        severity = _GRAVER.get(change.rule, severity)
-    return Finding(change.rule, severity, message, mend, change.at, change.pointer, change.contract)
+        severity = _SEVERITY_OVERRIDES.get(change.rule, severity)
+    return Finding(change.rule, severity, message, hint, change.at, change.pointer, change.contract)
 
 
-def asked(change: Judged) -> str:
-    """Which version announces a change, as a sentence; empty where none is asked for."""
+def version_sentence(change: ClassifiedChange) -> str:
+    """Return a sentence about the version that announces a change, or "" if none is required."""
     if change.bump is Bump.NONE:
         return ""
     if not change.own_version:
@@ -592,18 +632,20 @@ def asked(change: Judged) -> str:
     )
 
 
-def summary(found: Comparison, part: Aspect) -> str:
-    """One question's answer in a few words: how many changes, or the version that is needed."""
-    changes = found.of(part)
-    if part is Aspect.VERSION_POLICY:
-        wrong = [one.rule for one in changes if one.verdict is not Verdict.OK]
-        needed = found.required_version is not None and any(
-            one.bump is not Bump.NONE for one in found.changes
+def summary(comparison: Comparison, concern: Concern) -> str:
+    """Return a short summary of one concern: the number of changes, or the required version."""
+    changes = comparison.for_concern(concern)
+    if concern is Concern.VERSION_POLICY:
+        rules = [change.rule for change in changes if change.verdict is not Verdict.OK]
+        needed = comparison.required_version is not None and any(
+            change.bump is not Bump.NONE for change in comparison.changes
         )
-        said = f"version {found.required_version} or higher is needed" if needed else ""
-        return ": ".join(text for text in (said, ", ".join(wrong)) if text)
+        requirement = f"version {comparison.required_version} or higher is required" if needed else ""
+        return ": ".join(text for text in (requirement, ", ".join(rules)) if text)
     if not changes:
         return "nothing changed"
-    modes = ", ".join(sorted({one.mode.value for one in changes}))
-    counts = Counter(one.verdict for one in changes)
-    return f"{modes}: " + ", ".join(f"{counts[one]} {one}" for one in reversed(Verdict) if counts[one])
+    modes = ", ".join(sorted({change.mode.value for change in changes}))
+    counts = Counter(change.verdict for change in changes)
+    return f"{modes}: " + ", ".join(
+        f"{counts[level]} {level}" for level in reversed(Verdict) if counts[level]
+    )

@@ -1,4 +1,4 @@
-"""Two versions of a contract, and two states of a registry, compared and judged."""
+"""Comparison of two versions of a contract, or of two states of a registry."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from itertools import chain
 from pathlib import PurePosixPath
 from typing import NamedTuple
 
-from dq.contracts.diff import ElementKind, FlatElement, changes, date_of, name_of
+from dq.contracts.diff import ElementKind, FlatElement, changes, parse_date, service_level_name
 from dq.contracts.extension import dataset
 from dq.contracts.model import Contract, Identity, Node
-from dq.contracts.normalize import normalise
+from dq.contracts.normalize import normalize
 from dq.contracts.outcome import Location
 from dq.contracts.subscriptions import Subscription
 from dq.validators.compat import classification_table
@@ -22,143 +22,157 @@ from dq.validators.compat.classification import (
     DEFAULT_ENGINES,
     NOTICE_DAYS,
     Bump,
-    Judgement,
+    ChangeClassification,
+    ComparisonContext,
     Level,
     Mode,
-    Setting,
     Verdict,
-    engine,
-    formats_of,
     neutral,
+    normalize_engine,
+    object_formats,
     policy,
     weaken,
 )
 from dq.validators.compat.classification import replace as replaced
 from dq.validators.compat.classified_change import (
     ChangePlace,
+    ClassifiedChange,
     Comparison,
-    Judged,
     Waiver,
     affected_consumers,
     apply_waivers,
-    comparison,
-    judged,
-    lowered,
+    build_comparison,
+    classify_change,
+    downgrade,
 )
 
-# Two versions of one contract, compared and judged: the public `diff`.
+# Comparison of two versions of one contract: the public `diff`.
 
-# What the status of a contract means for its changes, and what its own changes mean.
+# Effect of a contract's status on its changes, and classification of status changes.
 
 DRAFT, ACTIVE, DEPRECATED, RETIRED = "draft", "active", "deprecated", "retired"
 _STAGES = {"draft": DRAFT, "proposed": DRAFT, "deprecated": DEPRECATED, "retired": RETIRED}
 
 
 def stage(contract: Contract) -> str:
-    """How far a contract is; without a status, or with one that nobody knows, it is in force."""
-    return _STAGES.get(_word(contract), ACTIVE)
+    """Return the lifecycle stage of a contract; a missing or unknown status counts as active."""
+    return _STAGES.get(_status_word(contract), ACTIVE)
 
 
-def _word(contract: Contract) -> str:
+def _status_word(contract: Contract) -> str:
     return (contract.status or ACTIVE).strip().lower()
 
 
-def end_of(contract: Contract) -> date | None:
-    """The day until which the contract is supported: `endOfSupport`, else `endOfLife`."""
+def end_of_support(contract: Contract) -> date | None:
+    """Return the last day of support (`endOfSupport`, else `endOfLife`), or None if there is none."""
     dates: dict[str, date] = {}
     for sla in contract.sla_properties:
-        day = date_of(str(sla.value))
+        day = parse_date(str(sla.value))
         if day is not None:
-            dates.setdefault(name_of(sla.property), day)
+            dates.setdefault(service_level_name(sla.property), day)
     return dates.get("endOfSupport", dates.get("endOfLife"))
 
 
 def is_enforced(before: Contract, today: date) -> bool:
-    """Whether changes of a contract are judged: drafts and what is past its end only tell them."""
-    now = stage(before)
-    if now == DEPRECATED:
-        end = end_of(before)
+    """Return True if changes of a contract can break; those of drafts and ended contracts are only
+    reported.
+    """
+    current = stage(before)
+    if current == DEPRECATED:
+        end = end_of_support(before)
         return end is None or end >= today
-    return now == ACTIVE
+    return current == ACTIVE
 
 
 def why_not_enforced(before: Contract) -> str:
-    """Why the changes of a contract are only told, in a sentence: it is a draft, or past its end."""
+    """Return the reason, as a sentence, why changes are only reported: the contract is a draft or has
+    ended.
+    """
     return {
-        DRAFT: f"It breaks nobody: its status is {_word(before)}, so nothing of it is promised yet.",
-        RETIRED: "It breaks nobody: the contract is retired.",
-    }.get(stage(before), f"It breaks nobody: the contract's support ended on {end_of(before)}.")
+        DRAFT: f"Breaks no consumers: its status is {_status_word(before)}, so it is not in force yet.",
+        RETIRED: "Breaks no consumers: the contract is retired.",
+    }.get(stage(before), f"Breaks no consumers: support ended on {end_of_support(before)}.")
 
 
-def _noticed(end: date | None, setting: Setting) -> Judgement:
+def _deprecation(end: date | None, context: ComparisonContext) -> ChangeClassification:
     if end is None:
         return policy("deprecation-end-missing", bump=Bump.MINOR)
-    if end < setting.today + timedelta(days=setting.notice_days):
-        note = f"{end} is less than {setting.notice_days} days away."
+    if end < context.today + timedelta(days=context.notice_days):
+        note = f"{end} is less than {context.notice_days} days away."
         return policy("deprecation-too-short", bump=Bump.MINOR, note=note)
     return neutral("status-deprecated", note=f"Supported until {end}.")
 
 
-def _retired(end: date | None, setting: Setting) -> Judgement:
-    if end is not None and end <= setting.today:
+def _retirement(end: date | None, context: ComparisonContext) -> ChangeClassification:
+    if end is not None and end <= context.today:
         return neutral("status-retired")
-    return weaken("status-retired-early", note=f"Supported until {end}." if end else "It had no end.")
+    return weaken(
+        "status-retired-early", note=f"Supported until {end}." if end else "It had no end of support."
+    )
 
 
 _DEMOTED, _REACTIVATED = weaken("status-demoted"), neutral("status-reactivated")
-# TABLE: (stage before, stage after) -> what it means, or what says so from the end date.
-_STEPS: Mapping[tuple[str, str], Judgement | Callable[[date | None, Setting], Judgement]] = {
+# TABLE: (stage before, stage after) -> classification, or a function that derives it from the end date.
+_STEPS: Mapping[
+    tuple[str, str], ChangeClassification | Callable[[date | None, ComparisonContext], ChangeClassification]
+] = {
     (DRAFT, ACTIVE): neutral("status-promoted"),
-    (DRAFT, DEPRECATED): _noticed,
+    (DRAFT, DEPRECATED): _deprecation,
     (DRAFT, RETIRED): neutral("status-retired"),
     (ACTIVE, DRAFT): _DEMOTED,
-    (ACTIVE, DEPRECATED): _noticed,
+    (ACTIVE, DEPRECATED): _deprecation,
     (ACTIVE, RETIRED): weaken("status-retired-early", note="It was not deprecated before."),
     (DEPRECATED, DRAFT): _DEMOTED,
     (DEPRECATED, ACTIVE): _REACTIVATED,
-    (DEPRECATED, RETIRED): _retired,
+    (DEPRECATED, RETIRED): _retirement,
     (RETIRED, DRAFT): _REACTIVATED,
     (RETIRED, ACTIVE): _REACTIVATED,
     (RETIRED, DEPRECATED): _REACTIVATED,
 }
 
 
-def judge_status(before: Contract, after: Contract, setting: Setting) -> Judgement | None:
-    """What the step from one status to another means; None where there is none.
+def classify_status_change(
+    before: Contract, after: Contract, context: ComparisonContext
+) -> ChangeClassification | None:
+    """Classify a status change; None if the status did not change.
 
-    A retired contract needs the end that was promised before; one that is deprecated its new one.
+    A retired contract is checked against the end date announced before, a deprecated one against its new one.
     """
     step = (stage(before), stage(after))
     if step[0] == step[1]:
-        lost = step[0] == DEPRECATED and end_of(before) is not None and end_of(after) is None
-        if lost:
+        end_removed = (
+            step[0] == DEPRECATED and end_of_support(before) is not None and end_of_support(after) is None
+        )
+        if end_removed:
             return policy("deprecation-end-missing", bump=Bump.MINOR)
-        return neutral("status-promoted", Bump.PATCH) if _word(before) != _word(after) else None
-    meaning = _STEPS[step]
-    if isinstance(meaning, Judgement):
-        return meaning
-    return meaning((end_of(before) if step[1] == RETIRED else None) or end_of(after), setting)
+        return neutral("status-promoted", Bump.PATCH) if _status_word(before) != _status_word(after) else None
+    classification = _STEPS[step]
+    if isinstance(classification, ChangeClassification):
+        return classification
+    return classification(
+        (end_of_support(before) if step[1] == RETIRED else None) or end_of_support(after), context
+    )
 
 
-def judge_removal(before: Contract, today: date) -> Judgement:
-    """What it means that a contract is gone."""
-    now, end = stage(before), end_of(before)
-    over = end is not None and end <= today
-    if now in (DEPRECATED, RETIRED):
-        if over or (now == RETIRED and end is None):
+def classify_removal(before: Contract, today: date) -> ChangeClassification:
+    """Classify the removal of a contract."""
+    current, end = stage(before), end_of_support(before)
+    has_ended = end is not None and end <= today
+    if current in (DEPRECATED, RETIRED):
+        if has_ended or (current == RETIRED and end is None):
             return neutral("contract-removed-retired", Bump.NONE)
         note = f"Supported until {end}." if end else "No end of support was announced."
         return weaken("contract-removed-early", note=note)
     return weaken("contract-removed")
 
 
-# Whether the version announces what changed: semantic versioning, as contracts use it.
+# Version policy: semantic versioning of contracts.
 
 _SEMVER = re.compile(r"v?(\d+)\.(\d+)\.(\d+)(?:-[0-9A-Za-z.-]+)?(?:\+[0-9A-Za-z.-]+)?", re.ASCII)
 
 
 class Version(NamedTuple):
-    """The numbers of a version; what follows them does not count."""
+    """Numbers of a semantic version; pre-release and build parts are ignored."""
 
     major: int
     minor: int
@@ -169,19 +183,19 @@ class Version(NamedTuple):
 
 
 def read_version(text: str) -> Version | None:
-    """The version that a text means, or None where it is no semantic version. A leading v is fine."""
+    """Parse a semantic version, with or without a leading v; None if it is not one."""
     match = _SEMVER.fullmatch(text.strip())
     return Version(int(match[1]), int(match[2]), int(match[3])) if match else None
 
 
-def needed(version: Version, asked: Bump) -> Bump:
-    """The bump that announces a change of this weight: below 1.0 the minor carries breaks."""
+def effective_bump(version: Version, bump: Bump) -> Bump:
+    """Return the bump that announces a change; below 1.0, a breaking change is a minor bump."""
     below = {Bump.MAJOR: Bump.MINOR, Bump.MINOR: Bump.PATCH}
-    return below.get(asked, asked) if version.major == 0 else asked
+    return below.get(bump, bump) if version.major == 0 else bump
 
 
-def following(version: Version, bump: Bump) -> Version:
-    """The next version after a bump."""
+def next_version(version: Version, bump: Bump) -> Version:
+    """Return the next version after a bump."""
     steps = {
         Bump.MAJOR: Version(version.major + 1, 0, 0),
         Bump.MINOR: Version(version.major, version.minor + 1, 0),
@@ -190,42 +204,44 @@ def following(version: Version, bump: Bump) -> Version:
     return steps.get(bump, version)
 
 
-def judge_version(before: str, after: str, asked: Bump) -> Judgement | None:
-    """What the step between two versions means, when the changes ask for a bump; None when all is still."""
-    if before == after and asked is Bump.NONE:
+def classify_version_change(before: str, after: str, bump: Bump) -> ChangeClassification | None:
+    """Classify a version change, given the required bump; None if neither requires anything."""
+    if before == after and bump is Bump.NONE:
         return None
-    second = read_version(after)
-    if second is None:
+    new = read_version(after)
+    if new is None:
         return policy("version-not-semver")
-    first = read_version(before)
-    if first is None:
-        return neutral("version-bump-ok", Bump.NONE, f"{before!r} was no semantic version.")
-    wanted = needed(first, asked)
-    least = following(first, wanted)
-    if second < first:
+    old = read_version(before)
+    if old is None:
+        return neutral("version-bump-ok", Bump.NONE, f"{before!r} was not a semantic version.")
+    needed_bump = effective_bump(old, bump)
+    minimum = next_version(old, needed_bump)
+    if new < old:
         return policy("version-decreased")
-    if second == first and wanted is not Bump.NONE:
-        # Prose and other metadata change no promise, so a missing patch hurts nobody.
-        level = Level.WARN if asked is Bump.PATCH else Level.ERROR
-        return policy("version-not-bumped", level, wanted, f"At least {least} is needed.")
-    if second < least:
-        return policy("version-bump-too-small", bump=wanted, note=f"At least {least} is needed.")
-    return neutral("version-bump-ok", wanted)
+    if new == old and needed_bump is not Bump.NONE:
+        # Documentation and other metadata carry no guarantee, so a missing patch bump is harmless.
+        level = Level.WARN if bump is Bump.PATCH else Level.ERROR
+        return policy("version-not-bumped", level, needed_bump, f"At least {minimum} is required.")
+    if new < minimum:
+        return policy("version-bump-too-small", bump=needed_bump, note=f"At least {minimum} is required.")
+    return neutral("version-bump-ok", needed_bump)
 
 
-def required_version(before: str, asked: Bump) -> str | None:
-    """The smallest version that announces the changes, or None where the old one is no version."""
-    first = read_version(before)
-    return None if first is None else str(following(first, needed(first, asked)))
+def required_version(before: str, bump: Bump) -> str | None:
+    """Return the smallest version that announces the changes, or None if `before` is not a semantic
+    version.
+    """
+    old = read_version(before)
+    return None if old is None else str(next_version(old, effective_bump(old, bump)))
 
 
 @dataclass(frozen=True, slots=True)
 class DiffTerms:
-    """By what changes are judged; all of it handed in, and in a pull request read at the base.
+    """Options for classifying changes; in a pull request they are read at the base.
 
-    `unclear`: there are subscriptions that cannot be read, so that nobody can say that none names a change.
-    `mode` None takes that of each object's `dataset` terms at the base, else FORWARD. `format` None takes
-    what the contract says. `engines` are names as people write them (`spark<=3.5`, `trino`).
+    `subscriptions_incomplete`: some subscriptions cannot be read, so a change without subscribers may still
+    have some. `mode` None uses the mode of each object's `dataset` terms at the base, else FORWARD. `format`
+    None uses the format of the contract. `engines` are names as users write them (`spark<=3.5`, `trino`).
     """
 
     today: date
@@ -236,15 +252,17 @@ class DiffTerms:
     deprecated_since: Mapping[str, date] = field(default_factory=dict)
     waivers: tuple[Waiver, ...] = ()
     subscriptions: tuple[Subscription, ...] = ()
-    unclear: bool = False
+    subscriptions_incomplete: bool = False
 
-    def setting(self, before: Contract, after: Contract, normal: FlatElement | None = None) -> Setting:
-        """What the classification looks at; `normal` is the old contract in normal form."""
-        return Setting(
+    def comparison_context(
+        self, before: Contract, after: Contract, normal: FlatElement | None = None
+    ) -> ComparisonContext:
+        """Return the context for classifying changes; `normal` is the old contract in normal form."""
+        return ComparisonContext(
             today=self.today,
-            engines=tuple(engine(one) for one in self.engines),
+            engines=tuple(normalize_engine(name) for name in self.engines),
             format=self.format,
-            formats=formats_of(after) | formats_of(before),
+            formats=object_formats(after) | object_formats(before),
             notice_days=self.notice_days,
             deprecated_since=self.deprecated_since,
             before=normal,
@@ -254,10 +272,10 @@ class DiffTerms:
 def diff(
     before: Contract | None, after: Contract | None, terms: DiffTerms, earlier: Sequence[Contract] = ()
 ) -> Comparison:
-    """What changed from one version to the next, judged. None stands for a contract that is not there.
+    """Compare two versions of a contract. None stands for a contract that does not exist.
 
-    `earlier` are older versions, newest first, for the transitive modes; those of another major are left
-    out. Pure: no file, clock or network is touched, and no contract makes it raise.
+    `earlier` are older versions, newest first, for the transitive modes; those of another major are ignored.
+    Pure: uses no file, clock or network, and never raises for any contract.
     """
     if before is not None and after is not None:
         return compare_versions(before, after, terms, earlier)
@@ -265,144 +283,170 @@ def diff(
 
 
 def compare_one_sided(
-    before: Contract | None, after: Contract | None, terms: DiffTerms, added: str = "contract-added"
+    before: Contract | None, after: Contract | None, terms: DiffTerms, added_rule: str = "contract-added"
 ) -> Comparison:
-    """A contract that came or went."""
+    """Classify a contract that was added or removed."""
     contract = before or after
     if contract is None:
         return Comparison(())
-    judgement = judge_removal(before, terms.today) if before else neutral(added, Bump.NONE)
+    classification = classify_removal(before, terms.today) if before else neutral(added_rule, Bump.NONE)
     old, new = before.version if before else None, after.version if after else None
-    place = ChangePlace(contract.id, "", "", old, new, contract.at(), contract.at())
-    found = [_judged(judgement, place, contract, terms, _mode(contract, "", terms))]
+    place = ChangePlace(contract.id, "", "", old, new, contract.locate(), contract.locate())
+    classified = [_classify(classification, place, contract, terms, _mode_for(contract, "", terms))]
     draft = before is not None and not is_enforced(before, terms.today)
-    if draft and judgement.rule == "contract-removed":
-        found = [lowered(one, Bump.NONE, why=why_not_enforced(contract)) for one in found]
-    return comparison(apply_waivers(found, terms.waivers, terms.today), None)
+    if draft and classification.rule == "contract-removed":
+        classified = [
+            downgrade(change, Bump.NONE, reason=why_not_enforced(contract)) for change in classified
+        ]
+    return build_comparison(apply_waivers(classified, terms.waivers, terms.today), None)
 
 
 def compare_versions(
     before: Contract, after: Contract, terms: DiffTerms, earlier: Sequence[Contract] = ()
 ) -> Comparison:
-    """Two versions of a contract, whatever their ids and versions say."""
-    found = content(before, after, terms)
-    found += _transitive(before, after, terms, earlier, found)
+    """Compare two versions of a contract, regardless of their ids and version numbers."""
+    classified = compare_content(before, after, terms)
+    classified += _transitive(before, after, terms, earlier, classified)
     if not is_enforced(before, terms.today):
-        found = [lowered(one, Bump.NONE, why=why_not_enforced(before)) for one in found]
-    step = judge_status(before, after, terms.setting(before, after))
+        classified = [downgrade(change, Bump.NONE, reason=why_not_enforced(before)) for change in classified]
+    step = classify_status_change(before, after, terms.comparison_context(before, after))
     if step is not None:
-        place = _at(before, after, "status", before.status, after.status)
-        found.append(_judged(step, place, before, terms, _mode(before, "", terms)))
-    found = apply_waivers(found, terms.waivers, terms.today)
-    asked = max((one.bump for one in found), key=lambda one: one.rank, default=Bump.NONE)
-    bumped = judge_version(before.version, after.version, asked)
-    if bumped is not None:
-        place = _at(before, after, "version", before.version, after.version)
-        announced = _judged(bumped, place, before, terms, _mode(before, "", terms))
-        found += apply_waivers([announced], terms.waivers, terms.today)
-    required = required_version(before.version, asked)
-    announced_by = {bump: required_version(before.version, bump) or "" for bump in Bump}
-    found = [
-        replace(one, required_version=required or "", own_version=announced_by[one.bump]) for one in found
+        place = _change_place(before, after, "status", before.status, after.status)
+        classified.append(_classify(step, place, before, terms, _mode_for(before, "", terms)))
+    classified = apply_waivers(classified, terms.waivers, terms.today)
+    needed_bump = max(
+        (change.bump for change in classified), key=lambda candidate: candidate.rank, default=Bump.NONE
+    )
+    version_change = classify_version_change(before.version, after.version, needed_bump)
+    if version_change is not None:
+        place = _change_place(before, after, "version", before.version, after.version)
+        classified_version = _classify(version_change, place, before, terms, _mode_for(before, "", terms))
+        classified += apply_waivers([classified_version], terms.waivers, terms.today)
+    required = required_version(before.version, needed_bump)
+    version_by_bump = {bump: required_version(before.version, bump) or "" for bump in Bump}
+    classified = [
+        replace(change, required_version=required or "", own_version=version_by_bump[change.bump])
+        for change in classified
     ]
-    return comparison(found, required)
+    return build_comparison(classified, required)
 
 
-def content(before: Contract, after: Contract, terms: DiffTerms) -> list[Judged]:
-    """The judged changes of what the contract says; its status and version come later."""
-    old, new = normalise(before), normalise(after)
-    setting = terms.setting(before, after, old)
-    found: list[Judged] = []
+def compare_content(before: Contract, after: Contract, terms: DiffTerms) -> list[ClassifiedChange]:
+    """Return the classified changes of the content, without status and version."""
+    old, new = normalize(before), normalize(after)
+    context = terms.comparison_context(before, after, old)
+    classified: list[ClassifiedChange] = []
     for change in changes(old, new, terms.today):
-        if change.kind is ElementKind.CONTRACT and change.attribute in classification_table.BY_POLICY:
+        if change.kind is ElementKind.CONTRACT and change.attribute in classification_table.POLICY_ATTRIBUTES:
             continue
-        judgement = classification_table.classify(change, setting)
-        place, mode = ChangePlace.of(change, before.id), _mode(before, change.object_name, terms)
-        found.append(_judged(judgement, place, before, terms, mode))
-    # A column whose type changes says so twice, logically and physically: one mistake, one finding.
-    physical = {(one.path, one.rule) for one in found if one.attribute == "physicalType"}
-    return [one for one in found if one.attribute != "logicalType" or (one.path, one.rule) not in physical]
+        classification = classification_table.classify(change, context)
+        place, mode = ChangePlace.from_change(change, before.id), _mode_for(before, change.object_name, terms)
+        classified.append(_classify(classification, place, before, terms, mode))
+    # A type change shows up in both the logical and the physical type: report it once.
+    physical = {(item.path, item.rule) for item in classified if item.attribute == "physicalType"}
+    return [
+        item
+        for item in classified
+        if item.attribute != "logicalType" or (item.path, item.rule) not in physical
+    ]
 
 
-def _judged(
-    judgement: Judgement, place: ChangePlace, contract: Contract, terms: DiffTerms, mode: Mode
-) -> Judged:
-    hit = affected_consumers(terms.subscriptions, contract, place.path, terms.today)
-    return judged(judgement, place, mode, hit, asked=bool(terms.subscriptions) and not terms.unclear)
+def _classify(
+    classification: ChangeClassification, place: ChangePlace, contract: Contract, terms: DiffTerms, mode: Mode
+) -> ClassifiedChange:
+    consumers = affected_consumers(terms.subscriptions, contract, place.path, terms.today)
+    return classify_change(
+        classification,
+        place,
+        mode,
+        consumers,
+        has_subscriptions=bool(terms.subscriptions) and not terms.subscriptions_incomplete,
+    )
 
 
-def _mode(contract: Contract, object_name: str, terms: DiffTerms) -> Mode:
-    """The mode that holds for an object; for the contract itself, the one that all its objects agree on."""
+def _mode_for(contract: Contract, object_name: str, terms: DiffTerms) -> Mode:
+    """Return the mode of an object; for the contract itself, the mode shared by all its objects."""
     if terms.mode is not None:
         return terms.mode
     declared = {
-        Mode(dataset(one)[0].compatibility)
-        for one in contract.objects
-        if object_name in ("", one.column, one.name)
+        Mode(dataset(schema_object)[0].compatibility)
+        for schema_object in contract.objects
+        if object_name in ("", schema_object.column, schema_object.name)
     }
     return declared.pop() if len(declared) == 1 else Mode.FORWARD
 
 
-def _at(before: Node, after: Node, key: str, old: object, new: object) -> ChangePlace:
+def _change_place(before: Node, after: Node, key: str, old: object, new: object) -> ChangePlace:
     return ChangePlace(
-        getattr(before, "id", ""), "", key, old, new, after.at(key), before.at(key), after.path(key)
+        getattr(before, "id", ""), "", key, old, new, after.locate(key), before.locate(key), after.path(key)
     )
 
 
 def _transitive(
-    before: Contract, after: Contract, terms: DiffTerms, earlier: Sequence[Contract], direct: list[Judged]
-) -> list[Judged]:
-    """What the new version breaks of older ones and the last step alone does not show, oldest version kept.
+    before: Contract,
+    after: Contract,
+    terms: DiffTerms,
+    earlier: Sequence[Contract],
+    direct: list[ClassifiedChange],
+) -> list[ClassifiedChange]:
+    """Return what the new version breaks of versions older than `before`; the oldest one is reported.
 
-    What was already so at `before` is not this change's doing and is left out.
+    Differences that `before` already had are not caused by this change and are left out.
     """
-    found: dict[str, Judged] = {}
-    same_major = [one for one in earlier if one.identity == after.identity]
-    known = {one.fingerprint for one in direct}
+    breaks: dict[str, ClassifiedChange] = {}
+    same_major = [contract for contract in earlier if contract.identity == after.identity]
+    direct_fingerprints = {change.fingerprint for change in direct}
     between = [before]
     for old in same_major:
-        settled = {one.fingerprint for one in content(old, before, terms)}
-        for one in content(old, after, terms):
-            if not one.mode.transitive or one.fingerprint in known | settled:
+        existing_fingerprints = {change.fingerprint for change in compare_content(old, before, terms)}
+        for candidate in compare_content(old, after, terms):
+            if (
+                not candidate.mode.transitive
+                or candidate.fingerprint in direct_fingerprints | existing_fingerprints
+            ):
                 continue
-            one = _reused(one, old, between)
-            if one.verdict is not Verdict.OK:
-                found[one.fingerprint] = replace(one, against=old.version)
+            candidate = _detect_name_reuse(candidate, old, between)
+            if candidate.verdict is not Verdict.OK:
+                breaks[candidate.fingerprint] = replace(candidate, against=old.version)
         between.append(old)
-    return list(found.values())
+    return list(breaks.values())
 
 
-def _reused(change: Judged, old: Contract, between: Sequence[Contract]) -> Judged:
-    """A column that was away in between and came back as another one is a reused name."""
+def _detect_name_reuse(
+    change: ClassifiedChange, old: Contract, between: Sequence[Contract]
+) -> ClassifiedChange:
+    """Reclassify a type change as a reused name if the column was removed and added again in between."""
     if not change.rule.startswith("type-") or not change.path:
         return change
-    away = any(change.path not in _columns(one) for one in between)
-    if not away or change.path not in _columns(old):
+    was_removed = any(change.path not in _column_paths(contract) for contract in between)
+    if not was_removed or change.path not in _column_paths(old):
         return change
-    judgement = replaced("column-name-reused", note="The name was dropped in between.")
-    return judged(judgement, change, change.mode)
+    classification = replaced("column-name-reused", note="The column was removed in between.")
+    return classify_change(classification, change, change.mode)
 
 
-def _columns(contract: Contract) -> set[str]:
-    return {inner.path for one in normalise(contract).of(ElementKind.OBJECT) for inner in one.walk()}
+def _column_paths(contract: Contract) -> set[str]:
+    return {
+        inner.path for element in normalize(contract).parts_of(ElementKind.OBJECT) for inner in element.walk()
+    }
 
 
-# Two states of a registry, compared: identity is (id, major), so a file that moves is no change.
+# Comparison of two states of a registry: the identity is (id, major), so moving a file is not a change.
 
 
 @dataclass(frozen=True, slots=True)
-class History:
-    """What came before the base: older versions, newest first, and since when elements are deprecated."""
+class BaselineHistory:
+    """Older versions before the base, newest first, and deprecation dates by element path."""
 
     earlier: Sequence[Contract] = ()
     deprecated_since: Mapping[str, date] = field(default_factory=dict)
 
 
-Recall = Callable[[Contract], History]
+HistoryLookup = Callable[[Contract], BaselineHistory]
 
 
-Mentions = Callable[[str], Iterable[str]]
-"""The files of the new state, read or not, whose text names a file."""
+MentionLookup = Callable[[str], Iterable[str]]
+"""Returns the files of the new state, read or not, whose text mentions a file."""
 
 
 def compare(
@@ -411,109 +455,125 @@ def compare(
     terms: DiffTerms,
     *,
     invalid: Iterable[str] = (),
-    history: Recall = lambda _: History(),
-    mentions: Mentions = lambda _: (),
+    history: HistoryLookup = lambda _: BaselineHistory(),
+    mentions: MentionLookup = lambda _: (),
 ) -> Comparison:
-    """Every contract of the old state against its counterpart in the new one.
+    """Compare every contract of the old state with its counterpart in the new one.
 
-    `invalid` are files that cannot be read in the old state; what stands there now is judged as new.
-    `history` is asked for the past of each contract that is on both sides, `mentions` for files beside the
-    given ones that may name a file which moved. Both states may leave out files
-    that are the same on both sides. `required_version` is None unless exactly one contract was compared.
+    `invalid` are files that cannot be read in the old state; their new content counts as new. `history`
+    returns the past of each contract that is on both sides, `mentions` further files that may refer to a
+    moved file. Both states may omit files that are unchanged. `required_version` is None unless exactly one
+    contract was compared.
     """
     old, new = _index(before), _index(after)
-    found: list[Judged] = []
-    required: list[str | None] = []
+    classified: list[ClassifiedChange] = []
+    required_versions: list[str | None] = []
     for file in invalid:
         place = ChangePlace(file, "", "", None, None, Location(file), Location(file))
-        found.append(judged(policy("base-invalid", Level.WARN), place, terms.mode or Mode.FORWARD))
+        classified.append(
+            classify_change(policy("base-invalid", Level.WARN), place, terms.mode or Mode.FORWARD)
+        )
     for key, twins in new.items():
         for twin in twins[1:]:
-            found.append(_contract(policy("contract-id-duplicate"), twin, twin, terms))
-        found_, version = _one(old, new, key, terms, history, mentions)
-        found += found_
-        required.append(version)
-    for key, gone in old.items():
-        continued = (_predecessor(new[added][0], old, new) is gone[0] for added in new.keys() - old.keys())
-        if key not in new and not any(continued):
-            found += compare_one_sided(gone[0], None, terms).changes
-    versions = [one for one in required if one is not None]
-    return comparison(found, versions[0] if len(versions) == 1 else None)
+            classified.append(_contract_change(policy("contract-id-duplicate"), twin, twin, terms))
+        contract_changes, version = _compare_contract(old, new, key, terms, history, mentions)
+        classified += contract_changes
+        required_versions.append(version)
+    for key, removed in old.items():
+        is_continued = (
+            _predecessor(new[added][0], old, new) is removed[0] for added in new.keys() - old.keys()
+        )
+        if key not in new and not any(is_continued):
+            classified += compare_one_sided(removed[0], None, terms).changes
+    versions = [candidate for candidate in required_versions if candidate is not None]
+    return build_comparison(classified, versions[0] if len(versions) == 1 else None)
 
 
 def _index(contracts: Iterable[Contract]) -> dict[Identity, list[Contract]]:
-    found: dict[Identity, list[Contract]] = defaultdict(list)
-    for one in contracts:
-        found[one.identity].append(one)
-    return dict(found)
+    by_identity: dict[Identity, list[Contract]] = defaultdict(list)
+    for contract in contracts:
+        by_identity[contract.identity].append(contract)
+    return dict(by_identity)
 
 
-def _one(
+def _compare_contract(
     old: dict[Identity, list[Contract]],
     new: dict[Identity, list[Contract]],
     key: Identity,
     terms: DiffTerms,
-    history: Recall,
-    mentions: Mentions,
-) -> tuple[list[Judged], str | None]:
-    """The changes of one contract of the new state, and the version that they ask for."""
+    history: HistoryLookup,
+    mentions: MentionLookup,
+) -> tuple[list[ClassifiedChange], str | None]:
+    """Return the changes of one contract of the new state, and the version that they require."""
     contract = new[key][0]
     source = old[key][0] if key in old else _predecessor(contract, old, new)
     if source is None:
-        beside = any(id_ == key[0] for id_, _ in (*old, *(other for other in new if other != key)))
-        rule = "contract-major-added" if beside else "contract-added"
+        has_other_major = any(id_ == key[0] for id_, _ in (*old, *(other for other in new if other != key)))
+        rule = "contract-major-added" if has_other_major else "contract-added"
         return list(compare_one_sided(None, contract, terms, rule).changes), None
     past = history(source)
-    dated = replace(terms, deprecated_since={**terms.deprecated_since, **past.deprecated_since})
-    made = compare_versions(source, contract, dated, past.earlier if key in old else ())
-    changes = list(made.changes)
+    dated_terms = replace(terms, deprecated_since={**terms.deprecated_since, **past.deprecated_since})
+    result = compare_versions(source, contract, dated_terms, past.earlier if key in old else ())
+    changes = list(result.changes)
     if key in old:
-        others = [one for ones in new.values() for one in ones]
-        return [*changes, *_moved(source, contract, others, terms, mentions)], made.required_version
-    breaks = [one for one in changes if one.verdict is Verdict.BREAK]
-    # The next major may replace what was deprecated long enough before.
-    announced = all(one.rule == "column-removed-deprecated" for one in breaks)
+        all_contracts = [candidate for group in new.values() for candidate in group]
+        return [
+            *changes,
+            *_file_move(source, contract, all_contracts, terms, mentions),
+        ], result.required_version
+    breaks = [change for change in changes if change.verdict is Verdict.BREAK]
+    # The next major version may remove what was deprecated long enough before.
+    announced = all(change.rule == "column-removed-deprecated" for change in breaks)
     if source.id == contract.id and not announced:
-        # The old major was overwritten: its consumers lose it without notice, whatever the version says.
-        removal = judge_removal(source, terms.today)
+        # The old major was overwritten, so its consumers lose it without notice even if the version is
+        # correct.
+        removal = classify_removal(source, terms.today)
         if is_enforced(source, terms.today) or removal.rule != "contract-removed":
             note = f"Version {source.version} was replaced by {contract.version} in its own file."
-            changes.append(_contract(removal._replace(note=note), source, contract, terms))
-    return changes, made.required_version
+            changes.append(_contract_change(removal._replace(note=note), source, contract, terms))
+    return changes, result.required_version
 
 
 def _predecessor(
     contract: Contract, old: dict[Identity, list[Contract]], new: dict[Identity, list[Contract]]
 ) -> Contract | None:
-    """What stood in the same file and is nowhere else now: an id or a major that changed in place."""
-    for key, ones in old.items():
-        if key not in new and ones[0].file == contract.file:
-            return ones[0]
-    same_id = [ones[0] for key, ones in old.items() if key[0] == contract.id and key not in new]
-    others = [key for key in new if key[0] == contract.id and key not in old]
-    return same_id[-1] if same_id and len(others) == 1 else None
+    """Return the old contract of the same file that no longer exists: its id or major changed in place."""
+    for key, contracts in old.items():
+        if key not in new and contracts[0].file == contract.file:
+            return contracts[0]
+    same_id = [
+        old_contracts[0] for key, old_contracts in old.items() if key[0] == contract.id and key not in new
+    ]
+    new_keys = [key for key in new if key[0] == contract.id and key not in old]
+    return same_id[-1] if same_id and len(new_keys) == 1 else None
 
 
-def _moved(
-    before: Contract, after: Contract, others: Iterable[Contract], terms: DiffTerms, mentions: Mentions
-) -> Iterator[Judged]:
+def _file_move(
+    before: Contract,
+    after: Contract,
+    contracts: Iterable[Contract],
+    terms: DiffTerms,
+    mentions: MentionLookup,
+) -> Iterator[ClassifiedChange]:
     if before.file == after.file:
         return
-    named = (one.file for one in others if one is not after and _names(one, before.file))
-    told = (one for one in mentions(before.file) if one not in (before.file, after.file))
-    referring = next(chain(named, told), None)
+    referencing = (
+        other.file for other in contracts if other is not after and _mentions_file(other, before.file)
+    )
+    mentioning = (name for name in mentions(before.file) if name not in (before.file, after.file))
+    referring = next(chain(referencing, mentioning), None)
     if referring is None:
-        judgement = neutral("contract-moved", Bump.NONE)
+        classification = neutral("contract-moved", Bump.NONE)
     else:
-        note = f"{referring} names {before.file}."
-        judgement = weaken("contract-moved-referenced", Level.WARN, note)._replace(bump=Bump.NONE)
-    moved = _contract(judgement, before, after, terms)
-    bump = Bump.NONE if judgement.rule.startswith("contract-moved") else moved.bump
-    yield replace(moved, before=before.file, after=after.file, bump=bump)
+        note = f"{referring} refers to {before.file}."
+        classification = weaken("contract-moved-referenced", Level.WARN, note)._replace(bump=Bump.NONE)
+    change = _contract_change(classification, before, after, terms)
+    bump = Bump.NONE if classification.rule.startswith("contract-moved") else change.bump
+    yield replace(change, before=before.file, after=after.file, bump=bump)
 
 
-def _names(contract: Contract, file: str) -> bool:
-    """Whether a contract refers to another one's file, by its path or its name."""
+def _mentions_file(contract: Contract, file: str) -> bool:
+    """Return True if a contract refers to another contract's file, by path or by name."""
     name = PurePosixPath(file).name
     return any(
         f"{part}#" in text or text.endswith(part) for text in _references(contract) for part in (file, name)
@@ -523,8 +583,8 @@ def _names(contract: Contract, file: str) -> bool:
 def _references(contract: Contract) -> Iterator[str]:
     for definition in contract.authoritative_definitions:
         yield definition.url
-    for one in contract.objects:
-        for element in (one, *one.walk()):
+    for schema_object in contract.objects:
+        for element in (schema_object, *schema_object.walk()):
             for definition in element.authoritative_definitions:
                 yield definition.url
             for relation in element.relationships:
@@ -532,6 +592,8 @@ def _references(contract: Contract) -> Iterator[str]:
                     yield from end if isinstance(end, list) else [end] if end else []
 
 
-def _contract(judgement: Judgement, before: Contract, after: Contract, terms: DiffTerms) -> Judged:
-    place = ChangePlace(after.id, "", "", before.version, after.version, after.at(), before.at())
-    return judged(judgement, place, terms.mode or Mode.FORWARD)
+def _contract_change(
+    classification: ChangeClassification, before: Contract, after: Contract, terms: DiffTerms
+) -> ClassifiedChange:
+    place = ChangePlace(after.id, "", "", before.version, after.version, after.locate(), before.locate())
+    return classify_change(classification, place, terms.mode or Mode.FORWARD)

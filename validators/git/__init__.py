@@ -1,1 +1,1 @@
-"""Git as the gate needs it: one door, fixed settings, objects, trees, the base of a pull request."""
+"""Git access of the validation: fixed settings, objects, trees, and the base of a pull request."""

@@ -12,233 +12,263 @@ from posixpath import normpath
 from typing import NamedTuple, TypeVar
 
 from dq.contracts.access import discovery, files
-from dq.contracts.access.discovery import SUBSCRIPTIONS, YAML, called_contract, entered
-from dq.contracts.access.files import POLICY_FILE, FileRefused, Found
+from dq.contracts.access.discovery import SUBSCRIPTIONS, YAML, has_contract_name, is_searched
+from dq.contracts.access.files import POLICY_FILE, FileRef, FileRejected
 from dq.contracts.extension import dataset
 from dq.contracts.lineage import PromisedTable, promised_tables
 from dq.contracts.model import Contract, Identity
 from dq.contracts.odcs import is_contract
-from dq.contracts.outcome import Unreadable
+from dq.contracts.outcome import ReadError
 from dq.contracts.subscriptions import Subscription, read
 from dq.contracts.yaml.parse import parse
 from dq.validators.compat.classified_change import Comparison
-from dq.validators.compat.comparison import DiffTerms, History, compare
-from dq.validators.context import TableHolder, TablesAtBase, alike
-from dq.validators.git.history import deprecated_since, has_deprecated, logged, newest_first, tagged
+from dq.validators.compat.comparison import BaselineHistory, DiffTerms, compare
+from dq.validators.context import TableHolder, TablesAtBase, normalize_name
+from dq.validators.git.history import (
+    committed_versions,
+    deprecated_since,
+    has_deprecated,
+    newest_first,
+    tagged_versions,
+)
 from dq.validators.git.repository import (
     BaseUnavailable,
     EntryKind,
     Repository,
     TreeEntry,
-    commit_of,
     entry_content,
     entry_contents,
-    find,
-    id_of,
-    ignored,
+    find_repository,
+    ignored_files,
+    is_sparse,
     merge_base,
-    repository,
-    sparse,
+    object_id,
+    repository_for_ref,
+    resolve_commit,
     tree_entries,
     tree_files,
 )
 
-# The base of a pull request, read from Git objects, and what the work tree makes of it.
-
-# The files that are checked out, read by ourselves and held against what Git has of them.
+# Checked-out files, read without Git and compared with Git's objects.
 
 T = TypeVar("T")
 
-Content = bytes | FileRefused
-"""The bytes of a file, or why they are not read: it is a link, say."""
+Content = bytes | FileRejected
+"""The bytes of a file, or the reason why it is not read, e.g. because it is a link."""
 
 
 def policy_files(root: Path) -> list[str]:
-    """The policies below a folder, in order."""
-    found = discovery.called(root, POLICY_FILE) if root.is_dir() else []
-    return [one.name for one in found if PurePosixPath(one.name).name == POLICY_FILE]
+    """Return the policy files below a folder, in order."""
+    matches = discovery.find_named(root, POLICY_FILE) if root.is_dir() else []
+    return [match.name for match in matches if PurePosixPath(match.name).name == POLICY_FILE]
 
 
-def checked_out_content(file: Found) -> Content:
-    """What a file holds now."""
+def checked_out_content(file: FileRef) -> Content:
+    """Return the current content of a file."""
     try:
         return files.read(file)
-    except FileRefused as refused:
+    except FileRejected as refused:
         return refused
 
 
 def is_same_content(data: Content, entry: TreeEntry | None) -> bool:
-    """Whether a file holds what Git has of it, also with the line breaks of Windows."""
+    """Return True if a file equals the Git object, ignoring Windows line endings."""
     if not isinstance(data, bytes) or entry is None or entry.kind is not EntryKind.FILE:
         return False
     return entry.id in (
-        id_of(data, "blob", entry.id),
-        id_of(data.replace(b"\r\n", b"\n"), "blob", entry.id),
+        object_id(data, "blob", entry.id),
+        object_id(data.replace(b"\r\n", b"\n"), "blob", entry.id),
     )
 
 
 @dataclass(frozen=True, slots=True)
-class CheckedOut:
-    """What of the work tree a commit of all of it would have, by names below the registry's root, in order.
+class WorkTreeFiles:
+    """Work tree files that `git add --all` would commit, by name below the registry's root, in order.
 
-    `contracts` are the contracts, and `others` the YAML files that are none, which the base may know as
-    contracts; each comes with the id that Git would give its bytes.
+    `contracts` are the contracts. `other_yaml` are the other YAML files, which may be contracts at the base,
+    each with its Git object id.
     """
 
-    contracts: Mapping[str, Found]
-    others: Mapping[str, tuple[Found, str]]
+    contracts: Mapping[str, FileRef]
+    other_yaml: Mapping[str, tuple[FileRef, str]]
 
 
-def checked_out(
-    repo: Repository, root: Path, then: Mapping[str, TreeEntry], head: Mapping[str, TreeEntry]
-) -> CheckedOut:
-    """The contracts that a commit of the whole work tree would have, in order, and the other YAML files.
+def read_work_tree(
+    repo: Repository, root: Path, base_entries: Mapping[str, TreeEntry], head_entries: Mapping[str, TreeEntry]
+) -> WorkTreeFiles:
+    """Return the contracts and other YAML files that a commit of the whole work tree would contain, in order.
 
-    `then` and `head` are the files of the base and of HEAD. What ignore files name is left out only where
-    neither has it. Contracts of a submodule belong to another repository: where the branch adds or moves
-    one that holds contracts, Unreadable is raised.
+    Ignored files are left out unless the base or HEAD has them.
+
+    Args:
+        base_entries: Files at the base.
+        head_entries: Files at HEAD.
+
+    Raises:
+        ReadError: The branch adds or moves a submodule with contracts, which belong to another repository.
     """
     prefix = root.relative_to(repo.top).as_posix()
-    above = "" if prefix == "." else f"{prefix}/"
-    submodules = {name: one for name, one in head.items() if one.kind is EntryKind.SUBMODULE}
-    like = next((one.id for one in head.values()), "0" * 40)
-    contracts: dict[str, Found] = {}
-    others: dict[str, tuple[Found, str]] = {}
-    # A branch may have taken the folder away.
+    folder = "" if prefix == "." else f"{prefix}/"
+    submodules = {name: entry for name, entry in head_entries.items() if entry.kind is EntryKind.SUBMODULE}
+    sample_id = next((entry.id for entry in head_entries.values()), "0" * 40)
+    contracts: dict[str, FileRef] = {}
+    other_yaml: dict[str, tuple[FileRef, str]] = {}
+    # A branch may have removed the folder.
     for file, data in discovery.candidates(root) if root.is_dir() else ():
-        name = above + file.name
-        is_one = data is None or is_contract(data)
-        inside = next((str(one) for one in PurePosixPath(name).parents if str(one) in submodules), None)
-        if inside is None and is_one:
+        name = folder + file.name
+        may_be_contract = data is None or is_contract(data)
+        submodule = next(
+            (str(parent) for parent in PurePosixPath(name).parents if str(parent) in submodules), None
+        )
+        if submodule is None and may_be_contract:
             contracts[name] = file
-        elif inside is None and data is not None:
-            others[name] = (file, id_of(data, "blob", like))
-        elif is_one and then.get(str(inside)) != submodules[str(inside)]:
-            raise Unreadable(
-                f"{inside} is a submodule that this branch adds or moves, so {file} has no base here.",
-                "Judge its contracts in a pull request of its own repository.",
+        elif submodule is None and data is not None:
+            other_yaml[name] = (file, object_id(data, "blob", sample_id))
+        elif may_be_contract and base_entries.get(str(submodule)) != submodules[str(submodule)]:
+            raise ReadError(
+                f"{submodule} is a submodule that this branch adds or moves, so {file} has no base.",
+                "Validate its contracts in a pull request of its own repository.",
             )
-    left_out = ignored(
-        repo, [name for name in (*contracts, *others) if name not in then and name not in head]
+    ignored_names = ignored_files(
+        repo,
+        [name for name in (*contracts, *other_yaml) if name not in base_entries and name not in head_entries],
     )
-    return CheckedOut(
-        {file.name: file for name, file in _in_order(contracts) if name not in left_out},
-        {one[0].name: one for name, one in _in_order(others) if name not in left_out},
+    return WorkTreeFiles(
+        {file.name: file for name, file in _sorted_by_path(contracts) if name not in ignored_names},
+        {
+            file_and_id[0].name: file_and_id
+            for name, file_and_id in _sorted_by_path(other_yaml)
+            if name not in ignored_names
+        },
     )
 
 
-def _in_order(named: Mapping[str, T]) -> list[tuple[str, T]]:
-    return sorted(named.items(), key=lambda one: one[0].split("/"))
+def _sorted_by_path(entries: Mapping[str, T]) -> list[tuple[str, T]]:
+    return sorted(entries.items(), key=lambda item: item[0].split("/"))
 
 
 def first_link(top: Path, folder: Path) -> Path | None:
-    """The first link on the way from the top of a work tree down to a folder, itself included."""
-    ways = (folder, *folder.parents)
+    """Return the first symbolic link on the path from the work tree's top to a folder, or None."""
+    folders = (folder, *folder.parents)
     return next(
-        (way for way in reversed(ways) if way.is_relative_to(top) and way != top and way.is_symlink()), None
+        (
+            candidate
+            for candidate in reversed(folders)
+            if candidate.is_relative_to(top) and candidate != top and candidate.is_symlink()
+        ),
+        None,
     )
 
 
-def nearest_folder(place: Path, top: Path, name: str) -> Path | None:
-    """The nearest folder at or above a place that has something of this name, up to the top."""
-    start = Path(os.path.normpath(place.absolute()))
-    folders = (one for one in (start, *start.parents) if one.is_relative_to(top))
-    return next((one for one in folders if os.path.lexists(one / name)), None)
+def nearest_folder(path: Path, top: Path, name: str) -> Path | None:
+    """Return the nearest folder at or above a path with an entry of this name, up to the top, or None."""
+    start = Path(os.path.normpath(path.absolute()))
+    folders = (candidate for candidate in (start, *start.parents) if candidate.is_relative_to(top))
+    return next((candidate for candidate in folders if os.path.lexists(candidate / name)), None)
 
 
-# Where a registry begins, as the base knows it: no branch moves the folder whose policy judges it.
+# Root of a registry according to the base: a branch cannot move the folder whose policy applies to it.
 
-_MEND = "Judge its contracts in a pull request of its own repository."
+_SUBMODULE_HINT = "Validate its contracts in a pull request of its own repository."
 
 
-class Root(NamedTuple):
-    """The folder of a registry, and the commit of the reference that says so."""
+class RegistryRoot(NamedTuple):
+    """Folder of a registry, and the commit at which it was determined."""
 
     folder: Path
     tip: str
 
 
-def registry_root(path: Path, ref: str) -> Root:
-    """The registry around a path: the nearest folder that has a policy at `ref`, else the repository's top.
+def registry_root(path: Path, ref: str) -> RegistryRoot:
+    """Return the registry around a path: the nearest folder with a policy at `ref`, else the repository's
+    top.
 
-    Raises as `open_base`.
+    Raises the same errors as `open_base`.
     """
-    repo = repository(path, ref)
-    named = without_links(repo, path)
-    tip = commit_of(repo, ref)
-    there = tree_entries(repo, [tip], path_below(named, repo.top)).get(tip) if named != repo.top else None
-    if there is None and not os.path.lexists(named):
-        raise Unreadable(f"{path} exists neither here nor at {ref!r}.", "Name a folder of contracts.")
-    # A branch that takes the folder away, or puts a file there, does not lead to the policy above.
-    folder = named.is_dir() if there is None else there.kind is EntryKind.FOLDER
-    start = named if folder else named.parent
+    repo = repository_for_ref(path, ref)
+    absolute = without_links(repo, path)
+    tip = resolve_commit(repo, ref)
+    entry = (
+        tree_entries(repo, [tip], path_below(absolute, repo.top)).get(tip) if absolute != repo.top else None
+    )
+    if entry is None and not os.path.lexists(absolute):
+        raise ReadError(
+            f"{path} exists neither in the work tree nor at {ref!r}.", "Pass a folder of contracts."
+        )
+    # If a branch removes the folder or replaces it with a file, the policy above still does not apply.
+    is_folder = absolute.is_dir() if entry is None else entry.kind is EntryKind.FOLDER
+    start = absolute if is_folder else absolute.parent
     (files,) = tree_files(repo, [tip], path_below(start, repo.top), deep=False)
-    folders = [one for one in (start, *start.parents) if one.is_relative_to(repo.top)]
-    ruled = (one for one in folders if posixpath.join(path_below(one, repo.top), POLICY_FILE) in files)
-    return Root(next(ruled, repo.top), tip)
+    folders = [candidate for candidate in (start, *start.parents) if candidate.is_relative_to(repo.top)]
+    with_policy = (
+        candidate
+        for candidate in folders
+        if posixpath.join(path_below(candidate, repo.top), POLICY_FILE) in files
+    )
+    return RegistryRoot(next(with_policy, repo.top), tip)
 
 
 def without_links(repo: Repository, folder: Path) -> Path:
-    """The folder, absolute. Raises Unreadable where a link of the work tree leads to it."""
+    """Return the absolute folder. Raises ReadError if its path in the work tree has a symbolic link."""
     absolute = Path(os.path.normpath(folder.absolute()))
     link = first_link(repo.top, absolute)
     if link is not None:
-        message = f"{link} is a link, so it is not known whose contracts are meant."
-        raise Unreadable(message, "Name the folder itself.")
+        message = f"{link} is a link, so its registry is ambiguous."
+        raise ReadError(message, "Pass the folder itself.")
     return absolute
 
 
 def refuse_moved_submodule(repo: Repository, ref: str) -> None:
-    """Raises Unreadable where the repository is a submodule that the branch of the outer one moves.
+    """Raise ReadError if the repository is a submodule that the outer repository's branch adds or moves.
 
-    It would bring a base of its own, which a stranger chose together with the contracts.
+    Such a submodule would bring its own base, chosen by the author of the contracts.
     """
     try:
-        outer = find(repo.top.parent)
+        outer = find_repository(repo.top.parent)
     except BaseUnavailable:
-        # No commit leads a `.git` astray: this one has nothing to do with us.
+        # No commit can create a misleading `.git`, so this outer repository is unrelated.
         return
     if outer is None:
         return
     name = path_below(repo.top, outer.top)
-    head = commit_of(outer, "HEAD")
-    now = tree_entries(outer, [head], name).get(head)
-    if now is None or now.kind is not EntryKind.SUBMODULE:
+    head = resolve_commit(outer, "HEAD")
+    head_entry = tree_entries(outer, [head], name).get(head)
+    if head_entry is None or head_entry.kind is not EntryKind.SUBMODULE:
         return
     try:
-        tip = commit_of(outer, ref)
+        tip = resolve_commit(outer, ref)
     except BaseUnavailable:
         return
-    then = merge_base(outer, ref, tip, head)
-    if tree_entries(outer, [then], name).get(then) != now:
-        raise Unreadable(
-            f"{repo.top} is a submodule that this branch adds or moves, so it has no base here.", _MEND
+    base_commit = merge_base(outer, ref, tip, head)
+    if tree_entries(outer, [base_commit], name).get(base_commit) != head_entry:
+        raise ReadError(
+            f"{repo.top} is a submodule that this branch adds or moves, so it has no base.", _SUBMODULE_HINT
         )
 
 
 def path_below(folder: Path, top: Path) -> str:
-    """The way from the top to a folder; empty for the top itself."""
+    """Return the path from the top to a folder; empty for the top itself."""
     inside = folder.relative_to(top).as_posix()
     return "" if inside == "." else inside
 
 
-# The base of a pull request, read from Git objects, and what the work tree makes of it.
+# The base of a pull request, read from Git objects, and its differences from the work tree.
 #
-# What cannot be read is an error with the command that mends it, never an empty answer: a gate that
-# compares with nothing would pass everything.
+# Unreadable data is an error with the command that fixes it, never an empty result: comparing with nothing
+# would accept every change.
 
 Files = Mapping[str, TreeEntry]
 
-_NAMING = tuple(os.fsencode(ending) for ending in YAML)
+_YAML_SUFFIXES = tuple(os.fsencode(ending) for ending in YAML)
 
 
 @dataclass(frozen=True, slots=True)
-class Changed:
-    """The contracts that differ between the base and the work tree, parsed; all others stay unread.
+class ChangedContracts:
+    """Parsed contracts that differ between the base and the work tree; all others are not read.
 
-    `invalid` are files that cannot be read at the base, `broken` those that cannot be read now: they are
-    not compared, since the rules of form already refuse them. `contents` is what stands now in each file
-    that differs and is there.
+    `invalid` are files that cannot be read at the base. `broken` are files that cannot be read now; they are
+    not compared because the form rules already report them. `contents` has the current content of each
+    existing file that differs.
     """
 
     before: tuple[Contract, ...]
@@ -249,42 +279,45 @@ class Changed:
 
 
 @dataclass(frozen=True, slots=True)
-class Base:
-    """A commit to compare with: where HEAD left a reference. Files are named below `root`.
+class BaseCommit:
+    """Commit to compare with: the merge base of HEAD and a reference. Files are named below `root`.
 
-    `tip` is the commit of the reference itself. `then`, `head` and `last` are the files of the merge base,
-    of HEAD and of the tip, by their names in the repository; `present` is what the work tree holds.
+    `tip` is the commit of the reference itself. `base_files`, `head_files` and `tip_files` are the files of
+    the merge base, of HEAD and of the tip, by their names in the repository; `work_tree` are the checked-out
+    files.
     """
 
     repo: Repository
     root: Path
     commit: str
     tip: str
-    then: Files
-    head: Files
-    last: Files
-    present: CheckedOut
-    _naming: dict[str, list[bytes]] = field(default_factory=dict, compare=False)
+    base_files: Files
+    head_files: Files
+    tip_files: Files
+    work_tree: WorkTreeFiles
+    _reference_lines: dict[str, list[bytes]] = field(default_factory=dict, compare=False)
 
     def read(self, file: str) -> bytes | None:
-        """The bytes of a file at the base, or None where it was not there."""
-        return entry_content(self.repo, self.then.get(self._inside(file)))
+        """Return the bytes of a file at the base, or None if it did not exist."""
+        return entry_content(self.repo, self.base_files.get(self._inside(file)))
 
     def policy(self) -> bytes | None:
-        """The policy at the tip of the reference, which judges: a branch may have left it long ago."""
-        entry = self.last.get(self._inside(POLICY_FILE))
+        """Return the policy at the tip of the reference, which applies; the merge base may be old."""
+        entry = self.tip_files.get(self._inside(POLICY_FILE))
         if entry is not None and entry.kind is not EntryKind.FILE:
-            raise Unreadable(f"{POLICY_FILE} at the base is no plain file.", "Put the policy itself there.")
+            raise ReadError(
+                f"{POLICY_FILE} at the base is not a regular file.", "Replace it with the policy itself."
+            )
         return entry_content(self.repo, entry)
 
-    def changed(self) -> Changed:
-        """The contracts that were edited, moved, deleted or are new, committed or not."""
+    def changed_contracts(self) -> ChangedContracts:
+        """Return the contracts that were added, edited, moved or deleted, committed or not."""
         before: list[Contract] = []
         after: list[Contract] = []
         invalid: list[str] = []
         broken: list[str] = []
-        touched = self._touched()
-        for file, data in touched.items():
+        changed_files = self._changed_files()
+        for file, data in changed_files.items():
             new = _parsed(data, file) if isinstance(data, bytes) else None
             if new is not None:
                 after.append(new)
@@ -292,161 +325,201 @@ class Base:
                 broken.append(file)
         # What cannot be read now is not compared.
         old = {
-            file: one for file in touched if file not in broken and (one := self.then.get(self._inside(file)))
+            file: entry
+            for file in changed_files
+            if file not in broken and (entry := self.base_files.get(self._inside(file)))
         }
-        for file, was in entry_contents(self.repo, old):
-            if was is not None and not called_contract(file) and not is_contract(was):
-                continue  # something else had the name that a contract has now
-            parsed = _parsed(was, file) if was is not None else None
+        for file, base_data in entry_contents(self.repo, old):
+            if base_data is not None and not has_contract_name(file) and not is_contract(base_data):
+                continue  # the file was not a contract at the base
+            parsed = _parsed(base_data, file) if base_data is not None else None
             if parsed is not None:
                 before.append(parsed)
             else:
                 invalid.append(file)
-        contents = {file: data for file, data in touched.items() if data is not None}
-        return Changed(tuple(before), tuple(after), tuple(invalid), tuple(broken), contents)
+        contents = {file: data for file, data in changed_files.items() if data is not None}
+        return ChangedContracts(tuple(before), tuple(after), tuple(invalid), tuple(broken), contents)
 
-    def below(self, folder: str) -> dict[str, TreeEntry]:
-        """The plain YAML files at the base below a folder of the registry (empty: all), in order."""
-        plain = self._plain(self.then)
-        return {file: one for file, one in plain.items() if not folder or file.startswith(f"{folder}/")}
+    def files_below(self, folder: str) -> dict[str, TreeEntry]:
+        """Return the plain YAML files at the base below a folder of the registry (empty: all), in order."""
+        plain = self._plain_files(self.base_files)
+        return {file: entry for file, entry in plain.items() if not folder or file.startswith(f"{folder}/")}
 
-    def at_tip(self) -> dict[str, TreeEntry]:
-        """The plain YAML files at the tip of the reference, which may be later than the base, in order."""
-        return self._plain(self.last)
+    def files_at_tip(self) -> dict[str, TreeEntry]:
+        """Return the plain YAML files at the tip of the reference, which may be newer than the base, in
+        order.
+        """
+        return self._plain_files(self.tip_files)
 
-    def _plain(self, entries: Files) -> dict[str, TreeEntry]:
+    def _plain_files(self, entries: Files) -> dict[str, TreeEntry]:
         plain = {
-            file: one
-            for name, one in entries.items()
-            if one.kind is EntryKind.FILE and (file := self._candidate(name))
+            file: entry
+            for name, entry in entries.items()
+            if entry.kind is EntryKind.FILE and (file := self._candidate(name))
         }
         return {file: plain[file] for file in sorted(plain)}
 
-    def history(self, contract: Contract, *, always: bool = False) -> History:
-        """The past of a contract up to the base: its tags `<id>/vX.Y.Z`, else first-parent history.
+    def history(self, contract: Contract, *, always: bool = False) -> BaselineHistory:
+        """Return the history of a contract up to the base: its tags `<id>/vX.Y.Z`, else first-parent commits.
 
-        It is only read where it is needed: `always` for the transitive modes, else where something is
-        deprecated, whose notice began with the first version that said so.
+        It is read if `always` (for the transitive modes), else only if the contract has deprecated elements,
+        whose notice period starts with the first version that deprecates them.
         """
         if not always and not has_deprecated(contract):
-            return History()
+            return BaselineHistory()
         path = self._inside(contract.file)
-        past = tagged(self.repo, self.commit, contract, path, self._prefix())
-        past = past or logged(self.repo, self.commit, contract, path)
-        return History(newest_first(past, contract), deprecated_since(past))
+        past = tagged_versions(self.repo, self.commit, contract, path, self._prefix())
+        past = past or committed_versions(self.repo, self.commit, contract, path)
+        return BaselineHistory(newest_first(past, contract), deprecated_since(past))
 
-    def mentions(self, file: str) -> list[str]:
-        """The contracts in the work tree whose text names a file, without parsing them."""
-        # Of each contract the lines that may name another one: most have none.
-        for contract, found in self.present.contracts.items() if not self._naming else ():
-            data = checked_out_content(found)
+    def files_mentioning(self, file: str) -> list[str]:
+        """Return the contracts in the work tree whose text mentions a file, without parsing them."""
+        # Cache the lines that may mention another contract; most contracts have none.
+        for contract, source in self.work_tree.contracts.items() if not self._reference_lines else ():
+            data = checked_out_content(source)
             lines = data.splitlines() if isinstance(data, bytes) else []
-            self._naming[contract] = [line for line in lines if any(ending in line for ending in _NAMING)]
-        wanted = os.fsencode(file)
-        return [name for name, lines in self._naming.items() if any(wanted in line for line in lines)]
+            self._reference_lines[contract] = [
+                line for line in lines if any(ending in line for ending in _YAML_SUFFIXES)
+            ]
+        needle = os.fsencode(file)
+        return [
+            name for name, lines in self._reference_lines.items() if any(needle in line for line in lines)
+        ]
 
-    def _touched(self) -> dict[str, Content | None]:
-        """What stands now in each contract that differs; None for one that is gone.
+    def _changed_files(self) -> dict[str, Content | None]:
+        """Return the current content of each contract that differs, None for a deleted one.
 
-        A file that was a contract at the base and is still there is one, whatever it says of itself now.
+        An existing file that was a contract at the base counts as a contract, whatever its content is now.
         """
-        then = {file: one for name, one in self.then.items() if (file := self._candidate(name))}
-        head = {file: one for name, one in self.head.items() if (file := self._candidate(name))}
-        others = self.present.others
-        edited = {
-            file: was
-            for file, (_, id_) in others.items()
-            if (was := then.get(file)) is not None and was.id != id_
+        base_files = {
+            file: entry for name, entry in self.base_files.items() if (file := self._candidate(name))
         }
-        here = {**self.present.contracts, **{file: others[file][0] for file in self._contracts(edited)}}
-        gone = self._contracts(
-            {file: one for file, one in then.items() if file not in here and file not in others}
+        head_files = {
+            file: entry for name, entry in self.head_files.items() if (file := self._candidate(name))
+        }
+        other_yaml = self.work_tree.other_yaml
+        edited = {
+            file: base_entry
+            for file, (_, id_) in other_yaml.items()
+            if (base_entry := base_files.get(file)) is not None and base_entry.id != id_
+        }
+        current = {
+            **self.work_tree.contracts,
+            **{file: other_yaml[file][0] for file in self._contract_files(edited)},
+        }
+        deleted = self._contract_files(
+            {
+                file: entry
+                for file, entry in base_files.items()
+                if file not in current and file not in other_yaml
+            }
         )
-        touched: dict[str, Content | None] = {}
-        for file in sorted(here.keys() | gone):
-            if file not in here:
-                if file in head and sparse(self.repo):
-                    mend = f"Run: git sparse-checkout add {posixpath.dirname(self._inside(file)) or '.'}"
-                    raise Unreadable(f"{file} is left out of this sparse checkout.", mend)
-                touched[file] = None
+        changed_files: dict[str, Content | None] = {}
+        for file in sorted(current.keys() | deleted):
+            if file not in current:
+                if file in head_files and is_sparse(self.repo):
+                    hint = f"Run: git sparse-checkout add {posixpath.dirname(self._inside(file)) or '.'}"
+                    raise ReadError(f"{file} is not part of this sparse checkout.", hint)
+                changed_files[file] = None
                 continue
-            data, was = checked_out_content(here[file]), then.get(file)
-            # What is a link, or too large, and is the same in both commits, is nothing that the branch does.
-            kept = isinstance(data, FileRefused) and was is not None and was == head.get(file)
-            if not kept and not is_same_content(data, was):
-                touched[file] = data
-        return touched
+            data, base_entry = checked_out_content(current[file]), base_files.get(file)
+            # The branch did not change a link or an oversized file that is the same in both commits.
+            is_untouched = (
+                isinstance(data, FileRejected)
+                and base_entry is not None
+                and base_entry == head_files.get(file)
+            )
+            if not is_untouched and not is_same_content(data, base_entry):
+                changed_files[file] = data
+        return changed_files
 
-    def _contracts(self, entries: Files) -> set[str]:
-        """Those that are contracts, by their names or by what they say; a link of another name is none."""
-        found = {file for file in entries if called_contract(file)}
-        asked = {file: one for file, one in entries.items() if file not in found}
-        said = entry_contents(self.repo, asked)
-        return found | {file for file, data in said if data is not None and is_contract(data)}
+    def _contract_files(self, entries: Files) -> set[str]:
+        """Return the files that are contracts, by name or by content; a link with another name is not one."""
+        by_name = {file for file in entries if has_contract_name(file)}
+        to_read = {file: entry for file, entry in entries.items() if file not in by_name}
+        contents = entry_contents(self.repo, to_read)
+        return by_name | {file for file, data in contents if data is not None and is_contract(data)}
 
     def _candidate(self, name: str) -> str | None:
-        """A YAML file of Git as the registry names it; None where it can be none of its contracts."""
+        """Return the registry's name of a YAML file in Git, or None if it cannot be one of its contracts."""
         file = self._outside(name)
-        return file if file and file.endswith(YAML) and entered(file) else None
+        return file if file and file.endswith(YAML) and is_searched(file) else None
 
     def _prefix(self) -> str:
         return path_below(self.root, self.repo.top)
 
     def _inside(self, file: str) -> str:
-        """A file of the registry as Git names it."""
+        """Return Git's name of a file of the registry."""
         return posixpath.normpath(posixpath.join(self._prefix(), file))
 
     def _outside(self, name: str) -> str | None:
-        """A file of Git as the registry names it, or None where it lies elsewhere."""
+        """Return the registry's name of a file in Git, or None if it is outside the registry."""
         prefix = self._prefix()
         if not prefix:
             return name
         return name.removeprefix(f"{prefix}/") if name.startswith(f"{prefix}/") else None
 
 
-def open_base(root: Path, ref: str, tip: str | None = None) -> Base:
-    """The base that a branch is compared with: where HEAD left `ref`. `root` is the registry's folder.
+def open_base(root: Path, ref: str, tip: str | None = None) -> BaseCommit:
+    """Open the base that a branch is compared with: the merge base of HEAD and `ref`.
 
-    `tip` is the commit of `ref`, where it is known already. Raises BaseRefInvalid for what cannot be a
-    reference, BaseUnavailable for what is not in this clone, and Unreadable where a link or a submodule that
-    the branch moves stands for the registry.
+    Args:
+        root: The registry's folder.
+        tip: The commit of `ref`, if already known.
+
+    Raises:
+        BaseRefInvalid: `ref` cannot be a reference.
+        BaseUnavailable: The base is not in this clone.
+        ReadError: The registry is a symbolic link, or a submodule that the branch adds or moves.
     """
-    repo = repository(root, ref)
+    repo = repository_for_ref(root, ref)
     root = without_links(repo, root)
     refuse_moved_submodule(repo, ref)
-    tip = tip or commit_of(repo, ref)
-    head = commit_of(repo, "HEAD")
+    tip = tip or resolve_commit(repo, ref)
+    head = resolve_commit(repo, "HEAD")
     common = merge_base(repo, ref, tip, head)
-    then, now, last = tree_files(repo, (common, head, tip), path_below(root, repo.top))
-    return Base(repo, root, common, tip, then, now, last, checked_out(repo, root, then, now))
+    base_files, head_files, tip_files = tree_files(repo, (common, head, tip), path_below(root, repo.top))
+    return BaseCommit(
+        repo,
+        root,
+        common,
+        tip,
+        base_files,
+        head_files,
+        tip_files,
+        read_work_tree(repo, root, base_files, head_files),
+    )
 
 
 def bytes_at(place: Path, ref: str, path: str) -> bytes:
-    """The bytes of a file at a reference, in the repository around `place`; `path` as Git names it.
+    """Return the bytes of a file at a reference, in the repository around `place`; `path` is Git's name of
+    it.
 
-    Raises BaseRefInvalid, or BaseUnavailable where the repository, the commit or the file is not there.
+    Raises BaseRefInvalid, or BaseUnavailable if the repository, the commit or the file does not exist.
     """
-    repo = repository(place, ref)
-    commit = commit_of(repo, ref)
+    repo = repository_for_ref(place, ref)
+    commit = resolve_commit(repo, ref)
     data = entry_content(repo, tree_entries(repo, [commit], path).get(commit))
     if data is None:
         raise BaseUnavailable(
-            f"there is no file {path!r} at {ref!r}.", f"See: git ls-tree -r --name-only {ref}"
+            f"file {path!r} does not exist at {ref!r}.", f"See: git ls-tree -r --name-only {ref}"
         )
     return data
 
 
-def compare_with(found: Base, terms: DiffTerms, changed: Changed | None = None) -> Comparison:
-    """Every contract that differs from the base, judged; `terms` should come from the base as well.
+def compare_with_base(
+    base: BaseCommit, terms: DiffTerms, changed: ChangedContracts | None = None
+) -> Comparison:
+    """Compare every contract that differs from the base; `terms` should come from the base as well.
 
-    `changed` is what `found.changed()` gave, where that was asked already.
+    `changed` is the result of `base.changed_contracts()`, if already computed.
     """
-    changed = changed or found.changed()
+    changed = changed or base.changed_contracts()
 
-    def history(contract: Contract) -> History:
-        declared = {dataset(one)[0].compatibility for one in contract.objects}
+    def history(contract: Contract) -> BaselineHistory:
+        declared = {dataset(schema_object)[0].compatibility for schema_object in contract.objects}
         modes = {terms.mode.value} if terms.mode else declared
-        return found.history(contract, always=any(mode.endswith("_TRANSITIVE") for mode in modes))
+        return base.history(contract, always=any(mode.endswith("_TRANSITIVE") for mode in modes))
 
     return compare(
         changed.before,
@@ -454,7 +527,7 @@ def compare_with(found: Base, terms: DiffTerms, changed: Changed | None = None) 
         terms,
         invalid=changed.invalid,
         history=history,
-        mentions=found.mentions,
+        mentions=base.files_mentioning,
     )
 
 
@@ -463,39 +536,39 @@ def _parsed(data: bytes, file: str) -> Contract | None:
     return contract if contract is not None and contract.id and contract.version else None
 
 
-# The subscriptions and the tables of a registry at the base of a pull request.
-
-# The subscriptions of a registry at the base of a pull request, and which of them a branch changes.
+# Subscriptions of a registry at the base of a pull request, and those that a branch changes.
 
 
-def at_base(found: Base) -> tuple[list[Subscription], list[str]]:
-    """Who consumes what, as the base says, and the files there that do not tell.
+def subscriptions_at_base(base: BaseCommit) -> tuple[list[Subscription], list[str]]:
+    """Return the subscriptions at the base, and the subscription files that cannot be read.
 
-    The latter stop nobody: a change is judged alike whoever subscribed.
+    Unreadable files are no error, because a change is classified independently of its subscribers.
     """
-    every: list[Subscription] = []
-    unclear: list[str] = []
-    for file, data in entry_contents(found.repo, _files(found)):
-        made, wrong = read(data or b"", file)
-        if made is None or any(one.severity.blocks for one in wrong):
-            unclear.append(file)
+    subscriptions: list[Subscription] = []
+    unreadable: list[str] = []
+    for file, data in entry_contents(base.repo, _subscription_entries(base)):
+        subscription, findings = read(data or b"", file)
+        if subscription is None or any(finding.severity.blocks for finding in findings):
+            unreadable.append(file)
         else:
-            every.append(made)
-    return every, unclear
+            subscriptions.append(subscription)
+    return subscriptions, unreadable
 
 
-def changed(found: Base, present: Mapping[str, Content]) -> frozenset[str]:
-    """Which of these files of the work tree are not as they were at the base."""
-    then = _files(found)
-    return frozenset(file for file, data in present.items() if not is_same_content(data, then.get(file)))
+def changed_subscriptions(base: BaseCommit, contents: Mapping[str, Content]) -> frozenset[str]:
+    """Return the subscription files of the work tree that differ from the base."""
+    base_entries = _subscription_entries(base)
+    return frozenset(
+        file for file, data in contents.items() if not is_same_content(data, base_entries.get(file))
+    )
 
 
-def contracts_at_base(found: Base, ids: Collection[str]) -> dict[Identity, Contract]:
-    """Return the contracts with one of the ids as the base has them; only they are parsed."""
-    wanted = [id_.encode("utf-8", "surrogatepass") for id_ in ids]
+def contracts_at_base(base: BaseCommit, ids: Collection[str]) -> dict[Identity, Contract]:
+    """Return the contracts with one of the ids at the base; only these are parsed."""
+    needles = [id_.encode("utf-8", "surrogatepass") for id_ in ids]
     contracts: dict[Identity, Contract] = {}
-    for file, data in entry_contents(found.repo, found.below("") if wanted else {}):
-        if data is None or not any(id_ in data for id_ in wanted):
+    for file, data in entry_contents(base.repo, base.files_below("") if needles else {}):
+        if data is None or not any(id_ in data for id_ in needles):
             continue
         contract = parse(data, file).contract
         if contract is not None and contract.id in ids and contract.version:
@@ -503,73 +576,78 @@ def contracts_at_base(found: Base, ids: Collection[str]) -> dict[Identity, Contr
     return contracts
 
 
-def _files(found: Base) -> dict[str, TreeEntry]:
-    return {file: one for file, one in found.below(SUBSCRIPTIONS).items() if not called_contract(file)}
+def _subscription_entries(base: BaseCommit) -> dict[str, TreeEntry]:
+    return {
+        file: entry for file, entry in base.files_below(SUBSCRIPTIONS).items() if not has_contract_name(file)
+    }
 
 
-# The tables of a registry at the base of a branch, as far as the changed contracts share them.
+# Tables of a registry at the base of a branch that the changed contracts share.
 #
-# Of thousands of contracts few share a table with the changed ones. Their text is searched for its name and
-# its folder, and only what may have them is parsed.
+# Only a few of thousands of contracts share a table with the changed ones. The raw text is searched for table
+# names and folders, and only possible matches are parsed.
 
 _WORD = re.compile(r"[a-z0-9]+")
 _ESCAPE = re.compile(rb"\\[xuU]")
 _DEFAULT = re.compile(rb"\$\{\w+:-([^}]*)\}")
-# Two patterns, because a search for a plain word at the start of one takes a tenth of the time.
-_PLACES = tuple(
+# Two patterns: a search that starts with a literal is ten times faster.
+_LOCATION_KEYS = tuple(
     re.compile(key + rb"""["']?[ \t]*:[ \t]*["']?([^"'\r\n]*)""") for key in (b"location", b"path")
 )
 _SCHEME = re.compile(r"^([a-z][a-z0-9+.-]+:)?/*")
-# Behind these a place goes on with what is not known here, or is over.
-_OPEN = re.compile(r"[*?\[{$,}\s#\\]")
-# A text that begins so is written elsewhere: in the lines below, or at an anchor.
-_ELSEWHERE = (">", "|", "*", "&", "!")
+# After these characters a location is unknown, or has ended.
+_UNKNOWN_PART = re.compile(r"[*?\[{$,}\s#\\]")
+# A value that starts with one of these is defined elsewhere: on the following lines, or at an anchor.
+_INDIRECT = (">", "|", "*", "&", "!")
 
 
-def tables_at_base(found: Base, changed: Changed) -> TablesAtBase:
-    """Return what the base says of the tables that the changed contracts promise.
+def tables_at_base(base: BaseCommit, changed: ChangedContracts) -> TablesAtBase:
+    """Return the base's information about the tables that the changed contracts declare.
 
-    Contracts that the branch leaves alone are those at the tip of the reference: it may have moved on.
+    Unchanged contracts are read at the tip of the reference, which may be newer than the merge base.
     """
-    base = TablesAtBase((), _by_id(changed.before))
+    base_tables = TablesAtBase((), _tables_by_id(changed.before))
     new = [
         table
         for contract in changed.after
         for table in promised_tables(contract)
-        if not base.has(alike(contract.id), table)
+        if not base_tables.has(normalize_name(contract.id), table)
     ]
     if not new:
-        return base
-    others = list(_unchanged(found, changed, new))
+        return base_tables
+    unchanged_contracts = list(_unchanged(base, changed, new))
     unchanged = tuple(
-        TableHolder(alike(one.id), one.file, promised_tables(one), unchanged=True) for one in others
+        TableHolder(normalize_name(contract.id), contract.file, promised_tables(contract), unchanged=True)
+        for contract in unchanged_contracts
     )
-    return TablesAtBase(unchanged, _by_id([*changed.before, *others]))
+    return TablesAtBase(unchanged, _tables_by_id([*changed.before, *unchanged_contracts]))
 
 
-def _by_id(contracts: Iterable[Contract]) -> dict[str, tuple[PromisedTable, ...]]:
+def _tables_by_id(contracts: Iterable[Contract]) -> dict[str, tuple[PromisedTable, ...]]:
     tables: dict[str, tuple[PromisedTable, ...]] = {}
     for contract in contracts:
-        id_ = alike(contract.id)
+        id_ = normalize_name(contract.id)
         tables[id_] = (*tables.get(id_, ()), *promised_tables(contract))
     return tables
 
 
-def _unchanged(found: Base, changed: Changed, tables: list[PromisedTable]) -> Iterator[Contract]:
-    """Yield the contracts at the tip that the branch leaves alone and that may have one of the tables."""
-    touched = {*changed.contents, *changed.invalid, *(contract.file for contract in changed.before)}
-    search = _Search(tables)
-    files = {file: one for file, one in found.at_tip().items() if file not in touched}
-    for file, data in entry_contents(found.repo, files):
-        if data is None or not search.may_share(data) or not (called_contract(file) or is_contract(data)):
+def _unchanged(
+    base: BaseCommit, changed: ChangedContracts, tables: list[PromisedTable]
+) -> Iterator[Contract]:
+    """Yield the contracts at the tip that the branch does not change and that may have one of the tables."""
+    changed_files = {*changed.contents, *changed.invalid, *(contract.file for contract in changed.before)}
+    search = _TableSearch(tables)
+    files = {file: entry for file, entry in base.files_at_tip().items() if file not in changed_files}
+    for file, data in entry_contents(base.repo, files):
+        if data is None or not search.may_share(data) or not (has_contract_name(file) or is_contract(data)):
             continue
         contract = parse(data, file).contract
         if contract is not None and contract.id:
             yield contract
 
 
-class _Search:
-    """What to look for in the text of a contract, so that those which have no such table need no parser."""
+class _TableSearch:
+    """Text search for tables, so that contracts without any of them need not be parsed."""
 
     def __init__(self, tables: Iterable[PromisedTable]) -> None:
         distinct = list(tables)
@@ -578,10 +656,12 @@ class _Search:
             for table in distinct
             if table.name
         }
-        self._folders = {_plain(str(table.folder)) for table in distinct if table.folder is not None}
+        self._folders = {
+            _normalize_location(str(table.folder)) for table in distinct if table.folder is not None
+        }
 
     def may_share(self, data: bytes) -> bool:
-        """Whether a contract with this text may have one of the tables, or a folder with one of theirs."""
+        """Return True if a contract with this text may have one of the tables or an overlapping folder."""
         if _ESCAPE.search(data):
             return True
         lower = data.lower()
@@ -591,23 +671,23 @@ class _Search:
         if not self._folders:
             return False
         plain = _DEFAULT.sub(rb"\1", lower)
-        for place in (place for places in _PLACES for place in places.findall(plain)):
+        for place in (place for places in _LOCATION_KEYS for place in places.findall(plain)):
             text = place.decode("utf-8", "replace")
-            if not text or text.startswith(_ELSEWHERE):
+            if not text or text.startswith(_INDIRECT):
                 return True
-            end = _OPEN.search(text)
-            begin = _plain(text[: end.start()] if end else text)
+            end = _UNKNOWN_PART.search(text)
+            begin = _normalize_location(text[: end.start()] if end else text)
             if any(_overlap(folder, begin) for folder in self._folders):
                 return True
         return False
 
 
-def _plain(place: str) -> str:
-    """A place without its scheme, in lower case: what is the same here need not be the same place."""
-    path = normpath(_SCHEME.sub("", place.lower()))
+def _normalize_location(location: str) -> str:
+    """Return a location without scheme, in lower case; different locations may have the same result."""
+    path = normpath(_SCHEME.sub("", location.lower()))
     return "" if path == "." else path
 
 
 def _overlap(folder: str, begin: str) -> bool:
-    """Whether a place that begins so may be the folder, or one may lie in the other."""
+    """Return True if a location with this prefix may be the folder, or inside it, or contain it."""
     return folder.startswith(begin) or begin.startswith(folder)

@@ -1,4 +1,4 @@
-"""The past of one contract and of its files, from tags and commits."""
+"""History of a contract and its files, from tags and commits."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from pathlib import Path
 
-from dq.contracts.access.discovery import called_contract
+from dq.contracts.access.discovery import has_contract_name
 from dq.contracts.diff import ElementKind
 from dq.contracts.model import Contract
-from dq.contracts.normalize import normalise
+from dq.contracts.normalize import normalize
 from dq.contracts.yaml.parse import parse
 from dq.validators.compat.comparison import Version, read_version
 from dq.validators.git import repository
 
-# What the commits of a branch did to the files below a folder: which bytes each had before and after.
+# File changes by the commits of a branch below a folder: object ids before and after.
 
-# So many commits are asked for at a time: one answer must not grow with the age of a registry.
+# Commits are read in batches, so that one answer does not grow with the age of a registry.
 _AT_ONCE = 5_000
 _PLAIN = ("100644", "100755")
 _CHANGE = re.compile(r":(\d{6}) (\d{6}) ([0-9a-f]{40,64}) ([0-9a-f]{40,64}) [A-Z]\d*")
@@ -27,9 +27,9 @@ _CHANGE = re.compile(r":(\d{6}) (\d{6}) ([0-9a-f]{40,64}) ([0-9a-f]{40,64}) [A-Z
 
 @dataclass(frozen=True, slots=True)
 class FileChange:
-    """One file in one commit, named from the top of the repository: the ids of its bytes before and after.
+    """Change of a file in one commit: its path in the repository, and its object ids before and after.
 
-    Empty is no plain file. None is not known: the history was cut off there.
+    "" means not a plain file. None means unknown, at the boundary of a shallow clone.
     """
 
     path: str
@@ -39,192 +39,201 @@ class FileChange:
 
 @dataclass(frozen=True, slots=True)
 class CommitChanges:
-    """What one commit did, held against its first parent; `time` is Unix time, as the commit claims it."""
+    """Changes of a commit relative to its first parent; `time` is the commit's own Unix time."""
 
     time: int
     files: tuple[FileChange, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Head:
-    """How far a history goes: its newest commit, and where it was cut off. Equal ones tell the same."""
+class HistoryTip:
+    """Extent of a history: its newest commit and its shallow boundary. Equal tips mean equal histories."""
 
     commit: str
-    cut: frozenset[str]
+    shallow_boundary: frozenset[str]
 
 
-def head(repo: repository.Repository) -> Head:
-    """The history that HEAD has now. Raises BaseUnavailable where there is no commit."""
-    return Head(repository.commit_of(repo, "HEAD"), repository.cut_off(repo))
+def history_tip(repo: repository.Repository) -> HistoryTip:
+    """Return the extent of HEAD's history. Raises BaseUnavailable if there is no commit."""
+    return HistoryTip(repository.resolve_commit(repo, "HEAD"), repository.cut_off(repo))
 
 
-def changes(
-    repo: repository.Repository, folder: str, now: Head, since: Head | None = None
+def commit_changes(
+    repo: repository.Repository, folder: str, tip: HistoryTip, since: HistoryTip | None = None
 ) -> list[CommitChanges] | None:
-    """What each commit changed below a folder, oldest first: those of the line of first parents.
+    """Return the changes of each first-parent commit below a folder, oldest first.
 
-    With `since`, what came after it; None where it does not lie on that line any more, or is cut off
-    elsewhere. Raises BaseUnavailable where Git cannot answer.
+    With `since`, only newer commits; None if `since` is not on that line of commits or has another shallow
+    boundary. Raises BaseUnavailable if Git fails.
     """
     commits = [
         (parts[1], int(parts[0]), parts[2] if len(parts) > 2 else "")
-        for line in repository.run(repo, (*_LINE, now.commit)).decode().splitlines()
+        for line in repository.run(repo, (*_LINE, tip.commit)).decode().splitlines()
         if (parts := line.split())
     ]
     if since is not None:
-        place = next((place for place, one in enumerate(commits) if one[0] == since.commit), None)
-        if place is None or since.cut != now.cut:
+        position = next((index for index, commit in enumerate(commits) if commit[0] == since.commit), None)
+        if position is None or since.shallow_boundary != tip.shallow_boundary:
             return None
-        commits = commits[:place]
+        commits = commits[:position]
     commits.reverse()
-    found: list[CommitChanges] = []
+    result: list[CommitChanges] = []
     for start in range(0, len(commits), _AT_ONCE):
-        found += _changes(repo, folder, commits[start : start + _AT_ONCE], now.cut)
-    return found
+        result += _read_changes(repo, folder, commits[start : start + _AT_ONCE], tip.shallow_boundary)
+    return result
 
 
 _LINE = ("rev-list", "--first-parent", "--parents", "--timestamp")
 _BELOW = ("diff-tree", "--stdin", "-r", "-z", "--root", "--no-renames", "--")
 
 
-def _changes(
-    repo: repository.Repository, folder: str, commits: Sequence[tuple[str, int, str]], cut: frozenset[str]
+def _read_changes(
+    repo: repository.Repository,
+    folder: str,
+    commits: Sequence[tuple[str, int, str]],
+    shallow_boundary: frozenset[str],
 ) -> Iterator[CommitChanges]:
-    given = "".join(f"{id_} {parent}".rstrip() + "\n" for id_, _, parent in commits).encode()
-    answer = repository.run(repo, (*_BELOW, *([folder] if folder else [])), given)
+    stdin = "".join(f"{id_} {parent}".rstrip() + "\n" for id_, _, parent in commits).encode()
+    answer = repository.run(repo, (*_BELOW, *([folder] if folder else [])), stdin)
     times = {id_: time for id_, time, _ in commits}
     files: dict[str, list[FileChange]] = {}
-    told = iter(os.fsdecode(answer).split("\0"))
-    here = ""
-    for token in told:
+    tokens = iter(os.fsdecode(answer).split("\0"))
+    commit = ""
+    for token in tokens:
         match = _CHANGE.fullmatch(token)
-        if match is not None and here:
+        if match is not None and commit:
             before = _blob(match[1], match[3])
-            known = before if before or here not in cut else None
-            files[here].append(FileChange(next(told, ""), known, _blob(match[2], match[4])))
+            known_before = before if before or commit not in shallow_boundary else None
+            files[commit].append(FileChange(next(tokens, ""), known_before, _blob(match[2], match[4])))
         elif token in times:
-            here = token
-            files[here] = []
+            commit = token
+            files[commit] = []
         elif token:
-            raise repository.BaseUnavailable(
-                "Git answers what it was not asked.", "Install Git 2.30 or later."
-            )
-    return (CommitChanges(times[id_], tuple(every)) for id_, every in files.items())
+            raise repository.BaseUnavailable("unexpected output from Git.", "Install Git 2.30 or later.")
+    return (CommitChanges(times[id_], tuple(file_changes)) for id_, file_changes in files.items())
 
 
 def _blob(mode: str, id_: str) -> str:
     return id_ if mode in _PLAIN else ""
 
 
-# The earlier versions of a contract: which of them still count, and since when parts are deprecated.
+# Earlier versions of a contract, and deprecation dates of its elements.
 
-Dated = Sequence[tuple[Contract, date]]
+DatedVersions = Sequence[tuple[Contract, date]]
 
 
 def has_deprecated(contract: Contract) -> bool:
-    """Whether any object or property is deprecated."""
-    return any(element.deprecated for one in contract.objects for element in (one, *one.walk()))
+    """Return True if any object or property is deprecated."""
+    return any(
+        element.deprecated
+        for schema_object in contract.objects
+        for element in (schema_object, *schema_object.walk())
+    )
 
 
-def newest_first(past: Dated, contract: Contract) -> list[Contract]:
-    """One contract for each earlier version of the same major, as it was last; newest version first."""
+def newest_first(past: DatedVersions, contract: Contract) -> list[Contract]:
+    """Return the last state of each earlier version of the same major, newest version first."""
     latest: dict[Version, Contract] = {}
     own = read_version(contract.version)
     for old, _ in past:
-        read = read_version(old.version)
-        if read is not None and read != own and old.identity == contract.identity:
-            latest[read] = old
+        version = read_version(old.version)
+        if version is not None and version != own and old.identity == contract.identity:
+            latest[version] = old
     return [latest[key] for key in sorted(latest, reverse=True)]
 
 
-def deprecated_since(past: Dated) -> dict[str, date]:
-    """For each part that the last version deprecates, the day of the first version that did, without a gap.
+def deprecated_since(past: DatedVersions) -> dict[str, date]:
+    """Return the date since which each currently deprecated element has been deprecated without a gap.
 
-    `past` is in order of time. Parts are named by their paths, such as `orders.amount`.
+    `past` is in chronological order. Elements are named by their paths, e.g. `orders.amount`.
     """
     since: dict[str, date] = {}
     for contract, day in past:
-        marked = {
+        deprecated = {
             element.path
-            for one in normalise(contract).of(ElementKind.OBJECT)
-            for element in one.walk()
+            for schema_object in normalize(contract).parts_of(ElementKind.OBJECT)
+            for element in schema_object.walk()
             if element.normal("deprecated") is not None
         }
-        since = {path: since.get(path, day) for path in sorted(marked)}
+        since = {path: since.get(path, day) for path in sorted(deprecated)}
     return since
 
 
-# The past of one contract, from its tags or its file's commits.
+# History of a contract, from its tags or the commits of its file.
 
-_NEWEST = 200
-_ALL = 10_000
-_NEVER = date(9000, 1, 1)
+_MAX_COMMITS = 200
+_MAX_ALL_COMMITS = 10_000
+_MAX_DATE = date(9000, 1, 1)
 
 
-def tagged(repo: repository.Repository, commit: str, contract: Contract, path: str, folder: str) -> Dated:
-    """The contract at each of its tags `<id>/vX.Y.Z` up to a commit, in order of time.
+def tagged_versions(
+    repo: repository.Repository, commit: str, contract: Contract, path: str, folder: str
+) -> DatedVersions:
+    """Return the contract at each of its tags `<id>/vX.Y.Z` up to a commit, in chronological order.
 
-    `path` is its file, which is looked at first, and `folder` the registry, both as Git names them.
+    `path` is its file, which is tried first, and `folder` the registry, both as Git names them.
     """
     prefix = f"{contract.id}/v"
-    named = [
+    version_tags = [
         (id_, time)
         for name, id_, time in repository.tags(repo, commit)
         if name.startswith(prefix) and read_version(name[len(prefix) :])
     ]
-    own = repository.tree_entries(repo, [id_ for id_, _ in named], path)
-    found = []
-    for id_, time in named:
-        old = _same(repo, [own[id_]] if id_ in own else [], contract)
+    entries = repository.tree_entries(repo, [id_ for id_, _ in version_tags], path)
+    versions = []
+    for id_, time in version_tags:
+        old = _find_contract(repo, [entries[id_]] if id_ in entries else [], contract)
         if old is None:
-            (every,) = repository.tree_files(repo, [id_], folder)
-            # Those that are called contracts come first: they may be all that has to be read.
-            names = sorted(every, key=lambda name: (not called_contract(name), name))
-            old = _same(repo, [every[name] for name in names], contract)
+            (files,) = repository.tree_files(repo, [id_], folder)
+            # Files named like contracts first: usually no others have to be read.
+            names = sorted(files, key=lambda name: (not has_contract_name(name), name))
+            old = _find_contract(repo, [files[name] for name in names], contract)
         if old is not None:
-            found.append((old, _day(time)))
-    return sorted(found, key=lambda one: one[1])
+            versions.append((old, _day(time)))
+    return sorted(versions, key=lambda item: item[1])
 
 
-def logged(repo: repository.Repository, commit: str, contract: Contract, path: str) -> Dated:
-    """The contract after each of the last commits that changed its file, in order of time."""
-    commits = repository.commits_of(repo, commit, path, _NEWEST)
+def committed_versions(
+    repo: repository.Repository, commit: str, contract: Contract, path: str
+) -> DatedVersions:
+    """Return the contract after each of the last commits that changed its file, in chronological order."""
+    commits = repository.commits_changing(repo, commit, path, _MAX_COMMITS)
     entries = repository.tree_entries(repo, [id_ for id_, _ in commits], path)
-    found = []
+    versions = []
     for id_, time in reversed(commits):
-        old = _same(repo, [entries[id_]] if id_ in entries else [], contract, by_major=False)
+        old = _find_contract(repo, [entries[id_]] if id_ in entries else [], contract, by_major=False)
         if old is not None:
-            found.append((old, _day(time)))
-    return found
+            versions.append((old, _day(time)))
+    return versions
 
 
-def every_text(folder: Path, file: str) -> Iterator[bytes]:
-    """What a file was after each of the commits that changed it, up to HEAD, newest first.
+def file_versions(folder: Path, file: str) -> Iterator[bytes]:
+    """Yield the content of a file after each commit that changed it, up to HEAD, newest first.
 
-    `file` is its path below `folder`. Nothing outside of a repository, or for a file that Git does not know.
-    Raises BaseUnavailable where Git cannot answer.
+    `file` is its path below `folder`. Yields nothing outside a repository, or for an untracked file.
+    Raises BaseUnavailable if Git fails.
     """
-    repo = repository.find(folder)
+    repo = repository.find_repository(folder)
     if repo is None:
         return
     path = os.path.relpath(os.path.realpath(folder / file), os.path.realpath(repo.top)).replace(os.sep, "/")
-    commits = [id_ for id_, _ in repository.commits_of(repo, "HEAD", path, _ALL)]
+    commits = [id_ for id_, _ in repository.commits_changing(repo, "HEAD", path, _MAX_ALL_COMMITS)]
     entries = repository.tree_entries(repo, commits, path)
     yield from (data for _, data in repository.entry_contents(repo, entries) if data is not None)
 
 
-def _same(
+def _find_contract(
     repo: repository.Repository,
     entries: list[repository.TreeEntry],
     contract: Contract,
     *,
     by_major: bool = True,
 ) -> Contract | None:
-    """The first of the files that is this contract, of the same major or of any."""
-    blobs = repository.objects(
-        repo, {one.id for one in entries if one.kind is repository.EntryKind.FILE}, "blob"
+    """Return the first file that is this contract, with the same major or any, or None."""
+    blobs = repository.read_objects(
+        repo, {entry.id for entry in entries if entry.kind is repository.EntryKind.FILE}, "blob"
     )
-    for data in (blobs[one.id] for one in entries if one.id in blobs):
+    for data in (blobs[entry.id] for entry in entries if entry.id in blobs):
         old = parse(data, contract.file).contract if contract.id.encode() in data else None
         if old is None or not old.id or not old.version:
             continue
@@ -234,8 +243,10 @@ def _same(
 
 
 def _day(time: int) -> date:
-    """The day of a commit, which may claim any time: one far away is no notice, and can be counted with."""
+    """Return the UTC date of a commit; a commit can have any time, so it is limited to a date far in the
+    future.
+    """
     try:
-        return min(datetime.fromtimestamp(time, UTC).date(), _NEVER)
+        return min(datetime.fromtimestamp(time, UTC).date(), _MAX_DATE)
     except (OverflowError, ValueError, OSError):
-        return _NEVER
+        return _MAX_DATE

@@ -1,4 +1,4 @@
-"""The door to Git: finds the repository, starts Git's processes, and reads references, commits and trees."""
+"""Access to Git: finds the repository, runs Git processes, and reads references, commits and trees."""
 
 from __future__ import annotations
 
@@ -20,25 +20,24 @@ from threading import Event, Thread, Timer
 from typing import IO, NamedTuple, TypeVar, cast
 from urllib.parse import urlsplit
 
-from dq.contracts.outcome import MissingTool, Unreadable, UsageError
+from dq.contracts.outcome import MissingTool, ReadError, UsageError
 
-# TABLE: what Git is asked, and with what it is started, so that no clone decides what else it does.
+# TABLE: Git commands, settings and environment, so that a clone cannot make Git do anything else.
 #
-# A stranger writes the tree that is checked out, `.gitattributes` and `.gitmodules` with it. What lies in
-# `.git` no commit can write; but a clone that was cached, restored or shared may hold anything, and the
-# command may run inside a hook or a job whose variables speak of another repository. Git of any version
-# takes settings that it does not know.
+# The checked-out tree is untrusted, including `.gitattributes` and `.gitmodules`. A commit cannot write into
+# `.git`, but a cached, restored or shared clone may contain anything there, and dq may run inside a hook or a
+# job whose variables refer to another repository. Every version of Git accepts unknown settings.
 
 
 class GitSetting(NamedTuple):
-    """One setting, and what it is against."""
+    """Git setting, and what it prevents."""
 
     name: str
     value: str
-    against: str
+    prevents: str
 
 
-# Command -> what it reads. None of them writes, or looks at a file of the work tree but for `.gitignore`.
+# Command -> what it reads. None of them writes, or reads work tree files other than `.gitignore`.
 COMMANDS: Mapping[str, str] = {
     "cat-file": "objects, by their ids and by the full names of references",
     "diff-tree": "the trees of two commits, as the ids of what differs; no bytes of a file",
@@ -49,13 +48,13 @@ COMMANDS: Mapping[str, str] = {
     "check-ignore": "ignore files, for what is not committed",
     "ls-files": "the index, for whether something is tracked",
     "config": "whether the work tree holds a part of the files only",
-    "remote": "names of remotes, for the command that mends",
+    "remote": "names of remotes, for the command in a hint",
 }
 
-# The commands that refuse `--literal-pathspecs`, by which no file name is read as a pattern: `:(top)*`.
+# Commands without `--literal-pathspecs`, the option that stops file names such as `:(top)*` being patterns.
 NOT_LITERAL = ("check-ignore",)
 
-# `-c name=value`, which wins over every file of settings, also over what those files include.
+# `-c name=value`, which overrides all configuration files and their includes.
 SETTINGS: tuple[GitSetting, ...] = (
     GitSetting("safe.bareRepository", "explicit", "a folder of the tree that looks like a repository"),
     GitSetting("core.fsmonitor", "false", "a program that is asked what changed"),
@@ -65,7 +64,9 @@ SETTINGS: tuple[GitSetting, ...] = (
     GitSetting("core.askPass", "false", "a program that asks for passwords"),
     GitSetting("core.sshCommand", "false", "a program that reaches hosts"),
     GitSetting("core.alternateRefsCommand", "false", "a program that lists what alternates have"),
-    GitSetting("credential.helper", "", "a program that is told passwords; empty forgets those before it"),
+    GitSetting(
+        "credential.helper", "", "a program that receives passwords; empty drops the helpers before it"
+    ),
     GitSetting("protocol.allow", "never", "the network, and `ext::`, which is a program"),
     GitSetting("diff.external", "", "a program that compares"),
     GitSetting("core.attributesFile", os.devnull, "filters, drivers and encodings"),
@@ -75,7 +76,7 @@ SETTINGS: tuple[GitSetting, ...] = (
     GitSetting("core.multiPackIndex", "false", "a cache that gives names other objects"),
 )
 
-# What Git finds in its environment, beside KEPT. Everything else of the caller is left out: GIT_DIR,
+# Environment of Git processes, in addition to INHERITED. Everything else of the caller is dropped: GIT_DIR,
 # GIT_INDEX_FILE and GIT_OBJECT_DIRECTORY of a hook, GIT_CONFIG_*, GIT_TRACE* (which write files), GIT_SSH.
 ENVIRONMENT: tuple[GitSetting, ...] = (
     GitSetting("LANG", "C", "messages in other languages"),
@@ -85,7 +86,7 @@ ENVIRONMENT: tuple[GitSetting, ...] = (
     GitSetting("GIT_NO_LAZY_FETCH", "1", "a partial clone that fetches what it lacks, from anywhere"),
     GitSetting("GIT_ALLOW_PROTOCOL", "none", "the network, where Git knows no GIT_NO_LAZY_FETCH"),
     GitSetting("GIT_PROTOCOL_FROM_USER", "0", "protocols that only people may ask for"),
-    GitSetting("GIT_TERMINAL_PROMPT", "0", "questions that nobody answers"),
+    GitSetting("GIT_TERMINAL_PROMPT", "0", "prompts that cannot be answered"),
     GitSetting("GIT_ASKPASS", "false", "a program that asks for passwords"),
     GitSetting("SSH_ASKPASS", "false", "a program that asks for passwords"),
     GitSetting("GIT_SSH_COMMAND", "false", "a program that reaches hosts"),
@@ -95,37 +96,36 @@ ENVIRONMENT: tuple[GitSetting, ...] = (
     GitSetting("GIT_ATTR_NOSYSTEM", "1", "attributes of the machine"),
 )
 
-# What is kept of the caller's environment: where programs are, where the user's own settings lie, and what
-# Windows cannot start a program without.
-KEPT = ("HOME", "SYSTEMROOT", "USERPROFILE", "TEMP", "TMP")
+# Variables inherited from the caller: the location of the user's settings, and those that Windows needs to
+# start a program.
+INHERITED = ("HOME", "SYSTEMROOT", "USERPROFILE", "TEMP", "TMP")
 
 
 def git_environment(caller: Mapping[str, str], top: Path) -> dict[str, str]:
-    """The whole environment of a Git process in the work tree at `top`."""
-    kept = {name: caller[name] for name in KEPT if name in caller}
-    ours = {one.name: one.value for one in ENVIRONMENT}
-    return {**kept, **ours, "PATH": os.pathsep.join(_folders(caller, top))}
+    """Return the complete environment of a Git process in the work tree at `top`."""
+    inherited = {name: caller[name] for name in INHERITED if name in caller}
+    fixed = {setting.name: setting.value for setting in ENVIRONMENT}
+    return {**inherited, **fixed, "PATH": os.pathsep.join(_program_folders(caller, top))}
 
 
 def git_program(environment: Mapping[str, str]) -> str | None:
-    """The path of Git in the environment of such a process, or None."""
+    """Return the path of Git in such an environment, or None if it is not installed."""
     name = "git.exe" if os.name == "nt" else "git"
     files = (Path(folder, name) for folder in environment["PATH"].split(os.pathsep) if folder)
     return next((str(file) for file in files if os.access(file, os.X_OK) and file.is_file()), None)
 
 
-def _folders(caller: Mapping[str, str], top: Path) -> Iterator[str]:
-    """Where programs are, but for what lies in the work tree, where a branch may have put it."""
+def _program_folders(caller: Mapping[str, str], top: Path) -> Iterator[str]:
+    """Yield the folders of PATH outside the work tree; a branch may add programs inside it."""
     real = os.path.realpath(top)
     for folder in caller.get("PATH", os.defpath).split(os.pathsep):
         if Path(folder).is_absolute() and not Path(os.path.realpath(folder)).is_relative_to(real):
             yield folder
 
 
-# The door to Git: finds the repository and starts Git's processes; nobody else does either.
+# The only place that finds the repository and starts Git processes.
 #
-# Git never looks at the work tree, so that attributes, filters and the flags of the index cannot matter.
-# With what a process is started, and against what, stands in `settings`; what is asked, in `objects`.
+# Git never reads the work tree, so attributes, filters and index flags have no effect.
 
 T = TypeVar("T")
 Process = subprocess.Popen[bytes]
@@ -135,17 +135,17 @@ SECONDS = 60.0
 MAX_ANSWER = 256_000_000
 
 
-class BaseUnavailable(Unreadable):
-    """The base commit, or the way to it, is not in this clone."""
+class BaseUnavailable(ReadError):
+    """The base commit, or the history up to it, is not in this clone."""
 
     rule = "base-unavailable"
 
 
 @dataclass(frozen=True, slots=True)
 class Repository:
-    """A work tree and its Git directory. `common` is what several work trees share, else the same.
+    """Work tree and its Git directory. `common` is the shared directory of several work trees, else the same.
 
-    No answer takes longer than `seconds`.
+    `seconds` is the timeout of a Git command.
     """
 
     top: Path
@@ -154,60 +154,60 @@ class Repository:
     seconds: float = SECONDS
 
 
-def find(place: Path, seconds: float = SECONDS) -> Repository | None:
-    """The repository around a place, or None: the nearest folder with an entry `.git` at or above it.
+def find_repository(path: Path, seconds: float = SECONDS) -> Repository | None:
+    """Return the repository around a path (nearest folder with `.git` at or above it), or None.
 
-    No commit can hold an entry of that name, whereas a folder that looks like a bare repository can be
-    committed, so that one is never taken. Raises BaseUnavailable for a `.git` that leads astray.
+    Bare repositories are ignored: a commit can contain a folder that looks like one, but no entry named
+    `.git`. Raises BaseUnavailable for a `.git` that is misleading.
     """
-    start = Path(os.path.normpath(place.absolute()))
+    start = Path(os.path.normpath(path.absolute()))
     for top in (start, *start.parents):
         entry = top / ".git"
         try:
-            seen = entry.stat()
+            info = entry.stat()
         except (FileNotFoundError, NotADirectoryError):
             continue
         except OSError as error:
-            raise _astray(entry, f"cannot be read: {error.strerror}") from error
-        if _foreign(seen, top):
-            raise _astray(entry, "belongs to somebody else than its folder")
-        if stat.S_ISDIR(seen.st_mode):
-            # Work trees beside a repository have that file; here it would exchange the repository.
+            raise _unusable(entry, f"cannot be read: {error.strerror}") from error
+        if _is_foreign(info, top):
+            raise _unusable(entry, "has another owner than its folder")
+        if stat.S_ISDIR(info.st_mode):
+            # Only linked work trees have this file; here it would redirect to another repository.
             if os.path.lexists(entry / "commondir"):
-                raise _astray(entry, "leads to another repository by its file 'commondir'")
+                raise _unusable(entry, "leads to another repository by its file 'commondir'")
             return Repository(top, entry, entry, seconds)
-        git_dir = _named_in(entry, seen, b"gitdir: ")
+        git_dir = _read_folder(entry, info, b"gitdir: ")
         common = git_dir / "commondir"
-        shared = _named_in(common, common.stat(), b"") if common.exists() else git_dir
+        shared = _read_folder(common, common.stat(), b"") if common.exists() else git_dir
         for folder in (git_dir, shared):
             if not folder.is_dir():
-                raise _astray(entry, f"leads to {str(folder)!r}, which is no folder")
+                raise _unusable(entry, f"leads to {str(folder)!r}, which is not a folder")
             if _inside(folder, top):
-                raise _astray(entry, f"leads to {str(folder)!r} in its own work tree")
+                raise _unusable(entry, f"leads to {str(folder)!r} inside its own work tree")
         return Repository(top, git_dir, shared, seconds)
     return None
 
 
-def tracked(path: Path) -> bool:
-    """Whether Git tracks a file at or below a path; False outside of a repository.
+def is_tracked(path: Path) -> bool:
+    """Return True if Git tracks a file at or below a path; False outside a repository.
 
-    Raises Unreadable where there is a repository and Git cannot tell.
+    Raises ReadError if Git fails in an existing repository.
     """
     place = Path(os.path.realpath(path.parent), path.name)
-    found = find(place.parent)
-    if found is None:
+    repo = find_repository(place.parent)
+    if repo is None:
         return False
-    name = os.path.relpath(place, found.top)
-    # These systems open `.DQ` under the name `.dq`, and Git takes them for two.
-    folds = sys.platform in ("darwin", "win32")
-    listed = run(found, ("ls-files", "-z", "--", *([] if folds else [name])))
-    wanted = Path(name).as_posix().casefold()
-    names = (one.casefold() for one in os.fsdecode(listed).split("\0"))
-    return any(one == wanted or one.startswith(f"{wanted}/") for one in names)
+    name = os.path.relpath(place, repo.top)
+    # On these systems `.DQ` and `.dq` are one file, but Git distinguishes them.
+    ignores_case = sys.platform in ("darwin", "win32")
+    output = run(repo, ("ls-files", "-z", "--", *([] if ignores_case else [name])))
+    target = Path(name).as_posix().casefold()
+    names = (listed_name.casefold() for listed_name in os.fsdecode(output).split("\0"))
+    return any(listed_name == target or listed_name.startswith(f"{target}/") for listed_name in names)
 
 
 def cut_off(repo: Repository) -> frozenset[str]:
-    """The commits of a shallow clone before which it has none; nothing for a whole one."""
+    """Return the boundary commits of a shallow clone; empty for a full clone."""
     try:
         return frozenset((repo.common / "shallow").read_bytes().decode("ascii", "replace").split())
     except FileNotFoundError:
@@ -217,40 +217,41 @@ def cut_off(repo: Repository) -> frozenset[str]:
 def run(
     repo: Repository,
     command: Sequence[str],
-    given: bytes = b"",
+    stdin: bytes = b"",
     *,
-    fine: Sequence[int] = (0,),
+    allowed_codes: Sequence[int] = (0,),
 ) -> bytes:
-    """What a command answers.
+    """Run a Git command and return its output.
 
-    Raises BaseUnavailable for an exit code that is not `fine`, for an answer that comes too late or is too
-    long, and MissingTool where there is no Git.
+    Raises:
+        BaseUnavailable: The exit code is not in `allowed_codes`, or the output is too late or too long.
+        MissingTool: Git is not installed.
     """
-    return converse(repo, command, given, _whole, fine=fine)
+    return run_with_input(repo, command, stdin, _read_all, allowed_codes=allowed_codes)
 
 
-def converse(
+def run_with_input(
     repo: Repository,
     command: Sequence[str],
-    given: bytes,
+    stdin: bytes,
     read: Callable[[IO[bytes]], T],
     *,
-    fine: Sequence[int] = (0,),
+    allowed_codes: Sequence[int] = (0,),
 ) -> T:
-    """What `read` makes of a command's answer while it comes; else as `run`."""
+    """Run a Git command and return the result of `read` on its output stream; otherwise like `run`."""
     assert command[0] in COMMANDS, command[0]
     environment = git_environment(os.environ, repo.top)
     program = git_program(environment)
     if program is None:
-        raise MissingTool("Git is not installed outside of this work tree.", "Install Git 2.30 or later.")
-    settings = [part for one in SETTINGS for part in ("-c", f"{one.name}={one.value}")]
-    where = [f"--git-dir={repo.git_dir}", f"--work-tree={repo.top}", "--no-pager"]
+        raise MissingTool("Git is not installed outside this work tree.", "Install Git 2.30 or later.")
+    settings = [part for setting in SETTINGS for part in ("-c", f"{setting.name}={setting.value}")]
+    location_options = [f"--git-dir={repo.git_dir}", f"--work-tree={repo.top}", "--no-pager"]
     literal = [] if command[0] in NOT_LITERAL else ["--literal-pathspecs"]
     with TemporaryFile() as file:
-        file.write(given)
+        file.write(stdin)
         file.seek(0)
         process = subprocess.Popen(
-            [program, *where, *literal, *settings, *command],
+            [program, *location_options, *literal, *settings, *command],
             env=environment,
             cwd=repo.top,
             stdin=file,
@@ -258,39 +259,39 @@ def converse(
             stderr=subprocess.PIPE,
             start_new_session=True,
         )
-        with _limited(process, repo.seconds, command[0]) as said:
-            made = read(cast(IO[bytes], process.stdout))
-    if process.returncode not in fine:
-        line = said[0].decode("utf-8", "replace").strip().split("\n")[0][:300]
+        with _with_timeout(process, repo.seconds, command[0]) as stderr:
+            result = read(cast(IO[bytes], process.stdout))
+    if process.returncode not in allowed_codes:
+        line = stderr[0].decode("utf-8", "replace").strip().split("\n")[0][:300]
         reason = "".join(character for character in line if character.isprintable())
         message = f"Git cannot answer {command[0]!r} in {repo.top}: {reason or process.returncode}."
-        raise BaseUnavailable(message, "See what 'git fsck' says in this clone, or clone it again.")
-    return made
+        raise BaseUnavailable(message, "Run 'git fsck' in this clone, or clone it again.")
+    return result
 
 
-def _whole(output: IO[bytes]) -> bytes:
+def _read_all(output: IO[bytes]) -> bytes:
     data = output.read(MAX_ANSWER + 1)
     if len(data) > MAX_ANSWER:
-        raise BaseUnavailable(f"Git answers more than {MAX_ANSWER:,} bytes.", "Name the registry's folder.")
+        raise BaseUnavailable(f"Git output exceeds {MAX_ANSWER:,} bytes.", "Pass the registry's folder.")
     return data
 
 
 @contextmanager
-def _limited(process: Process, seconds: float, command: str) -> Iterator[list[bytes]]:
-    """Until the process has ended, for so long at most; gives what it said on stderr, when it has."""
-    late, said = Event(), list[bytes]()
+def _with_timeout(process: Process, seconds: float, command: str) -> Iterator[list[bytes]]:
+    """Wait for the process to end, with a timeout; yields a list that receives its stderr."""
+    timed_out, stderr = Event(), list[bytes]()
 
     def stop() -> None:
-        late.set()
+        timed_out.set()
         _kill(process)
 
-    # Git waits for ever when nobody takes what it says.
-    listener = Thread(target=lambda: said.append(cast(IO[bytes], process.stderr).read()[:10_000]))
+    # Git blocks when its stderr pipe is full, so a thread reads it.
+    listener = Thread(target=lambda: stderr.append(cast(IO[bytes], process.stderr).read()[:10_000]))
     timer = Timer(seconds, stop)
     listener.start()
     timer.start()
     try:
-        yield said
+        yield stderr
         process.wait()
     finally:
         timer.cancel()
@@ -300,133 +301,135 @@ def _limited(process: Process, seconds: float, command: str) -> Iterator[list[by
         cast(IO[bytes], process.stderr).close()
         timer.join()
         process.wait()
-        if late.is_set():
-            mend = "Run 'git gc' in the clone, or clone it again."
-            raise BaseUnavailable(f"Git did not answer {command!r} within {seconds:g} seconds.", mend)
+        if timed_out.is_set():
+            hint = "Run 'git gc' in the clone, or clone it again."
+            raise BaseUnavailable(f"Git did not answer {command!r} within {seconds:g} seconds.", hint)
 
 
 def _kill(process: Process) -> None:
-    """Ends a process that still runs, and what it started."""
+    """Kill a process that is still running, and its child processes."""
     if process.poll() is None:
         if sys.platform == "win32":
             process.kill()
         else:
-            # It may end between this look and the signal.
+            # The process may end between the check and the signal.
             with suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGKILL)
 
 
-def _named_in(file: Path, seen: os.stat_result, label: bytes) -> Path:
-    """The folder that a small file names behind a label, relative to the file's own."""
-    if not stat.S_ISREG(seen.st_mode) or seen.st_size > 10_000:
-        raise _astray(file, "is neither a folder nor a small file")
+def _read_folder(file: Path, info: os.stat_result, label: bytes) -> Path:
+    """Return the folder that a small file names after a label, relative to the file's folder."""
+    if not stat.S_ISREG(info.st_mode) or info.st_size > 10_000:
+        raise _unusable(file, "is neither a folder nor a small file")
     data = file.read_bytes()
     if not data.startswith(label):
-        raise _astray(file, "does not begin with 'gitdir: '")
-    named = os.fsdecode(data.removeprefix(label).rstrip(b"\r\n"))
-    return Path(os.path.normpath(file.parent / named))
+        raise _unusable(file, "does not begin with 'gitdir: '")
+    target = os.fsdecode(data.removeprefix(label).rstrip(b"\r\n"))
+    return Path(os.path.normpath(file.parent / target))
 
 
-def _foreign(seen: os.stat_result, top: Path) -> bool:
-    """Whether a `.git` was put into a folder by somebody who owns neither: anybody can, in `/tmp`."""
-    ours = (top.stat().st_uid, 0, os.geteuid() if hasattr(os, "geteuid") else 0)
-    return seen.st_uid not in ours
+def _is_foreign(info: os.stat_result, top: Path) -> bool:
+    """Return True if `.git` belongs to another user than its folder and us, which is possible in `/tmp`."""
+    trusted_uids = (top.stat().st_uid, 0, os.geteuid() if hasattr(os, "geteuid") else 0)
+    return info.st_uid not in trusted_uids
 
 
 def _inside(folder: Path, top: Path) -> bool:
     return Path(os.path.realpath(folder)).is_relative_to(os.path.realpath(top))
 
 
-def _astray(entry: Path, what: str) -> BaseUnavailable:
-    return BaseUnavailable(f"{entry} {what}.", "Run it in a clone that 'git status' understands.")
+def _unusable(entry: Path, what: str) -> BaseUnavailable:
+    return BaseUnavailable(f"{entry} {what}.", "Run it in a clone where 'git status' works.")
 
 
-# Where a repository comes from, as a name that is the same in every checkout.
+# Name of a repository's remote, the same in every checkout.
 
 _SCP = re.compile(r"(?:[^@/:]+@)?(?P<host>[^/:]+):(?P<path>[^/].*)")
 _NO_SUCH_KEY = 1
 
 
 def remote_name(folder: Path) -> str:
-    """Host and path of the remote `origin`, such as `github.com/air/contracts`; "" where there is none.
+    """Return host and path of the remote `origin`, e.g. `github.com/air/contracts`, or "" if there is none.
 
-    Without users, passwords, ports, and the ending `.git`: HTTPS and SSH give one name. A remote that is a
-    folder is a copy on this machine and names nothing. Raises BaseUnavailable where Git cannot tell.
+    User, password, port and the suffix `.git` are removed, so HTTPS and SSH give the same name. A remote that
+    is a local folder gives "". Raises BaseUnavailable if Git fails.
     """
-    repo = find(folder)
+    repo = find_repository(folder)
     if repo is None:
         return ""
-    answer = run(repo, ("config", "--get", "remote.origin.url"), fine=(0, _NO_SUCH_KEY))
-    return name_of(answer.decode(errors="replace").strip())
+    answer = run(repo, ("config", "--get", "remote.origin.url"), allowed_codes=(0, _NO_SUCH_KEY))
+    return name_from_url(answer.decode(errors="replace").strip())
 
 
-def name_of(url: str) -> str:
-    """The name in a remote's URL, "" where it names no host."""
+def name_from_url(url: str) -> str:
+    """Return the name from a remote's URL, or "" if it has no host."""
     if "://" in url:
         parts = urlsplit(url)
         host, path = parts.hostname or "", parts.path
     else:
-        found = _SCP.fullmatch(url)
-        host, path = (found["host"].lower(), found["path"]) if found else ("", "")
+        match = _SCP.fullmatch(url)
+        host, path = (match["host"].lower(), match["path"]) if match else ("", "")
     path = path.strip("/").removesuffix(".git").rstrip("/")
     return f"{host}/{path}" if host and path else ""
 
 
-# Making a Git repository of a new registry, with GitPython: the folder is the user's own, and trusted.
+# Creating a Git repository for a new registry with GitPython: the folder is the user's own, and trusted.
 
 BRANCH = "main"
-# Variables that lead Git to another repository than that of the folder.
+# Variables that make Git use another repository than the folder's.
 _ELSEWHERE = ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_OBJECT_DIRECTORY")
 
 
-def require_none(folder: Path) -> None:
-    """Raises UsageError where a repository is there already, or where Git would take another than this.
+def require_no_repository(folder: Path) -> None:
+    """Raise UsageError if a repository already exists, or if the environment redirects Git to another one.
 
-    Raises MissingTool where there is no Git.
+    Raises MissingTool if Git is not installed.
     """
     if which("git") is None:
-        raise MissingTool("Git is not installed.", "Install Git, or leave --git out.")
-    found = find(folder)
-    if found is not None:
+        raise MissingTool("Git is not installed.", "Install Git, or omit --git.")
+    repo = find_repository(folder)
+    if repo is not None:
         raise UsageError(
-            f"{folder} lies in the Git repository {found.top}.",
-            "Leave --git out, and commit the files there.",
+            f"{folder} is already in the Git repository {repo.top}.",
+            "Omit --git, and commit the files there.",
         )
-    named = [name for name in _ELSEWHERE if name in os.environ]
-    if named:
-        raise UsageError(f"{', '.join(named)} leads Git elsewhere.", f"Unset {', '.join(named)}.")
+    variables = [name for name in _ELSEWHERE if name in os.environ]
+    if variables:
+        raise UsageError(
+            f"{', '.join(variables)} points Git to another repository.", f"Unset {', '.join(variables)}."
+        )
 
 
 def make_repository(folder: Path, files: Sequence[Path], message: str) -> None:
-    """Makes a repository in a folder, on the branch `main`, and commits these files of it.
+    """Create a repository in a folder, on the branch `main`, and commit these files.
 
-    The author is who Git says: its settings `user.name` and `user.email`, else the user of this machine.
-    Raises Unreadable where Git fails, such as by a hook of the user's templates.
+    The author comes from Git's settings `user.name` and `user.email`, else from the system user.
+    Raises ReadError if Git fails, e.g. because of a hook from the user's template.
     """
-    # Its import starts Git.
+    # Importing GitPython runs Git.
     from git import GitError, Repo
 
     try:
-        with Repo.init(folder, initial_branch=BRANCH) as made:
-            made.index.add([str(file.absolute()) for file in files])
-            made.index.commit(message)
+        with Repo.init(folder, initial_branch=BRANCH) as repo:
+            repo.index.add([str(file.absolute()) for file in files])
+            repo.index.commit(message)
     except GitError as error:
         reason = str(getattr(error, "stderr", "") or error).strip().removeprefix("stderr:").strip(" '\n")
-        raise Unreadable(
-            f"Git made no commit in {folder}: {reason[:300]}.",
-            "The files are written: correct what Git says, then commit them yourself.",
+        raise ReadError(
+            f"Git could not commit in {folder}: {reason[:300]}.",
+            "The files were written: fix the error, then commit them yourself.",
         ) from error
 
 
-# What is asked of Git: commits by their names, objects by their ids, tags, and what is ignored.
+# Queries to Git: commits by name, objects by id, tags, and ignored files.
 
 MAX_OBJECT = 64_000_000
 
-# What Git allows in the name of a branch, tag or commit, with `~` and `^` behind it; never an option.
+# Characters that Git allows in the name of a branch, tag or commit, followed by `~` and `^`; never an option.
 _REF = re.compile(r"(?!-)(?!.*\.\.)[\w./@{}+~^#-]+")
 _STEPS = re.compile(r"([~^]\d*|\^\{\w*\}|@\{[\w.-]*\})*")
 _ID = re.compile(r"[0-9a-f]{40}([0-9a-f]{24})?")
-# A name that may stand in a command to copy.
+# Names that are safe in a command for copying.
 _TYPEABLE = re.compile(r"\w[\w./-]*")
 _SHORT_ID = re.compile(r"[0-9a-f]{7,39}")
 
@@ -436,40 +439,43 @@ _REMOTE_PLACES = ("refs/remotes/{}", "refs/remotes/{}/HEAD")
 _LOCAL_PLACES = ("refs/heads/{}", "refs/tags/{}", "refs/{}")
 
 
-# Of what a tag names, and behind a star of what an annotated tag names in turn.
+# Fields of the tag's target; with a star, those of the target of an annotated tag.
 _FIELDS = ("objectname", "objecttype", "committerdate:unix")
 
 
 class BaseRefInvalid(UsageError):
-    """The base is no name of a commit."""
+    """The base is not the name of a commit."""
 
     rule = "base-ref-invalid"
 
 
-def repository(place: Path, ref: str) -> Repository:
-    """The repository around a place, in which `ref` is to be looked up.
+def repository_for_ref(path: Path, ref: str) -> Repository:
+    """Return the repository around a path, in which `ref` will be resolved.
 
-    Raises BaseRefInvalid for what cannot be a reference: it must never be taken for an option of Git.
+    Raises BaseRefInvalid if `ref` cannot be a reference; it must never be interpreted as an option of Git.
     """
     if not _REF.fullmatch(ref):
-        raise BaseRefInvalid(f"{ref!r} is no name of a branch, tag or commit.", "Write --base origin/main.")
-    found = find(place)
-    if found is None:
+        raise BaseRefInvalid(f"{ref!r} is not a valid branch, tag or commit.", "Use e.g. --base origin/main.")
+    repo = find_repository(path)
+    if repo is None:
         raise BaseUnavailable(
-            f"{place} is not in a Git repository, so there is no base {ref!r}.",
+            f"{path} is not in a Git repository, so the base {ref!r} cannot be found.",
             "Run it in a clone of the registry: git clone URL.",
         )
-    return found
+    return repo
 
 
-def commit_of(repo: Repository, ref: str) -> str:
-    """The id of the commit that a reference names. Raises BaseUnavailable where it is not in this clone."""
+def resolve_commit(repo: Repository, ref: str) -> str:
+    """Return the id of the commit that a reference names.
+
+    Raises BaseUnavailable if it is not in this clone.
+    """
     name = re.split(r"[~^]|@\{", ref, maxsplit=1)[0]
     steps = ref[len(name) :]
     if not _STEPS.fullmatch(steps):
-        raise BaseRefInvalid(f"{ref!r} is no name of a branch, tag or commit.", "Write --base origin/main.")
+        raise BaseRefInvalid(f"{ref!r} is not a valid branch, tag or commit.", "Use e.g. --base origin/main.")
     full = _full_name(repo, name, ref)
-    kinds = _kinds(repo, [f"{full}{steps}^{{commit}}"]) if full else {}
+    kinds = _object_kinds(repo, [f"{full}{steps}^{{commit}}"]) if full else {}
     commit = next((id_ for id_, kind in kinds.items() if kind == "commit"), None)
     if commit is None:
         raise BaseUnavailable(f"{ref!r} is not in this clone.", _fetch(repo, ref))
@@ -477,30 +483,35 @@ def commit_of(repo: Repository, ref: str) -> str:
 
 
 def merge_base(repo: Repository, ref: str, tip: str, head: str) -> str:
-    """Where HEAD left a reference: what the other side gained since is not part of a comparison.
+    """Return the merge base of a reference and HEAD; newer commits of the reference are not compared.
 
     `tip` and `head` are their commits.
     """
-    common = run(repo, ("merge-base", tip, head), fine=(0, 1)).decode().split()
+    common = run(repo, ("merge-base", tip, head), allowed_codes=(0, 1)).decode().split()
     if common:
         return common[0]
     message = f"{ref!r} and HEAD have no common commit in this clone."
     raise BaseUnavailable(message, _fetch(repo, ref))
 
 
-def objects(repo: Repository, ids: Iterable[str], kind: str, largest: int | None = None) -> dict[str, bytes]:
-    """The objects of these ids, each held against its id: nothing that a clone holds can pass for another.
+def read_objects(
+    repo: Repository, ids: Iterable[str], kind: str, max_size: int | None = None
+) -> dict[str, bytes]:
+    """Read the objects with these ids; each is verified against its id.
 
-    `kind` is `commit`, `tree` or `blob`. Raises BaseUnavailable for what is missing or damaged, with the
-    command that brings it. With `largest`, what is missing or has more bytes is left out.
+    `kind` is `commit`, `tree` or `blob`. Raises BaseUnavailable for missing or damaged objects, with the
+    command that fetches them. With `max_size`, missing and larger objects are left out.
     """
-    wanted = sorted(set(ids))
-    if not wanted:
+    ordered_ids = sorted(set(ids))
+    if not ordered_ids:
         return {}
-    given = "".join(f"{one}\n" for one in wanted).encode()
+    stdin = "".join(f"{id_}\n" for id_ in ordered_ids).encode()
     try:
-        return converse(
-            repo, ("cat-file", "--batch"), given, lambda output: dict(_objects(output, wanted, kind, largest))
+        return run_with_input(
+            repo,
+            ("cat-file", "--batch"),
+            stdin,
+            lambda output: dict(_iter_objects(output, ordered_ids, kind, max_size)),
         )
     except _Missing as missing:
         message = f"{missing.args[0]} is {missing.args[1]} in this clone, so the base cannot be read."
@@ -508,17 +519,17 @@ def objects(repo: Repository, ids: Iterable[str], kind: str, largest: int | None
         raise BaseUnavailable(message, f"Run: git fetch --refetch --no-filter {remote}") from missing
 
 
-def commits_of(repo: Repository, commit: str, path: str, most: int) -> list[tuple[str, int]]:
-    """The last commits that changed a path, on the line of first parents, newest first: (id, Unix time)."""
-    command = ("rev-list", "--first-parent", "--timestamp", f"--max-count={most}", commit, "--", path)
+def commits_changing(repo: Repository, commit: str, path: str, limit: int) -> list[tuple[str, int]]:
+    """Return the last first-parent commits that changed a path, newest first, as (id, Unix time)."""
+    command = ("rev-list", "--first-parent", "--timestamp", f"--max-count={limit}", commit, "--", path)
     lines = (line.split() for line in run(repo, command).decode().splitlines())
     return [(id_, int(seconds)) for seconds, id_ in lines]
 
 
 def tags(repo: Repository, commit: str) -> list[tuple[str, str, int]]:
-    """The tags on the way to a commit, as (name, commit, Unix time). A tag elsewhere proves nothing."""
-    fields = ("refname:strip=2", *(f"{star}{one}" for star in ("", "*") for one in _FIELDS))
-    form = "%00".join(f"%({one})" for one in fields)
+    """Return the tags reachable from a commit, as (name, commit, Unix time); other tags are irrelevant."""
+    fields = ("refname:strip=2", *(f"{star}{field}" for star in ("", "*") for field in _FIELDS))
+    form = "%00".join(f"%({field})" for field in fields)
     answer = run(repo, ("for-each-ref", f"--merged={commit}", f"--format={form}", "refs/tags/"))
     rows = (line.split("\0") for line in os.fsdecode(answer).split("\n") if line)
     return [
@@ -529,157 +540,161 @@ def tags(repo: Repository, commit: str) -> list[tuple[str, str, int]]:
     ]
 
 
-def ignored(repo: Repository, names: Sequence[str]) -> set[str]:
-    """Which of these files, named from the top, the ignore files leave out of a commit."""
+def ignored_files(repo: Repository, names: Sequence[str]) -> set[str]:
+    """Return the files, named from the top, that are excluded by ignore files."""
     if not names:
         return set()
     # A name that begins with a colon would be taken for a pattern.
-    given = b"".join(b"./" + os.fsencode(name) + b"\0" for name in names)
-    answer = run(repo, ("check-ignore", "-z", "--stdin", "--no-index"), given, fine=(0, 1))
+    stdin = b"".join(b"./" + os.fsencode(name) + b"\0" for name in names)
+    answer = run(repo, ("check-ignore", "-z", "--stdin", "--no-index"), stdin, allowed_codes=(0, 1))
     return {os.fsdecode(name.removeprefix(b"./")) for name in answer.split(b"\0") if name}
 
 
-def sparse(repo: Repository) -> bool:
-    """Whether a part of the files was left out of the work tree on purpose."""
+def is_sparse(repo: Repository) -> bool:
+    """Return True if the work tree is a sparse checkout."""
     command = ("config", "--type=bool", "--get", "core.sparseCheckout")
-    return run(repo, command, fine=(0, 1)).strip() == b"true"
+    return run(repo, command, allowed_codes=(0, 1)).strip() == b"true"
 
 
-def id_of(data: bytes, kind: str, like: str) -> str:
-    """The id that an object has in a repository whose ids are as long as `like`: SHA-1 or SHA-256."""
-    digest = hashlib.sha1 if len(like) == 40 else hashlib.sha256
+def object_id(data: bytes, kind: str, sample_id: str) -> str:
+    """Return the id of an object, with the hash that `sample_id` has by its length: SHA-1 or SHA-256."""
+    digest = hashlib.sha1 if len(sample_id) == 40 else hashlib.sha256
     return digest(f"{kind} {len(data)}\0".encode() + data, usedforsecurity=False).hexdigest()
 
 
 def _full_name(repo: Repository, name: str, ref: str) -> str | None:
     """Return the full name or the id that `name` stands for, or None if there is none.
 
-    `ref` is the reference as written. Raises BaseUnavailable where a branch of a remote may be meant and is
-    not in this clone, but a local branch or tag of the same name is.
+    `ref` is the reference as written. Raises BaseUnavailable if it may mean a remote's branch that is not in
+    this clone, while a local branch or tag has the same name.
     """
     if name in ("", "@", "HEAD", "FETCH_HEAD", "ORIG_HEAD", "MERGE_HEAD"):
         return name if name.isupper() else "HEAD"
     if _ID.fullmatch(name):
         return name
     if name.startswith("refs/"):
-        return name if name in _existing(repo, [name]) else None
+        return name if name in _existing_refs(repo, [name]) else None
     commit = _abbreviated(repo, name)
     if commit is not None:
         return commit
     remote_names, local_names = (
         [p.format(name) for p in places] for places in (_REMOTE_PLACES, _LOCAL_PLACES)
     )
-    existing = _existing(repo, [*remote_names, *local_names])
+    existing = _existing_refs(repo, [*remote_names, *local_names])
     if not existing or existing[0] in remote_names:
         return next(iter(existing), None)
     (local, *_) = existing
-    if _remote_of(repo, name):
-        message = f"the remote's {ref!r} is not in this clone; {local} has its name."
-        raise BaseUnavailable(message, f"{_fetch(repo, name)}, or write --base {local}.")
+    if _find_remote(repo, name):
+        message = f"the remote's {ref!r} is not in this clone; {local} has the same name."
+        raise BaseUnavailable(message, f"{_fetch(repo, name)}, or use --base {local}.")
     if local.startswith("refs/tags/"):
         # A tag that is named like a branch must not take its place.
-        branch = next(iter(_listed(repo, [f"refs/remotes/*/{name}"])), None)
+        branch = next(iter(_list_refs(repo, [f"refs/remotes/*/{name}"])), None)
         if branch is not None:
-            message = f"{ref!r} is ambiguous: it names {local} and {branch}."
-            raise BaseUnavailable(message, f"Write --base {branch.removeprefix('refs/remotes/')}.")
+            message = f"{ref!r} is ambiguous: it matches {local} and {branch}."
+            raise BaseUnavailable(message, f"Use --base {branch.removeprefix('refs/remotes/')}.")
     return local
 
 
-def _existing(repo: Repository, names: Sequence[str]) -> list[str]:
-    """Return those of these full names that are refs, in this order."""
-    listed = _listed(repo, names)
+def _existing_refs(repo: Repository, names: Sequence[str]) -> list[str]:
+    """Return the names that are refs, in the given order."""
+    refs = _list_refs(repo, names)
     # A ref is also listed for a name that it lies below.
-    return [name for name in names if name in listed]
+    return [name for name in names if name in refs]
 
 
-def _listed(repo: Repository, patterns: Sequence[str]) -> list[str]:
-    """Return the refs that match one of these patterns of `git for-each-ref`."""
+def _list_refs(repo: Repository, patterns: Sequence[str]) -> list[str]:
+    """Return the refs that match one of the `git for-each-ref` patterns."""
     answer = run(repo, ("for-each-ref", "--format=%(refname)", *patterns))
     return [line for line in answer.decode("utf-8", "replace").split("\n") if line]
 
 
 def _abbreviated(repo: Repository, name: str) -> str | None:
-    """Return the id of the only commit whose id begins with `name`."""
+    """Return the id of the only commit whose id begins with `name`, or None if it is not unique."""
     if not _SHORT_ID.fullmatch(name):
         return None
     ids = run(repo, ("rev-parse", f"--disambiguate={name}")).decode().split()
-    commits = [id_ for id_, kind in _kinds(repo, ids).items() if kind == "commit"]
+    commits = [id_ for id_, kind in _object_kinds(repo, ids).items() if kind == "commit"]
     return commits[0] if len(commits) == 1 else None
 
 
-def _remote_of(repo: Repository, name: str) -> str | None:
+def _find_remote(repo: Repository, name: str) -> str | None:
     """Return the remote whose name `name` is or begins with; `origin` is one in every clone."""
     remotes = {*run(repo, ("remote",)).decode("utf-8", "replace").split("\n"), "origin"} - {""}
-    owners = (each for each in sorted(remotes) if name == each or name.startswith(f"{each}/"))
-    return next((each for each in owners if _TYPEABLE.fullmatch(each)), None)
+    owners = (remote for remote in sorted(remotes) if name == remote or name.startswith(f"{remote}/"))
+    return next((remote for remote in owners if _TYPEABLE.fullmatch(remote)), None)
 
 
-def _kinds(repo: Repository, names: Sequence[str]) -> dict[str, str]:
-    """The ids that names stand for, with their kinds; what is missing is left out."""
-    given = "".join(f"{name}\n" for name in names).encode()
-    answer = run(repo, ("cat-file", "--batch-check=%(objectname) %(objecttype)"), given) if names else b""
+def _object_kinds(repo: Repository, names: Sequence[str]) -> dict[str, str]:
+    """Resolve names to object ids and kinds; missing objects are left out."""
+    stdin = "".join(f"{name}\n" for name in names).encode()
+    answer = run(repo, ("cat-file", "--batch-check=%(objectname) %(objecttype)"), stdin) if names else b""
     pairs = (line.split(" ") for line in answer.decode("utf-8", "replace").splitlines())
     return {pair[0]: pair[1] for pair in pairs if len(pair) == 2 and _ID.fullmatch(pair[0])}
 
 
 class _Missing(Exception):
-    """An object that cannot be had, and how it fails."""
+    """An object is missing or damaged; `args` are its name and the reason."""
 
 
-def _objects(
-    output: IO[bytes], wanted: Sequence[str], kind: str, largest: int | None
+def _iter_objects(
+    output: IO[bytes], ids: Sequence[str], kind: str, max_size: int | None
 ) -> Iterator[tuple[str, bytes]]:
-    """The objects in order; with `largest`, without those that are larger or missing."""
+    """Yield the objects in order; with `max_size`, without larger and missing ones."""
     total = 0
-    for id_ in wanted:
-        head = output.readline(1_000).decode("utf-8", "replace").split()
-        if largest is not None and head == [id_, "missing"]:
+    for id_ in ids:
+        header = output.readline(1_000).decode("utf-8", "replace").split()
+        if max_size is not None and header == [id_, "missing"]:
             continue
-        if len(head) != 3 or head[0] != id_:
+        if len(header) != 3 or header[0] != id_:
             raise _Missing(f"{kind} {id_}", "missing")
-        size = int(head[2])
-        if largest is not None and size > largest:
+        size = int(header[2])
+        if max_size is not None and size > max_size:
             _skip(output, size + 1)
             continue
         total += size
         if size > MAX_OBJECT or total > MAX_ANSWER:
-            raise BaseUnavailable(f"{kind} {id_} has {size:,} bytes, more than are read.", "Make it smaller.")
+            raise BaseUnavailable(
+                f"{kind} {id_} has {size:,} bytes, which exceeds the limit.", "Make it smaller."
+            )
         data = output.read(size)
         output.read(1)
-        if head[1] != kind or id_of(data, kind, id_) != id_:
+        if header[1] != kind or object_id(data, kind, id_) != id_:
             raise _Missing(f"{kind} {id_}", "damaged")
         yield id_, data
 
 
 def _skip(output: IO[bytes], size: int) -> None:
-    while size > 0 and (read := output.read(min(size, 1 << 20))):
-        size -= len(read)
+    while size > 0 and (chunk := output.read(min(size, 1 << 20))):
+        size -= len(chunk)
 
 
 def _remotes(repo: Repository) -> list[str]:
-    """The names of the remotes that can be typed, at least one."""
+    """Return the remotes with names that are safe in a command, at least one."""
     names = run(repo, ("remote",)).decode("utf-8", "replace").split("\n")
     return [name for name in names if _TYPEABLE.fullmatch(name)] or ["origin"]
 
 
 def _fetch(repo: Repository, ref: str) -> str:
-    """The command that brings the reference, and the way to it, into this clone."""
+    """Return the command that fetches the reference and its history into this clone."""
     name = re.split(r"[~^]|@\{", ref, maxsplit=1)[0]
-    named = _remote_of(repo, name)
-    remote, branch = (named, name[len(named) + 1 :]) if named else (_remotes(repo)[0], name)
+    matching_remote = _find_remote(repo, name)
+    remote, branch = (
+        (matching_remote, name[len(matching_remote) + 1 :]) if matching_remote else (_remotes(repo)[0], name)
+    )
     shallow = (repo.common / "shallow").exists()
     deepen = "--unshallow " if shallow else ""
     if branch.isupper() or not _TYPEABLE.fullmatch(branch) or re.fullmatch(r"[0-9a-f]{7,40}", branch):
         return f"Run: git fetch {deepen}{remote}"
-    # A clone of one branch has no place for others, so the command says where it goes.
+    # A single-branch clone has no refspec for other branches, so the command has an explicit one.
     command = f"git fetch {deepen}{remote} {branch}:refs/remotes/{remote}/{branch}"
     hint = " (in GitHub Actions: actions/checkout with fetch-depth: 0)" if shallow else ""
     return f"Run: {command}{hint}"
 
 
-# The files of a commit, read from its trees: nothing is checked out, and links lead nowhere.
+# Files of a commit, read from its trees: nothing is checked out, and links are not followed.
 
-# Few objects can make a tree of a million files, or one without a bottom.
+# A few objects can form a tree with a million files, or an extremely deep one.
 MAX_ENTRIES = 2_000_000
 MAX_DEPTH = 100
 _CHUNK = 500
@@ -687,7 +702,7 @@ _ENDINGS = (b".yaml", b".yml")
 
 
 class EntryKind(Enum):
-    """What an entry of a tree is."""
+    """Kind of a tree entry."""
 
     FILE = stat.S_IFREG
     FOLDER = stat.S_IFDIR
@@ -695,11 +710,11 @@ class EntryKind(Enum):
     SUBMODULE = 0o160000
 
 
-_KINDS = {one.value: one for one in EntryKind}
+_KIND_BY_MODE = {kind.value: kind for kind in EntryKind}
 
 
 class TreeEntry(NamedTuple):
-    """What a name stands for in a tree: its kind, and the id of what it holds."""
+    """Entry of a tree: its kind and its object id."""
 
     kind: EntryKind
     id: str
@@ -708,92 +723,103 @@ class TreeEntry(NamedTuple):
 def tree_files(
     repo: Repository, commits: Sequence[str], folder: str, *, deep: bool = True
 ) -> list[Mapping[str, TreeEntry]]:
-    """What lies below a folder in each of the commits, by names from the top of the repository.
+    """Return the entries below a folder in each of the commits, by name from the top of the repository.
 
-    Submodules and files that end in `.yaml` or `.yml`; beside them, those directly in the folders above. With
-    `deep` false, only what lies directly in the folder. `folder` is empty for the top.
+    Includes submodules and files that end in `.yaml` or `.yml`, and those directly in the folders above. With
+    `deep` false, only those directly in the folder. `folder` is empty for the top.
     """
-    found: dict[str, dict[str, TreeEntry]] = {commit: {} for commit in commits}
+    entries_by_commit: dict[str, dict[str, TreeEntry]] = {commit: {} for commit in commits}
     parts = PurePosixPath(folder).parts
-    # (commit, folder's name, its tree): one level of all commits at a time, for each asks Git once.
-    level = [(commit, "", tree) for commit, tree in _roots(repo, found).items()]
-    known: dict[str, list[tuple[str, TreeEntry]]] = {}
-    seen = depth = 0
+    # (commit, folder's name, its tree): all commits are read level by level, with one Git call per level.
+    level = [(commit, "", tree) for commit, tree in _roots(repo, entries_by_commit).items()]
+    trees: dict[str, list[tuple[str, TreeEntry]]] = {}
+    count = depth = 0
     while level:
-        new = {tree for _, _, tree in level} - known.keys()
-        known |= {tree: list(_entries(data, tree)) for tree, data in objects(repo, new, "tree").items()}
-        following: list[tuple[str, str, str]] = []
+        new = {tree for _, _, tree in level} - trees.keys()
+        trees |= {
+            tree: list(_relevant_entries(data, tree))
+            for tree, data in read_objects(repo, new, "tree").items()
+        }
+        next_level: list[tuple[str, str, str]] = []
         for commit, above, tree in level:
-            seen += len(known[tree])
-            if seen > MAX_ENTRIES or depth > MAX_DEPTH:
+            count += len(trees[tree])
+            if count > MAX_ENTRIES or depth > MAX_DEPTH:
                 message = (
-                    f"commit {commit} has more than {MAX_ENTRIES:,} files, or {MAX_DEPTH} folders in folders."
+                    f"commit {commit} has more than {MAX_ENTRIES:,} files, or {MAX_DEPTH} nested folders."
                 )
-                raise BaseUnavailable(message, "Name the folder of the registry.")
-            for name, entry in known[tree]:
-                way = above + name
+                raise BaseUnavailable(message, "Pass the folder of the registry.")
+            for name, entry in trees[tree]:
+                path = above + name
                 if entry.kind is not EntryKind.FOLDER:
-                    found[commit].setdefault(way, entry)
+                    entries_by_commit[commit].setdefault(path, entry)
                 elif deep if depth >= len(parts) else name == parts[depth]:
-                    following.append((commit, f"{way}/", entry.id))
-        level = following
+                    next_level.append((commit, f"{path}/", entry.id))
+        level = next_level
         depth += 1
-    return [found[commit] for commit in commits]
+    return [entries_by_commit[commit] for commit in commits]
 
 
 def tree_entries(repo: Repository, commits: Sequence[str], path: str) -> dict[str, TreeEntry]:
-    """What a path stands for in each of the commits in which there is something, folders too."""
-    found = {commit: TreeEntry(EntryKind.FOLDER, tree) for commit, tree in _roots(repo, commits).items()}
+    """Return the entry at a path, file or folder, for each of the commits that has one."""
+    entries = {commit: TreeEntry(EntryKind.FOLDER, tree) for commit, tree in _roots(repo, commits).items()}
     for part in path.split("/"):
-        trees = objects(repo, {one.id for one in found.values() if one.kind is EntryKind.FOLDER}, "tree")
+        trees = read_objects(
+            repo, {parent.id for parent in entries.values() if parent.kind is EntryKind.FOLDER}, "tree"
+        )
         inside = {
-            id_: next((entry for name, entry in _every(data, id_) if name == part), None)
+            id_: next((entry for name, entry in _parse_tree(data, id_) if name == part), None)
             for id_, data in trees.items()
         }
-        found = {commit: entry for commit, one in found.items() if (entry := inside.get(one.id)) is not None}
-    return found
+        entries = {
+            commit: entry
+            for commit, parent in entries.items()
+            if (entry := inside.get(parent.id)) is not None
+        }
+    return entries
 
 
 def entry_contents(repo: Repository, entries: Mapping[str, TreeEntry]) -> Iterator[tuple[str, bytes | None]]:
-    """What the entries hold, by their names; None for what is no file. A part is in memory at a time."""
-    every = list(entries.items())
-    for start in range(0, len(every), _CHUNK):
-        part = every[start : start + _CHUNK]
-        blobs = objects(repo, {one.id for _, one in part if one.kind is EntryKind.FILE}, "blob")
-        yield from ((name, blobs.get(one.id)) for name, one in part)
+    """Yield the content of each entry by name, None if it is not a file; reads them in chunks to save
+    memory.
+    """
+    items = list(entries.items())
+    for start in range(0, len(items), _CHUNK):
+        chunk = items[start : start + _CHUNK]
+        blobs = read_objects(repo, {entry.id for _, entry in chunk if entry.kind is EntryKind.FILE}, "blob")
+        yield from ((name, blobs.get(entry.id)) for name, entry in chunk)
 
 
 def entry_content(repo: Repository, entry: TreeEntry | None) -> bytes | None:
-    """What one entry holds; None for what is no file or not there."""
+    """Return the content of an entry, or None if it is not a file or does not exist."""
     return next((data for _, data in entry_contents(repo, {"": entry})), None) if entry else None
 
 
 def _roots(repo: Repository, commits: Iterable[str]) -> dict[str, str]:
-    """The tree of each commit."""
+    """Return the root tree id of each commit."""
     return {
         id_: data.split(b"\n", 1)[0].removeprefix(b"tree ").decode("ascii", "replace")
-        for id_, data in objects(repo, commits, "commit").items()
+        for id_, data in read_objects(repo, commits, "commit").items()
     }
 
 
-def _entries(data: bytes, tree: str) -> Iterator[tuple[str, TreeEntry]]:
+def _relevant_entries(data: bytes, tree: str) -> Iterator[tuple[str, TreeEntry]]:
     return (
         (name, entry)
-        for name, entry in _every(data, tree)
+        for name, entry in _parse_tree(data, tree)
         if entry.kind in (EntryKind.FOLDER, EntryKind.SUBMODULE) or os.fsencode(name).endswith(_ENDINGS)
     )
 
 
-def _every(data: bytes, tree: str) -> Iterator[tuple[str, TreeEntry]]:
-    """The entries of a tree. Names that no work tree can hold are left out: they are made by hand."""
+def _parse_tree(data: bytes, tree: str) -> Iterator[tuple[str, TreeEntry]]:
+    """Yield the entries of a tree, without crafted names that no work tree can contain."""
     start, width = 0, len(tree) // 2
     while start < len(data):
         end = data.find(b"\0", start)
         mode, _, name = data[start:end].partition(b" ")
         start = end + 1 + width
         if end < 0 or start > len(data) or not mode or mode.strip(b"01234567"):
-            raise BaseUnavailable(f"tree {tree} is damaged.", "See what 'git fsck' says, and clone it again.")
+            raise BaseUnavailable(f"tree {tree} is damaged.", "Run 'git fsck', then clone it again.")
         if name not in (b"", b".", b"..") and b"/" not in name and name.lower() != b".git":
-            # As Git has it: what is nothing else is a submodule.
-            kind = _KINDS.get(stat.S_IFMT(int(mode, 8)), EntryKind.SUBMODULE)
+            # Like Git: any other mode is a submodule.
+            kind = _KIND_BY_MODE.get(stat.S_IFMT(int(mode, 8)), EntryKind.SUBMODULE)
             yield os.fsdecode(name), TreeEntry(kind, data[end + 1 : start].hex())

@@ -1,1 +1,1 @@
-"""The policy of a registry: its file, its rules, its waivers, and what a branch does to it."""
+"""Policy of a registry: its file, rules and waivers, and changes of it by a branch."""

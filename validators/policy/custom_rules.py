@@ -1,4 +1,4 @@
-"""The organisation's own rules and JSON Schemas for custom properties, said in the policy."""
+"""Custom rules and JSON Schemas for custom properties, defined in the policy."""
 
 from __future__ import annotations
 
@@ -11,44 +11,43 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from dq.contracts.extension import VENDOR
 from dq.contracts.model import (
-    PLACE,
+    SOURCE_MAP_KEY,
     Contract,
     CustomProperty,
     Extensible,
     Member,
     Node,
-    Place,
     Property,
     Quality,
     Role,
     SchemaObject,
     Server,
     SlaProperty,
+    SourceMap,
     SupportChannel,
 )
 from dq.contracts.odcs import SERVER_TYPES
 from dq.contracts.outcome import Location, Severity
-from dq.contracts.pattern import most_steps
+from dq.contracts.pattern import max_search_steps
 from dq.validators.context import Context, Walk
 from dq.validators.policy import json_schema
 from dq.validators.policy.json_schema import UnusableSchema, vet
-from dq.validators.rule import Fault, Rule, shown
+from dq.validators.rule import Rule, Violation, quote_value
 
 if TYPE_CHECKING:
     from jsonschema import ValidationError
 
 
-# Rules of the organisation's own, said in the policy: select elements, assert what holds for their keys.
+# Custom rules of the policy: select elements, and assert conditions on their keys.
 #
-# A closed table of selections and one of operators, and no expressions: what a policy can ask is what
-# stands here.
+# Selections and operators are closed tables; there are no expressions.
 
 
 class Selection(NamedTuple):
-    """A kind of element: its model, where a contract has them, and the key that names one in a message."""
+    """Kind of element: its model, how to list the elements of a contract, and the key for messages."""
 
     model: type[Extensible]
-    of: Callable[[Contract, Walk], Iterable[Extensible]]
+    elements: Callable[[Contract, Walk], Iterable[Extensible]]
     label: str
 
 
@@ -56,7 +55,9 @@ SELECTIONS: dict[str, Selection] = {
     "contract": Selection(Contract, lambda contract, _: [contract], "id"),
     "object": Selection(SchemaObject, lambda contract, _: contract.objects, "name"),
     "property": Selection(Property, lambda _, walk: walk.properties, "name"),
-    "column": Selection(Property, lambda _, walk: [one.property for one in walk.columns if one.top], "name"),
+    "column": Selection(
+        Property, lambda _, walk: [column.property for column in walk.columns if column.is_top_level], "name"
+    ),
     "quality": Selection(Quality, lambda _, walk: walk.qualities, "name"),
     "server": Selection(Server, lambda contract, _: contract.servers, "server"),
     "slaProperty": Selection(SlaProperty, lambda contract, _: contract.sla_properties, "property"),
@@ -67,10 +68,10 @@ SELECTIONS: dict[str, Selection] = {
 
 
 class Operator(NamedTuple):
-    """A test of a value that is there, and how to say in a mend what it wants."""
+    """Test of an existing value, and the description of its requirement for hints."""
 
     holds: Callable[[Any, Any], bool]
-    says: Callable[[Any], str]
+    describe: Callable[[Any], str]
 
 
 def _size(value: object) -> int:
@@ -78,77 +79,89 @@ def _size(value: object) -> int:
 
 
 OPERATORS: dict[str, Operator] = {
-    "exists": Operator(lambda _, wanted: wanted is True, lambda one: "be there" if one else "be left out"),
-    "not-empty": Operator(
-        lambda value, wanted: bool(value.strip() if isinstance(value, str) else value) is wanted,
-        lambda one: "say something" if one else "be empty",
+    "exists": Operator(
+        lambda _, expected: expected is True, lambda expected: "be present" if expected else "be absent"
     ),
-    "equals": Operator(lambda value, wanted: _same(value, wanted), lambda one: f"be {shown(one)}"),
+    "not-empty": Operator(
+        lambda value, expected: bool(value.strip() if isinstance(value, str) else value) is expected,
+        lambda expected: "not be empty" if expected else "be empty",
+    ),
+    "equals": Operator(
+        lambda value, expected: _equals(value, expected), lambda expected: f"be {quote_value(expected)}"
+    ),
     "one-of": Operator(
-        lambda value, wanted: any(_same(value, one) for one in wanted),
-        lambda one: f"be one of {', '.join(shown(each) for each in one)}",
+        lambda value, expected: any(_equals(value, item) for item in expected),
+        lambda expected: f"be one of {', '.join(quote_value(item) for item in expected)}",
     ),
     "none-of": Operator(
-        lambda value, wanted: not any(_same(value, one) for one in wanted),
-        lambda one: f"be none of {', '.join(shown(each) for each in one)}",
+        lambda value, expected: not any(_equals(value, item) for item in expected),
+        lambda expected: f"be none of {', '.join(quote_value(item) for item in expected)}",
     ),
     "matches": Operator(
-        lambda value, wanted: isinstance(value, str) and _matches(wanted, value),
-        lambda one: f"match {one}",
+        lambda value, expected: isinstance(value, str) and _matches(expected, value),
+        lambda expected: f"match {expected}",
     ),
     "contains": Operator(
-        lambda value, wanted: isinstance(value, list) and any(_same(one, wanted) for one in value),
-        lambda one: f"contain {shown(one)}",
+        lambda value, expected: isinstance(value, list) and any(_equals(item, expected) for item in value),
+        lambda expected: f"contain {quote_value(expected)}",
     ),
-    "min-length": Operator(lambda value, wanted: _size(value) >= wanted, lambda one: f"have {one} or more"),
-    "max-length": Operator(lambda value, wanted: _size(value) <= wanted, lambda one: f"have {one} at most"),
+    "min-length": Operator(
+        lambda value, expected: _size(value) >= expected, lambda expected: f"have {expected} or more"
+    ),
+    "max-length": Operator(
+        lambda value, expected: _size(value) <= expected, lambda expected: f"have at most {expected}"
+    ),
     "at-least": Operator(
-        lambda value, wanted: _number(value) and value >= wanted, lambda one: f"be {one:g} or more"
+        lambda value, expected: _is_number(value) and value >= expected,
+        lambda expected: f"be {expected:g} or more",
     ),
     "at-most": Operator(
-        lambda value, wanted: _number(value) and value <= wanted, lambda one: f"be {one:g} at most"
+        lambda value, expected: _is_number(value) and value <= expected,
+        lambda expected: f"be at most {expected:g}",
     ),
 }
 
 
-# What a search may take in a text of a contract: Python's matcher takes about 50 million steps a second.
+# Maximum steps of a search in a contract's text; Python's matcher does about 50 million steps a second.
 _MAX_MATCHER_STEPS = 10_000_000
 
 
 def _matches(pattern: str, value: str) -> bool:
-    """Whether a pattern is in a text; in one that would take too long it is not."""
-    steps = most_steps(pattern, 1 << max(len(value) - 1, 1).bit_length())
+    """Return True if the text contains the pattern; False if the search would take too long."""
+    steps = max_search_steps(pattern, 1 << max(len(value) - 1, 1).bit_length())
     return steps is not None and steps <= _MAX_MATCHER_STEPS and re.search(pattern, value) is not None
 
 
-def _same(value: object, wanted: object) -> bool:
-    """Equal and of one type: `true` is not 1."""
-    return type(value) is type(wanted) and value == wanted
+def _equals(value: object, expected: object) -> bool:
+    """Return True if the values are equal and of the same type: `true` is not 1."""
+    return type(value) is type(expected) and value == expected
 
 
-def _number(value: object) -> bool:
+def _is_number(value: object) -> bool:
     return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 
 @dataclass(frozen=True, slots=True)
-class Test:
-    """One operator on one key, the key as its steps: `logicalTypeOptions.format` has two."""
+class KeyTest:
+    """Operator on a key; the key is a tuple of steps, e.g. two for `logicalTypeOptions.format`."""
 
     key: tuple[str, ...]
     operator: str
-    wanted: object
+    expected: object
 
     def holds(self, value: object, absent: bool) -> bool:
-        """Whether a value passes; `absent` is the answer for a key without value, but for `exists`."""
+        """Return True if the value passes; `absent` is the result for a missing value, except for
+        `exists`.
+        """
         if value is None:
-            return self.wanted is False if self.operator == "exists" else absent
-        return OPERATORS[self.operator].holds(value, self.wanted)
+            return self.expected is False if self.operator == "exists" else absent
+        return OPERATORS[self.operator].holds(value, self.expected)
 
 
-def keys_of(selection: str) -> set[str]:
-    """The keys that an element of this kind may have, as written in a contract."""
+def allowed_keys(selection: str) -> set[str]:
+    """Return the keys that an element of this kind may have, as written in a contract."""
     model = SELECTIONS[selection].model
-    keys = set(_attributes(model)) - {PLACE}
+    keys = set(_attributes(model)) - {SOURCE_MAP_KEY}
     if model is Server:
         keys |= {key for kind in SERVER_TYPES.values() for key in (*kind.required, *kind.optional)}
     return keys
@@ -158,44 +171,43 @@ def custom_rule(
     id_: str,
     severity: Severity,
     select: str,
-    where: tuple[Test, ...],
-    asserts: tuple[Test, ...],
+    conditions: tuple[KeyTest, ...],
+    asserts: tuple[KeyTest, ...],
     message: str,
-    mend: str | None,
+    hint: str | None,
 ) -> Rule:
-    """The rule that finds every selected element for which `where` holds and an assertion does not.
+    """Return a rule that reports every selected element that meets `conditions` but fails an assertion.
 
-    A key that is absent fails every test of `where`, and passes every assertion but `exists` and
-    `not-empty`.
+    A missing key fails every condition, and passes every assertion except `exists` and `not-empty`.
     """
     selection = SELECTIONS[select]
 
-    def check(contract: Contract, context: Context) -> Iterator[Fault]:
-        for node in selection.of(contract, context.walk):
-            if not all(test.holds(_found(node, test.key)[2], absent=False) for test in where):
+    def check(contract: Contract, context: Context) -> Iterator[Violation]:
+        for node in selection.elements(contract, context.walk):
+            if not all(test.holds(_resolve_key(node, test.key)[2], absent=False) for test in conditions):
                 continue
             for test in asserts:
-                holder, key, value = _found(node, test.key)
+                holder, key, value = _resolve_key(node, test.key)
                 if test.holds(value, absent=test.operator != "not-empty"):
                     continue
                 name = ".".join(test.key)
-                said = mend or f"{name} must {OPERATORS[test.operator].says(test.wanted)}."
-                label = _found(node, (selection.label,))[2]
+                text = hint or f"{name} must {OPERATORS[test.operator].describe(test.expected)}."
+                label = _resolve_key(node, (selection.label,))[2]
                 subject = f"{select} {label!r}" if label else select
-                yield Fault(
-                    holder.at(key), f"{subject}: {message}", said, holder.path(key), (holder.path(key),)
+                yield Violation(
+                    holder.locate(key), f"{subject}: {message}", text, holder.path(key), (holder.path(key),)
                 )
                 break
 
     return Rule(id_, severity, None, check)
 
 
-def _found(node: Node, key: tuple[str, ...]) -> tuple[Node, str, Any]:
-    """The element that holds the key, or would, the key there, and its value; None for an absent one."""
+def _resolve_key(node: Node, key: tuple[str, ...]) -> tuple[Node, str, Any]:
+    """Return the element that has (or would have) the key, the key in it, and its value or None."""
     holder, name, value = node, key[0], _value(node, key[0])
     for step in key[1:]:
         if isinstance(value, list) and name == "customProperties":
-            own = next((one for one in value if one.property == step), None)
+            own = next((candidate for candidate in value if candidate.property == step), None)
             if own is None:
                 return holder, name, None
             holder, name, value = own, "value", own.value
@@ -215,29 +227,28 @@ def _value(node: Node, key: str) -> Any:
 
 @lru_cache(64)
 def _attributes(model: type[Node]) -> dict[str, str]:
-    """Key as written -> attribute."""
+    """Return a mapping from key as written to attribute name."""
     return {info.alias or name: name for name, info in model.model_fields.items()}
 
 
-# The organisation's own fields: JSON Schemas of the policy for the custom properties of each level.
+# JSON Schemas of the policy for the custom properties of each level.
 #
-# A level's custom properties are judged as one JSON object of names and values, so that a schema can ask
-# for some, close the set, and describe each value. Schemas are JSON Schema 2020-12 (`jsonschema`), whose
-# `$ref` stays within the schema: nothing is ever fetched. Their size and the work that they take are
-# limited.
+# The custom properties of an element are validated as one JSON object of names and values, so that a schema
+# can require some, forbid others, and describe each value. Schemas are JSON Schema 2020-12 (`jsonschema`)
+# with local `$ref` only: nothing is ever fetched. Their size and evaluation cost are limited.
 
 Schemas = Mapping[str, object]
 """JSON Schemas by the name of the level, as plain values."""
 
-Way = tuple[str | int, ...]
+SchemaPath = tuple[str | int, ...]
 
 LEVELS = ("contract", "object", "property", "slaProperty", "server")
 
-_SHOWN = 200
+_MAX_LENGTH = 200
 
 
-def wrong_schema(schema: Any) -> tuple[str, Way] | None:
-    """Why this is no JSON Schema that can be used, and the way to the part that is wrong; None if it can."""
+def schema_problem(schema: Any) -> tuple[str, SchemaPath] | None:
+    """Return why the JSON Schema cannot be used and the path to the wrong part, or None if it is usable."""
     try:
         vet(schema)
     except UnusableSchema as error:
@@ -245,111 +256,117 @@ def wrong_schema(schema: Any) -> tuple[str, Way] | None:
     return None
 
 
-def custom_property_faults(schemas: Schemas, contract: Contract, walk: Walk) -> Iterator[Fault]:
-    """What the contract's custom properties lack of these schemas, at the line of each value.
+def custom_property_violations(schemas: Schemas, contract: Contract, walk: Walk) -> Iterator[Violation]:
+    """Yield the violations of these schemas by the contract's custom properties, at the line of each value.
 
-    Where that costs more than a contract may, the last fault says so, and the rest is not judged.
+    If the evaluation exceeds the work limit, the last violation says so and evaluation stops.
     """
     budget = json_schema.WorkBudget()
     for level, schema in schemas.items():
         selection = SELECTIONS[level]
-        for node in selection.of(contract, walk):
-            given = _given(node)
+        for node in selection.elements(contract, walk):
+            properties = _custom_properties(node)
             name = getattr(node, selection.label, None)
             subject = f"{level} {name!r}" if name else level
             try:
                 with json_schema.within(budget):
                     errors = json_schema.errors(
-                        schema, {key: as_json(custom.value) for key, custom in given.items()}
+                        schema, {key: as_json(custom.value) for key, custom in properties.items()}
                     )
             except json_schema.WorkLimitExceeded:
-                yield _not_evaluated(node, subject, "the policy's schema takes too much work for its values")
+                yield _not_evaluated(node, subject, "the policy's schema takes too long to evaluate")
                 return
             except Exception as error:  # noqa: BLE001  # one guard per contract: the others are judged
                 yield _not_evaluated(node, subject, brief(str(error)))
                 continue
             for wrong in errors:
                 yield from (
-                    _of_value(wrong, given) if wrong.absolute_path else _of_set(wrong, node, given, subject)
+                    _value_violation(wrong, properties)
+                    if wrong.absolute_path
+                    else _set_violations(wrong, node, properties, subject)
                 )
 
 
-def _not_evaluated(node: Extensible, subject: str, reason: str) -> Fault:
+def _not_evaluated(node: Extensible, subject: str, reason: str) -> Violation:
     message = f"{subject}: its custom properties were not evaluated: {reason}."
     hint = "Shorten the values, or simplify the schema in the policy."
-    return Fault(node.at("customProperties"), message, hint, node.path("customProperties"))
+    return Violation(node.locate("customProperties"), message, hint, node.path("customProperties"))
 
 
-def _given(node: Extensible) -> dict[str, CustomProperty]:
-    """The custom properties by name, the first of each; dq's own have a form of their own."""
-    found: dict[str, CustomProperty] = {}
+def _custom_properties(node: Extensible) -> dict[str, CustomProperty]:
+    """Return the custom properties by name, the first of each, without those of dq, which have their own
+    models.
+    """
+    properties: dict[str, CustomProperty] = {}
     for custom in node.custom_properties:
         if custom.vendor != VENDOR:
-            found.setdefault(custom.property, custom)
-    return found
+            properties.setdefault(custom.property, custom)
+    return properties
 
 
 def as_json(value: object) -> object:
-    """The value as JSON has it: what YAML read as a date is a text there."""
+    """Convert a YAML value to JSON: dates become text."""
     if isinstance(value, dict):
-        return {key: as_json(inner) for key, inner in value.items() if key != PLACE}
+        return {key: as_json(inner) for key, inner in value.items() if key != SOURCE_MAP_KEY}
     if isinstance(value, list):
         return [as_json(inner) for inner in value]
     return value.isoformat() if isinstance(value, dt.date) else value
 
 
-def _of_set(
-    error: ValidationError, node: Extensible, given: Mapping[str, CustomProperty], subject: str
-) -> Iterator[Fault]:
-    """What is wrong with which custom properties there are."""
-    wanted: Any = error.validator_value
-    known: Any = error.schema.get("properties", {}) if isinstance(error.schema, Mapping) else {}
-    at, path = node.at("customProperties"), node.path("customProperties")
+def _set_violations(
+    error: ValidationError, node: Extensible, properties: Mapping[str, CustomProperty], subject: str
+) -> Iterator[Violation]:
+    """Yield the violations for missing or unexpected custom properties."""
+    expected: Any = error.validator_value
+    schema_properties: Any = error.schema.get("properties", {}) if isinstance(error.schema, Mapping) else {}
+    location, path = node.locate("customProperties"), node.path("customProperties")
     if error.validator == "required":
-        for name in (one for one in wanted if one not in given and repr(one) in error.message):
-            message = f"{subject} lacks the custom property {name!r}, which the policy asks for."
-            mend = f"Add {{property: {name}, value: …}} to its customProperties."
-            yield Fault(at, message, mend + _says(known.get(name), " "), path)
-    elif error.validator == "additionalProperties" and wanted is False:
-        for name, custom in given.items():
-            if name not in known:
-                message = f"{subject}: the policy knows no custom property {name!r} here."
-                mend = f"It knows {', '.join(known) or 'none'}."
-                yield Fault(custom.at("property"), message, mend, custom.path("property"))
+        for name in (key for key in expected if key not in properties and repr(key) in error.message):
+            message = f"{subject} lacks the custom property {name!r}, which the policy requires."
+            hint = f"Add {{property: {name}, value: …}} to its customProperties."
+            yield Violation(
+                location, message, hint + _schema_description(schema_properties.get(name), " "), path
+            )
+    elif error.validator == "additionalProperties" and expected is False:
+        for name, custom in properties.items():
+            if name not in schema_properties:
+                message = f"{subject}: the policy does not allow a custom property {name!r} here."
+                hint = f"Allowed: {', '.join(schema_properties) or 'none'}."
+                yield Violation(custom.locate("property"), message, hint, custom.path("property"))
     else:
-        message = f"{subject}: its custom properties are not as the policy asks: {brief(error.message)}."
-        yield Fault(at, message, _says(error.schema) or _MEND, path)
+        message = f"{subject}: its custom properties do not match the policy: {brief(error.message)}."
+        yield Violation(location, message, _schema_description(error.schema) or _DEFAULT_HINT, path)
 
 
-def _of_value(error: ValidationError, given: Mapping[str, CustomProperty]) -> Iterator[Fault]:
-    """What is wrong with the value of one custom property."""
-    name, *way = error.absolute_path
-    custom = given[str(name)]
-    at, path, _ = locate(custom.place, "value", custom.value, way)
+def _value_violation(error: ValidationError, properties: Mapping[str, CustomProperty]) -> Iterator[Violation]:
+    """Yield the violation for the value of a custom property."""
+    name, *steps = error.absolute_path
+    custom = properties[str(name)]
+    location, path, _ = locate(custom.place, "value", custom.value, steps)
     message = f"custom property {custom.property!r}: {brief(error.message)}."
-    yield Fault(at, message, _says(error.schema) or _MEND, path)
+    yield Violation(location, message, _schema_description(error.schema) or _DEFAULT_HINT, path)
 
 
-_MEND = "Write what the policy's schema describes."
+_DEFAULT_HINT = "Write a value that matches the policy's schema."
 
 
-def _says(schema: object, before: str = "") -> str:
-    """What the schema says in its `description`."""
-    said = schema.get("description") if isinstance(schema, Mapping) else None
-    return f"{before}The policy says: {said}" if said else ""
+def _schema_description(schema: object, before: str = "") -> str:
+    """Return the schema's `description` as a sentence, or "" if it has none."""
+    description = schema.get("description") if isinstance(schema, Mapping) else None
+    return f"{before}The policy says: {description}" if description else ""
 
 
-def locate(place: Place, key: str, value: Any, steps: Iterable[str | int]) -> tuple[Location, str, Any]:
-    """Return where a part of a key's value stands, as near as its places tell, its path, and the part."""
-    at, path = place.at(key), place.below(key)
+def locate(place: SourceMap, key: str, value: Any, steps: Iterable[str | int]) -> tuple[Location, str, Any]:
+    """Return the nearest known location of a part of a key's value, its path, and the part."""
+    location, path = place.locate(key), place.child_path(key)
     for step in steps:
-        if isinstance(value, dict) and isinstance(inside := value.get(PLACE), Place):
+        if isinstance(value, dict) and isinstance(inside := value.get(SOURCE_MAP_KEY), SourceMap):
             place, key = inside, str(step)
-            at, path, value = place.at(key), place.below(key), value.get(key)
+            location, path, value = place.locate(key), place.child_path(key), value.get(key)
         elif isinstance(value, list) and isinstance(step, int):
-            at, path, value = place.at(key, step), f"{path}[{step}]", value[step]
-    return at, path, value
+            location, path, value = place.locate(key, step), f"{path}[{step}]", value[step]
+    return location, path, value
 
 
 def brief(message: str) -> str:
-    return (message if len(message) <= _SHOWN else message[:_SHOWN] + "…").rstrip(".")
+    return (message if len(message) <= _MAX_LENGTH else message[:_MAX_LENGTH] + "…").rstrip(".")

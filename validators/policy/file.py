@@ -1,4 +1,4 @@
-"""`dq-policy.yaml` to a `Policy` and everything that is wrong with it; and its JSON Schema for editors."""
+"""Parser of `dq-policy.yaml`: returns a `Policy` and findings; and its JSON Schema for editors."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, create_model
 
 from dq.contracts.access.files import POLICY_FILE
-from dq.contracts.extension import Date, Filled
-from dq.contracts.model import PLACE, Node, Open, Place, Scalar, plain, typed
-from dq.contracts.outcome import Finding, Severity, mistake, suggestion
+from dq.contracts.extension import Date, NonEmptyText
+from dq.contracts.model import SOURCE_MAP_KEY, Node, Open, Scalar, SourceMap, parse_model, strip_source_maps
+from dq.contracts.outcome import Finding, Severity, error_finding, suggestion
 from dq.contracts.yaml import source
-from dq.validators.policy.custom_rules import OPERATORS, Test, custom_rule, keys_of
+from dq.validators.policy.custom_rules import OPERATORS, KeyTest, allowed_keys, custom_rule
 from dq.validators.policy.json_schema import pattern_problem
 from dq.validators.policy.policy import DEFAULT, Policy, PolicyWaiver, RuleSetting, Section
 from dq.validators.rule import Rule, RuleScope
 
-# The form of `dq-policy.yaml`: closed models, with the descriptions that editors show.
+# Models of `dq-policy.yaml`, closed, with the descriptions that editors show.
 
 OFF = "off"
 
@@ -40,7 +40,7 @@ SeverityWord = Annotated[Literal["off", "info", "warning", "error", "critical"],
 
 
 class _Form(Node):
-    """A mapping of the policy; its keys are written as they are named here."""
+    """Mapping of the policy; its keys are the field names, without alias generation."""
 
     model_config = ConfigDict(alias_generator=None)
 
@@ -48,7 +48,7 @@ class _Form(Node):
 class SettingForm(_Form):
     model_config = ConfigDict(title="the rule's setting")
 
-    severity: SeverityWord | None = Field(None, description="How much the fault matters; off for not at all.")
+    severity: SeverityWord | None = Field(None, description="Severity of findings; off disables the rule.")
 
 
 class For(_Form):
@@ -59,29 +59,35 @@ class For(_Form):
 
 
 class SectionForm(_Form):
-    for_: For = Field(alias="for", description="Which contracts; with both keys, those that fit both.")
+    for_: For = Field(
+        alias="for", description="Contracts it applies to; with both keys, contracts that match both."
+    )
     profile: Literal["default", "strict"] | None = None
     rules: dict[str, Open] = Field({}, description="Settings by rule id.")
 
 
 class Predicate(_Form):
-    """What one key must be; several operators must hold together."""
+    """Test of one key; all given operators must hold."""
 
     model_config = ConfigDict(alias_generator=lambda name: name.replace("_", "-"), title="the test")
 
-    exists: bool | None = Field(None, description="The key is there; with false, it is not.")
-    not_empty: bool | None = Field(None, description="The text or list says something.")
-    equals: Scalar = Field(None, description="It is exactly this value.")
+    exists: bool | None = Field(None, description="The key is present; with false, it is absent.")
+    not_empty: bool | None = Field(None, description="The text or list is not empty.")
+    equals: Scalar = Field(None, description="It equals this value.")
     one_of: list[Scalar] | None = Field(None, description="It is one of these values.")
     none_of: list[Scalar] | None = Field(None, description="It is none of these values.")
     matches: Annotated[str, AfterValidator(_pattern)] | None = Field(
-        None, description="A regular expression is found in the text; ^ and $ make it the whole text."
+        None, description="A regular expression matches in the text; use ^ and $ for the whole text."
     )
-    contains: Scalar = Field(None, description="The list has this item.")
-    min_length: int | None = Field(None, description="Characters of a text, or items of a list, at least.")
-    max_length: int | None = Field(None, description="Characters of a text, or items of a list, at most.")
-    at_least: float | None = Field(None, description="The number is this or more.")
-    at_most: float | None = Field(None, description="The number is this or less.")
+    contains: Scalar = Field(None, description="The list contains this item.")
+    min_length: int | None = Field(
+        None, description="Minimum number of characters of a text, or items of a list."
+    )
+    max_length: int | None = Field(
+        None, description="Maximum number of characters of a text, or items of a list."
+    )
+    at_least: float | None = Field(None, description="Minimum value of a number.")
+    at_most: float | None = Field(None, description="Maximum value of a number.")
 
 
 class OwnForm(_Form):
@@ -100,11 +106,11 @@ class OwnForm(_Form):
         "support",
         "role",
         "member",
-    ] = Field(description="The kind of element that is judged; a column is a property that is not nested.")
-    where: dict[str, Open] = Field({}, description="Only elements whose keys pass these tests.")
-    assert_: dict[str, Open] = Field(alias="assert", description="What their keys must pass.")
-    message: Filled = Field(description="What is wrong, for the producer.")
-    mend: str | None = Field(None, description="What to write instead.")
+    ] = Field(description="Kind of element to evaluate; a column is a property that is not nested.")
+    where: dict[str, Open] = Field({}, description="Only elements whose keys match these predicates.")
+    assert_: dict[str, Open] = Field(alias="assert", description="Predicates that their keys must match.")
+    message: NonEmptyText = Field(description="What is wrong, for the producer.")
+    hint: str | None = Field(None, description="How to fix it.")
     severity: Literal["info", "warning", "error", "critical"] = "warning"
 
 
@@ -113,12 +119,12 @@ class WaiverForm(_Form):
 
     model_config = ConfigDict(title="the waiver")
 
-    rule: Filled = Field(description="The rule's id.")
-    contract: Filled = Field(description="The contract's id.")
+    rule: NonEmptyText = Field(description="The rule's id.")
+    contract: NonEmptyText = Field(description="The contract's id.")
     path_: str = Field(alias="path", description="The finding's path, as 'dq validate --format json' has it.")
-    reason: Filled = Field(description="Why it is accepted.")
-    by: Filled = Field(description="Who accepted it.")
-    expires: Date = Field(description="The last day on which it holds.")
+    reason: NonEmptyText = Field(description="Why it is accepted.")
+    by: NonEmptyText = Field(description="Who accepted it.")
+    expires: Date = Field(description="Last day on which it is valid.")
 
 
 class SchemasForm(_Form):
@@ -136,22 +142,22 @@ class SchemasForm(_Form):
 class PolicyForm(_Form):
     model_config = ConfigDict(title="the policy")
 
-    registry: Filled | None = Field(
-        None, description="What this registry is called in catalogs; else the Git remote names it."
+    registry: NonEmptyText | None = Field(
+        None, description="Name of this registry in catalogs; default: the Git remote."
     )
     servers: dict[str, Open] = Field(
         {},
-        description="By environment: the server of a contract (by its id) where `environment` does not tell.",
+        description="By environment: server of a contract (by id), if `environment` is not sufficient.",
     )
     profile: Literal["default", "strict"] = Field(
-        "default", description="strict makes infos warnings, and warnings errors."
+        "default", description="strict turns infos into warnings, and warnings into errors."
     )
     rules: dict[str, Open] = Field({}, description="Settings by rule id.")
-    sections: list[SectionForm] = Field([], description="What differs for some contracts; later ones win.")
-    own: dict[str, Open] = Field({}, description="Rules of the organisation's own, by id.")
-    waivers: list[WaiverForm] = Field([], description="Findings that someone has accepted, until a day.")
+    sections: list[SectionForm] = Field([], description="Overrides for some contracts; later ones win.")
+    own: dict[str, Open] = Field({}, description="Custom rules of the organization, by id.")
+    waivers: list[WaiverForm] = Field([], description="Accepted findings, each with an expiry date.")
     custom_properties: SchemasForm | None = Field(
-        None, alias="customProperties", description="What the custom properties of each level must be."
+        None, alias="customProperties", description="JSON Schemas of the custom properties, by level."
     )
 
 
@@ -160,211 +166,245 @@ Rules = Mapping[str, Rule]
 _ID = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
 
 
-def read(data: bytes, file: str, rules: Rules, also: Collection[str] = ()) -> tuple[Policy, list[Finding]]:
-    """The policy in `data`, and what is wrong with it, sorted by place. An empty file is the default policy.
+def read(
+    data: bytes, file: str, rules: Rules, extra_rule_ids: Collection[str] = ()
+) -> tuple[Policy, list[Finding]]:
+    """Parse a policy; returns it with its findings, sorted by location. An empty file is the default policy.
 
-    `rules` are those on the shelf; `also` are further rule ids that a waiver may name, such as those of
-    compatibility. What is wrong is left out of the policy that is given.
+    `rules` are the built-in rules; `extra_rule_ids` are further ids that a waiver may name, e.g. those of
+    compatibility. Invalid parts are left out of the returned policy.
     """
     top, findings = source.read(data, file)
     if top is None:
-        return DEFAULT, [wrong for finding in findings if (wrong := _of_policy(finding)) is not None]
-    made, form, _ = typed(PolicyForm, top)
-    findings += form
-    if made is None:
+        return DEFAULT, [wrong for finding in findings if (wrong := _as_policy_finding(finding)) is not None]
+    model, form_findings, _ = parse_model(PolicyForm, top)
+    findings += form_findings
+    if model is None:
         return DEFAULT, findings
-    own_rules = dict(_own(made.own, rules, findings))
-    known = {**rules, **own_rules}
+    own_rules = dict(_own_rules(model.own, rules, findings))
+    all_rules = {**rules, **own_rules}
     policy = Policy(
-        made.profile,
-        dict(_settings(made.rules, known, findings)),
+        model.profile,
+        dict(_settings(model.rules, all_rules, findings)),
         tuple(
-            Section(one.for_.path_, one.for_.domain, one.profile, dict(_settings(one.rules, known, findings)))
-            for one in made.sections
-            if _says_where(one.for_, findings)
+            Section(
+                section.for_.path_,
+                section.for_.domain,
+                section.profile,
+                dict(_settings(section.rules, all_rules, findings)),
+            )
+            for section in model.sections
+            if _has_target(section.for_, findings)
         ),
         own_rules,
-        tuple(_waivers(made.waivers, known, also, findings)),
-        dict(_schemas(made.custom_properties, findings)),
-        made.registry or "",
-        dict(_servers(made.servers, findings)),
+        tuple(_waivers(model.waivers, all_rules, extra_rule_ids, findings)),
+        dict(_schemas(model.custom_properties, findings)),
+        model.registry or "",
+        dict(_servers(model.servers, findings)),
     )
     return policy, sorted(findings, key=lambda finding: finding.at)
 
 
-def _entries(written: Mapping[str, Any]) -> Iterator[tuple[str, Any, Place]]:
-    """The keys of a free mapping with their values and its place."""
-    place = written.get(PLACE)
-    if isinstance(place, Place):
-        for key, value in written.items():
-            if key != PLACE:
+def _entries(mapping: Mapping[str, Any]) -> Iterator[tuple[str, Any, SourceMap]]:
+    """Yield the keys of an open mapping with their values and the mapping's place."""
+    place = mapping.get(SOURCE_MAP_KEY)
+    if isinstance(place, SourceMap):
+        for key, value in mapping.items():
+            if key != SOURCE_MAP_KEY:
                 yield key, value, place
 
 
 def _settings(
-    written: Mapping[str, Any], rules: Rules, findings: list[Finding]
+    settings: Mapping[str, Any], rules: Rules, findings: list[Finding]
 ) -> Iterator[tuple[str, RuleSetting]]:
-    for id_, value, place in _entries(written):
+    for id_, value, place in _entries(settings):
         rule = rules.get(id_)
-        path = place.below(id_)
+        path = place.child_path(id_)
         if rule is None:
-            mend = _did_you_mean(id_, rules)
-            at = place.at_key(id_)
-            findings.append(mistake("unknown-key", f"there is no rule {id_!r}.", mend, at, path))
+            hint = _did_you_mean(id_, rules)
+            location = place.locate_key(id_)
+            findings.append(error_finding("unknown-key", f"unknown rule {id_!r}.", hint, location, path))
         elif rule.scope is RuleScope.FORM:
-            message = f"{id_} is always an error: what cannot be read cannot be judged."
+            message = f"{id_} is always an error, because its contracts cannot be read."
             findings.append(
-                mistake("unknown-value", message, "Remove this setting.", place.at_key(id_), path)
+                error_finding("unknown-value", message, "Remove this setting.", place.locate_key(id_), path)
             )
         elif not isinstance(value, dict):
-            mend = f"Write {id_}: {{severity: warning}}."
-            findings.append(mistake("wrong-type", f"{id_} must be a mapping.", mend, place.at(id_), path))
+            hint = f"Write {id_}: {{severity: warning}}."
+            findings.append(
+                error_finding("wrong-type", f"{id_} must be a mapping.", hint, place.locate(id_), path)
+            )
         else:
-            made, form, _ = typed(_model(rule), value)
-            findings += form
-            if made is not None:
-                yield id_, _setting(made, rule)
+            model, form_findings, _ = parse_model(_model(rule), value)
+            findings += form_findings
+            if model is not None:
+                yield id_, _setting(model, rule)
 
 
-def _setting(made: SettingForm, rule: Rule) -> RuleSetting:
-    arguments = {one.name: getattr(made, one.name) for one in rule.arguments if made.has(one.name)}
-    if made.severity is None:
+def _setting(model: SettingForm, rule: Rule) -> RuleSetting:
+    arguments = {
+        argument.name: getattr(model, argument.name)
+        for argument in rule.arguments
+        if model.has(argument.name)
+    }
+    if model.severity is None:
         return RuleSetting(rule.severity, arguments, own_severity=False)
-    return RuleSetting(None if made.severity == OFF else Severity(made.severity), arguments)
+    return RuleSetting(None if model.severity == OFF else Severity(model.severity), arguments)
 
 
 def _model(rule: Rule) -> type[SettingForm]:
-    """The closed model of what a policy may say of this rule: its severity and its arguments."""
+    """Return the closed model of a rule's settings: its severity and its arguments."""
     fields: dict[str, Any] = {
-        one.name: (list[str] if isinstance(one.default, tuple) else type(one.default), one.default)
-        for one in rule.arguments
+        argument.name: (
+            list[str] if isinstance(argument.default, tuple) else type(argument.default),
+            argument.default,
+        )
+        for argument in rule.arguments
     }
     return create_model("SettingForm", __base__=SettingForm, **fields)
 
 
-def _servers(written: Mapping[str, Any], findings: list[Finding]) -> Iterator[tuple[str, dict[str, str]]]:
-    for environment, value, place in _entries(written):
-        names = plain(value)
+def _servers(servers: Mapping[str, Any], findings: list[Finding]) -> Iterator[tuple[str, dict[str, str]]]:
+    for environment, value, place in _entries(servers):
+        names = strip_source_maps(value)
         if isinstance(names, dict) and all(isinstance(name, str) and name for name in names.values()):
             yield environment, {str(contract): name for contract, name in names.items()}
             continue
-        message = f"servers of {environment!r} must be names by contract."
-        mend = f"Write {environment}: {{orders: lake}}."
-        path = place.below(environment)
-        findings.append(mistake("wrong-type", message, mend, place.at(environment), path))
+        message = f"servers of {environment!r} must be a mapping from contracts to server names."
+        hint = f"Write {environment}: {{orders: lake}}."
+        path = place.child_path(environment)
+        findings.append(error_finding("wrong-type", message, hint, place.locate(environment), path))
 
 
-def _schemas(written: SchemasForm | None, findings: list[Finding]) -> Iterator[tuple[str, object]]:
-    if written is None:
+def _schemas(form: SchemasForm | None, findings: list[Finding]) -> Iterator[tuple[str, object]]:
+    if form is None:
         return
     # Imported here: few policies have schemas, and jsonschema takes time to start.
-    from dq.validators.policy.custom_rules import LEVELS, locate, wrong_schema
+    from dq.validators.policy.custom_rules import LEVELS, locate, schema_problem
 
     for level in LEVELS:
-        given = getattr(written, level)
-        if given is None:
+        raw = getattr(form, level)
+        if raw is None:
             continue
-        schema = plain(given)
-        wrong = wrong_schema(schema)
+        schema = strip_source_maps(raw)
+        wrong = schema_problem(schema)
         if wrong is None:
             yield level, schema
         else:
-            said, way = wrong
-            at, path, _ = locate(written.place, level, given, way)
-            message = f"the schema of {level} is no JSON Schema that can be used: {said}."
-            findings.append(mistake("unknown-value", message, "Mend the schema.", at, path))
+            reason, schema_path = wrong
+            location, path, _ = locate(form.place, level, raw, schema_path)
+            message = f"the schema of {level} is not a usable JSON Schema: {reason}."
+            findings.append(error_finding("unknown-value", message, "Fix the schema.", location, path))
 
 
-def _says_where(for_: For, findings: list[Finding]) -> bool:
+def _has_target(for_: For, findings: list[Finding]) -> bool:
     if for_.path_ is None and for_.domain is None:
-        message = "the section does not say which contracts it is for."
-        mend = "Write 'path: finance/**' or 'domain: finance'."
-        findings.append(mistake("missing-key", message, mend, for_.at(), for_.path()))
+        message = "the section does not specify its contracts."
+        hint = "Write 'path: finance/**' or 'domain: finance'."
+        findings.append(error_finding("missing-key", message, hint, for_.locate(), for_.path()))
         return False
     return True
 
 
-def _own(written: Mapping[str, Any], rules: Rules, findings: list[Finding]) -> Iterator[tuple[str, Rule]]:
-    for id_, value, place in _entries(written):
-        at, path = place.at_key(id_), place.below(id_)
+def _own_rules(
+    rule_forms: Mapping[str, Any], rules: Rules, findings: list[Finding]
+) -> Iterator[tuple[str, Rule]]:
+    for id_, value, place in _entries(rule_forms):
+        location, path = place.locate_key(id_), place.child_path(id_)
         if id_ in rules:
-            message, mend = f"rule {id_!r} exists already.", "Give your own rule another id."
-            findings.append(mistake("unknown-value", message, mend, at, path))
+            message, hint = f"rule {id_!r} already exists.", "Use another id."
+            findings.append(error_finding("unknown-value", message, hint, location, path))
         elif not _ID.fullmatch(id_):
-            message, mend = f"{id_!r} is not a rule's id.", "Write small letters and digits with hyphens."
-            findings.append(mistake("unknown-value", message, mend, at, path))
+            message, hint = f"{id_!r} is not a valid rule id.", "Use lowercase letters, digits and hyphens."
+            findings.append(error_finding("unknown-value", message, hint, location, path))
         elif not isinstance(value, dict):
-            message, mend = f"{id_} must be a mapping.", "Write select, assert and message."
-            findings.append(mistake("wrong-type", message, mend, place.at(id_), path))
+            message, hint = f"{id_} must be a mapping.", "Write select, assert and message."
+            findings.append(error_finding("wrong-type", message, hint, place.locate(id_), path))
         else:
-            made, form, _ = typed(OwnForm, value)
-            findings += form
-            if made is not None and not form:
+            model, form_findings, _ = parse_model(OwnForm, value)
+            findings += form_findings
+            if model is not None and not form_findings:
                 before = len(findings)
-                where = tuple(_tests(made.where, made.select, findings))
-                asserts = tuple(_tests(made.assert_, made.select, findings))
+                conditions = tuple(_tests(model.where, model.select, findings))
+                asserts = tuple(_tests(model.assert_, model.select, findings))
                 if len(findings) == before and not asserts:
-                    message, mend = f"{id_} asserts nothing.", "Add 'assert: {name: {exists: true}}'."
-                    findings.append(mistake("missing-key", message, mend, made.at("assert"), path))
+                    message, hint = f"{id_} asserts nothing.", "Add 'assert: {name: {exists: true}}'."
+                    findings.append(error_finding("missing-key", message, hint, model.locate("assert"), path))
                 elif len(findings) == before:
                     yield (
                         id_,
                         custom_rule(
-                            id_, Severity(made.severity), made.select, where, asserts, made.message, made.mend
+                            id_,
+                            Severity(model.severity),
+                            model.select,
+                            conditions,
+                            asserts,
+                            model.message,
+                            model.hint,
                         ),
                     )
 
 
-def _tests(written: Mapping[str, Any], select: str, findings: list[Finding]) -> Iterator[Test]:
-    known = keys_of(select)
-    for key, value, place in _entries(written):
+def _tests(tests: Mapping[str, Any], select: str, findings: list[Finding]) -> Iterator[KeyTest]:
+    keys = allowed_keys(select)
+    for key, value, place in _entries(tests):
         steps = tuple(key.split("."))
-        at, path = place.at_key(key), place.below(key)
-        if steps[0] not in known:
-            mend = _did_you_mean(steps[0], known)
-            findings.append(mistake("unknown-key", f"no {select} has a key {steps[0]!r}.", mend, at, path))
+        location, path = place.locate_key(key), place.child_path(key)
+        if steps[0] not in keys:
+            hint = _did_you_mean(steps[0], keys)
+            findings.append(
+                error_finding("unknown-key", f"{select} has no key {steps[0]!r}.", hint, location, path)
+            )
         elif not isinstance(value, dict):
-            mend = f"Write {key}: {{exists: true}}, or another operator."
-            findings.append(mistake("wrong-type", f"{key} must be a mapping.", mend, place.at(key), path))
+            hint = f"Write {key}: {{exists: true}}, or another operator."
+            findings.append(
+                error_finding("wrong-type", f"{key} must be a mapping.", hint, place.locate(key), path)
+            )
         else:
-            made, form, _ = typed(Predicate, value)
-            findings += form
-            if made is None:
+            model, form_findings, _ = parse_model(Predicate, value)
+            findings += form_findings
+            if model is None:
                 continue
-            for operator in sorted(OPERATORS.keys() & made.place.keys, key=list(OPERATORS).index):
-                wanted = getattr(made, operator.replace("-", "_"))
-                if wanted is not None:
-                    yield Test(steps, operator, wanted)
+            for operator in sorted(OPERATORS.keys() & model.place.keys, key=list(OPERATORS).index):
+                expected = getattr(model, operator.replace("-", "_"))
+                if expected is not None:
+                    yield KeyTest(steps, operator, expected)
                     continue
-                message = f"{operator} says nothing of what {key} must be."
-                at, path = made.at(operator), f"{place.below(key)}.{operator}"
-                findings.append(mistake("wrong-type", message, "Write a value, or remove it.", at, path))
+                message = f"{operator} of {key} has no value."
+                location, path = model.locate(operator), f"{place.child_path(key)}.{operator}"
+                findings.append(
+                    error_finding("wrong-type", message, "Write a value, or remove it.", location, path)
+                )
 
 
 def _waivers(
-    written: list[WaiverForm], rules: Rules, also: Collection[str], findings: list[Finding]
+    forms: list[WaiverForm], rules: Rules, extra_rule_ids: Collection[str], findings: list[Finding]
 ) -> Iterator[PolicyWaiver]:
-    seen: dict[tuple[str, str, str], WaiverForm] = {}
-    for one in written:
-        rule = rules.get(one.rule)
-        at, path = one.at("rule"), one.path("rule")
-        key = (one.rule, one.contract, one.path_)
-        if rule is None and one.rule not in also:
-            mend = _did_you_mean(one.rule, [*rules, *also])
-            findings.append(mistake("unknown-value", f"there is no rule {one.rule!r}.", mend, at, path))
+    by_key: dict[tuple[str, str, str], WaiverForm] = {}
+    for form in forms:
+        rule = rules.get(form.rule)
+        location, path = form.locate("rule"), form.path("rule")
+        key = (form.rule, form.contract, form.path_)
+        if rule is None and form.rule not in extra_rule_ids:
+            hint = _did_you_mean(form.rule, [*rules, *extra_rule_ids])
+            findings.append(
+                error_finding("unknown-value", f"unknown rule {form.rule!r}.", hint, location, path)
+            )
         elif rule is not None and rule.scope in (RuleScope.FORM, RuleScope.POLICY, RuleScope.CHANGE):
-            message = f"{one.rule} cannot be waived."
-            findings.append(mistake("unknown-value", message, "Mend what it finds.", at, path))
-        elif key in seen:
-            message = f"this finding is waived in line {seen[key].at().line} already."
-            findings.append(mistake("duplicate-key", message, "Keep one of the two.", one.at(), one.path()))
+            message = f"{form.rule} cannot be waived."
+            findings.append(error_finding("unknown-value", message, "Fix the finding.", location, path))
+        elif key in by_key:
+            message = f"this finding is already waived in line {by_key[key].locate().line}."
+            findings.append(
+                error_finding("duplicate-key", message, "Keep one of the two.", form.locate(), form.path())
+            )
         else:
-            seen[key] = one
-            yield PolicyWaiver(*key, one.reason, one.by, one.expires, one.at())
+            by_key[key] = form
+            yield PolicyWaiver(*key, form.reason, form.by, form.expires, form.locate())
 
 
 def json_schema(rules: Rules) -> dict[str, Any]:
-    """JSON Schema (2020-12) of `dq-policy.yaml`, for editors; every rule on the shelf with its arguments."""
+    """Return the JSON Schema (2020-12) of `dq-policy.yaml`, for editors, with the arguments of every rule."""
     schema = PolicyForm.model_json_schema(ref_template="#/$defs/{model}")
     settings = {
         rule.id: _model(rule).model_json_schema(ref_template="#/$defs/{model}")
@@ -388,15 +428,17 @@ def json_schema(rules: Rules) -> dict[str, Any]:
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", **schema, "title": POLICY_FILE}
 
 
-def _of_policy(finding: Finding) -> Finding | None:
-    """The finding of the reader in a policy's words, or None where an empty file is fine."""
+def _as_policy_finding(finding: Finding) -> Finding | None:
+    """Return the parser's finding rephrased for a policy, or None for an empty file, which is valid."""
     if finding.rule != "not-a-contract":
         return finding
     if finding.message.endswith("is empty."):
         return None
-    return replace(finding, rule="wrong-type", mend="Write a mapping, such as 'profile: strict'.")
+    return replace(finding, rule="wrong-type", hint="Write a mapping, e.g. 'profile: strict'.")
 
 
-def _did_you_mean(word: str, known: Collection[str]) -> str:
-    listed = "'dq rules' lists them." if len(known) > 40 else f"It has {', '.join(sorted(known))}."
-    return suggestion(word, known, listed)
+def _did_you_mean(word: str, candidates: Collection[str]) -> str:
+    fallback = (
+        "'dq rules' lists them." if len(candidates) > 40 else f"Allowed: {', '.join(sorted(candidates))}."
+    )
+    return suggestion(word, candidates, fallback)

@@ -1,4 +1,4 @@
-"""JSON Schema 2020-12 for policies: which schemas one may hold, and their evaluation in bounded steps."""
+"""JSON Schema 2020-12 for policies: vetting of schemas, and evaluation in a bounded number of steps."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from urllib.parse import unquote
 
 from dq.contracts import pattern as patterns
-from dq.contracts.pattern import most_steps
+from dq.contracts.pattern import max_search_steps
 
 if TYPE_CHECKING:
     from jsonschema import ValidationError
 
 
-# Which JSON Schemas a policy may hold: those whose evaluation costs a bounded number of steps.
+# A policy may only contain JSON Schemas whose evaluation takes a bounded number of steps.
 #
-# A schema comes from a stranger, like the contract that it describes. Before it is used, its size, depth,
+# A schema is untrusted, like the contract that it describes. Before it is used, its size, depth,
 # numbers and patterns are limited, and its references are local, acyclic and expand to a bounded number of
 # schemas.
 
@@ -32,7 +32,8 @@ MAX_PATTERNS: Final = 40
 MAX_PATTERN_CHARACTERS: Final = 2_000
 MAX_DIGITS: Final = 100
 
-# Steps of a search in a text as long as a code or a name; what takes more is of no use on a longer one.
+# Step limit of a search in a text as long as a code or a name; a pattern above it is unusable on longer
+# texts.
 _SHORT_TEXT = 64
 _MAX_STEPS_SHORT = 50_000
 
@@ -46,7 +47,7 @@ _SINGLE = (
 _LISTS = ("allOf", "anyOf", "oneOf", "prefixItems")
 _MAPPINGS = ("properties", "patternProperties", "dependentSchemas")
 _DEFINITIONS = ("$defs", "definitions")
-# What moves the base of references, or resolves them at run time.
+# Keywords that change the base of references, or resolve them at run time.
 _REFUSED = (
     "$id",
     "$anchor",
@@ -67,7 +68,7 @@ class UnusableSchema(ValueError):
 
 
 def vet(schema: Any) -> None:
-    """Raises UnusableSchema for what is no JSON Schema, or costs too much to evaluate."""
+    """Raise UnusableSchema if this is not a JSON Schema, or costs too much to evaluate."""
     from jsonschema import Draft202012Validator, FormatChecker
     from jsonschema.exceptions import SchemaError
 
@@ -90,7 +91,7 @@ def vet(schema: Any) -> None:
 
 
 def _refuse_large(schema: object) -> None:
-    """Raises UnusableSchema for a schema with too many values, levels, characters or digits."""
+    """Raise UnusableSchema for a schema with too many values, levels, characters or digits."""
     values = characters = 0
     pending: list[tuple[object, Path]] = [(schema, ())]
     while pending:
@@ -114,9 +115,9 @@ def _refuse_large(schema: object) -> None:
 
 
 def number_problem(value: object) -> str | None:
-    """Return the reason why a number cannot be compared as JSON; None for any other value."""
+    """Return why a number cannot be compared as JSON, or None for any other value."""
     if isinstance(value, float) and (value != value or value in (float("inf"), float("-inf"))):
-        return f"{value} is not a number in JSON"
+        return f"{value} is not a JSON number"
     if isinstance(value, int) and abs(value) >= 10**MAX_DIGITS:
         return f"a number has more than {MAX_DIGITS} digits"
     return None
@@ -152,17 +153,17 @@ def _patterns(schema: Mapping[str, Any]) -> Iterator[tuple[Path, str]]:
 
 
 def pattern_problem(text: str) -> str | None:
-    """Return the reason why a regular expression of a policy may not be used, None if it may."""
+    """Return why a regular expression of a policy must not be used, or None if it is allowed."""
     try:
         re.compile(text)
     except (re.error, OverflowError, RecursionError) as error:
         return f"{text!r} is not a regular expression: {error}"
-    refused = patterns.refused_in_sql(text)
+    refused = patterns.sql_pattern_problem(text)
     if refused is not None:
-        return f"{text!r}: {refused.message}. {refused.mend}"
-    steps = patterns.most_steps(text, _SHORT_TEXT)
+        return f"{text!r}: {refused.message}. {refused.hint}"
+    steps = patterns.max_search_steps(text, _SHORT_TEXT)
     if steps is None or steps > _MAX_STEPS_SHORT:
-        return f"{text!r} matches one text in too many ways"
+        return f"{text!r} matches the same text in too many ways"
     return None
 
 
@@ -192,8 +193,8 @@ class _Expansion:
         """Return the number of schemas and of levels. Raises UnusableSchema for a cycle, or too many."""
         if not isinstance(schema, Mapping):
             return 1, 1
-        known = self.sizes.get(id(schema))
-        if known is None:
+        extent = self.sizes.get(id(schema))
+        if extent is None:
             if id(schema) in self.open:
                 raise UnusableSchema("it refers to itself", path)
             if depth > MAX_NESTING:
@@ -207,21 +208,23 @@ class _Expansion:
                 reference = (*path, "$ref")
                 inner.append(self.measure(self._target(schema["$ref"], reference), reference, depth + 1))
             self.open.remove(id(schema))
-            known = (
+            extent = (
                 1 + sum(size for size, _ in inner),
                 1 + max((levels for _, levels in inner), default=0),
             )
-            self.sizes[id(schema)] = known
-        if known[0] > MAX_EXPANDED:
+            self.sizes[id(schema)] = extent
+        if extent[0] > MAX_EXPANDED:
             raise UnusableSchema(f"its references expand to more than {MAX_EXPANDED:,} schemas", path)
-        if depth + known[1] > MAX_NESTING + 2:
+        if depth + extent[1] > MAX_NESTING + 2:
             raise UnusableSchema(f"it is nested deeper than {MAX_NESTING} schemas", path)
-        return known
+        return extent
 
     def _target(self, reference: str, path: Path) -> object:
         """Return the schema that a reference names."""
         if not reference.startswith("#"):
-            raise UnusableSchema(f"$ref {reference!r} leaves the schema, and nothing is fetched", path)
+            raise UnusableSchema(
+                f"$ref {reference!r} is external, and external schemas are not fetched", path
+            )
         target: Any = self.root
         for step in unquote(reference[1:]).split("/")[1:]:
             key = step.replace("~1", "/").replace("~0", "~")
@@ -234,11 +237,11 @@ class _Expansion:
             elif isinstance(target, Mapping) and key in target:
                 target = target[key]
             else:
-                raise UnusableSchema(f"$ref {reference!r} names nothing", path)
+                raise UnusableSchema(f"$ref {reference!r} does not exist", path)
         if not reference[1:].startswith("/") and reference != "#":
-            raise UnusableSchema(f"$ref {reference!r} names nothing", path)
+            raise UnusableSchema(f"$ref {reference!r} does not exist", path)
         if not isinstance(target, bool) and id(target) not in self.paths:
-            raise UnusableSchema(f"$ref {reference!r} does not name a schema", path)
+            raise UnusableSchema(f"$ref {reference!r} is not a schema", path)
         return target
 
 
@@ -282,7 +285,7 @@ class WorkBudget:
         self._weighed: list[object] = []
 
     def spend(self, steps: int) -> None:
-        """Raises WorkLimitExceeded where fewer steps are left."""
+        """Deduct steps. Raises WorkLimitExceeded if fewer are left."""
         self.steps -= steps
         if self.steps < 0:
             raise WorkLimitExceeded
@@ -317,14 +320,15 @@ def within(budget: WorkBudget) -> Iterator[None]:
 
 
 def errors(schema: Any, value: object) -> list[ValidationError]:
-    """Return what is wrong with a value, sorted by place; inside of `within`.
+    """Return the validation errors of a value, sorted by path. Must be called inside `within`.
 
-    Raises WorkLimitExceeded where that costs too much, and ValueError for a number that JSON does not have.
+    Raises WorkLimitExceeded if evaluation costs too much, and ValueError for a number that JSON does not
+    have.
     """
     from referencing import Registry
 
     _refuse_numbers(value)
-    # With a registry of its own, which holds nothing, jsonschema fetches nothing.
+    # With its own empty registry, jsonschema fetches nothing.
     validator = _validator_class()(schema, registry=Registry())
     return sorted(validator.iter_errors(value), key=lambda error: [str(step) for step in error.absolute_path])
 
@@ -354,7 +358,7 @@ def _validator_class() -> Any:
 
 
 def _charged(name: str, keyword: _Keyword) -> _Keyword:
-    """The keyword, which pays before it looks at a value, and for each error."""
+    """Return the keyword wrapped to charge the budget before evaluation and for each error."""
     price = _PRICES.get(name)
 
     def charged(validator: Any, argument: Any, value: Any, schema: Any) -> Iterator[ValidationError]:
@@ -369,8 +373,8 @@ def _charged(name: str, keyword: _Keyword) -> _Keyword:
 
 
 def _search(text: str, value: str) -> int:
-    # The bound holds for every text up to the length, which is rounded up so that few lengths are computed.
-    steps = most_steps(text, 1 << max(len(value) - 1, 1).bit_length())
+    # The length is rounded up to a power of two, so that the bound is computed for few lengths.
+    steps = max_search_steps(text, 1 << max(len(value) - 1, 1).bit_length())
     return MAX_STEPS if steps is None else steps // _MATCHER_STEPS_PER_STEP + len(value) // 1_000
 
 
@@ -379,7 +383,7 @@ def _items(call: _Call) -> int:
 
 
 def _names(call: _Call) -> int:
-    """The names of a mapping, each searched for every pattern that stands next to the keyword."""
+    """Return the cost of searching each name of a mapping for every pattern next to the keyword."""
     if not isinstance(call.value, Mapping):
         return 0
     patterns = call.schema.get("patternProperties", {})
@@ -388,7 +392,7 @@ def _names(call: _Call) -> int:
 
 
 def _unevaluated(call: _Call) -> int:
-    """jsonschema lists what is evaluated, once for each schema, and looks each value up in that list."""
+    """Return the cost of `unevaluated…`: jsonschema searches a list of evaluated keys for each value."""
     size = len(call.value) if isinstance(call.value, list | Mapping) else 0
     return size * (size + MAX_EXPANDED) // 200 + _names(call)
 
@@ -397,7 +401,7 @@ def _comparison(call: _Call) -> int:
     return call.budget.weight(call.argument) // _COMPARED_PER_STEP
 
 
-# TABLE: what a keyword costs besides the step that each costs.
+# TABLE: cost of a keyword in addition to one step.
 _PRICES: Mapping[str, Callable[[_Call], int]] = {
     "pattern": lambda call: _search(call.argument, call.value) if isinstance(call.value, str) else 0,
     "patternProperties": _names,

@@ -1,4 +1,4 @@
-"""What a branch does to the policies of a registry, and the stricter of two judgements of it."""
+"""Policy of a registry, its changes by a branch, and the stricter of two results."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from operator import attrgetter
 from pathlib import Path, PurePosixPath
 from typing import Any, Literal, TypeVar
 
-from dq.contracts.access.files import POLICY_FILE, Found
-from dq.contracts.model import plain
+from dq.contracts.access.files import POLICY_FILE, FileRef
+from dq.contracts.model import strip_source_maps
 from dq.contracts.outcome import Finding, Location, Severity
 from dq.contracts.yaml import source
-from dq.validators.compat.classified_change import Comparison, comparison
+from dq.validators.compat.classified_change import Comparison, build_comparison
 from dq.validators.compat.comparison import read_version
 from dq.validators.git.base import (
-    Base,
+    BaseCommit,
     Content,
     checked_out_content,
     is_same_content,
@@ -32,53 +32,60 @@ from dq.validators.git.base import (
 from dq.validators.git.repository import EntryKind, TreeEntry, entry_content
 from dq.validators.rule import Rule
 
-# What a branch does to the policies of a registry, as findings: whoever merges it should know.
+# Findings about policy changes of a branch, for its reviewers.
 
-_MOST = 10
-_LONGEST = 80
+_MAX_DIFFERENCES = 10
+_MAX_TEXT = 80
 
 ID = "policy-changed"
-_MEND = "Let those who own the policy agree: until it is merged, the stricter of this and the base's judges."
+_CHANGE_HINT = (
+    "Ask the policy owners for approval. Until it is merged, the stricter of this and the base's "
+    "policy applies."
+)
 
 
 @dataclass(frozen=True, slots=True)
 class ChangedPolicy:
-    """A policy that differs between the base and the work tree; None where there is none on one side."""
+    """Policy that differs between the base and the work tree; None if it does not exist on one side."""
 
     file: str
     before: bytes | None
     after: Content | None
 
 
-def changed_policies(found: Base) -> list[ChangedPolicy]:
-    """The policies that the work tree adds, changes or removes: below the registry's root, and above it.
+def changed_policies(base: BaseCommit) -> list[ChangedPolicy]:
+    """Return the policies that the work tree adds, changes or removes, below and above the registry's root.
 
-    What the tip of the reference has too is nothing that the branch does.
+    Content that the tip of the reference already has is not a change by the branch.
     """
-    way = path_below(found.root, found.repo.top) or "."
-    then, last = _policies(found.then, way), _policies(found.last, way)
-    theirs = tuple(f"{name}/" for name, one in found.head.items() if one.kind is EntryKind.SUBMODULE)
-    names = policy_files(found.root)
-    now = {name for name in names if not posixpath.normpath(f"{way}/{name}").startswith(theirs)}
-    above = ["../" * steps + POLICY_FILE for steps in range(len(PurePosixPath(way).parts) + 1)]
-    now |= {name for name in above if os.path.lexists(found.root / name)}
-    made: list[ChangedPolicy] = []
-    for name in sorted(then.keys() | now):
-        new = checked_out_content(_file(found.root, name)) if name in now else None
-        known = [one.get(name) for one in (then, last)]
-        if not any(is_same_content(new, one) if new is not None else one is None for one in known):
-            made.append(ChangedPolicy(name, entry_content(found.repo, then.get(name)), new))
-    return made
+    prefix = path_below(base.root, base.repo.top) or "."
+    base_policies, tip_policies = _policies(base.base_files, prefix), _policies(base.tip_files, prefix)
+    submodules = tuple(
+        f"{name}/" for name, entry in base.head_files.items() if entry.kind is EntryKind.SUBMODULE
+    )
+    names = policy_files(base.root)
+    current = {name for name in names if not posixpath.normpath(f"{prefix}/{name}").startswith(submodules)}
+    above = ["../" * steps + POLICY_FILE for steps in range(len(PurePosixPath(prefix).parts) + 1)]
+    current |= {name for name in above if os.path.lexists(base.root / name)}
+    changed: list[ChangedPolicy] = []
+    for name in sorted(base_policies.keys() | current):
+        new = checked_out_content(_file(base.root, name)) if name in current else None
+        entries = [policies.get(name) for policies in (base_policies, tip_policies)]
+        if not any(is_same_content(new, entry) if new is not None else entry is None for entry in entries):
+            changed.append(ChangedPolicy(name, entry_content(base.repo, base_policies.get(name)), new))
+    return changed
 
 
-def _file(root: Path, name: str) -> Found:
-    """A policy below the root, or in a folder above it: the door leads only down."""
+def _file(root: Path, name: str) -> FileRef:
+    """Return a policy file below the root or in a folder above it; file access only allows paths below a
+    root.
+    """
     steps = name.count("../")
-    return Found(root, name) if not steps else Found(root.parents[steps - 1], POLICY_FILE)
+    return FileRef(root, name) if not steps else FileRef(root.parents[steps - 1], POLICY_FILE)
 
 
-def _policies(files: Mapping[str, TreeEntry], way: str) -> dict[str, TreeEntry]:
-    return {posixpath.relpath(name, way): one for name, one in files.items() if _is_policy(name)}
+def _policies(files: Mapping[str, TreeEntry], prefix: str) -> dict[str, TreeEntry]:
+    return {posixpath.relpath(name, prefix): entry for name, entry in files.items() if _is_policy(name)}
 
 
 def _is_policy(name: str) -> bool:
@@ -87,42 +94,52 @@ def _is_policy(name: str) -> bool:
 
 
 def change_severity(rule: Rule, policies: Iterable[Policy]) -> Severity | None:
-    """How much the change matters: the most that any of the policies says.
+    """Return the severity of a policy change: the highest of the policies, or None if all turn it off.
 
-    No profile lifts it: a strict policy must be able to change without being turned off first.
+    Profiles do not raise it, so that a strict policy can be changed without being turned off first.
     """
     own = [policy.settings.get(rule.id) for policy in policies]
-    said = [one.severity if one is not None and one.own_severity else rule.severity for one in own]
-    return max((one for one in said if one is not None), key=lambda one: one.rank, default=None)
+    severities = [
+        setting.severity if setting is not None and setting.own_severity else rule.severity for setting in own
+    ]
+    return max(
+        (severity for severity in severities if severity is not None),
+        key=lambda severity: severity.rank,
+        default=None,
+    )
 
 
 def policy_findings(changes: Iterable[ChangedPolicy], severity: Severity) -> list[Finding]:
-    """One finding for each policy that is added, changed, moved or removed; none where only its text is."""
-    listed = list(changes)
-    gone = {one.before: one.file for one in listed if one.after is None}
-    came = {one.after for one in listed if one.before is None}
-    found: list[Finding] = []
-    for one in listed:
+    """Return one finding per policy that is added, changed, moved or removed; text-only edits give none."""
+    all_changes = list(changes)
+    removed = {other.before: other.file for other in all_changes if other.after is None}
+    added = {other.after for other in all_changes if other.before is None}
+    findings: list[Finding] = []
+    for change in all_changes:
         line = 1
-        if one.after is None:
-            if one.before in came:
+        if change.after is None:
+            if change.before in added:
                 continue
-            what = f"the branch removes the policy of {_folder(one.file)}."
-        elif not isinstance(one.after, bytes):
-            what = f"the branch exchanges the policy of {_folder(one.file)}: {one.after.message}"
-        elif one.before is None and one.after in gone:
-            what = f"the branch moves the policy from {gone[one.after]} to {one.file}."
+            what = f"the branch removes the policy of {_folder(change.file)}."
+        elif not isinstance(change.after, bytes):
+            what = f"the branch replaces the policy of {_folder(change.file)}: {change.after.message}"
+        elif change.before is None and change.after in removed:
+            what = f"the branch moves the policy from {removed[change.after]} to {change.file}."
         else:
-            differences = list(_differences(_read(one.before or b""), _read(one.after)))
-            if one.before is not None and not differences:
+            differences = list(_differences(_read(change.before or b""), _read(change.after)))
+            if change.before is not None and not differences:
                 continue
-            does = "adds a policy for" if one.before is None else "changes the policy of"
-            more = [f"and {len(differences) - _MOST} more"] if len(differences) > _MOST else []
-            said = "; ".join([*differences[:_MOST], *more]) or "it says what holds without one"
-            what = f"the branch {does} {_folder(one.file)}: {said}."
-            line = _first_difference(one.before or b"", one.after)
-        found.append(Finding(ID, severity, what, _MEND, Location(one.file, line)))
-    return found
+            does = "adds a policy for" if change.before is None else "changes the policy of"
+            suffix = (
+                [f"and {len(differences) - _MAX_DIFFERENCES} more"]
+                if len(differences) > _MAX_DIFFERENCES
+                else []
+            )
+            details = "; ".join([*differences[:_MAX_DIFFERENCES], *suffix]) or "it equals the defaults"
+            what = f"the branch {does} {_folder(change.file)}: {details}."
+            line = _first_difference(change.before or b"", change.after)
+        findings.append(Finding(ID, severity, what, _CHANGE_HINT, Location(change.file, line)))
+    return findings
 
 
 def _folder(file: str) -> str:
@@ -136,11 +153,11 @@ def _first_difference(before: bytes, after: bytes) -> int:
 
 
 def _read(data: bytes) -> Mapping[str, Any]:
-    """What a policy says, as plain values; its text where it cannot be understood."""
+    """Return the content of a policy as plain values, or its text if it cannot be parsed."""
     top, wrong = source.read(data, "")
     if top is not None:
-        made = plain(top)
-        return made if isinstance(made, dict) else {}
+        values = strip_source_maps(top)
+        return values if isinstance(values, dict) else {}
     return {"text": data.decode("utf-8", "replace")} if wrong and data.strip() else {}
 
 
@@ -152,8 +169,8 @@ def _differences(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterato
         if isinstance(old or {}, dict) and isinstance(new or {}, dict):
             yield from _of_mapping(str(key), old or {}, new or {})
         elif isinstance(old or [], list) and isinstance(new or [], list):
-            yield from (f"{key} without {_short(one)}" for one in old or [] if one not in (new or []))
-            yield from (f"{key} with {_short(one)}" for one in new or [] if one not in (old or []))
+            yield from (f"{key} without {_short(item)}" for item in old or [] if item not in (new or []))
+            yield from (f"{key} with {_short(item)}" for item in new or [] if item not in (old or []))
         else:
             yield f"{key} {_motion(old, new)}"
 
@@ -172,30 +189,34 @@ def _motion(old: object, new: object) -> str:
 
 def _short(value: object) -> str:
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
-    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"
+    return text if len(text) <= _MAX_TEXT else f"{text[:_MAX_TEXT]}…"
 
 
-# Two judgements of one branch, by the base's policy and by its own: the stricter of both, place by place.
+# Results of a branch by the base's policy and by its own: the stricter one per location.
 
 T = TypeVar("T")
 
 
 def stricter_findings(base: Iterable[Finding], branch: Iterable[Finding]) -> list[Finding]:
-    """What either finds, at the higher severity: what only one of the two waives stays.
+    """Return the findings of either, at the higher severity; a finding stays if only one policy waives it.
 
-    What is wrong with the waivers of the base is left out: the branch may be there to mend that.
+    Findings about waivers of the base are left out, because the branch may fix them.
     """
-    kept = [one for one in base if one.rule not in (EXPIRED, UNUSED)]
+    base_findings = [finding for finding in base if finding.rule not in (EXPIRED, UNUSED)]
     place = attrgetter("rule", "at", "path", "contract")
-    return _union(kept, list(branch), place, lambda one: one.severity.rank)
+    return _union(base_findings, list(branch), place, lambda finding: finding.severity.rank)
 
 
 def stricter_changes(base: Comparison, branch: Comparison) -> Comparison:
-    """What either judges, at the worse verdict, and the higher of the two versions that are asked for."""
-    change = attrgetter("fingerprint", "against", "at")
-    both = _union(base.changes, branch.changes, change, lambda one: one.verdict.rank)
-    asked = [one for one in (base.required_version, branch.required_version) if one is not None]
-    return comparison(both, max(asked, key=lambda one: read_version(one) or (0, 0, 0), default=None))
+    """Return the changes of either, at the worse verdict, with the higher of the required versions."""
+    key = attrgetter("fingerprint", "against", "at")
+    changes = _union(base.changes, branch.changes, key, lambda item: item.verdict.rank)
+    versions = [
+        version for version in (base.required_version, branch.required_version) if version is not None
+    ]
+    return build_comparison(
+        changes, max(versions, key=lambda version: read_version(version) or (0, 0, 0), default=None)
+    )
 
 
 def _union(
@@ -203,16 +224,16 @@ def _union(
 ) -> list[T]:
     groups: dict[Hashable, tuple[list[T], list[T]]] = defaultdict(lambda: ([], []))
     for index, items in enumerate((first, second)):
-        for one in items:
-            groups[key(one)][index].append(one)
+        for item in items:
+            groups[key(item)][index].append(item)
     return [
-        one
+        entry
         for pair in groups.values()
-        for one in max(pair, key=lambda ones: max(map(harm, ones), default=-1))
+        for entry in max(pair, key=lambda group: max(map(harm, group), default=-1))
     ]
 
 
-# Waivers: findings that someone has accepted, by name, with a reason and until a date.
+# Waivers: findings that were accepted by a person, with a reason and an expiry date.
 
 EXPIRED = "waiver-expired"
 UNUSED = "waiver-unused"
@@ -220,15 +241,15 @@ UNUSED = "waiver-unused"
 
 @dataclass(frozen=True, slots=True)
 class PolicyWaiver:
-    """One accepted finding: of this rule, in this contract, at exactly this path. `at` is in the policy."""
+    """Accepted finding of a rule in a contract, at exactly this path. `location` is in the policy."""
 
     rule: str
     contract: str
     path: str
     reason: str
-    by: str
+    approved_by: str
     expires: date
-    at: Location
+    location: Location
 
     @property
     def key(self) -> tuple[str, str, str]:
@@ -243,86 +264,90 @@ def apply_waivers(
     contracts: Collection[str],
     today: date,
 ) -> list[Finding]:
-    """The findings that nobody has waived, and what is wrong with the waivers.
+    """Return the findings that are not waived, and findings about the waivers.
 
-    Only waivers of `rules` are looked at: those whose findings are handed in. An expired waiver waives
-    nothing and is an error of its own; its last day is `expires`. One that waives nothing is a warning,
-    when its contract is among the ids of the contracts that were read.
+    Only waivers of `rules` count, i.e. the rules whose findings are given. An expired waiver has no effect
+    and is an error; its last valid day is `expires`. An unused waiver is a warning if its contract is in
+    `contracts`.
     """
-    asked = [one for one in waivers if one.rule in rules]
-    valid = {one.key for one in asked if one.expires >= today}
-    used: set[tuple[str, str, str]] = set()
-    left: list[Finding] = []
+    relevant = [waiver for waiver in waivers if waiver.rule in rules]
+    valid = {waiver.key for waiver in relevant if waiver.expires >= today}
+    used_keys: set[tuple[str, str, str]] = set()
+    remaining: list[Finding] = []
     for finding in findings:
         key = (finding.rule, finding.contract, finding.path)
         if key in valid:
-            used.add(key)
+            used_keys.add(key)
         else:
-            left.append(finding)
-    return [*left, *_wrong(asked, used, contracts, today)]
+            remaining.append(finding)
+    return [*remaining, *_waiver_findings(relevant, used_keys, contracts, today)]
 
 
-def _wrong(
-    waivers: list[PolicyWaiver], used: set[tuple[str, str, str]], contracts: Collection[str], today: date
+def _waiver_findings(
+    waivers: list[PolicyWaiver], used_keys: set[tuple[str, str, str]], contracts: Collection[str], today: date
 ) -> Iterator[Finding]:
-    for one in waivers:
-        what = f"the waiver of {one.rule} for {one.contract!r}"
-        if one.expires < today:
-            message = f"{what} ended on {one.expires}. It was given by {one.by}: {one.reason}"
-            mend = "Mend the contract and remove the waiver, or have it given again."
-            yield Finding(EXPIRED, Severity.ERROR, message, mend, one.at, contract=one.contract)
-        elif one.key not in used and one.contract in contracts:
-            message = f"{what} waives nothing: no such finding at {one.path or 'the root'!r}."
-            yield Finding(UNUSED, Severity.WARNING, message, "Remove it.", one.at, contract=one.contract)
+    for waiver in waivers:
+        what = f"the waiver of {waiver.rule} for {waiver.contract!r}"
+        if waiver.expires < today:
+            message = (
+                f"{what} expired on {waiver.expires}. It was granted by {waiver.approved_by}: {waiver.reason}"
+            )
+            hint = "Fix the contract and remove the waiver, or have it renewed."
+            yield Finding(EXPIRED, Severity.ERROR, message, hint, waiver.location, contract=waiver.contract)
+        elif waiver.key not in used_keys and waiver.contract in contracts:
+            message = f"{what} is unused: no such finding at {waiver.path or 'the root'!r}."
+            yield Finding(
+                UNUSED, Severity.WARNING, message, "Remove it.", waiver.location, contract=waiver.contract
+            )
 
 
-# The policy of a registry: which rules hold, at which severity, with which arguments, for which contracts.
+# Policy of a registry: enabled rules, severities and arguments per contract.
 #
 # It is read from `dq-policy.yaml` (see `file.py`); docs/reference/policy.md is the user's page.
 
 Profile = Literal["default", "strict"]
 
-# Profile -> what it makes of a rule's own severity. What is absent stays.
+# Profile -> mapping of a rule's default severity. Severities not listed are unchanged.
 PROFILES: dict[Profile, dict[Severity, Severity]] = {
     "default": {},
     "strict": {Severity.INFO: Severity.WARNING, Severity.WARNING: Severity.ERROR},
 }
 
-# What is about the standard, and not sure, is a warning at most.
-_OF_DOUBT = {Severity.ERROR: Severity.WARNING, Severity.CRITICAL: Severity.WARNING}
+# Violations in doubt about the standard are warnings at most.
+_DOUBT_SEVERITY = {Severity.ERROR: Severity.WARNING, Severity.CRITICAL: Severity.WARNING}
 
 
 @dataclass(frozen=True, slots=True)
 class RuleSetting:
-    """What a policy says about one rule. Without `own_severity` the profile's stays."""
+    """Settings of a rule in a policy. Without `own_severity` the profile's severity applies."""
 
     severity: Severity | None
     arguments: Mapping[str, object] = field(default_factory=dict)
     own_severity: bool = True
 
-    def over(self, below: RuleSetting | None) -> RuleSetting:
-        """This setting, and the other one's where this one says nothing."""
-        if below is None:
+    def merge_onto(self, base: RuleSetting | None) -> RuleSetting:
+        """Return this setting, with missing values taken from `base`."""
+        if base is None:
             return self
-        arguments = {**below.arguments, **self.arguments}
+        arguments = {**base.arguments, **self.arguments}
         if self.own_severity:
             return RuleSetting(self.severity, arguments)
-        return RuleSetting(below.severity, arguments, below.own_severity)
+        return RuleSetting(base.severity, arguments, base.own_severity)
 
 
 @dataclass(frozen=True, slots=True)
 class EnabledRule:
-    """A rule that is on, with the policy's severity of its faults and of its doubts, and its arguments."""
+    """Enabled rule with the policy's severities of its violations and its doubts, and its arguments."""
 
     rule: Rule
     severity: Severity
-    doubt: Severity
+    doubt_severity: Severity
     arguments: Mapping[str, object]
 
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """What holds for some contracts: those below a path, of a domain, or both."""
+    """Settings for some contracts: those below a path, of a domain, or both."""
 
     path: str | None
     domain: str | None
@@ -330,26 +355,25 @@ class Section:
     settings: Mapping[str, RuleSetting]
 
     def covers(self, file: str, domain: str | None) -> bool:
-        """Whether it speaks about the contract in this file, named relative to the registry's root."""
+        """Return True if the section applies to this file, named relative to the registry's root."""
         if self.domain is not None and self.domain != domain:
             return False
-        return self.path is None or fits(self.path, file)
+        return self.path is None or matches_path(self.path, file)
 
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """A profile, what differs from it by rule id, sections for some contracts, own rules and waivers.
+    """Profile, deviations from it by rule id, sections for some contracts, custom rules and waivers.
 
-    `schemas` are JSON Schemas of custom properties by level, see `custom_schemas.py`. `registry` is what the
-    registry is called in catalogs, "" where the policy does not say. `servers` are names of servers by
-    environment and contract. `unusable_schemas` are findings about schemas that are not used: the contracts
-    are judged by the rest of the policy.
+    `schemas` are JSON Schemas of custom properties by level, see `custom_rules.py`. `registry` is the name of
+    the registry in catalogs, or "" if the policy has none. `servers` are names of servers by environment and
+    contract. `unusable_schemas` are findings about ignored schemas; the rest of the policy still applies.
     """
 
     profile: Profile = "default"
     settings: Mapping[str, RuleSetting] = field(default_factory=dict)
     sections: tuple[Section, ...] = ()
-    own: Mapping[str, Rule] = field(default_factory=dict)
+    own_rules: Mapping[str, Rule] = field(default_factory=dict)
     waivers: tuple[PolicyWaiver, ...] = ()
     schemas: Mapping[str, object] = field(default_factory=dict)
     registry: str = ""
@@ -357,17 +381,19 @@ class Policy:
     unusable_schemas: tuple[Finding, ...] = ()
 
     def severity(self, rule: Rule, *, doubt: bool = False) -> Severity | None:
-        """How much the rule's fault, or a doubt of it, matters here; None when the rule is off."""
-        own = self.settings.get(rule.id)
-        if own is not None and own.own_severity:
-            return own.severity
-        if rule.wish and own is None and self.profile == "default":
+        """Return the severity of the rule's violations, or doubts, in this policy; None if the rule is
+        off.
+        """
+        setting = self.settings.get(rule.id)
+        if setting is not None and setting.own_severity:
+            return setting.severity
+        if rule.opt_in and setting is None and self.profile == "default":
             return None
-        by_itself = _OF_DOUBT.get(rule.severity, rule.severity) if doubt else rule.severity
-        return PROFILES[self.profile].get(by_itself, by_itself)
+        default = _DOUBT_SEVERITY.get(rule.severity, rule.severity) if doubt else rule.severity
+        return PROFILES[self.profile].get(default, default)
 
     def enabled(self, rules: Iterable[Rule]) -> list[EnabledRule]:
-        """Those of the rules that are on, in their order."""
+        """Return the rules that are enabled, in the given order."""
         return [
             EnabledRule(
                 rule,
@@ -379,27 +405,27 @@ class Policy:
             if (severity := self.severity(rule)) is not None
         ]
 
-    def covering(self, file: str, domain: str | None) -> tuple[int, ...]:
-        """Which sections speak about a contract, in their order."""
+    def matching_sections(self, file: str, domain: str | None) -> tuple[int, ...]:
+        """Return the indexes of the sections that apply to a contract, in order."""
         return tuple(index for index, section in enumerate(self.sections) if section.covers(file, domain))
 
-    def narrowed(self, sections: tuple[int, ...]) -> Policy:
-        """What holds where these sections do: a later one wins over those before it."""
+    def for_sections(self, sections: tuple[int, ...]) -> Policy:
+        """Return the policy with these sections applied; later sections override earlier ones."""
         profile, settings = self.profile, dict(self.settings)
         for section in (self.sections[index] for index in sections):
             profile = section.profile or profile
             for id_, setting in section.settings.items():
-                settings[id_] = setting.over(settings.get(id_))
+                settings[id_] = setting.merge_onto(settings.get(id_))
         return Policy(profile, settings)
 
 
 DEFAULT = Policy()
 
 
-def fits(pattern: str, file: str) -> bool:
-    """Whether a path with `*`, `?` and `**` names a file; every other sign stands for itself.
+def matches_path(pattern: str, file: str) -> bool:
+    """Return True if a path pattern with `*`, `?` and `**` matches a file; other characters are literal.
 
-    In time of length times length: as a regular expression, twenty stars could hold up the gate for ever.
+    Runs in quadratic time; a regular expression with twenty stars could take exponential time.
     """
     ends = {0}
     for part in _parts(pattern):
@@ -413,7 +439,7 @@ def _parts(pattern: str) -> tuple[str, ...]:
 
 
 def _ends(part: str, file: str, start: int) -> Iterable[int]:
-    """Where one part of a pattern may end that begins there."""
+    """Return the possible end offsets of a pattern part that starts at `start`."""
     slash = file.find("/", start)
     if part == "**":
         return range(start, len(file) + 1)

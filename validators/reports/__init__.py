@@ -1,4 +1,4 @@
-"""SHELF: one file per format of a report, and where they are found."""
+"""SHELF: one file per report format, and functions to find them."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ from dq.contracts.outcome import UsageError, suggestion
 from dq.validators.lint import ReportFormat
 
 
-def reports_of() -> dict[str, ReportFormat]:
-    """The formats on the shelf by id."""
-    return install.load(sys.modules[__name__], "REPORT", ReportFormat)
+def load_reports() -> dict[str, ReportFormat]:
+    """Load the report formats by id."""
+    return install.load_plugins(sys.modules[__name__], "REPORT", ReportFormat)
 
 
 def names() -> list[str]:
-    """The formats on the shelf, found without importing them."""
-    return sorted(one.name for one in pkgutil.iter_modules(__path__) if not one.name.startswith("_"))
+    """Return the ids of the report formats, without importing them."""
+    return sorted(module.name for module in pkgutil.iter_modules(__path__) if not module.name.startswith("_"))
 
 
-def report(name: str) -> ReportFormat:
-    """One of the formats that ship, without importing the others. Raises UsageError where there is none."""
+def load_report(name: str) -> ReportFormat:
+    """Load one report format, without importing the others. Raises UsageError for an unknown name."""
     if name not in names():
-        mend = suggestion(name, names(), f"Choose one of {', '.join(names())}.")
-        raise UsageError(f"there is no report format {name!r}.", mend)
-    made: ReportFormat = importlib.import_module(f"{__name__}.{name}").REPORT
-    return made
+        hint = suggestion(name, names(), f"Choose one of {', '.join(names())}.")
+        raise UsageError(f"unknown report format {name!r}.", hint)
+    report_format: ReportFormat = importlib.import_module(f"{__name__}.{name}").REPORT
+    return report_format

@@ -1,7 +1,7 @@
 """Findings as SARIF 2.1.0, for GitHub's code scanning and for editors.
 
 Source: the OASIS standard (https://docs.oasis-open.org/sarif/sarif/v2.1.0/) and GitHub's page "SARIF
-support for code scanning", which says what of it GitHub reads.
+support for code scanning", which lists the properties that GitHub reads.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from urllib.parse import quote
 from dq.contracts import outcome
 from dq.contracts.outcome import Finding, Severity
 from dq.validators import rule_page
-from dq.validators.lint import From, Linted, ReportFormat, Screen, lines, rules_of
+from dq.validators.lint import LintResult, PathBase, ReportFormat, TerminalOptions, lines, load_rules
 from dq.validators.rule import Rule
 from dq.validators.rule_page import explain
 
@@ -28,84 +28,89 @@ _LEVELS = {
     Severity.WARNING: "warning",
     Severity.INFO: "note",
 }
-# What GitHub calls the severity of a rule that is not about security.
+# GitHub's names for the severity of a rule that is not about security.
 _PROBLEM = {"error": "error", "warning": "warning", "note": "recommendation"}
 _INDEX = re.compile(r"\[\d+\]")
-# A message of SARIF reads `[text](place)` as a link; ours have none, but quote what users write.
+# SARIF interprets `[text](place)` in a message as a link; ours have no links, but quote user texts.
 _LINK = re.compile(r"\[(?=[^\]]*\]\()")
 
 
-def render(linted: Linted, _screen: Screen) -> str:
-    """One run with the pages of the rules that spoke, and a result for every finding.
+def render(result: LintResult, _terminal: TerminalOptions) -> str:
+    """Render one run with the pages of the reported rules, and a result for every finding.
 
-    Columns count code points, from 1. A file is named from the root of the repository.
+    Columns count code points, from 1. Files are relative to the root of the repository.
     """
-    used = sorted({finding.rule for finding in linted.findings})
-    shelf = rules_of()
+    rule_ids = sorted({finding.rule for finding in result.findings})
+    rules = load_rules()
     driver = {
         "name": "dq",
         "fullName": "dq validate",
-        "rules": [_descriptor(id_, shelf, linted.findings) for id_ in used],
+        "rules": [_descriptor(id_, rules, result.findings) for id_ in rule_ids],
     }
     run = {
         "tool": {"driver": driver},
         "automationDetails": {"id": "dq/"},
         "columnKind": "unicodeCodePoints",
         "invocations": [{"executionSuccessful": True}],
-        "results": _results(linted, {id_: index for index, id_ in enumerate(used)}),
+        "results": _results(result, {id_: index for index, id_ in enumerate(rule_ids)}),
     }
     document = {"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}
-    return outcome.in_json(json.dumps(document, indent=2)) + "\n"
+    return outcome.escape_json_document(json.dumps(document, indent=2)) + "\n"
 
 
-def _descriptor(id_: str, shelf: Mapping[str, Rule], findings: Iterable[Finding]) -> dict[str, object]:
-    """The rule as readers of SARIF see it; one that is not on the shelf has its id for a summary."""
-    gravest = max((one.severity for one in findings if one.rule == id_), key=lambda one: one.rank)
-    rule = shelf.get(id_)
+def _descriptor(id_: str, rules: Mapping[str, Rule], findings: Iterable[Finding]) -> dict[str, object]:
+    """Return the SARIF descriptor of a rule; a rule that is not built in has its id as summary."""
+    gravest = max(
+        (finding.severity for finding in findings if finding.rule == id_), key=lambda severity: severity.rank
+    )
+    rule = rules.get(id_)
     level = _LEVELS[rule.severity if rule else gravest]
-    made: dict[str, object] = {
+    descriptor: dict[str, object] = {
         "id": id_,
         "defaultConfiguration": {"level": level},
         "properties": {"problem.severity": _PROBLEM[level], "tags": ["data-contract"]},
     }
     if rule is None:
         text = id_.replace("-", " ")
-        return made | {"shortDescription": {"text": text}, "help": {"text": text}}
-    said = rule_page.parse(rule.page)
-    return made | {
-        "shortDescription": {"text": _plain(said.summary)},
-        "fullDescription": {"text": _plain(f"{said.summary} {said.why}")},
-        "help": {"text": explain(shelf, id_), "markdown": _markdown(said)},
+        return descriptor | {"shortDescription": {"text": text}, "help": {"text": text}}
+    page = rule_page.parse(rule.page)
+    return descriptor | {
+        "shortDescription": {"text": _plain(page.summary)},
+        "fullDescription": {"text": _plain(f"{page.summary} {page.why}")},
+        "help": {"text": explain(rules, id_), "markdown": _markdown(page)},
     }
 
 
-def _markdown(said: rule_page.Page) -> str:
+def _markdown(page: rule_page.Page) -> str:
     return (
-        f"{said.summary}\n\n## Why\n\n{said.why}\n\n"
-        f"## Bad\n\n```yaml\n{said.bad}```\n\n## Good\n\n```yaml\n{said.good}```\n\n## Mend\n\n{said.mend}\n"
+        f"{page.summary}\n\n## Why\n\n{page.why}\n\n"
+        f"## Bad\n\n```yaml\n{page.bad}```\n\n## Good\n\n```yaml\n{page.good}```\n\n## How to "
+        f"fix\n\n{page.hint}\n"
     )
 
 
-def _results(linted: Linted, indices: Mapping[str, int]) -> list[dict[str, object]]:
-    source = {file: lines(data) for file, data in linted.sources.items()}
-    seen: Counter[str] = Counter()
+def _results(result: LintResult, indices: Mapping[str, int]) -> list[dict[str, object]]:
+    source = {file: lines(data) for file, data in result.sources.items()}
+    occurrences: Counter[str] = Counter()
     results = []
-    for finding in linted.findings:
-        written = _line(source.get(finding.at.file, []), finding.at.line)
-        print_ = _fingerprint(finding, written)
-        seen[print_] += 1
-        results.append(_result(finding, indices[finding.rule], written, f"{print_}:{seen[print_]}"))
+    for finding in result.findings:
+        line = _line(source.get(finding.at.file, []), finding.at.line)
+        fingerprint = _fingerprint(finding, line)
+        occurrences[fingerprint] += 1
+        results.append(
+            _result(finding, indices[finding.rule], line, f"{fingerprint}:{occurrences[fingerprint]}")
+        )
     return results
 
 
-def _result(finding: Finding, index: int, written: str, fingerprint: str) -> dict[str, object]:
-    at = finding.at
-    region: dict[str, object] = {"startLine": at.line, "startColumn": at.column}
-    if len(written.rstrip()) >= at.column:
-        region["endColumn"] = len(written.rstrip()) + 1
-        region["snippet"] = {"text": written}
+def _result(finding: Finding, index: int, line: str, fingerprint: str) -> dict[str, object]:
+    position = finding.at
+    region: dict[str, object] = {"startLine": position.line, "startColumn": position.column}
+    if len(line.rstrip()) >= position.column:
+        region["endColumn"] = len(line.rstrip()) + 1
+        region["snippet"] = {"text": line}
     location: dict[str, object] = {
-        "physicalLocation": {"artifactLocation": _artifact(at.file), "region": region}
+        "physicalLocation": {"artifactLocation": _artifact(position.file), "region": region}
     }
     if finding.path:
         location["logicalLocations"] = [{"fullyQualifiedName": finding.path}]
@@ -113,7 +118,7 @@ def _result(finding: Finding, index: int, written: str, fingerprint: str) -> dic
         "ruleId": finding.rule,
         "ruleIndex": index,
         "level": _LEVELS[finding.severity],
-        "message": {"text": _plain(f"{finding.message} {finding.mend}".rstrip())},
+        "message": {"text": _plain(f"{finding.message} {finding.hint}".rstrip())},
         "locations": [location],
         "partialFingerprints": {"primaryLocationLineHash": fingerprint},
         "properties": {"severity": finding.severity.value, "contract": finding.contract},
@@ -121,17 +126,18 @@ def _result(finding: Finding, index: int, written: str, fingerprint: str) -> dic
 
 
 def _artifact(file: str) -> dict[str, str]:
-    # A file's name may hold bytes that are no text.
+    # A file name may contain bytes that are not valid text.
     uri = quote(os.fsencode(file))
     return {"uri": f"file://{uri}"} if file.startswith("/") else {"uri": uri, "uriBaseId": "%SRCROOT%"}
 
 
-def _fingerprint(finding: Finding, written: str) -> str:
-    """What stays the same when lines or neighbours come and go: the rule, the place by its keys, the line.
+def _fingerprint(finding: Finding, line: str) -> str:
+    """Return a hash that is stable if lines or siblings are added: of the rule, the path without indexes, the
+    line.
 
-    The contract stands for the file, so that a moved file keeps its alerts.
+    It uses the contract's id instead of the file, so that a moved file keeps its alerts.
     """
-    parts = (finding.contract or finding.at.file, finding.rule, _INDEX.sub("", finding.path), written.strip())
+    parts = (finding.contract or finding.at.file, finding.rule, _INDEX.sub("", finding.path), line.strip())
     return hashlib.sha256("\0".join(parts).encode("utf-8", "replace")).hexdigest()[:16]
 
 
@@ -143,4 +149,4 @@ def _plain(text: str) -> str:
     return _LINK.sub(r"\\[", text)
 
 
-REPORT = ReportFormat("sarif", render, From.REPOSITORY)
+REPORT = ReportFormat("sarif", render, PathBase.REPOSITORY)

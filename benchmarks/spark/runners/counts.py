@@ -14,9 +14,9 @@ from typing import Any
 from pyspark.sql import DataFrame
 from pyspark.sql.functions import expr
 
-from dq.contracts.access.access_policy import reach
+from dq.contracts.access.access_policy import build_access_policy
 from dq.dataquality.answers.sources import source_of
-from dq.dataquality.answers.statistics import Wanted
+from dq.dataquality.answers.statistics import StatisticsRequest
 from dq.dataquality.model.column import Column
 from dq.dataquality.spark.dataset import Dataset, locate, open_table
 from spark import terms
@@ -36,7 +36,7 @@ def build(
             made,
             made.objects[0],
             None,
-            reach(Path.cwd(), [place], names=["C40_DATA"], environment={"C40_DATA": place}),
+            build_access_policy(Path.cwd(), [place], names=["C40_DATA"], environment={"C40_DATA": place}),
         ),
         partitions=(MONTH,),
     )
@@ -65,15 +65,15 @@ def _statistics(frame: DataFrame, data: Dataset) -> Counted:
     source = source_of(frame, data)
     assert source is not None
     columns = [Column((name,)) for name in terms.COLUMNS]
-    files = source(frame, data, (), Wanted(bounds=frozenset(columns)))
+    files = source(frame, data, (), StatisticsRequest(bounds=frozenset(columns)))
     if files is None:
         raise AssertionError("the files do not say")
     found: Counted = {}
     for file in files:
-        nulls = [file.of(column).nulls for column in columns]
-        assert file.whole
+        nulls = [file.statistics_of(column).nulls for column in columns]
+        assert file.is_complete
         assert None not in nulls
-        (month,) = map(str, file.of(Column((MONTH,))).values or ())
+        (month,) = map(str, file.statistics_of(Column((MONTH,))).values or ())
         counts = [file.rows, *(count or 0 for count in nulls)]
         found[month] = [one + other for one, other in zip(found.get(month, [0] * 17), counts, strict=True)]
     return found

@@ -7,10 +7,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from dq.contracts.access.access_policy import reach
+from dq.contracts.access.access_policy import build_access_policy
 from dq.contracts.outcome import Status
 from dq.dataquality.answers.python_tasks import WORTH_ROWS
-from dq.dataquality.answers.sources import ALL, NONE, Lever
+from dq.dataquality.answers.sources import ALL, NONE, Optimization
 from dq.dataquality.check import check
 from dq.dataquality.checks import built_in
 from dq.dataquality.clauses.kind import clauses_of
@@ -27,24 +27,29 @@ def build(
     made = contract(scale)
     one = made.objects[0]
     data = locate(
-        made, one, None, reach(Path.cwd(), [place], names=["C40_DATA"], environment={"C40_DATA": place})
+        made,
+        one,
+        None,
+        build_access_policy(Path.cwd(), [place], names=["C40_DATA"], environment={"C40_DATA": place}),
     )
     covers = {
         clause_of(made, each.check, each.property, each.path) for each in clauses_of(made, one, built_in())
     }
-    levers = {"none": NONE, "all": ALL} | {f"but-{one}": ALL - {one} for one in Lever}
+    levers = {"none": NONE, "all": ALL} | {f"but-{one}": ALL - {one} for one in Optimization}
     # On the small broken tables, too, the tasks must find what is broken.
     least = 0 if scale == BROKEN_SCALE else WORTH_ROWS
     now = dt.datetime.fromisoformat(terms.NOW).replace(tzinfo=dt.UTC)
 
     def run() -> list[str]:
-        report = check(Request(made, data, spark=session, now=now, levers=levers[variant], tasks_from=least))
+        report = check(
+            Request(made, data, spark=session, now=now, optimizations=levers[variant], tasks_from=least)
+        )
         run.details = {"passes": report.passes, "proven": report.proven}  # type: ignore[attr-defined]
-        unknown = report.of(Status.ERROR, Status.SKIPPED)
+        unknown = report.with_status(Status.ERROR, Status.SKIPPED)
         if unknown:
             raise AssertionError(f"not measured: {unknown[0].message}")
         return sorted(
-            {clause_of(made, one.check, one.property, one.clause) for one in report.of(Status.FAIL)}
+            {clause_of(made, one.check, one.property, one.clause) for one in report.with_status(Status.FAIL)}
         )
 
     return tuple(covers), run

@@ -8,7 +8,7 @@ from typing import Any
 
 from pyspark.sql.functions import expr
 
-from dq.contracts.access.access_policy import reach
+from dq.contracts.access.access_policy import build_access_policy
 from dq.contracts.outcome import GroupResult
 from dq.contracts.yaml.parse import parse
 from dq.dataquality.check import check
@@ -60,7 +60,7 @@ def _by_contract(place: str, scale: float, session: Any) -> Callable[[], list[st
         "metrics.odcs.yaml",
     ).contract
     assert made is not None
-    allowed = reach(Path.cwd(), [place], names=["C40_DATA"], environment={"C40_DATA": place})
+    allowed = build_access_policy(Path.cwd(), [place], names=["C40_DATA"], environment={"C40_DATA": place})
     data = locate(made, made.objects[0], None, allowed)
     names = sorted({one.partition("check: ")[2].split(",")[0] for asked in METRICS.values() for one in asked})
     checks = [

@@ -1,4 +1,4 @@
-"""The shelf of sources that a contract can be made from: one file each."""
+"""Plug-ins for the sources that a contract can be imported from, one module each."""
 
 from __future__ import annotations
 
@@ -9,5 +9,5 @@ from dq.registry.importing import ImportKind
 
 
 def load() -> dict[str, ImportKind]:
-    """Every kind on the shelf by its id."""
-    return install.load(sys.modules[__name__], "KIND", ImportKind)
+    """Return all import kinds by id."""
+    return install.load_plugins(sys.modules[__name__], "KIND", ImportKind)

@@ -2,113 +2,130 @@
 
 from __future__ import annotations
 
-from dq.contracts.install import needing
-from dq.contracts.outcome import Unreadable, UsageError
+from dq.contracts.install import require_extras
+from dq.contracts.outcome import ReadError, UsageError
 from dq.contracts.types import DataType
-from dq.lake.storage import reading
+from dq.lake.storage import open_bytes
 from dq.lake.types import Format, contract_type
-from dq.registry.importing import STRING, FoundColumn, FoundTable, ImportKind, SchemaReader
-from dq.registry.importing.sources import LakeFolder, fields_of, folder, parsed, text
+from dq.registry.importing import STRING, ImportedColumn, ImportedTable, ImportKind, SchemaReader
+from dq.registry.importing.sources import LakeFolder, as_text, list_folder, read_json, schema_fields
 
-_MOST_BYTES = 16 << 20
-_MOST_DEPTH = 32
+_MAX_BYTES = 16 << 20
+_MAX_DEPTH = 32
 
 
-def read(source: str) -> list[FoundTable]:
-    """One table: the fields of the record. Of a folder of data files the last one's schema counts.
+def read(source: str) -> list[ImportedTable]:
+    """Read one table, a column per field of the record. For a folder, the schema of the last file counts.
 
-    Raises UsageError for a schema that is no record.
+    Raises UsageError for a schema that is not a record.
     """
     if source.endswith(".avsc"):
         lake = LakeFolder(source, ())
-        schema = parsed(source, "Name a schema of Avro.", _MOST_BYTES)
+        schema = read_json(source, "Pass an Avro schema.", _MAX_BYTES)
     else:
-        lake = folder(source, (".avro",))
-        schema = _carried(lake.files[-1].path)
-    if not isinstance(schema, dict) or schema.get("type") != "record" or not fields_of(schema):
-        raise UsageError(f"{source} is no record of Avro.", "Name the schema of one row.")
+        lake = list_folder(source, (".avro",))
+        schema = _embedded_schema(lake.files[-1].path)
+    if not isinstance(schema, dict) or schema.get("type") != "record" or not schema_fields(schema):
+        raise UsageError(f"{source} is not an Avro record.", "Pass the schema of one row.")
     reader = _AvroReader(source)
-    columns = tuple(reader.column(field) for field in fields_of(schema))
+    columns = tuple(reader.column(field) for field in schema_fields(schema))
     partitions = lake.partitions() if lake.files else ()
-    place, form = (lake.place, "avro") if lake.files else ("", "")
+    place, form = (lake.location, "avro") if lake.files else ("", "")
     description = str(schema.get("doc") or "")
-    return [FoundTable(str(schema.get("name") or lake.name), columns, partitions, place, form, description)]
+    return [
+        ImportedTable(str(schema.get("name") or lake.name), columns, partitions, place, form, description)
+    ]
 
 
-def _carried(path: str) -> object:
-    with needing("Avro needs fastavro", "lakehouse"):
+def _embedded_schema(path: str) -> object:
+    with require_extras("Avro needs fastavro", "lakehouse"):
         import fastavro
-    with reading(path) as file:
+    with open_bytes(path) as file:
         try:
             return fastavro.reader(file).writer_schema
         except (ValueError, KeyError, EOFError, StopIteration) as error:
-            raise Unreadable(f"{path} is not an Avro file.", "Name a file of Avro.") from error
+            raise ReadError(f"{path} is not an Avro file.", "Pass an Avro file.") from error
 
 
 class _AvroReader(SchemaReader):
     def __init__(self, source: str) -> None:
         super().__init__(source)
-        self.known: dict[str, object] = {}
+        self.named_schemas: dict[str, object] = {}
 
-    def column(self, field: dict[str, object]) -> FoundColumn:
+    def column(self, field: dict[str, object]) -> ImportedColumn:
         """A field of the record."""
-        self.said = {}
+        self.odcs_keys = {}
         kind, nullable, note = self.type(field.get("type"), 0, "")
-        return FoundColumn(
-            str(field.get("name")), kind, text(field.get("doc")), not nullable, note, self.said
+        return ImportedColumn(
+            str(field.get("name")), kind, as_text(field.get("doc")), not nullable, note, self.odcs_keys
         )
 
     def _part(self, schema: object, depth: int, path: str, comment: str = "") -> DataType:
-        """The type of a part; what is said of it is kept by its path in the column."""
+        """Return the type of a nested part and record its ODCS keys by path."""
         kind, nullable, _ = self.type(schema, depth + 1, path)
         self.describe(path, comment, required=not nullable)
         return kind
 
     def type(self, schema: object, depth: int, path: str) -> tuple[DataType, bool, str]:
-        """The type, whether it may be NULL, and what has to be said of it."""
-        self.step()
-        if depth > _MOST_DEPTH:
-            return STRING, True, "nested too deep"
+        """Return the type, True if it is nullable, and the evidence ("" for none)."""
+        self.count_field()
+        if depth > _MAX_DEPTH:
+            return STRING, True, "nested too deeply"
         if isinstance(schema, list):
-            others = [one for one in schema if one != "null"]
-            if len(others) == 1:
-                kind, _, note = self.type(others[0], depth + 1, path)
+            branches = [branch for branch in schema if branch != "null"]
+            if len(branches) == 1:
+                kind, _, note = self.type(branches[0], depth + 1, path)
                 return kind, "null" in schema, note
-            return STRING, "null" in schema, f"declared as {' or '.join(_name(one) for one in others)}"
+            return (
+                STRING,
+                "null" in schema,
+                f"declared as {' or '.join(_type_name(branch) for branch in branches)}",
+            )
         if isinstance(schema, dict):
             if "name" in schema:
-                self.known[str(schema["name"])] = schema
-            return self._made(schema, depth, path)
+                self.named_schemas[str(schema["name"])] = schema
+            return self._nested_type(schema, depth, path)
         word = str(schema)
-        if word in self.known:
-            return self.type(self.known[word], depth + 1, path)
-        made = contract_type(Format.AVRO, word)
-        return made or STRING, False, "" if made else f"declared as {word}"
+        if word in self.named_schemas:
+            return self.type(self.named_schemas[word], depth + 1, path)
+        primitive = contract_type(Format.AVRO, word)
+        return primitive or STRING, False, "" if primitive else f"declared as {word}"
 
-    def _made(self, schema: dict[str, object], depth: int, path: str) -> tuple[DataType, bool, str]:
+    def _nested_type(self, schema: dict[str, object], depth: int, path: str) -> tuple[DataType, bool, str]:
         kind, logical = schema.get("type"), str(schema.get("logicalType", ""))
         decimal = f"decimal({schema.get('precision')}, {schema.get('scale', 0)})"
         exact = contract_type(Format.AVRO, decimal if logical == "decimal" else f"{kind} {logical}")
         if exact is not None:
             return exact, False, ""
         note = f"declared as {logical}" if logical else ""
-        fields = fields_of(schema)
+        fields = schema_fields(schema)
         if kind == "record" and fields:
             parts = tuple(
-                self._part(one.get("type"), depth, f"{path}.{one.get('name')}", text(one.get("doc")))
-                for one in fields
+                self._part(
+                    record_field.get("type"),
+                    depth,
+                    f"{path}.{record_field.get('name')}",
+                    as_text(record_field.get("doc")),
+                )
+                for record_field in fields
             )
-            return DataType("struct", (), parts, tuple(str(one.get("name")) for one in fields)), False, note
+            return (
+                DataType(
+                    "struct", (), parts, tuple(str(record_field.get("name")) for record_field in fields)
+                ),
+                False,
+                note,
+            )
         if kind == "array":
             return DataType("array", (), (self._part(schema.get("items"), depth, f"{path}[]"),)), False, note
         if kind == "map":
             value = self._part(schema.get("values"), depth, f"{path}.*")
             return DataType("map", (), (STRING, value)), False, note
-        made, nullable, inner = self.type(kind, depth + 1, path)
-        return made, nullable, note or inner
+        inner_type, nullable, inner = self.type(kind, depth + 1, path)
+        return inner_type, nullable, note or inner
 
 
-def _name(schema: object) -> str:
+def _type_name(schema: object) -> str:
     return str(schema.get("type")) if isinstance(schema, dict) else str(schema)
 
 

@@ -1,4 +1,4 @@
-"""CSV: the names of the first line, and what the values below it could be."""
+"""CSV: column names from the header, types inferred from the values."""
 
 from __future__ import annotations
 
@@ -9,88 +9,90 @@ from collections.abc import Iterable, Iterator
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from dq.contracts.outcome import Unreadable
-from dq.lake.storage import reading
-from dq.registry.importing import FoundColumn, FoundTable, ImportKind, TextGuess
-from dq.registry.importing.sources import folder
+from dq.contracts.outcome import ReadError
+from dq.lake.storage import open_bytes
+from dq.registry.importing import ImportedColumn, ImportedTable, ImportKind, TextTypeInference
+from dq.registry.importing.sources import list_folder
 
 if TYPE_CHECKING:
     import _csv
 
-MOST_ROWS = 10_000
-"""So many rows are read of each file."""
+MAX_ROWS = 10_000
+"""Maximum number of rows read per file."""
 
 _DELIMITERS = (",", ";", "\t", "|")
 
 
-def read(source: str) -> list[FoundTable]:
-    """One table. The delimiter is the one that the first line has most of.
+def read(source: str) -> list[ImportedTable]:
+    """Read one table. The delimiter is the most frequent candidate in the first line.
 
-    Raises Unreadable for files that name other columns than the first one, and for what is no UTF-8.
+    Raises ReadError for files with other columns than the first one, and for files that are not UTF-8.
     """
-    lake = folder(source, (".csv", ".tsv"))
-    guesses: dict[str, TextGuess] = {}
+    lake = list_folder(source, (".csv", ".tsv"))
+    guesses: dict[str, TextTypeInference] = {}
     delimiter = ""
-    for one in lake.sample():
-        with reading(one.path) as file:
+    for lake_file in lake.sample():
+        with open_bytes(lake_file.path) as file:
             text = io.TextIOWrapper(file, encoding="utf-8-sig", newline="")
             try:
-                delimiter = _take(one.path, text, delimiter, guesses)
+                delimiter = _read_sample(lake_file.path, text, delimiter, guesses)
             except UnicodeDecodeError as error:
-                raise Unreadable(f"{one.path} is not UTF-8.", "Write it in UTF-8.") from error
+                raise ReadError(f"{lake_file.path} is not UTF-8.", "Write it in UTF-8.") from error
             except csv.Error as error:
-                raise Unreadable(f"{one.path} is no CSV: {error}.", "Mend the file.") from error
-    null = _null(guesses.values())
-    made = {name: guess.made(null) for name, guess in guesses.items()}
-    columns = tuple(FoundColumn(name, kind, evidence=why) for name, (kind, why) in made.items())
+                raise ReadError(f"{lake_file.path} is not valid CSV: {error}.", "Fix the file.") from error
+    null = _null_word(guesses.values())
+    types = {name: guess.infer(null) for name, guess in guesses.items()}
+    columns = tuple(ImportedColumn(name, kind, evidence=why) for name, (kind, why) in types.items())
     reader = (("delimiter", "" if delimiter == "," else delimiter), ("nullText", null))
-    said = tuple((name, value) for name, value in reader if value)
-    return [FoundTable(lake.name, columns, lake.partitions(), lake.place, "csv", reader=said)]
+    reader_options = tuple((name, value) for name, value in reader if value)
+    return [ImportedTable(lake.name, columns, lake.partitions(), lake.location, "csv", reader=reader_options)]
 
 
-def _null(guesses: Iterable[TextGuess]) -> str:
-    """The word that stands for no value among numbers, dates and the like; "" where none does."""
-    found: Counter[str] = Counter()
-    for one in guesses:
-        if one.is_more:
-            found += one.nulls
-    return max(found, key=lambda word: (found[word], word), default="")
+def _null_word(guesses: Iterable[TextTypeInference]) -> str:
+    """Return the word that means null in typed columns, or ""."""
+    counts: Counter[str] = Counter()
+    for guess in guesses:
+        if guess.has_narrower_type:
+            counts += guess.nulls
+    return max(counts, key=lambda word: (counts[word], word), default="")
 
 
-def _take(path: str, text: io.TextIOWrapper, delimiter: str, guesses: dict[str, TextGuess]) -> str:
+def _read_sample(
+    path: str, text: io.TextIOWrapper, delimiter: str, guesses: dict[str, TextTypeInference]
+) -> str:
     head = text.readline(1 << 20)
     used = delimiter or max(_DELIMITERS, key=head.count)
     text.seek(0)
     rows = csv.reader(text, delimiter=used, strict=True)
     names = next(rows, [])
     if not names or len(set(names)) < len(names) or not all(name.strip() for name in names):
-        raise Unreadable(
-            f"{path}: its first line does not name each column once.", "Give the files a line of names."
+        raise ReadError(
+            f"{path}: its header line is empty or has duplicate or blank names.", "Add a valid header line."
         )
-    if not guesses and not any(TextGuess.is_word(name) for name in names):
-        raise Unreadable(
-            f"{path}: its first line reads like values: {', '.join(names)[:100]}.",
-            "Give the files a line of names.",
+    if not guesses and not any(TextTypeInference.is_only_text(name) for name in names):
+        raise ReadError(
+            f"{path}: its first line looks like data, not a header: {', '.join(names)[:100]}.",
+            "Add a header line to the files.",
         )
     if not guesses:
-        guesses.update({name: TextGuess() for name in names})
+        guesses.update({name: TextTypeInference() for name in names})
     elif list(guesses) != names:
-        raise Unreadable(f"{path} names other columns than the files before.", "Import one table at a time.")
-    for row in _whole(path, rows, len(names)):
+        raise ReadError(f"{path} has other columns than the files before.", "Import one table at a time.")
+    for row in _complete_rows(path, rows, len(names)):
         for guess, value in zip(guesses.values(), row, strict=True):
             guess.add(value)
     return used
 
 
-def _whole(path: str, rows: _csv.Reader, width: int) -> Iterator[list[str]]:
-    for row in islice(rows, MOST_ROWS):
+def _complete_rows(path: str, rows: _csv.Reader, width: int) -> Iterator[list[str]]:
+    for row in islice(rows, MAX_ROWS):
         if row and len(row) != width:
-            raise Unreadable(
+            raise ReadError(
                 f"{path}:{rows.line_num}: {len(row)} values for {width} columns.",
-                "Correct it; a value that holds a delimiter is put in quotes.",
+                "Fix the line; quote values that contain the delimiter.",
             )
         if row:
             yield row
 
 
-KIND = ImportKind("csv", "a file with a line of names, or the folder of a table", read)
+KIND = ImportKind("csv", "a file with a header line, or the folder of a table", read)

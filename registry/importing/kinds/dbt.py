@@ -6,22 +6,31 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from dq.contracts.outcome import Unreadable, UsageError
+from dq.contracts.outcome import ReadError, UsageError
 from dq.contracts.types import DataType
 from dq.lake.storage import exists
 from dq.registry import importing
-from dq.registry.importing.sources import Mapped, json_of, listed, mapped, shown, text, told, yaml_of
+from dq.registry.importing.sources import (
+    JsonObject,
+    as_list,
+    as_mapping,
+    as_text,
+    excerpt,
+    limit_sentences,
+    read_json_object,
+    read_yaml_object,
+)
 
-# A model, seed, snapshot or source of dbt, whichever file it was read from.
+# A dbt model, seed, snapshot or source, from the manifest or a properties file.
 
-# Keys of a test beside its arguments.
-_BESIDE = ("name", "description", "config", "tags", "meta", "docs", "arguments")
+# Keys of a test that are not arguments.
+_COMMON_KEYS = ("name", "description", "config", "tags", "meta", "docs", "arguments")
 _SETTINGS = ("severity", "where", "enabled", "error_if", "warn_if", "limit", "fail_calc", "store_failures")
 
 
 @dataclass(frozen=True, slots=True)
 class DbtTest:
-    """A test with the column that it is about, "" for the whole table. `config` are dbt's own settings."""
+    """A test of a column, or of the whole table if `column` is "". `config` holds dbt's settings."""
 
     name: str
     arguments: Mapping[str, object]
@@ -31,315 +40,325 @@ class DbtTest:
 
 @dataclass(slots=True)
 class DbtTable:
-    """A table. `name` is what refs call it, `alias` its name in the database, `source` the group of a source.
+    """A table. `name` is its name in refs, `alias` its name in the database, `source` the group of a source.
 
-    `columns` are as dbt writes them, by name; `types` what the warehouse said of their types.
+    `columns` are dbt's column properties by name; `types` are the types reported by the warehouse.
     """
 
     name: str
-    said: Mapped
+    properties: JsonObject
     alias: str = ""
     source: str = ""
-    columns: dict[str, Mapped] = field(default_factory=dict)
+    columns: dict[str, JsonObject] = field(default_factory=dict)
     types: dict[str, str] = field(default_factory=dict)
     tests: list[DbtTest] = field(default_factory=list)
 
     def config(self, key: str) -> object:
-        """A setting, which newer versions of dbt keep under `config`."""
-        inner = mapped(self.said.get("config"))
-        return inner[key] if inner.get(key) not in (None, {}, []) else self.said.get(key)
+        """Return a setting; newer versions of dbt keep it under `config`."""
+        inner = as_mapping(self.properties.get("config"))
+        return inner[key] if inner.get(key) not in (None, {}, []) else self.properties.get(key)
 
 
-def written_tests(said: Mapped, column: str = "") -> Iterator[DbtTest]:
-    """The tests that a file of properties lists at a table or a column, in each of dbt's spellings."""
-    for one in [*listed(said.get("data_tests")), *listed(said.get("tests"))]:
-        if isinstance(one, str):
-            yield DbtTest(one, {}, column)
+def declared_tests(properties: JsonObject, column: str = "") -> Iterator[DbtTest]:
+    """Yield the tests that a properties file lists for a table or column, in each of dbt's spellings."""
+    for entry in [*as_list(properties.get("data_tests")), *as_list(properties.get("tests"))]:
+        if isinstance(entry, str):
+            yield DbtTest(entry, {}, column)
             continue
-        inner = mapped(one)
+        inner = as_mapping(entry)
         if "test_name" in inner:
-            name, rest = text(inner.pop("test_name")), inner
+            name, test_keys = as_text(inner.pop("test_name")), inner
         elif len(inner) == 1:
             [(name, value)] = inner.items()
-            rest = mapped(value)
+            test_keys = as_mapping(value)
         else:
-            # `not_null:` with its settings one step too far left, as dbt takes it too.
+            # `not_null:` with its settings one level too far left, which dbt accepts.
             name = next(iter(inner), "")
-            rest = {**mapped(inner.pop(name, None)), **inner}
-        settings = {**{key: rest[key] for key in _SETTINGS if key in rest}, **mapped(rest.get("config"))}
-        arguments = {key: value for key, value in rest.items() if key not in (*_BESIDE, *_SETTINGS)}
-        yield DbtTest(name, {**arguments, **mapped(rest.get("arguments"))}, column, settings)
+            test_keys = {**as_mapping(inner.pop(name, None)), **inner}
+        settings = {
+            **{key: test_keys[key] for key in _SETTINGS if key in test_keys},
+            **as_mapping(test_keys.get("config")),
+        }
+        arguments = {key: value for key, value in test_keys.items() if key not in (*_COMMON_KEYS, *_SETTINGS)}
+        yield DbtTest(name, {**arguments, **as_mapping(test_keys.get("arguments"))}, column, settings)
 
 
-# TABLE: what a test of dbt is in a contract; what no row has is told.
+# TABLE: dbt tests and their counterparts in a contract; other tests are reported as unsupported.
 #
-# A test that fails a build is a promise of the column. One that only warns, or is of some rows, is a
-# quality
-# rule, which can say both.
+# A test that fails a build becomes a key of the column. A test that only warns, or applies to some rows,
+# becomes a quality rule, which can express both.
 
 _REF = re.compile(r"""(ref|source)\(\s*['"]([^'"]+)['"](?:\s*,\s*['"]([^'"]+)['"])?[^)]*\)""")
-_STRICT = ("", "!= 0", "!=0", "> 0", ">0")
+_STRICT_CONDITIONS = ("", "!= 0", "!=0", "> 0", ">0")
 
 
 @dataclass(slots=True)
 class TestedColumn:
-    """What the tests of one column say of it, as keys of ODCS."""
+    """ODCS keys derived from the tests of one column."""
 
-    said: dict[str, list[object] | object] = field(default_factory=dict)
+    odcs_keys: dict[str, list[object] | object] = field(default_factory=dict)
 
     def add(self, key: str, value: object) -> None:
-        """Adds one item to a list of the column."""
-        self.said[key] = [*listed(self.said.get(key)), value]
+        """Append an item to a list of the column."""
+        self.odcs_keys[key] = [*as_list(self.odcs_keys.get(key)), value]
 
-    def accepted(self) -> list[object]:
-        """The values that a test of the column accepts."""
-        rules = [mapped(one) for one in listed(self.said.get("quality"))]
-        listed_in = [mapped(one.get("arguments")).get("validValues") for one in rules]
+    def accepted_values(self) -> list[object]:
+        """Return the values that the tests of the column accept."""
+        rules = [as_mapping(rule) for rule in as_list(self.odcs_keys.get("quality"))]
+        valid_values = [as_mapping(rule.get("arguments")).get("validValues") for rule in rules]
         return [
-            *(mapped(one).get("value") for one in listed(self.said.get("enum"))),
-            *(value for values in listed_in for value in listed(values)),
+            *(as_mapping(item).get("value") for item in as_list(self.odcs_keys.get("enum"))),
+            *(value for values in valid_values for value in as_list(values)),
         ]
 
 
-Named = Mapping[tuple[str, str], str]
-"""The object's name of a relation, by the group of its source ("" for a model) and its name."""
+ObjectNames = Mapping[tuple[str, str], str]
+"""Name of the contract's object by (source group, "" for a model; name in dbt)."""
 
-Test = Callable[["DbtTest", "TestedColumn", Named], str | None]
-"""Puts a test into the promises of a column; why it cannot, or None."""
+TestConverter = Callable[["DbtTest", "TestedColumn", ObjectNames], str | None]
+"""Adds a test to the keys of a column; returns the reason if it cannot, or None."""
 
 
-def promised(tests: Iterable[DbtTest], names: Named) -> tuple[dict[str, TestedColumn], list[str]]:
-    """What the tests of a table say of its columns, those of the whole table under "", and what is lost."""
+def keys_from_tests(
+    tests: Iterable[DbtTest], names: ObjectNames
+) -> tuple[dict[str, TestedColumn], list[str]]:
+    """Return the keys derived from tests by column ("" for the whole table), and unsupported tests."""
     columns: dict[str, TestedColumn] = {}
-    lost = []
+    unsupported = []
     for test in tests:
         if test.config.get("enabled") is False:
             continue
-        why = _carried(test, columns, names)
+        why = _convert_test(test, columns, names)
         if why is not None:
             about = f"{test.column}: " if test.column else ""
-            arguments = f" {shown(dict(test.arguments))}" if test.arguments else ""
-            lost.append(f"{about}test {test.name}{arguments}{why and f', {why}'}")
-    return columns, lost
+            arguments = f" {excerpt(dict(test.arguments))}" if test.arguments else ""
+            unsupported.append(f"{about}test {test.name}{arguments}{why and f', {why}'}")
+    return columns, unsupported
 
 
-def _carried(test: DbtTest, columns: dict[str, TestedColumn], names: Named) -> str | None:
-    """None where the test is taken over, else why it is not; "" where nothing can be said of that."""
-    put = _KNOWN.get(test.name)
-    if put is None:
+def _convert_test(test: DbtTest, columns: dict[str, TestedColumn], names: ObjectNames) -> str | None:
+    """Convert a test. Return None if it was converted, else the reason ("" if there is none to give)."""
+    convert = _CONVERTERS.get(test.name)
+    if convert is None:
         return ""
-    error_if = text(test.config.get("error_if"))
-    if error_if not in _STRICT:
+    error_if = as_text(test.config.get("error_if"))
+    if error_if not in _STRICT_CONDITIONS:
         return f"which fails if the count is {error_if}"
-    where = text(test.config.get("where"))
-    if "{{" in where or "{%" in where:
-        return f"where {shown(where)}, which dbt fills in"
-    known = columns.get(test.column)
-    made = known or TestedColumn()
-    why = put(test, made, names)
+    condition = as_text(test.config.get("where"))
+    if "{{" in condition or "{%" in condition:
+        return f"where {excerpt(condition)}, which is a dbt template"
+    existing = columns.get(test.column)
+    column = existing or TestedColumn()
+    why = convert(test, column, names)
     if why is None:
-        columns[test.column] = made
+        columns[test.column] = column
     return why
 
 
 def _is_plain(test: DbtTest) -> bool:
-    return not _scope(test) and text(test.config.get("severity")).lower() != "warn"
+    return not _scope(test) and as_text(test.config.get("severity")).lower() != "warn"
 
 
 def _scope(test: DbtTest) -> dict[str, object]:
-    where = text(test.config.get("where"))
-    return {"property": "scope", "vendor": "dq", "value": {"rows": "table", "where": where}} if where else {}
+    condition = as_text(test.config.get("where"))
+    return (
+        {"property": "scope", "vendor": "dq", "value": {"rows": "table", "where": condition}}
+        if condition
+        else {}
+    )
 
 
-def _rule(test: DbtTest, made: TestedColumn, **said: object) -> None:
-    warns = text(test.config.get("severity")).lower() == "warn"
+def _add_rule(test: DbtTest, column: TestedColumn, **keys: object) -> None:
+    warns = as_text(test.config.get("severity")).lower() == "warn"
     scope = _scope(test)
-    made.add("quality", {
-        **said,
+    column.add("quality", {
+        **keys,
         "mustBe": 0,
         **({"severity": "warning"} if warns else {}),
         **({"customProperties": [scope]} if scope else {}),
     })  # fmt: skip
 
 
-def _of_column(key: str, metric: str) -> Test:
-    """A test of one column: the key of ODCS that promises the same of every row, and the metric otherwise."""
+def _column_test(key: str, metric: str) -> TestConverter:
+    """Return a converter to `key` for tests of every row, and to a rule with `metric` for others."""
 
-    def put(test: DbtTest, made: TestedColumn, _: Named) -> str | None:
+    def convert(test: DbtTest, column: TestedColumn, _: ObjectNames) -> str | None:
         if not test.column:
             return "which names no column"
         if _is_plain(test):
-            made.said[key] = True
+            column.odcs_keys[key] = True
         else:
-            _rule(test, made, metric=metric)
+            _add_rule(test, column, metric=metric)
         return None
 
-    return put
+    return convert
 
 
-def _accepted(test: DbtTest, made: TestedColumn, _: Named) -> str | None:
-    values = listed(test.arguments.get("values"))
-    if not test.column or not values or any(isinstance(one, dict | list) for one in values):
+def _accepted_values(test: DbtTest, column: TestedColumn, _: ObjectNames) -> str | None:
+    values = as_list(test.arguments.get("values"))
+    if not test.column or not values or any(isinstance(value, dict | list) for value in values):
         return "which lists no values"
     if test.arguments.get("quote") is not False:
-        # dbt puts quotes around them: they are texts, whatever YAML read.
-        values = ["true" if one is True else "false" if one is False else str(one) for one in values]
+        # dbt quotes these values, so they are strings whatever type YAML gave them.
+        values = ["true" if value is True else "false" if value is False else str(value) for value in values]
     if _is_plain(test):
-        made.said["enum"] = [{"value": one} for one in dict.fromkeys(values)]
+        column.odcs_keys["enum"] = [{"value": value} for value in dict.fromkeys(values)]
     else:
-        _rule(test, made, metric="invalidValues", arguments={"validValues": values})
+        _add_rule(test, column, metric="invalidValues", arguments={"validValues": values})
     return None
 
 
-def _relationship(test: DbtTest, made: TestedColumn, names: Named) -> str | None:
-    field, match = text(test.arguments.get("field")), _REF.search(text(test.arguments.get("to")))
+def _relationship(test: DbtTest, column: TestedColumn, names: ObjectNames) -> str | None:
+    field, match = as_text(test.arguments.get("field")), _REF.search(as_text(test.arguments.get("to")))
     if match is None or not field or not test.column:
         return "which names no column of another table"
     if not _is_plain(test):
-        return "which only warns, or is of some rows"
+        return "which only warns, or covers only some rows"
     kind, first, second = match.groups()
-    to = names.get((first, second or "") if kind == "source" else ("", second or first))
-    if to is None:
+    target = names.get((first, second or "") if kind == "source" else ("", second or first))
+    if target is None:
         return "a table that is not imported"
-    made.add("relationships", {"to": f"{to}.{field}"})
+    column.add("relationships", {"to": f"{target}.{field}"})
     return None
 
 
-def _combination(test: DbtTest, made: TestedColumn, _: Named) -> str | None:
-    columns = listed(test.arguments.get("combination_of_columns"))
-    if not columns or not all(isinstance(one, str) for one in columns):
+def _combination(test: DbtTest, column: TestedColumn, _: ObjectNames) -> str | None:
+    columns = as_list(test.arguments.get("combination_of_columns"))
+    if not columns or not all(isinstance(name, str) for name in columns):
         return "which names no columns"
-    _rule(test, made, metric="duplicateValues", arguments={"properties": columns})
+    _add_rule(test, column, metric="duplicateValues", arguments={"properties": columns})
     return None
 
 
-_KNOWN: dict[str, Test] = {
-    "not_null": _of_column("required", "nullValues"),
-    "unique": _of_column("unique", "duplicateValues"),
-    "accepted_values": _accepted,
+_CONVERTERS: dict[str, TestConverter] = {
+    "not_null": _column_test("required", "nullValues"),
+    "unique": _column_test("unique", "duplicateValues"),
+    "accepted_values": _accepted_values,
     "relationships": _relationship,
     "dbt_utils.unique_combination_of_columns": _combination,
 }
 
 
-# A file of properties of dbt: `schema.yml`, `sources.yml`, whatever it is called.
+# A properties file of dbt: `schema.yml`, `sources.yml` or any other name.
 
 _KINDS = ("models", "seeds", "snapshots")
-# What a source says for all of its tables.
+# Keys of a source that its tables inherit.
 _INHERITED = ("database", "schema", "freshness", "loaded_at_field", "config")
-_MEND_PROPERTIES = (
-    "Name a file of properties, such as models/schema.yml, or the project's target/manifest.json."
-)
+_PROPERTIES_HINT = "Pass a properties file, e.g. models/schema.yml, or the project's target/manifest.json."
 
 
-def relations_of_properties(source: str) -> list[DbtTable]:
-    """The tables that the file describes. Raises UsageError for a file that describes none."""
-    top = yaml_of(source, _MEND_PROPERTIES)
-    found = [_relation_of_properties(one) for kind in _KINDS for one in map(mapped, listed(top.get(kind)))]
-    for group in map(mapped, listed(top.get("sources"))):
-        above: Mapped = {key: group[key] for key in _INHERITED if key in group}
-        for table in map(mapped, listed(group.get("tables"))):
-            config = {**mapped(above.get("config")), **mapped(table.get("config"))}
-            said: Mapped = {**above, **table, "config": config}
-            made = _relation_of_properties(said)
-            made.source = text(group.get("name"))
-            made.alias = text(table.get("identifier"))
-            found.append(made)
-    named = [one for one in found if one.name]
+def tables_from_properties(source: str) -> list[DbtTable]:
+    """Return the tables that the properties file describes. Raises UsageError if there are none."""
+    top = read_yaml_object(source, _PROPERTIES_HINT)
+    tables = [
+        _table_from_properties(entry) for kind in _KINDS for entry in map(as_mapping, as_list(top.get(kind)))
+    ]
+    for group in map(as_mapping, as_list(top.get("sources"))):
+        above: JsonObject = {key: group[key] for key in _INHERITED if key in group}
+        for table in map(as_mapping, as_list(group.get("tables"))):
+            config = {**as_mapping(above.get("config")), **as_mapping(table.get("config"))}
+            properties: JsonObject = {**above, **table, "config": config}
+            dbt_table = _table_from_properties(properties)
+            dbt_table.source = as_text(group.get("name"))
+            dbt_table.alias = as_text(table.get("identifier"))
+            tables.append(dbt_table)
+    named = [candidate for candidate in tables if candidate.name]
     if not named:
-        raise UsageError(f"{source} describes no model and no source.", _MEND_PROPERTIES)
+        raise UsageError(f"{source} describes no models or sources.", _PROPERTIES_HINT)
     return named
 
 
-def _relation_of_properties(said: Mapped) -> DbtTable:
-    made = DbtTable(text(said.get("name")), said)
-    made.alias = text(made.config("alias"))
-    made.tests += written_tests(said)
-    for column in map(mapped, listed(said.get("columns"))):
-        name = text(column.get("name"))
+def _table_from_properties(properties: JsonObject) -> DbtTable:
+    table = DbtTable(as_text(properties.get("name")), properties)
+    table.alias = as_text(table.config("alias"))
+    table.tests += declared_tests(properties)
+    for column in map(as_mapping, as_list(properties.get("columns"))):
+        name = as_text(column.get("name"))
         if name:
-            made.columns[name] = column
-            made.tests += written_tests(column, name)
-    return made
+            table.columns[name] = column
+            table.tests += declared_tests(column, name)
+    return table
 
 
-# The manifest that dbt writes of a project, and the catalog that lies beside it.
+# The manifest of a dbt project, and the catalog next to it.
 #
-# Source: dbt's artifacts, manifest versions 7 to 12 and catalog version 1. Unknown keys are passed over.
+# Source: dbt's artifacts, manifest versions 7 to 12 and catalog version 1. Unknown keys are ignored.
 
-OLDEST = 7
-_MEND = "Run 'dbt parse' in the project, and name its target/manifest.json."
+OLDEST_MANIFEST = 7
+_MANIFEST_HINT = "Run 'dbt parse' in the project, and pass its target/manifest.json."
 _TABLES = ("model", "seed", "snapshot")
 _VERSION = re.compile(r"/manifest/v(\d+)")
-# What a test is about, as its argument `model` says it.
+# The tested table in the argument `model` of a test.
 _MODEL = re.compile(r"""(ref|source)\(\s*['"]([^'"]+)['"](?:\s*,\s*['"]([^'"]+)['"])?""")
 
 
-def relations_of_manifest(source: str) -> tuple[list[DbtTable], Mapped]:
-    """The tables of the project, and what the manifest says of itself.
+def tables_from_manifest(source: str) -> tuple[list[DbtTable], JsonObject]:
+    """Return the tables of the project, and the manifest's metadata.
 
-    Raises Unreadable for what is no manifest, or one of a version before `OLDEST`.
+    Raises ReadError if the file is not a manifest, or is older than version `OLDEST_MANIFEST`.
     """
-    whole = json_of(source, _MEND)
-    about = mapped(whole.get("metadata"))
-    version = _VERSION.search(text(about.get("dbt_schema_version")))
-    if version is None or not isinstance(whole.get("nodes"), dict):
-        raise Unreadable(f"{source} is no manifest of dbt.", _MEND)
-    if int(version[1]) < OLDEST:
-        raise Unreadable(
+    manifest = read_json_object(source, _MANIFEST_HINT)
+    about = as_mapping(manifest.get("metadata"))
+    version = _VERSION.search(as_text(about.get("dbt_schema_version")))
+    if version is None or not isinstance(manifest.get("nodes"), dict):
+        raise ReadError(f"{source} is not a dbt manifest.", _MANIFEST_HINT)
+    if int(version[1]) < OLDEST_MANIFEST:
+        raise ReadError(
             f"{source} is a manifest v{version[1]}, of dbt before 1.3.", "Run a newer 'dbt parse'."
         )
-    nodes = {key: mapped(one) for key, one in mapped(whole["nodes"]).items()}
-    sources = {key: mapped(one) for key, one in mapped(whole.get("sources")).items()}
-    found = {key: _relation(one) for key, one in nodes.items() if one.get("resource_type") in _TABLES}
-    found |= {key: _source(one) for key, one in sources.items()}
+    nodes = {key: as_mapping(entry) for key, entry in as_mapping(manifest["nodes"]).items()}
+    sources = {key: as_mapping(entry) for key, entry in as_mapping(manifest.get("sources")).items()}
+    tables = {
+        key: _table_from_node(entry) for key, entry in nodes.items() if entry.get("resource_type") in _TABLES
+    }
+    tables |= {key: _table_from_source(entry) for key, entry in sources.items()}
     for node in nodes.values():
         if node.get("resource_type") == "test":
-            _put(node, found)
-    _types(source, found)
-    if not found:
-        raise UsageError(f"{source} has no model and no source.", _MEND)
-    return list(found.values()), about
+            _attach_test(node, tables)
+    _add_catalog_types(source, tables)
+    if not tables:
+        raise UsageError(f"{source} has no models or sources.", _MANIFEST_HINT)
+    return list(tables.values()), about
 
 
-def _relation(said: Mapped) -> DbtTable:
-    made = DbtTable(text(said.get("name")), said, text(said.get("alias")))
-    version = said.get("version")
+def _table_from_node(node: JsonObject) -> DbtTable:
+    table = DbtTable(as_text(node.get("name")), node, as_text(node.get("alias")))
+    version = node.get("version")
     if version is not None:
-        # Versions of a model are tables of their own.
-        made.name = f"{made.name}_v{version}"
-    made.columns = {name: mapped(one) for name, one in mapped(said.get("columns")).items()}
-    return made
+        # Each version of a model is a separate table.
+        table.name = f"{table.name}_v{version}"
+    table.columns = {name: as_mapping(column) for name, column in as_mapping(node.get("columns")).items()}
+    return table
 
 
-def _source(said: Mapped) -> DbtTable:
-    made = _relation(said)
-    made.alias, made.source = text(said.get("identifier")), text(said.get("source_name"))
-    return made
+def _table_from_source(node: JsonObject) -> DbtTable:
+    table = _table_from_node(node)
+    table.alias, table.source = as_text(node.get("identifier")), as_text(node.get("source_name"))
+    return table
 
 
-def _put(node: Mapped, found: dict[str, DbtTable]) -> None:
-    """Puts a test to the table that it is about; one that is about several is told at each."""
-    about = mapped(node.get("test_metadata"))
-    arguments = mapped(about.get("kwargs"))
-    own = (text(about.get("namespace")), text(about.get("name")))
-    name = ".".join(part for part in own if part) or text(node.get("name"))
-    column = text(node.get("column_name")) or text(arguments.get("column_name"))
-    rest = {key: value for key, value in arguments.items() if key not in ("model", "column_name")}
-    test = DbtTest(name, rest, column, mapped(node.get("config")))
-    on = [key for key in listed(mapped(node.get("depends_on")).get("nodes")) if key in found]
-    attached = text(node.get("attached_node"))
+def _attach_test(node: JsonObject, tables: dict[str, DbtTable]) -> None:
+    """Add a test to the table that it tests; a test of several tables is added to each."""
+    about = as_mapping(node.get("test_metadata"))
+    arguments = as_mapping(about.get("kwargs"))
+    own = (as_text(about.get("namespace")), as_text(about.get("name")))
+    name = ".".join(part for part in own if part) or as_text(node.get("name"))
+    column = as_text(node.get("column_name")) or as_text(arguments.get("column_name"))
+    own_arguments = {key: value for key, value in arguments.items() if key not in ("model", "column_name")}
+    test = DbtTest(name, own_arguments, column, as_mapping(node.get("config")))
+    table_keys = [key for key in as_list(as_mapping(node.get("depends_on")).get("nodes")) if key in tables]
+    attached = as_text(node.get("attached_node"))
     if attached:
-        on = [attached]
-    elif about and len(on) > 1:
-        on = [str(key) for key in on if _is_about(arguments, found[str(key)])]
-    for key in on:
-        if str(key) in found:
-            found[str(key)].tests.append(test)
+        table_keys = [attached]
+    elif about and len(table_keys) > 1:
+        table_keys = [str(key) for key in table_keys if _is_about(arguments, tables[str(key)])]
+    for key in table_keys:
+        if str(key) in tables:
+            tables[str(key)].tests.append(test)
 
 
-def _is_about(arguments: Mapped, relation: DbtTable) -> bool:
-    match = _MODEL.search(text(arguments.get("model")))
+def _is_about(arguments: JsonObject, relation: DbtTable) -> bool:
+    match = _MODEL.search(as_text(arguments.get("model")))
     if match is None:
         return False
     kind, first, second = match.groups()
@@ -348,24 +367,26 @@ def _is_about(arguments: Mapped, relation: DbtTable) -> bool:
     return not relation.source and relation.name == (second or first)
 
 
-def _types(source: str, found: dict[str, DbtTable]) -> None:
-    """Takes from the catalog beside the manifest, where one is, what the warehouse says of types."""
-    beside = f"{source[: -len('manifest.json')]}catalog.json" if source.endswith("manifest.json") else ""
-    if not beside or not exists(beside, beside.removesuffix("catalog.json") or "."):
+def _add_catalog_types(source: str, tables: dict[str, DbtTable]) -> None:
+    """Add the warehouse's types from the catalog next to the manifest, if there is one."""
+    catalog_file = (
+        f"{source[: -len('manifest.json')]}catalog.json" if source.endswith("manifest.json") else ""
+    )
+    if not catalog_file or not exists(catalog_file, catalog_file.removesuffix("catalog.json") or "."):
         return
-    catalog = json_of(beside, "Run 'dbt docs generate' again, or remove it.")
-    for key, node in {**mapped(catalog.get("nodes")), **mapped(catalog.get("sources"))}.items():
-        if key not in found:
+    catalog = read_json_object(catalog_file, "Run 'dbt docs generate' again, or remove it.")
+    for key, node in {**as_mapping(catalog.get("nodes")), **as_mapping(catalog.get("sources"))}.items():
+        if key not in tables:
             continue
-        columns = [mapped(one) for one in mapped(mapped(node).get("columns")).values()]
-        columns.sort(key=lambda one: index if isinstance(index := one.get("index"), int) else 0)
-        found[key].types = {text(one.get("name")): text(one.get("type")) for one in columns}
+        columns = [as_mapping(column) for column in as_mapping(as_mapping(node).get("columns")).values()]
+        columns.sort(key=lambda column: index if isinstance(index := column.get("index"), int) else 0)
+        tables[key].types = {as_text(column.get("name")): as_text(column.get("type")) for column in columns}
 
 
-# How sqlglot calls the dialect of an adapter of dbt, where that differs.
+# dbt adapter -> sqlglot dialect, where the names differ.
 _DIALECTS = {"sqlserver": "tsql", "fabric": "tsql", "synapse": "tsql", "glue": "spark", "spark": "spark"}
-# Adapter -> type of server in ODCS, and its keys for dbt's database and schema; the others need more than
-# dbt writes down.
+# Adapter -> ODCS server type, and its keys for dbt's database and schema. Other servers need keys that dbt
+# does not record.
 _SERVERS = {
     "athena": ("athena", "catalog", "schema"),
     "bigquery": ("bigquery", "project", "dataset"),
@@ -374,20 +395,20 @@ _SERVERS = {
     "redshift": ("redshift", "database", "schema"),
 }
 _PERIODS = {"minute": "min", "hour": "h", "day": "d"}
-# Keys of a table that a contract has no place for.
-_MORE = ("group", "versions", "deprecation_date")
+# Keys of a table that a contract cannot express.
+_UNSUPPORTED_KEYS = ("group", "versions", "deprecation_date")
 
 
 @dataclass(frozen=True, slots=True)
 class _Project:
     dialect: str
-    names: Named
+    names: ObjectNames
 
 
-def read(source: str) -> list[importing.FoundTable]:
-    """Every table whose columns are described. `FILE@DIALECT` says whose types a file of properties names.
+def read(source: str) -> list[importing.ImportedTable]:
+    """Read all tables with described columns. `FILE@DIALECT` names the SQL dialect of the types.
 
-    Raises UsageError for a project without such a table, Unreadable for what is no file of dbt.
+    Raises UsageError for a project without such a table, ReadError if the file is not a dbt file.
     """
     from dq.contracts.sql import ddl
 
@@ -399,181 +420,225 @@ def read(source: str) -> list[importing.FoundTable]:
             file = f"{file.rstrip('/')}/{inner}"
             break
     if exists(f"{file.rstrip('/')}/dbt_project.yml", file):
-        mend = "Run 'dbt parse' in it, or name its file of properties, such as models/schema.yml."
-        raise UsageError(f"{file} has no target/manifest.json.", mend)
+        hint = "Run 'dbt parse' in it, or pass its properties file, e.g. models/schema.yml."
+        raise UsageError(f"{file} has no target/manifest.json.", hint)
     if file.endswith(".json"):
-        found, about = relations_of_manifest(file)
-        adapter = text(about.get("adapter_type"))
+        tables, about = tables_from_manifest(file)
+        adapter = as_text(about.get("adapter_type"))
         dialect = dialect or _DIALECTS.get(adapter, adapter)
     else:
-        found, about, adapter = relations_of_properties(file), {}, ""
-    project = _Project(dialect if dialect in ddl.dialects() else "", _names(found))
-    lost: list[str] = []
+        tables, about, adapter = tables_from_properties(file), {}, ""
+    project = _Project(dialect if dialect in ddl.dialects() else "", _object_names(tables))
+    unsupported: list[str] = []
     described = []
-    for one in found:
-        if text(one.config("materialized")) == "ephemeral":
-            lost.append(f"{one.name} is ephemeral: no table is made of it")
-        elif not one.columns and not one.types:
-            lost.append(f"{one.name} has no columns that dbt knows; 'dbt docs generate' asks the warehouse")
+    for table in tables:
+        if as_text(table.config("materialized")) == "ephemeral":
+            unsupported.append(f"{table.name} is ephemeral: dbt creates no table for it")
+        elif not table.columns and not table.types:
+            unsupported.append(
+                f"{table.name} has no columns known to dbt; 'dbt docs generate' reads them from the warehouse"
+            )
         else:
-            described.append(one)
+            described.append(table)
     if not described:
-        raise UsageError(f"{file}: no column is described.", "Run 'dbt docs generate', or describe them.")
-    servers, more = _servers(described, adapter)
-    name = text(about.get("project_name"))
-    whole = importing.SourceSays({**({"id": name} if name else {}), **servers}, told([*lost, *more]))
-    return [_table(one, project, whole) for one in described]
+        raise UsageError(f"{file}: no columns are described.", "Run 'dbt docs generate', or describe them.")
+    servers, server_notes = _servers(described, adapter)
+    name = as_text(about.get("project_name"))
+    metadata = importing.SourceMetadata(
+        {**({"id": name} if name else {}), **servers}, limit_sentences([*unsupported, *server_notes])
+    )
+    return [_import_table(table, project, metadata) for table in described]
 
 
-def _names(found: Sequence[DbtTable]) -> Named:
-    """What each is called in the contract: by its name, and its source's where several have that."""
+def _object_names(tables: Sequence[DbtTable]) -> ObjectNames:
+    """Return the object name of each table, prefixed with its source if several have the same name."""
     count: dict[str, int] = {}
-    for one in found:
-        count[one.name.lower()] = count.get(one.name.lower(), 0) + 1
-    twin = [one for one in found if count[one.name.lower()] > 1]
+    for table in tables:
+        count[table.name.lower()] = count.get(table.name.lower(), 0) + 1
+    twin = [table for table in tables if count[table.name.lower()] > 1]
     return {
-        (one.source, one.name): f"{one.source or 'model'}_{one.name}" if one in twin else one.name
-        for one in found
+        (table.source, table.name): f"{table.source or 'model'}_{table.name}" if table in twin else table.name
+        for table in tables
     }
 
 
-def _servers(found: Iterable[DbtTable], adapter: str) -> tuple[importing.Said, list[str]]:
-    places = {(text(one.said.get("database")), text(one.said.get("schema"))) for one in found}
-    told = [".".join(part for part in place if part) for place in sorted(places)]
-    if not adapter or not any(told):
+def _servers(tables: Iterable[DbtTable], adapter: str) -> tuple[importing.OdcsKeys, list[str]]:
+    places = {
+        (as_text(table.properties.get("database")), as_text(table.properties.get("schema")))
+        for table in tables
+    }
+    names = [".".join(part for part in place if part) for place in sorted(places)]
+    if not adapter or not any(names):
         return {}, []
     if adapter not in _SERVERS:
-        return {}, [f"the tables lie in {', '.join(told)} of {adapter}, whose server needs more than that"]
+        return {}, [f"the tables are in {', '.join(names)} of {adapter}, whose server needs more settings"]
     if len(places) > 1:
-        return {}, [f"the tables lie in several places of {adapter}: {', '.join(told)}"]
+        return {}, [f"the tables are in several locations of {adapter}: {', '.join(names)}"]
     kind, database, schema = _SERVERS[adapter]
-    said = {database: next(iter(places))[0], schema: next(iter(places))[1]}
-    server = {"server": "production", "type": kind, **{key: one for key, one in said.items() if one}}
+    location = {database: next(iter(places))[0], schema: next(iter(places))[1]}
+    server = {
+        "server": "production",
+        "type": kind,
+        **{key: value for key, value in location.items() if value},
+    }
     return {"servers": [server]}, []
 
 
-def _table(one: DbtTable, project: _Project, whole: importing.SourceSays) -> importing.FoundTable:
-    tested, lost = promised(one.tests, project.names)
-    keys, constrained = _constraints(one, lost)
-    name = project.names[one.source, one.name]
-    columns = [_column(one, each, project, tested, constrained) for each in _in_order(one)]
-    known = {column.name.lower() for column in columns}
-    lost += [f"{column}: a test of it, and no such column" for column in tested
-             if column and column.lower() not in known]  # fmt: skip
-    table = tested.get("", TestedColumn())
-    said: dict[str, object] = {"physicalType": "view"} if one.config("materialized") == "view" else {}
-    if (one.alias or one.name) != name:
-        said["physicalName"] = one.alias or one.name
-    said |= {**table.said, **_described(one.config("tags"), one.config("meta"))}
-    levels, more = _levels(one, name, known)
-    lost += [f"{key} {shown(one.said[key])}" for key in _MORE if one.said.get(key)]
-    description = text(one.said.get("description"))
-    return importing.FoundTable(
-        name, tuple(columns), description=description, keys=keys, lost=told([*lost, *more]), said=said,
-        levels=levels, whole=whole,
+def _import_table(
+    dbt_table: DbtTable, project: _Project, metadata: importing.SourceMetadata
+) -> importing.ImportedTable:
+    tested, unsupported = keys_from_tests(dbt_table.tests, project.names)
+    keys, constrained = _constraints(dbt_table, unsupported)
+    name = project.names[dbt_table.source, dbt_table.name]
+    columns = [
+        _column(dbt_table, column_name, project, tested, constrained)
+        for column_name in _column_order(dbt_table)
+    ]
+    column_names = {column.name.lower() for column in columns}
+    unsupported += [f"{column}: tested, but not a column of the table" for column in tested
+             if column and column.lower() not in column_names]  # fmt: skip
+    table_tests = tested.get("", TestedColumn())
+    odcs_keys: dict[str, object] = (
+        {"physicalType": "view"} if dbt_table.config("materialized") == "view" else {}
+    )
+    if (dbt_table.alias or dbt_table.name) != name:
+        odcs_keys["physicalName"] = dbt_table.alias or dbt_table.name
+    odcs_keys |= {
+        **table_tests.odcs_keys,
+        **_tags_and_meta(dbt_table.config("tags"), dbt_table.config("meta")),
+    }
+    levels, level_notes = _service_levels(dbt_table, name, column_names)
+    unsupported += [
+        f"{key} {excerpt(dbt_table.properties[key])}"
+        for key in _UNSUPPORTED_KEYS
+        if dbt_table.properties.get(key)
+    ]
+    description = as_text(dbt_table.properties.get("description"))
+    return importing.ImportedTable(
+        name, tuple(columns), description=description, keys=keys,
+        unsupported=limit_sentences([*unsupported, *level_notes]), odcs_keys=odcs_keys,
+        service_levels=levels, metadata=metadata,
     )  # fmt: skip
 
 
-def _in_order(one: DbtTable) -> list[str]:
-    """The columns as the warehouse has them, called as dbt does; without it, as they are described."""
-    called = {name.lower(): name for name in one.columns}
-    there = [called.get(name.lower(), name) for name in one.types]
-    return there or list(one.columns)
+def _column_order(table: DbtTable) -> list[str]:
+    """Return the column names in warehouse order with dbt's spelling, or in dbt's order without a catalog."""
+    spelled = {name.lower(): name for name in table.columns}
+    in_catalog = [spelled.get(name.lower(), name) for name in table.types]
+    return in_catalog or list(table.columns)
 
 
 def _column(
-    one: DbtTable,
+    table: DbtTable,
     name: str,
     project: _Project,
     tested: dict[str, TestedColumn],
     constrained: dict[str, set[str]],
-) -> importing.FoundColumn:
-    said, tests = one.columns.get(name, {}), tested.get(name, TestedColumn())
-    types = {key.lower(): kind for key, kind in one.types.items()}
-    kind, evidence = _type(text(said.get("data_type")) or types.get(name.lower(), ""), project, tests)
+) -> importing.ImportedColumn:
+    properties, tests = table.columns.get(name, {}), tested.get(name, TestedColumn())
+    types = {key.lower(): kind for key, kind in table.types.items()}
+    kind, evidence = _type(
+        as_text(properties.get("data_type")) or types.get(name.lower(), ""), project, tests
+    )
     kinds = constrained.get(name, set())
-    config = mapped(said.get("config"))
-    more = _described(config.get("tags") or said.get("tags"), config.get("meta") or said.get("meta"))
+    config = as_mapping(properties.get("config"))
+    column_keys = _tags_and_meta(
+        config.get("tags") or properties.get("tags"), config.get("meta") or properties.get("meta")
+    )
     if "unique" in kinds:
-        more["unique"] = True
-    required = "required" in tests.said or "not_null" in kinds or "primary_key" in kinds
-    return importing.FoundColumn(
-        name, kind, text(said.get("description")), required, evidence, {"": {**tests.said, **more}}
+        column_keys["unique"] = True
+    required = "required" in tests.odcs_keys or "not_null" in kinds or "primary_key" in kinds
+    return importing.ImportedColumn(
+        name,
+        kind,
+        as_text(properties.get("description")),
+        required,
+        evidence,
+        {"": {**tests.odcs_keys, **column_keys}},
     )
 
 
-def _type(written: str, project: _Project, tests: TestedColumn) -> tuple[DataType, str]:
+def _type(type_text: str, project: _Project, tests: TestedColumn) -> tuple[DataType, str]:
     from dq.contracts.sql import ddl
 
-    if not written:
-        values = importing.ValueGuess()
-        for one in tests.accepted():
-            values.add(one)
-        if values.kinds:
-            kind, evidence = values.made()
+    if not type_text:
+        inference = importing.JsonTypeInference()
+        for value in tests.accepted_values():
+            inference.add(value)
+        if inference.kinds:
+            kind, evidence = inference.infer()
             return kind, f"{evidence}, by the test accepted_values"
         return (
             importing.STRING,
-            f"{importing.GUESS}: dbt says no type; 'dbt docs generate' asks the warehouse",
+            f"{importing.GUESS}: dbt declares no type; 'dbt docs generate' reads it from the warehouse",
         )
-    declared_type, types = ddl.data_type(written, project.dialect)
-    return importing.declared(declared_type, written, types.notes)
+    declared_type, types = ddl.data_type(type_text, project.dialect)
+    return importing.declared_type(declared_type, type_text, types.notes)
 
 
-def _described(tags: object, meta: object) -> dict[str, object]:
+def _tags_and_meta(tags: object, meta: object) -> dict[str, object]:
     """Tags, and dbt's `meta` as custom properties."""
-    words = [tags] if isinstance(tags, str) else [one for one in listed(tags) if isinstance(one, str)]
-    own = [{"property": key, "value": value} for key, value in mapped(meta).items()]
+    words = [tags] if isinstance(tags, str) else [tag for tag in as_list(tags) if isinstance(tag, str)]
+    own = [{"property": key, "value": value} for key, value in as_mapping(meta).items()]
     return {**({"tags": words} if words else {}), **({"customProperties": own} if own else {})}
 
 
-def _constraints(one: DbtTable, lost: list[str]) -> tuple[tuple[str, ...], dict[str, set[str]]]:
-    """The primary key, and the kinds of constraints by column; what is of another kind goes to `lost`."""
+def _constraints(table: DbtTable, unsupported: list[str]) -> tuple[tuple[str, ...], dict[str, set[str]]]:
+    """Return the primary key and the constraints by column; others are appended to `unsupported`."""
     keys: list[str] = []
     kinds: dict[str, set[str]] = {}
-    own = [
-        (mapped(each), [name])
-        for name, said in one.columns.items()
-        for each in listed(said.get("constraints"))
+    column_constraints = [
+        (as_mapping(constraint), [name])
+        for name, properties in table.columns.items()
+        for constraint in as_list(properties.get("constraints"))
     ]
-    whole = [mapped(each) for each in listed(one.said.get("constraints"))]
-    for each, columns in [
-        *own,
-        *((each, [str(name) for name in listed(each.get("columns"))]) for each in whole),
+    table_constraints = [
+        as_mapping(constraint) for constraint in as_list(table.properties.get("constraints"))
+    ]
+    for constraint, columns in [
+        *column_constraints,
+        *(
+            (constraint, [str(name) for name in as_list(constraint.get("columns"))])
+            for constraint in table_constraints
+        ),
     ]:
-        kind = text(each.get("type"))
+        kind = as_text(constraint.get("type"))
         if kind == "primary_key" and columns:
             keys += columns
         elif not columns or kind not in ("not_null", "unique") or (kind == "unique" and len(columns) > 1):
-            more = text(each.get("expression")) or shown(each.get("to") or "")
-            lost.append(f"constraint {' '.join(part for part in (kind, ', '.join(columns), more) if part)}")
+            detail = as_text(constraint.get("expression")) or excerpt(constraint.get("to") or "")
+            unsupported.append(
+                f"constraint {' '.join(part for part in (kind, ', '.join(columns), detail) if part)}"
+            )
             continue
         for name in columns:
             kinds.setdefault(name, set()).add(kind)
     return tuple(dict.fromkeys(keys)), kinds
 
 
-def _levels(one: DbtTable, name: str, columns: set[str]) -> tuple[tuple[importing.Said, ...], list[str]]:
-    """The freshness of a source as a service level: the age at which dbt calls it an error."""
-    freshness: Mapped = mapped(one.config("freshness"))
-    after = mapped(freshness.get("error_after")) or mapped(freshness.get("warn_after"))
-    count, unit = after.get("count"), _PERIODS.get(text(after.get("period")))
+def _service_levels(
+    table: DbtTable, name: str, columns: set[str]
+) -> tuple[tuple[importing.OdcsKeys, ...], list[str]]:
+    """Return the freshness of a source as a service level, at the age that dbt reports as an error."""
+    freshness: JsonObject = as_mapping(table.config("freshness"))
+    after = as_mapping(freshness.get("error_after")) or as_mapping(freshness.get("warn_after"))
+    count, unit = after.get("count"), _PERIODS.get(as_text(after.get("period")))
     if not freshness or not isinstance(count, int) or unit is None:
         return (), []
-    lost = []
-    warn = mapped(freshness.get("warn_after"))
+    unsupported = []
+    warn = as_mapping(freshness.get("warn_after"))
     if freshness.get("error_after") and isinstance(warn.get("count"), int):
-        lost.append(f"freshness warns after {warn['count']} {warn.get('period')}")
-    if text(freshness.get("filter")):
-        lost.append(f"freshness is of rows where {text(freshness.get('filter'))}")
-    field = text(one.config("loaded_at_field"))
+        unsupported.append(f"freshness warns after {warn['count']} {warn.get('period')}")
+    if as_text(freshness.get("filter")):
+        unsupported.append(f"freshness covers only rows where {as_text(freshness.get('filter'))}")
+    field = as_text(table.config("loaded_at_field"))
     if field.lower() not in columns:
-        why = f"from {field}" if field else "without a column that says when a row is of"
-        return (), [*lost, f"freshness of {count} {after.get('period')} {why}"]
+        why = f"from {field}" if field else "without a column with the time of a row"
+        return (), [*unsupported, f"freshness of {count} {after.get('period')} {why}"]
     level = {"property": "freshness", "value": count, "unit": unit, "element": f"{name}.{field}"}
-    return (level,), lost
+    return (level,), unsupported
 
 
 KIND = importing.ImportKind(
-    "dbt", "a project's target/manifest.json, or a file of properties such as schema.yml", read
+    "dbt", "a project's target/manifest.json, or a properties file, e.g. schema.yml", read
 )

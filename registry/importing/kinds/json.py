@@ -1,4 +1,4 @@
-"""JSON: objects, one on each line or all in one array, and what their values could be."""
+"""JSON: objects, one per line or all in one array, with types inferred from their values."""
 
 from __future__ import annotations
 
@@ -7,37 +7,43 @@ import json
 from collections.abc import Iterator
 from itertools import islice
 
-from dq.contracts.outcome import Unreadable
-from dq.lake.storage import reading
-from dq.registry.importing import FoundColumn, FoundTable, ImportKind, ValueGuess
-from dq.registry.importing.sources import folder
+from dq.contracts.outcome import ReadError
+from dq.lake.storage import open_bytes
+from dq.registry.importing import ImportedColumn, ImportedTable, ImportKind, JsonTypeInference
+from dq.registry.importing.sources import list_folder
 
-MOST_ROWS = 10_000
-"""So many objects are read of each file."""
+MAX_ROWS = 10_000
+"""Maximum number of objects read per file."""
 
-_MOST_BYTES = 256 << 20
+_MAX_BYTES = 256 << 20
 
 
-def read(source: str) -> list[FoundTable]:
-    """One table; a key that some objects lack is NULL there."""
-    lake = folder(source, (".json", ".jsonl", ".ndjson"))
-    whole = ValueGuess()
-    for one in lake.sample():
-        with reading(one.path) as file:
+def read(source: str) -> list[ImportedTable]:
+    """Read one table; a key that an object lacks is NULL."""
+    lake = list_folder(source, (".json", ".jsonl", ".ndjson"))
+    inference = JsonTypeInference()
+    for lake_file in lake.sample():
+        with open_bytes(lake_file.path) as file:
             text = io.TextIOWrapper(file, encoding="utf-8-sig")
             try:
-                for number, row in enumerate(islice(_objects(text), MOST_ROWS), 1):
+                for number, row in enumerate(islice(_objects(text), MAX_ROWS), 1):
                     if not isinstance(row, dict):
-                        raise Unreadable(f"{one.path}: value {number} is no object.", "Write objects.")
-                    whole.add_fields(row)
+                        raise ReadError(
+                            f"{lake_file.path}: value {number} is not an object.", "Write objects."
+                        )
+                    inference.add_fields(row)
             except (ValueError, RecursionError) as error:
-                reason = "it is nested too deep" if isinstance(error, RecursionError) else str(error)[:200]
-                raise Unreadable(f"{one.path} is no JSON: {reason}.", "Write one object per line.") from error
+                reason = "nested too deeply" if isinstance(error, RecursionError) else str(error)[:200]
+                raise ReadError(
+                    f"{lake_file.path} is not valid JSON: {reason}.", "Write one object per line."
+                ) from error
     columns = []
-    for name, guess in whole.fields.items():
-        kind, evidence = guess.made()
-        columns.append(FoundColumn(name, kind, evidence=evidence, unseen=frozenset(guess.unseen())))
-    return [FoundTable(lake.name, tuple(columns), lake.partitions(), lake.place, "json")]
+    for name, guess in inference.fields.items():
+        kind, evidence = guess.infer()
+        columns.append(
+            ImportedColumn(name, kind, evidence=evidence, empty_paths=frozenset(guess.empty_paths()))
+        )
+    return [ImportedTable(lake.name, tuple(columns), lake.partitions(), lake.location, "json")]
 
 
 def _objects(text: io.TextIOWrapper) -> Iterator[object]:
@@ -45,13 +51,13 @@ def _objects(text: io.TextIOWrapper) -> Iterator[object]:
     while first and first.isspace():
         first = text.read(1)
     if first == "[":
-        yield from json.loads(first + text.read(_MOST_BYTES))
+        yield from json.loads(first + text.read(_MAX_BYTES))
         return
-    rest = first + text.readline()
-    while rest:
-        if rest.strip():
-            yield json.loads(rest)
-        rest = text.readline()
+    line = first + text.readline()
+    while line:
+        if line.strip():
+            yield json.loads(line)
+        line = text.readline()
 
 
-KIND = ImportKind("json", "a file of objects, by line or in one array, or the folder of a table", read)
+KIND = ImportKind("json", "a file of objects, one per line or in one array, or the folder of a table", read)

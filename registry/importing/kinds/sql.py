@@ -1,4 +1,4 @@
-"""SQL: what `CREATE TABLE` statements of a file declare."""
+"""SQL: the tables of the `CREATE TABLE` statements in a file."""
 
 from __future__ import annotations
 
@@ -6,70 +6,71 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from dq.contracts.outcome import Unreadable, UsageError
-from dq.lake.storage import content
-from dq.registry.importing import FoundColumn, FoundTable, ImportKind, Said, declared
+from dq.contracts.outcome import ReadError, UsageError
+from dq.lake.storage import read_limited
+from dq.registry.importing import ImportedColumn, ImportedTable, ImportKind, OdcsKeys, declared_type
 
 if TYPE_CHECKING:
     from dq.contracts.sql.ddl import DdlColumn, DdlPart, DdlTable
 
-_MOST_BYTES = 16 << 20
+_MAX_BYTES = 16 << 20
 _SPARK = "spark"
 
 
-def read(source: str) -> list[FoundTable]:
-    """Every table of the file. `FILE@DIALECT` names a dialect that is not Spark's, such as `@postgres`.
+def read(source: str) -> list[ImportedTable]:
+    """Read all tables of the file. `FILE@DIALECT` names a dialect other than Spark's, e.g. `@postgres`.
 
-    A type that Spark does not have is a text. Raises UsageError for a file that creates no table.
+    A type that Spark does not have becomes a string. Raises UsageError for a file that creates no table.
     """
     from dq.contracts.sql import ddl
 
     file, _, dialect = source.rpartition("@")
     if not file or dialect not in ddl.dialects():
         file, dialect = source, _SPARK
-    data = content(file, _MOST_BYTES)
+    data = read_limited(file, _MAX_BYTES)
     try:
-        made, unread = ddl.tables(data.decode(), dialect)
+        ddl_tables, unread = ddl.tables(data.decode(), dialect)
     except (ddl.NotDdl, UnicodeDecodeError) as error:
-        told = ", ".join(ddl.dialects())
-        raise Unreadable(
-            f"{file} is no SQL of {dialect}: {error}.", f"Name its dialect, such as {file}@postgres: {told}."
+        dialects = ", ".join(ddl.dialects())
+        raise ReadError(
+            f"{file} is not valid {dialect} SQL: {error}.",
+            f"Pass its dialect, e.g. {file}@postgres: {dialects}.",
         ) from error
-    if not made:
-        told = f": {unread[0]}" if unread else ""
-        raise UsageError(f"{file} creates no table with columns{told}.", "Export it with its columns.")
-    found = [_table(one) for one in made]
-    missing = tuple(f"a table is created without columns that can be read: {one}" for one in unread)
-    return [replace(found[0], lost=found[0].lost + missing), *found[1:]]
+    if not ddl_tables:
+        reason = f": {unread[0]}" if unread else ""
+        raise UsageError(f"{file} creates no table with columns{reason}.", "Export it with its columns.")
+    imported = [_table(ddl_table) for ddl_table in ddl_tables]
+    missing = tuple(f"a table is created without readable columns: {statement}" for statement in unread)
+    return [replace(imported[0], unsupported=imported[0].unsupported + missing), *imported[1:]]
 
 
-def _table(one: DdlTable) -> FoundTable:
-    columns = [_column(column, one.keys) for column in one.columns]
+def _table(ddl_table: DdlTable) -> ImportedTable:
+    columns = [_column(column, ddl_table.keys) for column in ddl_table.columns]
     by_name = {column.name.lower(): column for column in columns}
-    partitions = tuple(by_name[name.lower()] for name in one.partitions if name.lower() in by_name)
-    return FoundTable(
-        one.name,
+    partitions = tuple(by_name[name.lower()] for name in ddl_table.partitions if name.lower() in by_name)
+    return ImportedTable(
+        ddl_table.name,
         tuple(column for column in columns if column not in partitions),
         partitions,
-        one.location,
-        one.format,
-        one.comment,
-        one.keys,
-        lost=one.unsaid,
+        ddl_table.location,
+        ddl_table.format,
+        ddl_table.comment,
+        ddl_table.keys,
+        unsupported=ddl_table.unsupported,
     )
 
 
-def _column(column: DdlColumn, keys: tuple[str, ...]) -> FoundColumn:
-    kind, evidence = declared(column.type, column.written or "nothing", column.notes)
-    parts = {path: _said(part) for path, part in column.inside.items()} if column.type else {}
-    own: Mapping[str, Said] = {"": {"logicalType": column.logical}} if column.logical else {}
+def _column(column: DdlColumn, keys: tuple[str, ...]) -> ImportedColumn:
+    kind, evidence = declared_type(column.type, column.sql_type or "nothing", column.notes)
+    parts = {path: _part_keys(part) for path, part in column.nested.items()} if column.type else {}
+    own: Mapping[str, OdcsKeys] = {"": {"logicalType": column.logical}} if column.logical else {}
     required = column.required or column.name in keys
-    return FoundColumn(column.name, kind, column.comment, required, evidence, {**parts, **own})
+    return ImportedColumn(column.name, kind, column.comment, required, evidence, {**parts, **own})
 
 
-def _said(part: DdlPart) -> Said:
-    comment: Said = {"description": part.comment} if part.comment else {}
+def _part_keys(part: DdlPart) -> OdcsKeys:
+    comment: OdcsKeys = {"description": part.comment} if part.comment else {}
     return {**comment, "required": True} if part.required else comment
 
 
-KIND = ImportKind("sql", "a file with CREATE TABLE statements; FILE@DIALECT where it is not Spark's", read)
+KIND = ImportKind("sql", "a file with CREATE TABLE statements; FILE@DIALECT if it is not Spark SQL", read)

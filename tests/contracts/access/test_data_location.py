@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from fakes.reach import anywhere
 
-from dq.contracts.access.data_location import DataPlace, resolve, server_of
+from dq.contracts.access.data_location import DataLocation, resolve, select_server
 from dq.contracts.model import Contract
 from dq.contracts.outcome import UsageError
 from dq.contracts.yaml.parse import parse
@@ -22,7 +22,7 @@ def contract(servers: str, schema: str = ONE) -> Contract:
     return parsed.contract
 
 
-def place(servers: str, schema: str = ONE, index: int = 0, **variables: str) -> DataPlace:
+def place(servers: str, schema: str = ONE, index: int = 0, **variables: str) -> DataLocation:
     made = contract(servers, schema)
     return resolve(made, made.objects[index], None, anywhere(**variables))
 
@@ -67,7 +67,7 @@ def test_a_variable_without_value_is_named_with_its_mend() -> None:
 
     said = "path '${LAKE}/air' needs the variable LAKE, which is not set."
     assert caught.value.message == f"air.odcs.yaml:6:38: contract 'air': {said}"
-    assert caught.value.mend == "Set it and allow it (DQ_VARS=LAKE LAKE=… dq …), or write ${LAKE:-default}."
+    assert caught.value.hint == "Set and allow it (DQ_VARS=LAKE LAKE=… dq …), or write ${LAKE:-default}."
 
 
 def test_an_unknown_placeholder_is_refused() -> None:
@@ -76,7 +76,7 @@ def test_an_unknown_placeholder_is_refused() -> None:
 
 
 def test_one_pattern_for_many_objects_is_refused() -> None:
-    with pytest.raises(UsageError, match=r"is one pattern for 2 objects\. Put \{object\}"):
+    with pytest.raises(UsageError, match=r"is one pattern for 2 objects\. Write \{object\}"):
         place(LOCAL % "'lake/*.parquet'", TWO)
 
 
@@ -85,42 +85,42 @@ def test_one_pattern_for_many_objects_is_refused() -> None:
     [
         pytest.param(
             "{server: p, type: s3, location: s3://lake/air, format: Delta}",
-            DataPlace("p", "s3", "s3://lake/air", "delta"),
+            DataLocation("p", "s3", "s3://lake/air", "delta"),
             id="s3",
         ),
         pytest.param(
             "{server: p, type: s3, location: s3://lake/air}",
-            DataPlace("p", "s3", "s3://lake/air", "parquet"),
+            DataLocation("p", "s3", "s3://lake/air", "parquet"),
             id="s3 without a format",
         ),
         pytest.param(
             "{server: p, type: glue, account: '1', database: '${ENV}_air', location: s3://lake/air}",
-            DataPlace("p", "glue", "s3://lake/air", "parquet", "test_air"),
+            DataLocation("p", "glue", "s3://lake/air", "parquet", "test_air"),
             id="glue with a location",
         ),
         pytest.param(
             "{server: p, type: glue, account: '1', database: air}",
-            DataPlace("p", "glue", "", "parquet", "air"),
+            DataLocation("p", "glue", "", "parquet", "air"),
             id="glue that alone knows the place",
         ),
         pytest.param(
             "{server: p, type: hive, host: metastore, database: air}",
-            DataPlace("p", "hive", "", "parquet", "air"),
+            DataLocation("p", "hive", "", "parquet", "air"),
             id="hive",
         ),
         pytest.param(
             "{server: p, type: iceberg, catalog: c, catalogUrl: 'https://c'}",
-            DataPlace("p", "iceberg", "", "iceberg"),
+            DataLocation("p", "iceberg", "", "iceberg"),
             id="iceberg",
         ),
         pytest.param(
             "{server: p, type: custom, path: /data/air, format: orc}",
-            DataPlace("p", "custom", "/data/air", "orc"),
+            DataLocation("p", "custom", "/data/air", "orc"),
             id="custom",
         ),
     ],
 )
-def test_every_lake_server_says_where_and_how(server: str, expected: DataPlace) -> None:
+def test_every_lake_server_says_where_and_how(server: str, expected: DataLocation) -> None:
     assert place(f"  - {server}\n", ENV="test") == expected
 
 
@@ -136,7 +136,7 @@ def test_a_server_that_is_no_lake_is_refused() -> None:
 
 
 def test_a_custom_server_without_a_place_is_refused() -> None:
-    with pytest.raises(UsageError, match=r"does not say where its data lies\. Add 'location' or 'path'"):
+    with pytest.raises(UsageError, match=r"has no location for its data\. Add 'location' or 'path'"):
         place("  - {server: p, type: custom}\n")
 
 
@@ -146,15 +146,15 @@ def test_a_choice_of_servers_must_be_made() -> None:
     )
 
     with pytest.raises(UsageError, match="Choose one with --server: dev, production"):
-        server_of(two, None)
+        select_server(two, None)
     with pytest.raises(UsageError, match=r"no server 'prodution'\. Did you mean production\?"):
-        server_of(two, "prodution")
-    assert server_of(two, "production").get("path") == "b"
+        select_server(two, "prodution")
+    assert select_server(two, "production").get("path") == "b"
 
 
 def test_a_contract_without_servers_says_so() -> None:
     parsed = parse(f"{HEAD}{ONE}".encode(), "air.odcs.yaml").contract
     assert parsed is not None
 
-    with pytest.raises(UsageError, match="names no server"):
-        server_of(parsed, None)
+    with pytest.raises(UsageError, match="has no server for its data"):
+        select_server(parsed, None)

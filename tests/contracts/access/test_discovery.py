@@ -12,10 +12,10 @@ import pytest
 import yaml
 from fakes.work import cpu_seconds
 
-from dq.contracts.access.discovery import Discovery, discover, told
-from dq.contracts.access.files import FileRefused, read
+from dq.contracts.access.discovery import Discovery, discover, skipped_summary
+from dq.contracts.access.files import FileRejected, read
 from dq.contracts.odcs import is_contract
-from dq.contracts.outcome import Unreadable
+from dq.contracts.outcome import ReadError
 
 CONTRACT = "apiVersion: v3.2.0\nkind: DataContract\nid: orders\nversion: 1.0.0\nstatus: active\n"
 DBT = "version: 2\nmodels:\n  - name: orders\n"
@@ -94,14 +94,14 @@ def test_what_was_passed_over_is_told_with_what_it_seems_to_be(tmp_path: Path, m
 
     found = discover([Path()])
 
-    assert told(found.passed) == (
-        "4 YAML files are no contracts: 2 like dbt (m/a.yml, …), 1 like Kubernetes (pod.yaml), "
+    assert skipped_summary(found.skipped) == (
+        "4 YAML files are not contracts: 2 like dbt (m/a.yml, …), 1 like Kubernetes (pod.yaml), "
         "1 of another kind (ci.yaml)."
     )
 
 
 def test_a_folder_without_contracts_says_what_it_holds(tmp_path: Path) -> None:
-    with pytest.raises(Unreadable, match=r"holds no contract. 1 YAML file is no contract: 1 like dbt"):
+    with pytest.raises(ReadError, match=r"contains no contract. 1 YAML file is not a contract: 1 like dbt"):
         discover([_written(tmp_path, {"a.yml": DBT})])
 
 
@@ -116,7 +116,7 @@ def test_what_a_package_manager_or_a_tool_keeps_is_not_entered(tmp_path: Path, f
     found = discover([tmp_path])
 
     assert _names(found) == ["orders.yaml"]
-    assert not found.passed
+    assert not found.skipped
 
 
 def test_no_link_of_any_name_is_followed(tmp_path: Path) -> None:
@@ -138,7 +138,7 @@ def test_a_yaml_file_that_may_not_be_read_is_found_and_refused() -> None:
 
         with _no_root():
             (found,) = discover([Path(folder)]).contracts
-            with pytest.raises(FileRefused, match="cannot be read"):
+            with pytest.raises(FileRejected, match="cannot be read"):
                 read(found)
 
 
@@ -162,7 +162,7 @@ def test_a_contract_of_gigabytes_is_found_and_refused(tmp_path: Path) -> None:
     found = discover([tmp_path])
 
     assert _names(found) == ["big.yaml"]
-    with pytest.raises(FileRefused, match="more than"):
+    with pytest.raises(FileRejected, match="more than"):
         read(found.contracts[0])
 
 
@@ -178,7 +178,7 @@ def test_thousands_of_other_files_cost_no_parse(tmp_path: Path) -> None:
     text = POD + "spec:\n" + "".join(f"  - {{name: n{row}, value: {row}}}\n" for row in range(300))
     _written(tmp_path, {f"k/{number}.yaml": text for number in range(3_000)} | {"orders.yaml": CONTRACT})
 
-    assert len(discover([tmp_path]).passed) == 3_000
+    assert len(discover([tmp_path]).skipped) == 3_000
     # libyaml, the fastest parser at hand, takes more than ten times as long for all of them.
     parse_of_300 = cpu_seconds(lambda: [yaml.load(text, yaml.CSafeLoader) for _ in range(300)], runs=1)
     assert cpu_seconds(lambda: discover([tmp_path])) < parse_of_300

@@ -15,9 +15,9 @@ from fragments.documents import documents
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dq.contracts.diff import Change, ElementKind, Fires, Motion, changes
+from dq.contracts.diff import Change, ChangeKind, ElementKind, ScheduleRelation, changes
 from dq.contracts.model import Contract
-from dq.contracts.normalize import normalise
+from dq.contracts.normalize import normalize
 from dq.contracts.yaml.parse import parse
 
 START = date(2026, 1, 1)
@@ -29,7 +29,7 @@ def told(before: Contract, after: Contract) -> list[str]:
 
 
 def differences(before: Contract, after: Contract) -> list[Change]:
-    return list(changes(normalise(before), normalise(after), START))
+    return list(changes(normalize(before), normalize(after), START))
 
 
 @given(documents())
@@ -150,8 +150,8 @@ def test_a_removed_column_stands_at_its_object_in_the_new_file_and_at_itself_in_
 
     (change,) = differences(before, after)
 
-    assert (change.kind, change.action, change.path) == (ElementKind.PROPERTY, Motion.REMOVED, "orders.b")
-    assert (change.at_before.line, change.at_after.line) == (9, 6)
+    assert (change.kind, change.action, change.path) == (ElementKind.PROPERTY, ChangeKind.REMOVED, "orders.b")
+    assert (change.location_before.line, change.location_after.line) == (9, 6)
     assert change.pointer == "schema[0]"
 
 
@@ -172,17 +172,17 @@ def test_the_examples_do_not_differ_from_their_rewritten_selves(file: Path) -> N
 @pytest.mark.parametrize(
     ("before", "after", "expected"),
     [
-        pytest.param({}, {"holidays": ["DE"]}, Fires.LATER, id="skipped"),
-        pytest.param({}, {"holidays": ["DE"], "free_days": "excuse"}, Fires.LATER, id="excused"),
-        pytest.param({"holidays": ["DE"]}, {}, Fires.EARLIER, id="due again"),
+        pytest.param({}, {"holidays": ["DE"]}, ScheduleRelation.LATER, id="skipped"),
+        pytest.param({}, {"holidays": ["DE"], "free_days": "excuse"}, ScheduleRelation.LATER, id="excused"),
+        pytest.param({"holidays": ["DE"]}, {}, ScheduleRelation.EARLIER, id="due again"),
         pytest.param(
-            {"weekdays_only": True, "free_days": "move"}, {"weekdays_only": True}, Fires.LATER,
+            {"weekdays_only": True, "free_days": "move"}, {"weekdays_only": True}, ScheduleRelation.LATER,
             id="skipped instead of brought on Monday",
         ),
     ],
 )  # fmt: skip
 def test_a_calendar_that_takes_deliveries_away_is_a_change(
-    before: dict[str, object], after: dict[str, object], expected: Fires
+    before: dict[str, object], after: dict[str, object], expected: ScheduleRelation
 ) -> None:
     (change,) = differences(delivered("UTC", calendar=before), delivered("UTC", calendar=after))
 

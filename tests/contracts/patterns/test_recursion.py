@@ -8,9 +8,9 @@ from random import Random
 
 import pytest
 
-from dq.contracts.pattern import in_sql, recursion, refused, searched
-from dq.dataquality.answers.rows import pattern as in_python
-from dq.dataquality.sql_values import java
+from dq.contracts.pattern import analyze_recursion, pattern_problem, search_pattern, to_spark_pattern
+from dq.dataquality.answers.rows import python_pattern as in_python
+from dq.dataquality.sql_values import to_java
 
 # The long form is benchmarks/random_tests.py.
 EXAMPLES = int(os.environ.get("DQ_EXAMPLES", "30"))
@@ -37,19 +37,19 @@ CASES = {
 def test_a_group_is_possessive_only_where_no_turn_can_be_made_in_another_way(
     pattern: str, possessive: str | None, longest: int | None
 ) -> None:
-    made = java(pattern)
+    made = to_java(pattern)
 
     assert made.longest == longest
     if possessive is None:
-        assert recursion(searched(pattern)).possessive == {}
+        assert analyze_recursion(search_pattern(pattern)).possessive == {}
     else:
         assert made.text == possessive.replace("$", r"\z")
 
 
 def test_in_sql_lazy_repetitions_stay_since_what_is_found_matters() -> None:
-    assert in_sql("^(a|b)*$") == ("^(a|b)*+$", None)
-    assert in_sql("^(a|b)*?$") == ("^(a|b)*?$", 804)
-    assert in_sql("(?i)^(a|b)*$") == ("(?i)^(a|b)*$", 804)
+    assert to_spark_pattern("^(a|b)*$") == ("^(a|b)*+$", None)
+    assert to_spark_pattern("^(a|b)*?$") == ("^(a|b)*?$", 804)
+    assert to_spark_pattern("(?i)^(a|b)*$") == ("(?i)^(a|b)*$", 804)
 
 
 ATOMS = ("a", "b", "c", "[ab]", "[^a]", "ab", "-")
@@ -71,12 +71,12 @@ def test_what_is_possessive_finds_the_same_texts() -> None:
     compared = possessive = 0
     while possessive < EXAMPLES:
         written = random.choice(("^", "")) + drawn(random) + drawn(random) + random.choice(("$", ""))
-        if refused(written) is not None or not recursion(searched(written)).possessive:
+        if pattern_problem(written) is not None or not analyze_recursion(search_pattern(written)).possessive:
             continue
         possessive += 1
-        plain, made = re.compile(written), in_python(java(written).text)
+        plain, made = re.compile(written), in_python(to_java(written).text)
         assert made is not None
-        in_query = in_python(in_sql(written)[0])
+        in_query = in_python(to_spark_pattern(written)[0])
         assert in_query is not None
         for _ in range(60):
             text = "".join(random.choice("aabbc-") for _ in range(random.randint(0, 9)))

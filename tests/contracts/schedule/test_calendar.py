@@ -10,8 +10,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dq.contracts.outcome import TextFault
-from dq.contracts.schedule.calendar import DayEffect, FreeDays, check, of_year, release
+from dq.contracts.outcome import ValueProblem
+from dq.contracts.schedule.calendar import (
+    DayEffect,
+    HolidayCalendar,
+    holiday_name_problem,
+    holidays_release,
+    public_holidays,
+)
 from dq.contracts.schedule.clock import Schedule, parse
 from dq.contracts.slo import Cycle, cycles
 
@@ -20,13 +26,13 @@ EVE, CHRISTMAS, BOXING = date(2026, 12, 24), date(2026, 12, 25), date(2026, 12, 
 START = datetime(2026, 12, 23, 12, tzinfo=UTC)
 
 
-def schedule(expression: str, calendar: FreeDays, zone: str = "Europe/Berlin") -> Schedule:
+def schedule(expression: str, calendar: HolidayCalendar, zone: str = "Europe/Berlin") -> Schedule:
     found = parse(expression, timezone=zone, calendar=calendar)
     assert isinstance(found, Schedule), found
     return found
 
 
-def cycles_of(expression: str, calendar: FreeDays, days: int, start: datetime = START) -> list[Cycle]:
+def cycles_of(expression: str, calendar: HolidayCalendar, days: int, start: datetime = START) -> list[Cycle]:
     return list(
         cycles(
             schedule(expression, calendar),
@@ -41,32 +47,36 @@ def cycles_of(expression: str, calendar: FreeDays, days: int, start: datetime = 
     )
 
 
-def dues(expression: str, calendar: FreeDays, days: int) -> list[str]:
+def dues(expression: str, calendar: HolidayCalendar, days: int) -> list[str]:
     return [f"{cycle.nominal:%m-%d %H:%M}" for cycle in cycles_of(expression, calendar, days)]
 
 
 @pytest.mark.parametrize(
     ("calendar", "expected"),
     [
-        pytest.param(FreeDays(skip=frozenset({CHRISTMAS})), ["12-24", "12-26", "12-27"], id="skip"),
-        pytest.param(FreeDays(move=frozenset({CHRISTMAS})), ["12-24", "12-26", "12-27", "12-28"], id="move"),
-        pytest.param(FreeDays(excuse=frozenset({CHRISTMAS})), ["12-24", "12-25", "12-26"], id="excuse"),
-        pytest.param(FreeDays(weekdays_only=True), ["12-24", "12-25", "12-28"], id="weekends"),
-        pytest.param(FreeDays(holidays=("DE",)), ["12-24", "12-27", "12-28"], id="holidays"),
-        pytest.param(FreeDays(weekdays_only=True, holidays=("DE",)), ["12-24", "12-28"], id="both"),
+        pytest.param(HolidayCalendar(skip=frozenset({CHRISTMAS})), ["12-24", "12-26", "12-27"], id="skip"),
         pytest.param(
-            FreeDays(skip=frozenset({EVE}), holidays=("DE",), free_days=DayEffect.EXCUSE),
+            HolidayCalendar(move=frozenset({CHRISTMAS})), ["12-24", "12-26", "12-27", "12-28"], id="move"
+        ),
+        pytest.param(
+            HolidayCalendar(excuse=frozenset({CHRISTMAS})), ["12-24", "12-25", "12-26"], id="excuse"
+        ),
+        pytest.param(HolidayCalendar(weekdays_only=True), ["12-24", "12-25", "12-28"], id="weekends"),
+        pytest.param(HolidayCalendar(holidays=("DE",)), ["12-24", "12-27", "12-28"], id="holidays"),
+        pytest.param(HolidayCalendar(weekdays_only=True, holidays=("DE",)), ["12-24", "12-28"], id="both"),
+        pytest.param(
+            HolidayCalendar(skip=frozenset({EVE}), holidays=("DE",), free_days=DayEffect.EXCUSE),
             ["12-25", "12-26", "12-27"],
             id="a list goes before the holidays",
         ),
     ],
 )
-def test_the_days_of_a_daily_schedule(calendar: FreeDays, expected: list[str]) -> None:
+def test_the_days_of_a_daily_schedule(calendar: HolidayCalendar, expected: list[str]) -> None:
     assert dues("0 6 * * *", calendar, 6)[: len(expected)] == [f"{day} 06:00" for day in expected]
 
 
 def test_a_moved_delivery_brings_what_it_would_have_brought() -> None:
-    calendar = FreeDays(move=frozenset({CHRISTMAS}))
+    calendar = HolidayCalendar(move=frozenset({CHRISTMAS}))
 
     (moved,) = cycles_of("0 6 25 12 *", calendar, 9)
 
@@ -74,7 +84,7 @@ def test_a_moved_delivery_brings_what_it_would_have_brought() -> None:
 
 
 def test_deliveries_that_meet_on_one_day_are_one_cycle_that_brings_all() -> None:
-    calendar = FreeDays(weekdays_only=True, holidays=("DE",), free_days=DayEffect.MOVE)
+    calendar = HolidayCalendar(weekdays_only=True, holidays=("DE",), free_days=DayEffect.MOVE)
 
     found = {f"{one.nominal:%m-%d}": one.partitions for one in cycles_of("0 6 * * *", calendar, 5)}
 
@@ -85,7 +95,7 @@ def test_deliveries_that_meet_on_one_day_are_one_cycle_that_brings_all() -> None
 
 
 def test_a_delivery_moves_into_the_next_month_and_year() -> None:
-    calendar = FreeDays(weekdays_only=True, holidays=("DE",), free_days=DayEffect.MOVE)
+    calendar = HolidayCalendar(weekdays_only=True, holidays=("DE",), free_days=DayEffect.MOVE)
     # 31 January 2027 is a Sunday.
     start = datetime(2027, 1, 10, tzinfo=UTC)
 
@@ -97,7 +107,7 @@ def test_a_delivery_moves_into_the_next_month_and_year() -> None:
 def test_a_delivery_of_the_last_year_moves_beyond_it() -> None:
     from dq.contracts.schedule.cron import Dialect
 
-    calendar = FreeDays(weekdays_only=True, holidays=("US",), free_days=DayEffect.MOVE)
+    calendar = HolidayCalendar(weekdays_only=True, holidays=("US",), free_days=DayEffect.MOVE)
     # 31 December 2028 is a Sunday, the day after a holiday.
     found = parse("cron(0 6 31 12 ? 2028)", dialect=Dialect.EVENTBRIDGE, calendar=calendar)
 
@@ -107,7 +117,7 @@ def test_a_delivery_of_the_last_year_moves_beyond_it() -> None:
 
 def test_a_moved_time_inside_a_gap_is_due_at_the_change() -> None:
     # In Berlin the clock jumps from 2 to 3 on Sunday 29 March 2026; Cairo's does at midnight on a Friday.
-    calendar = FreeDays(move=frozenset({date(2026, 4, 23)}))
+    calendar = HolidayCalendar(move=frozenset({date(2026, 4, 23)}))
 
     found = schedule("30 0 23 4 *", calendar, "Africa/Cairo")
 
@@ -116,27 +126,36 @@ def test_a_moved_time_inside_a_gap_is_due_at_the_change() -> None:
 
 
 def test_an_excused_cycle_says_why_and_by_which_release() -> None:
-    calendar = FreeDays(holidays=("DE-BY",), free_days=DayEffect.EXCUSE)
+    calendar = HolidayCalendar(holidays=("DE-BY",), free_days=DayEffect.EXCUSE)
 
     first, second = cycles_of("0 6 24,25 12 *", calendar, 3)
 
-    assert (first.excuse, first.calendar) == ("", release())
-    assert second.excuse == "The calendar excuses it: DE-BY: Erster Weihnachtstag."
+    assert (first.excuse, first.calendar) == ("", holidays_release())
+    assert second.excuse == "Excluded by the calendar: DE-BY: Erster Weihnachtstag."
 
 
 @pytest.mark.parametrize(
     ("calendar", "code", "part"),
     [
-        pytest.param(FreeDays(holidays=("EN",)), "HOLIDAYS_COUNTRY", "'EN'", id="no country"),
-        pytest.param(FreeDays(holidays=("de",)), "HOLIDAYS_COUNTRY", "'DE'", id="lower case"),
-        pytest.param(FreeDays(holidays=("DE", "DE-XX")), "HOLIDAYS_SUBDIVISION", "'XX'", id="no subdivision"),
-        pytest.param(FreeDays(holidays=("DE-",)), "HOLIDAYS_SUBDIVISION", "''", id="an empty subdivision"),
-        pytest.param(FreeDays(holidays=("__name__",)), "HOLIDAYS_COUNTRY", "__name__", id="a name of Python"),
+        pytest.param(HolidayCalendar(holidays=("EN",)), "HOLIDAYS_COUNTRY", "'EN'", id="no country"),
+        pytest.param(HolidayCalendar(holidays=("de",)), "HOLIDAYS_COUNTRY", "'DE'", id="lower case"),
         pytest.param(
-            FreeDays(skip=frozenset({EVE}), move=frozenset({EVE})), "CALENDAR_TWICE", "2026-12-24", id="twice"
+            HolidayCalendar(holidays=("DE", "DE-XX")), "HOLIDAYS_SUBDIVISION", "'XX'", id="no subdivision"
         ),
         pytest.param(
-            FreeDays(
+            HolidayCalendar(holidays=("DE-",)), "HOLIDAYS_SUBDIVISION", "''", id="an empty subdivision"
+        ),
+        pytest.param(
+            HolidayCalendar(holidays=("__name__",)), "HOLIDAYS_COUNTRY", "__name__", id="a name of Python"
+        ),
+        pytest.param(
+            HolidayCalendar(skip=frozenset({EVE}), move=frozenset({EVE})),
+            "CALENDAR_TWICE",
+            "2026-12-24",
+            id="twice",
+        ),
+        pytest.param(
+            HolidayCalendar(
                 move=frozenset({EVE}),
                 skip=frozenset(CHRISTMAS + timedelta(days=count) for count in range(80)),
             ),
@@ -146,33 +165,37 @@ def test_an_excused_cycle_says_why_and_by_which_release() -> None:
         ),
     ],
 )
-def test_a_calendar_that_cannot_be_followed_is_refused(calendar: FreeDays, code: str, part: str) -> None:
+def test_a_calendar_that_cannot_be_followed_is_refused(
+    calendar: HolidayCalendar, code: str, part: str
+) -> None:
     fault = parse("0 6 * * *", calendar=calendar)
 
-    assert isinstance(fault, TextFault)
+    assert isinstance(fault, ValueProblem)
     assert fault.code == code
     assert part in str(fault)
 
 
 def test_a_schedule_of_holidays_alone_never_comes_where_they_are_skipped() -> None:
-    fault = parse("0 6 25 12 *", calendar=FreeDays(holidays=("DE",)))
+    fault = parse("0 6 25 12 *", calendar=HolidayCalendar(holidays=("DE",)))
 
-    assert isinstance(fault, TextFault)
+    assert isinstance(fault, ValueProblem)
     assert fault.code == "CRON_NEVER"
 
 
 def test_holidays_are_those_of_the_package_whatever_the_language_of_the_machine(monkeypatch) -> None:
     monkeypatch.setenv("LANGUAGE", "en_US")
 
-    assert of_year("DE-BY", 2026)[CHRISTMAS] == "Erster Weihnachtstag"
-    assert set(of_year("US-NY", 2027)) == {
+    assert public_holidays("DE-BY", 2026)[CHRISTMAS] == "Erster Weihnachtstag"
+    assert set(public_holidays("US-NY", 2027)) == {
         day for day in foreign.country_holidays("US", subdiv="NY", years=2027) if day.year == 2027
     }
 
 
 def test_every_country_of_the_package_is_known_by_its_two_letters() -> None:
     assert [
-        code for code in foreign.list_supported_countries(include_aliases=False) if check(code) is not None
+        code
+        for code in foreign.list_supported_countries(include_aliases=False)
+        if holiday_name_problem(code) is not None
     ] == []
 
 
@@ -206,7 +229,7 @@ def test_days_are_those_of_a_walk_over_the_dates(
     expression: str,
 ) -> None:
     move, excuse = move - skip, excuse - skip - move
-    calendar = FreeDays(skip, weekdays_only, None, move, excuse, holidays, free_days)
+    calendar = HolidayCalendar(skip, weekdays_only, None, move, excuse, holidays, free_days)
     plain = parse(expression)
     found = parse(expression, calendar=calendar)
     assert isinstance(plain, Schedule)

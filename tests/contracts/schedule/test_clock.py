@@ -17,9 +17,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dq.contracts.outcome import TextFault
-from dq.contracts.schedule.calendar import FreeDays, zone
-from dq.contracts.schedule.clock import DstPolicy, Due, Note, Schedule, dst_hazards, parse, shortest_gap
+from dq.contracts.outcome import ValueProblem
+from dq.contracts.schedule.calendar import HolidayCalendar, parse_zone
+from dq.contracts.schedule.clock import (
+    DstNote,
+    DstPolicy,
+    DueTime,
+    Schedule,
+    dst_hazards,
+    parse,
+    shortest_gap,
+)
 from dq.contracts.schedule.cron import Dialect
 
 # The long form is benchmarks/random_tests.py.
@@ -33,11 +41,11 @@ civil = datetime.fromisoformat
 @cache
 def zones() -> list[str]:
     names = resources.files("tzdata").joinpath("zones").read_text("utf-8").split()
-    return [name for name in names if not isinstance(zone(name), TextFault)]
+    return [name for name in names if not isinstance(parse_zone(name), ValueProblem)]
 
 
 def schedule(
-    expression: str, timezone: str = "UTC", dst: DstPolicy | None = None, **more: FreeDays
+    expression: str, timezone: str = "UTC", dst: DstPolicy | None = None, **more: HolidayCalendar
 ) -> Schedule:
     found = parse(expression, timezone=timezone, dst=dst, **more)
     assert isinstance(found, Schedule), found
@@ -149,12 +157,12 @@ def test_a_due_carries_its_civil_time_and_how_the_clock_change_touched_it() -> N
     in_autumn = list(daily.between(utc("2026-11-01T04:00"), utc("2026-11-01T12:00")))
 
     assert in_spring == [
-        Due(utc("2026-03-08T06:30"), civil("2026-03-08T01:30"), Note.NORMAL),
-        Due(utc("2026-03-08T07:00"), civil("2026-03-08T02:30"), Note.GAP),
+        DueTime(utc("2026-03-08T06:30"), civil("2026-03-08T01:30"), DstNote.NORMAL),
+        DueTime(utc("2026-03-08T07:00"), civil("2026-03-08T02:30"), DstNote.GAP),
     ]
     assert in_autumn == [
-        Due(utc("2026-11-01T05:30"), civil("2026-11-01T01:30"), Note.FIRST_OF_TWO),
-        Due(utc("2026-11-01T07:30"), civil("2026-11-01T02:30"), Note.NORMAL),
+        DueTime(utc("2026-11-01T05:30"), civil("2026-11-01T01:30"), DstNote.FIRST_OF_TWO),
+        DueTime(utc("2026-11-01T07:30"), civil("2026-11-01T02:30"), DstNote.NORMAL),
     ]
 
 
@@ -163,7 +171,7 @@ def test_a_wildcard_schedule_marks_both_times_of_a_repeated_hour() -> None:
 
     found = hourly.between(utc("2026-11-01T04:00"), utc("2026-11-01T07:00"))
 
-    assert [due.note for due in found] == [Note.FIRST_OF_TWO, Note.SECOND_OF_TWO, Note.NORMAL]
+    assert [due.note for due in found] == [DstNote.FIRST_OF_TWO, DstNote.SECOND_OF_TWO, DstNote.NORMAL]
 
 
 def test_the_repeated_evening_before_midnight_goes_back_over_the_date() -> None:
@@ -185,7 +193,7 @@ def test_two_times_on_one_instant_are_one_due_and_the_one_on_the_clock_names_it(
 
     found = list(twice.between(utc("2026-03-08T05:00"), utc("2026-03-08T12:00")))
 
-    assert found == [Due(utc("2026-03-08T07:00"), civil("2026-03-08T03:00"), Note.NORMAL)]
+    assert found == [DueTime(utc("2026-03-08T07:00"), civil("2026-03-08T03:00"), DstNote.NORMAL)]
 
 
 @pytest.mark.parametrize(
@@ -205,7 +213,7 @@ def test_a_date_that_a_country_leaves_out_follows_the_policy(dst: DstPolicy, exp
 
 
 def test_a_calendar_takes_dates_of_the_zone_out() -> None:
-    calendar = FreeDays(skip=frozenset({date(2026, 12, 25)}), weekdays_only=True)
+    calendar = HolidayCalendar(skip=frozenset({date(2026, 12, 25)}), weekdays_only=True)
     evening = schedule("0 22 * * *", "America/New_York", calendar=calendar)
 
     found = evening.between(utc("2026-12-24T00:00"), utc("2026-12-29T12:00"))
@@ -232,8 +240,8 @@ def test_there_is_no_latest_before_the_years_of_a_schedule() -> None:
     assert isinstance(ended, Schedule)
 
     assert ended.latest(utc("2026-12-31T23:59")) is None
-    assert ended.latest(utc("2035-01-01")) == Due(
-        utc("2027-12-31T06:00"), civil("2027-12-31T06:00"), Note.NORMAL
+    assert ended.latest(utc("2035-01-01")) == DueTime(
+        utc("2027-12-31T06:00"), civil("2027-12-31T06:00"), DstNote.NORMAL
     )
 
 
@@ -289,10 +297,10 @@ def test_fixed_times_in_a_gap_or_overlap_within_two_years_are_hazards() -> None:
     found = dst_hazards(schedule("30 2 * * *", "Europe/Paris"), utc("2026-05-01"))
 
     assert found == [
-        Due(utc("2026-10-25T00:30"), civil("2026-10-25T02:30"), Note.FIRST_OF_TWO),
-        Due(utc("2027-03-28T01:00"), civil("2027-03-28T02:30"), Note.GAP),
-        Due(utc("2027-10-31T00:30"), civil("2027-10-31T02:30"), Note.FIRST_OF_TWO),
-        Due(utc("2028-03-26T01:00"), civil("2028-03-26T02:30"), Note.GAP),
+        DueTime(utc("2026-10-25T00:30"), civil("2026-10-25T02:30"), DstNote.FIRST_OF_TWO),
+        DueTime(utc("2027-03-28T01:00"), civil("2027-03-28T02:30"), DstNote.GAP),
+        DueTime(utc("2027-10-31T00:30"), civil("2027-10-31T02:30"), DstNote.FIRST_OF_TWO),
+        DueTime(utc("2028-03-26T01:00"), civil("2028-03-26T02:30"), DstNote.GAP),
     ]
 
 

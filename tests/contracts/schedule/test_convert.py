@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dq.contracts.outcome import TextFault
+from dq.contracts.outcome import ValueProblem
 from dq.contracts.schedule import clock
 from dq.contracts.schedule.clock import DstPolicy, Schedule, parse
 from dq.contracts.schedule.cron import Dialect
@@ -67,18 +67,18 @@ def test_eventbridge_as_unix(text: str, expected: str) -> None:
 
 @pytest.mark.parametrize("text", ["*/2 6 */2 * 1", "0 6 LW * *"])
 def test_what_eventbridge_cannot_say_is_refused(text: str) -> None:
-    assert isinstance(clock.to_eventbridge(unix(text)), TextFault)
+    assert isinstance(clock.to_eventbridge(unix(text)), ValueProblem)
 
 
 def test_seconds_are_refused() -> None:
     found = clock.to_eventbridge(schedule("30 0 6 * * *", Dialect.SECONDS_FIRST))
 
-    assert isinstance(found, TextFault)
+    assert isinstance(found, ValueProblem)
 
 
 @pytest.mark.parametrize("text", ["cron(0 6 15W * ? *)", "cron(0 6 * * ? 2026-2030)"])
 def test_what_unix_cannot_say_is_refused(text: str) -> None:
-    assert isinstance(clock.to_unix(aws(text)), TextFault)
+    assert isinstance(clock.to_unix(aws(text)), ValueProblem)
 
 
 def _field(low: int, high: int) -> st.SearchStrategy[str]:
@@ -96,8 +96,8 @@ def _field(low: int, high: int) -> st.SearchStrategy[str]:
 def test_what_was_converted_is_due_at_the_same_times_there_and_back(parts: tuple[str, ...]) -> None:
     source = unix(" ".join(parts))
     made = clock.to_eventbridge(source)
-    if isinstance(made, TextFault):
-        assert source.days.both
+    if isinstance(made, ValueProblem):
+        assert source.days.requires_both
         return
 
     there = [aws(text) for text in made]

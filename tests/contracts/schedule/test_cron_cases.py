@@ -10,15 +10,15 @@ from zoneinfo import ZoneInfo
 import pytest
 from fakes.cases import cases
 
-from dq.contracts.outcome import TextFault
-from dq.contracts.schedule.calendar import zone
+from dq.contracts.outcome import ValueProblem
+from dq.contracts.schedule.calendar import parse_zone
 from dq.contracts.schedule.clock import DstPolicy, Schedule, parse
 from dq.contracts.schedule.cron import Dialect
 
 CASES = cases("cron-cases.yaml")
 
 
-def read(row: dict[str, Any]) -> Schedule | TextFault:
+def read(row: dict[str, Any]) -> Schedule | ValueProblem:
     return parse(
         row["expr"],
         timezone=row["tz"],
@@ -51,8 +51,8 @@ def test_the_next_due_instants_are_those_of_the_case(row: dict[str, Any]) -> Non
 def test_the_case_is_refused_with_its_code(row: dict[str, Any]) -> None:
     fault = read(row)
 
-    assert isinstance(fault, TextFault), fault
-    assert (fault.code, bool(fault.message), bool(fault.mend)) == (row["error"], True, True)
+    assert isinstance(fault, ValueProblem), fault
+    assert (fault.code, bool(fault.message), bool(fault.hint)) == (row["error"], True, True)
 
 
 @pytest.mark.parametrize("row", rows(key="ended"))
@@ -72,7 +72,7 @@ def test_a_schedule_whose_years_are_over_ends(row: dict[str, Any]) -> None:
 )
 def test_a_local_day_has_as_many_cycles_as_it_has_hours(row: dict[str, Any]) -> None:
     schedule = read(row)
-    tz = zone(row["tz"])
+    tz = parse_zone(row["tz"])
     day = date.fromisoformat(row["local_date"])
 
     assert isinstance(schedule, Schedule), schedule

@@ -7,15 +7,15 @@ from itertools import islice
 
 import pytest
 
-from dq.contracts.outcome import TextFault
-from dq.contracts.schedule.calendar import FreeDays
+from dq.contracts.outcome import ValueProblem
+from dq.contracts.schedule.calendar import HolidayCalendar
 from dq.contracts.schedule.clock import DstPolicy, Schedule, parse
 from dq.contracts.schedule.cron import Dialect
 
 UNIX, SECONDS, AWS = Dialect.UNIX, Dialect.SECONDS_FIRST, Dialect.EVENTBRIDGE
 
 FAULTS = [
-    # (expression, dialect, code, in the message, in the mend)
+    # (expression, dialect, code, in the message, in the hint)
     ("", UNIX, "CRON_FIELDS", "empty", "0 6 * * *"),
     ("  ", UNIX, "CRON_FIELDS", "empty", "0 6 * * *"),
     ("0 6 * *", UNIX, "CRON_FIELDS", "4 fields", "5 fields"),
@@ -27,11 +27,11 @@ FAULTS = [
     ("cron(0 6 * * ? *)", UNIX, "CRON_DIALECT", "dialect is unix", "dialect: eventbridge"),
     ("CRON_TZ=UTC 0 6 * * *", UNIX, "CRON_ZONE", "CRON_TZ=UTC", "timezone"),
     ("0 6 * * * " + "," * 600, UNIX, "CRON_LONG", "610 characters", "500"),
-    ("@reboot", UNIX, "CRON_MACRO", "machine starts", "@daily"),
-    ("@every 15m", UNIX, "CRON_MACRO", "no macro", "@hourly"),
+    ("@reboot", UNIX, "CRON_MACRO", "machine boots", "@daily"),
+    ("@every 15m", UNIX, "CRON_MACRO", "not a cron macro", "@hourly"),
     ("@dayly", UNIX, "CRON_MACRO", "'@dayly'", "@daily"),
-    ("0 30 * * *", UNIX, "CRON_RANGE", "hour 30 in '0 30 * * *' is out of 0-23", "'30 0 * * *' was meant"),
-    ("60 6 * * *", UNIX, "CRON_RANGE", "minute 60 in '60' is out of 0-59", "from 0 to 59"),
+    ("0 30 * * *", UNIX, "CRON_RANGE", "hour 30 is out of range (0–23) in", "Did you mean '30 0 * * *'?"),
+    ("60 6 * * *", UNIX, "CRON_RANGE", "minute 60 is out of range (0–59) in '60'", "from 0 to 59"),
     ("0 24 * * *", UNIX, "CRON_RANGE", "hour 24", "from 0 to 23; midnight is 0"),
     ("30 24 * * *", UNIX, "CRON_RANGE", "hour 24", "from 0 to 23"),
     ("0 6 0 * *", UNIX, "CRON_RANGE", "day-of-month 0", "from 1 to 31"),
@@ -43,7 +43,7 @@ FAULTS = [
     ("0 6 * NOV-FEB *", UNIX, "CRON_RANGE", "NOV-FEB", "Write 11-12,1-2."),
     ("0 6 * * FRI-SUN", UNIX, "CRON_RANGE", "FRI-SUN", "Write 5-7."),
     ("0 6 * * SAT-MON", UNIX, "CRON_RANGE", "SAT-MON", "Write 6-7,1."),
-    ("*/0 * * * *", UNIX, "CRON_STEP", "never moves", "from 1 to 59"),
+    ("*/0 * * * *", UNIX, "CRON_STEP", "must not be 0", "from 1 to 59"),
     ("*/90 * * * *", UNIX, "CRON_STEP", "larger than the range 0-59", "from 1 to 59"),
     ("0 8-10/5 * * *", UNIX, "CRON_STEP", "larger than the range 8-10", "the value 8 alone"),
     ("5/15 * * * *", UNIX, "CRON_STEP", "'5/15'", "Write 5-59/15."),
@@ -67,10 +67,10 @@ FAULTS = [
     ("0 6 * * MON#6", UNIX, "CRON_SPECIAL", "occurrence 6", "MON#5"),
     ("0 6 * * 9#1", UNIX, "CRON_RANGE", "day-of-week 9", "from 0 to 7"),
     ("0 L * * *", UNIX, "CRON_NAME", "hour", "0-23"),
-    ("0 6 30 2 *", UNIX, "CRON_NEVER", "'0 6 30 2 *' never comes", "L in the day-of-month"),
-    ("0 6 31 4,6,9,11 *", UNIX, "CRON_NEVER", "never comes", "L in the day-of-month"),
-    ("*/20 * * * * *", SECONDS, "CRON_TOO_FREQUENT", "'*/20'", "one literal second"),
-    ("0,30 0 6 * * *", SECONDS, "CRON_TOO_FREQUENT", "'0,30'", "one literal second"),
+    ("0 6 30 2 *", UNIX, "CRON_NEVER", "'0 6 30 2 *' never occurs", "L in the day-of-month"),
+    ("0 6 31 4,6,9,11 *", UNIX, "CRON_NEVER", "never occurs", "L in the day-of-month"),
+    ("*/20 * * * * *", SECONDS, "CRON_TOO_FREQUENT", "'*/20'", "a single second"),
+    ("0,30 0 6 * * *", SECONDS, "CRON_TOO_FREQUENT", "'0,30'", "a single second"),
     ("60 0 6 * * *", SECONDS, "CRON_RANGE", "second 60", "from 0 to 59"),
     ("cron(0 6 * * * *)", AWS, "EB_DOM_DOW", "exactly one must be '?'", "Write ?"),
     ("cron(0 6 ? * 0 *)", AWS, "EB_DOW", "day-of-week 0", "1 is SUN"),
@@ -81,48 +81,48 @@ FAULTS = [
     ("cron(0 6 1W,15W * ? *)", AWS, "EB_SPECIAL", "'1W,15W'", "one schedule for each"),
     ("cron(0 6 ? * 2#1,2#3 *)", AWS, "EB_SPECIAL", "'2#1,2#3'", "one schedule for each"),
     ("cron(50/15 6 * * ? *)", AWS, "CRON_STEP", "larger than the range 50-59", "the value 50 alone"),
-    ("cron(0/0 6 * * ? *)", AWS, "CRON_STEP", "never moves", "from 1 to 59"),
+    ("cron(0/0 6 * * ? *)", AWS, "CRON_STEP", "must not be 0", "from 1 to 59"),
     ("cron(? 6 * * ? *)", AWS, "CRON_QUESTION", "minute", "*"),
     ("cron(0 6 * * ? 1969)", AWS, "CRON_RANGE", "year 1969", "from 1970 to 2199"),
-    ("cron(0 6 29 2 ? 2026-2027)", AWS, "CRON_NEVER", "never comes", "a date that exists"),
+    ("cron(0 6 29 2 ? 2026-2027)", AWS, "CRON_NEVER", "never occurs", "a date that exists"),
 ]
 
 
 @pytest.mark.parametrize(
-    ("expression", "dialect", "code", "message", "mend"),
+    ("expression", "dialect", "code", "message", "hint"),
     [pytest.param(*row, id=f"{row[2]} {row[0][:30]!a}") for row in FAULTS],
 )
 def test_a_faulty_schedule_is_named_quoted_and_mended(
-    expression: str, dialect: Dialect, code: str, message: str, mend: str
+    expression: str, dialect: Dialect, code: str, message: str, hint: str
 ) -> None:
     fault = parse(expression, dialect=dialect)
 
-    assert isinstance(fault, TextFault), fault
+    assert isinstance(fault, ValueProblem), fault
     assert fault.code == code
     assert message in fault.message
-    assert mend in fault.mend
+    assert hint in fault.hint
 
 
 def test_a_zone_that_is_none_is_the_fault_of_the_schedule() -> None:
     fault = parse("0 6 * * *", timezone="EST")
 
-    assert isinstance(fault, TextFault)
+    assert isinstance(fault, ValueProblem)
     assert fault.code == "ZONE_FIXED"
 
 
 def test_a_saturday_never_comes_in_a_calendar_of_working_days() -> None:
-    fault = parse("0 6 * * 6", calendar=FreeDays(weekdays_only=True))
+    fault = parse("0 6 * * 6", calendar=HolidayCalendar(weekdays_only=True))
 
-    assert isinstance(fault, TextFault)
+    assert isinstance(fault, ValueProblem)
     assert fault.code == "CRON_NEVER"
-    assert "never comes on a day that the calendar leaves" in fault.message
+    assert "never occurs on a day that the calendar allows" in fault.message
 
 
 def test_the_mend_of_a_backward_range_means_what_was_meant() -> None:
     fault = parse("0 6 * * FRI-SUN")
-    assert isinstance(fault, TextFault)
+    assert isinstance(fault, ValueProblem)
 
-    mended = parse("0 6 * * " + fault.mend.removeprefix("Write ").rstrip("."))
+    mended = parse("0 6 * * " + fault.hint.removeprefix("Write ").rstrip("."))
 
     assert isinstance(mended, Schedule)
     assert mended.days.weekdays == {5, 6, 0}

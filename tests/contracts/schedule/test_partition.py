@@ -7,15 +7,15 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from dq.contracts.outcome import TextFault
+from dq.contracts.outcome import ValueProblem
 from dq.contracts.schedule.calendar import TZDATA_VERSION
-from dq.contracts.schedule.clock import Due, Note, Schedule, parse
-from dq.contracts.slo import Cycle, check, cycles, render
+from dq.contracts.schedule.clock import DstNote, DueTime, Schedule, parse
+from dq.contracts.slo import Cycle, cycles, render, template_problem
 
 
-def due(civil: str) -> Due:
+def due(civil: str) -> DueTime:
     nominal = datetime.fromisoformat(civil)
-    return Due(nominal.replace(tzinfo=UTC), nominal, Note.NORMAL)
+    return DueTime(nominal.replace(tzinfo=UTC), nominal, DstNote.NORMAL)
 
 
 def utc(text: str) -> datetime:
@@ -49,7 +49,7 @@ def utc(text: str) -> datetime:
     ],
 )
 def test_a_template_gives_the_value_of_a_due(template: str, civil: str, expected: str) -> None:
-    assert check(template) is None
+    assert template_problem(template) is None
     assert render(template, due(civil)) == expected
 
 
@@ -77,9 +77,9 @@ def test_a_template_gives_the_value_of_a_due(template: str, civil: str, expected
     ],
 )
 def test_a_faulty_template_is_found_without_a_due(template: str, code: str) -> None:
-    fault = check(template)
+    fault = template_problem(template)
 
-    assert isinstance(fault, TextFault)
+    assert isinstance(fault, ValueProblem)
     assert fault.code == code
     assert repr(template) in fault.message
     with pytest.raises(ValueError, match=re.escape(str(fault))):
@@ -112,7 +112,7 @@ def test_a_cycle_knows_its_breach_and_the_partition_it_must_bring() -> None:
             due_at=utc("2026-05-01T10:00"),
             breach_at=utc("2026-05-01T12:00"),
             nominal=datetime.fromisoformat("2026-05-01T06:00"),
-            note=Note.NORMAL,
+            note=DstNote.NORMAL,
             partitions=((("flight_date", "2026-04-30"),),),
             tzdata=TZDATA_VERSION,
         )

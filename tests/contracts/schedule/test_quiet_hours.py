@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dq.contracts.access.alert_target import QuietHours, quiet_hours, written
-from dq.contracts.outcome import TextFault
+from dq.contracts.access.alert_target import QuietHours, load_quiet_hours, parse_quiet_hours
+from dq.contracts.outcome import ValueProblem
 
 MINUTE = timedelta(minutes=1)
 NIGHTS = ["2026-03-28", "2026-04-04", "2026-09-05", "2026-10-03", "2026-10-24", "2026-11-01"]
@@ -46,9 +46,9 @@ def at(text: str) -> datetime:
     ],
 )
 def test_the_end_is_what_the_clock_shows(hours, zone, now, over):
-    found = quiet_hours(hours, zone)
+    found = parse_quiet_hours(hours, zone)
 
-    assert found.over_at(at(now)) == at(over)
+    assert found.end_at(at(now)) == at(over)
 
 
 @given(
@@ -66,7 +66,7 @@ def test_it_is_the_first_minute_that_is_not_quiet(start, end, zone, night, minut
     while hours.covers(expected):
         expected += MINUTE
 
-    assert hours.over_at(now) == expected
+    assert hours.end_at(now) == expected
 
 
 @pytest.mark.parametrize(
@@ -82,14 +82,14 @@ def test_it_is_the_first_minute_that_is_not_quiet(start, end, zone, night, minut
     ],
 )
 def test_what_cannot_be_understood_is_a_fault(text, zone, code):
-    found = quiet_hours(text, zone)
+    found = parse_quiet_hours(text, zone)
 
-    assert isinstance(found, TextFault)
+    assert isinstance(found, ValueProblem)
     assert found.code == code
 
 
 def test_what_is_written_is_read_back():
-    hours = quiet_hours("22:00 - 07:00", "Europe/Berlin")
+    hours = parse_quiet_hours("22:00 - 07:00", "Europe/Berlin")
 
-    assert written(str(hours)) == hours
-    assert written("") is None
+    assert load_quiet_hours(str(hours)) == hours
+    assert load_quiet_hours("") is None

@@ -10,8 +10,8 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from dq.contracts.outcome import TextFault
-from dq.contracts.schedule.calendar import TZDATA_VERSION, Transition, transitions, zone
+from dq.contracts.outcome import ValueProblem
+from dq.contracts.schedule.calendar import TZDATA_VERSION, Transition, parse_zone, transitions
 
 FILES = resources.files("tzdata")
 
@@ -24,14 +24,14 @@ def test_the_version_is_that_of_the_installed_package() -> None:
 
 @pytest.mark.parametrize("name", ["UTC", "Etc/UTC", "Europe/Paris", "America/Argentina/Ushuaia", "Japan"])
 def test_a_place_or_utc_is_a_zone(name: str) -> None:
-    found = zone(name)
+    found = parse_zone(name)
 
     assert isinstance(found, ZoneInfo)
     assert found.key == name
 
 
 @pytest.mark.parametrize(
-    ("name", "code", "mend"),
+    ("name", "code", "hint"),
     [
         ("EST", "ZONE_FIXED", "America/New_York"),
         ("MST", "ZONE_FIXED", "America/Phoenix"),
@@ -50,13 +50,13 @@ def test_a_place_or_utc_is_a_zone(name: str) -> None:
         ("../../etc/passwd", "ZONE_UNKNOWN", "Write an IANA name"),
     ],
 )
-def test_a_name_that_is_no_place_is_refused_with_the_place_to_write(name: str, code: str, mend: str) -> None:
-    found = zone(name)
+def test_a_name_that_is_no_place_is_refused_with_the_place_to_write(name: str, code: str, hint: str) -> None:
+    found = parse_zone(name)
 
-    assert isinstance(found, TextFault)
+    assert isinstance(found, ValueProblem)
     assert found.code == code
     assert repr(name) in found.message
-    assert mend in found.mend
+    assert hint in found.hint
 
 
 def test_the_clock_changes_of_a_year_are_those_of_the_zone() -> None:
@@ -92,7 +92,7 @@ def test_every_clock_change_in_every_file_since_1970_is_found() -> None:
     by_content = {
         FILES.joinpath("zoneinfo", *name.split("/")).read_bytes(): name
         for name in FILES.joinpath("zones").read_text("utf-8").split()
-        if not isinstance(zone(name), TextFault)
+        if not isinstance(parse_zone(name), ValueProblem)
     }
 
     for name in by_content.values():
@@ -101,8 +101,8 @@ def test_every_clock_change_in_every_file_since_1970_is_found() -> None:
         found = [
             (
                 int(change.at.timestamp()),
-                int(change.before.total_seconds()),
-                int(change.after.total_seconds()),
+                int(change.offset_before.total_seconds()),
+                int(change.offset_after.total_seconds()),
             )
             for year in range(1970, last + 1)
             for change in transitions(name, year)

@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from dq.contracts.install import needing
+from dq.contracts.install import require_extras
 from dq.contracts.outcome import MissingTool
 
 PROGRAM = (
@@ -79,9 +79,9 @@ def test_a_package_that_is_there_and_broken_is_not_called_absent(tmp_path, monke
     (tmp_path / "halfway.py").write_text("raise ImportError('libparts.so: no such file\\x1b[2J')")
     monkeypatch.syspath_prepend(tmp_path)
 
-    with pytest.raises(MissingTool) as broken, needing("Parts need halfway", "s3"):
+    with pytest.raises(MissingTool) as broken, require_extras("Parts need halfway", "s3"):
         import halfway  # noqa: F401
-    with pytest.raises(MissingTool) as absent, needing("Parts need nowhere", "s3"):
+    with pytest.raises(MissingTool) as absent, require_extras("Parts need nowhere", "s3"):
         import nowhere  # noqa: F401
 
     assert "Parts need halfway, which cannot be loaded (libparts.so" in broken.value.message

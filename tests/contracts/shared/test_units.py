@@ -6,7 +6,7 @@ from datetime import timedelta
 
 import pytest
 
-from dq.contracts.outcome import Duration, TextFault, parse_duration
+from dq.contracts.outcome import Duration, ValueProblem, parse_duration
 
 
 @pytest.mark.parametrize(
@@ -42,7 +42,7 @@ def test_months_and_years_stay_civil_and_give_no_elapsed_time(text: str, months:
     assert duration == Duration(months, timedelta(0), text)
     assert isinstance(duration, Duration)
     refused = duration.timedelta()
-    assert isinstance(refused, TextFault)
+    assert isinstance(refused, ValueProblem)
     assert refused.code == "DURATION_CIVIL"
     assert repr(text) in refused.message
 
@@ -52,7 +52,7 @@ def test_a_month_and_a_minute_of_iso_are_told_apart_by_the_t() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "mend"),
+    ("text", "hint"),
     [
         ("", "45m"),
         ("45", "45m for minutes"),
@@ -68,18 +68,18 @@ def test_a_month_and_a_minute_of_iso_are_told_apart_by_the_t() -> None:
         ("٣m", "45m"),
     ],
 )
-def test_a_text_that_is_no_duration_is_refused_with_what_to_write(text: str, mend: str) -> None:
+def test_a_text_that_is_no_duration_is_refused_with_what_to_write(text: str, hint: str) -> None:
     fault = parse_duration(text)
 
-    assert isinstance(fault, TextFault)
+    assert isinstance(fault, ValueProblem)
     assert fault.code == "DURATION_TEXT"
     assert repr(text) in fault.message
-    assert mend in fault.mend
+    assert hint in fault.hint
 
 
 @pytest.mark.parametrize("text", ["99999999999999d", "101y", "99999999999999999999999999w"])
 def test_a_duration_beyond_a_century_is_refused(text: str) -> None:
     fault = parse_duration(text)
 
-    assert isinstance(fault, TextFault)
+    assert isinstance(fault, ValueProblem)
     assert fault.code == "DURATION_LONG"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from dq.contracts.model import Contract, namer
+from dq.contracts.model import Contract, clause_namer
 from dq.contracts.yaml.parse import parse
 from dq.dataquality.checks import built_in
 from dq.dataquality.clauses.kind import clauses_of
@@ -31,7 +31,7 @@ def names(text: str) -> set[str]:
     parsed = parse(text.encode(), "shop.odcs.yaml")
     assert isinstance(parsed.contract, Contract), parsed.findings
     [one] = parsed.contract.objects
-    name = namer(one)
+    name = clause_namer(one)
     return {name(clause.path) for clause in clauses_of(parsed.contract, one, built_in())}
 
 

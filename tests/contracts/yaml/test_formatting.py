@@ -12,9 +12,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from dq.contracts import model
-from dq.contracts.model import PLACE, Node, plain
+from dq.contracts.model import SOURCE_MAP_KEY, Node, strip_source_maps
 from dq.contracts.yaml import formatting, source
-from dq.contracts.yaml.formatting import ORDER, REST, Formatted, formatted, kind_below
+from dq.contracts.yaml.formatting import ORDER, OTHER_KEYS, Formatted, formatted, kind_below
 from dq.contracts.yaml.parse import parse
 
 # The long form is benchmarks/random_tests.py.
@@ -25,13 +25,13 @@ EXAMPLES = sorted((Path(__file__).parents[3] / "examples").rglob("*.odcs.yaml"))
 def done(text: str | bytes) -> str:
     made = formatted(text.encode() if isinstance(text, str) else text, "a.odcs.yaml")
     assert isinstance(made, Formatted)
-    assert made.why_not == ""
+    assert made.unchanged_reason == ""
     return made.data.decode()
 
 
 def data_of(text: str) -> Any:
     top, _ = source.read(text.encode(), "")
-    return plain(top)
+    return strip_source_maps(top)
 
 
 def comments(text: str) -> list[str]:
@@ -201,7 +201,7 @@ def test_what_is_beyond_the_writer_is_left_alone_with_a_reason_or_means_the_same
 
     assert isinstance(made, Formatted)
     assert data_of(made.data.decode()) == data_of(text)
-    assert made.why_not or made.data != text.encode()
+    assert made.unchanged_reason or made.data != text.encode()
 
 
 # --- laws
@@ -231,7 +231,9 @@ def _reversed(value: Any) -> Any:
     return [_reversed(inner) for inner in value] if isinstance(value, list) else value
 
 
-KEYS = sorted({key for keys in ORDER.values() for key in keys if key != REST} | {"own", "a b", "yes!", "x-1"})
+KEYS = sorted(
+    {key for keys in ORDER.values() for key in keys if key != OTHER_KEYS} | {"own", "a b", "yes!", "x-1"}
+)
 TEXTS = st.one_of(
     st.sampled_from(
         ["yes", "1.10", "2026-01-01", "~", "", " a", "a: b", "#c", "- d", "[e", "*f", "é 名", "'", '"']
@@ -383,13 +385,13 @@ def test_whatever_a_file_holds_it_is_refused_left_or_means_the_same(text: str, c
 
     if isinstance(made, Formatted):
         assert _typed(data_of(made.data.decode())) == _typed(data_of(text))
-        assert made.why_not or done(made.data) == made.data.decode()
+        assert made.unchanged_reason or done(made.data) == made.data.decode()
 
 
 def typed(text: str) -> Any:
     """The values with their types, and the contract where there is one."""
     contract = parse(text.encode(), "x").contract
-    return _typed(data_of(text)), contract and _typed(plain(contract.model_dump()))
+    return _typed(data_of(text)), contract and _typed(strip_source_maps(contract.model_dump()))
 
 
 def _typed(value: Any) -> Any:
@@ -413,7 +415,11 @@ def test_every_key_of_every_mapping_has_its_place_in_the_order() -> None:
     absent = {
         one: keys
         for one in _nodes()
-        if (keys := {info.alias or key for key, info in one.model_fields.items()} - {PLACE} - set(ORDER[one]))
+        if (
+            keys := {info.alias or key for key, info in one.model_fields.items()}
+            - {SOURCE_MAP_KEY}
+            - set(ORDER[one])
+        )
     }
 
     assert absent == {}

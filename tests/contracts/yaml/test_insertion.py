@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from dq.contracts.model import plain
+from dq.contracts.model import strip_source_maps
 from dq.contracts.yaml import source
-from dq.contracts.yaml.insertion import Addition, NoPlace, insert, reaches
+from dq.contracts.yaml.insertion import Addition, InsertionNotSupported, can_insert, insert
 
 REQUIRED = Addition(("columns", 0), "required", True, "no NULL")
 LEAST = Addition(("columns", 0, "options"), "minimum", 0, "smallest 12")
@@ -138,7 +138,7 @@ def test_no_value_and_no_comment_breaks_out(before: str, text: str) -> None:
 
     top, findings = source.read(made, "a.yaml")
     assert findings == []
-    assert plain(top) == {"columns": [{"name": "id", "said": text, "values": [{"value": text}]}]}
+    assert strip_source_maps(top) == {"columns": [{"name": "id", "said": text, "values": [{"value": text}]}]}
     assert "\x1b" not in made.decode()
 
 
@@ -165,17 +165,17 @@ def test_many_columns_are_written_at_once() -> None:
     ids=["an alias", "an anchor", "an anchor further out", "a key after ?"],
 )
 def test_what_stands_for_several_places_is_left_alone(text: str) -> None:
-    assert reaches(text.encode(), [REQUIRED.way]) == [False]
-    with pytest.raises(NoPlace):
+    assert can_insert(text.encode(), [REQUIRED.path]) == [False]
+    with pytest.raises(InsertionNotSupported):
         insert(text.encode(), "a.yaml", [REQUIRED])
 
 
 def test_a_key_without_a_value_takes_nothing() -> None:
-    assert reaches(b"columns:\n  - name: id\n    rules:\n", [RULE.way, REQUIRED.way]) == [False, True]
+    assert can_insert(b"columns:\n  - name: id\n    rules:\n", [RULE.path, REQUIRED.path]) == [False, True]
 
 
 def test_json_has_no_comments() -> None:
-    with pytest.raises(NoPlace, match="JSON"):
+    with pytest.raises(InsertionNotSupported, match="JSON"):
         insert(b'{"columns": [{"name": "id"}]}', "a.json", [REQUIRED])
 
 

@@ -74,8 +74,8 @@ def test_a_value_of_the_wrong_type_is_told_once():
 def test_the_finding_says_what_each_reader_makes_of_it():
     (found,) = parse(rule_page.document(SERVER % "0123")[0].encode(), "a.yaml").findings
 
-    assert found.message == "0123 is read as the number 83, and by readers of YAML 1.2 as the number 123."
-    assert found.mend == "Write 123 or 83 where a number is meant, and quotes where a text is: '0123'."
+    assert found.message == "0123 is read as the number 83, but as the number 123 by YAML 1.2 parsers."
+    assert found.hint == "Write 123 or 83 for a number, or use quotes for text: '0123'."
 
 
 JSON = json.dumps(yaml.safe_load(rule_page.document("")[0]), indent=2)
@@ -132,7 +132,7 @@ schema:
 def test_one_reading_as_a_number_counts_where_odcs_takes_a_number_T35(text, number, spelling):
     parsed = parse(rule_page.document(RULES % (text, text, text))[0].encode(), "orders.odcs.yaml")
 
-    assert [(finding.rule, finding.severity, finding.mend) for finding in parsed.findings] == [
+    assert [(finding.rule, finding.severity, finding.hint) for finding in parsed.findings] == [
         ("ambiguous-number", "warning", f"Write {spelling}.")
     ] * 3
     (amount,) = parsed.contract.objects[0].properties
@@ -162,7 +162,7 @@ def test_a_json_contract_holds_the_numbers_of_json_T35(text):
 
 @pytest.mark.parametrize("text", ["1e-06", "1e3", "1E-9", "2e22", "1.5e3", "-1e-300"])
 def test_the_spelling_of_a_hint_is_a_number_to_every_reader_T35(text):
-    hint = parse(rule_page.document(RULES % (text, 1, 1))[0].encode(), "a.yaml").findings[0].mend
+    hint = parse(rule_page.document(RULES % (text, 1, 1))[0].encode(), "a.yaml").findings[0].hint
     spelling = hint.removeprefix("Write ").removesuffix(".")
 
     assert yaml.safe_load(spelling) == float(text)
@@ -172,4 +172,4 @@ def test_the_spelling_of_a_hint_is_a_number_to_every_reader_T35(text):
 def test_a_quoted_number_with_an_exponent_is_told_the_spelling_T35():
     found = parse(rule_page.document(RULES % (1, "'1e-06'", 1))[0].encode(), "a.yaml").findings
 
-    assert [finding.mend for finding in found] == ["Write mustBeLessThan: 1.0e-06."]
+    assert [finding.hint for finding in found] == ["Write mustBeLessThan: 1.0e-06."]

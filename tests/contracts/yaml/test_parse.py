@@ -25,7 +25,7 @@ def test_equal_values_are_equal_contracts_wherever_they_stand() -> None:
     assert parse(MINIMAL, "a").contract == moved
 
 
-# Text from line 6 on, then line, column, rule, path, message and mend of the finding.
+# Text from line 6 on, then line, column, rule, path, message and hint of the finding.
 FAULTS = {
     "an unknown key with a near one": (
         "nmae: x",
@@ -35,7 +35,7 @@ FAULTS = {
         "qqq: x",
         (
             6, 1, "unknown-key", "qqq", "the contract has no key 'qqq'.",
-            "Put what is your own under 'customProperties'.",
+            "Put your own keys under 'customProperties'.",
         ),
     ),
     "an unknown key where no custom properties are": (
@@ -49,14 +49,14 @@ FAULTS = {
         "~text: x",
         (
             6, 1, "unknown-key", "~text", "the contract has no key '~text'.",
-            "Put what is your own under 'customProperties'.",
+            "Put your own keys under 'customProperties'.",
         ),
     ),
     "the name of a field of ours": (
         "schema: [{name: a, place: 1}]",
         (
             6, 20, "unknown-key", "schema[0].place", "schema[0] has no key 'place'.",
-            "Put what is your own under 'customProperties'.",
+            "Put your own keys under 'customProperties'.",
         ),
     ),
     "a number for a text": (
@@ -69,7 +69,7 @@ FAULTS = {
     "a truth value for a text": (
         "name: no",
         (
-            6, 7, "wrong-type", "name", "name must be text, and YAML reads no as false (true or false).",
+            6, 7, "wrong-type", "name", "name must be text, and YAML reads no as false (a boolean).",
             'Quote it: name: "no".',
         ),
     ),
@@ -77,13 +77,13 @@ FAULTS = {
         'schema: [{name: a, deprecated: "yes"}]',
         (
             6, 32, "wrong-type", "schema[0].deprecated",
-            "deprecated must be true or false, and 'yes' is text.", "Write deprecated: true.",
+            "deprecated must be a boolean, not the string 'yes'.", "Write deprecated: true.",
         ),
     ),
     "a quoted number": (
         "price: {priceAmount: '1.5'}",
         (
-            6, 22, "wrong-type", "price.priceAmount", "priceAmount must be a number, and '1.5' is text.",
+            6, 22, "wrong-type", "price.priceAmount", "priceAmount must be a number, not the string '1.5'.",
             "Remove the quotes: priceAmount: 1.5.",
         ),
     ),
@@ -110,7 +110,7 @@ FAULTS = {
         (
             6, 1, "wrong-type", "schema", "schema is empty.",
             "Give 'schema' a value, or remove it."
-            " What begins with '#' is a comment to YAML, unless it stands in quotes.",
+            " YAML treats unquoted text after '#' as a comment.",
         ),
     ),
     "an empty item": (
@@ -132,7 +132,7 @@ FAULTS = {
         "schema: [{name: a, properties: [{name: b, logicalType: strng}]}]",
         (
             6, 56, "unknown-value", "schema[0].properties[0].logicalType",
-            "logicalType is 'strng', which is not one that it can have.", "Did you mean 'string'?",
+            "unknown logicalType 'strng'.", "Did you mean 'string'?",
         ),
     ),
     "neither a list nor a mapping": (
@@ -149,7 +149,7 @@ FAULTS = {
     "an unknown server type": (
         "servers: [{server: a, type: hiev}]",
         (
-            6, 29, "unknown-server-type", "servers[0].type", "server type 'hiev' is not one of ODCS.",
+            6, 29, "unknown-server-type", "servers[0].type", "ODCS has no server type 'hiev'.",
             "Write 'hive'.",
         ),
     ),
@@ -185,7 +185,7 @@ FAULTS = {
 def test_a_fault_of_form_is_said_once_with_place_and_mend(read, text: str, expected: tuple) -> None:
     (found,) = read(text).findings
 
-    assert (found.at.line, found.at.column, found.rule, found.path, found.message, found.mend) == expected
+    assert (found.at.line, found.at.column, found.rule, found.path, found.message, found.hint) == expected
 
 
 def test_all_faults_come_at_once_sorted_by_place(read) -> None:
@@ -228,7 +228,7 @@ def test_a_misspelt_required_key_is_one_fault() -> None:
 
 
 @pytest.mark.parametrize(
-    ("line", "message", "mend"),
+    ("line", "message", "hint"),
     [
         ("", "apiVersion is missing.", "Write 'apiVersion: v3.2.0'."),
         ("apiVersion: 3.1.0\n", "apiVersion '3.1.0' is not one of", "Write 'apiVersion: v3.1.0'."),
@@ -236,13 +236,13 @@ def test_a_misspelt_required_key_is_one_fault() -> None:
         ("apiVersion: v4.0.0\n", "apiVersion 'v4.0.0' is not one of", "Write 'apiVersion: v3.2.0'."),
     ],
 )
-def test_an_unknown_version_of_the_standard_is_one_fault(line: str, message: str, mend: str) -> None:
+def test_an_unknown_version_of_the_standard_is_one_fault(line: str, message: str, hint: str) -> None:
     parsed = parse(MINIMAL.replace(b"apiVersion: v3.2.0\n", line.encode()), "f")
 
     (found,) = parsed.findings
     assert found.rule == "unknown-api-version"
     assert found.message.startswith(message)
-    assert found.mend == mend
+    assert found.hint == hint
     assert parsed.contract is not None
 
 
@@ -291,7 +291,7 @@ def test_what_arrives_later_names_its_version(read, text: str, since: str, colum
     (found,) = read(text, before).findings
 
     assert (found.rule, found.at.line, found.at.column) == ("later-version", 6, column)
-    assert f"arrives with ODCS {since}; this contract says {before}." in found.message
+    assert f"requires ODCS {since}; this contract uses {before}." in found.message
     assert read(text, since).findings == []
 
 
@@ -318,8 +318,8 @@ def test_places_of_values_follow_the_file(read) -> None:
     ).contract.objects[0]
 
     prop = one.properties[0]
-    assert (str(prop.at()), str(prop.at("name"))) == ("orders.odcs.yaml:9:9", "orders.odcs.yaml:9:15")
-    assert str(prop.at("tags", 1)) == "orders.odcs.yaml:10:19"
+    assert (str(prop.locate()), str(prop.locate("name"))) == ("orders.odcs.yaml:9:9", "orders.odcs.yaml:9:15")
+    assert str(prop.locate("tags", 1)) == "orders.odcs.yaml:10:19"
     assert (prop.path("tags"), prop.has("tags"), prop.has("physicalType")) == (
         "schema[0].properties[0].tags", True, False,
     )  # fmt: skip
@@ -339,7 +339,7 @@ def test_faults_without_end_are_listed_up_to_a_limit(read) -> None:
     parsed = read("tags: [" + ", ".join(["1"] * (MAX_FINDINGS + 500)) + "]")
 
     assert len(parsed.findings) == MAX_FINDINGS
-    assert parsed.findings[-1].message.endswith("More are not listed.")
+    assert parsed.findings[-1].message.endswith("More errors are not listed.")
     assert parsed.contract.tags == []
 
 

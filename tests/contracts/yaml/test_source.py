@@ -8,7 +8,7 @@ import pytest
 import yaml
 
 from dq.contracts.access.files import MAX_BYTES
-from dq.contracts.model import MAX_DEPTH, PLACE, Place, plain
+from dq.contracts.model import MAX_DEPTH, SOURCE_MAP_KEY, SourceMap, strip_source_maps
 from dq.contracts.outcome import Location
 from dq.contracts.yaml.source import MAX_EXPANSION, read
 
@@ -16,7 +16,7 @@ from dq.contracts.yaml.source import MAX_EXPANSION, read
 def _values(text: str) -> object:
     top, findings = read(text.encode(), "f")
     assert [one for one in findings if one.rule != "ambiguous-number"] == []
-    return plain(top)
+    return strip_source_maps(top)
 
 
 @pytest.mark.parametrize(
@@ -53,20 +53,25 @@ def test_values_are_those_of_any_other_yaml_reader(text: str) -> None:
         pytest.param(b"a: \xff", "not-utf8", 1, 4, "byte 0xff is not UTF-8.", id="Latin-1"),
         pytest.param(b"a: b\nc: \xc3(", "not-utf8", 2, 4, "byte 0xc3 is not UTF-8.", id="a cut character"),
         pytest.param(b"\xff\xfea\0", "not-utf8", 1, 1, "the file is encoded as UTF-16.", id="UTF-16"),
-        pytest.param(b"a: b\nc: \0", "not-utf8", 2, 4, "the file holds a NUL character.", id="NUL"),
+        pytest.param(b"a: b\nc: \0", "not-utf8", 2, 4, "the file contains a NUL character.", id="NUL"),
         pytest.param(
-            b'a: "b\\0"', "yaml-refused", 1, 4, "a text holds a NUL character.", id="NUL by an escape"
+            b'a: "b\\0"', "yaml-refused", 1, 4, "a string contains a NUL character.", id="NUL by an escape"
         ),
         pytest.param(
             b'a: b\n"\\0place": 1',
             "yaml-refused",
             2,
             1,
-            "a text holds a NUL character.",
+            "a string contains a NUL character.",
             id="NUL by an escape, in a key",
         ),
         pytest.param(
-            b'a: !!str "\\x00<<"', "yaml-refused", 1, 4, "a text holds a NUL character.", id="NUL under a tag"
+            b'a: !!str "\\x00<<"',
+            "yaml-refused",
+            1,
+            4,
+            "a string contains a NUL character.",
+            id="NUL under a tag",
         ),
         pytest.param(
             b"#" * (MAX_BYTES + 1),
@@ -77,7 +82,12 @@ def test_values_are_those_of_any_other_yaml_reader(text: str) -> None:
             id="too large",
         ),
         pytest.param(
-            b"a: 1\n---\nb: 2", "yaml-refused", 2, 1, "the file holds several documents.", id="two documents"
+            b"a: 1\n---\nb: 2",
+            "yaml-refused",
+            2,
+            1,
+            "the file contains several documents.",
+            id="two documents",
         ),
         pytest.param(
             b"a: " + b"[" * MAX_DEPTH,
@@ -120,7 +130,7 @@ def test_values_are_those_of_any_other_yaml_reader(text: str) -> None:
             "yaml-refused",
             1,
             1,
-            "the key 'on' is not read as text but as true (true or false).",
+            "the key 'on' is read as true (a boolean), not as text.",
             id="a key that YAML reads as true",
         ),
         pytest.param(
@@ -128,7 +138,7 @@ def test_values_are_those_of_any_other_yaml_reader(text: str) -> None:
             "yaml-refused",
             1,
             1,
-            "the key '2026-01-31' is not read as text but as a date.",
+            "the key '2026-01-31' is read as a date, not as text.",
             id="a key that is a date",
         ),
         pytest.param(b"? [a]\n: 1", "yaml-refused", 1, 3, "a key is not text.", id="a list for a key"),
@@ -138,7 +148,7 @@ def test_values_are_those_of_any_other_yaml_reader(text: str) -> None:
             "yaml-refused",
             1,
             4,
-            "'2026-02-30' reads like a date and is not.",
+            "'2026-02-30' looks like a date, but is not valid.",
             id="a day that does not exist",
         ),
         pytest.param(
@@ -146,7 +156,7 @@ def test_values_are_those_of_any_other_yaml_reader(text: str) -> None:
             "yaml-refused",
             1,
             4,
-            "what reads like a whole number has 1001 characters.",
+            "a value that looks like a whole number has 1001 characters.",
             id="a number of a thousand digits",
         ),
         pytest.param(
@@ -154,7 +164,7 @@ def test_values_are_those_of_any_other_yaml_reader(text: str) -> None:
             "yaml-syntax",
             2,
             1,
-            "this is not YAML: a tab stands where YAML wants spaces.",
+            "this is not YAML: a tab is used where YAML requires spaces.",
             id="tab",
         ),
         pytest.param(
@@ -192,14 +202,14 @@ def test_what_cannot_be_read_is_one_finding(
     assert [(one.rule, one.at, one.message) for one in findings] == [
         (rule, Location("f", line, column), message)
     ]
-    assert findings[0].mend
+    assert findings[0].hint
 
 
 def test_a_byte_order_mark_moves_nothing() -> None:
     top, _ = read(b"\xef\xbb\xbfa: 1\n", "f")
 
     assert top is not None
-    assert (plain(top), top[PLACE].keys) == ({"a": 1}, {"a": (1, 1)})
+    assert (strip_source_maps(top), top[SOURCE_MAP_KEY].keys) == ({"a": 1}, {"a": (1, 1)})
 
 
 @pytest.mark.parametrize("ending", ["\n", "\r\n", "\r"], ids=["LF", "CRLF", "CR"])
@@ -207,17 +217,17 @@ def test_every_line_ending_counts_lines_alike(ending: str) -> None:
     top, _ = read(f"a: 1{ending}b:{ending}  - c: x{ending}".encode(), "f")
 
     assert top is not None
-    assert top["b"][0][PLACE].values == {"c": (3, 8)}
+    assert top["b"][0][SOURCE_MAP_KEY].values == {"c": (3, 8)}
 
 
 def test_the_last_of_twins_wins_and_each_one_is_said() -> None:
     top, findings = read(b"a: 1\nb: {c: 1, c: 2}\na: 3\na: 4\n", "f")
 
-    assert plain(top) == {"a": 4, "b": {"c": 2}}
+    assert strip_source_maps(top) == {"a": 4, "b": {"c": 2}}
     assert [(one.at.line, one.at.column, one.path, one.message) for one in findings] == [
-        (2, 11, "b.c", "key 'c' stands here a second time (first in line 2)."),
-        (3, 1, "a", "key 'a' stands here a second time (first in line 1)."),
-        (4, 1, "a", "key 'a' stands here a second time (first in line 3)."),
+        (2, 11, "b.c", "duplicate key 'c' (first in line 2)."),
+        (3, 1, "a", "duplicate key 'a' (first in line 1)."),
+        (4, 1, "a", "duplicate key 'a' (first in line 3)."),
     ]
 
 
@@ -232,29 +242,29 @@ def test_a_place_knows_keys_values_items_and_what_was_written() -> None:
     top, _ = read(b"a: 1.10\nb:\n  - x\n  - {c: yes}\n", "f")
 
     assert top is not None
-    place: Place = top[PLACE]
-    inner: Place = top["b"][1][PLACE]
-    assert (place.path, place.spot, place.keys) == ("", (1, 1), {"a": (1, 1), "b": (2, 1)})
+    place: SourceMap = top[SOURCE_MAP_KEY]
+    inner: SourceMap = top["b"][1][SOURCE_MAP_KEY]
+    assert (place.path, place.position, place.keys) == ("", (1, 1), {"a": (1, 1), "b": (2, 1)})
     assert (place.values, place.items) == ({"a": (1, 4), "b": (3, 3)}, {"b": [(3, 5), (4, 5)]})
     assert place.raw == {"a": "1.10"}
-    assert (inner.path, inner.spot, inner.raw) == ("b[1]", (4, 5), {"c": "yes"})
+    assert (inner.path, inner.position, inner.raw) == ("b[1]", (4, 5), {"c": "yes"})
 
 
 def test_a_place_that_is_not_there_is_the_mapping_itself() -> None:
     top, _ = read(b"a:\n  b: [1]\n", "f")
 
     assert top is not None
-    place: Place = top["a"][PLACE]
-    assert place.at("nothing") == place.at() == Location("f", 2, 3)
-    assert (place.at("b", 0), place.at("b", 7)) == (Location("f", 2, 7), Location("f", 2, 6))
-    assert (place.at_key("b"), place.below("b")) == (Location("f", 2, 3), "a.b")
+    place: SourceMap = top["a"][SOURCE_MAP_KEY]
+    assert place.locate("nothing") == place.locate() == Location("f", 2, 3)
+    assert (place.locate("b", 0), place.locate("b", 7)) == (Location("f", 2, 7), Location("f", 2, 6))
+    assert (place.locate_key("b"), place.child_path("b")) == (Location("f", 2, 3), "a.b")
 
 
 def test_merged_keys_stand_where_they_were_written() -> None:
     top, _ = read(b"x: &x\n  v: 1.10\n  l: [1]\ny:\n  <<: *x\n  w: 2\n", "f")
 
     assert top is not None
-    place: Place = top["y"][PLACE]
+    place: SourceMap = top["y"][SOURCE_MAP_KEY]
     assert place.keys == {"w": (6, 3), "v": (2, 3), "l": (3, 3)}
     assert (place.raw, place.items) == ({"w": "2", "v": "1.10"}, {"l": [(3, 7)]})
 
@@ -293,18 +303,18 @@ def test_more_keys_and_values_than_a_contract_can_have_are_refused() -> None:
 def test_places_are_left_out_of_plain_values() -> None:
     top, _ = read(b"a: [{b: 2026-01-31}]", "f")
 
-    assert plain(top) == {"a": [{"b": dt.date(2026, 1, 31)}]}
+    assert strip_source_maps(top) == {"a": [{"b": dt.date(2026, 1, 31)}]}
 
 
 @pytest.mark.parametrize("end", ["---\n", "...\n---\n# the end\n", "---\n---\n"])
 def test_t66_a_separator_at_the_end_begins_no_other_document(end: str) -> None:
     document, findings = read(f"a: 1\n{end}".encode(), "a.yaml")
 
-    assert (plain(document), findings) == ({"a": 1}, [])
+    assert (strip_source_maps(document), findings) == ({"a": 1}, [])
 
 
 @pytest.mark.parametrize("more", ["~", "{}", '""', "&a", "!!str"])
 def test_what_stands_below_a_separator_is_another_document(more: str) -> None:
     _, findings = read(f"a: 1\n---\n{more}\n".encode(), "a.yaml")
 
-    assert [finding.message for finding in findings] == ["the file holds several documents."]
+    assert [finding.message for finding in findings] == ["the file contains several documents."]

@@ -16,7 +16,7 @@ from dq.contracts.yaml.parse import parse
 from dq.dataquality import sample
 from dq.dataquality.check import check
 from dq.dataquality.checks import built_in
-from dq.dataquality.clauses.coverage import State, accounts
+from dq.dataquality.clauses.coverage import EnforcementState, clause_coverage
 from dq.dataquality.clauses.kind import clauses_of
 from dq.dataquality.request import Request
 from dq.operations.gate import unenforced
@@ -49,7 +49,7 @@ def contract(*properties: str, version: str = "3.2.0") -> Contract:
 
 def states(made: Contract) -> dict[str, tuple[str, str]]:
     one = made.objects[0]
-    found = accounts(made, one, clauses_of(made, one, built_in()))
+    found = clause_coverage(made, one, clauses_of(made, one, built_in()))
     return {each.property: (each.state, each.reason) for each in found if each.clause == "logicalType"}
 
 
@@ -102,19 +102,19 @@ def test_explain_names_what_tests_it() -> None:
 
     told = states(made)
 
-    assert {told.pop(name) for name in COLUMNS} == {(State.ENFORCED, "logical_type")}
-    assert told["id"] == (State.ENFORCED, "columns")
-    assert told["due"] == (State.ENFORCED, "format")
+    assert {told.pop(name) for name in COLUMNS} == {(EnforcementState.ENFORCED, "logical_type")}
+    assert told["id"] == (EnforcementState.ENFORCED, "columns")
+    assert told["due"] == (EnforcementState.ENFORCED, "format")
     assert {
-        name: state for name, (state, _) in told.items() if state is State.NOT_EVALUATED
-    } == dict.fromkeys(("key", "body", "week"), State.NOT_EVALUATED)
+        name: state for name, (state, _) in told.items() if state is EnforcementState.NOT_EVALUATED
+    } == dict.fromkeys(("key", "body", "week"), EnforcementState.NOT_EVALUATED)
 
 
 def test_the_gate_says_which_logical_type_nobody_tests() -> None:
     made = contract("{name: key, logicalType: date, physicalType: bigint}")
 
     assert [(one.at.line, one.message) for one in unenforced(made)] == [
-        (8, "logicalType is not evaluated: it cannot be told which values of bigint are of the logical type"
+        (8, "logicalType is not evaluated: values of bigint cannot be tested for the logical type"
             " date.")
     ]  # fmt: skip
 
@@ -122,8 +122,8 @@ def test_the_gate_says_which_logical_type_nobody_tests() -> None:
 def test_before_timestamps_had_a_name_a_date_may_be_one() -> None:
     held = "{name: at, logicalType: date, physicalType: timestamp}"
 
-    assert states(contract(held, version="3.0.2"))["at"] == (State.ENFORCED, "columns")
-    assert states(contract(held))["at"][0] is State.NOT_EVALUATED
+    assert states(contract(held, version="3.0.2"))["at"] == (EnforcementState.ENFORCED, "columns")
+    assert states(contract(held))["at"][0] is EnforcementState.NOT_EVALUATED
 
 
 @pytest.mark.parametrize(("api", "status"), [("v3.0.2", "pass"), ("v3.1.0", "fail")])

@@ -25,10 +25,16 @@ from dq.dataquality.answers.rows import Rows
 from dq.dataquality.check import check, outline
 from dq.dataquality.checks import built_in
 from dq.dataquality.clauses.clause import Clause
-from dq.dataquality.clauses.coverage import asked_of
-from dq.dataquality.clauses.kind import answered, asked_by, clauses_of, metrics_of, second_of
-from dq.dataquality.clauses.metric_rule import measured_by
-from dq.dataquality.model.run_context import NOWHEN, EarlierMeasure, Occasion
+from dq.dataquality.clauses.coverage import bind_clauses
+from dq.dataquality.clauses.kind import (
+    clauses_of,
+    evaluate_clause,
+    follow_up_metrics_for_all,
+    metrics_for,
+    metrics_for_all,
+)
+from dq.dataquality.clauses.metric_rule import metric_request_of
+from dq.dataquality.model.run_context import EMPTY_CONTEXT, PastMeasurement, RunContext
 from dq.dataquality.request import Request
 from dq.operations.demo import producer_sources
 from dq.store.engine import open_store
@@ -64,15 +70,17 @@ def rule(implementation: str, more: str = "") -> str:
 def clause(implementation: str, more: str = "") -> Clause:
     made = contract(rule(implementation, more))
     return next(
-        one for one in clauses_of(made, made.objects[0], built_in()) if measured_by(one) or one.refused
+        one
+        for one in clauses_of(made, made.objects[0], built_in())
+        if metric_request_of(one) or one.refusal_reason
     )
 
 
 def offline(one: Clause, rows: Rows) -> CheckResult:
-    (asked,) = asked_of(rows.schema, [one], one.occasion)
-    answers = measure(rows, metrics_of([asked], built_in()))
-    answers |= measure(rows, second_of([asked], answers, built_in()))
-    return answered(asked, answers, built_in())
+    (asked,) = bind_clauses(rows.schema, [one], one.context)
+    answers = measure(rows, metrics_for_all([asked], built_in()))
+    answers |= measure(rows, follow_up_metrics_for_all([asked], answers, built_in()))
+    return evaluate_clause(asked, answers, built_in())
 
 
 def rows_of(columns: str, *rows: tuple[object, ...]) -> Rows:
@@ -165,9 +173,9 @@ def test_the_numbers_are_those_of_numpy_and_of_pandas_by_group(
 
 def kinds() -> Iterator[Any]:
     """The metrics as the words of --rule."""
-    from dq.contracts.metrics import MEASURES
+    from dq.contracts.metrics import METRICS
 
-    return iter(MEASURES.values())
+    return iter(METRICS.values())
 
 
 @pytest.mark.spark
@@ -255,7 +263,9 @@ def of_salary(implementation: str, more: str = "") -> CheckResult:
     quality = f", quality: [{rule(implementation, more)}]"
     made = contract("", more=quality)
     (one,) = (
-        each for each in clauses_of(made, made.objects[0], built_in()) if measured_by(each) or each.refused
+        each
+        for each in clauses_of(made, made.objects[0], built_in())
+        if metric_request_of(each) or each.refusal_reason
     )
     return offline(one, SALARY)
 
@@ -264,7 +274,7 @@ def of_salary(implementation: str, more: str = "") -> CheckResult:
 def test_no_number_of_a_classified_column_is_shown_or_kept(check: str) -> None:
     found = of_salary(f"check: {check}, mustBe: 123")
 
-    assert (found.status, found.observed, found.value, found.of) == ("fail", "***", None, "")
+    assert (found.status, found.observed, found.value, found.fingerprint) == ("fail", "***", None, "")
     assert "is classified" in found.message
     assert not [digit for digit in "57" if digit in found.message.replace("123", "")]
 
@@ -297,13 +307,13 @@ def test_a_comparison_with_a_classified_column_by_group_is_no_oracle() -> None:
 
 def earlier(one: Clause, *numbers: float | Mapping[str | None, float], of: str = "") -> tuple[Any, ...]:
     """Daily runs of the table, the last one yesterday."""
-    asked = measured_by(one)
+    asked = metric_request_of(one)
     assert asked is not None
     return tuple(
-        EarlierMeasure(
+        PastMeasurement(
             one.check,
             one.path,
-            of or asked.of,
+            of or asked.fingerprint,
             NOON - DAY * (len(numbers) - index),
             None if isinstance(number, Mapping) else number,
             tuple(((key,), value) for key, value in number.items()) if isinstance(number, Mapping) else (),
@@ -314,7 +324,7 @@ def earlier(one: Clause, *numbers: float | Mapping[str | None, float], of: str =
 
 def judged(implementation: str, rows: Rows, *numbers: float | Mapping[str | None, float]) -> CheckResult:
     one = clause(implementation)
-    return offline(replace(one, occasion=Occasion(NOON, (), earlier(one, *numbers))), rows)
+    return offline(replace(one, context=RunContext(NOON, (), earlier(one, *numbers))), rows)
 
 
 TEN = rows_of(
@@ -337,9 +347,9 @@ AGAINST = {
     ),
     "of the same weekday": ("{against: weekday}, mustBe: -70", WEEKS, "pass", "against 100"),
     "no such weekday": ("{against: weekday}, mustBe: 0", (30.0,), "skipped", "no earlier"),
-    "as usual": ("{against: usual}", (29.0, 31.0) * 4, "pass", "usual are"),
-    "not as usual": ("{against: usual}", (90.0, 91.0) * 4, "fail", "usual are"),
-    "the weekday is told apart": ("{against: usual}", WEEKS, "fail", "of this weekday"),
+    "as usual": ("{against: usual}", (29.0, 31.0) * 4, "pass", "expected"),
+    "not as usual": ("{against: usual}", (90.0, 91.0) * 4, "fail", "expected"),
+    "the weekday is told apart": ("{against: usual}", WEEKS, "fail", "on this weekday"),
     "more is fine": ("{against: usual, direction: fewer}", (1.0, 2.0) * 4, "pass", ""),
     "learning": ("{against: usual}", (30.0,) * 6, "skipped", "learning (6 of 7 runs)"),
     "no run before": ("{against: previous}, mustBe: 0", (), "skipped", "no earlier"),
@@ -381,7 +391,7 @@ def test_a_rule_that_asks_something_else_by_now_is_not_compared_with_what_it_ask
     other = clause("check: quantile, arguments: {q: 0.9, against: previous}, mustBe: 0")
     before = earlier(other, 15.0)
 
-    found = offline(replace(one, occasion=Occasion(NOON, (), before)), TEN)
+    found = offline(replace(one, context=RunContext(NOON, (), before)), TEN)
 
     assert found.status == "skipped"
 
@@ -390,7 +400,7 @@ def test_a_rule_that_asks_something_else_by_now_is_not_compared_with_what_it_ask
 def test_what_the_store_keeps_is_what_the_next_run_compares_with(tmp_path: Path, by: str) -> None:
     one = clause(f"check: sum, arguments: {{{by}against: previous}}, mustBe: 0")
     store = open_store(f"sqlite:///{tmp_path / 'store.db'}")
-    first = offline(replace(one, occasion=Occasion(NOON - DAY, (), ())), TEN)
+    first = offline(replace(one, context=RunContext(NOON - DAY, (), ())), TEN)
     with store.write() as tx:
         results.save_run(
             tx,
@@ -404,7 +414,7 @@ def test_what_the_store_keeps_is_what_the_next_run_compares_with(tmp_path: Path,
         )
         history = earlier_runs.earlier_measures(tx, "shop", "t", {one.path: "schema/t/quality/0"})
 
-    found = offline(replace(one, occasion=Occasion(NOON, (), history)), TEN)
+    found = offline(replace(one, context=RunContext(NOON, (), history)), TEN)
 
     assert (first.status, found.status) == ("skipped", "pass")
     assert json.dumps(found.message)
@@ -415,8 +425,8 @@ def test_without_a_time_or_with_two_partitions_nothing_is_compared() -> None:
     two = ((("day", "2026-01-01"),), (("day", "2026-01-02"),))
 
     said = [
-        offline(replace(one, occasion=occasion), TEN).message
-        for occasion in (NOWHEN, Occasion(None, (), ()), Occasion(NOON, two, ()))
+        offline(replace(one, context=occasion), TEN).message
+        for occasion in (EMPTY_CONTEXT, RunContext(None, (), ()), RunContext(NOON, two, ()))
     ]
 
     assert ["no history" in said[0], "no time" in said[1], "several partitions" in said[2]] == [True] * 3
@@ -427,6 +437,6 @@ def test_equal_metrics_of_several_rules_are_asked_once() -> None:
         ", ".join(rule(f"check: {name}, mustBeGreaterThan: 0") for name in ("sum", "mean", "stddev"))
     )
     found = clauses_of(made, made.objects[0], built_in())
-    asked = [one for each in found if measured_by(each) for one in asked_by(each, built_in())]
+    asked = [one for each in found if metric_request_of(each) for one in metrics_for(each, built_in())]
 
     assert (len(asked), len(set(asked))) == (9, 4)

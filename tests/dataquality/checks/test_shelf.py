@@ -27,7 +27,7 @@ CASES = [
     for kind in built_in().values()
     for number, example in enumerate(examples_of(kind.id))
 ]
-SECTIONS = ("Why: ", "Bad: ", "Good: ", "Nulls: ", "Mend: ")
+SECTIONS = ("Why: ", "Bad: ", "Good: ", "Nulls: ", "How to fix: ")
 
 
 @pytest.mark.spark
@@ -76,7 +76,7 @@ def test_no_check_knows_spark() -> None:
 
 NEW_KIND = '''
 """Texts are in upper case."""
-from dq.dataquality.clauses.clause import PropertyKeys, RowTest, asking
+from dq.dataquality.clauses.clause import PropertyKeys, RowTest, with_test
 from dq.dataquality.model.column import columns
 from dq.dataquality.clauses.kind import CheckKind
 from dq.dataquality.model.predicate import Compare
@@ -87,7 +87,7 @@ def clauses(contract, one):
         if "upper" in prop.tags:
             made = PropertyKeys("upper", one, prop, column).clause("tags", "upper case")
             breaks = column.where(lambda value: Compare(Function("upper", (value,)), "<>", value))
-            yield asking(made, RowTest(breaks, "are not in upper case"))
+            yield with_test(made, RowTest(breaks, "are not in upper case"))
 
 CHECK = CheckKind("upper", __doc__, clauses)
 '''
@@ -103,7 +103,7 @@ def test_one_new_file_is_a_new_check(
     (package / "upper.py").write_text(NEW_KIND)
     monkeypatch.syspath_prepend(tmp_path)
     own_checks = importlib.import_module("own_checks")
-    kinds = {**built_in(), **install.load(own_checks, "CHECK", CheckKind)}
+    kinds = {**built_in(), **install.load_plugins(own_checks, "CHECK", CheckKind)}
     example = Example("", "properties: [{name: v, tags: [upper]}]", "v string", (("a",), ("B",)), "")
     report = check(
         Request(contract_of(example), spark.createDataFrame(list(example.rows), "v string"), kinds=kinds)

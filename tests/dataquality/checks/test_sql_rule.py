@@ -15,7 +15,7 @@ import pytest
 import yaml
 
 from dq.contracts.outcome import CheckResult, Status, UsageError
-from dq.contracts.sql.guard import Guarded, guarded_predicate
+from dq.contracts.sql.guard import ValidatedSql, validate_predicate
 from dq.contracts.yaml.parse import parse
 from dq.dataquality.check import check
 from dq.dataquality.report import Report
@@ -218,8 +218,8 @@ def test_t37_a_text_that_reads_in_several_ways_is_refused_with_what_to_write(ord
 
     assert [one.status for one in found] == [Status.ERROR] * len(literals)
     said = " ".join(one.message for one in found)
-    assert said.count("a text with a single backslash is not allowed") == 2
-    assert said.count("a text beside a text is not allowed") == 3
+    assert said.count("a string with a single backslash is not allowed") == 2
+    assert said.count("adjacent string literals is not allowed") == 3
 
 
 @pytest.mark.spark
@@ -238,7 +238,7 @@ def test_t37_texts_that_are_taken_are_what_this_spark_reads_but_for_doubled_quot
         one: guarded.sql.removeprefix("`s` = ")
         for one in sorted(literals)
         if "''" not in one[1:-1] and '""' not in one[1:-1]
-        if isinstance(guarded := guarded_predicate(f"s = {one}"), Guarded)
+        if isinstance(guarded := validate_predicate(f"s = {one}"), ValidatedSql)
     }
     columns = [f"{text} AS t{at}" for at, pair in enumerate(taken.items()) for text in pair]
 
@@ -258,9 +258,9 @@ def test_t12_a_name_that_the_users_session_would_fill_in_is_refused_and_shows_no
     before = spark.conf.get(setting, "true")
     try:
         spark.conf.set(setting, "true")
-        with pytest.raises(UsageError, match="fills in a variable") as refused:
+        with pytest.raises(UsageError, match="Spark session substitutes") as refused:
             report(frame, [])
-        assert setting in refused.value.mend
+        assert setting in refused.value.hint
         spark.conf.set(setting, "false")
         [counted] = sql_results(report(frame, [{"query": f"{COUNT} true", "mustBe": 0}]))
         assert counted.status is Status.PASS

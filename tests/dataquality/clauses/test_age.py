@@ -13,7 +13,7 @@ from dq.contracts.outcome import CheckResult, Duration, Status, UsageError
 from dq.contracts.yaml.parse import parse
 from dq.dataquality.check import check
 from dq.dataquality.checks import built_in
-from dq.dataquality.clauses.clause import KindTerms, before, in_words
+from dq.dataquality.clauses.clause import CheckParameters, before, in_words
 from dq.dataquality.clauses.coverage import promised
 from dq.dataquality.clauses.kind import clauses_of
 from dq.dataquality.model.run_context import Unusable
@@ -91,9 +91,9 @@ def test_without_the_time_an_age_cannot_be_told_and_the_report_says_so(spark: Sp
 
     report = check(Request(ORDERS, frame))
 
-    assert {one.check for one in report.of(Status.ERROR)} == {"latency", "retention"}
+    assert {one.check for one in report.with_status(Status.ERROR)} == {"latency", "retention"}
     assert report.exit_code == 3
-    with pytest.raises(UsageError, match="names no instant"):
+    with pytest.raises(UsageError, match="has no time zone"):
         check(Request(ORDERS, frame, now=NOW.replace(tzinfo=None)))
 
 
@@ -121,14 +121,16 @@ def test_no_column_is_guessed_for_an_age_and_the_gate_asks_for_one(
                      for level in ("latency", "retention"))  # fmt: skip
     made = contract(f"{TRACKS}slaProperties:\n{levels}")
 
-    tested = [each.check for one in made.objects for each in clauses_of(made, one, built_in())
-              if isinstance(each.ask, KindTerms) and each.check in ("latency", "retention")]  # fmt: skip
+    tested = [each.check for one in made.objects
+              for each in clauses_of(made, one, built_in())
+              if isinstance(each.test, CheckParameters)
+              and each.check in ("latency", "retention")]  # fmt: skip
     found = list(unenforced(made))
 
     assert tested == []
     assert [one.at.line - 3 for one in found] == [line for line, _, _ in expected]
     for one, (_, level, asked) in zip(found, expected, strict=True):
-        assert f"service level: {level} is not evaluated: it names no column" in one.message
+        assert f"service level: {level} is not evaluated: it does not name a column" in one.message
         assert asked in one.message
 
 
@@ -140,8 +142,8 @@ def test_a_song_of_1975_is_not_kept_too_long(spark: SparkSession) -> None:
     report = check(Request(made, frame, "track", now=NOW))
 
     assert report.exit_code == 0
-    assert [one.reason for one in report.accounts if one.clause == "service level: retention"] == [
-        "it names no column whose values tell the age; write element: object.column"
+    assert [one.reason for one in report.coverage if one.clause == "service level: retention"] == [
+        "it does not name a column to measure the age; write element: object.column"
     ]
 
 
@@ -153,16 +155,16 @@ LENGTHS = {
     "a year and a half": (1.5, "y", "18 mo 0:00:00"),
     "nothing": (0, "s", "0 mo 0:00:00"),
     "a text with its unit": ("P3Y", None, "36 mo 0:00:00"),
-    "a tenth of a month": (0.1, "mo", "no whole number of months"),
+    "a tenth of a month": (0.1, "mo", "not a whole number of months"),
     "a bare m": (30, "m", "30 minutes to some tools and 30 months to others"),
     "no unit": (30, None, "it has no unit"),
-    "no unit of time": (3, "parsecs", "'parsecs' is no unit of time"),
-    "a text": ("long", "h", "'long' is not a number"),
-    "a negative": (-1, "h", "-1 is not a number"),
-    "a flag": (True, "h", "True is not a number"),
+    "no unit of time": (3, "parsecs", "'parsecs' is not a unit of time"),
+    "a text": ("long", "h", "'long' is not a valid number"),
+    "a negative": (-1, "h", "-1 is not a valid number"),
+    "a flag": (True, "h", "True is not a valid number"),
     "ages": (10**9, "y", "up to a century"),
     "aeons": (10**12, "d", "longer than a century"),
-    "nonsense": ("soon", None, "is no duration"),
+    "nonsense": ("soon", None, "is not a duration"),
 }
 
 

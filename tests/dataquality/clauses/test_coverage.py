@@ -3,7 +3,7 @@ from __future__ import annotations
 from dq.contracts.model import Property, SchemaObject, TypeOptions
 from dq.contracts.yaml.parse import parse
 from dq.dataquality.checks import built_in
-from dq.dataquality.clauses.coverage import REASONS, SILENT, Account, State, accounts
+from dq.dataquality.clauses.coverage import REASONS, SILENT, ClauseCoverage, EnforcementState, clause_coverage
 from dq.dataquality.clauses.kind import clauses_of
 
 HEAD = "apiVersion: v3.2.0\nkind: DataContract\nid: shop\nversion: 1.0.0\n"
@@ -52,11 +52,11 @@ slaProperties:
 """
 
 
-def account() -> tuple[Account, ...]:
+def account() -> tuple[ClauseCoverage, ...]:
     contract = parse(CONTRACT.encode(), "shop.odcs.yaml").contract
     assert contract is not None
     one = contract.objects[0]
-    return accounts(contract, one, clauses_of(contract, one, built_in()))
+    return clause_coverage(contract, one, clauses_of(contract, one, built_in()))
 
 
 def test_every_clause_is_enforced_documented_or_not_evaluated() -> None:
@@ -121,12 +121,13 @@ def test_a_service_level_without_a_column_says_what_is_missing() -> None:
     assert contract is not None
 
     found = {
-        one.name: accounts(contract, one, clauses_of(contract, one, built_in())) for one in contract.objects
+        one.name: clause_coverage(contract, one, clauses_of(contract, one, built_in()))
+        for one in contract.objects
     }
 
     assert [account.state for account in found["a"] if "service" in account.clause] == list(LEVELS.values())
-    assert "'dq watch' holds it to that" in found["a"][-4].reason
-    assert found["a"][-1].reason == "a has no column of dates or timestamps that could show the age"
+    assert "to have 'dq watch' enforce it" in found["a"][-4].reason
+    assert found["a"][-1].reason == "a has no date or timestamp column to measure the age"
     assert found["b"] == ()
 
 
@@ -148,4 +149,4 @@ def test_every_key_of_the_standard_is_enforced_silent_or_has_a_reason() -> None:
 
 
 def test_states_are_three() -> None:
-    assert [state.value for state in State] == ["enforced", "documented only", "not evaluated"]
+    assert [state.value for state in EnforcementState] == ["enforced", "documented only", "not evaluated"]

@@ -13,8 +13,8 @@ from dq.contracts.outcome import CheckResult, Status
 from dq.contracts.yaml.parse import parse
 from dq.dataquality.check import check
 from dq.dataquality.checks import built_in
-from dq.dataquality.clauses.coverage import accounts
-from dq.dataquality.clauses.foreign_key import Outside, target
+from dq.dataquality.clauses.coverage import clause_coverage
+from dq.dataquality.clauses.foreign_key import ExternalReference, target
 from dq.dataquality.clauses.kind import clauses_of
 from dq.dataquality.model.column import Column, Target, incomparable
 from dq.dataquality.model.run_context import Unusable
@@ -81,7 +81,9 @@ def test_each_relationship_is_one_job(spark: SparkSession) -> None:
     reports: list[Report] = []
 
     ran = jobs(
-        spark, "kept", lambda: reports.append(check(Request(contract(SHOP), orders, "orders", others=others)))
+        spark,
+        "kept",
+        lambda: reports.append(check(Request(contract(SHOP), orders, "orders", other_objects=others))),
     )
 
     assert {result.status for result in reports[0].results} == {Status.PASS}
@@ -98,17 +100,20 @@ def test_keys_without_a_match_are_counted_and_shown_with_how_many_rows_have_them
         "products": spark.createDataFrame([("a", "de")], "number string, land string"),
     }
 
-    report = check(Request(contract(SHOP), spark.createDataFrame(rows, ORDERS), "orders", others=others))
+    report = check(
+        Request(contract(SHOP), spark.createDataFrame(rows, ORDERS), "orders", other_objects=others)
+    )
 
     both, one = related(report)
     assert (both.property, both.observed, both.value) == ("product, place.land", "50 rows", 50.0)
     assert both.message == (
-        "orders.product, place.land: 50 rows refer to no products (number, land);"
+        "orders.product, place.land: 50 rows do not match any products (number, land);"
         " allowed: a key of products (number, land)"
     )
     assert both.samples == ({"product": "***", "place.land": "at", "count": 50},)
     assert one.message == (
-        "orders.customer: 49 rows refer to no customers.customer_id; allowed: a key of customers.customer_id"
+        "orders.customer: 49 rows do not match any customers.customer_id; allowed: a key of "
+        "customers.customer_id"
     )
     assert one.samples[:2] == ({"customer": "3", "count": 3}, {"customer": "0", "count": 2})
     assert len(one.samples) == 20
@@ -120,12 +125,12 @@ def test_without_the_other_object_the_relationship_alone_is_an_error(spark: Spar
 
     report = check(Request(contract(SHOP), orders, "orders"))
 
-    assert [result.message for result in report.of(Status.ERROR)] == [
-        "orders.product, place.land: no data of 'products' was given; hand it in: others={'products': …}",
-        "orders.customer: no data of 'customers' was given; hand it in: others={'customers': …}",
+    assert [result.message for result in report.with_status(Status.ERROR)] == [
+        "orders.product, place.land: no data of 'products' was given; pass other_objects={'products': …}",
+        "orders.customer: no data of 'customers' was given; pass other_objects={'customers': …}",
     ]
     assert report.exit_code == 3
-    assert len(report.of(Status.PASS)) == len(report.results) - 2
+    assert len(report.with_status(Status.PASS)) == len(report.results) - 2
 
 
 @pytest.mark.spark
@@ -142,7 +147,9 @@ def test_a_partition_is_looked_up_in_the_whole_table_of_the_other_object(
 
     def customer(day: str) -> CheckResult:
         part = [{"day": day}]
-        report = check(Request(made, sets["orders"], "orders", spark=spark, partitions=part, others=sets))
+        report = check(
+            Request(made, sets["orders"], "orders", spark=spark, partitions=part, other_objects=sets)
+        )
         products, customers = related(report)
         assert (products.status, "PATH_NOT_FOUND" in products.message) == (Status.ERROR, True)
         return customers
@@ -182,7 +189,7 @@ schema:
     frame = spark.createDataFrame([(value,) for value in mine], f"k {here}")
     other = spark.createDataFrame([(value,) for value in theirs], f"k {there}")
 
-    result = related(check(Request(made, frame, "a", others={"b": other})))[0]
+    result = related(check(Request(made, frame, "a", other_objects={"b": other})))[0]
 
     assert sorted(str(sample["k"]) for sample in result.samples) == sorted(missing)
 
@@ -231,17 +238,17 @@ def test_a_reference_is_read_by_names_or_by_ids(text: str, found: str) -> None:
 @pytest.mark.parametrize(
     ("text", "error", "said"),
     [
-        ("people.id", Outside, "the contract with the object 'people' would be needed"),
+        ("people.id", ExternalReference, "the contract with the object 'people' is needed"),
         (
             "people.odcs.yaml#/schema/p/properties/i",
-            Outside,
-            "the data of 'people.odcs.yaml' would be needed",
+            ExternalReference,
+            "the data of 'people.odcs.yaml' is needed",
         ),
-        ("https://x/y.yaml#people.id", Outside, "the data of 'https://x/y.yaml' would be needed"),
-        ("orders.nr", Unusable, "is no column of this contract"),
+        ("https://x/y.yaml#people.id", ExternalReference, "the data of 'https://x/y.yaml' is needed"),
+        ("orders.nr", Unusable, "is not a column of this contract"),
         ("orders", Unusable, "write object.property"),
-        ("orders.tags.key", Unusable, "that stands once in a row"),
-        ("schema/orders_tbl/properties/nr", Unusable, "is no column of this contract"),
+        ("orders.tags.key", Unusable, "with a single value per row"),
+        ("schema/orders_tbl/properties/nr", Unusable, "is not a column of this contract"),
     ],
 )
 def test_a_reference_that_cannot_be_followed_says_why(text: str, error: type[Exception], said: str) -> None:
@@ -266,7 +273,7 @@ schema:
 """)
     one = made.objects[0]
 
-    rows = accounts(made, one, clauses_of(made, one, built_in()))
+    rows = clause_coverage(made, one, clauses_of(made, one, built_in()))
 
     said = [(row.clause, row.state.value) for row in rows if row.clause.startswith("relationship")]
     assert said == [

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING
 import pytest
 
 import dq
-from dq.contracts.access.data_location import server_beside
+from dq.contracts.access.data_location import matching_server
 from dq.contracts.model import Contract
 from dq.contracts.outcome import UsageError
 from dq.contracts.yaml.parse import parse
 from dq.dataquality.checks import built_in
 from dq.dataquality.clauses.clause import ForeignKey
-from dq.dataquality.clauses.coverage import accounts
-from dq.dataquality.clauses.foreign_key import Neighbours
+from dq.dataquality.clauses.coverage import clause_coverage
+from dq.dataquality.clauses.foreign_key import ContractSet
 from dq.dataquality.clauses.kind import clauses_of
 
 if TYPE_CHECKING:
@@ -71,16 +71,20 @@ CASES = {
         "enforced relationship crm@2/customers.nr",
     ),
     "two majors": ("customers.id", (CRM, NEXT), "not … several have the object 'customers': crm 1"),
-    "nobody": ("customers.id", (), "not … none with the object 'customers' is at hand"),
-    "another file": ("'erp.odcs.yaml#customers.id'", (CRM,), "not … 'erp.odcs.yaml' is not at hand"),
+    "nobody": ("customers.id", (), "not … no given contract has the object 'customers'"),
+    "another file": ("'erp.odcs.yaml#customers.id'", (CRM,), "not … 'erp.odcs.yaml' was not given"),
     "the network": (
         "'https://example.com/sales/crm.odcs.yaml#customers.id'",
         (CRM,),
-        "not … 'https://example.com/sales/crm.odcs.yaml' is not at hand",
+        "not … 'https://example.com/sales/crm.odcs.yaml' was not given",
     ),
-    "no such column": ("customers.nr_", (CRM,), "not … in crm, 'customers.nr_' is no column of that"),
+    "no such column": (
+        "customers.nr_",
+        (CRM,),
+        "not … in crm, 'customers.nr_' is not a column of that contract with a single value",
+    ),
     "inside of an array": ("customers.tags", (CRM,), "enforced relationship crm/customers.tags"),
-    "two for one": ("[customers.id, customers.rank]", (CRM,), "not … it leads from 1 columns to 2"),
+    "two for one": ("[customers.id, customers.rank]", (CRM,), "not … 'from' has 1 columns and 'to' has 2"),
 }  # fmt: skip
 
 
@@ -91,9 +95,11 @@ def test_a_reference_leads_into_the_one_contract_that_is_meant(
     made = shop(to)
     one = made.objects[0]
 
-    clauses = clauses_of(made, one, built_in(), Neighbours.of([made, *beside]))
-    (account,) = [each for each in accounts(made, one, clauses) if each.clause.startswith("relationship")]
-    aims = [str(each.ask.target) for each in clauses if isinstance(each.ask, ForeignKey)]
+    clauses = clauses_of(made, one, built_in(), ContractSet.from_contracts([made, *beside]))
+    (account,) = [
+        each for each in clause_coverage(made, one, clauses) if each.clause.startswith("relationship")
+    ]
+    aims = [str(each.test.target) for each in clauses if isinstance(each.test, ForeignKey)]
 
     told = " ".join([account.state, account.reason, *aims])
     assert [part for part in expected.split(" … ") if part not in told] == []
@@ -101,13 +107,13 @@ def test_a_reference_leads_into_the_one_contract_that_is_meant(
 
 def test_contracts_that_refer_to_each_other_are_followed_once_each() -> None:
     made = shop("customers.id")
-    both = Neighbours.of([made, CRM])
+    both = ContractSet.from_contracts([made, CRM])
 
     found = {
-        str(clause.ask.target): clause.ask.target.classified
+        str(clause.test.target): clause.test.target.classified
         for each in (made, CRM)
         for clause in clauses_of(each, each.objects[0], built_in(), both)
-        if isinstance(clause.ask, ForeignKey)
+        if isinstance(clause.test, ForeignKey)
     }
 
     assert found == {"crm/customers.nr": True, "shop/orders.id": False}
@@ -120,14 +126,14 @@ def test_keys_are_looked_up_in_the_other_contracts_data(spark: SparkSession) -> 
     people = spark.createDataFrame([(7,), (None,)], "nr bigint")
     others = {"crm/customers": people}
 
-    alone = dq.check(made, orders, others=others)
-    report = dq.check(made, orders, others=others, registry=[CRM])
-    good, bad = dq.split(made, orders, others=others, registry=[CRM])
+    alone = dq.check(made, orders, other_objects=others)
+    report = dq.check(made, orders, other_objects=others, registry=[CRM])
+    good, bad = dq.split(made, orders, other_objects=others, registry=[CRM])
 
     assert [one for one in alone.results if one.check == "relationship"] == []
     (told,) = [one for one in report.results if one.check == "relationship"]
     assert told.message == (
-        "orders.customer: 1 row refers to no crm/customers.nr; allowed: a key of crm/customers.nr"
+        "orders.customer: 1 row does not match any crm/customers.nr; allowed: a key of crm/customers.nr"
     )
     # The column is classified there, and so here.
     assert told.samples == ({"customer": "***", "count": 1},)
@@ -143,7 +149,7 @@ def test_without_the_other_data_it_is_an_error_that_says_what_to_hand_in(spark: 
 
     assert report.exit_code == 3
     (told,) = [one for one in report.results if one.check == "relationship"]
-    assert "hand it in: others={'crm/customers': …}" in told.message
+    assert "pass other_objects={'crm/customers': …}" in told.message
 
 
 LAKE = "{{server: {0}, type: local, path: /lake{1}}}"
@@ -175,7 +181,7 @@ def test_data_of_two_environments_is_not_joined(
     here: tuple[str, ...], name: str | None, there: tuple[str, ...], expected: str
 ) -> None:
     try:
-        found = server_beside(served(*here, id="shop"), name, served(*there))
+        found = matching_server(served(*here, id="shop"), name, served(*there))
     except UsageError as error:
         found = error.message
 

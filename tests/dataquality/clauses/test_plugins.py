@@ -15,7 +15,7 @@ from dq.contracts.outcome import CheckResult
 from dq.contracts.yaml.parse import parse
 from dq.dataquality.check import check
 from dq.dataquality.checks import built_in
-from dq.dataquality.clauses.coverage import accounts
+from dq.dataquality.clauses.coverage import clause_coverage
 from dq.dataquality.clauses.kind import clauses_of
 from dq.dataquality.clauses.plugins import installed, package
 from dq.dataquality.report import Report
@@ -123,18 +123,18 @@ def customs(report: Report) -> list[CheckResult]:
 # What a rule says -> why it cannot be tested.
 REFUSED = [
     ("acme.uper", "no installed package registers a check 'acme.uper'; did you mean 'acme.upper'?"),
-    ("os:system", "no installed package registers a check 'os:system'; there are: acme.breaks, acme.gone, "),
+    ("os:system", "no installed package registers a check 'os:system'; available: acme.breaks, acme.gone, "),
     ("acme_checks:upper", "no installed package registers a check 'acme_checks:upper'"),
-    ("twice", "the check 'twice' is claimed by acme_checks and other_checks"),
+    ("twice", "the check 'twice' is registered by acme_checks and other_checks"),
     ("acme.gone", "the check 'acme.gone' of acme_checks cannot be loaded: ModuleNotFoundError: "),
     ("acme.breaks", "cannot be loaded: OSError: https://***@acme.org is down"),
-    ("acme.value", "the check 'acme.value' of acme_checks is no function"),
+    ("acme.value", "the check 'acme.value' of acme_checks is not a function"),
     ("acme.nothing", "the check 'acme.nothing' gives a NoneType, not Broken, Question or Measure"),
     ("acme.spread", "the check 'acme.spread' refuses the rule: KeyError: 'column'"),
     ({"check": "acme.upper", "arguments": {"shorter_than": "x"}}, "ValueError: shorter_than must be a whole"),
-    ({"check": "acme.groups", "arguments": {"column": "code"}}, "gives a number, and no operator"),
+    ({"check": "acme.groups", "arguments": {"column": "code"}}, "gives a number and needs an operator"),
     ({"check": "acme.upper", "mustBe": 1, "mustBeLessThan": 2}, "it has 2 operators"),
-    ({"check": "acme.upper", "unit": "percent"}, "it has a unit and no operator"),
+    ({"check": "acme.upper", "unit": "percent"}, "it has a unit but no operator"),
     ({"check": "acme.upper", "mustBe": 0, "unit": "miles"}, "unit 'miles' is neither rows nor percent"),
     ({"check": "acme.upper", "mustBe": "none"}, "mustBe takes a number, not 'none'"),
     ({"check": "acme.upper", "arguments": [1]}, "its arguments must be a mapping"),
@@ -149,9 +149,9 @@ def test_a_rule_that_cannot_be_asked_says_why_in_one_line(implementation: object
 
     (clause,) = clauses_of(made, made.objects[0], {"custom": built_in()["custom"]})
 
-    assert why in clause.refused
-    assert "\n" not in clause.refused
-    assert "s3cret" not in clause.refused
+    assert why in clause.refusal_reason
+    assert "\n" not in clause.refusal_reason
+    assert "s3cret" not in clause.refusal_reason
 
 
 def test_rules_of_other_engines_are_accounted_for_and_not_run() -> None:
@@ -165,7 +165,7 @@ def test_rules_of_other_engines_are_accounted_for_and_not_run() -> None:
     said = [
         (one.state.value, one.reason)
         for each in (made, other)
-        for one in accounts(each, each.objects[0], clauses_of(each, each.objects[0], built_in()))
+        for one in clause_coverage(each, each.objects[0], clauses_of(each, each.objects[0], built_in()))
         if one.clause == "quality: custom"
     ]
 

@@ -20,9 +20,9 @@ from dq.dataquality import results as earlier_runs
 from dq.dataquality.checks.row_count_anomaly import CHECK
 from dq.dataquality.clauses.clause import Clause
 from dq.dataquality.clauses.kind import clauses_of
-from dq.dataquality.clauses.quality_rule import Counted, comparable, time_of, usual
+from dq.dataquality.clauses.quality_rule import PastCount, comparable_counts, partition_time, usual_range
 from dq.dataquality.model.metric import count
-from dq.dataquality.model.run_context import Earlier, Occasion, Partition
+from dq.dataquality.model.run_context import Partition, PastRowCount, RunContext
 from dq.store.engine import open_store
 
 NOON = dt.datetime(2026, 11, 21, 12, tzinfo=dt.UTC)  # a Saturday
@@ -50,22 +50,22 @@ def clause(terms: str = "", rest: str = "") -> Clause:
 def judged(counts: Sequence[int], found: int, terms: str = "") -> CheckResult:
     """Daily runs of the table, the last one yesterday."""
     earlier = tuple(
-        Earlier(CHECK.id, "schema[0].quality[0]", NOON - DAY * (len(counts) - index), rows)
+        PastRowCount(CHECK.id, "schema[0].quality[0]", NOON - DAY * (len(counts) - index), rows)
         for index, rows in enumerate(counts)
     )
-    asked = replace(clause(terms), occasion=Occasion(NOON, (), earlier))
-    return CHECK.judge(asked, {count(): found})
+    asked = replace(clause(terms), context=RunContext(NOON, (), earlier))
+    return CHECK.evaluate(asked, {count(): found})
 
 
 WORKDAYS = [1000, 1010, 990, 1005, 995, 100, 110]
 # Name -> (daily counts up to yesterday, today's count, terms, status, what the message holds).
 CASES = {
-    "constant, and so today": ([500] * 14, 500, "", "pass", "usual are 400 to 600"),
+    "constant, and so today": ([500] * 14, 500, "", "pass", "expected 400 to 600"),
     "constant, and a little more": ([500] * 14, 599, "", "pass", "599 rows"),
     "constant, and a quarter more": ([500] * 14, 625, "", "fail", "the median of the last 14 runs is 500"),
-    "constant, without slack": ([500] * 14, 501, "slack: 0", "fail", "usual are 500 to 500"),
-    "never a row, and none": ([0] * 10, 0, "", "pass", "usual are 0 to 0"),
-    "never a row, and one": ([0] * 10, 1, "", "fail", "1 row; usual are 0 to 0"),
+    "constant, without slack": ([500] * 14, 501, "slack: 0", "fail", "expected 500 to 500"),
+    "never a row, and none": ([0] * 10, 0, "", "pass", "expected 0 to 0"),
+    "never a row, and one": ([0] * 10, 1, "", "fail", "1 row; expected 0 to 0"),
     "always rows, and none": ([900, 950, 1000, 1050, 1100, 980, 1020], 0, "", "fail", "0 rows"),
     "noise": ([900, 950, 1000, 1050, 1100, 980, 1020], 1150, "", "pass", "1,150 rows"),
     "growth by the day": ([1000 + 20 * day for day in range(28)], 1560, "", "pass", "1,560 rows"),
@@ -80,8 +80,8 @@ CASES = {
     "a full Saturday": ([*WORKDAYS[6:], *WORKDAYS, *WORKDAYS, *WORKDAYS, *WORKDAYS[:5]], 1000, "",
                         "fail", "the last 3 Saturdays"),
     "a Saturday when two are known": ([*WORKDAYS, *WORKDAYS, *WORKDAYS[:5]], 105, "", "fail", "19 runs"),
-    "only more matters": ([500] * 14, 3, "direction: more", "pass", "usual are 600 or fewer"),
-    "only fewer matter": ([500] * 14, 9000, "direction: fewer", "pass", "usual are 400 or more"),
+    "only more matters": ([500] * 14, 3, "direction: more", "pass", "expected 600 or fewer"),
+    "only fewer matter": ([500] * 14, 9000, "direction: fewer", "pass", "expected 400 or more"),
     "six runs of seven": ([500] * 6, 3, "", "skipped", "learning (6 of 7 runs)"),
     "no run": ([], 3, "", "skipped", "learning (0 of 7 runs)"),
     "the last five": ([9] * 9 + [500] * 5, 500, "runs: 5, minimum: 5", "pass", "the last 5 runs"),
@@ -102,7 +102,7 @@ def test_the_message_tells_what_is_usual_and_why() -> None:
     made = judged([800, 850, 812, 845, 790, 860, 830, 845], 312)
 
     assert made.message == (
-        "orders: 312 rows; usual are 670 to 1,005: the median of the last 8 runs is 837.5"
+        "orders: 312 rows; expected 670 to 1,005: the median of the last 8 runs is 837.5"
         " (the last were 800, 850, 812, 845, 790, 860, 830, 845)"
     )
     assert (made.observed, made.allowed) == ("312 rows", "670 to 1,005 rows, by the last 8 runs")
@@ -125,7 +125,7 @@ MISTAKES = {
 
 @pytest.mark.parametrize(("terms", "reason"), MISTAKES.items(), ids=MISTAKES)
 def test_a_mistaken_term_is_refused_with_its_reason(terms: str, reason: str) -> None:
-    assert reason in clause(terms).refused
+    assert reason in clause(terms).refusal_reason
 
 
 def partition(**pairs: str) -> Partition:
@@ -146,14 +146,14 @@ TIMES = {
 def test_the_day_of_a_partition_is_read_from_its_values(
     given_partition: Partition, expected: str | None
 ) -> None:
-    found = time_of(given_partition)
+    found = partition_time(given_partition)
 
     assert (found and found.date().isoformat()) == expected
 
 
 def test_partitions_are_compared_with_those_that_differ_in_the_date_alone() -> None:
-    def earlier(rows: int, hours: int, **pairs: str) -> Earlier:
-        return Earlier("c", "p", NOON - dt.timedelta(hours=hours), rows, partition(**pairs))
+    def earlier(rows: int, hours: int, **pairs: str) -> PastRowCount:
+        return PastRowCount("c", "p", NOON - dt.timedelta(hours=hours), rows, partition(**pairs))
 
     known = (
         earlier(1, 50, dt="2026-11-18", region="eu"),
@@ -163,12 +163,12 @@ def test_partitions_are_compared_with_those_that_differ_in_the_date_alone() -> N
         earlier(5, 20, dt="2026-11-20", region="eu"),
         earlier(6, 10, dt="2026-11-21", region="eu"),
         earlier(7, 9),
-        Earlier("c", "another", NOON, 8, partition(dt="2026-11-18", region="eu")),
-        Earlier("other", "p", NOON, 9, partition(dt="2026-11-18", region="eu")),
+        PastRowCount("c", "another", NOON, 8, partition(dt="2026-11-18", region="eu")),
+        PastRowCount("other", "p", NOON, 9, partition(dt="2026-11-18", region="eu")),
     )
 
     def counts(*partitions: Partition) -> list[int]:
-        return [one.rows for one in comparable(Occasion(NOON, partitions, known), "c", "p")]
+        return [one.rows for one in comparable_counts(RunContext(NOON, partitions, known), "c", "p")]
 
     assert counts(partition(dt="2026-11-20", region="eu")) == [2, 3]
     assert counts(partition(dt="2026-11-22", region="eu")) == [2, 3, 5, 6]
@@ -180,11 +180,11 @@ MANY = st.lists(st.integers(0, 10**9), min_size=1, max_size=60)
 
 
 def band(counts: Sequence[int]) -> tuple[int, int]:
-    runs = [Counted(NOON - DAY * 7 * (len(counts) - index), rows) for index, rows in enumerate(counts)]
-    made = usual(runs, NOON, Against("usual", runs=60))
-    assert made.least is not None
-    assert made.most is not None
-    return made.least, made.most
+    runs = [PastCount(NOON - DAY * 7 * (len(counts) - index), rows) for index, rows in enumerate(counts)]
+    made = usual_range(runs, NOON, Against("usual", runs=60))
+    assert made.minimum is not None
+    assert made.maximum is not None
+    return made.minimum, made.maximum
 
 
 @given(MANY)
@@ -239,7 +239,9 @@ def test_counts_come_from_the_store_with_their_partitions(tmp_path: Path) -> Non
 
     path = "schema[0].quality[0]"
     assert found == (
-        Earlier(CHECK.id, path, NOON - dt.timedelta(hours=1), 3),
-        Earlier(CHECK.id, path, NOON - dt.timedelta(hours=2), 7, partition(dt="2026-11-20", region="eu")),
+        PastRowCount(CHECK.id, path, NOON - dt.timedelta(hours=1), 3),
+        PastRowCount(
+            CHECK.id, path, NOON - dt.timedelta(hours=2), 7, partition(dt="2026-11-20", region="eu")
+        ),
     )
     assert others == ()

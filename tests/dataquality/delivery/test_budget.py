@@ -82,24 +82,24 @@ def test_the_oldest_miss_returns_when_it_leaves_the_window() -> None:
 @pytest.mark.parametrize(
     ("found", "line"),
     [
-        (Budget(85, 1, 4, NOW + 13 * DAY), "1 of 4 misses used, the next returns 2026-12-03"),
-        (Budget(19, 1, 1, NOW + 13 * DAY), "1 of 1 miss used, the next returns 2026-12-03"),
-        (Budget(90, 0, 4, None), "0 of 4 misses used"),
+        (Budget(85, 1, 4, NOW + 13 * DAY), "error budget: 1 of 4 misses used, 1 restored on 2026-12-03"),
+        (Budget(19, 1, 1, NOW + 13 * DAY), "error budget: 1 of 1 miss used, 1 restored on 2026-12-03"),
+        (Budget(90, 0, 4, None), "error budget: 0 of 4 misses used"),
         (
             Budget(80, 5, 4, NOW + 13 * DAY),
-            "5 of 4 misses used, the budget is exhausted, the next returns 2026-12-03",
+            "error budget exhausted: 5 misses, 4 allowed; 1 restored on 2026-12-03",
         ),
-        (Budget(30, 0, 0, None, 100), "0 misses in 30 cycles; none is allowed in fewer than 100"),
+        (Budget(30, 0, 0, None, 100), "0 misses in 30 cycles (budget starts at 100 cycles)"),
         (
             Budget(0, 1, 0, NOW + 13 * DAY, 20),
-            "1 miss in 1 cycle; none is allowed in fewer than 20, the next returns 2026-12-03",
+            "1 miss in 1 cycle (budget starts at 20 cycles); 1 restored on 2026-12-03",
         ),
-        (Budget(30, 1, 0, None), "1 miss, and none is allowed"),
-        (Budget(0, 0, 0, None), "no cycle counted yet"),
+        (Budget(30, 1, 0, None), "1 miss, none allowed"),
+        (Budget(0, 0, 0, None), "no deliveries in the window yet"),
     ],
 )
 def test_the_line_says_it_in_whole_misses(found: Budget, line: str) -> None:
-    assert found.line() == line
+    assert found.as_text() == line
 
 
 @pytest.mark.parametrize(
@@ -119,7 +119,7 @@ def test_warning_at_half_and_exhausted_above_all(
 ) -> None:
     found = Budget(100, bad, allowed, NOW if bad else None)
 
-    assert (found.half_used, found.exhausted, found.used) == (half, exhausted, used)
+    assert (found.is_half_used, found.is_exhausted, found.used) == (half, exhausted, used)
 
 
 @pytest.mark.parametrize("objective", ["0", "95", "-0.5"])

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from fakes.watcher import TableWatcher, at
 
-from dq.contracts.outcome import Breach, End, Recovery, Severity
+from dq.contracts.outcome import Breach, Recovery, Resolution, Severity
 from dq.dataquality.delivery import cycle_store
 from dq.dataquality.delivery.tick import tick
 from dq.store.engine import Store, open_store
@@ -86,11 +86,15 @@ def test_a_budget_ends_with_its_promise(store: Store, tmp_path: Path) -> None:
     told: list[Breach | Recovery] = []
 
     tick(
-        store, [], at("2026-05-20T00:00"), lambda _, event: told.append(event), withdrawn=lambda _: "Retired."
+        store,
+        [],
+        at("2026-05-20T00:00"),
+        lambda _, event: told.append(event),
+        withdrawal_reason=lambda _: "Retired.",
     )
 
     ends = [event.end for event in told if isinstance(event, Recovery) and event.key.group == "daily:budget"]
-    assert (days.told, ends) == ([("Breach", "half")], [End.WITHDRAWN])
+    assert (days.told, ends) == ([("Breach", "half")], [Resolution.WITHDRAWN])
 
 
 def test_sources_that_disagree_are_kept_with_the_delivery(store: Store, tmp_path: Path) -> None:
@@ -138,8 +142,10 @@ def test_t32_a_budget_without_a_miss_left_is_not_called_half_used(store: Store, 
         for event in events
         if isinstance(event, Breach)
     ]
-    assert ("the error budget of orders is used up", Severity.WARNING, "2 of 2 misses used") in titles
-    assert not [title for title, _, line in titles if line == "2 of 2 misses used" and "half" in title]
+    assert ("orders: error budget used up", Severity.WARNING, "error budget: 2 of 2 misses used") in titles
+    assert not [
+        title for title, _, line in titles if line == "error budget: 2 of 2 misses used" and "50%" in title
+    ]
     severities = [event.severity for event in events if isinstance(event, Recovery)]
     assert Severity.WARNING in severities, "what is left of an exhausted budget is a warning"
 
@@ -156,4 +162,4 @@ def test_t9_an_alert_after_a_late_delivery_names_it(store: Store, tmp_path: Path
     watcher.tick("2026-05-12T04:32")
 
     breach = [event for event in watcher.told if isinstance(event, Breach) and event.key.group == "daily"][-1]
-    assert dict(breach.facts)["last good"] == "day=2026-05-11, 2026-05-11 09:00 CEST, 3 h late"
+    assert dict(breach.facts)["last on time"] == "day=2026-05-11, 2026-05-11 09:00 CEST, 3 h late"

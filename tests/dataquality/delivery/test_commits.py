@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from fakes.watcher import TableWatcher, at
 
-from dq.contracts.outcome import CycleStatus, Unreadable
+from dq.contracts.outcome import CycleStatus, ReadError
 from dq.lake.storage import LocalFiles
 from dq.store.engine import Store, open_store
 
@@ -189,8 +189,8 @@ METADATA = {
 @pytest.mark.parametrize(
     ("names", "manifests", "said"),
     [
-        (["v1.metadata.json"], "/etc/metadata/../passwd", "lies outside of"),
-        (["v1.metadata.json"], "s3://elsewhere/t/data/snap.avro", "lies outside of"),
+        (["v1.metadata.json"], "/etc/metadata/../passwd", "is outside"),
+        (["v1.metadata.json"], "s3://elsewhere/t/data/snap.avro", "is outside"),
         (
             [f"00001-{digit * 8}-1111-1111-1111-111111111111.metadata.json" for digit in "12"],
             "",
@@ -218,7 +218,7 @@ def test_a_log_of_iceberg_leads_nowhere_else(
 def test_a_pipe_in_a_log_is_not_waited_for(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "manifest.avro")
 
-    with pytest.raises(Unreadable, match="is no file"):
+    with pytest.raises(ReadError, match="is not a file"):
         LocalFiles().read(str(tmp_path / "manifest.avro"))
 
 
@@ -238,4 +238,4 @@ def test_what_is_no_commit_is_named_by_its_file(store: Store, tmp_path: Path, co
     file.write_text(commit)
 
     assert watcher.tick("2026-05-11T10:00") == [UNKNOWN]
-    assert f"no commit in {file.name}" in dict(watcher.platform[0].facts)["problem"]
+    assert f"{file.name} in Delta's log is not a commit" in dict(watcher.platform[0].facts)["problem"]

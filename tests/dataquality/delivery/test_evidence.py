@@ -12,12 +12,12 @@ from pathlib import Path
 import pytest
 from fakes.watcher import TableWatcher, at
 
-from dq.contracts.outcome import Breach, CycleStatus, End, Recovery
+from dq.contracts.outcome import Breach, CycleStatus, Recovery, Resolution
 from dq.dataquality.delivery import cycle_store
-from dq.dataquality.delivery.cycle import Kept, disagreeing
+from dq.dataquality.delivery.cycle import CycleRecord, disagreeing_claims
 from dq.dataquality.delivery.cycle_store import write_receipt
 from dq.dataquality.delivery.tick import tick
-from dq.lake.storage import LocalFiles, Seen
+from dq.lake.storage import FileStat, LocalFiles
 from dq.store.engine import open_store
 
 PARTITION = 'partition: {day: "{due - 1d:%Y-%m-%d}"}'
@@ -38,7 +38,7 @@ class Producer(TableWatcher):
         return Path(self.watched[0].place.path)
 
     @property
-    def first(self) -> Kept:
+    def first(self) -> CycleRecord:
         with self.store.read() as tx:
             return cycle_store.all_cycles(tx, ("orders", "orders", "daily"))[0]
 
@@ -75,7 +75,7 @@ def test_a_file_that_is_rewritten_at_every_tick_is_said_to_be_arriving(files: Pr
 
     assert files.titles == ["orders is still being written: day=2026-05-10"]
     (breach,) = files.told
-    assert "data is still being written" in dict(breach.facts)["seen"]
+    assert "data is still being written" in dict(breach.facts)["found"]
     assert files.first.arriving_since == at("2026-05-11T04:00:00")
 
 
@@ -96,7 +96,7 @@ def test_what_never_settles_is_given_up_in_words_of_its_own(files: Producer) -> 
 
     end = next(event for event in files.told if isinstance(event, Recovery))
     assert (end.end, "Nothing complete arrived; given up" in dict(end.facts)["given up"]) == (
-        End.GIVEN_UP,
+        Resolution.GIVEN_UP,
         True,
     )
 
@@ -109,7 +109,7 @@ def test_a_compaction_while_nobody_watched_makes_nothing_late(files: Producer) -
 
     assert (statuses, again) == ([CycleStatus.UNKNOWN], [CycleStatus.UNKNOWN])
     assert (files.told, files.platform) == ([], [])
-    assert "nobody looked in between" in files.first.reason
+    assert "no run checked in between" in files.first.reason
 
 
 @pytest.mark.parametrize(
@@ -127,7 +127,7 @@ def test_new_files_are_late_where_somebody_looked_about_the_breach(
         files.watched,
         at("2026-05-11T04:35"),
         lambda *_: None,
-        looked_at=at(looked) if looked else None,
+        last_tick_at=at(looked) if looked else None,
     )
 
     assert files.first.status == expected
@@ -169,7 +169,7 @@ def test_what_the_sources_say_is_kept_and_disagreements_are_known(both: Producer
         ("marker", at("2026-05-11T03:00"), None),
         ("file", at("2026-05-11T03:40"), None),
     ]
-    assert [one.source for one in disagreeing(first.claims, first.source)] == ["file"]
+    assert [one.source for one in disagreeing_claims(first.claims, first.source)] == ["file"]
     assert (first.first_seen_at, "the file says 2026-05-11 03:40:00Z" in first.reason) == (
         at("2026-05-11T05:00"),
         True,
@@ -219,8 +219,8 @@ def test_a_delivery_that_is_taken_away_is_missing_again_and_told(both: Producer)
     seen = [both.tick(f"2026-05-11T04:{minute}")[0] for minute in (10, 15, 20, 25, 31, 32)]
 
     assert seen == [*[CycleStatus.ON_TIME] * 3, CycleStatus.PENDING, *[CycleStatus.MISSING] * 2]
-    assert both.titles == ["orders was taken away again: day=2026-05-10"]
-    assert "Delivered 2026-05-11 03:00:00Z, and taken away again" in both.first.reason
+    assert both.titles == ["orders was removed after delivery: day=2026-05-10"]
+    assert "Delivered 2026-05-11 03:00:00Z, removed later" in both.first.reason
 
 
 def test_what_was_taken_away_and_comes_back_is_late(both: Producer) -> None:
@@ -307,7 +307,7 @@ class Mute(LocalFiles):
 
     over: threading.Event = field(default_factory=threading.Event)
 
-    def inside(self, path: str) -> list[Seen]:
+    def inside(self, path: str) -> list[FileStat]:
         self.over.wait(30)
         return []
 

@@ -11,9 +11,9 @@ import pytest
 from fakes.watcher import TableWatcher, at
 from sqlalchemy import Connection, select
 
-from dq.contracts.outcome import Breach, CycleStatus, End, Recovery
-from dq.dataquality.delivery.cycle import DeliveryPlace, PastMiss, Watched
-from dq.dataquality.delivery.heartbeat import Uptime, beat, doubt, note_doubt
+from dq.contracts.outcome import Breach, CycleStatus, Recovery, Resolution
+from dq.dataquality.delivery.cycle import DeliveryPlace, UnnotifiedMiss, WatchTarget
+from dq.dataquality.delivery.heartbeat import Uptime, evaluation_problem, record_leap, record_tick
 from dq.dataquality.delivery.tables import heartbeat
 from dq.dataquality.delivery.tick import tick
 from dq.lake.storage import LocalFiles
@@ -34,7 +34,7 @@ class Mesh:
         self.store, self.lake, self.count = store, lake, count
         (slo,) = [one.slo for one in TableWatcher(store, lake, DAILY).watched]
         self.watched = [
-            Watched(
+            WatchTarget(
                 replace(slo, contract=slo.contract.model_copy(update={"id": f"p{number}"})),
                 DeliveryPlace(str(lake / f"p{number}"), "parquet", "_SUCCESS"),
                 LocalFiles(),
@@ -44,7 +44,7 @@ class Mesh:
         for number in range(count):
             self.deliver(number, "2026-05-10", "2026-05-10T03:00")
         self.told: list[Breach | Recovery] = []
-        self.past: list[PastMiss] = []
+        self.past: list[UnnotifiedMiss] = []
         self.tick("2026-05-09T12:00")
         self.tick("2026-05-10T12:00")
 
@@ -57,10 +57,16 @@ class Mesh:
         os.utime(place / "_SUCCESS", (at(when).timestamp(),) * 2)
 
     def tick(self, when: str) -> list[CycleStatus]:
-        def past(_: Connection, misses: Sequence[PastMiss]) -> None:
+        def past(_: Connection, misses: Sequence[UnnotifiedMiss]) -> None:
             self.past += misses
 
-        found = tick(self.store, self.watched, at(when), lambda _, event: self.told.append(event), past=past)
+        found = tick(
+            self.store,
+            self.watched,
+            at(when),
+            lambda _, event: self.told.append(event),
+            record_unnotified=past,
+        )
         return [change.after for change in found.changes]
 
     @property
@@ -78,7 +84,7 @@ def test_many_misses_under_one_root_are_one_incident_first(store: Store, tmp_pat
     mesh.tick("2026-05-11T04:40")
 
     assert mesh.heard == [PLATFORM]
-    assert dict(mesh.told[0].facts)["missing"] == "8 deliveries, where 8 promises were due"
+    assert dict(mesh.told[0].facts)["missing"] == "8 deliveries; 8 SLOs were due"
 
 
 def test_the_owners_are_told_of_what_has_not_come_in_a_quarter_of_an_hour(
@@ -99,7 +105,7 @@ def test_the_owners_are_told_of_what_has_not_come_in_a_quarter_of_an_hour(
         ("Breach", "p7", "daily"),
         ("Recovery", "(platform)", "misses"),
     ]
-    assert [one.kept.cycle.contract for one in mesh.past] == [f"p{number}" for number in range(6)]
+    assert [one.record.cycle.contract for one in mesh.past] == [f"p{number}" for number in range(6)]
 
 
 def test_what_all_came_after_all_ends_it_without_a_word_to_the_owners(store: Store, tmp_path: Path) -> None:
@@ -136,7 +142,7 @@ def test_what_is_held_back_ends_with_its_promise(store: Store, tmp_path: Path) -
         [],
         at("2026-05-11T04:35"),
         lambda _, event: mesh.told.append(event),
-        withdrawn=lambda key: "It is retired.",
+        withdrawal_reason=lambda key: "It is retired.",
     )
 
     assert mesh.heard == [PLATFORM, ("Recovery", "(platform)", "misses")]
@@ -163,7 +169,7 @@ def test_what_was_told_is_not_told_again_as_past(store: Store, tmp_path: Path) -
     # All that was given up of forty days without a tick is past; the rest is missing and told.
     assert {one.verdict.status for one in mesh.past} == {CycleStatus.NEVER}
     assert isinstance(mesh.told[1], Recovery)
-    assert mesh.told[1].end is End.KEPT
+    assert mesh.told[1].end is Resolution.RECOVERED
 
 
 @pytest.mark.parametrize(
@@ -181,11 +187,11 @@ def test_a_tick_before_the_last_one_is_doubted(url: str, last: str | None, now: 
     store = open_store(url)
     if last is not None:
         with store.write() as tx:
-            beat(tx, at("2026-05-01T00:00"))
-            beat(tx, at(last))
+            record_tick(tx, at("2026-05-01T00:00"))
+            record_tick(tx, at(last))
 
     with store.read() as tx:
-        assert (doubt(tx, at(now), real=False) is not None) is doubted
+        assert (evaluation_problem(tx, at(now), is_current=False) is not None) is doubted
     store.close()
 
 
@@ -194,8 +200,8 @@ def test_a_clock_that_a_database_server_contradicts_is_doubted(url: str) -> None
     store = open_store(url)
 
     with store.read() as tx:
-        assert "the database's" in (doubt(tx, at("2026-05-11T04:00"), real=True) or "")
-        assert doubt(tx, at("2026-05-11T04:00"), real=False) is None
+        assert "the database's" in (evaluation_problem(tx, at("2026-05-11T04:00"), is_current=True) or "")
+        assert evaluation_problem(tx, at("2026-05-11T04:00"), is_current=False) is None
     store.close()
 
 
@@ -210,10 +216,10 @@ def machine(minutes: float, start: str = "8554c5a8-7477-4f48") -> Uptime:
 def asked(store: Store, clock: str, uptime: Uptime) -> bool:
     """Whether a tick is judged, as the command asks and keeps it."""
     with store.write() as tx:
-        if doubt(tx, at(clock), real=True, uptime=uptime) is not None:
-            note_doubt(tx, at(clock), uptime)
+        if evaluation_problem(tx, at(clock), is_current=True, uptime=uptime) is not None:
+            record_leap(tx, at(clock), uptime)
             return False
-        beat(tx, at(clock), uptime)
+        record_tick(tx, at(clock), uptime)
     return True
 
 

@@ -13,14 +13,14 @@ import pytest
 from fakes.watcher import TableWatcher, at
 from sqlalchemy import delete, func, select, update
 
-from dq.contracts.outcome import Breach, CycleStatus, End, Recovery
+from dq.contracts.outcome import Breach, CycleStatus, Recovery, Resolution
 from dq.dataquality.delivery import cycle_store, replay, retention
 from dq.dataquality.delivery import replay as audit
 from dq.dataquality.delivery import replay as excusing
 from dq.dataquality.delivery import retention as parquet
 from dq.dataquality.delivery import retention as soundness
 from dq.dataquality.delivery.cycle_store import Excuse
-from dq.dataquality.delivery.replay import keys
+from dq.dataquality.delivery.replay import slo_keys
 from dq.dataquality.delivery.tables import cycle, cycle_event, cycle_excuse, cycle_month, cycle_state
 from dq.store.engine import Store, open_store
 
@@ -66,9 +66,9 @@ def statuses(watcher: TableWatcher) -> list[str]:
         return [kept.status.value for kept in cycle_store.all_cycles(tx, KEY)]
 
 
-def replayed(watcher: TableWatcher, as_of: str | None = None) -> list[replay.Replayed]:
+def replayed(watcher: TableWatcher, as_of: str | None = None) -> list[replay.ReplayedCycle]:
     with watcher.store.read() as tx:
-        return list(replay.replay(tx, keys(tx), at(as_of) if as_of else None))
+        return list(replay.replay(tx, slo_keys(tx), at(as_of) if as_of else None))
 
 
 def excuse(
@@ -77,7 +77,7 @@ def excuse(
     told: list[Breach | Recovery] = []
     word = Excuse(KEY, due, at(when), "ann", "planned", undone)
     with watcher.store.write() as tx:
-        excusing.excuse(tx, {KEY: watcher.slo}, [word], at(when), lambda _, event: told.append(event))
+        excusing.apply_excuses(tx, {KEY: watcher.slo}, [word], at(when), lambda _, event: told.append(event))
     return told
 
 
@@ -85,7 +85,7 @@ def test_every_row_can_be_derived_from_what_its_verdicts_rest_on(watcher: TableW
     found = replayed(watcher)
 
     assert [one.status for one in found] == ["on_time", "late", "missing", "on_time"]
-    assert [(one.differences, one.proven) for one in found] == [((), True)] * 4
+    assert [(one.differences, one.is_proven) for one in found] == [((), True)] * 4
 
 
 def test_what_somebody_changed_in_the_rows_is_found(watcher: TableWatcher) -> None:
@@ -97,8 +97,8 @@ def test_what_somebody_changed_in_the_rows_is_found(watcher: TableWatcher) -> No
 
     found = replayed(watcher)
 
-    assert found[2].differences == ("its changes make it missing, its row says on_time",)
-    assert "its grounds say 'Delivered 2026-05-12 09:00:00Z by marker" in found[1].differences[0]
+    assert found[2].differences == ("its changes give missing, its row says on_time",)
+    assert "its inputs give the reason 'Delivered 2026-05-12 09:00:00Z by marker" in found[1].differences[0]
     assert [one.differences for one in (found[0], found[3])] == [(), ()]
 
 
@@ -123,7 +123,7 @@ def test_a_row_of_an_older_dq_has_no_proof_and_is_no_difference(watcher: TableWa
     with watcher.store.write() as tx:
         tx.execute(update(cycle_event).values(proof=None))
 
-    assert [(one.proven, one.differences) for one in replayed(watcher)] == [(False, ())] * 4
+    assert [(one.is_proven, one.differences) for one in replayed(watcher)] == [(False, ())] * 4
 
 
 def test_each_cycle_says_what_it_was_computed_with(watcher: TableWatcher) -> None:
@@ -156,8 +156,8 @@ def test_a_changed_and_a_lost_row_are_found(watcher: TableWatcher) -> None:
     found = audited(watcher)
 
     assert found.agreeing == 2
-    assert [(one.due_at, one.what[:40]) for one in found.wrong] == [
-        (at("2026-05-12T04:00"), "its contract gives it, and it has no row"),
+    assert [(one.due_at, one.problem[:40]) for one in found.wrong] == [
+        (at("2026-05-12T04:00"), "the contract has this cycle, the store h"),
         (at("2026-05-13T04:00"), "breach_at is 2026-05-13T09:00:00+00:00, "),
     ]
 
@@ -169,8 +169,8 @@ def test_a_row_of_another_release_says_so(watcher: TableWatcher) -> None:
 
     (wrong,) = audited(watcher).wrong
 
-    assert "(it was computed with tzdata 1999z, here is tzdata 2" in wrong.what
-    assert "(it was computed with holidays 0.1, here is no holidays)" in wrong.what
+    assert "(computed with tzdata 1999z, now tzdata 2" in wrong.problem
+    assert "(computed with holidays 0.1, now no holidays)" in wrong.problem
 
 
 def test_the_last_rows_are_not_lost_unseen(watcher: TableWatcher) -> None:
@@ -194,7 +194,7 @@ def test_an_excused_miss_is_out_of_the_budget_and_ends_its_incident(watcher: Tab
 
     assert statuses(watcher) == ["on_time", "late", "excused", "on_time"]
     ends = [one.end for one in told if isinstance(one, Recovery) and one.key.group == "daily"]
-    assert ends == [End.EXCUSED]
+    assert ends == [Resolution.EXCUSED]
     assert [one.differences for one in replayed(watcher)] == [()] * 4
 
 
@@ -323,5 +323,5 @@ def test_what_came_after_it_was_given_up_is_a_change(watcher: TableWatcher, tmp_
 
     third = replayed(watcher)[2]
 
-    assert (third.status, third.kept.delivered_at) == (CycleStatus.NEVER, at("2026-05-28T06:00"))
+    assert (third.status, third.record.delivered_at) == (CycleStatus.NEVER, at("2026-05-28T06:00"))
     assert third.differences == ()

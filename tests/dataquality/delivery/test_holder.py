@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from dq.dataquality.delivery.skip_cache import Claim, decide, remember, remembered
+from dq.dataquality.delivery.skip_cache import OwnershipClaim, owner_files, resolve_owners, save_owners
 from dq.store.engine import open_store
 
 NOW = datetime(2026, 5, 10, tzinfo=UTC)
@@ -30,18 +30,18 @@ def test_who_was_first_holds(case: str) -> None:
     files, first, may_hold, refused, new = CASES[case]
     memory = {"orders": first} if first else {}
 
-    found = decide([Claim("orders", file) for file in files], memory, lambda *_: may_hold)
+    found = resolve_owners([OwnershipClaim("orders", file) for file in files], memory, lambda *_: may_hold)
 
-    assert sorted(claim.file for claim in found.refused) == refused
+    assert sorted(claim.file for claim in found.rejected) == refused
     assert found.new.get("orders") == new
 
 
 def test_what_one_contract_decides_is_nothing_to_another() -> None:
-    claims = [Claim("orders", "a"), Claim("orders", "b"), Claim("clicks", "a")]
+    claims = [OwnershipClaim("orders", "a"), OwnershipClaim("orders", "b"), OwnershipClaim("clicks", "a")]
 
-    found = decide(claims, {}, lambda *_: False)
+    found = resolve_owners(claims, {}, lambda *_: False)
 
-    assert {claim.key for claim in found.refused} == {"orders"}
+    assert {claim.key for claim in found.rejected} == {"orders"}
     assert found.new == {"clicks": "a"}
 
 
@@ -49,8 +49,8 @@ def test_a_file_is_remembered_until_it_moves(url: str) -> None:
     store = open_store(url)
     for new in ({"orders": "a", "clicks": "c"}, {"orders": "a"}, {"orders": "b"}):
         with store.write() as tx:
-            remember(tx, new, NOW)
+            save_owners(tx, new, NOW)
 
     with store.read() as tx:
-        assert remembered(tx) == {"orders": "b", "clicks": "c"}
+        assert owner_files(tx) == {"orders": "b", "clicks": "c"}
     store.close()

@@ -12,8 +12,8 @@ from dataclasses import dataclass, field, replace
 
 import pytest
 
-from dq.dataquality.delivery.probe_pool import Errand, Lookout, Silence
-from dq.lake.storage import Files, LocalFiles, Seen, TimedFiles
+from dq.dataquality.delivery.probe_pool import ProbePool, ProbeTask, ProbeTimeout
+from dq.lake.storage import Files, FileStat, LocalFiles, TimedFiles
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +22,7 @@ class Storage(LocalFiles):
 
     over: threading.Event = field(default_factory=threading.Event)
 
-    def stat(self, path: str) -> Seen | None:
+    def stat(self, path: str) -> FileStat | None:
         if path.startswith("/silent"):
             self.over.wait(30)
         return None
@@ -45,27 +45,27 @@ def over() -> Iterator[threading.Event]:
     made.set()
 
 
-def errand(files: Files, root: str, path: str) -> Errand[str]:
+def errand(files: Files, root: str, path: str) -> ProbeTask[str]:
     def work(asked: Files) -> str:
         asked.stat(path)
         return path
 
-    return Errand(root, files, work)
+    return ProbeTask(root, files, work)
 
 
-def moving(clock: Clock, errands: list[Errand[str]]) -> list[Errand[str]]:
+def moving(clock: Clock, errands: list[ProbeTask[str]]) -> list[ProbeTask[str]]:
     """The same, the last of which to be done lets a second go by."""
     done: list[str] = []
 
-    def then(one: Errand[str]) -> Errand[str]:
+    def then(one: ProbeTask[str]) -> ProbeTask[str]:
         def work(asked: TimedFiles) -> str:
-            answer = one.work(asked)
+            answer = one.probe(asked)
             done.append(answer)
             if len(done) == len(errands):
                 clock.now += 1
             return answer
 
-        return replace(one, work=work)
+        return replace(one, probe=work)
 
     return [then(one) for one in errands]
 
@@ -76,19 +76,19 @@ def test_a_silent_root_costs_its_time_once_and_nobody_else(over: threading.Event
     fine = [errand(files, f"/fine{number % 3}", f"/fine/{number}") for number in range(200)]
     clock = Clock()
 
-    answers = Lookout(seconds=0.5, clock=clock).answers([*many, *moving(clock, fine)])
+    answers = ProbePool(seconds=0.5, clock=clock).run([*many, *moving(clock, fine)])
 
     assert answers[200:] == [f"/fine/{number}" for number in range(200)]
     # Once: nobody moves the clock a second time.
-    assert set(answers[:200]) == {Silence("/silent did not answer within 0.5 s")}
+    assert set(answers[:200]) == {ProbeTimeout("/silent did not answer within 0.5 s")}
 
 
 def test_a_root_that_is_still_silent_costs_nothing_more_and_is_asked_when_it_is_not(
     over: threading.Event,
 ) -> None:
-    files, lookout, others = Storage(over=over), Lookout(seconds=0.2), {*threading.enumerate()}
+    files, lookout, others = Storage(over=over), ProbePool(seconds=0.2), {*threading.enumerate()}
     one = [errand(files, "/silent", "/silent/a")]
-    silent = [isinstance(lookout.answers(one)[0], Silence) for _ in range(6)]
+    silent = [isinstance(lookout.run(one)[0], ProbeTimeout) for _ in range(6)]
     waiting = [thread for thread in {*threading.enumerate()} - others if "_work" in thread.name]
 
     over.set()
@@ -97,7 +97,7 @@ def test_a_root_that_is_still_silent_costs_nothing_more_and_is_asked_when_it_is_
         thread.join(10)
 
     assert (silent, len(waiting)) == ([True] * 6, 4)
-    assert lookout.answers(one) == ["/silent/a"]
+    assert lookout.run(one) == ["/silent/a"]
 
 
 def test_one_silent_file_costs_no_other_under_its_root(over: threading.Event) -> None:
@@ -106,9 +106,9 @@ def test_one_silent_file_costs_no_other_under_its_root(over: threading.Event) ->
     fine = moving(clock, [errand(files, "/lake", f"/lake/{number}") for number in range(500)])
 
     asked = [fine[0], errand(files, "/lake", "/silent/a"), *fine[1:]]
-    answers = Lookout(seconds=0.5, clock=clock).answers(asked)
+    answers = ProbePool(seconds=0.5, clock=clock).run(asked)
 
-    assert [number for number, answer in enumerate(answers) if isinstance(answer, Silence)] == [1]
+    assert [number for number, answer in enumerate(answers) if isinstance(answer, ProbeTimeout)] == [1]
 
 
 def test_an_errand_without_an_end_is_given_up() -> None:
@@ -127,12 +127,12 @@ def test_an_errand_without_an_end_is_given_up() -> None:
                 clock.now += 0.5
         return ""
 
-    answers = Lookout(seconds=1, clock=clock).answers(
-        [Errand("/a", LocalFiles(), forever), Errand("/b", LocalFiles(), once)]
+    answers = ProbePool(seconds=1, clock=clock).run(
+        [ProbeTask("/a", LocalFiles(), forever), ProbeTask("/b", LocalFiles(), once)]
     )
     over.set()
 
-    assert (isinstance(answers[0], Silence), answers[1]) == (True, "/")
+    assert (isinstance(answers[0], ProbeTimeout), answers[1]) == (True, "/")
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,21 +153,21 @@ def test_a_client_that_gives_up_waiting_itself_costs_its_time_once() -> None:
         return "failed"
 
     files = Impatient()
-    lookout = Lookout(seconds=0.5, clock=files.clock)
+    lookout = ProbePool(seconds=0.5, clock=files.clock)
 
-    answers = lookout.answers([Errand("/lake", files, read) for _ in range(500)])
+    answers = lookout.run([ProbeTask("/lake", files, read) for _ in range(500)])
 
     # Once: four at a time, they would take more than half a minute.
     assert files.clock.now == 100.3
-    assert (answers[0], {type(answer) for answer in answers[1:]}) == ("failed", {Silence})
+    assert (answers[0], {type(answer) for answer in answers[1:]}) == ("failed", {ProbeTimeout})
 
 
 # While pyarrow is loaded, the clock goes on by more than the limit, and whoever looks at it has time to.
 COLD_DISK = """
 import sys, time
-from dq.contracts.outcome import Unreadable
+from dq.contracts.outcome import ReadError
 from dq.lake.storage import Storages
-from dq.dataquality.delivery.probe_pool import Errand, Lookout
+from dq.dataquality.delivery.probe_pool import ProbePool, ProbeTask
 
 class Cold:
     now = 0.0
@@ -180,13 +180,13 @@ class Cold:
 def work(files):
     try:
         return files.nothing("s3://lake/x")
-    except Unreadable as error:
+    except ReadError as error:
         return "refused" if "NETWORK_CONNECTION" in error.message else error.message
 
 disk = Cold()
 sys.meta_path.insert(0, disk)
-one = Errand("s3://lake", Storages(seconds=1).of("s3://lake"), work)
-print(disk.now, Lookout(clock=lambda: disk.now).answers([one, one]), disk.now)
+one = ProbeTask("s3://lake", Storages(seconds=1).of("s3://lake"), work)
+print(disk.now, ProbePool(clock=lambda: disk.now).run([one, one]), disk.now)
 """
 
 
@@ -206,4 +206,4 @@ def test_a_mistake_of_ours_is_raised() -> None:
         raise AssertionError("ours")
 
     with pytest.raises(AssertionError, match="ours"):
-        Lookout().answers([Errand("/a", LocalFiles(), wrong)])
+        ProbePool().run([ProbeTask("/a", LocalFiles(), wrong)])

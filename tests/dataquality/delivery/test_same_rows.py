@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dq.dataquality.delivery import cycle_store, replay
-from dq.dataquality.delivery.replay import keys
+from dq.dataquality.delivery.replay import slo_keys
 from dq.store.engine import open_store
 
 # The long form is benchmarks/random_tests.py.
@@ -60,7 +60,7 @@ def rows(template: Path, arrivals: Sequence[int | None], ticks: Sequence[int]) -
             _deliver(folder / "lake", arrivals, now)
             watcher.tick(_text(now))
         with store.read() as tx:
-            assert [one.differences for one in replay.replay(tx, keys(tx)) if one.differences] == []
+            assert [one.differences for one in replay.replay(tx, slo_keys(tx)) if one.differences] == []
             kept = cycle_store.all_cycles(tx, ("orders", "orders", "daily"))
         store.close()
     return [

@@ -10,12 +10,12 @@ from fakes.watcher import CONTRACT
 
 from dq.contracts import slo as promise
 from dq.contracts.outcome import CycleStatus
-from dq.contracts.schedule.clock import Note
+from dq.contracts.schedule.clock import DstNote
 from dq.contracts.slo import Cycle, Slo
 from dq.contracts.yaml.parse import parse
-from dq.dataquality.delivery.budget import RULES, burning
-from dq.dataquality.delivery.compliance import Streak, grouped, presence, standing
-from dq.dataquality.delivery.cycle import Kept
+from dq.dataquality.delivery.budget import RULES, firing_rules
+from dq.dataquality.delivery.compliance import Streak, availability, group_compliance, slo_compliance
+from dq.dataquality.delivery.cycle import CycleRecord
 
 FIRST = datetime(2026, 5, 1, 6, tzinfo=UTC)
 HOUR = timedelta(hours=1)
@@ -26,20 +26,20 @@ GOOD, BAD, UNKNOWN = CycleStatus.ON_TIME, CycleStatus.NEVER, CycleStatus.UNKNOWN
 def slo() -> Slo:
     parsed = parse(CONTRACT.replace(", __MORE__", "").encode(), "orders.odcs.yaml")
     assert parsed.contract is not None
-    (one,), findings = promise.read(parsed.contract)
+    (one,), findings = promise.read_slos(parsed.contract)
     assert findings == []
     return one
 
 
-def history(*ends: CycleStatus | float) -> list[Kept]:
+def history(*ends: CycleStatus | float) -> list[CycleRecord]:
     """Daily cycles: a number is the delivery, in hours after it was due."""
     made = []
     for number, end in enumerate(ends):
         due = FIRST + timedelta(days=number)
         status = end if isinstance(end, CycleStatus) else GOOD if end <= 0 else CycleStatus.LATE
         came = None if isinstance(end, CycleStatus) else due + end * HOUR
-        cycle = Cycle("orders", "orders", "daily", due, due, due.replace(tzinfo=None), Note.NORMAL)
-        made.append(Kept(number, cycle, status, "", came, None, told=False))
+        cycle = Cycle("orders", "orders", "daily", due, due, due.replace(tzinfo=None), DstNote.NORMAL)
+        made.append(CycleRecord(number, cycle, status, "", came, None, notified=False))
     return made
 
 
@@ -53,7 +53,7 @@ def history(*ends: CycleStatus | float) -> list[Kept]:
     ],
 )
 def test_how_many_misses_a_burn_rule_takes(objective: Fraction, expected: dict[str, int | None]) -> None:
-    assert {rule.name: rule.misses(objective) for rule in RULES} == expected
+    assert {rule.name: rule.min_misses(objective) for rule in RULES} == expected
 
 
 @pytest.mark.parametrize(
@@ -71,14 +71,14 @@ def test_how_many_misses_a_burn_rule_takes(objective: Fraction, expected: dict[s
     ],
 )
 def test_which_rules_fire(cycles: list[CycleStatus], expected: tuple[str, ...]) -> None:
-    assert burning(cycles, Fraction(99, 100)) == expected
+    assert firing_rules(cycles, Fraction(99, 100)) == expected
 
 
 def test_the_share_of_time_in_which_the_newest_cycle_was_there() -> None:
     # In time; six hours late; never; unknown, which nobody counts; in time.
     cycles = history(-1, 6, BAD, UNKNOWN, 0)
 
-    share = presence(cycles, FIRST - timedelta(days=30), FIRST + timedelta(days=5))
+    share = availability(cycles, FIRST - timedelta(days=30), FIRST + timedelta(days=5))
 
     assert share == Fraction(24 + 18 + 0 + 24, 4 * 24)
 
@@ -86,40 +86,40 @@ def test_the_share_of_time_in_which_the_newest_cycle_was_there() -> None:
 def test_time_before_the_window_and_after_now_is_left_out() -> None:
     cycles = history(BAD, -1, 12)
 
-    share = presence(cycles, FIRST + timedelta(days=1, hours=12), FIRST + timedelta(days=2, hours=6))
+    share = availability(cycles, FIRST + timedelta(days=1, hours=12), FIRST + timedelta(days=2, hours=6))
 
     assert share == Fraction(12, 18)
 
 
 def test_nothing_is_known_of_the_time_without_cycles() -> None:
-    assert presence([], FIRST, FIRST + HOUR) is None
-    assert presence(history(UNKNOWN), FIRST - HOUR, FIRST + HOUR) is None
+    assert availability([], FIRST, FIRST + HOUR) is None
+    assert availability(history(UNKNOWN), FIRST - HOUR, FIRST + HOUR) is None
 
 
 def test_a_promise_says_its_run_its_usual_time_and_its_trend(slo: Slo) -> None:
     # The window is 30 days: 30 cycles of which 3 were missed, and then 30 of which none was.
     cycles = history(*[BAD] * 3, *[-1] * 27, *[-2] * 29, 5)
 
-    found = standing(slo, cycles, FIRST + timedelta(days=59, hours=8))
+    found = slo_compliance(slo, cycles, FIRST + timedelta(days=59, hours=8))
 
-    assert (found.streak, found.usual) == (Streak(1, good=False), timedelta(hours=-2))
+    assert (found.streak, found.usual_delay) == (Streak(1, good=False), timedelta(hours=-2))
     assert (found.budget.good, found.budget.bad) == (29, 1)
     assert found.trend == Fraction(29, 30) - Fraction(27, 30)
 
 
 def test_a_young_promise_says_nothing_that_it_does_not_know(slo: Slo) -> None:
-    found = standing(slo, history(UNKNOWN, -1), FIRST + timedelta(days=2))
+    found = slo_compliance(slo, history(UNKNOWN, -1), FIRST + timedelta(days=2))
 
-    assert (found.streak, found.usual, found.trend) == (Streak(1, good=True), None, None)
+    assert (found.streak, found.usual_delay, found.trend) == (Streak(1, good=True), None, None)
 
 
 def test_promises_are_counted_together(slo: Slo) -> None:
     two = [
-        standing(slo, history(-1, BAD, BAD, BAD), FIRST + timedelta(days=4)),
-        standing(slo, history(-1, -1), FIRST + timedelta(days=4)),
+        slo_compliance(slo, history(-1, BAD, BAD, BAD), FIRST + timedelta(days=4)),
+        slo_compliance(slo, history(-1, -1), FIRST + timedelta(days=4)),
     ]
 
-    (group,) = grouped(two, lambda _: "sales")
+    (group,) = group_compliance(two, lambda _: "sales")
 
     assert (group.name, group.products, group.promises, group.good, group.bad) == ("sales", 1, 2, 3, 3)
-    assert (group.burnt, group.attainment) == (1, Fraction(1, 2))
+    assert (group.exhausted_budgets, group.attainment) == (1, Fraction(1, 2))

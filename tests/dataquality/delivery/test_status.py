@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dq.contracts.outcome import CycleStatus, Duration, parse_duration
-from dq.contracts.schedule.clock import Note, Schedule, parse
+from dq.contracts.schedule.clock import DstNote, Schedule, parse
 from dq.contracts.slo import Cycle, cycles
-from dq.dataquality.delivery.cycle import CycleVerdict, Evidence, judge
+from dq.dataquality.delivery.cycle import CycleVerdict, Evidence, evaluate_evidence
 
 CASES = cases("cron-cases.yaml")
 
@@ -39,11 +39,11 @@ def test_the_deadline_case_has_its_breach_and_status(row: dict[str, Any]) -> Non
 
     assert cycle.due_at == due_at
     assert cycle.breach_at == utc(row["breach_at"])
-    assert judge(cycle, delivered, utc(row["now"])).status == row["status"]
+    assert evaluate_evidence(cycle, delivered, utc(row["now"])).status == row["status"]
 
 
 DUE, BREACH, GIVE_UP = utc("2026-05-01T06:00"), utc("2026-05-01T07:00"), utc("2026-05-04T07:00")
-CYCLE = Cycle("c", "o", "s", DUE, BREACH, datetime.fromisoformat("2026-05-01T06:00"), Note.NORMAL)
+CYCLE = Cycle("c", "o", "s", DUE, BREACH, datetime.fromisoformat("2026-05-01T06:00"), DstNote.NORMAL)
 SECOND = timedelta(seconds=1)
 
 
@@ -104,28 +104,30 @@ LATER = utc("2026-05-09T00:00")
 def test_the_status_follows_from_evidence_and_the_instant(
     evidence: Evidence | None, now: datetime, expected: str
 ) -> None:
-    assert judge(CYCLE, evidence, now, give_up_at=GIVE_UP).status == expected
+    assert evaluate_evidence(CYCLE, evidence, now, give_up_at=GIVE_UP).status == expected
 
 
 def test_without_giving_up_a_miss_stays_open() -> None:
-    assert judge(CYCLE, None, LATER).status is CycleStatus.MISSING
+    assert evaluate_evidence(CYCLE, None, LATER).status is CycleStatus.MISSING
 
 
 @pytest.mark.parametrize("evidence", [None, UNREADABLE, marker("2026-05-01T09:00")])
 def test_an_excused_cycle_is_excused_whatever_arrived(evidence: Evidence | None) -> None:
-    found = judge(CYCLE, evidence, LATER, excused="Bank holiday, approved by mesh-team.")
+    found = evaluate_evidence(CYCLE, evidence, LATER, excused="Bank holiday, approved by mesh-team.")
 
     assert found == CycleVerdict(CycleStatus.EXCUSED, None, "Bank holiday, approved by mesh-team.")
 
 
 def test_lateness_counts_from_due_and_is_negative_when_early() -> None:
-    assert judge(CYCLE, marker("2026-05-01T08:30"), LATER).lateness == timedelta(hours=2, minutes=30)
-    assert judge(CYCLE, marker("2026-05-01T05:30"), LATER).lateness == timedelta(minutes=-30)
-    assert judge(CYCLE, None, LATER).lateness is None
+    assert evaluate_evidence(CYCLE, marker("2026-05-01T08:30"), LATER).lateness == timedelta(
+        hours=2, minutes=30
+    )
+    assert evaluate_evidence(CYCLE, marker("2026-05-01T05:30"), LATER).lateness == timedelta(minutes=-30)
+    assert evaluate_evidence(CYCLE, None, LATER).lateness is None
 
 
 def test_a_clock_that_runs_ahead_is_reported_and_first_seen_counts() -> None:
-    found = judge(CYCLE, marker("2026-05-01T09:00", "2026-05-01T06:20"), LATER)
+    found = evaluate_evidence(CYCLE, marker("2026-05-01T09:00", "2026-05-01T06:20"), LATER)
 
     assert found == CycleVerdict(
         CycleStatus.ON_TIME_IN_GRACE,
@@ -136,7 +138,7 @@ def test_a_clock_that_runs_ahead_is_reported_and_first_seen_counts() -> None:
 
 
 def test_a_reason_says_what_could_not_be_read() -> None:
-    found = judge(CYCLE, UNREADABLE, LATER)
+    found = evaluate_evidence(CYCLE, UNREADABLE, LATER)
 
     assert found.reason == "The marker could not be read: 403 from the bucket."
 
@@ -153,7 +155,7 @@ def test_a_cycle_once_delivered_keeps_its_status_for_ever(
     evidence = Evidence("commit", delivered, first_seen=delivered)
     afterwards = [instant for instant in instants if instant >= delivered]
 
-    found = {judge(CYCLE, evidence, now, give_up_at=GIVE_UP) for now in afterwards}
+    found = {evaluate_evidence(CYCLE, evidence, now, give_up_at=GIVE_UP) for now in afterwards}
 
     assert len(found) <= 1
 
@@ -162,6 +164,6 @@ def test_a_cycle_once_delivered_keeps_its_status_for_ever(
 def test_waiting_only_ever_moves_forward(instants: list[datetime]) -> None:
     order = [CycleStatus.SCHEDULED, CycleStatus.PENDING, CycleStatus.MISSING, CycleStatus.NEVER]
 
-    ranks = [order.index(judge(CYCLE, None, now, give_up_at=GIVE_UP).status) for now in instants]
+    ranks = [order.index(evaluate_evidence(CYCLE, None, now, give_up_at=GIVE_UP).status) for now in instants]
 
     assert ranks == sorted(ranks)

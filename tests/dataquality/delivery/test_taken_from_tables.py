@@ -112,7 +112,7 @@ def test_what_a_commit_takes_away_is_missing_again(table: tuple[TableWatcher, Lo
     sure = watcher.tick("2026-05-11T04:32")
 
     assert (first, sure) == ([ON_TIME], [MISSING])
-    assert told(watcher) == ["orders was taken away again: day=2026-05-11"]
+    assert told(watcher) == ["orders was removed after delivery: day=2026-05-11"]
 
 
 @pytest.mark.parametrize(
@@ -255,7 +255,7 @@ def test_an_iceberg_snapshot_that_was_rolled_back_is_undone_and_an_expired_one_i
 
     log = iceberg.read(LocalFiles(), str(tmp_path), ("0", "1", "2"), at("2026-05-01T00:00"))
 
-    assert (log.held, log.undone) == (("1",), ("2",))
+    assert (log.commit_ids, log.rolled_back) == (("1",), ("2",))
 
 
 def test_a_hudi_instant_that_was_restored_away_is_undone_and_an_archived_one_is_not(tmp_path: Path) -> None:
@@ -267,4 +267,4 @@ def test_a_hudi_instant_that_was_restored_away_is_undone_and_an_archived_one_is_
 
     log = hudi.read(LocalFiles(), str(tmp_path), (old, kept, gone), at("2026-05-01T00:00"))
 
-    assert (log.held, log.undone) == ((kept,), (gone,))
+    assert (log.commit_ids, log.rolled_back) == ((kept,), (gone,))

@@ -11,13 +11,13 @@ import pytest
 from fakes.watcher import CONTRACT, TableWatcher, at
 
 from dq.contracts import slo as promise
-from dq.contracts.outcome import Breach, CycleStatus, End, MissingTool, Recovery
+from dq.contracts.outcome import Breach, CycleStatus, MissingTool, Recovery, Resolution
 from dq.contracts.yaml.parse import parse
 from dq.dataquality.delivery import cycle_store
-from dq.dataquality.delivery.cycle import DeliveryPlace, Watched
+from dq.dataquality.delivery.cycle import DeliveryPlace, WatchTarget
 from dq.dataquality.delivery.cycle_store import write_receipt
 from dq.dataquality.delivery.tick import tick
-from dq.lake.storage import Seen
+from dq.lake.storage import FileStat
 from dq.store.engine import Store, open_store
 
 PARTITION = 'partition: {day: "{due - 1d:%Y-%m-%d}"}, evidence: [receipt, marker, file]'
@@ -67,7 +67,7 @@ def test_a_second_miss_in_a_row_says_so(store: Store, lake: Lake) -> None:
 
     rows = [dict(one.facts).get("in a row") for one in watcher.told if one.key.group == "daily"]
 
-    assert rows == [None, "2 deliveries missed one after another"]
+    assert rows == [None, "2 consecutive deliveries missed"]
 
 
 def test_an_edited_contract_owes_nothing_for_the_time_before_it_was_edited(store: Store, lake: Lake) -> None:
@@ -85,7 +85,7 @@ def test_what_was_not_read_because_nothing_was_due_owes_nothing_either(store: St
     lake.root.mkdir()
     monthly = TableWatcher(store, lake.root, PARTITION, terms={"0 6 * * *": "0 6 1 * *"})
     monthly.tick("2026-05-01T12:00")
-    tick(store, [], at("2026-05-20T12:00"), lambda *_: None, unread={"orders"})
+    tick(store, [], at("2026-05-20T12:00"), lambda *_: None, unchanged_contracts={"orders"})
 
     assert TableWatcher(store, lake.root, PARTITION).tick("2026-05-20T12:05") == []
 
@@ -113,10 +113,10 @@ def test_a_missing_delivery_is_told_once_after_the_settle_time_and_resolves_late
     watcher.tick("2026-05-11T05:00:00")
     breach = watcher.told[0]
     assert isinstance(breach, Breach)
-    assert breach.at == at("2026-05-11T04:30")
+    assert breach.occurred_at == at("2026-05-11T04:30")
     assert breach.title == "orders is missing: day=2026-05-10"
     assert dict(breach.facts)["promised"] == "day=2026-05-10 by 2026-05-11 06:00 CEST, 30 min grace"
-    assert dict(breach.facts)["budget"].startswith("1 miss in 1 cycle; none is allowed in fewer than 2")
+    assert dict(breach.facts)["budget"].startswith("1 miss in 1 cycle (budget starts at 2")
 
     lake.deliver("day=2026-05-10", "2026-05-11T07:12")
     assert watcher.tick("2026-05-11T08:00") == [CycleStatus.LATE]
@@ -170,11 +170,11 @@ def test_giving_up_is_no_good_news_and_a_delivery_afterwards_is(store: Store, la
     for minute in range(3):
         watcher.tick(f"2026-05-27T03:0{minute}")
 
-    assert (given_up.end, "given up" in dict(given_up.facts)) == (End.GIVEN_UP, True)
+    assert (given_up.end, "given up" in dict(given_up.facts)) == (Resolution.GIVEN_UP, True)
     after = [event for event in watcher.told if event.subject == given_up.subject]
     assert [type(event) for event in after] == [Breach, Recovery, Recovery]
     assert isinstance(after[-1], Recovery)
-    assert (after[-1].end, after[-1].at) == (End.KEPT, at("2026-05-27T03:00"))
+    assert (after[-1].end, after[-1].occurred_at) == (Resolution.RECOVERED, at("2026-05-27T03:00"))
     with store.read() as tx:
         assert cycle_store.all_cycles(tx, ("orders", "orders", "daily"))[0].status is CycleStatus.NEVER
 
@@ -389,7 +389,7 @@ def test_an_empty_delivery_is_none_where_it_is_forbidden(store: Store, lake: Lak
         )
 
     assert watcher.tick("2026-05-11T05:00") == [CycleStatus.MISSING]
-    assert "An empty delivery came" in dict(watcher.told[0].facts)["seen"]
+    assert "An empty delivery came" in dict(watcher.told[0].facts)["found"]
 
 
 def test_a_set_of_partitions_has_arrived_when_the_last_of_them_has(store: Store, lake: Lake) -> None:
@@ -454,10 +454,10 @@ class Odd:
     def __init__(self, error: Exception) -> None:
         self.error = error
 
-    def stat(self, path: str) -> Seen | None:
+    def stat(self, path: str) -> FileStat | None:
         raise self.error
 
-    def inside(self, path: str) -> list[Seen]:
+    def inside(self, path: str) -> list[FileStat]:
         raise self.error
 
 
@@ -478,8 +478,8 @@ def test_a_storage_that_fails_oddly_is_unknown_and_the_next_contract_is_judged(
         CONTRACT.replace("__MORE__", PARTITION).replace("id: orders", "id: odd").encode(), "odd"
     ).contract
     assert odd is not None
-    (slo,), _ = promise.read(odd)
-    watcher.watched = [Watched(slo, watcher.watched[0].place, Odd(error)), *watcher.watched]
+    (slo,), _ = promise.read_slos(odd)
+    watcher.watched = [WatchTarget(slo, watcher.watched[0].place, Odd(error)), *watcher.watched]
     watcher.tick("2026-05-10T12:00")
     lake.deliver("day=2026-05-10", "2026-05-11T03:00")
 

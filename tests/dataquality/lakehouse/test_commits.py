@@ -14,7 +14,7 @@ from dq.contracts import slo as promise
 from dq.contracts.outcome import CycleStatus
 from dq.contracts.yaml.parse import parse
 from dq.dataquality.delivery import cycle_store
-from dq.dataquality.delivery.cycle import CycleWindow, DeliveryPlace, Watched
+from dq.dataquality.delivery.cycle import CycleWindow, DeliveryPlace, WatchTarget
 from dq.dataquality.delivery.evidence import READERS, CommitHistory, delivery_in_commits
 from dq.dataquality.delivery.tick import tick
 from dq.lake.storage import LocalFiles
@@ -151,8 +151,8 @@ def test_a_commit_that_brings_rows_is_a_delivery_within_one_tick_and_no_other(
     table = TABLES[format](spark, tmp_path)
     parsed = parse(CONTRACT.encode(), "t.odcs.yaml")
     assert parsed.contract is not None
-    (slo,), _ = promise.read(parsed.contract)
-    watched = [Watched(slo, DeliveryPlace(table.place, format, "_SUCCESS"), LocalFiles())]
+    (slo,), _ = promise.read_slos(parsed.contract)
+    watched = [WatchTarget(slo, DeliveryPlace(table.place, format, "_SUCCESS"), LocalFiles())]
     store = open_store(f"sqlite:///{tmp_path / 'store.db'}")
 
     def statuses() -> list[str]:
@@ -177,7 +177,10 @@ def test_a_commit_that_brings_rows_is_a_delivery_within_one_tick_and_no_other(
     ]
     log = READERS[format](LocalFiles(), table.place, (), TODAY)
     full = [
-        dict(one.partition) | {"rows": one.rows} for commit in log.new for one in commit.brought if one.rows
+        dict(one.partition) | {"rows": one.rows}
+        for commit in log.new_commits
+        for one in commit.appends
+        if one.rows
     ]
     assert full == [{"day": FIRST, "rows": 2}, {"day": SECOND, "rows": 2}]
 
@@ -190,8 +193,8 @@ def test_what_is_taken_away_is_seen_in_the_log_and_what_only_rearranges_is_not(
     # Both were due a little ago, and are on time by a grace of three days.
     parsed = parse(CONTRACT.replace("grace: 30m", "grace: 72h").encode(), "t.odcs.yaml")
     assert parsed.contract is not None
-    (slo,), _ = promise.read(parsed.contract)
-    watched = [Watched(slo, DeliveryPlace(table.place, format, "_SUCCESS"), LocalFiles())]
+    (slo,), _ = promise.read_slos(parsed.contract)
+    watched = [WatchTarget(slo, DeliveryPlace(table.place, format, "_SUCCESS"), LocalFiles())]
     store = open_store(f"sqlite:///{tmp_path / 'store.db'}")
     clock = datetime.now(UTC)
     table.write(FIRST)
@@ -199,7 +202,7 @@ def test_what_is_taken_away_is_seen_in_the_log_and_what_only_rearranges_is_not(
 
     def seen() -> list[str | None]:
         history = CommitHistory({}, clock)
-        found = history.of(table.place, format, LocalFiles())
+        found = history.commits_of(table.place, format, LocalFiles())
         live = partial(history.live, table.place, format, LocalFiles())
         parts = ((("day", FIRST),), (("day", SECOND),))
         with store.read() as tx:
@@ -226,11 +229,11 @@ def test_what_is_rolled_back_is_undone(spark: SparkSession, tmp_path: Path, form
     table.write(FIRST)
     table.write(SECOND)
     first = READERS[format](LocalFiles(), table.place, (), TODAY)
-    known = {one.ident for one in first.new}
+    known = {one.ident for one in first.new_commits}
 
     table.undo()
 
     log = READERS[format](LocalFiles(), table.place, known, TODAY)
-    took = [dict(pairs)["day"] for one in log.new for pairs in one.took]
+    took = [dict(pairs)["day"] for one in log.new_commits for pairs in one.removed_from]
     assert sorted(took) == ([FIRST, SECOND] if format == "delta" else [])
-    assert len(log.undone) == (0 if format == "delta" else 1)
+    assert len(log.rolled_back) == (0 if format == "delta" else 1)

@@ -12,7 +12,7 @@ from fakes.opened import open_frame
 from fakes.reach import anywhere
 
 from dq.contracts.model import Contract
-from dq.contracts.outcome import Status, Unreadable
+from dq.contracts.outcome import ReadError, Status
 from dq.contracts.yaml.parse import parse
 from dq.dataquality.check import check
 from dq.dataquality.report import Report
@@ -223,7 +223,7 @@ def test_the_same_rows_have_the_same_results_wherever_they_lie(
     found = reports(spark, PLACES[place](spark, tmp_path))
 
     assert [report.results for report in found] == [report.results for report in expected]
-    assert [len(report.of(Status.FAIL)) for report in found] == [5, 4]
+    assert [len(report.with_status(Status.FAIL)) for report in found] == [5, 4]
 
 
 NEW: dict[str, Callable[[SparkSession, Path], Place]] = {
@@ -254,7 +254,7 @@ def test_an_avro_file_that_is_none_cannot_be_opened(spark: SparkSession, tmp_pat
     (tmp_path / "part.avro").write_text("this is not avro")
     made = contract(f"type: local, path: '{tmp_path}', format: avro")
 
-    with pytest.raises(Unreadable, match="Not an Avro data file"):
+    with pytest.raises(ReadError, match="Not an Avro data file"):
         open_frame(spark, locate(made, made.objects[0], None, anywhere()))
 
 
@@ -281,12 +281,12 @@ def test_an_avro_folder_without_files_has_no_rows(spark: SparkSession, tmp_path:
 
 
 @pytest.mark.parametrize(
-    ("form", "said"), [("delta", "no Delta table"), ("iceberg", "Check the server's path")]
+    ("form", "said"), [("delta", "not a Delta table"), ("iceberg", "Check the server's path")]
 )
 def test_a_folder_that_is_no_table_says_so(spark: SparkSession, tmp_path: Path, form: str, said: str) -> None:
     made = contract(f"type: local, path: '{tmp_path}', format: {form}")
 
-    with pytest.raises(Unreadable) as raised:
+    with pytest.raises(ReadError) as raised:
         open_frame(spark, locate(made, made.objects[0], None, anywhere()))
 
-    assert said in raised.value.mend
+    assert said in raised.value.hint

@@ -51,7 +51,7 @@ def both(spark: SparkSession, path: str) -> tuple[Report, Report]:
     parsed = parse(HEAD.encode(), "shop.odcs.yaml")
     assert parsed.contract is not None, parsed.findings
     data = locate(parsed.contract, parsed.contract.objects[0], None, anywhere(PLACE=path))
-    scanned = check(Request(parsed.contract, data, spark=spark, levers=NONE))
+    scanned = check(Request(parsed.contract, data, spark=spark, optimizations=NONE))
     found = check(Request(parsed.contract, data, spark=spark, verify_statistics=1.0))
     return scanned, found
 

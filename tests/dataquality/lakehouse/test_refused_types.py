@@ -49,7 +49,7 @@ def test_import_tables_and_check_say_the_same(
     checked = desk.dq("check", "t.odcs.yaml", "--all")
 
     assert (imported.code, tables.code, checked.code) == (0, 3, 3), checked.all
-    assert f"at: Spark opens no table with a column of the type {kind}" in imported.err
-    assert f"its column at is of the type {kind}, and Spark opens no such table" in tables.all
+    assert f"at: type {kind}; Spark cannot open a table with such a column" in imported.err
+    assert f"column at has the type {kind}; Spark cannot open such a table" in tables.all
     assert "cannot be opened" in checked.all
-    assert "Store the column as a type that Spark has." in checked.all
+    assert "Store the column as a type that Spark supports." in checked.all

@@ -18,8 +18,8 @@ from dq.contracts.model import Contract
 from dq.contracts.outcome import Status
 from dq.contracts.yaml.parse import parse
 from dq.dataquality.answers import iceberg_statistics
-from dq.dataquality.answers.sources import NONE, Lever
-from dq.dataquality.answers.statistics import UNKNOWN, Facts, File, Wanted
+from dq.dataquality.answers.sources import NONE, Optimization
+from dq.dataquality.answers.statistics import UNKNOWN, ColumnStatistics, FileStatistics, StatisticsRequest
 from dq.dataquality.check import check
 from dq.dataquality.model.column import Column
 from dq.dataquality.report import Report
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from pyspark.sql import Row, SparkSession
 
 pytestmark = lakehouse.MARKS
-STATISTICS = frozenset({Lever.STATISTICS})
+STATISTICS = frozenset({Optimization.STATISTICS})
 # How much is done to a table; DQ_EXAMPLES asks for more, as it does of the random tables.
 DEEDS = max(1, min(40, int(os.environ.get("DQ_EXAMPLES", "16")) // 5))
 
@@ -105,17 +105,21 @@ class Table:
         """The report with statistics, after it was compared with the report of a scan."""
         made, data = self.dataset(body)
         parts = partitions or None
-        proven = check(Request(made, data, spark=self.spark, partitions=parts, levers=STATISTICS))
-        scanned = check(Request(made, data, spark=self.spark, partitions=parts, levers=NONE))
+        proven = check(Request(made, data, spark=self.spark, partitions=parts, optimizations=STATISTICS))
+        scanned = check(Request(made, data, spark=self.spark, partitions=parts, optimizations=NONE))
         assert proven.results == scanned.results
         assert scanned.proven == 0
         return proven
 
-    def files(self, *columns: str, partitions: tuple[dict[str, str], ...] = ()) -> list[File] | None:
+    def files(
+        self, *columns: str, partitions: tuple[dict[str, str], ...] = ()
+    ) -> list[FileStatistics] | None:
         """What the format's source says of these columns, such as `a` or `a.b`."""
         _, data = self.dataset()
         asked = frozenset(Column(tuple(column.split("."))) for column in columns)
-        found = iceberg_statistics.files(open_frame(self.spark, data), data, partitions, Wanted(asked, asked))
+        found = iceberg_statistics.files(
+            open_frame(self.spark, data), data, partitions, StatisticsRequest(asked, asked)
+        )
         return None if found is None else list(found)
 
 
@@ -135,7 +139,7 @@ def test_what_the_log_says_proves_bounds_nulls_and_counts(table: Callable[..., T
 
     report = orders.both()
     made, _ = orders.dataset()
-    by_name = check(Request(made, orders.spark.table(orders.name), levers=STATISTICS))
+    by_name = check(Request(made, orders.spark.table(orders.name), optimizations=STATISTICS))
 
     assert {result.status for result in report.results} == {Status.PASS}
     assert report.proven >= 7
@@ -148,14 +152,20 @@ def test_a_broken_promise_is_told_by_the_scan(table: Callable[..., Table]) -> No
 
     report = orders.both()
 
-    assert {result.property for result in report.of(Status.FAIL)} == {"id", "price", "day", "at", "state"}
+    assert {result.property for result in report.with_status(Status.FAIL)} == {
+        "id",
+        "price",
+        "day",
+        "at",
+        "state",
+    }
 
 
 def test_an_empty_table_is_proven_empty(table: Callable[..., Table]) -> None:
     orders = table()
 
     assert orders.files("id") == []
-    assert [result.observed for result in orders.both().of(Status.FAIL)] == ["0 rows"]
+    assert [result.observed for result in orders.both().with_status(Status.FAIL)] == ["0 rows"]
 
 
 def test_only_files_of_the_partitions_are_looked_at(table: Callable[..., Table]) -> None:
@@ -168,7 +178,7 @@ def test_only_files_of_the_partitions_are_looked_at(table: Callable[..., Table])
     assert {result.status for result in report.results} == {Status.PASS}
     assert report.proven >= 7
     assert found is not None
-    assert [(one.rows, one.whole) for one in found] == [(1, True)]
+    assert [(one.rows, one.is_complete) for one in found] == [(1, True)]
 
 
 def test_a_file_with_rows_outside_of_the_partitions_is_not_whole(table: Callable[..., Table]) -> None:
@@ -181,7 +191,7 @@ def test_a_file_with_rows_outside_of_the_partitions_is_not_whole(table: Callable
 
     assert {result.status for result in report.results} == {Status.PASS}
     assert found is not None
-    assert [(one.rows, one.whole) for one in found] == [(2, False)]
+    assert [(one.rows, one.is_complete) for one in found] == [(2, False)]
     assert other == []
 
 
@@ -212,7 +222,7 @@ def test_deleted_rows_are_counted_by_the_scan(
     assert {result.status for result in report.results} == {Status.PASS}
     assert found is not None
     kept = [(1, True), (2, True)] if whole else [(1, True), (3, False)]
-    assert sorted((one.rows, one.whole) for one in found) == kept
+    assert sorted((one.rows, one.is_complete) for one in found) == kept
 
 
 EVOLVED = """
@@ -241,10 +251,13 @@ def test_facts_follow_a_column_and_not_its_name(table: Callable[..., Table]) -> 
     report = made.both(body=EVOLVED)
     found = made.files("id", "c", "b", "later")
 
-    failed = {(result.property, result.observed) for result in report.of(Status.FAIL)}
+    failed = {(result.property, result.observed) for result in report.with_status(Status.FAIL)}
     assert failed == {("b", "1 of 2 rows"), ("later", "1 of 2 rows")}
     assert found is not None
-    least = {tuple(file.of(Column((name,))).least for name in ("id", "c", "b", "later")) for file in found}
+    least = {
+        tuple(file.statistics_of(Column((name,))).least for name in ("id", "c", "b", "later"))
+        for file in found
+    }
     assert least == {(1, 10, None, None), (last, 11, 5, 7)}
 
 
@@ -272,7 +285,7 @@ def test_what_was_not_written_down_is_not_known(table: Callable[..., Table]) -> 
     found = orders.files("id", "state")
 
     assert found is not None
-    assert [(one.rows, one.of(Column(("id",)))) for one in found] == [(1, UNKNOWN)]
+    assert [(one.rows, one.statistics_of(Column(("id",)))) for one in found] == [(1, UNKNOWN)]
     assert {result.status for result in report.results} == {Status.PASS}
 
 
@@ -281,7 +294,7 @@ def test_only_a_table_as_it_stands_now_is_known(table: Callable[..., Table]) -> 
     orders.insert(GOOD)
     _, data = orders.dataset()
     frame = open_frame(orders.spark, data)
-    nothing = Wanted()
+    nothing = StatisticsRequest()
 
     assert iceberg_statistics.files(frame, data, (), nothing) is not None
     assert iceberg_statistics.files(frame.where("id = 1"), data, (), nothing) is None
@@ -374,12 +387,12 @@ def verify(table: Table, *scopes: list[dict[str, str]]) -> None:
         assert set(held) <= {file.path.rpartition("/")[2] for file in found}
         for file in found:
             seen = held.get(file.path.rpartition("/")[2], [])
-            assert len(seen) == file.rows if file.whole else len(seen) <= file.rows
+            assert len(seen) == file.rows if file.is_complete else len(seen) <= file.rows
             for column, facts in file.columns.items():
-                holds(facts, [row[str(column)] for row in seen], whole=file.whole)
+                holds(facts, [row[str(column)] for row in seen], whole=file.is_complete)
 
 
-def holds(facts: Facts, seen: list[object], *, whole: bool) -> None:
+def holds(facts: ColumnStatistics, seen: list[object], *, whole: bool) -> None:
     values = [value for value in seen if value is not None]
     if facts.nulls is not None:
         assert not whole or len(seen) - len(values) == facts.nulls
@@ -423,7 +436,7 @@ def test_a_delta_table_is_scanned_without_a_note(table: Callable[..., Table]) ->
 
     report = orders.both()
     made, _ = orders.dataset()
-    by_name = check(Request(made, orders.spark.table(orders.name), levers=STATISTICS))
+    by_name = check(Request(made, orders.spark.table(orders.name), optimizations=STATISTICS))
 
     assert (report.proven, by_name.proven, report.notes, by_name.notes) == (0, 0, (), ())
     assert by_name.results == report.results

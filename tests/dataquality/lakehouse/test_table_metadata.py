@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 from fakes import lakehouse
 
-from dq.contracts.outcome import Unreadable
+from dq.contracts.outcome import ReadError
 from dq.dataquality.spark.measure import schema_of
 from dq.dataquality.table_metadata import MetadataFacts
 
@@ -149,7 +149,7 @@ def test_a_checkpoint_alone_says_the_same(spark: SparkSession, tmp_path: Path) -
     assert cut.rows == 11
     assert (cut.nulls["ratio"], cut.nulls["mood"]) == (None, None)
     (log / f"{int(newest):020}.checkpoint.parquet").unlink()
-    with pytest.raises(Unreadable, match="has a log of Delta that is cut"):
+    with pytest.raises(ReadError, match="has a Delta log that is truncated"):
         made.told()
 
 
@@ -165,7 +165,7 @@ def test_the_hint_and_the_place_of_an_iceberg_table_decide_what_is_certain(
     kept = hint.read_text()
 
     def refused() -> str:
-        with pytest.raises(Unreadable) as error:
+        with pytest.raises(ReadError) as error:
             made.told()
         return error.value.message
 
@@ -173,18 +173,18 @@ def test_the_hint_and_the_place_of_an_iceberg_table_decide_what_is_certain(
     hint.write_text("1")
     assert made.told().rows == 5
     hint.write_text("77")
-    assert "names version 77, whose metadata is not there" in refused()
+    assert "names version 77, whose metadata does not exist" in refused()
     hint.unlink()
     assert "only its catalog knows" in refused()
     hint.write_text(kept)
     newest = made.path / "metadata" / f"v{kept}.metadata.json"
     told = json.loads(newest.read_text())
     for change, why in (
-        ({"format-version": 4}, "the format version 4"),
+        ({"format-version": 4}, "the unsupported Iceberg format version 4"),
         ({"location": f"{told['location']}_before"}, "was moved"),
         ({"encryption-keys": [{"key-id": "k"}]}, "is encrypted"),
         ({"current-snapshot-id": 7}, "cannot be understood|main branch"),
     ):
         newest.write_text(json.dumps({**told, **change}))
-        with pytest.raises(Unreadable, match=why):
+        with pytest.raises(ReadError, match=why):
             made.told()

@@ -12,7 +12,7 @@ from fakes import lakehouse
 from fakes.reach import anywhere
 
 from dq.contracts.yaml.parse import parse
-from dq.dataquality.answers.sources import NONE, Lever
+from dq.dataquality.answers.sources import NONE, Optimization
 from dq.dataquality.check import check
 from dq.dataquality.report import Report
 from dq.dataquality.request import Request
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 pytestmark = lakehouse.MARKS
-STATISTICS = frozenset({Lever.STATISTICS})
+STATISTICS = frozenset({Optimization.STATISTICS})
 HEAD = """
 apiVersion: v3.2.0
 kind: DataContract
@@ -44,8 +44,8 @@ def both(spark: SparkSession, path: str, rules: tuple[str, ...] = ()) -> Report:
     parsed = parse(HEAD.encode(), "shop.odcs.yaml")
     assert parsed.contract is not None, parsed.findings
     data = locate(parsed.contract, parsed.contract.objects[0], None, anywhere(PLACE=path))
-    asked = Request(parsed.contract, data, spark=spark, levers=STATISTICS, rules=rules)
-    scanned = Request(parsed.contract, data, spark=spark, levers=NONE, rules=rules)
+    asked = Request(parsed.contract, data, spark=spark, optimizations=STATISTICS, rules=rules)
+    scanned = Request(parsed.contract, data, spark=spark, optimizations=NONE, rules=rules)
     report = check(asked)
     assert report.results == check(scanned).results
     return report

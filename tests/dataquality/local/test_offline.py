@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 import pytest
 from fakes.examples import contract_of, examples_of
 
-from dq.dataquality.answers.rows import Incomparable, predicate
+from dq.dataquality.answers.rows import Incomparable, compile_predicate
 from dq.dataquality.checks import built_in
 from dq.dataquality.clauses.kind import clauses_of
 from dq.dataquality.model.column import needs
-from dq.dataquality.model.predicate import Constant, NoReading, Opaque, Predicate
+from dq.dataquality.model.predicate import Constant, Opaque, Predicate, UnsupportedPredicate
 from dq.dataquality.spark.measure import schema_of
 from dq.dataquality.sql_predicate import predicate_sql
 
@@ -87,7 +87,7 @@ def test_a_predicate_is_true_for_python_exactly_where_it_is_for_spark(spark: Spa
         (one, value, on_spark[number][str(at)])
         for at, one in enumerate(asked)
         for number, value in rows
-        if predicate(one, schema)({"v": value}) != on_spark[number][str(at)]
+        if compile_predicate(one, schema)({"v": value}) != on_spark[number][str(at)]
     ]
 
     assert asked
@@ -107,19 +107,19 @@ def test_a_predicate_is_true_for_python_exactly_where_it_is_for_spark(spark: Spa
     ],
 )
 def test_what_has_no_reading_is_refused_with_its_reason(text: str, said: str) -> None:
-    with pytest.raises(NoReading, match=said):
-        predicate(Opaque(text))
+    with pytest.raises(UnsupportedPredicate, match=said):
+        compile_predicate(Opaque(text))
 
 
 @pytest.mark.parametrize("value", [1, True, b"x"])
 def test_values_that_spark_would_cast_are_not_guessed_at(value: object) -> None:
     with pytest.raises(Incomparable):
-        predicate(Opaque("v = 'a'"))({"v": value})
+        compile_predicate(Opaque("v = 'a'"))({"v": value})
 
 
 def test_a_column_that_is_not_there_is_no_null() -> None:
     with pytest.raises(Incomparable, match="column 'w' is missing"):
-        predicate(Opaque("w IS NULL"))({"v": 1})
+        compile_predicate(Opaque("w IS NULL"))({"v": 1})
 
 
 def test_only_maps_structs_vectors_and_custom_checks_have_no_reading() -> None:
@@ -129,8 +129,8 @@ def test_only_maps_structs_vectors_and_custom_checks_have_no_reading() -> None:
             contract = contract_of(example)
             for clause in clauses_of(contract, contract.objects[0], {check.id: check}):
                 try:
-                    predicate(clause.breaks or Constant(True))
-                except NoReading as error:
+                    compile_predicate(clause.breaks or Constant(True))
+                except UnsupportedPredicate as error:
                     unread[check.id] = str(error)
 
     assert set(unread) <= {"custom", "items", "required_fields", "vector"}

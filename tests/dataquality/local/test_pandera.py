@@ -187,7 +187,7 @@ def test_what_a_backend_cannot_test_is_listed_with_its_reason_and_place(
 ) -> None:
     found = left_out(schema(shop(), "orders", backend))
 
-    assert {one.says for one in found} == listed
+    assert {one.description for one in found} == listed
     assert all(one.reason and one.at.startswith("shop.odcs.yaml:") for one in found)
 
 

@@ -18,12 +18,12 @@ from dq.contracts.model import Contract
 from dq.contracts.types import row_type
 from dq.contracts.yaml.parse import parse
 from dq.dataquality.answers.memory import measure
-from dq.dataquality.answers.rows import of_arrow
+from dq.dataquality.answers.rows import rows_from_arrow
 from dq.dataquality.checks import built_in
-from dq.dataquality.clauses.coverage import asked_of
-from dq.dataquality.clauses.kind import answered, metrics_of
-from dq.dataquality.model.run_context import NOWHEN
-from dq.dataquality.pandera import export, schema, unaskable
+from dq.dataquality.clauses.coverage import bind_clauses
+from dq.dataquality.clauses.kind import evaluate_clause, metrics_for_all
+from dq.dataquality.model.run_context import EMPTY_CONTEXT
+from dq.dataquality.pandera import export, schema, why_unanswerable
 
 EXAMPLES = int(os.environ.get("DQ_EXAMPLES", "60"))
 ORDERS = b"""
@@ -75,14 +75,14 @@ def random_table(draw: random.Random) -> pa.Table:
 def broken_by_dq(table: pa.Table) -> set[str]:
     """The clauses among NATIVE that dq's own evaluator finds broken."""
     contract, kinds = orders(), built_in()
-    exported = export(contract, contract.objects[0], unaskable)
-    rows = of_arrow(table, row_type(exported.one))
-    asked = asked_of(rows.schema, exported.clauses, NOWHEN)
-    answers = measure(rows, metrics_of(asked, kinds))
+    exported = export(contract, contract.objects[0], why_unanswerable)
+    rows = rows_from_arrow(table, row_type(exported.schema_object))
+    asked = bind_clauses(rows.schema, exported.clauses, EMPTY_CONTEXT)
+    answers = measure(rows, metrics_for_all(asked, kinds))
     return {
         clause.path
         for clause in asked
-        if clause.path in NATIVE and answered(clause, answers, kinds).status == "fail"
+        if clause.path in NATIVE and evaluate_clause(clause, answers, kinds).status == "fail"
     }
 
 

@@ -10,7 +10,7 @@ from fakes.reach import anywhere
 
 from dq.contracts.access.data_location import text_format
 from dq.contracts.model import Contract
-from dq.contracts.outcome import Unreadable
+from dq.contracts.outcome import ReadError
 from dq.contracts.yaml.parse import parse
 from dq.dataquality import sample
 from dq.dataquality.check import check
@@ -229,16 +229,16 @@ def test_sample_and_check_agree(
 
     try:
         small = sample.check(made, one, sample.read(file, one, text_format(made.servers[0])))
-    except Unreadable as error:
+    except ReadError as error:
         small = error
     try:
         whole = check(Request(made, locate(made, one, None, anywhere()), spark=spark))
-    except Unreadable as error:
+    except ReadError as error:
         whole = error
 
     if otherwise == UNREADABLE:
-        assert isinstance(small, Unreadable), told(small)
-        assert isinstance(whole, Unreadable), told(whole)
+        assert isinstance(small, ReadError), told(small)
+        assert isinstance(whole, ReadError), told(whole)
         return
     assert isinstance(small, Report), str(small)
     assert isinstance(whole, Report), str(whole)

@@ -16,9 +16,9 @@ import pyarrow.parquet as pq
 import pytest
 from fakes.reach import anywhere
 
-from dq.contracts.outcome import Unreadable
+from dq.contracts.outcome import ReadError
 from dq.contracts.yaml.parse import parse
-from dq.dataquality.answers.memory import LeftToSpark, answers, small_table
+from dq.dataquality.answers.memory import RequiresSpark, answers, small_table
 from dq.dataquality.answers.sources import NONE
 from dq.dataquality.check import check, outline
 from dq.dataquality.model.metric import SCHEMA, Aggregate, count
@@ -94,7 +94,7 @@ def asked(spark: SparkSession | None, lake: Path, more: str = "", form: str = "p
     assert parsed.contract is not None, parsed.findings
     data = locate(parsed.contract, parsed.contract.objects[0], None, anywhere())
     begin = (lambda: spark) if spark is not None else None
-    return Request(parsed.contract, data, spark=spark, now=NOW, begin=begin)
+    return Request(parsed.contract, data, spark=spark, now=NOW, start_session=begin)
 
 
 def write(lake: Path, columns: dict[str, Any], files: int = 2) -> Path:
@@ -114,7 +114,7 @@ def jobs(spark: SparkSession, ask: Callable[[Request], Report], request: Request
 
 
 def scanned(request: Request) -> Report:
-    return check(Request(request.contract, request.data, spark=request.spark, now=NOW, levers=NONE))
+    return check(Request(request.contract, request.data, spark=request.spark, now=NOW, optimizations=NONE))
 
 
 @pytest.mark.spark
@@ -124,7 +124,7 @@ def test_what_is_kept_costs_no_job_and_is_the_verdict_of_a_scan(spark, tmp_path)
     told, begun = jobs(spark, check, request)
 
     by_spark = scanned(request)
-    assert (told.results, told.accounts, told.rows) == (by_spark.results, by_spark.accounts, 4)
+    assert (told.results, told.coverage, told.rows) == (by_spark.results, by_spark.coverage, 4)
     # One column is missing, so that there is something to be told beside what passes.
     assert {str(one.status) for one in told.results} == {"pass", "fail"}
     assert begun == 0
@@ -163,8 +163,8 @@ def test_files_that_go_before_spark_reads_them_are_said_not_to_be_there(spark, t
             lake.rename(tmp_path / "away")
         return spark
 
-    with pytest.raises(Unreadable, match="PATH_NOT_FOUND"):
-        check(replace(request, begin=late))
+    with pytest.raises(ReadError, match="PATH_NOT_FOUND"):
+        check(replace(request, start_session=late))
 
 
 @pytest.mark.spark
@@ -187,7 +187,7 @@ def test_a_dry_run_of_a_small_table_foresees_what_spark_would(spark, tmp_path):
     request = asked(spark, write(tmp_path / "lake", KEPT), SQL)
 
     assert OpenedData(request).small is not None
-    assert outline(request) == outline(replace(request, levers=NONE))
+    assert outline(request) == outline(replace(request, optimizations=NONE))
 
 
 def test_a_small_table_needs_no_session(tmp_path):
@@ -293,7 +293,7 @@ def test_what_spark_may_read_in_another_way_is_left_to_spark(tmp_path, change):
     lake = write(tmp_path / "lake", KEPT)
     change(lake)
 
-    with pytest.raises((LeftToSpark, ValueError, OSError, KeyError)):
+    with pytest.raises((RequiresSpark, ValueError, OSError, KeyError)):
         small_table(asked(None, lake).data)  # type: ignore[arg-type]  # it is a place
 
 
@@ -304,7 +304,7 @@ def test_old_days_bombs_and_texts_that_are_none_are_left_to_spark(tmp_path):
 
     for lake in (old, late, bomb):
         assert sum(file.stat().st_size for file in lake.iterdir()) < 1 << 20
-        with pytest.raises((LeftToSpark, OverflowError, ValueError)):
+        with pytest.raises((RequiresSpark, OverflowError, ValueError)):
             small_table(asked(None, lake).data).columns(["day"])  # type: ignore[arg-type]  # it is a place
 
 
@@ -383,9 +383,9 @@ def test_a_small_partition_has_the_verdicts_of_a_scan(spark, tmp_path):
         tmp_path / "day=2026-05-02" / "hour=1" / "a.parquet",
     )
     for partitions in ([{"day": "2026-05-02", "hour": "1"}], [{"day": "2026-05-02"}], [{"hour": "0"}]):
-        asked = replace(request, partitions=partitions, begin=lambda: spark)
+        asked = replace(request, partitions=partitions, start_session=lambda: spark)
 
-        told, scan = check(asked), check(replace(asked, spark=spark, begin=None, levers=NONE))
+        told, scan = check(asked), check(replace(asked, spark=spark, start_session=None, optimizations=NONE))
 
         assert (told.results, told.rows) == (scan.results, scan.rows)
         assert OpenedData(asked).small is not None

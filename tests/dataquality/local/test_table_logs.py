@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 from fakes import lakehouse
 
-from dq.contracts.outcome import Unreadable
+from dq.contracts.outcome import ReadError
 
 SCHEMA = {
     "type": "struct",
@@ -146,12 +146,12 @@ def _replaced(number: int, text: str) -> Callable[[Path], None]:
 @pytest.mark.parametrize(
     ("damage", "why"),
     [
-        (lambda log: (log / f"{1:020}.json").unlink(), "is cut"),
-        (lambda log: (log / f"{0:020}.json").unlink(), "is cut"),
-        (lambda log: (log / f"{7:020}.crc").touch(), "is cut"),
-        (lambda log: (log / f"{2:020}.checkpoint.0a-1b.json").touch() or commit(log, 5, []), "is cut"),
-        (_half_a_checkpoint, "is cut"),
-        (_replaced(2, ""), "has no commit in 00000000000000000002.json"),
+        (lambda log: (log / f"{1:020}.json").unlink(), "is truncated"),
+        (lambda log: (log / f"{0:020}.json").unlink(), "is truncated"),
+        (lambda log: (log / f"{7:020}.crc").touch(), "is truncated"),
+        (lambda log: (log / f"{2:020}.checkpoint.0a-1b.json").touch() or commit(log, 5, []), "is truncated"),
+        (_half_a_checkpoint, "is truncated"),
+        (_replaced(2, ""), "00000000000000000002.json in Delta's log is not a commit"),
         (_replaced(2, '{"add": {"path"'), "cannot be understood"),
         (_replaced(2, "[1]"), "cannot be understood"),
         (_replaced(2, "[" * 100_000), "cannot be understood"),
@@ -159,7 +159,7 @@ def _replaced(number: int, text: str) -> Callable[[Path], None]:
         (_asks_for(minReaderVersion=4), "version 4"),
         (_asks_for(readerFeatures=["deletionVectors", "fancy", "catalogManaged"]), "catalogManaged, fancy"),
         (_asks_for(writerFeatures=["coordinatedCommits-preview"]), "coordinatedCommits-preview"),
-        (lambda log: log.rename(log.parent / "log"), "it is no table of delta"),
+        (lambda log: log.rename(log.parent / "log"), "it is not a delta table"),
     ],
 )
 def test_a_log_that_is_not_certain_tells_nothing_but_why(
@@ -167,5 +167,5 @@ def test_a_log_that_is_not_certain_tells_nothing_but_why(
 ) -> None:
     damage(log)
 
-    with pytest.raises(Unreadable, match=why):
+    with pytest.raises(ReadError, match=why):
         said(log)

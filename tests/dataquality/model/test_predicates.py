@@ -18,7 +18,7 @@ from oracle.trees import SCHEMA, Trees, askable, row
 
 from dq.dataquality.model import predicate as p
 from dq.dataquality.model.column import Column, Need, needs
-from dq.dataquality.model.metric import Kind, Proof, count, of_count, of_extreme
+from dq.dataquality.model.metric import MetricExecution, Proof, count, count_proof, extreme_proof
 from dq.dataquality.model.predicate import Inside, Length, Opaque, Path, Since1970, Size
 from dq.dataquality.sql_predicate import predicate_sql
 
@@ -59,24 +59,24 @@ def test_spark_says_what_plain_python_says(spark: SparkSession, seed: int) -> No
 
 
 def test_no_proof_says_more_than_is_so() -> None:
-    assert list(lies(of_count, 7, 3000)) == []
+    assert list(lies(count_proof, 7, 3000)) == []
 
 
 def _interval(where: p.Predicate) -> tuple[Proof, Column | None]:
     """As if every predicate of a value had no gaps."""
-    proof, column = of_count(where)
+    proof, column = count_proof(where)
     return (Proof.INTERVAL if proof is Proof.VALUES else proof), column
 
 
 def _of_the_first(where: p.Predicate) -> tuple[Proof, Column | None]:
     """As if a predicate depended on the first of its columns alone."""
-    proof, column = of_count(where)
+    proof, column = count_proof(where)
     return (proof, column) if column else (Proof.VALUES, needs(where)[0].column)
 
 
 def _not_null(where: p.Predicate) -> tuple[Proof, Column | None]:
     """As if what is not NULL were counted as NULL is."""
-    return of_count(where.part) if isinstance(where, p.Not) else of_count(where)
+    return count_proof(where.part) if isinstance(where, p.Not) else count_proof(where)
 
 
 @pytest.mark.parametrize("wrong", [_interval, _of_the_first, _not_null])
@@ -118,8 +118,8 @@ def test_a_proof_follows_from_the_tree(where: p.Predicate, proof: Proof) -> None
 
 
 def test_only_what_rises_with_its_column_is_an_extreme_of_it() -> None:
-    assert of_extreme(Since1970(V, "date")) == (Proof.EXTREME, Column(("v",)))
-    assert of_extreme(Length(V)) == (Proof.NONE, None)
+    assert extreme_proof(Since1970(V, "date")) == (Proof.EXTREME, Column(("v",)))
+    assert extreme_proof(Length(V)) == (Proof.NONE, None)
 
 
 def test_needs_of_one_column_are_one_where_their_types_meet() -> None:
@@ -138,11 +138,11 @@ def test_types_that_exclude_each_other_are_met_by_no_data() -> None:
 
 
 def test_what_is_walked_over_is_asked_apart_from_what_is_compiled() -> None:
-    walk = p.some(("v", Inside.ITEM), lambda item: p.Compare(item, "<", 0))
+    walk = p.any_value(("v", Inside.ITEM), lambda item: p.Compare(item, "<", 0))
 
-    assert count(BELOW).kind is Kind.ROWS
-    assert count(walk).kind is Kind.INTERPRETED
-    assert count(p.And((Opaque("f(`v`)", (), True), BELOW))).kind is Kind.INTERPRETED
+    assert count(BELOW).kind is MetricExecution.ROWS
+    assert count(walk).kind is MetricExecution.INTERPRETED
+    assert count(p.And((Opaque("f(`v`)", (), True), BELOW))).kind is MetricExecution.INTERPRETED
 
 
 def test_true_and_one_are_different_literals() -> None:

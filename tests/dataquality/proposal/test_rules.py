@@ -11,22 +11,22 @@ import pytest
 
 from dq.contracts.types import DataType
 from dq.dataquality.proposed_rules import (
-    ColumnFacts,
+    ColumnProfile,
     Proposal,
-    TableFacts,
-    by_name,
+    TableProfile,
+    bounds_with_headroom,
+    column_proposals,
     first_day,
-    like_a_key,
-    like_a_secret,
-    may_lie_ahead,
-    of_column,
-    of_the_world,
+    is_key_like,
+    is_sensitive_name,
+    looks_like_secret,
+    may_be_in_future,
+    natural_bounds,
     pattern_of,
     proposals,
-    room,
     snake,
 )
-from dq.dataquality.proposed_rules import SeenValues as Seen
+from dq.dataquality.proposed_rules import PartitionColumnStats as Seen
 
 NOW = dt.datetime(2026, 11, 23, tzinfo=dt.UTC)
 WAY = ("schema", 0, "properties", 0)
@@ -36,21 +36,21 @@ WAY = ("schema", 0, "properties", 0)
 at = dt.datetime.fromisoformat
 
 
-def column(kind: str, *seen: Seen, name: str = "v", **more: Any) -> ColumnFacts:
-    return ColumnFacts(WAY, name, DataType(kind), seen or (Seen(100),), **more)
+def column(kind: str, *seen: Seen, name: str = "v", **more: Any) -> ColumnProfile:
+    return ColumnProfile(WAY, name, DataType(kind), seen or (Seen(100),), **more)
 
 
 def table(
-    *columns: ColumnFacts, sizes: tuple[int, ...] = (), keys: tuple[str, ...] = (), **more: Any
-) -> TableFacts:
-    sizes = sizes or tuple(one.rows for one in columns[0].seen)
-    return TableFacts(("schema", 0), "orders", sizes, columns, keys, now=NOW, **more)
+    *columns: ColumnProfile, sizes: tuple[int, ...] = (), keys: tuple[str, ...] = (), **more: Any
+) -> TableProfile:
+    sizes = sizes or tuple(one.rows for one in columns[0].partition_stats)
+    return TableProfile(("schema", 0), "orders", sizes, columns, keys, now=NOW, **more)
 
 
-def told(one: ColumnFacts, **more: Any) -> dict[str, Any]:
+def told(one: ColumnProfile, **more: Any) -> dict[str, Any]:
     """The rules of the column by their key, those of quality by metric and bound."""
-    keys = ("day",) if len(one.seen) > 1 else ()
-    return {_short(each): each.value for each in of_column(one, table(one, keys=keys, **more))}
+    keys = ("day",) if len(one.partition_stats) > 1 else ()
+    return {_short(each): each.value for each in column_proposals(one, table(one, keys=keys, **more))}
 
 
 def _short(one: Proposal) -> str:
@@ -80,7 +80,7 @@ def listed(*values: str) -> dict[str, object]:
 TEXTS = {"open": (30, 900), "paid": (30, 585)}
 THREE = {**TEXTS, "lost": (30, 15)}
 SQL = "SELECT count(*) FROM {object} WHERE {property} > "
-CASES: dict[str, tuple[ColumnFacts, dict[str, Any]]] = {
+CASES: dict[str, tuple[ColumnProfile, dict[str, Any]]] = {
     "few rows tell nothing": (column("int", Seen(19, 0, 1, 2)), {}),
     "a column without a value is promised nothing": (column("int", Seen(100, 100)), {}),
     "no NULL, and numbers not below zero": (
@@ -104,7 +104,7 @@ CASES: dict[str, tuple[ColumnFacts, dict[str, Any]]] = {
     ),
     "one day only": (column("date", Seen(100, 0, at("2026-01-01"), at("2026-01-01"))), {"required": True}),
     "one text only": (
-        column("string", Seen(100, 0, None, None, 1, 1), different=1, values={"F": (1, 100)}),
+        column("string", Seen(100, 0, None, None, 1, 1), distinct_count=1, values={"F": (1, 100)}),
         {"required": True},
     ),
     "shares": (column("double", Seen(100, 0, 0.02, 0.97)), {"required": True, "minimum": 0, "maximum": 2}),
@@ -122,7 +122,7 @@ CASES: dict[str, tuple[ColumnFacts, dict[str, Any]]] = {
         {"required": True, "minimum": 0, "maximum": 400},
     ),
     "a number for each row has no greatest": (
-        column("bigint", Seen(100, 0, 1, 100), different=100),
+        column("bigint", Seen(100, 0, 1, 100), distinct_count=100),
         {"required": True, "minimum": 0},
     ),
     "what grows from partition to partition has no greatest": (
@@ -176,70 +176,72 @@ CASES: dict[str, tuple[ColumnFacts, dict[str, Any]]] = {
                  "mustBe": 0, "severity": "warning"}},
     ),
     "a list of values": (
-        column("string", *[Seen(50)] * 30, different=3, values=THREE),
+        column("string", *[Seen(50)] * 30, distinct_count=3, values=THREE),
         {"required": True, "enum": [{"value": "lost"}, {"value": "open"}, {"value": "paid"}]},
     ),
     "two values": (
-        column("string", *[Seen(50)] * 30, different=2, values=TEXTS),
+        column("string", *[Seen(50)] * 30, distinct_count=2, values=TEXTS),
         {"required": True, "invalidValues": listed("open", "paid")},
     ),
     "a list of few partitions": (
-        column("string", *[Seen(50)] * 29, different=3, values=THREE),
+        column("string", *[Seen(50)] * 29, distinct_count=3, values=THREE),
         {"nullValues": NO_NULL, "invalidValues": listed("lost", "open", "paid")},
     ),
     "a value in less than one percent of the rows": (
-        column("string", *[Seen(50)] * 30, different=3, values={**TEXTS, "lost": (14, 14)}),
+        column("string", *[Seen(50)] * 30, distinct_count=3, values={**TEXTS, "lost": (14, 14)}),
         {"required": True, "invalidValues": listed("lost", "open", "paid")},
     ),
     "a value in one percent of the rows": (
-        column("string", *[Seen(50)] * 30, different=3, values={**TEXTS, "lost": (15, 15)}),
+        column("string", *[Seen(50)] * 30, distinct_count=3, values={**TEXTS, "lost": (15, 15)}),
         {"required": True, "enum": [{"value": "lost"}, {"value": "open"}, {"value": "paid"}]},
     ),
     "a value that one partition alone has": (
-        column("string", *[Seen(50)] * 30, different=3, values={**TEXTS, "lost": (1, 90)}),
+        column("string", *[Seen(50)] * 30, distinct_count=3, values={**TEXTS, "lost": (1, 90)}),
         {"required": True},
     ),
     "a value that is rare in a snapshot": (
-        column("string", different=3, values={"a": (1, 50), "b": (1, 48), "c": (1, 2)}),
+        column("string", distinct_count=3, values={"a": (1, 50), "b": (1, 48), "c": (1, 2)}),
         {"required": True},
     ),
     "the values of a sensitive column": (
-        column("string", Seen(100, 0, None, None, 2, 9), values=TEXTS, different=2, sensitive=True),
+        column("string", Seen(100, 0, None, None, 2, 9), values=TEXTS, distinct_count=2, is_sensitive=True),
         {"required": True, "minLength": 1, "maxLength": 18},
     ),
-    "numbers of a sensitive column": (column("int", Seen(100, 0, 1, 2), sensitive=True), {"required": True}),
+    "numbers of a sensitive column": (
+        column("int", Seen(100, 0, 1, 2), is_sensitive=True), {"required": True}),
     "days of a sensitive column": (
-        column("date", Seen(100, 0, at("1980-01-01"), at("1990-01-01")), sensitive=True),
+        column("date", Seen(100, 0, at("1980-01-01"), at("1990-01-01")), is_sensitive=True),
         {"required": True},
     ),
     "a value that looks like a token": (
-        column("string", different=2, values={"a": (1, 50), "ghp_0123456789abcdefghij": (1, 50)}),
+        column("string", distinct_count=2, values={"a": (1, 50), "ghp_0123456789abcdefghij": (1, 50)}),
         {"required": True},
     ),
     "a value that asks for a setting": (
-        column("string", different=2, values={"a": (1, 50), "${HOME}": (1, 50)}),
+        column("string", distinct_count=2, values={"a": (1, 50), "${HOME}": (1, 50)}),
         {"required": True},
     ),
     "too many values": (
-        column("string", different=31, values={f"v{at}": (1, 9) for at in range(31)}),
+        column("string", distinct_count=31, values={f"v{at}": (1, 9) for at in range(31)}),
         {"required": True},
     ),
     "a format": (
-        column("string", Seen(100, 0, None, None, 36, 36), different=100, forms=frozenset({"uuid", "uri"})),
+        column("string", Seen(100, 0, None, None, 36, 36), distinct_count=100,
+               forms=frozenset({"uuid", "uri"})),
         {"required": True, "format": "uuid"},
     ),
     "one outline": (
-        column("string", Seen(100, 0, None, None, 3, 3), different=100, shape="AA9"),
+        column("string", Seen(100, 0, None, None, 3, 3), distinct_count=100, shape="AA9"),
         {"required": True, "pattern": "^[A-Z]{2}[0-9]$"},
     ),
     "few values may share an outline by chance": (
-        column("string", Seen(100, 0, None, None, 3, 3), different=9, shape="AA9"),
+        column("string", Seen(100, 0, None, None, 3, 3), distinct_count=9, shape="AA9"),
         {"required": True,
          "sql": {"type": "sql", "query": "SELECT count(*) FROM {object} WHERE char_length({property}) <> 3",
                  "mustBe": 0, "severity": "warning"}},
     ),
     "plain texts": (
-        column("string", Seen(100, 0, None, None, 3, 31), different=90, plain=True),
+        column("string", Seen(100, 0, None, None, 3, 31), distinct_count=90, is_ascii=True),
         {
             "required": True, "minLength": 1, "maxLength": 62,
             "invalidValues": {
@@ -268,12 +270,12 @@ CASES: dict[str, tuple[ColumnFacts, dict[str, Any]]] = {
         {"required": True, "minimum": "2024-01-01"},
     ),
     "a struct": (column("struct"), {"required": True}),
-    "what a partition is named": (column("string", different=2, values=TEXTS, partition=True), {}),
+    "what a partition is named": (column("string", distinct_count=2, values=TEXTS, is_partition=True), {}),
 }  # fmt: skip
 
 
 @pytest.mark.parametrize(("one", "rules"), CASES.values(), ids=CASES)
-def test_what_is_proposed_for_a_column(one: ColumnFacts, rules: dict[str, Any]) -> None:
+def test_what_is_proposed_for_a_column(one: ColumnProfile, rules: dict[str, Any]) -> None:
     assert told(one) == rules
 
 
@@ -291,13 +293,17 @@ WRITTEN = {
 
 @pytest.mark.parametrize(("key", "left"), WRITTEN.items(), ids=WRITTEN)
 def test_what_the_contract_says_is_not_said_again(key: str, left: str) -> None:
-    assert told(ALL).keys() - told(replace(ALL, written=frozenset({key}))).keys() == {left}
+    assert told(ALL).keys() - told(replace(ALL, declared_keys=frozenset({key}))).keys() == {left}
 
 
 @pytest.mark.parametrize("key", ["enum", "logicalTypeOptions.pattern", "logicalTypeOptions.format"])
 def test_a_form_that_is_there_leaves_no_room_for_another(key: str) -> None:
     text = column(
-        "string", Seen(100, 0, None, None, 3, 3), different=90, shape="AA9", written=frozenset({key})
+        "string",
+        Seen(100, 0, None, None, 3, 3),
+        distinct_count=90,
+        shape="AA9",
+        declared_keys=frozenset({key}),
     )
 
     assert told(text) == {"required": True}
@@ -306,7 +312,7 @@ def test_a_form_that_is_there_leaves_no_room_for_another(key: str) -> None:
 def test_the_evidence_says_how_much_history_it_is() -> None:
     one = column("int", Seen(100, 0, 12, 800), Seen(50, 0, 30, 881))
 
-    evidence = {_short(each): each.evidence for each in of_column(one, table(one, keys=("day",)))}
+    evidence = {_short(each): each.evidence for each in column_proposals(one, table(one, keys=("day",)))}
 
     assert evidence == {
         "nullValues": "no NULL in 2 of 2 partitions; a warning: fewer than 30 partitions",
@@ -315,7 +321,7 @@ def test_the_evidence_says_how_much_history_it_is() -> None:
     }
 
 
-def of_table(one: TableFacts) -> list[Any]:
+def of_table(one: TableProfile) -> list[Any]:
     return [each.value if not each.key else each.key for each in proposals(one) if each.key in ("", "unique")]
 
 
@@ -324,37 +330,40 @@ def rows(low: int, high: int) -> list[Any]:
     return [some, {"metric": "rowCount", "mustBeBetween": [low, high], "severity": "warning"}]
 
 
-def key(name: str, low: int, high: int, kind: str = "int", **more: Any) -> ColumnFacts:
-    return column(kind, Seen(1000, 0, low, high), name=name, **{"different": 1000, **more})
+def key(name: str, low: int, high: int, kind: str = "int", **more: Any) -> ColumnProfile:
+    return column(kind, Seen(1000, 0, low, high), name=name, **{"distinct_count": 1000, **more})
 
 
-TABLES: dict[str, tuple[TableFacts, list[Any]]] = {
+TABLES: dict[str, tuple[TableProfile, list[Any]]] = {
     "numbers that chance would repeat": (table(key("n", 1, 1000)), ["unique", *rows(660, 1500)]),
     "numbers that it would not": (table(key("n", 1, 10**9)), rows(660, 1500)),
     "an id among many": (table(key("order_id", 1, 10**9)), ["unique", *rows(660, 1500)]),
     "codes of one outline": (
-        table(column("string", Seen(1000), name="n", different=1000, shape="AAA")),
+        table(column("string", Seen(1000), name="n", distinct_count=1000, shape="AAA")),
         ["unique", *rows(660, 1500)],
     ),
     "long codes": (
-        table(column("string", Seen(1000), name="n", different=1000, shape="A" * 9)), rows(660, 1500),
+        table(column("string", Seen(1000), name="n", distinct_count=1000, shape="A" * 9)), rows(660, 1500),
     ),
     "uuids": (
-        table(column("string", Seen(1000), name="n", different=1000, forms=frozenset({"uuid"}))),
+        table(column("string", Seen(1000), name="n", distinct_count=1000, forms=frozenset({"uuid"}))),
         ["unique", *rows(660, 1500)],
     ),
-    "several alike": (table(key("id", 1, 1000, different=700)), rows(660, 1500)),
+    "several alike": (table(key("id", 1, 1000, distinct_count=700)), rows(660, 1500)),
     "measures are no keys": (table(key("id", 1, 1000, "double")), rows(660, 1500)),
-    "a key that is there": (table(key("id", 1, 1000, written=frozenset({"primaryKey"}))), rows(660, 1500)),
-    "a count that is there": (table(key("n", 1, 10**9), written=frozenset({"quality rowCount"})), []),
-    "few rows": (table(column("int", Seen(3, 0, 1, 3), name="id", different=3)),
+    "a key that is there": (
+        table(key("id", 1, 1000, declared_keys=frozenset({"primaryKey"}))),
+        rows(660, 1500),
+    ),
+    "a count that is there": (table(key("n", 1, 10**9), declared_keys=frozenset({"quality rowCount"})), []),
+    "few rows": (table(column("int", Seen(3, 0, 1, 3), name="id", distinct_count=3)),
                  [{"metric": "rowCount", "mustBeGreaterThan": 0}]),
     "no rows": (table(column("int", Seen(0), name="id")), []),
 }  # fmt: skip
 
 
 @pytest.mark.parametrize(("one", "rules"), TABLES.values(), ids=TABLES)
-def test_what_is_proposed_for_a_table(one: TableFacts, rules: list[Any]) -> None:
+def test_what_is_proposed_for_a_table(one: TableProfile, rules: list[Any]) -> None:
     made = of_table(one)
 
     assert [
@@ -363,14 +372,16 @@ def test_what_is_proposed_for_a_table(one: TableFacts, rules: list[Any]) -> None
 
 
 def test_a_key_of_several_columns_goes_before_all_of_them() -> None:
-    one = column("string", Seen(1000), name="origin", different=3)
-    other = column("string", Seen(1000), name="hour", different=400)
-    pair = table(one, other, pairs=(("origin", "hour"),), alike=1000)
+    one = column("string", Seen(1000), name="origin", distinct_count=3)
+    other = column("string", Seen(1000), name="hour", distinct_count=400)
+    pair = table(one, other, key_candidates=(("origin", "hour"),), distinct_rows=1000)
 
     assert [each for each in of_table(pair) if each["metric"] == "duplicateValues"] == [
         {"metric": "duplicateValues", "arguments": {"properties": ["origin", "hour"]}, "mustBe": 0}
     ]
-    assert [each for each in of_table(replace(pair, pairs=())) if each["metric"] == "duplicateValues"] == [
+    assert [
+        each for each in of_table(replace(pair, key_candidates=())) if each["metric"] == "duplicateValues"
+    ] == [
         {
             "metric": "duplicateValues",
             "arguments": {"properties": ["origin", "hour"]},
@@ -415,7 +426,7 @@ def test_an_outline_becomes_a_pattern(shape: str, pattern: str) -> None:
     ids=str,
 )  # fmt: skip
 def test_bounds_are_round_and_hold_what_was_seen(least: Any, greatest: Any, bounds: tuple[Any, Any]) -> None:
-    assert room(least, greatest) == bounds
+    assert bounds_with_headroom(least, greatest) == bounds
     assert bounds[0] <= least <= greatest <= bounds[1]
 
 
@@ -431,24 +442,24 @@ def test_the_first_day_does_not_fall_out_of_the_calendar() -> None:
      "ip", "accessToken", "zip_code", "SSN"],
 )  # fmt: skip
 def test_names_that_are_about_a_person(name: str) -> None:
-    assert by_name(name)
+    assert is_sensitive_name(name)
 
 
 @pytest.mark.parametrize(
     "name", ["species", "shipping", "tip", "pinned", "usernames_count_of", "status", "name", "day"]
 )
 def test_names_that_are_not(name: str) -> None:
-    assert not by_name(name)
+    assert not is_sensitive_name(name)
 
 
 def test_words_of_names() -> None:
     assert snake("ordersPlaced At") == "orders_placed_at"
-    keys = [name for name in ("id", "orderId", "valid", "iata", "paid") if like_a_key(name)]
+    keys = [name for name in ("id", "orderId", "valid", "iata", "paid") if is_key_like(name)]
     assert keys == ["id", "orderId", "iata"]
-    assert [may_lie_ahead(name) for name in ("dueDate", "valid_to", "created_at")] == [True, True, False]
-    assert of_the_world("Longitude") == (-180, 180)
-    assert of_the_world("plates") is None
-    assert of_the_world("birthMonth") == (1, 12)
-    assert of_the_world("months") is None
-    assert like_a_secret("sk-0123456789abcdefghij")
-    assert not any(like_a_secret(text) for text in ("Torgersen", "a b" * 20, "0" * 30))
+    assert [may_be_in_future(name) for name in ("dueDate", "valid_to", "created_at")] == [True, True, False]
+    assert natural_bounds("Longitude") == (-180, 180)
+    assert natural_bounds("plates") is None
+    assert natural_bounds("birthMonth") == (1, 12)
+    assert natural_bounds("months") is None
+    assert looks_like_secret("sk-0123456789abcdefghij")
+    assert not any(looks_like_secret(text) for text in ("Torgersen", "a b" * 20, "0" * 30))

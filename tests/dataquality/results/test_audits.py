@@ -5,7 +5,15 @@ from __future__ import annotations
 from contextlib import closing
 from datetime import UTC, datetime, timedelta
 
-from dq.contracts.outcome import BROKEN, KEPT, UNTOLD, CheckResult, Location, Severity, Status
+from dq.contracts.outcome import (
+    VERDICT_FAIL,
+    VERDICT_PASS,
+    VERDICT_UNKNOWN,
+    CheckResult,
+    Location,
+    Severity,
+    Status,
+)
 from dq.dataquality import results as audits
 from dq.dataquality import results as check_runs
 from dq.store.engine import open_store
@@ -21,10 +29,15 @@ def found(clause: str, status: Status, severity: Severity = Severity.ERROR) -> C
 def test_the_newest_audit_of_each_scope_says_what_kept_it_back(url: str) -> None:
     one, two = "day=2026-11-20", "day=2026-11-21"
     runs = [
-        (one, "run-1", BROKEN, [found("id", Status.FAIL)]),
-        (two, "run-1", UNTOLD, [found("id", Status.ERROR), found("day", Status.PASS)]),
+        (one, "run-1", VERDICT_FAIL, [found("id", Status.FAIL)]),
+        (two, "run-1", VERDICT_UNKNOWN, [found("id", Status.ERROR), found("day", Status.PASS)]),
         (one, None, None, [found("id", Status.PASS)]),
-        (one, "run-2", KEPT, [found("id", Status.PASS), found("amount", Status.FAIL, Severity.WARNING)]),
+        (
+            one,
+            "run-2",
+            VERDICT_PASS,
+            [found("id", Status.PASS), found("amount", Status.FAIL, Severity.WARNING)],
+        ),
     ]
     with closing(open_store(url)) as store:
         for number, (scope, staged, verdict, results) in enumerate(runs):
@@ -45,11 +58,11 @@ def test_the_newest_audit_of_each_scope_says_what_kept_it_back(url: str) -> None
             newest = audits.newest_audits(tx, "shop", "orders")
             of_others = audits.newest_audits(tx, "shop", "lines")
             standing = check_runs.latest(tx, "shop", "orders")
-            tested = check_runs.checked(tx, "shop", "orders")
+            tested = check_runs.fully_checked_scopes(tx, "shop", "orders")
 
     assert [(each.scope, each.staged, each.verdict, dict(each.counts), each.broken) for each in newest] == [
-        (one, "run-2", KEPT, {Status.PASS: 1, Status.FAIL: 1}, ()),
-        (two, "run-1", UNTOLD, {Status.ERROR: 1, Status.PASS: 1}, (("id required", "id: error"),)),
+        (one, "run-2", VERDICT_PASS, {Status.PASS: 1, Status.FAIL: 1}, ()),
+        (two, "run-1", VERDICT_UNKNOWN, {Status.ERROR: 1, Status.PASS: 1}, (("id required", "id: error"),)),
     ]
     assert of_others == []
     assert [(each.scope, each.status) for each in standing] == [(one, Status.PASS)]

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from dq.contracts.model import Contract, namer
+from dq.contracts.model import Contract, clause_namer
 from dq.contracts.outcome import CheckResult, Location, Severity, Status
 from dq.contracts.yaml.parse import parse
 from dq.dataquality import results as check_runs
-from dq.operations.check import earlier
+from dq.operations.check import load_history
 from dq.store import Store, open_store
 
 NOON = datetime(2026, 5, 10, 12, tzinfo=UTC)
@@ -45,7 +45,7 @@ def counted(path: str, rows: int, name: str) -> CheckResult:
 def keep(store: Store, of: Contract, *, named: bool = True, hours: int = 1) -> None:
     """A run that counted 1 row for the first rule, 2 for the second, and so on."""
     [one] = of.objects
-    name = namer(one)
+    name = clause_namer(one)
     paths = [rule.path() for rule in one.quality]
     results = [counted(path, at, name(path) if named else "") for at, path in enumerate(paths, 1)]
     with store.write() as tx:
@@ -60,7 +60,7 @@ def known(store: Store, of: Contract) -> dict[str, list[int]]:
     [one] = of.objects
     ids = {rule.path(): rule.id or "" for rule in one.quality}
     found: dict[str, list[int]] = {}
-    for each in earlier(store, of, one):
+    for each in load_history(store, of, one):
         found.setdefault(ids[each.clause], []).append(each.rows)  # type: ignore[union-attr]
     return found
 
@@ -87,6 +87,6 @@ def test_results_of_an_older_dq_are_found_by_their_paths(store: Store) -> None:
 def test_a_rule_whose_id_is_a_number_is_not_taken_for_the_one_at_that_place() -> None:
     odd = contract(MOST.replace("most", "1"), "      - {metric: rowCount, mustBeLessThan: 7}\n")
     [one] = odd.objects
-    name = namer(one)
+    name = clause_namer(one)
 
     assert len({name(rule.path()) for rule in one.quality}) == 2

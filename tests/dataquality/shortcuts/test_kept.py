@@ -18,8 +18,8 @@ from fakes.reach import anywhere
 from dq.contracts.model import Contract
 from dq.contracts.outcome import Status
 from dq.contracts.yaml.parse import parse
-from dq.dataquality.answers.partition_cache import Part, lasting
-from dq.dataquality.answers.sources import ALL, NONE, Lever
+from dq.dataquality.answers.partition_cache import CachedPartition, is_time_independent
+from dq.dataquality.answers.sources import ALL, NONE, Optimization
 from dq.dataquality.check import check
 from dq.dataquality.report import Report
 from dq.dataquality.request import Request
@@ -55,14 +55,14 @@ LAST = [{"day": "2026-05-12"}]
 class Kept:
     """A memory in a dictionary, which tells what was remembered last."""
 
-    parts: dict[str, Part] = field(default_factory=dict)
+    parts: dict[str, CachedPartition] = field(default_factory=dict)
     last: list[str] = field(default_factory=list)
     most_keys: int = 0
 
-    def recall(self, dataset: str) -> Mapping[str, Part]:
+    def recall(self, dataset: str) -> Mapping[str, CachedPartition]:
         return self.parts
 
-    def remember(self, dataset: str, parts: Mapping[str, Part], gone: Set[str]) -> None:
+    def remember(self, dataset: str, parts: Mapping[str, CachedPartition], gone: Set[str]) -> None:
         self.last = sorted(folder.rpartition("=")[2] for folder in parts)
         self.parts |= parts
 
@@ -98,7 +98,7 @@ def run(
     spark: SparkSession,
     made: Contract,
     memory: Kept | None,
-    levers: Set[Lever] = ALL,
+    levers: Set[Optimization] = ALL,
     partitions: Sequence[Mapping[str, str]] = LAST,
     verify: float = 0.0,
 ) -> Report:
@@ -112,7 +112,7 @@ def run(
             partitions=partitions,
             now=now,
             memory=memory,
-            levers=levers,
+            optimizations=levers,
             verify_statistics=verify,
         )
     )
@@ -176,14 +176,15 @@ def test_without_levers_nothing_is_taken_from_what_is_kept(spark: SparkSession, 
     lies = Kept()
     run(spark, made, lies)
     lies.parts = {
-        folder: Part(part.print, dict.fromkeys(part.counts, 9)) for folder, part in lies.parts.items()
+        folder: CachedPartition(part.print, dict.fromkeys(part.counts, 9))
+        for folder, part in lies.parts.items()
     }
 
     believed, read = run(spark, made, lies), run(spark, made, lies, NONE)
 
     assert observed(believed) == ["27 rows", "27 of 27 rows"]
-    assert believed.kept == 2
-    assert (observed(read), read.kept) == (["6 rows", "1 of 6 rows"], 0)
+    assert believed.from_cache == 2
+    assert (observed(read), read.from_cache) == (["6 rows", "1 of 6 rows"], 0)
 
 
 def test_a_kept_answer_that_is_wrong_is_caught_by_a_trial_and_forgotten(
@@ -192,7 +193,8 @@ def test_a_kept_answer_that_is_wrong_is_caught_by_a_trial_and_forgotten(
     made, memory = contract(lake), Kept()
     run(spark, made, memory)
     memory.parts = {
-        folder: Part(part.print, dict.fromkeys(part.counts, 0)) for folder, part in memory.parts.items()
+        folder: CachedPartition(part.print, dict.fromkeys(part.counts, 0))
+        for folder, part in memory.parts.items()
     }
 
     trial = run(spark, made, memory, verify=1.0)
@@ -200,9 +202,7 @@ def test_a_kept_answer_that_is_wrong_is_caught_by_a_trial_and_forgotten(
     caught = [one for one in trial.results if one.check == "statistics"]
     assert observed(trial) == ["6 rows", "1 of 6 rows"]
     assert trial.exit_code == 3
-    assert (
-        "what earlier checks kept of its folders is wrong: with it there are 0, its rows" in caught[0].message
-    )
+    assert "its partition cache is wrong: it gives 0, the rows give" in caught[0].message
     assert memory.parts == {}
 
 
@@ -270,15 +270,15 @@ def test_all_that_merges_is_the_same_as_from_the_rows(
         deliver(tmp_path, day, rows)
     made, memory = parse(MERGED.replace("FOLDER", str(tmp_path)).encode(), "s.odcs.yaml").contract, Kept()
     assert made is not None
-    levers = ALL if tasks else frozenset({Lever.KEPT})
+    levers = ALL if tasks else frozenset({Optimization.PARTITION_CACHE})
 
     first = run(spark, made, memory, levers, ())
     deliver(tmp_path, "3", [(2**62 - 3, "9.99", "x", 7.5)])
     second, scanned = run(spark, made, memory, levers, ()), run(spark, made, None, NONE, ())
 
     assert memory.last == ["3"]
-    assert first.kept == 0
-    assert second.kept >= 6
+    assert first.from_cache == 0
+    assert second.from_cache >= 6
     assert [(one.observed, one.value, one.status) for one in second.results] == [
         (one.observed, one.value, one.status) for one in scanned.results
     ]
@@ -362,4 +362,4 @@ LASTING = {
 
 @pytest.mark.parametrize(("asked", "expected"), LASTING.values(), ids=LASTING)
 def test_only_what_is_known_to_be_the_same_at_any_time_is_kept(asked: str, expected: bool) -> None:
-    assert lasting(asked) is expected
+    assert is_time_independent(asked) is expected

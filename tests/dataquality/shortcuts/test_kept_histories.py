@@ -24,7 +24,7 @@ from fakes.reach import anywhere
 from dq.contracts.model import Contract
 from dq.contracts.outcome import Status
 from dq.contracts.yaml.parse import parse
-from dq.dataquality.answers.partition_cache import PartLedger
+from dq.dataquality.answers.partition_cache import PartitionCache
 from dq.dataquality.answers.sources import ALL, NONE
 from dq.dataquality.check import check
 from dq.dataquality.report import Report
@@ -210,12 +210,19 @@ def run(spark: SparkSession, lake: Lake, store: Store | None) -> Report:
     made, now = contract(lake), datetime.now(UTC)
     # At times beside one month, at times all of it.
     months = [{"month": lake.files[0].parent.name.removeprefix("month=")}] if len(lake.said) % 2 else []
-    memory = None if store is None else PartLedger(store, now, most_keys=1_000)
+    memory = None if store is None else PartitionCache(store, now, most_keys=1_000)
     data = locate(made, made.objects[0], None, anywhere())
     levers = NONE if store is None else ALL
     return check(
         Request(
-            made, data, spark=spark, partitions=months, now=now, memory=memory, levers=levers, samples=False
+            made,
+            data,
+            spark=spark,
+            partitions=months,
+            now=now,
+            memory=memory,
+            optimizations=levers,
+            samples=False,
         )
     )
 
@@ -250,7 +257,7 @@ def test_a_check_with_kept_answers_says_what_a_scan_says(
                 deed(lake)
                 lake.said.append(deed.__name__)
             report = run(spark, lake, store)
-            kept += report.kept
+            kept += report.from_cache
             assert told(report) == told(run(spark, lake, None)), lake.said
     # A schema that changes is another question at each step.
     assert kept or {"column_added", "type_widened", "renamed", "contract_changed"} & {*lake.said}, lake.said

@@ -73,7 +73,7 @@ def test_a_frame_that_is_more_than_files_says_that_all_is_read(
     plain = check(Request(promised, frame))
     filtered = check(Request(promised, frame.where("v < 9")))
     kept = check(Request(promised, frame.localCheckpoint()))
-    scanned = check(Request(promised, frame, levers=NONE))
+    scanned = check(Request(promised, frame, optimizations=NONE))
 
     assert (plain.notes, scanned.notes) == ((), ())
     assert [note.split(":")[0] for note in (*filtered.notes, *kept.notes)] == ["All rows are read"] * 2

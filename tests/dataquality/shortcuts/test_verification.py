@@ -17,7 +17,7 @@ from fakes.reach import anywhere
 
 import dq
 from dq.contracts.model import Contract
-from dq.contracts.outcome import Status, Unreadable, UsageError
+from dq.contracts.outcome import ReadError, Status, UsageError
 from dq.contracts.yaml.parse import parse
 from dq.dataquality.answers.sources import NONE
 from dq.dataquality.check import check
@@ -191,7 +191,7 @@ def test_a_lie_proves_nothing_or_is_caught(
     footer.rewritten(tmp_path / "liar.parquet", lie)
     contract = promised(column)
 
-    scanned = checked(spark, contract, tmp_path, levers=NONE)
+    scanned = checked(spark, contract, tmp_path, optimizations=NONE)
     found = checked(spark, contract, tmp_path, verify_statistics=1.0)
 
     # Whatever the statistics say, the verdicts are those of the rows.
@@ -288,7 +288,7 @@ def test_a_lie_is_an_error_of_its_own_with_file_and_writer(spark: SparkSession, 
     assert (error.status, error.observed, error.allowed) == (Status.ERROR, "1", "0")
     assert "a%20liar.parquet (parquet-cpp-arrow version" in error.message
     assert report.as_dict()["verification"]["tally"] == {"proofs": 2, "scans": 2, "disagreements": 1}
-    with pytest.raises(Unreadable, match="statistics are wrong"):
+    with pytest.raises(ReadError, match="statistics are wrong"):
         report.raise_for_status()
 
 
@@ -315,5 +315,5 @@ def test_rows_are_counted_in_the_partitions_that_were_asked_for(spark: SparkSess
 
 @pytest.mark.parametrize("share", [-0.1, 1.5, float("nan")])
 def test_what_is_no_share_is_refused(spark: SparkSession, tmp_path: Path, share: float) -> None:
-    with pytest.raises(UsageError, match="is no share"):
+    with pytest.raises(UsageError, match="is not between 0 and 1"):
         checked(spark, promised(_MAXIMUM), honest(tmp_path), verify_statistics=share)

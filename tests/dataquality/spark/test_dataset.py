@@ -10,11 +10,11 @@ from fakes.opened import open_frame
 from fakes.reach import anywhere
 
 from dq.contracts.model import Contract
-from dq.contracts.outcome import Status, Unreadable, UsageError
+from dq.contracts.outcome import ReadError, Status, UsageError
 from dq.contracts.yaml.parse import parse
 from dq.dataquality.check import check
 from dq.dataquality.request import Request
-from dq.dataquality.spark.columnar_files import only
+from dq.dataquality.spark.columnar_files import only_partitions
 from dq.dataquality.spark.dataset import Dataset, locate
 
 if TYPE_CHECKING:
@@ -113,9 +113,9 @@ def test_a_folder_without_files_is_an_empty_frame_and_no_folder_is_unreadable(
     empty = open_frame(spark, at(tmp_path / "empty")[1])
 
     assert (empty.count(), empty.columns) == (0, ["id", "carrier", "flight_date", "region"])
-    with pytest.raises(Unreadable, match=r"nowhere.*PATH_NOT_FOUND.*Check the server's path"):
+    with pytest.raises(ReadError, match=r"nowhere.*PATH_NOT_FOUND.*Check the server's path"):
         open_frame(spark, at(tmp_path / "nowhere")[1])
-    with pytest.raises(Unreadable, match=r"text\.parquet"):
+    with pytest.raises(ReadError, match=r"text\.parquet"):
         open_frame(spark, at(tmp_path / "text.parquet")[1])
 
 
@@ -190,7 +190,7 @@ def test_a_table_of_the_catalog_is_read_by_its_name(spark: SparkSession) -> None
     dataset = locate(made, made.objects[0], "hive", anywhere())
     spark.sql("DROP TABLE IF EXISTS flights")
 
-    with pytest.raises(Unreadable, match="TABLE_OR_VIEW_NOT_FOUND"):
+    with pytest.raises(ReadError, match="TABLE_OR_VIEW_NOT_FOUND"):
         open_frame(spark, dataset)
     spark.createDataFrame([(1, "AA")], "id int, carrier string").write.saveAsTable("flights")
 
@@ -203,8 +203,11 @@ def test_a_table_of_the_catalog_is_read_by_its_name(spark: SparkSession) -> None
 def test_a_null_partition_is_chosen_by_the_name_that_hive_gives_it(spark: SparkSession) -> None:
     frame = spark.createDataFrame([(1, None, 1.5), (2, "x", 2.5)], "id int, p string, f float")
 
-    assert [row.id for row in only(frame, [{"p": "__HIVE_DEFAULT_PARTITION__"}]).collect()] == [1]
-    assert [row.id for row in only(frame, [{"id": "2", "p": "x"}, {"f": "1.5"}]).collect()] == [1, 2]
+    assert [row.id for row in only_partitions(frame, [{"p": "__HIVE_DEFAULT_PARTITION__"}]).collect()] == [1]
+    assert [row.id for row in only_partitions(frame, [{"id": "2", "p": "x"}, {"f": "1.5"}]).collect()] == [
+        1,
+        2,
+    ]
 
 
 TWO = "schema:\n  - {name: orders, physicalName: orders_v1}\n  - {name: lines}\n"

@@ -13,12 +13,12 @@ import pyarrow.parquet as pq
 import pytest
 from fakes.reach import anywhere
 
-from dq.contracts.outcome import CheckResult, Unreadable
+from dq.contracts.outcome import CheckResult, ReadError
 from dq.contracts.yaml.parse import parse
 from dq.dataquality.answers.sources import ALL, NONE
 from dq.dataquality.check import check
 from dq.dataquality.request import Request
-from dq.dataquality.spark.columnar_files import MOST_FILES
+from dq.dataquality.spark.columnar_files import MAX_INSPECTED_FILES
 from dq.dataquality.spark.dataset import locate
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ def results(
     assert parsed.contract is not None, parsed.findings
     data = locate(parsed.contract, parsed.contract.objects[0], None, anywhere(LAKE=str(lake)))
     found, scanned = (
-        check(Request(parsed.contract, data, spark=spark, partitions=partitions or None, levers=some))
+        check(Request(parsed.contract, data, spark=spark, partitions=partitions or None, optimizations=some))
         for some in (ALL, NONE)
     )
     assert found.results == scanned.results
@@ -153,7 +153,7 @@ def test_a_column_of_times_costs_only_itself(spark: SparkSession, tmp_path: Path
     }
     stored = "INT32 as TIME(MILLIS)" if kind == pa.time32("ms") else "INT64 as TIME(MICROS)"
     assert {one.message for name, one in found.items() if name.startswith("at ")} == {
-        f"orders.at: Spark does not read {stored}"
+        f"orders.at: Spark cannot read {stored}"
     }
 
 
@@ -185,14 +185,14 @@ OTHERS = {
 def test_beside_a_column_of_times_the_others_have_the_types_that_spark_gives_them(
     spark: SparkSession, tmp_path: Path
 ) -> None:
-    from dq.dataquality.spark.columnar_files import without_illegal
+    from dq.dataquality.spark.columnar_files import schema_without_illegal
 
     plain, timed = tmp_path / "plain.parquet", tmp_path / "timed.parquet"
     columns = {name.replace(" ", "_"): values for name, values in OTHERS.items()}
     write("parquet", plain, **columns)
     write("parquet", timed, **columns, at=pa.array([dt.time(1)] * 2, pa.time32("ms")))
 
-    told = without_illegal(str(timed))
+    told = schema_without_illegal(str(timed))
 
     assert told is not None
     assert [field.dataType.simpleString() for field in told.fields[:-1]] == [
@@ -331,14 +331,14 @@ def test_a_file_that_cannot_be_looked_at_may_hold_any_column(spark: SparkSession
     write("parquet", tmp_path / "b.parquet", id=pa.array([1]))
     (tmp_path / "c.parquet").write_bytes(b"PAR1 and no more")
 
-    with pytest.raises(Unreadable, match=r"c\.parquet cannot be looked at"):
+    with pytest.raises(ReadError, match=r"c\.parquet cannot be read, so its columns are unknown"):
         results(spark, tmp_path, ID)
 
 
 def test_many_files_are_looked_at_where_spark_cannot_merge_them(spark: SparkSession, tmp_path: Path) -> None:
     plain = tmp_path / "000.parquet"
     write("parquet", plain, id=pa.array([1]))
-    for number in range(1, MOST_FILES):
+    for number in range(1, MAX_INSPECTED_FILES):
         os.link(plain, tmp_path / f"{number:05}.parquet")
     write("parquet", tmp_path / "x.parquet", id=pa.array(["1"]))
     write("parquet", tmp_path / "y.parquet", id=pa.array([1]), ssn=pa.array(["1"]))
@@ -346,4 +346,4 @@ def test_many_files_are_looked_at_where_spark_cannot_merge_them(spark: SparkSess
     found = results(spark, tmp_path, ONLY_TYPE)
 
     assert (found["id columns"].status, found["additional_columns"].status) == ("fail", "fail")
-    assert f"in 1 of {MOST_FILES + 2} files" in found["id columns"].message
+    assert f"in 1 of {MAX_INSPECTED_FILES + 2} files" in found["id columns"].message

@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 from fakes.reach import anywhere
 
-from dq.contracts.outcome import Unreadable
+from dq.contracts.outcome import ReadError
 from dq.contracts.yaml.parse import parse
 from dq.dataquality.spark.columnar_files import MOST_FOLDERS
 from dq.dataquality.spark.dataset import Dataset, locate, open_table
@@ -52,7 +52,7 @@ def dataset(folder: Path, logical: str, physical: str) -> Dataset:
         PlacedPartition((("run", str(number)),), str(folder / f"staged-{number}" / f"run={number}"))
         for number in range(MOST_FOLDERS + 1)
     )
-    return replace(locate(contract, contract.objects[0], None, anywhere()), placed=placed)
+    return replace(locate(contract, contract.objects[0], None, anywhere()), external_partitions=placed)
 
 
 @pytest.mark.spark
@@ -65,5 +65,5 @@ def test_one_of_hundreds_of_staging_folders_is_read_alone(
     frame = open_table(spark, data, [{"run": str(MOST_FOLDERS)}])
 
     assert frame.count() == 2
-    with pytest.raises(Unreadable, match=f"from {MOST_FOLDERS + 1} folders, more than {MOST_FOLDERS}"):
+    with pytest.raises(ReadError, match=f"from {MOST_FOLDERS + 1} folders, more than {MOST_FOLDERS}"):
         open_table(spark, data)

@@ -20,7 +20,7 @@ import pytest
 from fakes.opened import open_frame
 from fakes.reach import anywhere
 
-from dq.contracts.outcome import Status, Unreadable
+from dq.contracts.outcome import ReadError, Status
 from dq.contracts.sql import text as sql
 from dq.contracts.types import parse as parse_type
 from dq.contracts.yaml.parse import parse
@@ -29,7 +29,7 @@ from dq.dataquality.report import Report
 from dq.dataquality.request import Request
 from dq.dataquality.spark.dataset import locate
 from dq.dataquality.sql_values import cast
-from dq.dataquality.text import NoValue, of_text
+from dq.dataquality.text import NotAValue, value_from_text
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -128,8 +128,8 @@ def test_a_text_is_the_same_value_for_spark_as_for_the_sample(spark: SparkSessio
     for text, row in zip(texts, rows, strict=True):
         for kind in kinds:
             try:
-                own = of_text(parse_type(kind), text)
-            except NoValue:
+                own = value_from_text(parse_type(kind), text)
+            except NotAValue:
                 own = None
             theirs = row[kind]
             if isinstance(own, dt.datetime) and own.tzinfo is not None:
@@ -265,6 +265,6 @@ def test_a_file_that_is_cut_off_is_passed_over_in_no_session(
     (tmp_path / name).write_bytes(data)
     (tmp_path / f"b{name[1:]}").write_bytes(data[: len(data) * 2 // 3])
 
-    with suppress(Unreadable):
+    with suppress(ReadError):
         found = [one for one in run(spark, tmp_path, form, 1).results if one.check in ("row_count", "bounds")]
         assert {one.status for one in found} == {Status.ERROR}

@@ -53,9 +53,9 @@ def test_a_query_that_takes_too_long_is_an_error_and_its_siblings_keep_their_ver
     report = check(Request(JOINED, frame, limit_seconds=2.0))
 
     assert time.monotonic() - begun < 300
-    (late,) = report.of(Status.ERROR)
+    (late,) = report.with_status(Status.ERROR)
     assert late.clause == "schema[0].quality[0]"
-    assert "it was stopped after 2 s, the time limit of one rule (setting rule_seconds)" in late.message
+    assert "stopped after 2 s, the time limit of one rule (setting rule_seconds)" in late.message
     statuses = _statuses(report)
     assert (statuses["bounds n"], statuses["required n"]) == (Status.FAIL, Status.PASS)
     assert [one.status for one in report.results if one.check == "sql_rule"] == [Status.ERROR, Status.PASS]

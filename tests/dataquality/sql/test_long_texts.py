@@ -32,7 +32,7 @@ schema:
       - {name: b, logicalType: string, logicalTypeOptions: {pattern: '^[a-z]+(?:-[a-z]+)*$'}}
       - {name: c, logicalType: string, logicalTypeOptions: {pattern: '^([ab]-|[ab])*$', minLength: 1}}
 """
-TOLD = "a text is too long for a pattern whose repeated group Java matches by calling itself"
+TOLD = "a text is too long for a pattern with a repeated group, which Java matches recursively"
 
 
 def contract() -> Contract:

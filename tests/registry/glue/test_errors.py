@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from botocore.exceptions import ClientError
 
-from dq.contracts.outcome import Unreadable
+from dq.contracts.outcome import ReadError
 from dq.registry.aws.client import explained
 
 
@@ -21,7 +21,7 @@ from dq.registry.aws.client import explained
     ],
 )
 def test_an_error_of_aws_is_a_sentence_with_advice_that_fits(code, text, end):
-    with pytest.raises(Unreadable) as raised, explained("write a table"):
+    with pytest.raises(ReadError) as raised, explained("write a table"):
         raise ClientError({"Error": {"Code": code, "Message": text}}, "UpdateTable")
 
     assert str(raised.value).endswith(end)

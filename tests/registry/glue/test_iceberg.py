@@ -16,7 +16,7 @@ from pyiceberg.types import StringType
 
 from dq.registry.aws.glue import Glue
 from dq.registry.catalog import ActionKind
-from dq.registry.plan import Ending, apply, propose
+from dq.registry.plan import ActionOutcome, apply, propose
 from dq.registry.table import TableSpec, marked
 from dq.store.engine import Store
 
@@ -54,10 +54,10 @@ def spec(description: str) -> TableSpec:
 
 def register(
     catalog: Glue, store: Store, wanted: TableSpec, *, adopt: bool = False
-) -> tuple[ActionKind, Ending]:
+) -> tuple[ActionKind, ActionOutcome]:
     made = propose(catalog, [wanted], store, adopt=adopt)
     (result,) = apply(catalog, made, store)
-    return result.action.kind, result.ending
+    return result.action.kind, result.outcome
 
 
 def theirs(catalog: Glue) -> str:
@@ -78,12 +78,16 @@ def test_columns_and_pointers_are_untouched_and_pyiceberg_reads_on(
     adopted = register(glue_catalog, store, spec("Ours."), adopt=True)
     changed = register(glue_catalog, store, spec("Now."))
 
-    assert [one for _, one in (refused, adopted, changed)] == [Ending.REFUSED, Ending.DONE, Ending.DONE]
+    assert [one for _, one in (refused, adopted, changed)] == [
+        ActionOutcome.REFUSED,
+        ActionOutcome.DONE,
+        ActionOutcome.DONE,
+    ]
     assert theirs(glue_catalog) == before
     table = iceberg.load_table(NAME)
     assert table.metadata == metadata
     assert table.scan().to_arrow().to_pylist() == ROWS.to_pylist()
-    assert register(glue_catalog, store, spec("Now.")) == (ActionKind.NOOP, Ending.UNCHANGED)
+    assert register(glue_catalog, store, spec("Now.")) == (ActionKind.NOOP, ActionOutcome.UNCHANGED)
 
 
 def test_pyiceberg_commits_and_evolves_and_keeps_what_dq_wrote(
@@ -99,7 +103,7 @@ def test_pyiceberg_commits_and_evolves_and_keeps_what_dq_wrote(
     live = glue_catalog.read("air_flights", "flights")
     assert live is not None
     assert (live.spec.format, live.spec.parameter("dq.contract-id")) == ("iceberg", "air-flights")
-    assert register(glue_catalog, store, spec("")) == (ActionKind.NOOP, Ending.UNCHANGED)
+    assert register(glue_catalog, store, spec("")) == (ActionKind.NOOP, ActionOutcome.UNCHANGED)
     assert len(iceberg.load_table(NAME).scan().to_arrow()) == 2 * len(ROWS)
 
 
@@ -115,7 +119,7 @@ def test_a_commit_between_reading_and_writing_is_not_lost(
     glue.faults["UpdateTable"] = [between]
     kind, ending = register(replace(glue_catalog, pause=lambda seconds: None), store, spec("Changed."))
 
-    assert (kind, ending) == (ActionKind.UPDATE, Ending.DONE)
+    assert (kind, ending) == (ActionKind.UPDATE, ActionOutcome.DONE)
     assert len(iceberg.load_table(NAME).scan().to_arrow()) == 2 * len(ROWS)
     live = glue_catalog.read("air_flights", "flights")
     assert live is not None

@@ -12,7 +12,7 @@ from fakes.glue import GlueShim
 from dq.contracts.outcome import UsageError
 from dq.registry.aws.glue import Glue
 from dq.registry.catalog import Action, ActionKind
-from dq.registry.plan import Ending, apply, propose
+from dq.registry.plan import ActionOutcome, apply, propose
 from dq.registry.table import TableSpec, marked
 from dq.store.engine import Store
 
@@ -26,10 +26,10 @@ def spec(*indexes: str, **parts: str) -> TableSpec:
     return flights(LAKE, format=asked, **parts)
 
 
-def register(catalog: Glue, store: Store, wanted: TableSpec) -> tuple[Action, Ending, str]:
+def register(catalog: Glue, store: Store, wanted: TableSpec) -> tuple[Action, ActionOutcome, str]:
     made = propose(catalog, [wanted], store)
     (result,) = apply(catalog, made, store)
-    return result.action, result.ending, str(result.error or "")
+    return result.action, result.outcome, str(result.error or "")
 
 
 def names(glue: GlueShim) -> list[str]:
@@ -68,7 +68,7 @@ def test_indexes_are_added_and_deleted_as_the_contract_changes(
     assert names(glue) == ["dq_hour", "dq_hour_flight_date"]
     none = register(glue_catalog, store, flights(LAKE))
 
-    assert [one[1] for one in (more, other, none)] == [Ending.DONE] * 3
+    assert [one[1] for one in (more, other, none)] == [ActionOutcome.DONE] * 3
     assert names(glue) == []
     assert register(glue_catalog, store, flights(LAKE))[0].kind is ActionKind.NOOP
 
@@ -80,7 +80,7 @@ def test_three_of_ours_are_exchanged_within_the_limit_of_three(
 
     _, ending, _ = register(glue_catalog, store, spec("flight_date", "hour", "hour, flight_date"))
 
-    assert ending is Ending.DONE
+    assert ending is ActionOutcome.DONE
     assert names(glue) == ["dq_flight_date", "dq_hour", "dq_hour_flight_date"]
 
 
@@ -93,7 +93,7 @@ def test_one_that_somebody_deleted_is_drift_and_made_again(
 
     action, ending, _ = register(glue_catalog, store, wanted)
 
-    assert (action.kind, ending) == (ActionKind.DRIFT, Ending.DONE)
+    assert (action.kind, ending) == (ActionKind.DRIFT, ActionOutcome.DONE)
     assert [(one.name, one.before, one.after) for one in action.changes] == [
         ("dq.partition-indexes", "flight_date", "flight_date; hour")
     ]
@@ -111,7 +111,7 @@ def test_those_of_others_stay_and_one_with_the_wanted_keys_is_taken_for_it(
     assert names(glue) == ["by_hand", "dq_flight_date", "mine"]
     register(glue_catalog, store, flights(LAKE))
 
-    assert ending is Ending.DONE
+    assert ending is ActionOutcome.DONE
     assert names(glue) == ["by_hand", "mine"]
 
 
@@ -122,7 +122,7 @@ def test_a_fourth_is_refused_by_glue_and_told(glue: GlueShim, glue_catalog: Glue
 
     _, ending, said = register(glue_catalog, store, spec("flight_date"))
 
-    assert ending is Ending.FAILED
+    assert ending is ActionOutcome.FAILED
     assert "three indexes" in said
     live = glue_catalog.read(*KEY)
     assert live is not None
@@ -141,7 +141,7 @@ def test_one_that_glue_could_not_fill_is_told_with_its_reason(
 
     _, ending, said = register(glue_catalog, store, wanted)
 
-    assert ending is Ending.FAILED
+    assert ending is ActionOutcome.FAILED
     assert "could not fill the index over hour: ENCRYPTED_PARTITION_ERROR" in said
 
 
@@ -173,10 +173,10 @@ def test_a_loss_of_every_answer_on_the_way_ends_in_the_same_indexes(
 @pytest.mark.parametrize(
     ("indexes", "said"),
     [
-        (("id",), "'id' is no partition key"),
-        (("hour, hour",), "a key twice"),
+        (("id",), "'id' is not a partition key"),
+        (("hour, hour",), "a duplicate key"),
         (("hour", "hour"), "two have the same keys"),
-        (("",), "names no key"),
+        (("",), "has no keys"),
         (("hour", "flight_date", "hour, flight_date", "flight_date, hour"), "there are 4"),
     ],
 )
@@ -195,7 +195,7 @@ def test_a_type_that_no_index_takes_is_refused_before_a_call(glue: GlueShim, glu
     wanted = spec("hour")
     keys = tuple(replace(key, type="timestamp") if key.name == "hour" else key for key in wanted.partitions)
 
-    with pytest.raises(UsageError, match="'hour' is a timestamp, which has no index"):
+    with pytest.raises(UsageError, match="'hour' is a timestamp, which cannot be indexed"):
         glue_catalog.vet(marked(replace(wanted, partitions=keys), {}))
 
     assert glue.calls == []

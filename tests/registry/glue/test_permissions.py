@@ -6,9 +6,9 @@ from fakes.flights import flights
 from fakes.glue import GlueShim
 
 from dq.registry.aws.glue import Glue
-from dq.registry.catalog import Grade
+from dq.registry.catalog import Impact
 from dq.registry.landing_zone import PLANNER, PUBLISHER, REGISTRAR, REPAIRER, actions_of
-from dq.registry.plan import WholeRegistry, apply, propose
+from dq.registry.plan import CompleteRegistry, apply, propose
 from dq.store.engine import Store
 
 
@@ -29,12 +29,12 @@ def test_the_policies_allow_the_calls_that_are_made_and_no_other(
     listed = {f"glue:{call.operation}" for call in glue.calls}
     glue.calls.clear()
     changed = propose(glue_catalog, [second], store)
-    apply(glue_catalog, changed, store, allow=frozenset(Grade))
-    gone = propose(glue_catalog, [], store, whole=WholeRegistry(""))
+    apply(glue_catalog, changed, store, allow=frozenset(Impact))
+    gone = propose(glue_catalog, [], store, complete=CompleteRegistry(""))
     apply(glue_catalog, gone, store, prune=True)
 
     before = len(glue.calls)
-    propose(glue_catalog, [first], store, whole=WholeRegistry(""))
+    propose(glue_catalog, [first], store, complete=CompleteRegistry(""))
     planned = {f"glue:{call.operation}" for call in glue.calls[before:]}
     registered |= {f"glue:{call.operation}" for call in glue.calls}
 

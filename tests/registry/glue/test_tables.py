@@ -11,13 +11,13 @@ import pytest
 from fakes.flights import flights
 from fakes.glue import Answer, Call, GlueShim, refused
 
-from dq.contracts.outcome import DqError, Unreadable, UsageError
-from dq.registry.aws.client import Bucket, Rate, connect
+from dq.contracts.outcome import DqError, ReadError, UsageError
+from dq.registry.aws.client import Rate, TokenBucket, connect
 from dq.registry.aws.glue import Glue
 from dq.registry.aws.glue_requests import new_table
-from dq.registry.catalog import ActionKind, CatalogSettings, Grade, Partition
+from dq.registry.catalog import ActionKind, CatalogSettings, Impact, Partition
 from dq.registry.catalogs import open_catalog
-from dq.registry.plan import Ending, Result, WholeRegistry, apply, propose
+from dq.registry.plan import ActionOutcome, ActionResult, CompleteRegistry, apply, propose
 from dq.registry.table import TableColumn, TableSpec, marked
 from dq.store.engine import Store
 
@@ -31,7 +31,7 @@ def glue_catalog(glue: GlueShim, glue_catalog: Glue) -> Iterator[Glue]:
     return replace(glue_catalog, pause=lambda seconds: None)
 
 
-def run(catalog: Glue, store: Store, *specs: TableSpec, **options: Any) -> list[Result]:
+def run(catalog: Glue, store: Store, *specs: TableSpec, **options: Any) -> list[ActionResult]:
     made = propose(catalog, specs, store, adopt=options.pop("adopt", False))
     return apply(catalog, made, store, **options)
 
@@ -87,7 +87,7 @@ def test_what_others_wrote_survives_an_update(glue_catalog: Glue, store: Store) 
     results = run(glue_catalog, store, flights(LAKE, comment="Another.", version="1.1.0"))
 
     table = raw(glue_catalog)
-    assert [result.ending for result in results] == [Ending.DONE]
+    assert [result.outcome for result in results] == [ActionOutcome.DONE]
     assert table["Parameters"]["UPDATED_BY_CRAWLER"] == "x"
     assert table["Parameters"]["projection.enabled"] == "false"
     assert table["Owner"] == "somebody"
@@ -142,15 +142,15 @@ def test_open_tables_keep_their_columns_and_pointers_byte_for_byte(
     changed = run(glue_catalog, store, flights(LAKE, format=kind, description="Now.", version="1.1.0"))
 
     after = raw(glue_catalog)
-    assert [one.ending for one in (*results, *changed)] == [Ending.DONE, Ending.DONE]
+    assert [one.outcome for one in (*results, *changed)] == [ActionOutcome.DONE, ActionOutcome.DONE]
     assert json.dumps(after["StorageDescriptor"]) == json.dumps(before["StorageDescriptor"])
     assert after.get("PartitionKeys") == before.get("PartitionKeys")
     assert {key: after["Parameters"][key] for key in parameters} == parameters
     assert after["Parameters"]["dq.contract-version"] == "1.1.0"
     assert after["Description"] == "Now."
     assert (
-        run(glue_catalog, store, flights(LAKE, format=kind, description="Now.", version="1.1.0"))[0].ending
-        is Ending.UNCHANGED
+        run(glue_catalog, store, flights(LAKE, format=kind, description="Now.", version="1.1.0"))[0].outcome
+        is ActionOutcome.UNCHANGED
     )
 
 
@@ -169,13 +169,13 @@ def test_a_view_keeps_its_text_and_gets_our_properties(glue_catalog: Glue, store
     adopted = run(glue_catalog, store, spec, adopt=True)
 
     after = raw(glue_catalog)
-    assert [one.ending for one in (*refused, *adopted)] == [Ending.REFUSED, Ending.DONE]
+    assert [one.outcome for one in (*refused, *adopted)] == [ActionOutcome.REFUSED, ActionOutcome.DONE]
     assert {key: after[key] for key in ("TableType", "ViewOriginalText", "StorageDescriptor")} == {
         key: made[key] for key in ("TableType", "ViewOriginalText", "StorageDescriptor")
     }
     assert after["Parameters"]["presto_view"] == "true"
     assert after["Parameters"]["dq.contract-id"] == "air-flights"
-    assert run(glue_catalog, store, spec)[0].ending is Ending.UNCHANGED
+    assert run(glue_catalog, store, spec)[0].outcome is ActionOutcome.UNCHANGED
 
 
 def _as_another_writer(client: Any, body: str, action: str = "CreateTable") -> int:
@@ -210,7 +210,7 @@ def test_a_version_that_moved_for_what_is_not_ours_is_merged_anew(
     results = run(glue_catalog, store, flights(LAKE, comment="Another."))
 
     table = raw(glue_catalog)
-    assert [result.ending for result in results] == [Ending.DONE]
+    assert [result.outcome for result in results] == [ActionOutcome.DONE]
     assert table["Parameters"]["recordCount"] == "7"
     assert table["StorageDescriptor"]["Columns"][0]["Comment"] == "Another."
     assert glue.writes().count("UpdateTable") == 3
@@ -226,7 +226,7 @@ def test_a_version_that_moved_for_what_is_ours_makes_the_plan_stale(
 
     results = run(glue_catalog, store, flights(LAKE, comment="Ours."))
 
-    assert [result.ending for result in results] == [Ending.FAILED]
+    assert [result.outcome for result in results] == [ActionOutcome.FAILED]
     assert "The plan is stale" in str(results[0].error)
     assert raw(glue_catalog)["StorageDescriptor"]["Columns"][0]["Comment"] == "Theirs."
 
@@ -240,8 +240,8 @@ def test_a_table_that_is_written_all_the_time_is_given_up_with_a_reason(
 
     results = run(glue_catalog, store, flights(LAKE, comment="Ours."))
 
-    assert [result.ending for result in results] == [Ending.FAILED]
-    assert "all the time by someone else" in str(results[0].error)
+    assert [result.outcome for result in results] == [ActionOutcome.FAILED]
+    assert "continuously by someone else" in str(results[0].error)
 
 
 LOST: dict[str, Any] = {
@@ -263,10 +263,10 @@ def test_an_answer_that_is_lost_is_read_back(glue: GlueShim, store: Store, fault
     glue.faults["UpdateTable"] = [fault]
     updated = run(catalog, store, flights(LAKE, comment="Another."))
 
-    assert [one.ending for one in (*created, *updated)] == [Ending.DONE, Ending.DONE]
+    assert [one.outcome for one in (*created, *updated)] == [ActionOutcome.DONE, ActionOutcome.DONE]
     assert glue.writes() == ["CreateTable", "CreateDatabase", "CreateTable", "UpdateTable"]
     again = run(catalog, store, flights(LAKE, comment="Another."))
-    assert [one.ending for one in again] == [Ending.UNCHANGED]
+    assert [one.outcome for one in again] == [ActionOutcome.UNCHANGED]
 
 
 def test_what_was_not_done_is_never_called_done(glue: GlueShim, store: Store) -> None:
@@ -276,8 +276,8 @@ def test_what_was_not_done_is_never_called_done(glue: GlueShim, store: Store) ->
 
     results = run(catalog, store, flights(LAKE, comment="Another."))
 
-    assert [one.ending for one in results] == [Ending.FAILED]
-    assert isinstance(results[0].error, Unreadable)
+    assert [one.outcome for one in results] == [ActionOutcome.FAILED]
+    assert isinstance(results[0].error, ReadError)
     again = propose(catalog, [flights(LAKE, comment="Another.")], store)
     assert [action.kind for action in again.actions] == [ActionKind.UPDATE]
 
@@ -290,7 +290,7 @@ def test_a_retry_of_what_arrived_is_no_conflict(glue: GlueShim, glue_catalog: Gl
     updated = run(glue_catalog, store, flights(LAKE, comment="Another."))
 
     # Whose table it is that a repeated CreateTable meets, no catalog tells.
-    assert [one.ending for one in (*created, *updated)] == [Ending.UNCHANGED, Ending.DONE]
+    assert [one.outcome for one in (*created, *updated)] == [ActionOutcome.UNCHANGED, ActionOutcome.DONE]
 
 
 def test_throttling_is_waited_out(glue: GlueShim, glue_catalog: Glue, store: Store) -> None:
@@ -299,7 +299,7 @@ def test_throttling_is_waited_out(glue: GlueShim, glue_catalog: Glue, store: Sto
 
     results = run(glue_catalog, store, flights(LAKE))
 
-    assert [one.ending for one in results] == [Ending.DONE]
+    assert [one.outcome for one in results] == [ActionOutcome.DONE]
 
 
 def test_one_table_that_is_refused_stops_no_other(glue: GlueShim, glue_catalog: Glue, store: Store) -> None:
@@ -309,7 +309,7 @@ def test_one_table_that_is_refused_stops_no_other(glue: GlueShim, glue_catalog: 
 
     results = run(glue_catalog, store, flights(LAKE), other)
 
-    assert [one.ending for one in results] == [Ending.FAILED, Ending.DONE]
+    assert [one.outcome for one in results] == [ActionOutcome.FAILED, ActionOutcome.DONE]
     assert "not authorized to perform: glue:CreateTable" in str(results[0].error)
     assert "permission" in str(results[0].error)
 
@@ -320,11 +320,13 @@ def test_other_partition_keys_are_refused_with_the_way_out(
     run(glue_catalog, store, flights(LAKE))
     other = replace(flights(LAKE), partitions=(TableColumn("flight_date", "date"),))
 
-    results = run(glue_catalog, store, other, allow=frozenset(Grade))
+    results = run(glue_catalog, store, other, allow=frozenset(Impact))
 
-    assert [(one.action.kind, one.ending) for one in results] == [(ActionKind.CONFLICT, Ending.REFUSED)]
-    assert "Glue keeps the partitions of a table" in str(results[0].error)
-    assert "table of their own" in results[0].action.obstacles[0].mend
+    assert [(one.action.kind, one.outcome) for one in results] == [
+        (ActionKind.CONFLICT, ActionOutcome.REFUSED)
+    ]
+    assert "Glue cannot change the partition keys" in str(results[0].error)
+    assert "new table for the new keys" in results[0].action.blockers[0].hint
 
 
 def test_a_changed_type_reaches_the_partitions_first(
@@ -337,7 +339,7 @@ def test_a_changed_type_reaches_the_partitions_first(
     assert all(glue_catalog.add_partition(*table, one.values, one.location) for one in many)
     assert not glue_catalog.add_partition(*table, many[0].values, many[0].location)
 
-    run(glue_catalog, store, flights(LAKE, id_type="string"), allow=frozenset({Grade.BREAKING}))
+    run(glue_catalog, store, flights(LAKE, id_type="string"), allow=frozenset({Impact.BREAKING}))
 
     listed = glue_catalog.connection.client.get_partitions(DatabaseName="air_flights", TableName="flights")
     types = {one["StorageDescriptor"]["Columns"][0]["Type"] for one in listed["Partitions"]}
@@ -382,11 +384,11 @@ def test_a_whole_database_is_listed_page_by_page_and_unchanged_costs_no_write(
         marked(replace(plain, name=f"t{number:03}", location=f"{LAKE}/{number}", parameters=()), {})
         for number in range(130)
     ]
-    first = propose(glue_catalog, many, store, whole=WholeRegistry(""))
+    first = propose(glue_catalog, many, store, complete=CompleteRegistry(""))
     apply(glue_catalog, first, store)
     glue.calls.clear()
 
-    second = propose(glue_catalog, many, store, whole=WholeRegistry(""))
+    second = propose(glue_catalog, many, store, complete=CompleteRegistry(""))
     apply(glue_catalog, second, store)
 
     assert {action.kind for action in second.actions} == {ActionKind.NOOP}
@@ -401,8 +403,8 @@ def test_marks_that_another_writer_wiped_are_found_and_put_back(glue_catalog: Gl
     results = apply(glue_catalog, made, store)
 
     assert made.actions[0].kind is ActionKind.DRIFT
-    assert "Its dq properties are gone; someone else changed it at " in made.actions[0].note
-    assert [one.ending for one in results] == [Ending.DONE]
+    assert "Its dq properties are missing; someone else changed it at " in made.actions[0].note
+    assert [one.outcome for one in results] == [ActionOutcome.DONE]
     assert raw(glue_catalog)["Parameters"]["dq.contract-id"] == "air-flights"
     assert raw(glue_catalog)["Parameters"]["EXTERNAL"] == "TRUE"
 
@@ -416,7 +418,7 @@ def test_a_table_of_another_registry_is_refused(glue_catalog: Glue, store: Store
 
     results = run(glue_catalog, store, flights(LAKE, comment="Ours."), adopt=True)
 
-    assert [one.ending for one in results] == [Ending.REFUSED]
+    assert [one.outcome for one in results] == [ActionOutcome.REFUSED]
     assert "belongs to the registry 'github.com/other/contracts'" in str(results[0].error)
 
 
@@ -438,7 +440,7 @@ def test_a_role_is_taken_on_and_names_the_account(glue: GlueShim) -> None:
 
 @pytest.mark.parametrize("role", ["registrar", "arn:aws:iam::1:user/me", "arn:aws:sts::1:role"])
 def test_a_role_that_is_none_is_refused(glue: GlueShim, role: str) -> None:
-    with pytest.raises(UsageError, match="is no role"):
+    with pytest.raises(UsageError, match="is not the ARN of a role"):
         connect(role)
 
 
@@ -462,7 +464,7 @@ def test_without_credentials_the_mistake_is_the_user_s(
 def test_a_bucket_gives_its_burst_at_once_and_then_its_rate() -> None:
     slept: list[float] = []
     now = [0.0]
-    bucket = Bucket(Rate(5, 2), clock=lambda: now[0], pause=slept.append)
+    bucket = TokenBucket(Rate(5, 2), clock=lambda: now[0], pause=slept.append)
 
     for _ in range(4):
         bucket.take()
@@ -499,7 +501,7 @@ def test_what_is_no_table_is_never_made_one(
     with glue.counted() as writes:
         results = run(glue_catalog, store, flights(LAKE), adopt=True)
 
-    assert ([one.ending for one in results], writes) == ([Ending.REFUSED], [])
+    assert ([one.outcome for one in results], writes) == ([ActionOutcome.REFUSED], [])
     assert raw(glue_catalog) == before
 
 
@@ -509,7 +511,7 @@ def test_a_refusal_that_comes_with_the_whole_request_shows_no_token(
     message = "The request signature does not match.\n\nThe canonical string was\nx-amz-security-token:SECRET"
     glue.faults["GetTable"] = [lambda call, forward: refused("InvalidSignatureException", message)]
 
-    with pytest.raises(Unreadable) as caught:
+    with pytest.raises(ReadError) as caught:
         glue_catalog.read("air_flights", "flights")
 
     assert "does not match" in str(caught.value)
@@ -526,7 +528,7 @@ def test_a_database_that_another_process_makes_meanwhile_is_no_fault(
 
     results = run(glue_catalog, store, flights(LAKE))
 
-    assert [one.ending for one in results] == [Ending.DONE]
+    assert [one.outcome for one in results] == [ActionOutcome.DONE]
 
 
 def test_a_table_that_another_removes_between_reading_and_writing_is_stale(
@@ -538,7 +540,7 @@ def test_a_table_that_another_removes_between_reading_and_writing_is_stale(
 
     results = run(glue_catalog, store, flights(LAKE, comment="Another."))
 
-    assert [one.ending for one in results] == [Ending.FAILED]
+    assert [one.outcome for one in results] == [ActionOutcome.FAILED]
     assert glue_catalog.read("air_flights", "flights") is None
 
 
@@ -566,8 +568,10 @@ def test_a_table_at_an_address_of_hadoop_is_adopted_as_planned(
     [result] = apply(glue_catalog, planned, store)
     again = run(glue_catalog, store, spec)
     other_type = flights(LAKE, format=form, id_type="int", version="1.1.0")
-    narrowed = run(glue_catalog, store, other_type, allow=frozenset(Grade))
+    narrowed = run(glue_catalog, store, other_type, allow=frozenset(Impact))
 
-    assert (planned.actions[0].kind, result.ending) == (ActionKind.ADOPT, Ending.DONE), result.error
+    assert (planned.actions[0].kind, result.outcome) == (ActionKind.ADOPT, ActionOutcome.DONE), result.error
     assert raw(glue_catalog)["StorageDescriptor"]["Location"] == "s3://lake/air/"
-    assert [one.ending for one in (*again, *narrowed)] == [Ending.UNCHANGED, Ending.DONE], narrowed[0].error
+    assert [one.outcome for one in (*again, *narrowed)] == [ActionOutcome.UNCHANGED, ActionOutcome.DONE], (
+        narrowed[0].error
+    )

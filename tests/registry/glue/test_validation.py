@@ -64,7 +64,7 @@ def test_all_mistakes_of_a_request_are_told_at_once() -> None:
         refuse(_model().operation_model("CreateTable"), request)
 
     told = str(caught.value)
-    assert told.startswith("air.Flights: Glue would not take this CreateTable:")
+    assert told.startswith("air.Flights: Glue would reject this CreateTable:")
     assert [word for word in ("'Flights'", "'number'", "'/lake'") if word not in told] == []
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from fakes.iceberg import RestAnswer, RestProxy
 
-from dq.contracts.outcome import Unreadable, UsageError
+from dq.contracts.outcome import ReadError, UsageError
 from dq.operations.runtime.spark import iceberg_properties
 from dq.registry import iceberg
 
@@ -47,9 +47,9 @@ def test_the_variables_are_pyiceberg_s_of_its_default_catalog() -> None:
     ("uri", "said"),
     [
         ("", "is missing"),
-        ("catalog.example.com", "is no address"),
-        ("file:///etc/passwd", "is no address"),
-        ("https://me:secret@catalog.example.com", "holds a user or a password"),
+        ("catalog.example.com", "is invalid"),
+        ("file:///etc/passwd", "is invalid"),
+        ("https://me:secret@catalog.example.com", "contains a user or password"),
     ],
 )
 def test_an_address_that_is_none_is_told_without_its_secrets(uri: str, said: str) -> None:
@@ -65,13 +65,13 @@ def test_an_address_that_is_none_is_told_without_its_secrets(uri: str, said: str
         (401, "", "refused to open the catalog: UnauthorizedError"),
         (403, '{"error": {"message": "No.", "type": "Forbidden", "code": 403}}', "Forbidden: No."),
         (404, "<html>", "refused to open the catalog: RESTError 404"),
-        (200, "<html>", "is none"),
-        (200, "[]", "is none"),
+        (200, "<html>", "is not an Iceberg catalog"),
+        (200, "[]", "is not an Iceberg catalog"),
         (500, "", "refused to open the catalog: ServerError"),
     ],
 )
 def test_what_answers_wrongly_is_one_sentence(status: int, body: str, said: str) -> None:
-    with answering(status, body) as proxy, pytest.raises(Unreadable, match=said) as caught:
+    with answering(status, body) as proxy, pytest.raises(ReadError, match=said) as caught:
         iceberg.connect({"uri": address(proxy), "token": "s3cret"})
 
     assert "\n" not in str(caught.value)
@@ -79,7 +79,7 @@ def test_what_answers_wrongly_is_one_sentence(status: int, body: str, said: str)
 
 
 def test_nobody_there_is_one_sentence() -> None:
-    with pytest.raises(Unreadable, match="did not answer when asked to open the catalog"):
+    with pytest.raises(ReadError, match="did not answer when asked to open the catalog"):
         iceberg.connect({"uri": "http://127.0.0.1:1"})
 
 
@@ -88,7 +88,7 @@ def test_a_catalog_that_never_answers_is_waited_for_only_so_long() -> None:
         silent.bind(("127.0.0.1", 0))
         silent.listen()
 
-        with pytest.raises(Unreadable, match="did not answer"):
+        with pytest.raises(ReadError, match="did not answer"):
             iceberg.connect({"uri": f"http://127.0.0.1:{silent.getsockname()[1]}"}, read_seconds=0.2)
 
 

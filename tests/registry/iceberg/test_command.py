@@ -85,7 +85,7 @@ def test_what_the_format_cannot_do_is_a_finding_at_the_column_and_stops_no_other
     (finding,) = said["findings"]
     line = next(at for at, text in enumerate(file.read_text().splitlines(), 1) if "name: id," in text)
     assert (Path(finding["file"]).name, finding["line"]) == (file.name, line)
-    assert "id cannot become string: Iceberg widens numbers alone, and this is int" in finding["message"]
+    assert "id cannot become string: Iceberg can only widen numbers, and this is int" in finding["message"]
 
 
 def test_a_plan_that_was_kept_outlives_commits_of_data(registry: Path, iceberg_server: RestProxy) -> None:

@@ -15,8 +15,8 @@ from pyiceberg.table.update import SetPropertiesUpdate
 from pyiceberg.transforms import DayTransform
 from pyiceberg.types import IntegerType, LongType, NestedField, StringType, TimestamptzType, UUIDType
 
-from dq.registry.catalog import Action, ActionKind, Catalog, Grade
-from dq.registry.plan import Ending, WholeRegistry, apply, propose
+from dq.registry.catalog import Action, ActionKind, Catalog, Impact
+from dq.registry.plan import ActionOutcome, CompleteRegistry, apply, propose
 from dq.registry.table import TableColumn, TableSpec, marked
 from dq.store.engine import Store
 
@@ -24,7 +24,7 @@ pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
 FACTS = {"dq.contract-id": "orders", "dq.contract-version": "1.0.0"}
 NAME = ("mesh", "orders")
-EVERYTHING = frozenset(Grade)
+EVERYTHING = frozenset(Impact)
 
 
 def spec(*columns: TableColumn, keys: tuple[TableColumn, ...] = (), description: str = "") -> TableSpec:
@@ -45,11 +45,11 @@ def theirs(iceberg_server: RestProxy) -> RestCatalog:
 
 def register(
     catalog: Catalog, store: Store, wanted: TableSpec, *, adopt: bool = False
-) -> tuple[Action, Ending]:
+) -> tuple[Action, ActionOutcome]:
     """Registers with everything allowed, so that only the format itself refuses."""
     made = propose(catalog, [wanted], store, adopt=adopt)
     (result,) = apply(catalog, made, store, allow=EVERYTHING)
-    return result.action, result.ending
+    return result.action, result.outcome
 
 
 POSSIBLE = {
@@ -81,24 +81,24 @@ def test_what_the_format_allows_is_made_and_then_there_is_nothing_to_do(
 
     action, ending = register(iceberg_catalog, store, of(new, "string"))
 
-    assert (action.kind, ending) == (ActionKind.UPDATE, Ending.DONE)
+    assert (action.kind, ending) == (ActionKind.UPDATE, ActionOutcome.DONE)
     live = iceberg_catalog.read(*NAME)
     assert live is not None
     assert [column.type for column in live.spec.columns] == [new, "string"]
     # The same columns of old files, not others of the same names.
     assert {field.name: field.field_id for field in theirs.load_table(NAME).schema().fields} == ids
-    assert register(iceberg_catalog, store, of(new, "string"))[1] is Ending.UNCHANGED
+    assert register(iceberg_catalog, store, of(new, "string"))[1] is ActionOutcome.UNCHANGED
 
 
 IMPOSSIBLE = {
-    "text of a number": ("int", "string", "widens numbers alone, and this is int"),
-    "a narrower number": ("bigint", "int", "widens numbers alone, and this is bigint"),
+    "text of a number": ("int", "string", "can only widen numbers, and this is int"),
+    "a narrower number": ("bigint", "int", "can only widen numbers, and this is bigint"),
     "other digits behind the point": ("decimal(9,2)", "decimal(12,3)", "this is decimal(9,2)"),
     "fewer digits": ("decimal(9,2)", "decimal(8,2)", "this is decimal(9,2)"),
     "bytes of a text": ("string", "binary", "this is string"),
     "a time without its zone": ("timestamp", "timestamp_ntz", "this is timestamp"),
     "a struct of a number": ("int", "struct<a:int>", "this is int"),
-    "another key of a map": ("map<int,int>", "map<bigint,int>", "does not change the keys of a map"),
+    "another key of a map": ("map<int,int>", "map<bigint,int>", "cannot change the keys of a map"),
     "a narrower field deep inside": ("array<struct<a:bigint>>", "array<struct<a:int>>", "this is bigint"),
 }
 
@@ -117,11 +117,11 @@ def test_what_the_format_cannot_do_is_a_conflict_in_the_plan_and_nothing_is_writ
     with iceberg_server.counted() as writes:
         action, ending = register(iceberg_catalog, store, of(new))
 
-    assert (action.kind, ending, writes) == (ActionKind.CONFLICT, Ending.REFUSED, [])
-    (obstacle,) = action.obstacles
+    assert (action.kind, ending, writes) == (ActionKind.CONFLICT, ActionOutcome.REFUSED, [])
+    (obstacle,) = action.blockers
     assert obstacle.column == "c0"
-    assert why in obstacle.why
-    assert obstacle.mend.startswith("Give the new type a column of its own")
+    assert why in obstacle.reason
+    assert obstacle.hint.startswith("Add a new column with this type")
 
 
 def test_a_column_becomes_optional_and_never_required(
@@ -136,10 +136,10 @@ def test_a_column_becomes_optional_and_never_required(
     allowed = register(iceberg_catalog, store, loose)
     back, _ = register(iceberg_catalog, store, strict)
 
-    assert [refused[0].ending, allowed[1]] == [Ending.REFUSED, Ending.DONE]
+    assert [refused[0].outcome, allowed[1]] == [ActionOutcome.REFUSED, ActionOutcome.DONE]
     assert "nulls of id" in str(refused[0].error)
     assert not theirs.load_table(NAME).schema().fields[0].required
-    assert [(change.name, change.kept) for change in back.changes if change.field == "nulls of"] == [
+    assert [(change.name, change.ignored) for change in back.changes if change.field == "nulls of"] == [
         ("id", True)
     ]
 
@@ -156,11 +156,11 @@ def test_keys_are_added_and_taken_away_and_new_ones_come_last(
     less, _ = register(iceberg_catalog, store, spec(plain, zone, day, keys=(hour,)))
     first, refused = register(iceberg_catalog, store, spec(plain, day, keys=(zone, hour)))
 
-    assert (more.grade, done) == (Grade.DESTRUCTIVE, Ending.DONE)
+    assert (more.impact, done) == (Impact.DESTRUCTIVE, ActionOutcome.DONE)
     assert less.kind is ActionKind.UPDATE
     assert [part.name for part in theirs.load_table(NAME).spec().fields] == ["hour"]
-    assert refused is Ending.REFUSED
-    assert "new ones come last" in first.note
+    assert refused is ActionOutcome.REFUSED
+    assert "new keys must come last" in first.note
 
 
 def test_what_is_its_writer_s_stays(iceberg_catalog: Catalog, theirs: RestCatalog, store: Store) -> None:
@@ -179,13 +179,13 @@ def test_what_is_its_writer_s_stays(iceberg_catalog: Catalog, theirs: RestCatalo
     _, ending = register(iceberg_catalog, store, wanted)
 
     live = theirs.load_table(NAME)
-    assert ending is Ending.DONE
+    assert ending is ActionOutcome.DONE
     assert [str(field.field_type) for field in live.schema().fields] == ["long", "timestamptz", "uuid"]
     assert [part.name for part in live.spec().fields] == ["at_day"]
     assert len(live.sort_order().fields) == 1
     assert (live.properties["write.format.default"], live.properties["owner"]) == ("orc", "them")
     assert (live.properties["comment"], live.schema().find_field("at").doc) == ("Ours.", "When.")
-    assert register(iceberg_catalog, store, wanted)[1] is Ending.UNCHANGED
+    assert register(iceberg_catalog, store, wanted)[1] is ActionOutcome.UNCHANGED
 
 
 def _identity() -> Any:
@@ -214,7 +214,7 @@ def test_a_table_of_others_with_names_in_upper_case_is_adopted_and_evolved(
     _, evolved = register(iceberg_catalog, store, wider)
 
     fields = theirs.load_table(NAME).schema().fields
-    assert (adopted, evolved) == (Ending.DONE, Ending.DONE)
+    assert (adopted, evolved) == (ActionOutcome.DONE, ActionOutcome.DONE)
     assert [(field.name, field.required, field.doc) for field in fields] == [
         ("Id", False, None),
         ("At", False, "When."),
@@ -235,9 +235,9 @@ def test_a_change_of_columns_by_another_between_reading_and_writing_is_not_lost(
     iceberg_server.faults.append(between)
     _, ending = register(iceberg_catalog, store, of("bigint"))
 
-    assert ending is Ending.FAILED
+    assert ending is ActionOutcome.FAILED
     assert [field.name for field in theirs.load_table(NAME).schema().fields] == ["c0", "theirs"]
-    assert register(iceberg_catalog, store, of("bigint"))[1] is Ending.DONE
+    assert register(iceberg_catalog, store, of("bigint"))[1] is ActionOutcome.DONE
 
 
 @pytest.mark.parametrize("new", [False, True])
@@ -252,7 +252,7 @@ def test_a_write_whose_answer_is_lost_is_looked_for(
     iceberg_server.faults.append(lost)
     _, ending = register(iceberg_catalog, store, of("bigint"))
 
-    assert ending is Ending.DONE
+    assert ending is ActionOutcome.DONE
     assert theirs.load_table(NAME).schema().fields[0].field_type == LongType()
 
 
@@ -267,8 +267,8 @@ def test_commits_of_data_are_no_change(iceberg_catalog: Catalog, theirs: RestCat
     after = iceberg_catalog.read(*NAME)
     assert before is not None
     assert after is not None
-    assert (after.version, after.updated) == (before.version, None)
-    assert register(iceberg_catalog, store, of("bigint", "string"))[1] is Ending.DONE
+    assert (after.version, after.updated_at) == (before.version, None)
+    assert register(iceberg_catalog, store, of("bigint", "string"))[1] is ActionOutcome.DONE
     assert theirs.load_table(NAME).scan().to_arrow().to_pylist() == [{"c0": 1, "c1": "x"}]
 
 
@@ -289,12 +289,12 @@ def test_a_table_that_nobody_here_understands_is_a_conflict_alone(
     answer.raise_for_status()
     wanted = [of("int"), replace(of("bigint"), name="other")]
 
-    made = propose(iceberg_catalog, wanted, store, adopt=True, whole=WholeRegistry(""))
-    endings = [one.ending for one in apply(iceberg_catalog, made, store, allow=EVERYTHING)]
+    made = propose(iceberg_catalog, wanted, store, adopt=True, complete=CompleteRegistry(""))
+    endings = [one.outcome for one in apply(iceberg_catalog, made, store, allow=EVERYTHING)]
 
     assert [action.kind for action in made.actions] == [ActionKind.CONFLICT, ActionKind.UPDATE]
-    assert "the table is one that pyiceberg does not understand" in made.actions[0].note
-    assert endings == [Ending.REFUSED, Ending.DONE]
+    assert "the table is unreadable by pyiceberg" in made.actions[0].note
+    assert endings == [ActionOutcome.REFUSED, ActionOutcome.DONE]
 
 
 @pytest.mark.parametrize("told", ["[" * 100_000, "[1]", '{"c0": 7}', '{"c0": "varchar(3)"}', "no JSON"])
@@ -322,7 +322,7 @@ def test_what_a_table_says_of_its_reader_is_not_imported(
 
     action, ending = register(iceberg_catalog, store, of("string", "int"))
 
-    assert (action.kind, ending) == (ActionKind.UPDATE, Ending.DONE)
+    assert (action.kind, ending) == (ActionKind.UPDATE, ActionOutcome.DONE)
     assert "this" not in sys.modules
 
 
@@ -330,7 +330,7 @@ def test_a_pruned_table_leaves_its_files(iceberg_catalog: Catalog, theirs: RestC
     register(iceberg_catalog, store, of("string"))
     file = Path(theirs.load_table(NAME).metadata_location.removeprefix("file:"))
 
-    gone = propose(iceberg_catalog, [], store, whole=WholeRegistry(""))
+    gone = propose(iceberg_catalog, [], store, complete=CompleteRegistry(""))
     apply(iceberg_catalog, gone, store, prune=True)
 
     assert iceberg_catalog.read(*NAME) is None

@@ -13,7 +13,7 @@ from pyiceberg.types import LongType, NestedField
 from pyiceberg.view.metadata import SQLViewRepresentation, ViewVersion
 
 from dq.registry.catalog import ActionKind, Catalog
-from dq.registry.plan import Ending, WholeRegistry, apply, propose
+from dq.registry.plan import ActionOutcome, CompleteRegistry, apply, propose
 from dq.registry.table import TableSpec, marked
 from dq.store.engine import Store
 
@@ -50,10 +50,10 @@ def make(theirs: RestCatalog) -> None:
 
 def register(
     catalog: Catalog, store: Store, wanted: TableSpec, *, adopt: bool = False
-) -> tuple[ActionKind, Ending]:
+) -> tuple[ActionKind, ActionOutcome]:
     made = propose(catalog, [wanted], store, adopt=adopt)
     (result,) = apply(catalog, made, store)
-    return result.action.kind, result.ending
+    return result.action.kind, result.outcome
 
 
 def test_a_view_is_waited_for_and_described_and_stays_what_it_is(
@@ -68,9 +68,9 @@ def test_a_view_is_waited_for_and_described_and_stays_what_it_is(
     changed = register(iceberg_catalog, store, view("New."))
     again = register(iceberg_catalog, store, view("New."))
 
-    assert waits == (ActionKind.WAIT, Ending.UNCHANGED)
+    assert waits == (ActionKind.WAIT, ActionOutcome.UNCHANGED)
     assert [ending for _, ending in (refused, adopted, changed, again)] == [
-        Ending.REFUSED, Ending.DONE, Ending.DONE, Ending.UNCHANGED,
+        ActionOutcome.REFUSED, ActionOutcome.DONE, ActionOutcome.DONE, ActionOutcome.UNCHANGED,
     ]  # fmt: skip
     after = theirs.load_view(NAME)
     assert after.schema() == before.schema()
@@ -86,7 +86,7 @@ def test_a_view_is_no_place_for_a_table(iceberg_catalog: Catalog, theirs: RestCa
     made = propose(iceberg_catalog, [table], store, adopt=True)
 
     assert [action.kind for action in made.actions] == [ActionKind.CONFLICT]
-    assert "The contract says iceberg and the table is view" in made.actions[0].note
+    assert "The contract says iceberg but the table is view" in made.actions[0].note
 
 
 def test_an_orphaned_view_leaves_the_catalog(
@@ -95,7 +95,7 @@ def test_an_orphaned_view_leaves_the_catalog(
     make(theirs)
     register(iceberg_catalog, store, view("Ours."), adopt=True)
 
-    gone = propose(iceberg_catalog, [], store, whole=WholeRegistry(""))
+    gone = propose(iceberg_catalog, [], store, complete=CompleteRegistry(""))
     apply(iceberg_catalog, gone, store, prune=True)
 
     assert theirs.list_views("air_flights") == []

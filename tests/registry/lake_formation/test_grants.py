@@ -26,15 +26,15 @@ from dq.contracts.outcome import UsageError
 from dq.contracts.subscriptions import read
 from dq.registry.aws.glue import Glue
 from dq.registry.aws.lake_formation import (
-    Give,
     GrantKey,
+    GrantSelect,
     LakeFormation,
-    LakeNotes,
     LakePlan,
+    LakeState,
     LakeTerms,
     apply_lake,
+    desired_tags,
     plan_lake,
-    wanted_tags,
 )
 from dq.registry.plan import apply, propose
 from dq.store.engine import Store
@@ -70,7 +70,7 @@ def test_a_plan_says_who_would_get_what_and_writes_nothing(
         "+ SELECT for 000000000007 on sales.orders: amount (subscriptions/team7.yaml)"
     ]
     assert writes == []
-    assert LakeNotes(store, CATALOG).grants() == {}
+    assert LakeState(store, CATALOG).grants() == {}
 
 
 def test_what_is_over_is_taken_back_and_nothing_else(
@@ -80,13 +80,13 @@ def test_what_is_over_is_taken_back_and_nothing_else(
     kept(lake_formation, store, both)
 
     plan = planned(lake_formation, store, both, date(2026, 12, 1))
-    apply_lake(lake_formation, LakeNotes(store, CATALOG), plan)
+    apply_lake(lake_formation, LakeState(store, CATALOG), plan)
 
     assert [str(one) for one in plan.steps] == [
-        "- SELECT for 000000000001 on sales.orders: amount (subscriptions/team1.yaml is over)"
+        "- SELECT for 000000000001 on sales.orders: amount (subscriptions/team1.yaml has ended)"
     ]
     assert granted(tables) == {(DATABASE, "orders", account(2)): ["amount"]}
-    assert [key.principal for key in LakeNotes(store, CATALOG).grants()] == [account(2)]
+    assert [key.principal for key in LakeState(store, CATALOG).grants()] == [account(2)]
 
 
 def test_columns_that_a_subscription_gives_up_are_taken_back_after_the_new_ones_are_given(
@@ -117,7 +117,7 @@ def test_a_subscription_that_is_removed_loses_its_grants_and_one_that_is_renamed
     kept(lake_formation, store, [renamed])
 
     assert granted(tables) == {(DATABASE, "orders", account(2)): ["amount"]}
-    assert [one.files for one in LakeNotes(store, CATALOG).grants().values()] == [
+    assert [one.files for one in LakeState(store, CATALOG).grants().values()] == [
         {"subscriptions/renamed.yaml"}
     ]
 
@@ -130,12 +130,12 @@ def test_what_somebody_else_gave_is_told_and_never_taken_back(
     one = subscription(1, "orders.amount, orders.day", end="2026-11-30")
 
     plan = planned(lake_formation, store, [one])
-    apply_lake(lake_formation, LakeNotes(store, CATALOG), plan)
+    apply_lake(lake_formation, LakeState(store, CATALOG), plan)
     later = planned(lake_formation, store, [one], date(2026, 12, 1))
-    apply_lake(lake_formation, LakeNotes(store, CATALOG), later)
+    apply_lake(lake_formation, LakeState(store, CATALOG), later)
 
-    assert any("given by somebody else" in note for note in plan.notes)
-    assert any("Take it back by hand" in note for note in later.notes)
+    assert any("granted by someone else" in note for note in plan.notes)
+    assert any("Revoke it manually" in note for note in later.notes)
     assert granted(tables) == {
         (DATABASE, "orders", account(1)): ["amount"],
         (DATABASE, "orders", account(9)): ["email"],
@@ -159,8 +159,8 @@ def test_who_reads_past_lake_formation_is_told(
     notes = planned(lake_formation, store, [subscription(1, "orders.amount")]).notes
 
     assert notes == (
-        "sales.orders: IAM_ALLOWED_PRINCIPALS has it, so that IAM alone decides who reads it.",
-        f"sales.orders: somebody else gave {account(1)} all columns.",
+        "sales.orders: IAM_ALLOWED_PRINCIPALS has access, so only IAM decides who can read it.",
+        f"sales.orders: someone else granted {account(1)} all columns.",
     )
 
 
@@ -169,11 +169,11 @@ def test_while_a_subscription_cannot_be_understood_what_it_asked_for_stays(
 ) -> None:
     kept(lake_formation, store, [subscription(1, "orders.amount"), subscription(2, "orders.amount")])
 
-    plan = planned(lake_formation, store, [], unclear=frozenset({"subscriptions/team1.yaml"}))
-    apply_lake(lake_formation, LakeNotes(store, CATALOG), plan)
+    plan = planned(lake_formation, store, [], unreadable=frozenset({"subscriptions/team1.yaml"}))
+    apply_lake(lake_formation, LakeState(store, CATALOG), plan)
 
     assert granted(tables) == {(DATABASE, "orders", account(1)): ["amount"]}
-    assert "it stays, because subscriptions/team1.yaml cannot be understood" in plan.notes[0]
+    assert "it is kept, because subscriptions/team1.yaml cannot be parsed" in plan.notes[0]
 
 
 def test_a_grant_that_somebody_took_away_is_given_again_and_one_that_is_over_is_forgotten(
@@ -188,7 +188,7 @@ def test_a_grant_that_somebody_took_away_is_given_again_and_one_that_is_over_is_
         kept(lake_formation, store, both, date(2026, 12, 1))
 
     assert writes == ["GrantPermissions"]
-    assert [key.principal for key in LakeNotes(store, CATALOG).grants()] == [account(1)]
+    assert [key.principal for key in LakeState(store, CATALOG).grants()] == [account(1)]
 
 
 def test_two_subscriptions_of_one_principal_are_added_up(
@@ -217,7 +217,7 @@ def test_a_refused_grant_stops_nobody_on_another_table(
     again = kept(lake_formation, store, [subscription(1, "lines.id, orders.amount")])
 
     assert ["Insufficient" in str(one.error) for one in results] == [True, False]
-    assert [type(one.step) for one in again] == [Give]
+    assert [type(one.step) for one in again] == [GrantSelect]
     assert granted(tables).keys() == {(DATABASE, "lines", account(1)), (DATABASE, "orders", account(1))}
 
 
@@ -244,16 +244,16 @@ def test_a_consumer_without_an_account_is_given_nothing(
     plan = planned(lake_formation, store, [made])
 
     assert plan.steps == ()
-    assert plan.notes == ("s/a.yaml names no account: nothing is given to a.",)
+    assert plan.notes == ("s/a.yaml names no account: nothing is granted to a.",)
 
 
 @pytest.mark.parametrize(
     ("principal", "columns", "said"),
     [
-        ("everybody", ["amount"], "is no account"),
-        ("arn:aws:iam::210987654321:role/*", ["amount"], "is no account"),
+        ("everybody", ["amount"], "is not an account"),
+        ("arn:aws:iam::210987654321:role/*", ["amount"], "is not an account"),
         (account(1), [], "ColumnNames"),
-        (account(1), ["amount", "amount"], "a column twice"),
+        (account(1), ["amount", "amount"], "a duplicate column"),
     ],
 )
 def test_what_aws_would_refuse_is_never_sent(
@@ -271,7 +271,7 @@ def test_a_row_filter_is_a_grant_on_a_data_filter_which_goes_with_it(
     one = subscription(1, "orders.amount", end="2026-11-30", rows="day > '2026-01-01'")
     kept(lake_formation, store, [one])
     made = list(tables.lake.filters.values())
-    (key,) = LakeNotes(store, CATALOG).grants()
+    (key,) = LakeState(store, CATALOG).grants()
     with tables.counted() as writes:
         kept(lake_formation, store, [one])
 
@@ -282,7 +282,7 @@ def test_a_row_filter_is_a_grant_on_a_data_filter_which_goes_with_it(
     ]
     assert key == GrantKey(DATABASE, "orders", account(1), made[0]["Name"])
     assert writes == []
-    assert (tables.lake.filters, LakeNotes(store, CATALOG).grants(), granted(tables)) == ({}, {}, {})
+    assert (tables.lake.filters, LakeState(store, CATALOG).grants(), granted(tables)) == ({}, {}, {})
 
 
 def test_a_filter_that_somebody_removed_is_made_again(
@@ -291,7 +291,7 @@ def test_a_filter_that_somebody_removed_is_made_again(
     one = subscription(1, "orders.amount", rows="day > '2026-01-01'")
     kept(lake_formation, store, [one])
     before = dict(tables.lake.filters)
-    (key,) = LakeNotes(store, CATALOG).grants()
+    (key,) = LakeState(store, CATALOG).grants()
     data = {"TableCatalogId": "123456789012", "DatabaseName": DATABASE, "TableName": "orders"}
     resource = {"DataCellsFilter": {**data, "Name": key.filter}}
     lake_formation.client.revoke_permissions(**permission(account(1)) | {"Resource": resource})
@@ -309,12 +309,12 @@ def test_a_field_does_not_give_the_whole_column_that_it_stands_in(
     plan = planned(lake_formation, store, [subscription(1, "orders.customer.city, orders.amount")])
     whole = planned(lake_formation, store, [subscription(1, "orders.customer.city, orders.customer")])
 
-    assert [each.columns for each in plan.steps if isinstance(each, Give)] == [("amount",)]
+    assert [each.columns for each in plan.steps if isinstance(each, GrantSelect)] == [("amount",)]
     assert plan.notes == (
-        "subscriptions/team1.yaml: only whole columns can be given, and orders.customer.city is a part of "
+        "subscriptions/team1.yaml: only whole columns can be granted, and orders.customer.city is part of "
         "one.",
     )
-    assert [each.columns for each in whole.steps if isinstance(each, Give)] == [("customer",)]
+    assert [each.columns for each in whole.steps if isinstance(each, GrantSelect)] == [("customer",)]
     assert whole.notes == ()
 
 
@@ -340,11 +340,11 @@ def test_classified_columns_are_tagged_and_values_are_defined_first(
 ) -> None:
     def run(text: str) -> list[str]:
         by_key = {each.key: each for each in TABLES}
-        terms = LakeTerms({}, tag="classification", tags=wanted_tags([contract(text)], by_key))
+        terms = LakeTerms({}, tag="classification", tags=desired_tags([contract(text)], by_key))
         results = apply_lake(
             lake_formation,
-            LakeNotes(store, CATALOG),
-            plan_lake(lake_formation, LakeNotes(store, CATALOG), terms),
+            LakeState(store, CATALOG),
+            plan_lake(lake_formation, LakeState(store, CATALOG), terms),
         )
         assert [each.error for each in results] == [None] * len(results)
         return [str(each.step) for each in results]
@@ -370,10 +370,10 @@ def test_a_tag_that_somebody_else_gave_stays(
 ) -> None:
     tables.lake.tags[DATABASE, "orders"] = {"id": {"classification": "secret"}}
     by_key = {each.key: each for each in TABLES}
-    terms = LakeTerms({}, tag="classification", tags=wanted_tags([contract()], by_key))
+    terms = LakeTerms({}, tag="classification", tags=desired_tags([contract()], by_key))
 
     apply_lake(
-        lake_formation, LakeNotes(store, CATALOG), plan_lake(lake_formation, LakeNotes(store, CATALOG), terms)
+        lake_formation, LakeState(store, CATALOG), plan_lake(lake_formation, LakeState(store, CATALOG), terms)
     )
 
     assert tables.lake.tags[DATABASE, "orders"]["id"] == {"classification": "secret"}
@@ -383,10 +383,10 @@ def test_a_failure_inside_of_a_good_answer_is_a_failure(
     tables: GlueShim, lake_formation: LakeFormation, store: Store
 ) -> None:
     by_key = {each.key: each for each in TABLES}
-    terms = LakeTerms({}, tag="classification", tags=wanted_tags([contract()], by_key))
-    plan = plan_lake(lake_formation, LakeNotes(store, CATALOG), terms)
+    terms = LakeTerms({}, tag="classification", tags=desired_tags([contract()], by_key))
+    plan = plan_lake(lake_formation, LakeState(store, CATALOG), terms)
 
-    results = apply_lake(lake_formation, LakeNotes(store, CATALOG), LakePlan(plan.steps[1:]))
+    results = apply_lake(lake_formation, LakeState(store, CATALOG), LakePlan(plan.steps[1:]))
 
     assert ["Tag value is not defined" in str(one.error) for one in results] == [True, True]
 
@@ -399,8 +399,8 @@ def test_a_location_that_is_covered_already_is_left_alone(
     def run(*locations: str) -> list[str]:
         places = {one.key: one.location for one in TABLES}
         terms = LakeTerms(places, locations=locations, role=role)
-        plan = plan_lake(lake_formation, LakeNotes(store, CATALOG), terms)
-        results = apply_lake(lake_formation, LakeNotes(store, CATALOG), plan)
+        plan = plan_lake(lake_formation, LakeState(store, CATALOG), terms)
+        results = apply_lake(lake_formation, LakeState(store, CATALOG), plan)
         assert [one.error for one in results] == [None] * len(results)
         return [str(one.step) for one in results] + list(plan.notes)
 
@@ -409,7 +409,7 @@ def test_a_location_that_is_covered_already_is_left_alone(
     third = run("s3://lake/sales/orders", "s3://lake/finance", "s3://lake/sal")
 
     assert first[0] == f"+ location s3://lake/finance, read with {role}"
-    assert "under no location" in first[1]
+    assert "not in a location of Lake Formation" in first[1]
     assert second == [f"+ location s3://lake/sales, read with {role}"]
     assert third == [f"+ location s3://lake/sal, read with {role}"]
 

@@ -12,7 +12,7 @@ from fakes.lake_formation import granted
 from fakes.lake_grants import CATALOG, EXPECTED, TABLES, TODAY, granting, kept, thirty
 
 from dq.registry.aws.glue import Glue
-from dq.registry.aws.lake_formation import LakeFormation, LakeNotes
+from dq.registry.aws.lake_formation import LakeFormation, LakeState
 from dq.registry.plan import apply, propose
 from dq.store.engine import Store, open_store
 
@@ -26,7 +26,7 @@ Grants = dict[tuple[str, str, str], list[str]]
 def in_the_store(store: Store) -> Grants:
     return {
         (key.database, key.table, key.principal): sorted(one.columns)
-        for key, one in LakeNotes(store, CATALOG).grants().items()
+        for key, one in LakeState(store, CATALOG).grants().items()
     }
 
 

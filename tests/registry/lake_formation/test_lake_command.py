@@ -124,7 +124,7 @@ def test_a_subscription_that_the_gate_refuses_is_given_nothing_and_loses_nothing
     said = capsys.readouterr()
     assert code == 3
     assert "subscription-without-approver" in said.err
-    assert "it stays, because subscriptions/billing.yaml cannot be understood" in said.out
+    assert "it is kept, because subscriptions/billing.yaml cannot be parsed" in said.out
     assert billing(glue) == {"210987654321": ["id"]}
 
 
@@ -217,10 +217,10 @@ def test_a_grant_ends_where_the_change_of_its_table_is_refused_and_nothing_new_i
     code = register("--apply")
 
     said = capsys.readouterr().out
-    assert (code, "breaking changes need your word" in said) == (3, True)
+    assert (code, "breaking changes need your approval" in said) == (3, True)
     assert billing(glue) == {"210987654321": ["id"], "222222222222": ["id"]}
-    assert "nothing is given before the table is as its contract says" in said
-    assert "it stays, because what replaces it is not given yet" in said
+    assert "nothing is granted until the table matches its contract" in said
+    assert "it is kept, because its replacement is not granted yet" in said
     register("--apply", "--allow-breaking")
     assert billing(glue) == {"210987654321": ["id"], "222222222222": ["email"]}
 
@@ -251,7 +251,7 @@ def test_all_rows_are_taken_back_where_some_of_them_cannot_be_given(
     assert register("--apply") == 3
 
     assert billing(glue) == {}
-    assert "was not tried, because a step before it failed" in capsys.readouterr().out
+    assert "was not attempted, because an earlier step failed" in capsys.readouterr().out
     assert register("--apply") == 0
     assert [one["RowFilter"] for one in glue.lake.filters.values()] == [{"FilterExpression": "id > 7"}]
 

@@ -109,7 +109,7 @@ def test_a_table_that_has_the_name_of_the_link_is_left_alone(stubs: dict[str, St
     stubs["glue"].add_response("get_database", {"Database": {"Name": "shared"}})
     stubs["glue"].add_response("get_table", {"Table": {"Name": "orders"}})
 
-    with pytest.raises(DqError, match=r"is there, and no link to 123456789012:sales\.orders"):
+    with pytest.raises(DqError, match=r"exists and is not a link to 123456789012:sales\.orders"):
         side(stubs).steps(TERMS)
 
 
@@ -130,7 +130,7 @@ def test_each_step_asks_for_what_it_says(stubs: dict[str, Stubber]) -> None:
     stubs["lakeformation"].add_response("grant_permissions", {}, select)
 
     for kind in LinkStepKind:
-        side(stubs).carry_out(LinkStep(kind, "it", INVITATION), TERMS)
+        side(stubs).execute(LinkStep(kind, "it", INVITATION), TERMS)
 
 
 def test_what_another_run_has_done_meanwhile_is_no_error(stubs: dict[str, Stubber]) -> None:
@@ -141,11 +141,11 @@ def test_what_another_run_has_done_meanwhile_is_no_error(stubs: dict[str, Stubbe
     stubs["glue"].add_client_error("create_table", "AlreadyExistsException")
 
     for kind in (LinkStepKind.ACCEPT, LinkStepKind.DATABASE, LinkStepKind.LINK):
-        side(stubs).carry_out(LinkStep(kind, "it", INVITATION), TERMS)
+        side(stubs).execute(LinkStep(kind, "it", INVITATION), TERMS)
 
 
 def test_what_was_not_shared_to_be_given_on_is_said_with_whom_to_ask(stubs: dict[str, Stubber]) -> None:
     listed(stubs, TARGET, OWN, row("SELECT", {"TableWithColumns": {**TARGET, "ColumnNames": ["id"]}}))
 
     with pytest.raises(DqError, match=r"has not shared sales\.orders with 210987654321"):
-        side(stubs).carry_out(LinkStep(LinkStepKind.SELECT, "it"), TERMS)
+        side(stubs).execute(LinkStep(LinkStepKind.SELECT, "it"), TERMS)

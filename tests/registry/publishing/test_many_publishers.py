@@ -16,7 +16,7 @@ from dq.dataquality.delivery.tables import receipt
 from dq.registry.catalog import CatalogSettings
 from dq.registry.catalogs import open_catalog
 from dq.registry.plan import apply, propose
-from dq.registry.tables import consumer_notice, publication
+from dq.registry.tables import consumer_notice, publication_revision
 from dq.store.engine import open_store
 
 PUBLISHERS = 50
@@ -31,14 +31,14 @@ CHILD = """
     from dq.registry.catalog import CatalogSettings
     from dq.registry.catalogs import open_catalog
     from dq.registry.publications import JsonLines
-    from dq.registry.publications import publication
+    from dq.registry.publications import build_publication
     from dq.registry.publish import publish
-    from dq.registry.publications import tell
+    from dq.registry.publications import send_notices
     from dq.store.engine import open_store
 
     url, lake, hour, rows = sys.argv[1], Path(sys.argv[2]), sys.argv[3], int(sys.argv[4])
     store, made = open_store(url), contract(str(lake))
-    one = publication(
+    one = build_publication(
         made, made.objects[0], flights(str(lake)), server="lake", catalog="local",
         partition={"flight_date": "2026-11-20", "hour": hour}, rows=rows,
     )
@@ -50,7 +50,7 @@ CHILD = """
         one, catalog=catalog, store=store, now=datetime.now(UTC), receipts=RECEIPTS, targets=[place]
     )
     clock = lambda: datetime.now(UTC)
-    tell(store, {place: JsonLines(file)}, clock, event_id=done.event.id)
+    send_notices(store, {place: JsonLines(file)}, clock, event_id=done.event.id)
     store.close()
 """
 
@@ -84,7 +84,7 @@ def test_nothing_is_lost_or_doubled(
     assert ended == [(0, "")] * PUBLISHERS
     told = [json.loads(line) for line in (lake / "events.jsonl").read_text().splitlines()]
     with store.read() as tx:
-        published = tx.execute(select(publication.c.id, publication.c.revision)).all()
+        published = tx.execute(select(publication_revision.c.id, publication_revision.c.revision)).all()
         receipts = tx.execute(select(receipt.c.id)).scalars().all()
         unsent = tx.execute(select(consumer_notice).where(consumer_notice.c.sent_at.is_(None))).all()
     ids = Counter(one["id"] for one in told)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from dq.contracts.outcome import UsageError
-from dq.registry.publications import given_once, partition_values
+from dq.registry.publications import partition_values, values_by_key
 from dq.registry.table import TableColumn, TableSpec
 
 
@@ -68,10 +68,10 @@ def test_a_value_has_one_spelling(kind: str, text: str, spelled: str) -> None:
     ],
 )
 def test_a_value_that_is_none_of_the_type_is_refused(kind: str, text: str) -> None:
-    with pytest.raises(UsageError, match=r"and .* is none"):
+    with pytest.raises(UsageError, match=r"has type .*, but the value is "):
         value(kind, text)
 
 
 def test_a_key_that_is_given_twice_is_refused() -> None:
-    with pytest.raises(UsageError, match="'Day' is given twice"):
-        given_once([("day", "1"), ("Day", "2")])
+    with pytest.raises(UsageError, match="'Day' is duplicated"):
+        values_by_key([("day", "1"), ("Day", "2")])

@@ -24,12 +24,12 @@ from dq.registry.publications import (
     DeliveryEvent,
     JsonLines,
     Publication,
+    build_publication,
     cloud_event,
-    publication,
-    tell,
-    unsent,
+    send_notices,
+    unsent_targets,
 )
-from dq.registry.publish import Published, ReceiptBook, publish, require_folder, write_marker
+from dq.registry.publish import Published, ReceiptStore, publish, require_folder, write_marker
 from dq.store.engine import Store
 
 NOW = datetime(2026, 11, 20, 6, 5, tzinfo=UTC)
@@ -68,12 +68,12 @@ def _count(connection: Connection, id: str, rows: int) -> None:
     assert _knows(connection, id)
 
 
-RECEIPTS = ReceiptBook(_knows, _write, _count)
+RECEIPTS = ReceiptStore(_knows, _write, _count)
 
 
 def delivery(lake: Path, rows: int | None = 7, server: str = "lake", **partition: str) -> Publication:
     made = contract(str(lake))
-    return publication(
+    return build_publication(
         made,
         made.objects[0],
         flights(str(lake)),
@@ -99,7 +99,9 @@ def run(
     done = publish(one, catalog=catalog, store=store, now=now, receipts=RECEIPTS, targets=[place], **how)
     # A short lease: who follows a killed one waits for it.
     notifiers = {place: JsonLines(file)}
-    tell(store, notifiers, lambda: datetime.now(UTC), event_id=done.event.id, lease=timedelta(seconds=1))
+    send_notices(
+        store, notifiers, lambda: datetime.now(UTC), event_id=done.event.id, lease=timedelta(seconds=1)
+    )
     return done
 
 
@@ -124,7 +126,7 @@ def effects(catalog: Catalog, store: Store, lake: Path) -> tuple[int, bool, int,
 def test_a_delivery_is_published_in_order(catalog: Catalog, store: Store, lake: Path) -> None:
     published = run(delivery(lake), catalog, store, lake)
 
-    assert published.done == ("partition", "marker", "receipt", "notify")
+    assert published.steps == ("partition", "marker", "receipt", "notify")
     assert effects(catalog, store, lake) == (1, True, 1, 1)
     assert told(lake) == [
         {
@@ -164,7 +166,7 @@ def test_publishing_twice_does_nothing_and_gives_the_same_event(
 
     second = run(delivery(lake), catalog, store, lake, now=datetime(2026, 11, 21, tzinfo=UTC))
 
-    assert second.done == ()
+    assert second.steps == ()
     assert second.event == first.event
     assert effects(catalog, store, lake) == (1, True, 1, 1)
 
@@ -204,9 +206,9 @@ def test_an_open_table_has_neither_partition_nor_marker_to_write(
 ) -> None:
     made = contract(str(lake), format="iceberg")
     spec = flights(str(lake), format="iceberg")
-    one = publication(made, made.objects[0], spec, server="lake", catalog="local", partition=PARTITION)
+    one = build_publication(made, made.objects[0], spec, server="lake", catalog="local", partition=PARTITION)
 
-    assert run(one, catalog, store, lake).done == ("receipt", "notify")
+    assert run(one, catalog, store, lake).steps == ("receipt", "notify")
     assert effects(catalog, store, lake) == (0, False, 1, 1)
 
 
@@ -217,15 +219,15 @@ def test_what_a_place_does_not_take_waits_and_the_delivery_stays_published(
     blocked.mkdir()
     first = run(delivery(lake), catalog, store, lake)
     with store.read() as tx:
-        ((place, problem),) = unsent(tx, first.event.id)
+        ((place, problem),) = unsent_targets(tx, first.event.id)
     blocked.rmdir()
 
     again = run(delivery(lake), catalog, store, lake)
 
-    assert first.done == ("partition", "marker", "receipt", "notify")
+    assert first.steps == ("partition", "marker", "receipt", "notify")
     assert place == f"file:{blocked}"
-    assert "Consumers could not be told" in problem
-    assert again.done == ()
+    assert "Consumers could not be notified" in problem
+    assert again.steps == ()
     assert effects(catalog, store, lake) == (1, True, 1, 1)
 
 
@@ -234,15 +236,19 @@ def test_what_a_place_does_not_take_waits_and_the_delivery_stays_published(
     [
         pytest.param({"flight_date": "2026-11-20"}, "has the partition keys flight_date, hour", id="missing"),
         pytest.param(PARTITION | {"x": "1"}, "not flight_date, hour, x", id="unknown"),
-        pytest.param(PARTITION | {"flight_date": "20.11.2026"}, "is a date, and '20.11.2026'", id="no date"),
-        pytest.param(PARTITION | {"hour": "seven"}, "is a int, and 'seven' is none", id="no number"),
+        pytest.param(
+            PARTITION | {"flight_date": "20.11.2026"},
+            "has type date, but the value is '20.11.2026'",
+            id="no date",
+        ),
+        pytest.param(PARTITION | {"hour": "seven"}, "has type int, but the value is 'seven'", id="no number"),
     ],
 )
 def test_a_partition_must_fit_the_keys(lake: Path, partition: dict[str, str], message: str) -> None:
     made = contract(str(lake))
 
     with pytest.raises(UsageError, match=message):
-        publication(
+        build_publication(
             made,
             made.objects[0],
             flights(str(lake)),
@@ -332,12 +338,12 @@ def test_who_took_a_notice_by_a_clock_that_is_ahead_keeps_nobody_waiting(
         number = tx.execute(text("SELECT number FROM consumer_notice")).scalar_one()
     # Killed before it was sent.
     ahead = datetime.now(UTC) + timedelta(days=365)
-    assert publications.take_notices(store, number, ahead, LEASE) is not None
+    assert publications.lease_notice(store, number, ahead, LEASE) is not None
 
     def waits(_: float) -> None:
         raise AssertionError("it waits for who is dead")
 
-    sent = tell(
+    sent = send_notices(
         store,
         {f"file:{blocked}": JsonLines(blocked)},
         lambda: datetime.now(UTC),

@@ -104,7 +104,7 @@ def test_a_delivery_is_in_glue_in_s3_and_heard_once(
     (told,) = heard()
     assert told["data"]["catalog"] == f"glue:123456789012:{REGION}"
     assert (told["data"]["location"], told["data"]["rows"]) == (f"s3://lake/orders/{DAY}", 5)
-    assert "nothing, it was published before" in capfd.readouterr().out
+    assert "nothing to do, published before" in capfd.readouterr().out
 
 
 def test_what_somebody_removed_or_moved_in_aws_is_put_back(
@@ -129,9 +129,9 @@ def test_what_somebody_removed_or_moved_in_aws_is_put_back(
     publish()
     second = capfd.readouterr().out
 
-    assert "mended: the partition was not in the catalog." in first
-    assert "mended: _SUCCESS was not there." in first
-    assert "mended: the catalog had the partition at s3://lake/other." in second
+    assert "fixed: the partition was not in the catalog." in first
+    assert "fixed: _SUCCESS was not there." in first
+    assert "fixed: the catalog had the partition at s3://lake/other." in second
     assert [one["StorageDescriptor"] for one in partitions()] == [before["StorageDescriptor"]]
     assert marker() == [0]
     assert len(heard()) == 1

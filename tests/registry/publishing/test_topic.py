@@ -24,8 +24,14 @@ from fakes.quiet_server import QuietServer
 
 from dq.contracts.outcome import DqError
 from dq.registry import publications
-from dq.registry.aws.sns import MessageRefused, _client, tell_topic
-from dq.registry.publications import ConsumerNotice, DeliveryEvent, PlaceDown, publication, tell
+from dq.registry.aws.sns import MessageRefused, _client, publish_to_topic
+from dq.registry.publications import (
+    ConsumerNotice,
+    DeliveryEvent,
+    TargetUnavailable,
+    build_publication,
+    send_notices,
+)
 from dq.store.engine import Store
 
 SCHEMA = json.loads(
@@ -73,7 +79,7 @@ def consumers(glue: GlueShim) -> Consumers:
 
 def event(number: int = 1, revision: int = 1, **changed: Any) -> DeliveryEvent:
     made = contract("/lake")
-    one = publication(
+    one = build_publication(
         made,
         made.objects[0],
         flights("/lake"),
@@ -94,7 +100,7 @@ def noted(store: Store, *events: DeliveryEvent) -> None:
 
 
 def send(store: Store, **how: Any) -> int:
-    return tell(store, {TOPIC: tell_topic}, lambda: datetime.now(UTC), **how)
+    return send_notices(store, {TOPIC: publish_to_topic}, lambda: datetime.now(UTC), **how)
 
 
 def test_each_consumer_hears_what_the_filter_policy_asks_for(consumers: Consumers, store: Store) -> None:
@@ -149,14 +155,14 @@ def test_a_topic_that_is_down_keeps_what_waits_and_is_asked_once(
 
     nothing = send(store)
     with store.read() as tx:
-        (waiting,) = publications.waiting(tx)
+        (waiting,) = publications.pending_notices(tx)
     monkeypatch.delenv("AWS_ENDPOINT_URL_SNS")
     _client.cache_clear()
     done = send(store)
 
     assert (nothing, done) == (0, 3)
     assert (waiting.target, waiting.number) == (TOPIC, 3)
-    assert "Consumers could not be told: AWS did not answer" in waiting.problem
+    assert "Consumers could not be notified: AWS did not answer" in waiting.problem
     assert sorted(one["id"] for one in heard()) == ["id-0-1", "id-1-1", "id-2-1"]
 
 
@@ -176,8 +182,8 @@ class Page(BaseHTTPRequestHandler):
 @pytest.mark.parametrize(
     ("status", "body", "said"),
     [
-        (200, b"<!DOCTYPE html><title>Log in</title>", "a web page came back, as from a proxy"),
-        (200, b"\n <HTML>Log in</HTML>", "a web page came back, as from a proxy"),
+        (200, b"<!DOCTYPE html><title>Log in</title>", "received a web page, e.g. from a proxy"),
+        (200, b"\n <HTML>Log in</HTML>", "received a web page, e.g. from a proxy"),
         (200, b"", "AWS did not answer"),
         (500, b"gateway is tired", "AWS did not answer"),
     ],
@@ -202,15 +208,15 @@ def test_what_is_no_answer_of_aws_leaves_the_notice_waiting(
     server.shutdown()
     server.server_close()
     with store.read() as tx:
-        (waiting,) = publications.waiting(tx)
+        (waiting,) = publications.pending_notices(tx)
     assert (sent, said in waiting.problem) == (0, True), waiting.problem
 
 
 def test_a_topic_that_does_not_exist_is_down_and_says_so(consumers: Consumers) -> None:
     notice = ConsumerNotice("id", TOPIC.replace("air", "sea"), "{}", (("event", "delivered"),))
 
-    with pytest.raises(PlaceDown, match=r"AWS refused to publish to .*dq-sea"):
-        tell_topic(notice)
+    with pytest.raises(TargetUnavailable, match=r"AWS refused to publish to .*dq-sea"):
+        publish_to_topic(notice)
 
 
 @pytest.mark.parametrize(
@@ -219,7 +225,7 @@ def test_a_topic_that_does_not_exist_is_down_and_says_so(consumers: Consumers) -
         pytest.param("x" * 262_145, (("event", "delivered"),), "262165 bytes with its attributes", id="size"),
         pytest.param("{}", (("event", ""),), "MessageAttributes.event: empty", id="empty"),
         pytest.param("", (), "Message: empty", id="no body"),
-        pytest.param("{}", (("AWS.x", "y"),), "'AWS.x' is no name of an attribute", id="name"),
+        pytest.param("{}", (("AWS.x", "y"),), "'AWS.x' is not a valid attribute name", id="name"),
         pytest.param("{}", tuple((f"a{n}", "y") for n in range(11)), "a queue with raw delivery", id="many"),
     ],
 )
@@ -229,7 +235,7 @@ def test_a_message_that_sns_would_not_take_is_refused_before_it_leaves_and_alone
     heard = consumers.subscribe("all", {})
 
     with pytest.raises(MessageRefused, match=said):
-        tell_topic(ConsumerNotice("id", TOPIC, body, attributes))
+        publish_to_topic(ConsumerNotice("id", TOPIC, body, attributes))
 
     assert heard() == []
 
@@ -241,8 +247,8 @@ def test_a_message_that_is_refused_holds_up_no_other(consumers: Consumers, store
     assert send(store) == 1
 
     with store.read() as tx:
-        (waiting,) = publications.waiting(tx)
-    assert "SNS would not take this message" in waiting.problem
+        (waiting,) = publications.pending_notices(tx)
+    assert "SNS would reject this message" in waiting.problem
     assert [one["id"] for one in heard()] == ["id-2-1"]
 
 
@@ -256,13 +262,13 @@ def test_a_message_that_was_sent_without_an_answer_is_sent_again_with_the_same_i
 
     def loses_the_answer(notice: ConsumerNotice) -> None:
         nonlocal asked
-        tell_topic(notice)
+        publish_to_topic(notice)
         asked += 1
         if asked == 1:
             raise DqError("The answer was lost.")
 
     places = {TOPIC: loses_the_answer}
-    sent = [tell(store, places, lambda: datetime.now(UTC)) for _ in range(3)]
+    sent = [send_notices(store, places, lambda: datetime.now(UTC)) for _ in range(3)]
 
     assert sent == [0, 1, 0]
     assert Counter(one["id"] for one in heard()) == {"id-1-1": 2}
@@ -273,8 +279,8 @@ CHILD = """
     import os, sys
     from datetime import UTC, datetime, timedelta
     from sqlalchemy import event
-    from dq.registry.publications import tell
-    from dq.registry.aws.sns import tell_topic
+    from dq.registry.publications import send_notices
+    from dq.registry.aws.sns import publish_to_topic
     from dq.store.engine import open_store
 
     for pair in sys.argv[5].split(";"):
@@ -293,7 +299,8 @@ CHILD = """
                 os.kill(os.getpid(), 9)
 
     event.listen(store.engine, "commit", die)
-    tell(store, {sys.argv[2]: tell_topic}, lambda: datetime.now(UTC), lease=timedelta(seconds=1))
+    places = {sys.argv[2]: publish_to_topic}
+    send_notices(store, places, lambda: datetime.now(UTC), lease=timedelta(seconds=1))
 """
 
 
@@ -316,7 +323,7 @@ def test_a_kill_while_sending_loses_nothing_and_repeats_an_id_at_most(
     assert done == (0 if (when, count) == ("after", 2) else 1)
     assert Counter(one["id"] for one in heard()) == {"id-1-1": copies}
     with store.read() as tx:
-        assert publications.waiting(tx) == []
+        assert publications.pending_notices(tx) == []
 
 
 def test_the_page_for_consumers_subscribes_and_hears_as_it_says(
@@ -333,7 +340,7 @@ def test_the_page_for_consumers_subscribes_and_hears_as_it_says(
             publications.write(tx, one, [topic], datetime.now(UTC))
 
     exec(programs["subscribe"], {})
-    tell(store, {topic: tell_topic}, lambda: datetime.now(UTC))
+    send_notices(store, {topic: publish_to_topic}, lambda: datetime.now(UTC))
     exec(programs["consume"], {})
 
     jsonschema.validate(shown, SCHEMA, format_checker=jsonschema.FormatChecker())

@@ -94,7 +94,7 @@ def test_over_a_year_with_both_clock_changes_aws_starts_what_is_promised(
         nights = [datetime.fromisoformat(f"{one}Z") for one in CHANGES[promise.timezone]]
         assert all(min(abs(at - night) for night in nights) < timedelta(hours=3) for at in differ), said
         contract, slo = key
-        assert bool(differ) == (f"{contract}/{contract}/{slo}: on 20" in told), said
+        assert bool(differ) == (f"{contract}/{contract}/{slo}: EventBridge " in told), said
 
 
 @pytest.mark.parametrize(

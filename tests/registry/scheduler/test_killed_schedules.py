@@ -38,7 +38,7 @@ def test_a_kill_around_any_write_of_schedules_is_mended_by_the_next_run(
         store = open_store(url)
         for each in range(day + 1):
             kept(client, store, each)
-        digests = {name: one.digest for name, one in notes(store).all().items()}
+        digests = {name: one.digest for name, one in notes(store).schedules().items()}
         undisturbed.append((there(glue), digests))
         store.close()
     assert [len(made) for made, _ in undisturbed] == [5, 2]
@@ -50,7 +50,7 @@ def test_a_kill_around_any_write_of_schedules_is_mended_by_the_next_run(
     killed = dict.fromkeys(KILLS, 0)
     with keeping() as children:
         for day in (0, 1):
-            while any((plan := planned(client, store, day)).steps) or plan.spent:
+            while any((plan := planned(client, store, day)).steps) or plan.state_updates:
                 for kill in KILLS:
                     commit, when = kill
 
@@ -61,10 +61,10 @@ def test_a_kill_around_any_write_of_schedules_is_mended_by_the_next_run(
                     glue.kill_at = None
                     killed[kill] += ended == signal.SIGKILL
                     # What nobody has noted could never be changed or removed.
-                    assert there(glue).keys() <= notes(store).all().keys(), (day, kill)
+                    assert there(glue).keys() <= notes(store).schedules().keys(), (day, kill)
                     assert ended in (signal.SIGKILL, 0)
 
-            digests = {name: one.digest for name, one in notes(store).all().items()}
+            digests = {name: one.digest for name, one in notes(store).schedules().items()}
             assert (there(glue), digests) == undisturbed[day]
             with glue.counted() as writes:
                 kept(client, store, day)

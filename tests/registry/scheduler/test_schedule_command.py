@@ -105,7 +105,7 @@ def test_where_cron_means_either_there_are_two_schedules_and_the_second_goes_wit
 @pytest.mark.parametrize(
     ("cron", "said"),
     [
-        ("*/2 6 */2 * 1", "days that must meet both"),
+        ("*/2 6 */2 * 1", "both days of the month and weekdays"),
         ("0 6 LW * *", "LW"),
         ("0 6 * * 8", "cron-invalid"),
     ],
@@ -141,7 +141,7 @@ def test_a_calendar_is_told_and_makes_no_wrong_schedule(
 
     said = capsys.readouterr()
     assert (code, scheduler.schedules(glue)) == (0, {})
-    assert "warning schedule-unsayable: EventBridge knows no calendar" in said.err
+    assert "warning schedule-unsayable: EventBridge has no calendars" in said.err
 
 
 def test_the_night_on_which_clocks_change_is_told_with_the_schedule(
@@ -152,7 +152,7 @@ def test_the_night_on_which_clocks_change_is_told_with_the_schedule(
     register()
 
     said = capsys.readouterr().out
-    assert "when clocks change, EventBridge does not start it" in said
+    assert "EventBridge does not start it" in said
 
 
 def test_what_others_made_is_never_touched(
@@ -175,7 +175,7 @@ def test_what_others_made_is_never_touched(
     after = scheduler.schedules(glue)
     assert codes == [3, 0]
     assert {name: after[name] for name in theirs} == theirs
-    assert "is not kept by dq: it is left alone" in capsys.readouterr().out
+    assert "is not managed by dq: it is left unchanged" in capsys.readouterr().out
 
 
 def test_what_somebody_changed_is_put_back_and_what_was_removed_is_made_again(
@@ -192,7 +192,7 @@ def test_what_somebody_changed_is_put_back_and_what_was_removed_is_made_again(
     scheduler.drop(glue, name)
     register("--apply")
 
-    assert "which somebody else changed: ScheduleExpression cron(0 9 * * ? *) → cron(0 6 * * ? *)" in said
+    assert "changed by someone else: ScheduleExpression cron(0 9 * * ? *) → cron(0 6 * * ? *)" in said
     assert "State DISABLED → ENABLED" in said
     for after in (mended, scheduler.schedules(glue)):
         assert after[name]["ScheduleExpression"] == "cron(0 6 * * ? *)"
@@ -219,7 +219,7 @@ def test_a_promise_that_is_no_more_loses_its_schedule_and_a_contract_that_is_gon
     (registry / "broken.odcs.yaml").unlink()
     capsys.readouterr()
     assert register("--apply") == 0
-    assert "contract 'lines' is no more; remove it with --prune" in capsys.readouterr().out
+    assert "contract 'lines' no longer exists; remove it with --prune" in capsys.readouterr().out
     assert len(scheduler.schedules(glue)) == 2
     assert register("--apply", "--prune") == 0
 
@@ -239,7 +239,7 @@ def test_a_prune_of_many_asks_first(
     assert register("--apply", "--prune") == 3
 
     assert len(scheduler.schedules(glue)) == 3
-    assert "2 of 3 schedules would go, and 1 may" in capsys.readouterr().err
+    assert "2 of 3 schedules would be deleted, limit 1" in capsys.readouterr().err
     assert register("--apply", "--prune", "--prune-limit", "2") == 0
     assert len(scheduler.schedules(glue)) == 1
 
@@ -270,7 +270,7 @@ def test_nothing_is_started_before_the_table_is_as_its_contract_says(
     assert register("--apply") == 3
 
     assert scheduler.schedules(glue) == {}
-    assert "no schedule is made before the table is as its contract says" in capsys.readouterr().out
+    assert "no schedule is created until the table matches its contract" in capsys.readouterr().out
     assert register("--apply") == 0
     assert len(scheduler.schedules(glue)) == 1
 
@@ -289,14 +289,18 @@ def test_a_store_that_is_lost_makes_nothing_twice_and_removes_nothing(
 
     assert [one for one in writes if "Schedule" in one] == []
     assert len(scheduler.schedules(glue)) == 2
-    assert "this store does not remember that dq made it" in capsys.readouterr().out
+    assert "the state store has no record that dq created it" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(
     ("variable", "text", "said"),
     [
-        ("DQ_SCHEDULE_TARGET", "arn:aws:sqs:eu-central-1:123456789012:q.fifo", "nothing that dq can have"),
-        ("DQ_SCHEDULE_TARGET", "lambda", "nothing that dq can have"),
+        (
+            "DQ_SCHEDULE_TARGET",
+            "arn:aws:sqs:eu-central-1:123456789012:q.fifo",
+            "not a target that EventBridge",
+        ),
+        ("DQ_SCHEDULE_TARGET", "lambda", "not a target that EventBridge"),
         ("DQ_SCHEDULE_ROLE", "", "schedule_role"),
         ("DQ_SCHEDULE_GROUP", "a group", "schedule_group"),
         ("DQ_SCHEDULE_DEAD_LETTERS", "queue", "schedule_dead_letters"),

@@ -16,7 +16,7 @@ from dq.contracts.yaml.parse import parse
 from dq.validators.compat.classification import Mode, Verdict
 from dq.validators.compat.classified_change import Comparison, findings
 from dq.validators.compat.comparison import DiffTerms
-from dq.validators.git.base import Base, at_base, bytes_at, compare_with, open_base
+from dq.validators.git.base import BaseCommit, bytes_at, compare_with_base, open_base, subscriptions_at_base
 from dq.validators.git.repository import BaseRefInvalid, BaseUnavailable
 
 TODAY = date(2026, 1, 15)
@@ -36,7 +36,7 @@ def told(found: Comparison) -> list[tuple[str, str]]:
 
 
 def compared(folder: Path, ref: str = "main", **terms: Any) -> Comparison:
-    return compare_with(open_base(folder, ref), DiffTerms(today=TODAY, **terms))
+    return compare_with_base(open_base(folder, ref), DiffTerms(today=TODAY, **terms))
 
 
 def test_a_breaking_change_in_a_branch_is_a_break_on_its_line(registry: Registry) -> None:
@@ -51,7 +51,7 @@ def test_a_breaking_change_in_a_branch_is_a_break_on_its_line(registry: Registry
     assert removed.severity is Severity.ERROR
     assert str(removed.at) == "orders.odcs.yaml:7:3"
     assert "consumers" in removed.message
-    assert 'path: "orders.note"' in removed.mend
+    assert 'path: "orders.note"' in removed.hint
 
 
 def test_work_that_is_not_committed_counts(registry: Registry) -> None:
@@ -116,7 +116,7 @@ def test_a_file_that_moves_away_from_a_reference_is_told_though_that_file_is_unt
     (moved,) = compared(registry.folder).changes
 
     assert (moved.rule, moved.verdict) == ("contract-moved-referenced", Verdict.WARN)
-    assert "other.odcs.yaml names sales/orders.odcs.yaml" in moved.note
+    assert "other.odcs.yaml refers to sales/orders.odcs.yaml" in moved.note
 
 
 def test_contracts_that_the_branch_does_not_touch_are_not_read(registry: Registry) -> None:
@@ -124,7 +124,7 @@ def test_contracts_that_the_branch_does_not_touch_are_not_read(registry: Registr
     registry.branch("feature")
     registry.commit({"orders.odcs.yaml": orders("1.1.0", "id note more")})
 
-    changed = open_base(registry.folder, "main").changed()
+    changed = open_base(registry.folder, "main").changed_contracts()
 
     assert [one.file for one in (*changed.before, *changed.after)] == ["orders.odcs.yaml"] * 2
     assert (changed.invalid, changed.broken) == ((), ())
@@ -154,7 +154,7 @@ def test_a_contract_that_is_broken_now_is_not_taken_for_removed(registry: Regist
     registry.branch("feature")
     registry.commit({"orders.odcs.yaml": "schema: [unfinished"})
 
-    changed = open_base(registry.folder, "main").changed()
+    changed = open_base(registry.folder, "main").changed_contracts()
 
     assert (changed.before, changed.after, changed.broken) == ((), (), ("orders.odcs.yaml",))
 
@@ -200,14 +200,14 @@ def test_consumers_are_named_from_the_subscriptions_of_the_base(registry: Regist
     registry.branch("feature")
     registry.commit({"orders.odcs.yaml": orders("2.0.0", "id")})
 
-    known, _ = at_base(open_base(registry.folder, "main"))
+    known, _ = subscriptions_at_base(open_base(registry.folder, "main"))
     found = compared(registry.folder, subscriptions=tuple(known))
 
     (removed,) = [one for one in found.changes if one.rule == "column-removed"]
-    assert removed.who == ("consumers", "consumer billing")
+    assert removed.affected == ("consumers", "consumer billing")
 
 
-def history(registry: Registry) -> Base:
+def history(registry: Registry) -> BaseCommit:
     registry.commit({"orders.odcs.yaml": orders("1.0.0", "id note")}, "2025-01-01")
     registry.commit({"orders.odcs.yaml": orders("1.1.0", "id")}, "2025-02-01")
     registry.branch("feature")
@@ -219,8 +219,8 @@ def history(registry: Registry) -> Base:
 def test_a_transitive_mode_sees_a_name_that_an_earlier_version_had(registry: Registry) -> None:
     found = history(registry)
 
-    direct = compare_with(found, DiffTerms(today=TODAY, mode=Mode.FORWARD))
-    every = compare_with(found, DiffTerms(today=TODAY, mode=Mode.FORWARD_TRANSITIVE))
+    direct = compare_with_base(found, DiffTerms(today=TODAY, mode=Mode.FORWARD))
+    every = compare_with_base(found, DiffTerms(today=TODAY, mode=Mode.FORWARD_TRANSITIVE))
 
     assert direct.verdict is Verdict.OK
     (reused,) = [one for one in every.changes if one.rule == "column-name-reused"]
@@ -270,7 +270,7 @@ def test_a_shallow_clone_is_no_base_and_the_command_mends_it(
 
     assert (refused.value.exit_code, refused.value.rule) == (3, "base-unavailable")
     command = "git fetch --unshallow origin main:refs/remotes/origin/main"
-    assert refused.value.mend.startswith(f"Run: {command}")
+    assert refused.value.hint.startswith(f"Run: {command}")
     subprocess.run(command.split(), cwd=folder, check=True, capture_output=True)
     assert compared(folder, "origin/main").verdict is Verdict.BREAK
 
@@ -281,7 +281,7 @@ def test_a_name_that_is_nowhere_is_no_base(registry: Registry) -> None:
     with pytest.raises(BaseUnavailable) as refused:
         open_base(registry.folder, "origin/nowhere")
 
-    assert "git fetch origin nowhere" in refused.value.mend
+    assert "git fetch origin nowhere" in refused.value.hint
 
 
 def test_branches_without_a_common_commit_have_no_base(registry: Registry) -> None:
@@ -313,7 +313,7 @@ def test_a_file_is_read_as_it_stood_at_a_reference(registry: Registry) -> None:
     registry.write("orders.odcs.yaml", orders("2.0.0"))
 
     assert bytes_at(registry.folder, "HEAD", "orders.odcs.yaml") == orders().encode()
-    with pytest.raises(BaseUnavailable, match="no file"):
+    with pytest.raises(BaseUnavailable, match=r"file 'nothing\.odcs\.yaml' does not exist at 'HEAD'"):
         bytes_at(registry.folder, "HEAD", "nothing.odcs.yaml")
 
 

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from fragments.registry import Registry
 
-from dq.contracts.outcome import Unreadable
-from dq.validators.git.base import Base, open_base
+from dq.contracts.outcome import ReadError
+from dq.validators.git.base import BaseCommit, open_base
 
 HEAD = "apiVersion: v3.2.0\nkind: DataContract\nstatus: active\n"
 ORDERS = f"{HEAD}id: orders\nversion: 1.0.0\nschema:\n- name: orders\n  properties:\n  - name: id\n"
@@ -17,7 +17,7 @@ DBT = "version: 2\nmodels: []\n"
 
 def _compared(folder: Path) -> tuple[list[str], list[str], list[str]]:
     """The contracts before and after, and the files that are judged."""
-    changed = open_base(folder, "main").changed()
+    changed = open_base(folder, "main").changed_contracts()
     assert not changed.invalid
     return (
         [one.file for one in changed.before],
@@ -95,7 +95,7 @@ def test_a_link_in_place_of_a_contract_is_a_contract_that_is_gone(branch: Regist
 def test_who_names_a_contract_is_known_by_any_name(branch: Registry) -> None:
     branch.write("lines.yaml", ORDERS.replace("id: orders", "id: lines") + "# see sales/orders.yaml\n")
 
-    assert open_base(branch.folder, "main").mentions("orders.yaml") == ["lines.yaml"]
+    assert open_base(branch.folder, "main").files_mentioning("orders.yaml") == ["lines.yaml"]
 
 
 def test_a_submodule_that_a_branch_adds_is_refused_for_its_contracts_alone(
@@ -108,8 +108,8 @@ def test_a_submodule_that_a_branch_adds_is_refused_for_its_contracts_alone(
     )
     branch.commit({})
 
-    assert isinstance(open_base(branch.folder, "main"), Base)
+    assert isinstance(open_base(branch.folder, "main"), BaseCommit)
 
     branch.write("sub/orders.yaml", ORDERS)
-    with pytest.raises(Unreadable, match="submodule"):
+    with pytest.raises(ReadError, match="submodule"):
         open_base(branch.folder, "main")

@@ -13,7 +13,7 @@ from fragments.registry import Registry
 
 from dq.validators.compat.classification import Mode
 from dq.validators.compat.comparison import DiffTerms
-from dq.validators.git.base import compare_with, open_base
+from dq.validators.git.base import compare_with_base, open_base
 from dq.validators.git.repository import BaseRefInvalid, BaseUnavailable
 
 CASES: list[dict[str, Any]] = cases("compat-cases.yaml")["cases"]
@@ -44,7 +44,7 @@ def test_a_base_that_cannot_be_read_is_its_error_with_its_exit_code(
         open_base(folder, str(row["before"].get("base", row["before"].get("ref"))))
 
     assert (refused.value.rule, refused.value.exit_code) == (row["rule"], row["after"]["exit"])
-    assert refused.value.mend
+    assert refused.value.hint
 
 
 @pytest.mark.parametrize("mode", MODES)
@@ -58,7 +58,7 @@ def test_the_branch_is_compared_with_where_it_left(row: Row, mode: str, registry
     registry.commit({FILE: text(document(before["base_tip"]))})
     registry.repo.git.checkout("-q", "feature")
 
-    found = compare_with(open_base(registry.folder, "main"), DiffTerms(today=TODAY, mode=Mode(mode)))
+    found = compare_with_base(open_base(registry.folder, "main"), DiffTerms(today=TODAY, mode=Mode(mode)))
 
     rules = {one.rule for one in found.changes if one.rule != "version-bump-ok"}
     assert rules == (set() if row["rule"] == "no-change" else {row["rule"]})

@@ -17,13 +17,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dq.contracts import extension, model, odcs
-from dq.contracts.diff import FOLDED, Change, ElementKind, Motion
-from dq.contracts.model import PLACE, Node
+from dq.contracts.diff import MAPPED_KEYS, Change, ChangeKind, ElementKind
+from dq.contracts.model import SOURCE_MAP_KEY, Node
 from dq.contracts.outcome import Location
-from dq.validators.compat.classification import Effect, Level, Mode, Setting, Verdict, verdict
-from dq.validators.compat.classification_table import BY_POLICY, TABLE, classify, row
+from dq.validators.compat.classification import ComparisonContext, Effect, Level, Mode, Verdict, verdict
+from dq.validators.compat.classification_table import POLICY_ATTRIBUTES, TABLE, classify, comparator_for
 from dq.validators.compat.classified_change import RULES
-from dq.validators.compat.comparison import DiffTerms, content, diff
+from dq.validators.compat.comparison import DiffTerms, compare_content, diff
 
 CASES = Path(__file__).parents[2] / "cases"
 ROWS = [
@@ -70,12 +70,12 @@ TIMING = {"timezone", "dialect", "dst", "calendar"}  # compared as the instants 
 
 def keys_of(node: type[Node]) -> Iterator[str]:
     for name, info in node.model_fields.items():
-        if (info.alias or name) != PLACE:
+        if (info.alias or name) != SOURCE_MAP_KEY:
             yield info.alias or name
 
 
 def judged_somewhere(kind: ElementKind, key: str) -> bool:
-    folded = FOLDED[kind].get(key, key)
+    folded = MAPPED_KEYS[kind].get(key, key)
     if folded in ("key", "the same for every contract"):
         return True
     if folded in set(ElementKind):
@@ -84,8 +84,10 @@ def judged_somewhere(kind: ElementKind, key: str) -> bool:
         return any(one.startswith(folded[:-1]) for one in TABLE[kind])
     holder, dot, attribute = folded.partition(".")
     if dot:
-        return row(ElementKind(holder), attribute) is not None
-    return row(kind, folded) is not None or (kind is ElementKind.CONTRACT and key in BY_POLICY)
+        return comparator_for(ElementKind(holder), attribute) is not None
+    return comparator_for(kind, folded) is not None or (
+        kind is ElementKind.CONTRACT and key in POLICY_ATTRIBUTES
+    )
 
 
 @pytest.mark.parametrize(("node", "kind"), KINDS.items(), ids=lambda one: getattr(one, "__name__", str(one)))
@@ -109,20 +111,22 @@ def test_every_option_of_a_type_has_a_row() -> None:
     nested = {"required"}  # makes the named fields required
     options = set(keys_of(model.TypeOptions)) - exclusive - nested
 
-    assert [key for key in options if row(ElementKind.PROPERTY, f"logicalTypeOptions.{key}") is None] == []
+    assert [
+        key for key in options if comparator_for(ElementKind.PROPERTY, f"logicalTypeOptions.{key}") is None
+    ] == []
 
 
 @pytest.mark.parametrize("terms", EXTENSIONS, ids=lambda one: one.__name__)
 def test_every_term_of_ours_has_a_row(terms: type[Node]) -> None:
     kind, prefix = EXTENSIONS[terms]
 
-    assert [k for k in set(keys_of(terms)) - TIMING if row(kind, f"{prefix}.{k}") is None] == []
+    assert [k for k in set(keys_of(terms)) - TIMING if comparator_for(kind, f"{prefix}.{k}") is None] == []
 
 
 def test_every_key_of_every_server_type_has_a_row() -> None:
     keys = {key for one in odcs.SERVER_TYPES.values() for key in (*one.required, *one.optional)}
 
-    assert sorted(key for key in keys if row(ElementKind.SERVER, key) is None) == []
+    assert sorted(key for key in keys if comparator_for(ElementKind.SERVER, key) is None) == []
 
 
 def test_every_key_of_the_official_schema_is_a_key_of_the_model() -> None:
@@ -148,9 +152,9 @@ def properties(value: Any) -> Iterator[str]:
 
 def test_an_attribute_without_a_row_is_told_as_a_warning() -> None:
     at = Location("x")
-    change = Change(ElementKind.PROPERTY, "colour", Motion.CHANGED, "t.a", 1, 2, at, at, "", None, None)
+    change = Change(ElementKind.PROPERTY, "colour", ChangeKind.CHANGED, "t.a", 1, 2, at, at, "", None, None)
 
-    found = classify(change, Setting(TODAY))
+    found = classify(change, ComparisonContext(TODAY))
 
     assert (found.rule, found.effect, found.level) == ("unclassified-change", Effect.REPLACE, Level.WARN)
 
@@ -192,7 +196,7 @@ def verdicts(before: Any, after: Any, mode: Mode, format_: str | None = None) ->
     What was renamed has another path on the way back, so paths themselves are not compared.
     """
     terms = DiffTerms(today=TODAY, mode=mode, format=format_)
-    there, back = content(before, after, terms), content(after, before, terms)
+    there, back = compare_content(before, after, terms), compare_content(after, before, terms)
     excused = {one.path for one in (*there, *back) if one.rule in ASYMMETRIC}
     worst: dict[str, Verdict] = {}
     for one in there:

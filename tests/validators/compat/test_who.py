@@ -10,12 +10,12 @@ import yaml
 from fragments.compat import TODAY, contract, document
 
 from dq.contracts.subscriptions import Subscription, read
-from dq.validators.compat.classification import Bump, Mode, Verdict, engine
-from dq.validators.compat.classified_change import RULES, Judged, Waiver
+from dq.validators.compat.classification import Bump, Mode, Verdict, normalize_engine
+from dq.validators.compat.classified_change import RULES, ClassifiedChange, Waiver
 from dq.validators.compat.comparison import DiffTerms, diff
 
 
-def only(before: dict[str, Any], after: dict[str, Any], rule: str, **more: Any) -> Judged:
+def only(before: dict[str, Any], after: dict[str, Any], rule: str, **more: Any) -> ClassifiedChange:
     old, new = contract(document(before, after)), contract(document(after, before, "2.0.0"))
     (found,) = [one for one in diff(old, new, DiffTerms(today=TODAY, **more)).changes if one.rule == rule]
     return found
@@ -28,14 +28,14 @@ TWO, ONE = {"columns": ["a", "b"]}, {"columns": ["a"]}
 def test_the_engine_that_fails_is_named_with_its_source() -> None:
     found = only(NARROW, WIDE, "type-changed", engines=("spark-3.5", "trino"), format="parquet")
 
-    assert found.who == ("consumers", "writers", "history", "engine spark-3")
+    assert found.affected == ("consumers", "writers", "history", "engine spark-3")
     assert "spark#34308" in found.note
 
 
 def test_an_engine_of_which_nothing_is_known_cannot_read() -> None:
     found = only(NARROW, WIDE, "type-changed", engines=("spark", "homemade"), format="parquet")
 
-    assert "engine homemade" in found.who
+    assert "engine homemade" in found.affected
 
 
 def subscription(team: str, columns: str = "", major: int = 1, **more: str) -> Subscription:
@@ -71,9 +71,9 @@ def test_a_consumer_is_named_where_the_change_reaches_what_it_reads() -> None:
 
     found = only(TWO, ONE, "column-removed", subscriptions=known)
 
-    assert found.who == ("consumers", "consumer billing", "consumer last", "consumer search")
+    assert found.affected == ("consumers", "consumer billing", "consumer last", "consumer search")
     assert found.verdict is Verdict.BREAK
-    assert found.subscribed == (
+    assert found.subscribers_text == (
         " Subscribed: billing (Invoices; ask #billing, ana@example.com); "
         "last (Invoices; ask #last, ana@example.com); search (Invoices; ask #search, ana@example.com)."
     )
@@ -82,12 +82,12 @@ def test_a_consumer_is_named_where_the_change_reaches_what_it_reads() -> None:
 def test_that_no_subscription_names_a_column_is_said_and_changes_no_verdict() -> None:
     found = only(TWO, ONE, "column-removed", subscriptions=[subscription("audit", "orders.a")])
 
-    assert (found.verdict, found.who) == (Verdict.BREAK, ("consumers",))
-    assert found.subscribed == " No subscription names it."
+    assert (found.verdict, found.affected) == (Verdict.BREAK, ("consumers",))
+    assert found.subscribers_text == " No subscription uses it."
 
 
 def test_a_registry_without_subscriptions_says_nothing_of_them() -> None:
-    assert only(TWO, ONE, "column-removed").subscribed == ""
+    assert only(TWO, ONE, "column-removed").subscribers_text == ""
 
 
 def test_the_waiver_that_is_offered_lets_exactly_this_change_pass() -> None:
@@ -195,7 +195,7 @@ def test_a_comparison_as_plain_values_has_the_published_keys() -> None:
     ],
 )
 def test_engines_are_understood_as_people_write_them(written: str, known: str) -> None:
-    assert engine(written) == known
+    assert normalize_engine(written) == known
 
 
 def test_every_rule_says_what_happened_and_what_to_do() -> None:

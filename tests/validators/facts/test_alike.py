@@ -8,9 +8,9 @@ from datetime import date
 import pytest
 
 from dq.validators import rule_page
-from dq.validators.lint import lint_files, rules_of
+from dq.validators.lint import lint_files, load_rules
 
-RULES = rules_of()
+RULES = load_rules()
 ONE, TWO = (unicodedata.normalize(form, "é") for form in ("NFC", "NFD"))
 
 
@@ -67,8 +67,8 @@ def test_names_that_unicode_does_not_call_equal_are_not(fragment, first, second)
 def test_the_message_says_why_two_names_that_look_the_same_are_not():
     ((_, message),) = found(("orders.odcs.yaml", properties(ONE, TWO)))
 
-    assert message.endswith("already.")
-    assert "(it looks the same, and is encoded otherwise)" in message
+    assert " is already used in line " in message
+    assert message.endswith(" (it looks the same, but is encoded differently).")
 
 
 def test_contracts_whose_ids_look_the_same_are_duplicates():
@@ -84,6 +84,7 @@ def test_files_that_one_clone_cannot_hold_are_duplicates(first, second):
     ((rule, message),) = found((first, "id: one\n"), (second, "id: two\n"))
 
     assert rule == "duplicate-contract"
-    assert (
-        message == f"{first} and {second} are one file where case or the form of characters does not count."
+    assert message == (
+        f"{first} and {second} differ only by case or Unicode normalization, "
+        "so some file systems cannot hold both."
     )

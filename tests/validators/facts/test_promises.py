@@ -93,7 +93,7 @@ def test_a_delivery_of_one_of_two_objects_must_say_which(lint_fragment) -> None:
 
     found = lint_fragment(objects + ENTRY.format(entry='schedule: "0 6 * * *"', delivery="grace: 45m"))
 
-    assert [(one.rule, one.mend) for one in found] == [("sla-element-unknown", "Add 'element: orders'.")]
+    assert [(one.rule, one.hint) for one in found] == [("sla-element-unknown", "Add 'element: orders'.")]
 
 
 def test_a_schedule_without_delivery_terms_is_read_too(lint_fragment) -> None:
@@ -115,8 +115,8 @@ def test_a_schedule_without_delivery_terms_is_read_too(lint_fragment) -> None:
 def test_the_reading_of_a_wrong_cron_says_what_was_meant(lint_fragment) -> None:
     (found,) = lint_fragment(ENTRY.format(entry='schedule: "0 30 * * *"', delivery="grace: 45m"))
 
-    assert found.message == "CRON_RANGE: hour 30 in '0 30 * * *' is out of 0-23."
-    assert found.mend == "The minute stands first: perhaps '30 0 * * *' was meant."
+    assert found.message == "hour 30 is out of range (0–23) in '0 30 * * *'."
+    assert found.hint == "The first field is the minute. Did you mean '30 0 * * *'?"
 
 
 def test_two_deliveries_of_one_object_need_ids_to_be_told_apart(lint_fragment) -> None:
@@ -139,4 +139,4 @@ def test_a_delivery_of_more_partitions_than_anyone_can_look_for_is_refused(lint_
 
     assert "partition-template-invalid" not in [one.rule for one in lint_fragment(of(1_000))]
     (found,) = (one for one in lint_fragment(of(1_001)) if one.rule == "partition-template-invalid")
-    assert found.message == "each delivery would bring 1,001 partitions, more than 1,000."
+    assert found.message == "each delivery would have 1,001 partitions, more than 1,000."

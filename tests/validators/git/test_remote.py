@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from dq.validators.git.repository import name_of, remote_name
+from dq.validators.git.repository import name_from_url, remote_name
 
 
 @pytest.mark.parametrize(
@@ -25,7 +25,7 @@ from dq.validators.git.repository import name_of, remote_name
     ],
 )
 def test_a_remote_has_one_name_and_no_secret(url: str, name: str) -> None:
-    assert name_of(url) == name
+    assert name_from_url(url) == name
 
 
 def test_two_checkouts_have_one_name(tmp_path: Path) -> None:

@@ -18,13 +18,13 @@ from dq.validators.git.repository import (
     ENVIRONMENT,
     BaseRefInvalid,
     BaseUnavailable,
-    commit_of,
-    find,
+    find_repository,
     git_environment,
-    objects,
-    repository,
+    is_tracked,
+    read_objects,
+    repository_for_ref,
+    resolve_commit,
     run,
-    tracked,
 )
 
 CONTRACT = b"id: orders\n"
@@ -41,7 +41,7 @@ def registry(tmp_path: Path) -> Registry:
 
 
 def test_the_nearest_folder_with_a_git_entry_is_the_repository(registry: Registry) -> None:
-    found = find(registry.folder / "a" / "nothing" / "here")
+    found = find_repository(registry.folder / "a" / "nothing" / "here")
 
     assert found is not None
     assert (found.top, found.git_dir) == (registry.folder, registry.folder / ".git")
@@ -50,23 +50,23 @@ def test_the_nearest_folder_with_a_git_entry_is_the_repository(registry: Registr
 def test_a_folder_that_looks_bare_is_no_repository(tmp_path: Path) -> None:
     subprocess.run(["git", "init", "-q", "--bare", str(tmp_path / "bare")], check=True)
 
-    assert find(tmp_path / "bare" / "objects") is None
+    assert find_repository(tmp_path / "bare" / "objects") is None
 
 
 def test_a_work_tree_beside_the_repository_is_one(registry: Registry, tmp_path: Path) -> None:
     registry.repo.git.worktree("add", "-q", str(tmp_path / "beside"), "-b", "beside")
 
-    found = find(tmp_path / "beside")
+    found = find_repository(tmp_path / "beside")
 
     assert found is not None
     assert (found.top, found.common) == (tmp_path / "beside", registry.folder / ".git")
-    assert commit_of(found, "main") == registry.repo.head.commit.hexsha
+    assert resolve_commit(found, "main") == registry.repo.head.commit.hexsha
 
 
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
-        pytest.param("gitdir: ../nowhere\n", "no folder", id="leads nowhere"),
+        pytest.param("gitdir: ../nowhere\n", "not a folder", id="leads nowhere"),
         pytest.param("gitdir: a\n", "own work tree", id="leads into the tree"),
         pytest.param("../registry/.git\n", "does not begin", id="says something else"),
         pytest.param("gitdir: " + "x" * 20_000, "small file", id="is large"),
@@ -77,27 +77,27 @@ def test_a_git_file_that_leads_astray_is_refused(tmp_path: Path, text: str, reas
     (tmp_path / "tree" / ".git").write_text(text)
 
     with pytest.raises(BaseUnavailable, match=reason):
-        find(tmp_path / "tree" / "a")
+        find_repository(tmp_path / "tree" / "a")
 
 
 def test_a_git_entry_that_is_a_pipe_is_refused_at_once(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / ".git")
 
     with pytest.raises(BaseUnavailable, match="small file"):
-        find(tmp_path)
+        find_repository(tmp_path)
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files away")
 def test_a_git_folder_that_somebody_else_put_there_is_refused(registry: Registry) -> None:
     os.chown(registry.folder / ".git", 12_345, 12_345)
-    with pytest.raises(BaseUnavailable, match="somebody else"):
-        find(registry.folder)
+    with pytest.raises(BaseUnavailable, match="has another owner"):
+        find_repository(registry.folder)
 
     # A checkout of another user, as containers in CI have them, is fine.
     os.chown(registry.folder, 12_345, 12_345)
-    found = find(registry.folder)
+    found = find_repository(registry.folder)
     assert found is not None
-    assert commit_of(found, "main")
+    assert resolve_commit(found, "main")
 
 
 # --- what a name means
@@ -136,24 +136,24 @@ def test_a_name_is_the_commit_that_git_means(registry: Registry, ref: str, expec
     git.config("branch.main.remote", "origin")
     git.config("branch.main.merge", "refs/heads/main")
     git.config("remote.origin.fetch", "+refs/heads/*:refs/remotes/origin/*")
-    found = repository(registry.folder, "main")
+    found = repository_for_ref(registry.folder, "main")
 
     name = ref.replace("FIRST", first).replace("SHORT", first[:10])
-    assert commit_of(found, name) == {"first": first, "second": second}[expected]
+    assert resolve_commit(found, name) == {"first": first, "second": second}[expected]
 
 
 @pytest.mark.parametrize("ref", ["main:a", "HEAD^{/x y}", "-x", "a..b", "a b", "a\nb", "@{1 day ago}", "*"])
 def test_what_is_no_name_of_a_commit_is_refused(registry: Registry, ref: str) -> None:
     with pytest.raises(BaseRefInvalid):
-        commit_of(repository(registry.folder, ref), ref)
+        resolve_commit(repository_for_ref(registry.folder, ref), ref)
 
 
 @pytest.mark.parametrize("ref", ["nothing", "0" * 40, "deadbeef", "HEAD~9", "main^3", "HEAD^{tree}", "refs"])
 def test_a_name_of_no_commit_is_told_with_the_command_that_brings_it(registry: Registry, ref: str) -> None:
     with pytest.raises(BaseUnavailable, match="not in this clone") as refused:
-        commit_of(repository(registry.folder, ref), ref)
+        resolve_commit(repository_for_ref(registry.folder, ref), ref)
 
-    assert refused.value.mend.startswith("Run: git fetch origin")
+    assert refused.value.hint.startswith("Run: git fetch origin")
 
 
 # --- what Git cannot tell
@@ -162,31 +162,31 @@ def test_a_name_of_no_commit_is_told_with_the_command_that_brings_it(registry: R
 def test_git_that_does_not_answer_is_ended(registry: Registry, tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     registry.repo.git.config("include.path", str(tmp_path / "pipe"))
-    found = find(registry.folder, seconds=0.5)
+    found = find_repository(registry.folder, seconds=0.5)
     assert found is not None
 
     with pytest.raises(BaseUnavailable, match="did not answer"):
-        commit_of(found, "main")
+        resolve_commit(found, "main")
 
 
 def test_a_damaged_object_is_not_believed(registry: Registry) -> None:
-    found = repository(registry.folder, "main")
-    blob = git_objects.id_of(CONTRACT, "blob", "0" * 40)
+    found = repository_for_ref(registry.folder, "main")
+    blob = git_objects.object_id(CONTRACT, "blob", "0" * 40)
     path = registry.folder / ".git" / "objects" / blob[:2] / blob[2:]
     path.chmod(0o644)
     path.write_bytes(b"no zlib")
 
     with pytest.raises(BaseUnavailable) as refused:
-        objects(found, [blob], "blob")
+        read_objects(found, [blob], "blob")
 
-    assert "--refetch" in refused.value.mend
+    assert "--refetch" in refused.value.hint
 
 
 def test_an_object_of_another_kind_is_not_taken(registry: Registry) -> None:
-    found = repository(registry.folder, "main")
+    found = repository_for_ref(registry.folder, "main")
 
     with pytest.raises(BaseUnavailable, match="damaged"):
-        objects(found, [commit_of(found, "main")], "tree")
+        read_objects(found, [resolve_commit(found, "main")], "tree")
 
 
 def test_a_partial_clone_reaches_nobody_and_the_command_mends_it(registry: Registry, tmp_path: Path) -> None:
@@ -195,8 +195,8 @@ def test_a_partial_clone_reaches_nobody_and_the_command_mends_it(registry: Regis
     clone = tmp_path / "clone"
     url = f"file://{registry.folder}"
     subprocess.run(["git", "clone", "-q", "--filter=blob:none", url, str(clone)], check=True)
-    found = repository(clone, "main")
-    blob = git_objects.id_of(CONTRACT, "blob", "0" * 40)
+    found = repository_for_ref(clone, "main")
+    blob = git_objects.object_id(CONTRACT, "blob", "0" * 40)
     with socket.socket() as listening:
         listening.bind(("127.0.0.1", 0))
         listening.listen()
@@ -206,18 +206,18 @@ def test_a_partial_clone_reaches_nobody_and_the_command_mends_it(registry: Regis
         subprocess.run([*git, "config", "remote.origin.url", f"git://127.0.0.1:{port}/x"], check=True)
 
         with pytest.raises(BaseUnavailable) as refused:
-            objects(found, [blob], "blob")
+            read_objects(found, [blob], "blob")
 
         with pytest.raises(TimeoutError):
             listening.accept()
     subprocess.run([*git, "config", "remote.origin.url", url], check=True)
-    command = refused.value.mend.removeprefix("Run: ").split()
+    command = refused.value.hint.removeprefix("Run: ").split()
     subprocess.run(command, cwd=clone, check=True, capture_output=True)
-    assert objects(found, [blob], "blob") == {blob: CONTRACT}
+    assert read_objects(found, [blob], "blob") == {blob: CONTRACT}
 
 
 def test_what_is_not_listed_is_never_asked(registry: Registry) -> None:
-    found = repository(registry.folder, "main")
+    found = repository_for_ref(registry.folder, "main")
 
     with pytest.raises(AssertionError, match="log"):
         run(found, ("log",))
@@ -236,7 +236,7 @@ def test_a_process_of_git_has_nothing_of_the_caller_but_what_is_listed(tmp_path:
 def test_the_environment_of_the_caller_is_as_it_was(registry: Registry) -> None:
     before = dict(os.environ)
 
-    commit_of(repository(registry.folder, "main"), "main")
+    resolve_commit(repository_for_ref(registry.folder, "main"), "main")
 
     assert dict(os.environ) == before
 
@@ -245,7 +245,7 @@ def test_without_git_the_reason_is_told(registry: Registry, monkeypatch: pytest.
     monkeypatch.setenv("PATH", str(registry.folder))
 
     with pytest.raises(Exception, match="Git is not installed") as refused:
-        commit_of(repository(registry.folder, "main"), "main")
+        resolve_commit(repository_for_ref(registry.folder, "main"), "main")
 
     assert getattr(refused.value, "exit_code", None) == 2
 
@@ -273,7 +273,7 @@ def test_a_path_is_tracked_where_the_index_has_something_there(
 ) -> None:
     (registry.folder / "link").symlink_to("a")
 
-    assert tracked(registry.folder / path) is expected
+    assert is_tracked(registry.folder / path) is expected
 
 
 def test_what_is_tracked_is_told_without_gitpython_and_runs_nothing(
@@ -284,8 +284,8 @@ def test_what_is_tracked_is_told_without_gitpython_and_runs_nothing(
     program.chmod(0o755)
     registry.repo.git.config("core.fsmonitor", str(program))
     code = (
-        "import sys\nfrom pathlib import Path\nfrom dq.validators.git.repository import tracked\n"
-        "print(tracked(Path('a')), 'git' in sys.modules)"
+        "import sys\nfrom pathlib import Path\nfrom dq.validators.git.repository import is_tracked\n"
+        "print(is_tracked(Path('a')), 'git' in sys.modules)"
     )
 
     done = subprocess.run(
@@ -300,7 +300,7 @@ def test_other_threads_see_the_whole_environment_while_git_is_started(
     registry: Registry, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("DQ_CANARY", "there")
-    found = find(registry.folder)
+    found = find_repository(registry.folder)
     assert found is not None
     ended, missing, looks = Event(), 0, 0
 
@@ -327,4 +327,4 @@ def test_an_index_that_cannot_be_read_is_no_answer(registry: Registry) -> None:
     (registry.folder / ".git" / "index").write_bytes(b"\xff" * 100)
 
     with pytest.raises(BaseUnavailable):
-        tracked(registry.folder / "a")
+        is_tracked(registry.folder / "a")

@@ -39,7 +39,7 @@ def test_a_missing_one_is_found_and_named(rules):
     (found,) = _found(rules, CENTRE, "domain: sales\n")
 
     assert found[1] == "customProperties"
-    assert found[2] == "contract 'orders' lacks the custom property 'costCentre', which the policy asks for."
+    assert found[2] == "contract 'orders' lacks the custom property 'costCentre', which the policy requires."
 
 
 def test_a_value_is_found_at_its_line(rules):
@@ -56,7 +56,7 @@ def test_the_mend_is_what_the_schema_says(rules):
     (found,) = [one for one in lint(text.encode(), "a.odcs.yaml", rules=rules, policy=policy, today=TODAY)
                 if one.rule == ID]  # fmt: skip
 
-    assert found.mend == "The policy says: CC- and four digits."
+    assert found.hint == "The policy says: CC- and four digits."
     assert found.severity is Severity.ERROR
 
 

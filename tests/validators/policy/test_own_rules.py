@@ -35,14 +35,14 @@ TIMES = (
 def test_an_own_rule_finds_what_it_selects_and_names_it(rules: dict[str, Rule]) -> None:
     own = (
         "{select: property, where: {logicalType: {equals: timestamp}}, "
-        "assert: {name: {matches: '_at$'}}, message: instants end in _at., mend: Rename it., severity: error}"
+        "assert: {name: {matches: '_at$'}}, message: instants end in _at., hint: Rename it., severity: error}"
     )
 
     (found,) = _found(rules, own, TIMES)
 
     assert (found.rule, found.severity) == ("own-rule", Severity.ERROR)
     assert found.message == "property 'created': instants end in _at."
-    assert found.mend == "Rename it."
+    assert found.hint == "Rename it."
     assert (found.path, found.at) == ("schema[0].properties[0].name", Location("orders.odcs.yaml", 13, 16))
 
 
@@ -109,7 +109,7 @@ def test_each_kind_of_element_can_be_selected(
     found = _found(rules, own, "")
 
     assert path in [one.path for one in found]
-    assert found[0].mend == f"{key} must be there."
+    assert found[0].hint == f"{key} must be present."
 
 
 def test_a_policy_can_set_an_own_rule_for_some_contracts(rules: dict[str, Rule]) -> None:
@@ -129,31 +129,31 @@ def test_a_policy_can_set_an_own_rule_for_some_contracts(rules: dict[str, Rule])
 @pytest.mark.parametrize(
     ("own", "message"),
     [
-        ("a: {select: table, assert: {}, message: a.}", "select is 'table', which is not one"),
-        ("a: {select: object, assert: {nme: {exists: true}}, message: a.}", "no object has a key 'nme'."),
+        ("a: {select: table, assert: {}, message: a.}", "unknown select 'table'."),
+        ("a: {select: object, assert: {nme: {exists: true}}, message: a.}", "object has no key 'nme'."),
         ("a: {select: object, assert: {name: {exist: true}}, message: a.}", "has no key 'exist'."),
         ("a: {select: object, assert: {name: {matches: '['}}, message: a.}", "is not a regular expression"),
         ("a: {select: object, assert: {name: true}, message: a.}", "name must be a mapping."),
         ("a: {select: object, assert: {name: {exists: true}}, message: ''}", "it must not be empty"),
         ("a: {select: object, assert: {}, message: a.}", "asserts nothing"),
-        ("A B: {select: object, assert: {name: {exists: true}}, message: a.}", "is not a rule's id"),
-        ("missing-owner: {select: object, assert: {}, message: a.}", "rule 'missing-owner' exists already."),
+        ("A B: {select: object, assert: {name: {exists: true}}, message: a.}", "is not a valid rule id"),
+        ("missing-owner: {select: object, assert: {}, message: a.}", "rule 'missing-owner' already exists."),
         ("a: 1", "a must be a mapping."),
         (
             "a: {select: property, assert: {name: {matches: }}, message: m}",
-            "matches says nothing of what name must be.",
+            "matches of name has no value.",
         ),
         (
             "a: {select: property, assert: {name: {min-length: }}, message: m}",
-            "min-length says nothing of what name must be.",
+            "min-length of name has no value.",
         ),
         (
             "a: {select: property, assert: {name: {one-of: }}, message: m}",
-            "one-of says nothing of what name must be.",
+            "one-of of name has no value.",
         ),
         (
             "a: {select: property, assert: {name: {at-most: }}, message: m}",
-            "at-most says nothing of what name must be.",
+            "at-most of name has no value.",
         ),
     ],
 )
@@ -162,4 +162,4 @@ def test_a_mistake_in_an_own_rule_is_a_finding(rules: dict[str, Rule], own: str,
 
     assert any(message in one.message for one in found), found
     assert all(one.at.line >= 2 for one in found)
-    assert policy.own == {}
+    assert policy.own_rules == {}

@@ -72,20 +72,20 @@ def test_a_list_of_words_is_an_argument(rules: dict[str, Rule], lint_fragment) -
 
     found = lint_fragment("schema: [{name: a, properties: [{name: b, classification: pubic}]}]\n", policy)
 
-    assert [(one.rule, one.mend) for one in found] == [("classification-unknown", "Did you mean 'public'?")]
+    assert [(one.rule, one.hint) for one in found] == [("classification-unknown", "Did you mean 'public'?")]
 
 
 @pytest.mark.parametrize(
-    ("text", "rule", "line", "column", "message", "mend"),
+    ("text", "rule", "line", "column", "message", "hint"),
     [
         pytest.param(
             "rules:\n  missing-ownr: {severity: error}\n",
-            "unknown-key", 2, 3, "there is no rule 'missing-ownr'.", "Did you mean 'missing-owner'?",
+            "unknown-key", 2, 3, "unknown rule 'missing-ownr'.", "Did you mean 'missing-owner'?",
             id="a rule that does not exist",
         ),
         pytest.param(
             "rules:\n  missing-owner: {severity: eror}\n",
-            "unknown-value", 2, 29, "severity is 'eror', which is not one that it can have.",
+            "unknown-value", 2, 29, "unknown severity 'eror'.",
             "Did you mean 'error'?", id="a severity that does not exist",
         ),
         pytest.param(
@@ -96,7 +96,7 @@ def test_a_list_of_words_is_an_argument(rules: dict[str, Rule], lint_fragment) -
         ),
         pytest.param(
             "rules:\n  comment-too-long: {column_characters: many}\n",
-            "wrong-type", 2, 41, "column_characters must be a whole number, and 'many' is text.",
+            "wrong-type", 2, 41, "column_characters must be a whole number, not the string 'many'.",
             "Write column_characters: 1.", id="an argument of the wrong type",
         ),
         pytest.param(
@@ -106,7 +106,7 @@ def test_a_list_of_words_is_an_argument(rules: dict[str, Rule], lint_fragment) -
         ),
         pytest.param(
             "rules:\n  unknown-key: {severity: off}\n",
-            "unknown-value", 2, 3, "unknown-key is always an error: what cannot be read cannot be judged.",
+            "unknown-value", 2, 3, "unknown-key is always an error, because its contracts cannot be read.",
             "Remove this setting.", id="a rule of form",
         ),
         pytest.param(
@@ -116,12 +116,12 @@ def test_a_list_of_words_is_an_argument(rules: dict[str, Rule], lint_fragment) -
         ),
         pytest.param(
             "profile: lax\n",
-            "unknown-value", 1, 10, "profile is 'lax', which is not one that it can have.",
+            "unknown-value", 1, 10, "unknown profile 'lax'.",
             "Write one of default, strict.", id="a profile that does not exist",
         ),
         pytest.param(
             "- strict\n",
-            "wrong-type", 1, 1, "the document is a list.", "Write a mapping, such as 'profile: strict'.",
+            "wrong-type", 1, 1, "the document is a list.", "Write a mapping, e.g. 'profile: strict'.",
             id="a list",
         ),
         pytest.param(
@@ -132,13 +132,13 @@ def test_a_list_of_words_is_an_argument(rules: dict[str, Rule], lint_fragment) -
     ],
 )  # fmt: skip
 def test_a_mistake_in_the_policy_is_a_finding(
-    rules: dict[str, Rule], text: str, rule: str, line: int, column: int, message: str, mend: str
+    rules: dict[str, Rule], text: str, rule: str, line: int, column: int, message: str, hint: str
 ) -> None:
     _, (found,) = read(text.encode(), FILE, rules)
 
     assert (found.rule, found.severity) == (rule, Severity.ERROR)
     assert (found.at.file, found.at.line, found.at.column) == (FILE, line, column)
-    assert (found.message, found.mend) == (message, mend)
+    assert (found.message, found.hint) == (message, hint)
 
 
 def test_what_is_right_in_a_policy_holds_beside_a_mistake(rules: dict[str, Rule]) -> None:

@@ -86,14 +86,14 @@ def test_a_later_section_wins_and_keeps_what_it_does_not_say(rules: dict[str, Ru
 @pytest.mark.parametrize(
     ("text", "rule", "line", "message"),
     [
-        ("sections: [{for: {}}]", "missing-key", 1, "the section does not say which contracts it is for."),
+        ("sections: [{for: {}}]", "missing-key", 1, "the section does not specify its contracts."),
         ("sections: [{profile: strict}]", "missing-key", 1, "sections[0] needs 'for'."),
         ("sections: [{for: {pth: a}}]", "unknown-key", 1, "sections[0].for has no key 'pth'."),
         (
             "sections:\n  - for: {path: a}\n    rules: {status-unknwn: {severity: off}}",
             "unknown-key",
             3,
-            "there is no rule 'status-unknwn'.",
+            "unknown rule 'status-unknwn'.",
         ),
     ],
 )

@@ -44,8 +44,8 @@ def test_after_it_the_finding_is_back_and_the_waiver_is_an_error_in_the_policy(
     assert (expired.rule, expired.severity) == ("waiver-expired", Severity.ERROR)
     assert expired.at == Location(FILE, 2, 5)
     assert expired.message == (
-        "the waiver of status-unknown for 'orders' ended on 2026-12-31. "
-        "It was given by ana@example.com: The portal is old."
+        "the waiver of status-unknown for 'orders' expired on 2026-12-31. "
+        "It was granted by ana@example.com: The portal is old."
     )
     assert back.rule == "status-unknown"
 
@@ -78,7 +78,10 @@ def test_a_waiver_may_name_a_rule_from_elsewhere_and_is_left_to_those_who_know_i
     rules: dict[str, Rule],
 ) -> None:
     policy, wrong = read(
-        WAIVER.replace("status-unknown", "type-narrowed").encode(), FILE, rules, also=["type-narrowed"]
+        WAIVER.replace("status-unknown", "type-narrowed").encode(),
+        FILE,
+        rules,
+        extra_rule_ids=["type-narrowed"],
     )
 
     here = apply_waivers([], policy.waivers, rules=rules, contracts=["orders"], today=date(2026, 11, 21))
@@ -92,11 +95,11 @@ def test_a_waiver_may_name_a_rule_from_elsewhere_and_is_left_to_those_who_know_i
 @pytest.mark.parametrize(
     ("before", "after", "message"),
     [
-        ("rule: status-unknown", "rule: status-unknwn", "there is no rule 'status-unknwn'."),
+        ("rule: status-unknown", "rule: status-unknwn", "unknown rule 'status-unknwn'."),
         ("rule: status-unknown", "rule: unknown-key", "unknown-key cannot be waived."),
         ("reason: The portal is old.", "reason: ''", "it must not be empty"),
         (", expires: 2026-12-31", "", "waivers[0] needs 'expires'."),
-        ("expires: 2026-12-31", "expires: soon", "'soon' is not a date such as 2027-01-31"),
+        ("expires: 2026-12-31", "expires: soon", "'soon' is not a date of the form 2027-01-31"),
     ],
 )
 def test_a_mistake_in_a_waiver_is_a_finding_and_waives_nothing(

@@ -1,7 +1,7 @@
-"""A support channel for alerts does not have the form of its tool.
+"""Invalid channel name for the tool of an alert channel.
 
-Why: The alert would not arrive: a Slack channel has a name of letters, digits, hyphens and underscores, and a
-person is none.
+Why: The alert would not arrive: a Slack channel name has letters, digits, hyphens and underscores, and a
+person is not a channel.
 
 Bad:
     support:
@@ -11,18 +11,18 @@ Good:
     support:
       - {channel: "#sales-data", tool: slack, scope: notifications}
 
-Mend: Write the channel's name with `#`, in quotes, or its id.
+How to fix: Write the channel's name with `#`, in quotes, or its id.
 """
 
-from dq.contracts.access.alert_target import hears, target_fault
-from dq.validators.rule import Context, Contract, Faults, Rule, Severity, fault
+from dq.contracts.access.alert_target import alert_target_problem, receives_breaches
+from dq.validators.rule import Context, Contract, Rule, Severity, Violations, violation
 
 
-def check(contract: Contract, _context: Context) -> Faults:
+def check(contract: Contract, _context: Context) -> Violations:
     for support in contract.support:
-        wrong = target_fault(support) if hears(support) else None
+        wrong = alert_target_problem(support) if receives_breaches(support) else None
         if wrong is not None:
-            yield fault(support, "channel", f"{wrong.message}.", wrong.mend)
+            yield violation(support, "channel", f"{wrong.message}.", wrong.hint)
 
 
 RULE = Rule("alert-channel-invalid", Severity.WARNING, __doc__, check)

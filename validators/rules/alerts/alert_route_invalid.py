@@ -1,6 +1,6 @@
-"""When a support channel is to hear of a breach cannot be understood.
+"""Invalid alert route of a support channel.
 
-Why: An alert that waits for a time that nobody can read is told at once, to people who should have slept.
+Why: With an invalid delay or quiet hours, alerts are sent at once, even at night.
 
 Bad:
     support:
@@ -22,19 +22,20 @@ Good:
             vendor: dq
             value: {escalateAfter: 30m, quiet: "22:00-07:00", timezone: Europe/Berlin}
 
-Mend: Write elapsed time such as 30m or 2h, quiet hours such as "22:00-07:00", and a zone of the tz database.
+How to fix: Write durations like 30m or 2h, quiet hours like "22:00-07:00", and a time zone of the tz
+database.
 """
 
 from dq.contracts.access.alert_target import RULE as FAULT
 from dq.contracts.access.alert_target import route_terms
-from dq.validators.rule import Context, Contract, Fault, Faults, Rule, Severity
+from dq.validators.rule import Context, Contract, Rule, Severity, Violation, Violations
 
 
-def check(contract: Contract, _context: Context) -> Faults:
+def check(contract: Contract, _context: Context) -> Violations:
     for support in contract.support:
         for finding in route_terms(support)[1]:
             if finding.rule == FAULT:
-                yield Fault(finding.at, finding.message, finding.mend, finding.path)
+                yield Violation(finding.at, finding.message, finding.hint, finding.path)
 
 
 RULE = Rule("alert-route-invalid", Severity.ERROR, __doc__, check)

@@ -1,7 +1,7 @@
-"""A support channel that wants to hear of breaches names a tool that dq brings no alerts to.
+"""Alert channel with a tool that dq cannot send alerts to.
 
-Why: The alert would go to the watcher's console, where nobody of this team reads it. The standard allows any
-tool, so this is a warning; a policy can make it an error.
+Why: The alert would go to the watcher's console, which this team does not read. The standard allows any tool,
+so this is a warning; a policy can make it an error.
 
 Bad:
     support:
@@ -11,18 +11,18 @@ Good:
     support:
       - {channel: "#sales-data", tool: slack, scope: notifications}
 
-Mend: Name a tool that alerts go through, or a scope that hears of no breaches, such as `interactive`.
+How to fix: Use a tool that dq sends alerts to, or a scope that receives no alerts, e.g. `interactive`.
 """
 
-from dq.contracts.access.alert_target import tool_fault
-from dq.validators.rule import Context, Contract, Faults, Rule, Severity, fault
+from dq.contracts.access.alert_target import tool_problem
+from dq.validators.rule import Context, Contract, Rule, Severity, Violations, violation
 
 
-def check(contract: Contract, _context: Context) -> Faults:
+def check(contract: Contract, _context: Context) -> Violations:
     for support in contract.support:
-        wrong = tool_fault(support)
+        wrong = tool_problem(support)
         if wrong is not None:
-            yield fault(support, "tool", f"{wrong.message}.", wrong.mend)
+            yield violation(support, "tool", f"{wrong.message}.", wrong.hint)
 
 
 RULE = Rule("alert-tool-unknown", Severity.WARNING, __doc__, check)

@@ -1,7 +1,7 @@
-"""A support channel would have alerts written to a file.
+"""Alert channel that is a file.
 
-Why: The path is one of the machine that watches. Whoever runs it has to allow a folder for such files, and
-without that the console is told instead.
+Why: The path is on the machine that runs the watcher. Its operator has to allow a folder for such files;
+otherwise the alerts go to the console.
 
 Bad:
     support:
@@ -11,18 +11,21 @@ Good:
     support:
       - {channel: "#sales-data", tool: slack, scope: notifications}
 
-Mend: Name a channel that people read, or ask for `file_channels` in the watcher's settings.
+How to fix: Use a channel that people read, or ask the operator to set `file_channels` in the watcher's
+settings.
 """
 
-from dq.contracts.access.alert_target import FILES, hears
-from dq.validators.rule import Context, Contract, Faults, Rule, Severity, fault
+from dq.contracts.access.alert_target import FILES, receives_breaches
+from dq.validators.rule import Context, Contract, Rule, Severity, Violations, violation
 
 
-def check(contract: Contract, _context: Context) -> Faults:
+def check(contract: Contract, _context: Context) -> Violations:
     for support in contract.support:
-        if support.tool in FILES and hears(support):
-            message = f"alerts are written to {support.channel!r} only where the watcher's settings allow it."
-            yield fault(support, "channel", message, "Name a slack channel, or ask for file_channels.")
+        if support.tool in FILES and receives_breaches(support):
+            message = f"alerts are written to {support.channel!r} only if the watcher's settings allow it."
+            yield violation(
+                support, "channel", message, "Use a Slack channel, or have the operator set file_channels."
+            )
 
 
 RULE = Rule("alerts-to-file", Severity.WARNING, __doc__, check)

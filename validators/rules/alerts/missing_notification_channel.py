@@ -1,6 +1,6 @@
-"""The contract names no channel for notifications.
+"""Contract without a notification channel.
 
-Why: When a delivery is late or a check fails, there is nobody to tell.
+Why: If a delivery is late or a check fails, no one is notified.
 
 Bad:
     support:
@@ -10,17 +10,17 @@ Good:
     support:
       - {channel: "#sales-data", tool: slack, scope: notifications}
 
-Mend: Add an entry with `scope: notifications` under `support`.
+How to fix: Add an entry with `scope: notifications` under `support`.
 """
 
-from dq.validators.rule import Context, Contract, Faults, Rule, Severity, absence
+from dq.validators.rule import Context, Contract, Rule, Severity, Violations, missing_key
 
 
-def check(contract: Contract, _context: Context) -> Faults:
+def check(contract: Contract, _context: Context) -> Violations:
     if not any((channel.scope or "").lower() == "notifications" for channel in contract.support):
         message = "no support channel has the scope 'notifications'."
-        mend = "Add '{channel: \"#…\", tool: slack, scope: notifications}' under 'support'."
-        yield absence(contract, message, mend, "support")
+        hint = "Add '{channel: \"#…\", tool: slack, scope: notifications}' under 'support'."
+        yield missing_key(contract, message, hint, "support")
 
 
-RULE = Rule("missing-notification-channel", Severity.WARNING, __doc__, check, wish=True)
+RULE = Rule("missing-notification-channel", Severity.WARNING, __doc__, check, opt_in=True)

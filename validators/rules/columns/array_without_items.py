@@ -1,6 +1,6 @@
-"""A property is an array and does not say of what.
+"""Array without an item type.
 
-Why: The table is created with an array of texts, and the type of the items is never checked.
+Why: The table is created with an array of strings, and the type of the items is never checked.
 
 Bad:
     schema:
@@ -14,17 +14,17 @@ Good:
         properties:
           - {name: vouchers, logicalType: array, items: {logicalType: string}}
 
-Mend: Add `items` with their logicalType.
+How to fix: Add `items` with a logicalType.
 """
 
-from dq.validators.rule import Context, Contract, Faults, Rule, Severity, absence
+from dq.validators.rule import Context, Contract, Rule, Severity, Violations, missing_key
 
 
-def check(_contract: Contract, context: Context) -> Faults:
+def check(_contract: Contract, context: Context) -> Violations:
     for prop in context.walk.properties:
         if prop.logical_type == "array" and prop.items is None and "<" not in (prop.physical_type or ""):
-            message = f"{prop.name!r} is an array without the type of its items."
-            yield absence(prop, message, "Add 'items: {logicalType: …}'.", "items")
+            message = f"{prop.name!r} is an array without an item type."
+            yield missing_key(prop, message, "Add 'items: {logicalType: …}'.", "items")
 
 
 RULE = Rule("array-without-items", Severity.WARNING, __doc__, check)

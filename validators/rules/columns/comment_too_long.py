@@ -1,7 +1,7 @@
-"""A description is longer than the catalog keeps.
+"""Description too long for the catalog.
 
-Why: Glue refuses a column comment over 255 characters and a table description over 2048 bytes, so that it
-is cut off when the contract is registered.
+Why: Glue rejects column comments over 255 characters and table descriptions over 2048 bytes, so longer ones
+are truncated when the contract is registered.
 
 Bad:
     schema:
@@ -11,8 +11,8 @@ Bad:
             logicalType: number
             description: >-
               What the customer pays in the end, after all rebates, vouchers and returns, in the currency of
-              the shop, with value-added tax as the law of the country of delivery wants it, without the cost
-              of shipping, which stands in a column of its own, and without deposits for bottles.
+              the shop, with value-added tax as required by law in the country of delivery, without the cost
+              of shipping, which has its own column, and without deposits for bottles.
 
 Good:
     schema:
@@ -20,31 +20,34 @@ Good:
         properties:
           - {name: amount, logicalType: number, description: "What the customer pays in the end."}
 
-Mend: Say the essence in the description, and the rest where `authoritativeDefinitions` point to.
+How to fix: Keep the description short, and link to the details with `authoritativeDefinitions`.
 """
 
 from dq.contracts.model import Element
-from dq.validators.rule import Argument, Context, Contract, Faults, Rule, Severity, fault, on_lake
+from dq.validators.rule import Argument, Context, Contract, Rule, Severity, Violations, is_on_lake, violation
 
-COLUMN = Argument("column_characters", 255, "How long the description of a property may be.")
-TABLE = Argument("table_characters", 2048, "How long the description of an object may be.")
+COLUMN = Argument("column_characters", 255, "Maximum length of a property's description.")
+TABLE = Argument("table_characters", 2048, "Maximum length of an object's description.")
 
 
-def check(contract: Contract, context: Context) -> Faults:
-    if not on_lake(contract):
+def check(contract: Contract, context: Context) -> Violations:
+    if not is_on_lake(contract):
         return
-    for one in contract.objects:
-        yield from _judge(one, context.value(TABLE))
+    for schema_object in contract.objects:
+        yield from _check_length(schema_object, context.value(TABLE))
     for column in context.walk.columns:
-        # Only a column of the table has a comment in the catalog; a field of a struct has none.
-        if column.top:
-            yield from _judge(column.property, context.value(COLUMN))
+        # The catalog has comments for the columns of a table, not for the fields of a struct.
+        if column.is_top_level:
+            yield from _check_length(column.property, context.value(COLUMN))
 
 
-def _judge(one: Element, limit: int) -> Faults:
-    if one.description is not None and len(one.description) > limit:
-        message = f"the description of {one.name!r} has {len(one.description)} characters, more than {limit}."
-        yield fault(one, "description", message, "Shorten it; the catalog cuts it off.")
+def _check_length(element: Element, limit: int) -> Violations:
+    if element.description is not None and len(element.description) > limit:
+        message = (
+            f"the description of {element.name!r} has {len(element.description)} characters, more than "
+            f"{limit}."
+        )
+        yield violation(element, "description", message, "Shorten it; the catalog truncates longer ones.")
 
 
 RULE = Rule("comment-too-long", Severity.WARNING, __doc__, check, arguments=(COLUMN, TABLE))

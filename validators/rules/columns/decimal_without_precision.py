@@ -1,6 +1,6 @@
-"""A decimal has no precision and scale.
+"""Decimal without precision and scale.
 
-Why: Spark then takes decimal(10, 0) and cuts the digits after the point off, without a word.
+Why: Spark then uses decimal(10, 0) and silently drops all decimal places.
 
 Bad:
     schema:
@@ -14,25 +14,29 @@ Good:
         properties:
           - {name: amount, logicalType: number, physicalType: "decimal(18, 2)"}
 
-Mend: Write the number of digits, and how many of them follow the point.
+How to fix: Specify the total number of digits and the number of decimal places.
 """
 
 import re
 
-from dq.validators.rule import Context, Contract, Faults, Rule, Severity, fault, on_lake
+from dq.validators.rule import Context, Contract, Rule, Severity, Violations, is_on_lake, violation
 
 _BARE = re.compile(r"\b(?:decimal|numeric|dec)\b(?!\s*\()", re.IGNORECASE)
 
 
-def check(contract: Contract, context: Context) -> Faults:
-    if not on_lake(contract):
+def check(contract: Contract, context: Context) -> Violations:
+    if not is_on_lake(contract):
         return
     for prop in context.walk.properties:
-        written = prop.physical_type
+        physical_type = prop.physical_type
         # In a struct, `dec: int` is the name of a field.
-        if written is not None and "struct" not in written.lower() and _BARE.search(written):
-            message = f"type {written!r} has no precision."
-            yield fault(prop, "physicalType", message, "Write decimal(18, 2), or what fits.")
+        if (
+            physical_type is not None
+            and "struct" not in physical_type.lower()
+            and _BARE.search(physical_type)
+        ):
+            message = f"type {physical_type!r} has no precision and scale."
+            yield violation(prop, "physicalType", message, "Specify them, e.g. decimal(18, 2).")
 
 
 RULE = Rule("decimal-without-precision", Severity.WARNING, __doc__, check)

@@ -1,7 +1,7 @@
-"""An enum holds the same value twice.
+"""Duplicate value in an enum.
 
-Why: Usually one of the two was meant to be another value, which rows will now be refused for. The standard
-refuses equal entries; a second entry of one value with another label or description is a warning.
+Why: Usually one of the two was meant to be another value, and rows with that value now fail. The standard
+forbids equal entries; a second entry of a value with another label or description is a warning.
 
 Bad:
     schema:
@@ -15,24 +15,24 @@ Good:
         properties:
           - {name: state, logicalType: string, enum: [{value: open}, {value: paid}]}
 
-Mend: Remove the copy, or write the value that was meant.
+How to fix: Remove the duplicate, or write the intended value.
 """
 
-from dq.validators.rule import Context, Contract, Faults, Rule, Severity, fault, shown
+from dq.validators.rule import Context, Contract, Rule, Severity, Violations, quote_value, violation
 
 
-def check(_contract: Contract, context: Context) -> Faults:
+def check(_contract: Contract, context: Context) -> Violations:
     for prop in context.walk.properties:
-        seen: set[tuple[type, str]] = set()
-        for one in prop.enum or ():
-            value = (type(one.value), str(one.value))
-            if value in seen:
-                message = f"{shown(one.value)} stands in the enum already."
-                # The standard refuses equal entries, and allows a second one with another description.
-                copy = any(each == one for each in prop.enum or () if each is not one)
-                mend = "Remove the copy, or write what was meant."
-                yield fault(one, "value", message, mend, doubt=not copy)
-            seen.add(value)
+        values: set[tuple[type, str]] = set()
+        for entry in prop.enum or ():
+            value = (type(entry.value), str(entry.value))
+            if value in values:
+                message = f"duplicate enum value {quote_value(entry.value)}."
+                # The standard forbids equal entries, but allows a second one with another description.
+                copy = any(other == entry for other in prop.enum or () if other is not entry)
+                hint = "Remove the duplicate, or write the intended value."
+                yield violation(entry, "value", message, hint, doubt=not copy)
+            values.add(value)
 
 
 RULE = Rule("duplicate-enum-value", Severity.ERROR, __doc__, check)

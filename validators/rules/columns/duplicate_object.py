@@ -1,6 +1,6 @@
-"""Two objects of the contract have one name.
+"""Duplicate object name.
 
-Why: References, service levels and the catalog find an object by its name; nobody can tell which is meant.
+Why: References, service levels and the catalog find an object by its name; a duplicate makes them ambiguous.
 
 Bad:
     schema:
@@ -12,22 +12,22 @@ Good:
       - name: orders
       - name: order_lines
 
-Mend: Rename one of them, or remove the copy.
+How to fix: Rename one of them, or remove the duplicate.
 """
 
 from dq.contracts.model import SchemaObject
-from dq.validators.context import alike, note
-from dq.validators.rule import Context, Contract, Faults, Rule, Severity, fault
+from dq.validators.context import confusable_note, normalize_name
+from dq.validators.rule import Context, Contract, Rule, Severity, Violations, violation
 
 
-def check(contract: Contract, _context: Context) -> Faults:
-    seen: dict[str, SchemaObject] = {}
-    for one in contract.objects:
-        first = seen.setdefault(alike(one.name.lower()), one)
-        if first is not one:
-            line = f"line {first.at('name').line}{note(one.name, first.name)}"
-            message = f"{one.name!r} is the name of the object in {line} already."
-            yield fault(one, "name", message, "Rename one of them, or remove the copy.")
+def check(contract: Contract, _context: Context) -> Violations:
+    by_name: dict[str, SchemaObject] = {}
+    for schema_object in contract.objects:
+        first = by_name.setdefault(normalize_name(schema_object.name.lower()), schema_object)
+        if first is not schema_object:
+            line = f"line {first.locate('name').line}{confusable_note(schema_object.name, first.name)}"
+            message = f"object name {schema_object.name!r} is already used in {line}."
+            yield violation(schema_object, "name", message, "Rename one of them, or remove the duplicate.")
 
 
 RULE = Rule("duplicate-object", Severity.ERROR, __doc__, check)

@@ -1,7 +1,7 @@
-"""Two properties that stand beside each other have one name.
+"""Duplicate property name on the same level.
 
-Why: Spark, Hive and Glue match columns without regard to case, so that the two are one column to a reader; so
-are two names of the same characters that Unicode writes in two ways.
+Why: Spark, Hive and Glue match columns case-insensitively, so both names refer to the same column. The same
+applies to names that differ only in their Unicode normalization.
 
 Bad:
     schema:
@@ -17,43 +17,44 @@ Good:
           - name: amount
           - name: amount_in_euro
 
-Mend: Rename one of them, or remove the copy.
+How to fix: Rename one of them, or remove the duplicate.
 """
 
 from collections.abc import Sequence
 
 from dq.contracts.model import Property
-from dq.validators.context import alike, note
-from dq.validators.rule import Context, Contract, Faults, Rule, Severity, fault
+from dq.validators.context import confusable_note, normalize_name
+from dq.validators.rule import Context, Contract, Rule, Severity, Violations, violation
 
 
-def check(contract: Contract, context: Context) -> Faults:
-    for one in contract.objects:
-        yield from _twins(one.properties)
+def check(contract: Contract, context: Context) -> Violations:
+    for schema_object in contract.objects:
+        yield from _duplicates(schema_object.properties)
     for prop in context.walk.properties:
         if prop.properties:
-            yield from _twins(prop.properties)
+            yield from _duplicates(prop.properties)
 
 
-def _twins(siblings: Sequence[Property]) -> Faults:
+def _duplicates(siblings: Sequence[Property]) -> Violations:
     names: dict[str, Property] = {}
     columns: dict[str, Property] = {}
-    for one in siblings:
-        if not one.name:
+    for prop in siblings:
+        if not prop.name:
             continue
-        first = names.setdefault(alike(one.name.lower()), one)
-        if first is not one:
-            line = f"line {first.at('name').line}{note(one.name, first.name or '')}"
-            message = f"{one.name!r} is the name of the property in {line} already."
-            yield fault(one, "name", message, "Rename one of them, or remove the copy.")
+        first = names.setdefault(normalize_name(prop.name.lower()), prop)
+        if first is not prop:
+            line = f"line {first.locate('name').line}{confusable_note(prop.name, first.name or '')}"
+            message = f"property name {prop.name!r} is already used in {line}."
+            yield violation(prop, "name", message, "Rename one of them, or remove the duplicate.")
             continue
-        first = columns.setdefault(alike(one.column.lower()), one)
-        if first is not one:
+        first = columns.setdefault(normalize_name(prop.column.lower()), prop)
+        if first is not prop:
             message = (
-                f"{one.column!r} is the column of {first.name!r} in line {first.at('name').line} already."
+                f"column {prop.column!r} is already used by {first.name!r} in line "
+                f"{first.locate('name').line}."
             )
-            key = "physicalName" if one.has("physicalName") else "name"
-            yield fault(one, key, message, "Give each property a column of its own.")
+            key = "physicalName" if prop.has("physicalName") else "name"
+            yield violation(prop, key, message, "Give each property its own column.")
 
 
 RULE = Rule("duplicate-property", Severity.ERROR, __doc__, check)

@@ -1,6 +1,6 @@
-"""A property is a map and does not say of what.
+"""Map without key and value types.
 
-Why: Without the types of key and value no table can be created, and nothing can be checked.
+Why: Without the types of key and value, the table cannot be created and nothing can be checked.
 
 Bad:
     schema:
@@ -16,18 +16,18 @@ Good:
             logicalType: map
             map: {key: {logicalType: string}, value: {logicalType: string}}
 
-Mend: Add `map` with `key` and `value`.
+How to fix: Add `map` with `key` and `value`.
 """
 
-from dq.validators.rule import Context, Contract, Faults, Rule, Severity, absence
+from dq.validators.rule import Context, Contract, Rule, Severity, Violations, missing_key
 
 
-def check(_contract: Contract, context: Context) -> Faults:
+def check(_contract: Contract, context: Context) -> Violations:
     for prop in context.walk.properties:
         if prop.logical_type == "map" and prop.map is None and "<" not in (prop.physical_type or ""):
-            message = f"{prop.name!r} is a map without the types of key and value."
-            mend = "Add 'map: {key: {logicalType: string}, value: {…}}'."
-            yield absence(prop, message, mend, "map")
+            message = f"{prop.name!r} is a map without key and value types."
+            hint = "Add 'map: {key: {logicalType: string}, value: {…}}'."
+            yield missing_key(prop, message, hint, "map")
 
 
 RULE = Rule("map-without-types", Severity.ERROR, __doc__, check)

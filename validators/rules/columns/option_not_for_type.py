@@ -1,6 +1,6 @@
-"""A logicalTypeOption does not belong to the logical type.
+"""Option that the logicalType does not have.
 
-Why: It is never checked: a text has no minimum, and a number no maximal length.
+Why: It is never checked: a string has no minimum, and a number has no maximum length.
 
 Bad:
     schema:
@@ -14,10 +14,19 @@ Good:
         properties:
           - {name: amount, logicalType: number, logicalTypeOptions: {maximum: 9999999999}}
 
-Mend: Use an option of the type, or correct `logicalType`.
+How to fix: Use an option of the type, or correct `logicalType`.
 """
 
-from dq.validators.rule import Context, Contract, Faults, Rule, Severity, absence, fault, suggestion
+from dq.validators.rule import (
+    Context,
+    Contract,
+    Rule,
+    Severity,
+    Violations,
+    missing_key,
+    suggestion,
+    violation,
+)
 
 _RANGE = ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum")
 _TIMES = (*_RANGE, "format", "timezone", "defaultTimezone")
@@ -39,18 +48,18 @@ OPTIONS: dict[str, tuple[str, ...]] = {
     "boolean": (),
     "map": (),
 }
-# ODCS 3.0 has no timestamps apart from dates.
+# ODCS 3.0 does not distinguish timestamps from dates.
 _EARLIER_DATE = _TIMES
 
 
-def check(contract: Contract, context: Context) -> Faults:
+def check(contract: Contract, context: Context) -> Violations:
     for prop in context.walk.properties:
         options = prop.logical_type_options
         if options is None or not options.place.keys:
             continue
         if prop.logical_type is None:
-            message = f"logicalTypeOptions of {prop.name!r} say nothing without a logicalType."
-            yield absence(prop, message, "Add 'logicalType: …'.", "logicalType")
+            message = f"logicalTypeOptions of {prop.name!r} have no effect without a logicalType."
+            yield missing_key(prop, message, "Add 'logicalType: …'.", "logicalType")
             continue
         allowed = OPTIONS[prop.logical_type]
         if prop.logical_type == "date" and contract.odcs < (3, 1, 0):
@@ -58,8 +67,8 @@ def check(contract: Contract, context: Context) -> Faults:
         for key in options.place.keys:
             if key not in allowed:
                 message = f"the logical type {prop.logical_type!r} has no option {key!r}."
-                mend = f"It takes {', '.join(allowed)}." if allowed else "It takes none."
-                yield fault(options, key, message, suggestion(key, allowed, mend))
+                hint = f"Its options are {', '.join(allowed)}." if allowed else "It has no options."
+                yield violation(options, key, message, suggestion(key, allowed, hint))
 
 
 RULE = Rule("option-not-for-type", Severity.ERROR, __doc__, check)

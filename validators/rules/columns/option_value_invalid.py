@@ -1,7 +1,7 @@
-"""An option of a logical type has a value that means nothing.
+"""Invalid value in logicalTypeOptions.
 
-Why: A length below zero, an empty list of required fields or a number format that nobody knows is never
-checked, while its author believes that it is.
+Why: A negative length, an empty list of required fields or an unknown number format is never checked,
+although its author believes that it is.
 
 Bad:
     schema:
@@ -15,15 +15,24 @@ Good:
         properties:
           - {name: amount, logicalType: integer, logicalTypeOptions: {format: i32}}
 
-Mend: Write what the message names. Lengths and counts are 0 or more, `multipleOf` is above 0, and a vector
-says its `dimensions`.
+How to fix: Write a value as described in the message. Lengths and counts are 0 or more, `multipleOf` is above
+0, and a vector needs `dimensions`.
 """
 
 from collections.abc import Callable
 from typing import Any
 
 from dq.contracts.model import Property, TypeOptions
-from dq.validators.rule import Context, Contract, Faults, Rule, Severity, absence, fault, suggestion
+from dq.validators.rule import (
+    Context,
+    Contract,
+    Rule,
+    Severity,
+    Violations,
+    missing_key,
+    suggestion,
+    violation,
+)
 
 _FORMATS = {
     "integer": ("i8", "i16", "i32", "i64", "i128", "u8", "u16", "u32", "u64", "u128"),
@@ -34,36 +43,38 @@ _WORDS = {
     "distanceMetric": ("cosine", "dotProduct", "euclidean", "hamming", "manhattan"),
 }
 _COUNTS = ("minLength", "maxLength", "minItems", "maxItems", "minProperties", "maxProperties")
-# Option -> what its value must be, and how to say so.
+# Option -> condition for its value, and its description.
 _MUST: dict[str, tuple[Callable[[Any], bool], str]] = {
     **{key: (lambda value: value >= 0, "0 or more") for key in _COUNTS},
     "multipleOf": (lambda value: value > 0, "above 0"),
     "dimensions": (lambda value: value >= 1, "1 or more"),
-    "required": (lambda value: 0 < len(value) == len(set(value)), "a list of names, each once"),
+    "required": (lambda value: 0 < len(value) == len(set(value)), "a list of unique names"),
 }
 
 
-def check(_contract: Contract, context: Context) -> Faults:
+def check(_contract: Contract, context: Context) -> Violations:
     for prop in context.walk.properties:
         options = prop.logical_type_options
         if prop.logical_type == "vector" and (options is None or options.dimensions is None):
             message = f"{prop.name!r} is a vector without dimensions."
-            mend = "Add 'logicalTypeOptions: {dimensions: …}'."
-            yield absence(options or prop, message, mend, "dimensions", "logicalTypeOptions")
+            hint = "Add 'logicalTypeOptions: {dimensions: …}'."
+            yield missing_key(options or prop, message, hint, "dimensions", "logicalTypeOptions")
         if options is not None:
-            yield from _judge(prop, options)
+            yield from _check_options(prop, options)
 
 
-def _judge(prop: Property, options: TypeOptions) -> Faults:
-    written = options.model_dump(by_alias=True, exclude_none=True)
-    for key, value in written.items():
+def _check_options(prop: Property, options: TypeOptions) -> Violations:
+    values = options.model_dump(by_alias=True, exclude_none=True)
+    for key, value in values.items():
         words = _FORMATS.get(prop.logical_type or "") if key == "format" else _WORDS.get(key)
         if words is not None and value not in words:
-            mend = suggestion(value, words, f"Write one of {', '.join(words)}.")
-            yield fault(options, key, f"{key} {value!r} is not one of ODCS.", mend)
+            hint = suggestion(value, words, f"Write one of {', '.join(words)}.")
+            yield violation(options, key, f"unknown {key} {value!r}.", hint)
         holds, must = _MUST.get(key, (None, ""))
         if holds is not None and not holds(value):
-            yield fault(options, key, f"{key} is {value}, and must be {must}.", "Correct it, or remove it.")
+            yield violation(
+                options, key, f"{key} is {value}, but must be {must}.", "Correct it, or remove it."
+            )
 
 
 RULE = Rule("option-value-invalid", Severity.ERROR, __doc__, check)

@@ -1,9 +1,9 @@
-r"""A pattern is not one that ECMA-262 and Java read alike, or some text keeps it busy for hours.
+r"""Pattern that is invalid, differs between ECMA-262 and Java, or backtracks exponentially.
 
-Why: ODCS says that patterns are those of ECMA-262, and Spark matches with Java's. What only one of them
-knows fails at night on the cluster, or means something else there. And a pattern that can match one text in
-many ways, such as `(\w+\s?)*$`, tries them all on a text that does not match. What is no pattern to anybody
-is an error, the rest a warning.
+Why: ODCS patterns follow ECMA-262, but Spark matches with Java. Syntax that only one of them supports fails
+at run time, or has another meaning. And a pattern that can match a string in many ways, e.g. `(\w+\s?)*$`,
+tries all of them on a string that does not match. A pattern that is invalid everywhere is an error, the rest
+are warnings.
 
 Bad:
     schema:
@@ -21,47 +21,49 @@ Good:
             logicalType: string
             logicalTypeOptions: {pattern: "^O-[0-9]{6}$"}
 
-Mend: Correct the position that is named. Escape signs that are meant as themselves. Let every turn of a
-repetition begin or end with a sign that nothing else in it matches, as in `^[a-z]+(-[a-z]+)*$`, and let
-neighbours match different signs: `[^@]+@[^@]+` instead of `.+@.+`.
+How to fix: Correct the pattern at the position in the message, and escape literal special characters. Make
+every iteration of a repetition begin or end with a character that nothing else in it matches, e.g.
+`^[a-z]+(-[a-z]+)*$`, and let adjacent parts match different characters: `[^@]+@[^@]+` instead of `.+@.+`.
 """
 
 import re
 import warnings
 
 from dq.contracts import pattern
-from dq.contracts.model import PLACE, Place
-from dq.validators.rule import Context, Contract, Fault, Faults, Rule, Severity
+from dq.contracts.model import SOURCE_MAP_KEY, SourceMap
+from dq.validators.rule import Context, Contract, Rule, Severity, Violation, Violations
 
 
-def check(_contract: Contract, context: Context) -> Faults:
+def check(_contract: Contract, context: Context) -> Violations:
     for prop in context.walk.properties:
         options = prop.logical_type_options
         if options is not None and options.pattern is not None:
-            yield from _judged(options.place, options.pattern)
+            yield from _check_pattern(options.place, options.pattern)
     for quality in context.walk.qualities:
         if "invalidValues" not in (quality.metric, quality.rule):
             continue
         arguments = quality.arguments or {}
-        written, place = arguments.get("pattern"), arguments.get(PLACE)
-        if isinstance(written, str) and isinstance(place, Place):
-            yield from _judged(place, written)
+        pattern_text, place = arguments.get("pattern"), arguments.get(SOURCE_MAP_KEY)
+        if isinstance(pattern_text, str) and isinstance(place, SourceMap):
+            yield from _check_pattern(place, pattern_text)
 
 
-def _judged(place: Place, written: str) -> Faults:
-    wrong = pattern.refused(written)
+def _check_pattern(place: SourceMap, text: str) -> Violations:
+    wrong = pattern.pattern_problem(text)
     if wrong is not None:
-        message = f"pattern {_short(written)!r}: {wrong.message}."
-        # What no reader understands is not ECMA-262, as the standard asks; the rest is only not run here.
-        unread = wrong.code != "PATTERN_SYNTAX" or not _compiles(written)
-        yield Fault(place.at("pattern"), message, wrong.mend, place.below("pattern"), doubt=not unread)
+        message = f"pattern {_short(text)!r}: {wrong.message}."
+        # A pattern invalid everywhere violates the standard (ECMA-262); the rest is only unsupported here.
+        unread = wrong.code != "PATTERN_SYNTAX" or not _compiles(text)
+        yield Violation(
+            place.locate("pattern"), message, wrong.hint, place.child_path("pattern"), doubt=not unread
+        )
 
 
-def _compiles(written: str) -> bool:
+def _compiles(text: str) -> bool:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            re.compile(written)
+            re.compile(text)
     except (re.error, OverflowError, RecursionError):
         return False
     return True

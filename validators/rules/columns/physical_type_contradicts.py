@@ -1,6 +1,6 @@
-"""A physicalType cannot hold values of the logical type.
+"""Physical type that cannot hold values of the logicalType.
 
-Why: One of the two is wrong, and readers who trust the other one are deceived.
+Why: One of the two is wrong, and readers cannot tell which.
 
 Bad:
     schema:
@@ -14,15 +14,15 @@ Good:
         properties:
           - {name: order_date, logicalType: date, physicalType: date}
 
-Mend: Correct the one that is wrong.
+How to fix: Correct `physicalType` or `logicalType`.
 """
 
 from dq.contracts import types
-from dq.validators.rule import Context, Contract, Faults, Rule, Severity, fault, on_lake, one_of
+from dq.validators.rule import Context, Contract, Rule, Severity, Violations, is_on_lake, one_of, violation
 
 
-def check(contract: Contract, context: Context) -> Faults:
-    if not on_lake(contract):
+def check(contract: Contract, context: Context) -> Violations:
+    if not is_on_lake(contract):
         return
     for prop in context.walk.properties:
         if prop.physical_type is None or prop.logical_type is None:
@@ -34,7 +34,7 @@ def check(contract: Contract, context: Context) -> Faults:
         if not types.carries(physical, prop.logical_type, contract.odcs):
             carriers = one_of(types.carriers(prop.logical_type, contract.odcs))
             message = f"{physical} cannot hold values of the logical type {prop.logical_type!r}."
-            yield fault(prop, "physicalType", message, f"Write {carriers}, or correct logicalType.")
+            yield violation(prop, "physicalType", message, f"Write {carriers}, or correct logicalType.")
 
 
 RULE = Rule("physical-type-contradicts", Severity.WARNING, __doc__, check)

@@ -1,6 +1,6 @@
-"""A property is required, and null is one of its examples.
+"""Required property with null among its examples.
 
-Why: One of the two is wrong, and a reader cannot tell whether the column may be null.
+Why: One of the two is wrong, and readers cannot tell whether the column may be null.
 
 Bad:
     schema:
@@ -14,18 +14,18 @@ Good:
         properties:
           - {name: order_id, logicalType: string, required: true, examples: ["O-1", "O-2"]}
 
-Mend: Remove the null from the examples, or `required` from the property.
+How to fix: Remove the null from the examples, or `required` from the property.
 """
 
-from dq.validators.rule import Context, Contract, Faults, Rule, Severity, item_fault
+from dq.validators.rule import Context, Contract, Rule, Severity, Violations, item_violation
 
 
-def check(_contract: Contract, context: Context) -> Faults:
+def check(_contract: Contract, context: Context) -> Violations:
     for prop in context.walk.properties:
         if prop.required and prop.examples and None in prop.examples:
-            message = f"{prop.name!r} is required, and null is one of its examples."
+            message = f"{prop.name!r} is required, but null is one of its examples."
             index = prop.examples.index(None)
-            yield item_fault(prop, "examples", index, message, "Remove the null, or 'required'.")
+            yield item_violation(prop, "examples", index, message, "Remove the null, or 'required'.")
 
 
 RULE = Rule("required-with-null-example", Severity.WARNING, __doc__, check)

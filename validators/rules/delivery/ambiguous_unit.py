@@ -1,6 +1,6 @@
-"""The unit `m` means minutes to some tools and months to others.
+"""Ambiguous unit `m`: minutes or months.
 
-Why: The same contract would promise data within two minutes here and within two months there.
+Why: One tool would expect the data within minutes, another within months.
 
 Bad:
     slaProperties:
@@ -10,20 +10,20 @@ Good:
     slaProperties:
       - {property: latency, value: 30, unit: min}
 
-Mend: Write `min` for minutes, or `mo` for months.
+How to fix: Write `min` for minutes, or `mo` for months.
 """
 
 from dq.contracts import odcs
-from dq.validators.rule import Context, Contract, Faults, Rule, Severity, fault
+from dq.validators.rule import Context, Contract, Rule, Severity, Violations, violation
 
 
-def check(contract: Contract, _context: Context) -> Faults:
+def check(contract: Contract, _context: Context) -> Violations:
     for sla in contract.sla_properties:
-        _, timed = odcs.SERVICE_LEVELS.get(sla.property.lower(), ("", True))
-        if timed and sla.unit is not None and sla.unit.strip().lower() == "m":
-            readings = f"{sla.value} minutes to some tools and {sla.value} months to others"
-            message = f"{sla.value} {sla.unit} is {readings}."
-            yield fault(sla, "unit", message, "Write 'min' for minutes or 'mo' for months.")
+        _, is_duration = odcs.SERVICE_LEVELS.get(sla.property.lower(), ("", True))
+        if is_duration and sla.unit is not None and sla.unit.strip().lower() == "m":
+            readings = f"{sla.value} minutes in some tools and {sla.value} months in others"
+            message = f"{sla.value} {sla.unit} means {readings}."
+            yield violation(sla, "unit", message, "Write 'min' for minutes or 'mo' for months.")
 
 
 RULE = Rule("ambiguous-unit", Severity.WARNING, __doc__, check)

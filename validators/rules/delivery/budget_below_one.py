@@ -1,6 +1,6 @@
-"""The objective of a delivery allows not a single miss in its window.
+"""The error budget is zero: the objective allows no miss in its window.
 
-Why: Every incident then exhausts the budget, and the budget stops telling anything.
+Why: Every incident then exhausts the budget, so the budget carries no information.
 
 Bad:
     slaProperties:
@@ -28,33 +28,35 @@ Good:
             vendor: dq
             value: {objective: 95%, window: 30d}
 
-Mend: Lower the objective, or lengthen the window until one cycle may be missed.
+How to fix: Lower the objective, or extend the window until one miss is allowed.
 """
 
 from datetime import datetime
 from itertools import islice
 from math import ceil
 
-from dq.validators.rule import Faults, Rule, Severity, Slo, fault, of_each
+from dq.validators.rule import Rule, Severity, Slo, Violations, slo_check, violation
 
-# Nobody counts further by hand either: beyond it the objective is taken to be meant.
-MOST = 10_000
+# Stop counting here: an objective that needs more cycles is assumed to be intentional.
+MAX_CYCLES = 10_000
 
 
-def judge(slo: Slo, now: datetime) -> Faults:
-    # The defaults are nobody's promise yet, and 100% allows no miss on purpose.
+def evaluate(slo: Slo, now: datetime) -> Violations:
+    # The defaults are not the author's choice, and 100% allows no miss on purpose.
     if slo.objective == 1 or not (slo.delivery.has("objective") or slo.delivery.has("window")):
         return
     needed = ceil(1 / (1 - slo.objective))
-    count = sum(1 for _ in islice(slo.schedule.between(now, now + slo.window), min(needed, MOST)))
-    if 0 < count < needed and count < MOST:
+    count = sum(1 for _ in islice(slo.schedule.between(now, now + slo.window), min(needed, MAX_CYCLES)))
+    if 0 < count < needed and count < MAX_CYCLES:
         message = (
-            f"{slo.delivery.objective} of the {count} cycles in {slo.delivery.window} allows no miss: "
-            f"that takes {needed} cycles."
+            f"{slo.delivery.objective} of the {count} cycles in {slo.delivery.window} allows no miss; "
+            f"one miss needs {needed} cycles."
         )
         share = 100 * (count - 1) // count
-        mend = f"Write objective: {share}%, or a window of {needed} cycles."
-        yield fault(slo.delivery, "objective" if slo.delivery.has("objective") else "window", message, mend)
+        hint = f"Write objective: {share}%, or a window of {needed} cycles."
+        yield violation(
+            slo.delivery, "objective" if slo.delivery.has("objective") else "window", message, hint
+        )
 
 
-RULE = Rule("budget-below-one", Severity.WARNING, __doc__, of_each(judge))
+RULE = Rule("budget-below-one", Severity.WARNING, __doc__, slo_check(evaluate))

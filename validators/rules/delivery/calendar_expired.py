@@ -1,6 +1,6 @@
-"""The calendar of a delivery ends in the past.
+"""Expired delivery calendar.
 
-Why: Holidays after that day are unknown, and a delivery that nobody owes would raise an alert.
+Why: Holidays after that date are unknown, so a delivery that is not due would raise an alert.
 
 Bad:
     slaProperties:
@@ -28,19 +28,19 @@ Good:
             vendor: dq
             value: {calendar: {skip: ["2120-12-25"], valid_until: 2120-12-31}}
 
-Mend: Add the free days to come, and move `valid_until`.
+How to fix: Add the upcoming holidays, and extend `valid_until`.
 """
 
 from datetime import datetime
 
-from dq.validators.rule import Faults, Rule, Severity, Slo, fault, of_each
+from dq.validators.rule import Rule, Severity, Slo, Violations, slo_check, violation
 
 
-def judge(slo: Slo, now: datetime) -> Faults:
+def evaluate(slo: Slo, now: datetime) -> Violations:
     terms = slo.delivery.calendar
     if terms is not None and terms.valid_until is not None and terms.valid_until < now.date():
-        message = f"the calendar was known up to {terms.valid_until}, which is over."
-        yield fault(terms, "valid_until", message, "Add the free days to come, and move valid_until.")
+        message = f"the calendar expired on {terms.valid_until}."
+        yield violation(terms, "valid_until", message, "Add the upcoming holidays, and extend valid_until.")
 
 
-RULE = Rule("calendar-expired", Severity.WARNING, __doc__, of_each(judge))
+RULE = Rule("calendar-expired", Severity.WARNING, __doc__, slo_check(evaluate))

@@ -1,6 +1,6 @@
-"""The calendar of a delivery names what is not known, or contradicts itself.
+"""Delivery calendar with unknown holidays or contradictions.
 
-Why: Nobody could tell which deliveries are due.
+Why: dq could not tell which deliveries are due.
 
 Bad:
     slaProperties:
@@ -28,9 +28,10 @@ Good:
             vendor: dq
             value: {calendar: {holidays: [DE-BY]}}
 
-Mend: Write ISO 3166 codes of a country and its subdivision, such as DE or DE-BY, and each date in one list.
+How to fix: Write ISO 3166 codes of a country or subdivision, e.g. DE or DE-BY, and each date in only one
+list.
 """
 
-from dq.validators.rule import Rule, Severity, of_promise
+from dq.validators.rule import Rule, Severity, slo_finding_check
 
-RULE = Rule("calendar-invalid", Severity.ERROR, __doc__, of_promise("calendar-invalid"))
+RULE = Rule("calendar-invalid", Severity.ERROR, __doc__, slo_finding_check("calendar-invalid"))

@@ -1,7 +1,7 @@
-"""A schedule is not a cron expression, or one that never comes.
+"""Invalid cron expression, or a schedule that never fires.
 
-Why: Cron programs disagree about what they accept; what is written here, all of them read alike. A schedule
-that never fires would promise nothing.
+Why: Cron implementations differ in what they accept; dq accepts only what all of them read the same way. A
+schedule that never fires promises nothing.
 
 Bad:
     slaProperties:
@@ -29,28 +29,28 @@ Good:
             vendor: dq
             value: {timezone: Europe/Berlin, grace: 1h}
 
-Mend: The message says which field, and what to write. `dq schedule next` shows when an expression fires.
+How to fix: Correct the field in the message. `dq schedule next` shows when an expression fires.
 """
 
 from dq.contracts import extension
 from dq.contracts.model import Quality, SlaProperty
-from dq.contracts.outcome import TextFault as NotASchedule
+from dq.contracts.outcome import ValueProblem as NotASchedule
 from dq.contracts.schedule.clock import parse
-from dq.validators.rule import Context, Contract, Faults, Rule, Severity, fault, of_promise
+from dq.validators.rule import Context, Contract, Rule, Severity, Violations, slo_finding_check, violation
 
 
-def check(contract: Contract, context: Context) -> Faults:
-    yield from _of_deliveries(contract, context)
+def check(contract: Contract, context: Context) -> Violations:
+    yield from _check_deliveries(contract, context)
     plain: list[SlaProperty | Quality] = [
         sla for sla in contract.sla_properties if extension.delivery(contract, sla) == (None, [])
     ]
     plain += context.walk.qualities
     for node in plain:
         if node.schedule is not None and (node.scheduler or "cron").lower() == "cron":
-            found = parse(node.schedule)
-            if isinstance(found, NotASchedule):
-                yield fault(node, "schedule", f"{found.code}: {found.message}", found.mend, doubt=True)
+            result = parse(node.schedule)
+            if isinstance(result, NotASchedule):
+                yield violation(node, "schedule", result.message, result.hint, doubt=True)
 
 
-_of_deliveries = of_promise("cron-invalid")
+_check_deliveries = slo_finding_check("cron-invalid")
 RULE = Rule("cron-invalid", Severity.ERROR, __doc__, check)

@@ -1,6 +1,7 @@
-"""Delivery terms at the top of a contract belong to no service level.
+"""Top-level delivery terms without a matching service level.
 
-Why: In ODCS 3.0 and 3.1 they stand apart, under `delivery:<id>`. With another id nobody watches them.
+Why: In ODCS 3.0 and 3.1, delivery terms are a custom property of the contract, `delivery:<id>`. If no service
+level has that id, the delivery is not watched.
 
 Bad:
     slaProperties:
@@ -14,17 +15,17 @@ Good:
     customProperties:
       - {property: "delivery:daily", value: {grace: 45m}}
 
-Mend: Write the `id` of one of the entries of `slaProperties`.
+How to fix: Use the `id` of an entry of `slaProperties`.
 """
 
-from dq.validators.rule import Context, Contract, Faults, Rule, Severity, fault, unmatched_terms
+from dq.validators.rule import Context, Contract, Rule, Severity, Violations, unmatched_terms, violation
 
 
-def check(contract: Contract, _context: Context) -> Faults:
-    for custom, id_, hint in unmatched_terms(contract):
-        mend = f"Did you mean 'delivery:{hint}'?" if hint else "Write the id of a service level."
+def check(contract: Contract, _context: Context) -> Violations:
+    for custom, id_, similar in unmatched_terms(contract):
+        hint = f"Did you mean 'delivery:{similar}'?" if similar else "Use the id of a service level."
         needs = tuple(sla.path("id") for sla in contract.sla_properties)
-        yield fault(custom, "property", f"no service level has the id {id_!r}.", mend, needs=needs)
+        yield violation(custom, "property", f"no service level has the id {id_!r}.", hint, needs=needs)
 
 
 RULE = Rule("delivery-without-service-level", Severity.ERROR, __doc__, check)

@@ -1,6 +1,6 @@
-"""A length of time in a delivery cannot be understood.
+"""Invalid duration in a delivery.
 
-Why: A grace that nobody can read is no grace.
+Why: Without a valid duration, dq cannot tell when the delivery is late.
 
 Bad:
     slaProperties:
@@ -28,9 +28,9 @@ Good:
             vendor: dq
             value: {timezone: Europe/Berlin, grace: 1h}
 
-Mend: Write a whole number and a unit: 45m, 2h, 3d, 1w; or ISO 8601, such as PT45M.
+How to fix: Write a whole number and a unit: 45m, 2h, 3d, 1w; or ISO 8601, e.g. PT45M.
 """
 
-from dq.validators.rule import Rule, Severity, of_promise
+from dq.validators.rule import Rule, Severity, slo_finding_check
 
-RULE = Rule("duration-invalid", Severity.ERROR, __doc__, of_promise("duration-invalid"))
+RULE = Rule("duration-invalid", Severity.ERROR, __doc__, slo_finding_check("duration-invalid"))

@@ -1,6 +1,6 @@
-"""A delivery may be empty, and only its files could show that it came.
+"""Delivery that may be empty, but has only files as evidence.
 
-Why: An empty partition without a marker cannot be told from a missing one.
+Why: An empty partition without a marker cannot be distinguished from a missing one.
 
 Bad:
     slaProperties:
@@ -28,18 +28,18 @@ Good:
             vendor: dq
             value: {empty: allowed, evidence: [receipt, marker]}
 
-Mend: Let a receipt, a marker or a commit say that it came.
+How to fix: Use a receipt, a marker or a commit as evidence.
 """
 
 from datetime import datetime
 
-from dq.validators.rule import Faults, Rule, Severity, Slo, fault, of_each
+from dq.validators.rule import Rule, Severity, Slo, Violations, slo_check, violation
 
 
-def judge(slo: Slo, _now: datetime) -> Faults:
+def evaluate(slo: Slo, _now: datetime) -> Violations:
     if slo.delivery.empty == "allowed" and set(slo.delivery.evidence) == {"file"}:
-        message = "an empty delivery shows no file, and nothing else is asked for."
-        yield fault(slo.delivery, "evidence", message, "Write evidence: [receipt, marker].")
+        message = "an empty delivery has no files, but files are its only evidence."
+        yield violation(slo.delivery, "evidence", message, "Write evidence: [receipt, marker].")
 
 
-RULE = Rule("empty-without-marker", Severity.ERROR, __doc__, of_each(judge))
+RULE = Rule("empty-without-marker", Severity.ERROR, __doc__, slo_check(evaluate))

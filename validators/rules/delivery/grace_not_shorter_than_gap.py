@@ -1,6 +1,6 @@
-"""The grace of a delivery is as long as the time between two of them.
+"""Grace not shorter than the time between two deliveries.
 
-Why: Two cycles are then open at once, and one delivery can be taken for the other.
+Why: Two cycles are then open at once, and one delivery can be mistaken for the other.
 
 Bad:
     slaProperties:
@@ -28,20 +28,20 @@ Good:
             vendor: dq
             value: {grace: 30m}
 
-Mend: Shorten the grace, or promise less often.
+How to fix: Shorten the grace, or schedule deliveries less often.
 """
 
 from datetime import datetime, timedelta
 
 from dq.contracts.schedule.clock import shortest_gap
-from dq.validators.rule import Faults, Rule, Severity, Slo, fault, of_each
+from dq.validators.rule import Rule, Severity, Slo, Violations, slo_check, violation
 
 
-def judge(slo: Slo, now: datetime) -> Faults:
+def evaluate(slo: Slo, now: datetime) -> Violations:
     gap = shortest_gap(slo.schedule, now) if slo.grace else None
     if gap is not None and slo.grace >= gap:
-        message = f"grace {slo.delivery.grace} is not shorter than the {span(gap)} between two dues."
-        yield fault(slo.delivery, "grace", message, f"Write less than {span(gap)}.")
+        message = f"grace {slo.delivery.grace} is not shorter than the {span(gap)} between two deliveries."
+        yield violation(slo.delivery, "grace", message, f"Write less than {span(gap)}.")
 
 
 def span(length: timedelta) -> str:
@@ -49,4 +49,4 @@ def span(length: timedelta) -> str:
     return f"{minutes // 60} h" if minutes % 60 == 0 else f"{minutes} min"
 
 
-RULE = Rule("grace-not-shorter-than-gap", Severity.WARNING, __doc__, of_each(judge))
+RULE = Rule("grace-not-shorter-than-gap", Severity.WARNING, __doc__, slo_check(evaluate))

@@ -1,6 +1,6 @@
-"""The objective of a delivery is not a share of its cycles.
+"""Invalid delivery objective.
 
-Why: The error budget is counted from it.
+Why: The error budget is calculated from the objective.
 
 Bad:
     slaProperties:
@@ -28,9 +28,9 @@ Good:
             vendor: dq
             value: {objective: 95%}
 
-Mend: Write a percentage above 0 and up to 100, such as 95%.
+How to fix: Write a percentage above 0 and up to 100, e.g. 95%.
 """
 
-from dq.validators.rule import Rule, Severity, of_promise
+from dq.validators.rule import Rule, Severity, slo_finding_check
 
-RULE = Rule("objective-invalid", Severity.ERROR, __doc__, of_promise("objective-invalid"))
+RULE = Rule("objective-invalid", Severity.ERROR, __doc__, slo_finding_check("objective-invalid"))

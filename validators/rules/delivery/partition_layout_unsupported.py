@@ -1,7 +1,7 @@
-"""A promised delivery lies in folders that are not named as Hive names them (`column=value/`).
+"""Delivery in folders that do not follow Hive's layout (`column=value/`).
 
 Why: dq looks for a partition in the folder `day=2026-11-20/` below the table, in the order of the partition
-columns. In folders such as `2026/11/20/` it would find nothing and report every delivery as missing.
+columns. In folders like `2026/11/20/` it would find nothing and report every delivery as missing.
 
 Bad:
     servers:
@@ -33,18 +33,18 @@ Good:
             vendor: dq
             value: {partition: {order_date: "{due - 1d:%Y-%m-%d}"}}
 
-Mend: Write folders such as `order_date=2026-11-20/`, give the server the folder of the table, and promise the
-partition columns from the first one on. Where the layout cannot change, promise only receipts
+How to fix: Write to folders like `order_date=2026-11-20/`, set the server's location to the folder of the
+table, and list the partition columns from the first one on. If the layout cannot change, use only receipts
 (`evidence: [receipt]`), which `dq publish` writes.
 """
 
 import re
 from collections.abc import Iterator
 
-from dq.contracts.access.data_location import formats, paths
+from dq.contracts.access.data_location import data_formats, location_templates
 from dq.contracts.model import Server
 from dq.contracts.outcome import LAKEHOUSE
-from dq.validators.rule import Context, Contract, Fault, Faults, Rule, Severity, Slo, fault
+from dq.validators.rule import Context, Contract, Rule, Severity, Slo, Violation, Violations, violation
 
 # `{date}`, `{due:%Y/%m/%d}`, but not the alternatives of a pattern, `{a,b}`.
 _PLACEHOLDER = re.compile(r"\{[^{},]*\}")
@@ -55,8 +55,8 @@ _PATTERN = re.compile(r"[*\[{]")
 _DUE = re.compile(r"\{\s*due[^{}]*\}")
 
 
-def check(contract: Contract, context: Context) -> Faults:
-    slos = [slo for slo in context.promises.slos if _reads_folders(slo)]
+def check(contract: Contract, context: Context) -> Violations:
+    slos = [slo for slo in context.parsed_slos.slos if _reads_folders(slo)]
     columns = {column for slo in slos for column in slo.partition}
     if slos:
         for server in contract.servers:
@@ -64,35 +64,35 @@ def check(contract: Contract, context: Context) -> Faults:
     for slo in slos:
         for message, hint in _partition(slo):
             needs = (slo.object.path("properties"), *(p.path("partitioned") for p in slo.object.properties))
-            yield fault(slo.delivery, "partition", message, hint, needs=needs)
+            yield violation(slo.delivery, "partition", message, hint, needs=needs)
 
 
 def _reads_folders(slo: Slo) -> bool:
     """Return whether the watcher looks for files of the delivery by the names of folders."""
     evidence = slo.delivery.evidence
-    if "commit" in evidence and formats(slo.contract, slo.object) <= LAKEHOUSE:
+    if "commit" in evidence and data_formats(slo.contract, slo.object) <= LAKEHOUSE:
         return False
     return "file" in evidence or "marker" in evidence
 
 
-def _location(server: Server, columns: set[str]) -> Iterator[Fault]:
-    for key, path in paths(server):
+def _location(server: Server, columns: set[str]) -> Iterator[Violation]:
+    for key, path in location_templates(server):
         part = next(
             (match[0] for match in (p.search(path) for p in (_PLACEHOLDER, _DATE, _PATTERN)) if match), None
         )
         if part is not None:
             message = (
-                f"{key} {server.get(key)!r} has {part!r}, and dq finds deliveries only in Hive's folders."
+                f"{key} {server.get(key)!r} has {part!r}, but dq finds deliveries only in Hive-style folders."
             )
-            yield fault(
+            yield violation(
                 server, key, message, "Write the folder of the table; its partitions are column=value/."
             )
             continue
         for step in path.split("/"):
             column, equals, _ = step.partition("=")
             if equals and column in columns:
-                message = f"{key} {server.get(key)!r} holds {step!r}, a folder of the promised partition."
-                yield fault(server, key, message, "Write the folder of the table above it.")
+                message = f"{key} {server.get(key)!r} includes {step!r}, a folder of its partition."
+                yield violation(server, key, message, "Write the folder of the table above it.")
 
 
 def _partition(slo: Slo) -> Iterator[tuple[str, str]]:
@@ -101,17 +101,17 @@ def _partition(slo: Slo) -> Iterator[tuple[str, str]]:
             if not _DUE.search(template):
                 continue
             if "/" in template:
-                message = f"{column}: {template!r} has a '/', which does not separate folders."
-                yield message, "Promise a column for each folder, e.g. {year: '{due:%Y}', month: '{due:%m}'}."
+                message = f"{column}: {template!r} has a '/', but a value is one folder."
+                yield message, "Use one column per folder, e.g. {year: '{due:%Y}', month: '{due:%m}'}."
             elif template.startswith(f"{column}="):
                 value = template.removeprefix(f"{column}=")
-                yield f"{column}: {template!r} repeats the name of the column.", f"Write {value!r}."
+                yield f"{column}: {template!r} repeats the column name.", f"Write {value!r}."
     keys = [key.column for key in slo.object.partition_keys()]
     first = keys[: len(slo.partition)]
     if slo.partition and slo.partition.keys() <= set(keys) and slo.partition.keys() != set(first):
         above = ", ".join(column for column in first if column not in slo.partition)
-        message = f"the partition leaves out {above}, whose folders lie above {', '.join(slo.partition)}."
-        yield message, "Promise the partition columns from the first one on, in the order of the folders."
+        message = f"the partition omits {above}, whose folders are above {', '.join(slo.partition)}."
+        yield message, "List the partition columns from the first one on, in folder order."
 
 
 RULE = Rule("partition-layout-unsupported", Severity.ERROR, __doc__, check)

@@ -1,6 +1,6 @@
-"""A delivery must bring a partition of a column that is no partition key.
+"""Delivery partition with a column that is not a partition key.
 
-Why: Its folder would never exist, and the delivery would always be missing.
+Why: Its folder would never exist, so the delivery would always be missing.
 
 Bad:
     schema:
@@ -36,23 +36,23 @@ Good:
             vendor: dq
             value: {partition: {day: "{due:%F}"}}
 
-Mend: Name a column with `partitioned: true`, or mark the column so.
+How to fix: Use a column with `partitioned: true`, or set it on this column.
 """
 
 from datetime import datetime
 
-from dq.validators.rule import Faults, Rule, Severity, Slo, fault, of_each, suggestion
+from dq.validators.rule import Rule, Severity, Slo, Violations, slo_check, suggestion, violation
 
 
-def judge(slo: Slo, _now: datetime) -> Faults:
+def evaluate(slo: Slo, _now: datetime) -> Violations:
     keys = [key.column for key in slo.object.partition_keys()]
     for column in slo.partition:
         if column not in keys:
-            has = ", ".join(keys) or "none"
-            message = f"{column!r} is no partition key of {slo.object.name}, which has {has}."
-            mend = suggestion(column, keys, "Mark the column with 'partitioned: true'.")
+            names = ", ".join(keys) or "none"
+            message = f"{column!r} is not a partition key of {slo.object.name}; its partition keys: {names}."
+            hint = suggestion(column, keys, "Set 'partitioned: true' on the column.")
             needs = (slo.object.path("properties"), *(p.path("partitioned") for p in slo.object.properties))
-            yield fault(slo.delivery, "partition", message, mend, needs=needs)
+            yield violation(slo.delivery, "partition", message, hint, needs=needs)
 
 
-RULE = Rule("partition-not-a-key", Severity.ERROR, __doc__, of_each(judge))
+RULE = Rule("partition-not-a-key", Severity.ERROR, __doc__, slo_check(evaluate))

@@ -1,6 +1,6 @@
-"""The partition that a delivery must bring cannot be computed.
+"""Invalid partition template of a delivery.
 
-Why: Without it the watcher would look for data at a place where it never lies.
+Why: Without a valid partition, the watcher would look for data where it never is.
 
 Bad:
     schema:
@@ -36,9 +36,11 @@ Good:
             vendor: dq
             value: {partition: {day: "{due - 1d:%Y-%m-%d}"}}
 
-Mend: Write `{due:%Y-%m-%d}`, or with civil arithmetic `{due - 1d:%Y-%m-%d}`; units are m h d w mo y.
+How to fix: Write `{due:%Y-%m-%d}`, or with calendar arithmetic `{due - 1d:%Y-%m-%d}`; units are m h d w mo y.
 """
 
-from dq.validators.rule import Rule, Severity, of_promise
+from dq.validators.rule import Rule, Severity, slo_finding_check
 
-RULE = Rule("partition-template-invalid", Severity.ERROR, __doc__, of_promise("partition-template-invalid"))
+RULE = Rule(
+    "partition-template-invalid", Severity.ERROR, __doc__, slo_finding_check("partition-template-invalid")
+)

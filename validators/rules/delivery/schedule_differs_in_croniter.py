@@ -1,7 +1,7 @@
-"""Airflow and other schedulers based on croniter read this schedule differently.
+"""Schedule that Airflow and other croniter-based schedulers read differently.
 
-Why: Airflow starts pipelines by croniter, and dq counts deliveries as cron does. Where the two read one text
-differently, deliveries that were never going to come are alerted as late.
+Why: Airflow starts pipelines with croniter, while dq expects deliveries as cron does. If the two read a
+schedule differently, deliveries that were never scheduled are reported as late.
 
 Bad:
     slaProperties:
@@ -29,43 +29,45 @@ Good:
             vendor: dq
             value: {grace: 1h}
 
-Mend: Where the message knows a spelling that both read alike, write it. croniter takes `5-5` for every value,
-joins a day of the month and a weekday with OR also where one of them is a step such as `*/2`, and refuses
-`LW`, `5L` and lists with `#`. In a zone with clock changes it repeats or adds times on those nights; Airflow
-has one more rule of its own for them. If nothing that delivers this contract uses croniter, turn the rule off
-in the policy for its domain. `dq schedule next` shows when an expression is due.
+How to fix: If the message suggests a spelling that both read the same way, use it. croniter reads `5-5` as
+every value, combines a day of the month and a weekday with OR even if one of them is a step like `*/2`, and
+rejects `LW`, `5L` and lists with `#`. In a time zone with DST changes it repeats or adds times on those
+nights; Airflow handles them differently again. If nothing that delivers this contract uses croniter, turn the
+rule off in the policy for its domain. `dq schedule next` shows when an expression is due.
 """
 
 from datetime import UTC, datetime, time
 
 from dq.contracts.schedule.clock import CroniterDifference, Schedule, croniter_difference
-from dq.validators.rule import Context, Contract, Faults, Rule, Severity, fault
+from dq.validators.rule import Context, Contract, Rule, Severity, Violations, violation
 
-# croniter takes up to 0.1 s for a schedule; a contract of more different ones is no reader's work.
-_MOST_SCHEDULES = 200
-_MEND = "Write days and times that both read alike, or turn this rule off where nothing uses croniter."
+# croniter takes up to 0.1 s per schedule; no real contract has more different schedules.
+_MAX_SCHEDULES = 200
+_HINT = "Use days and times that both read the same way, or turn this rule off if nothing uses croniter."
 
 
-def check(_contract: Contract, context: Context) -> Faults:
+def check(_contract: Contract, context: Context) -> Violations:
     now = datetime.combine(context.today, time(), UTC)
     differences: dict[Schedule, CroniterDifference | None] = {}
-    for slo in context.promises.slos:
+    for slo in context.parsed_slos.slos:
         if slo.schedule not in differences:
-            if len(differences) == _MOST_SCHEDULES:
+            if len(differences) == _MAX_SCHEDULES:
                 return
             differences[slo.schedule] = croniter_difference(slo.schedule, now)
         if difference := differences[slo.schedule]:
-            yield fault(
+            yield violation(
                 slo.sla,
                 "schedule",
-                f"{slo.schedule.expression!r} is read differently by croniter: {reading(difference)}.",
-                f"Write {difference.alike!r}, which both read alike." if difference.alike else _MEND,
+                f"croniter reads {slo.schedule.expression!r} differently: {reading(difference)}.",
+                f"Write {difference.equivalent!r}, which both read the same way."
+                if difference.equivalent
+                else _HINT,
             )
 
 
 def reading(difference: CroniterDifference) -> str:
     if difference.at is None:
-        return "it refuses the expression"
+        return "it rejects the expression"
     due, other = ("croniter", "dq") if difference.by_croniter else ("dq", "croniter")
     return f"{due} is due {difference.at:%Y-%m-%d %H:%M}Z, {other} is not"
 

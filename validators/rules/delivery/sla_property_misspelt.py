@@ -1,6 +1,6 @@
-"""A service level has a name that is almost one of ODCS.
+"""Service level name that is probably misspelt.
 
-Why: ODCS allows names of one's own, so that a misspelt one is accepted everywhere and measured nowhere.
+Why: ODCS allows custom names, so a misspelt one is accepted everywhere and measured nowhere.
 
 Bad:
     slaProperties:
@@ -10,21 +10,21 @@ Good:
     slaProperties:
       - {property: latency, value: 2, unit: h}
 
-Mend: Correct the spelling, or choose a name that cannot be taken for one of ODCS.
+How to fix: Correct the spelling, or choose a name that does not resemble one of ODCS.
 """
 
 from dq.contracts import odcs
-from dq.validators.rule import Context, Contract, Faults, Rule, Severity, fault, nearest
+from dq.validators.rule import Context, Contract, Rule, Severity, Violations, nearest, violation
 
 
-def check(contract: Contract, _context: Context) -> Faults:
+def check(contract: Contract, _context: Context) -> Violations:
     for sla in contract.sla_properties:
         if sla.property.lower() in odcs.SERVICE_LEVELS:
             continue
-        near = nearest(sla.property, odcs.SERVICE_LEVELS)
-        if near is not None:
-            message = f"service level {sla.property!r} is not one of ODCS."
-            yield fault(sla, "property", message, f"Did you mean {odcs.SERVICE_LEVELS[near][0]!r}?")
+        similar = nearest(sla.property, odcs.SERVICE_LEVELS)
+        if similar is not None:
+            message = f"unknown service level {sla.property!r}."
+            yield violation(sla, "property", message, f"Did you mean {odcs.SERVICE_LEVELS[similar][0]!r}?")
 
 
 RULE = Rule("sla-property-misspelt", Severity.WARNING, __doc__, check)

@@ -1,6 +1,6 @@
-"""A service level that is a length of time has a value that is none.
+"""Value of a service level that is not a duration.
 
-Why: Without a length there is nothing to compare the data with, and the service level is never checked.
+Why: Without a duration there is nothing to compare the data with, so the service level is never checked.
 
 Bad:
     slaProperties:
@@ -10,28 +10,38 @@ Good:
     slaProperties:
       - {property: latency, value: 2, unit: h}
 
-Mend: Write the number under `value` and the unit of time under `unit`, or both as one text: `25h`, `P1Y`.
+How to fix: Write the number under `value` and the time unit under `unit`, or both as one string: `25h`,
+`P1Y`.
 """
 
 from dq.contracts import odcs
 from dq.contracts.model import SlaProperty
-from dq.contracts.outcome import TextFault as NoDuration
+from dq.contracts.outcome import ValueProblem as NoDuration
 from dq.contracts.outcome import parse_duration
-from dq.validators.rule import Context, Contract, Faults, Rule, Severity, fault, fits, shown
+from dq.validators.rule import (
+    Context,
+    Contract,
+    Rule,
+    Severity,
+    Violations,
+    fits_type,
+    quote_value,
+    violation,
+)
 
 
-def check(contract: Contract, _context: Context) -> Faults:
+def check(contract: Contract, _context: Context) -> Violations:
     for sla in contract.sla_properties:
-        _, timed = odcs.SERVICE_LEVELS.get(sla.property.lower(), ("", False))
-        if timed and not _length(sla):
-            message = f"{sla.property} is {shown(sla.value)}, which is no length of time."
-            yield fault(sla, "value", message, "Write a number, and its unit under 'unit'.")
+        _, is_duration = odcs.SERVICE_LEVELS.get(sla.property.lower(), ("", False))
+        if is_duration and not _is_duration(sla):
+            message = f"{sla.property} {quote_value(sla.value)} is not a duration."
+            yield violation(sla, "value", message, "Write a number, and the unit under 'unit'.")
 
 
-def _length(sla: SlaProperty) -> bool:
+def _is_duration(sla: SlaProperty) -> bool:
     if isinstance(sla.value, str) and not sla.unit:
         return not isinstance(parse_duration(sla.value), NoDuration)
-    return fits(sla.value, "number") and sla.value > 0
+    return fits_type(sla.value, "number") and sla.value > 0
 
 
 RULE = Rule("sla-value-not-number", Severity.WARNING, __doc__, check)

@@ -1,6 +1,6 @@
-"""A delivery is due at a time that a change of clocks skips or repeats.
+"""Due time that a DST change skips or repeats.
 
-Why: On those nights the time does not exist, or exists twice, and people read the promise differently.
+Why: On those nights the time does not exist or occurs twice, and people disagree about when the data is due.
 
 Bad:
     slaProperties:
@@ -28,28 +28,29 @@ Good:
             vendor: dq
             value: {timezone: Europe/Berlin, grace: 1h}
 
-Mend: Choose a time outside of midnight to four, or a zone without changes, such as UTC; or keep it, and turn
-this rule off for the contract's domain: the policy `dst` says what is done.
+How to fix: Use a time outside 00:00 to 04:00, or a time zone without DST changes, e.g. UTC. Or keep it, and
+turn this rule off for the contract's domain: the delivery term `dst` sets what happens on those nights.
 """
 
 from datetime import datetime, timedelta
 
-from dq.contracts.schedule.clock import Note, dst_hazards
-from dq.validators.rule import Faults, Rule, Severity, Slo, fault, of_each
+from dq.contracts.schedule.clock import DstNote, dst_hazards
+from dq.validators.rule import Rule, Severity, Slo, Violations, slo_check, violation
 
 
-def judge(slo: Slo, now: datetime) -> Faults:
+def evaluate(slo: Slo, now: datetime) -> Violations:
     hazard = next(iter(dst_hazards(slo.schedule, now)), None)
     if hazard is not None:
-        what = "does not exist" if hazard.note is Note.GAP else "stands twice on the clock"
-        night = f"{hazard.nominal:%Y-%m-%d %H:%M}"
+        what = "does not exist" if hazard.note is DstNote.GAP else "occurs twice"
+        night = f"{hazard.nominal:%H:%M} {what} on {hazard.nominal:%Y-%m-%d}"
         due = next(iter(slo.schedule.after(hazard.at - timedelta(seconds=1))))
-        yield fault(
+        yield violation(
             slo.sla,
             "schedule",
-            f"{night} {what} in {slo.schedule.timezone}; that cycle is due {due.at:%Y-%m-%d %H:%M}Z.",
-            "Choose a time that every day has once, or UTC.",
+            f"{night} in {slo.schedule.timezone} (DST change); the delivery is due "
+            f"{due.at:%Y-%m-%d %H:%M} UTC.",
+            "Use a time outside DST changes, or UTC.",
         )
 
 
-RULE = Rule("time-in-clock-change", Severity.WARNING, __doc__, of_each(judge))
+RULE = Rule("time-in-clock-change", Severity.WARNING, __doc__, slo_check(evaluate))

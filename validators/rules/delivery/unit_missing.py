@@ -1,6 +1,6 @@
-"""A service level that is a length of time has a number without a unit.
+"""Duration of a service level without a unit.
 
-Why: Two hours and two days are not the same promise; each tool takes the unit that it likes.
+Why: Two hours and two days are not the same promise, and each tool assumes a different unit.
 
 Bad:
     slaProperties:
@@ -10,19 +10,19 @@ Good:
     slaProperties:
       - {property: retention, value: 3, unit: y}
 
-Mend: Add `unit`: s, min, h, d, w, mo or y.
+How to fix: Add `unit`: s, min, h, d, w, mo or y.
 """
 
 from dq.contracts import odcs
-from dq.validators.rule import Context, Contract, Faults, Rule, Severity, absence, fits
+from dq.validators.rule import Context, Contract, Rule, Severity, Violations, fits_type, missing_key
 
 
-def check(contract: Contract, _context: Context) -> Faults:
+def check(contract: Contract, _context: Context) -> Violations:
     for sla in contract.sla_properties:
-        _, timed = odcs.SERVICE_LEVELS.get(sla.property.lower(), ("", False))
-        if timed and not sla.unit and fits(sla.value, "number"):
-            message = f"{sla.property} is {sla.value} without a unit."
-            yield absence(sla, message, "Add 'unit: h', or another unit of time.", "unit")
+        _, is_duration = odcs.SERVICE_LEVELS.get(sla.property.lower(), ("", False))
+        if is_duration and not sla.unit and fits_type(sla.value, "number"):
+            message = f"{sla.property} {sla.value} has no unit."
+            yield missing_key(sla, message, "Add 'unit: h', or another time unit.", "unit")
 
 
 RULE = Rule("unit-missing", Severity.WARNING, __doc__, check)

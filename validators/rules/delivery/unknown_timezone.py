@@ -1,6 +1,6 @@
-"""A delivery names a time zone that does not exist.
+"""Unknown time zone in a delivery.
 
-Why: A promise of six o'clock means nothing without the place where the clock hangs.
+Why: A due time of 06:00 is only defined together with a time zone.
 
 Bad:
     slaProperties:
@@ -28,10 +28,10 @@ Good:
             vendor: dq
             value: {timezone: Europe/Berlin, grace: 1h}
 
-Mend: Write a name of the IANA database, such as Europe/Berlin; fixed abbreviations such as EST are refused,
-because they do not follow the clock that people see.
+How to fix: Write a name of the IANA time zone database, e.g. Europe/Berlin. Fixed abbreviations, e.g. EST,
+are rejected because they do not follow DST.
 """
 
-from dq.validators.rule import Rule, Severity, of_promise
+from dq.validators.rule import Rule, Severity, slo_finding_check
 
-RULE = Rule("unknown-timezone", Severity.ERROR, __doc__, of_promise("unknown-timezone"))
+RULE = Rule("unknown-timezone", Severity.ERROR, __doc__, slo_finding_check("unknown-timezone"))

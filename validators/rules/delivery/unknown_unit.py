@@ -1,6 +1,6 @@
-"""A service level that is a length of time has a unit that is none.
+"""Unknown time unit of a service level.
 
-Why: ODCS leaves the unit open, and tools ignore a service level whose unit they cannot read.
+Why: ODCS allows any unit, and tools ignore a service level whose unit they do not know.
 
 Bad:
     slaProperties:
@@ -10,21 +10,21 @@ Good:
     slaProperties:
       - {property: latency, value: 2, unit: h}
 
-Mend: Write s, min, h, d, w, mo or y, or the word in full.
+How to fix: Write s, min, h, d, w, mo or y, or the full word.
 """
 
 from dq.contracts import odcs
-from dq.validators.rule import Context, Contract, Faults, Rule, Severity, fault, suggestion
+from dq.validators.rule import Context, Contract, Rule, Severity, Violations, suggestion, violation
 
 
-def check(contract: Contract, _context: Context) -> Faults:
+def check(contract: Contract, _context: Context) -> Violations:
     for sla in contract.sla_properties:
-        _, timed = odcs.SERVICE_LEVELS.get(sla.property.lower(), ("", False))
-        if not timed or sla.unit is None or sla.unit.strip().lower() == "m":
+        _, is_duration = odcs.SERVICE_LEVELS.get(sla.property.lower(), ("", False))
+        if not is_duration or sla.unit is None or sla.unit.strip().lower() == "m":
             continue
         if odcs.time_unit(sla.unit) is None:
-            mend = suggestion(sla.unit, odcs.TIME_UNITS, "Write one of s, min, h, d, w, mo, y.")
-            yield fault(sla, "unit", f"{sla.unit!r} is not a unit of time.", mend)
+            hint = suggestion(sla.unit, odcs.TIME_UNITS, "Write one of s, min, h, d, w, mo, y.")
+            yield violation(sla, "unit", f"unknown time unit {sla.unit!r}.", hint)
 
 
 RULE = Rule("unknown-unit", Severity.WARNING, __doc__, check)

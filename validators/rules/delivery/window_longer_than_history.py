@@ -1,7 +1,7 @@
-"""The window of a delivery's objective is longer than history is kept.
+"""Objective window longer than the kept history.
 
-Why: Each delivery is kept for 400 days, as long as `dq store prune` runs at its least. Of a longer window the
-budget counts a part only, and no longer the part that was promised.
+Why: Deliveries are kept for 400 days, the minimum of `dq store prune`. With a longer window, the budget
+counts only part of it.
 
 Bad:
     slaProperties:
@@ -29,19 +29,21 @@ Good:
             vendor: dq
             value: {objective: 99%, window: 365d}
 
-Mend: Shorten the window to 400 days or less.
+How to fix: Shorten the window to 400 days or less.
 """
 
 from datetime import datetime
 
-from dq.contracts.slo import HISTORY_KEPT, Slo
-from dq.validators.rule import Faults, Rule, Severity, fault, of_each
+from dq.contracts.slo import CYCLE_RETENTION, Slo
+from dq.validators.rule import Rule, Severity, Violations, slo_check, violation
 
 
-def judge(slo: Slo, _: datetime) -> Faults:
-    if slo.window > HISTORY_KEPT:
-        message = f"window {slo.delivery.window} is longer than the {HISTORY_KEPT.days} days that are kept."
-        yield fault(slo.delivery, "window", message, f"Write window: {HISTORY_KEPT.days}d, or less.")
+def evaluate(slo: Slo, _: datetime) -> Violations:
+    if slo.window > CYCLE_RETENTION:
+        message = (
+            f"window {slo.delivery.window} is longer than the {CYCLE_RETENTION.days} days of kept history."
+        )
+        yield violation(slo.delivery, "window", message, f"Write window: {CYCLE_RETENTION.days}d, or less.")
 
 
-RULE = Rule("window-longer-than-history", Severity.WARNING, __doc__, of_each(judge))
+RULE = Rule("window-longer-than-history", Severity.WARNING, __doc__, slo_check(evaluate))

@@ -1,8 +1,8 @@
-"""Two files hold a contract with the same id and the same major version.
+"""Two contracts with the same id and major version, or file names that differ only by case.
 
-Why: They promise different things under one identity; which one is registered and watched is chance. So it is
-with two files whose names differ only by case, or by the form of their characters: on macOS and Windows a
-clone has one of them.
+Why: They share one identity, so it is undefined which of them is registered and watched. Files whose names
+differ only by case or Unicode normalization have the same problem: a clone on macOS or Windows has only one
+of them.
 
 Bad:
     id: orders
@@ -12,26 +12,30 @@ Good:
     id: orders
     version: 2.0.0
 
-Mend: Remove one, or give it an id of its own; a new major version may stand beside the old one.
+How to fix: Remove one, or give it its own id. A new major version may exist next to the old one.
 """
 
-from dq.validators.context import note
-from dq.validators.rule import Entry, Fault, Faults, Registry, Severity, among_others
+from dq.validators.context import confusable_note
+from dq.validators.rule import ContractEntry, Registry, Severity, Violation, Violations, registry_rule
 
 
-def check(one: Entry, registry: Registry) -> Faults:
-    id_, major = one.identity
-    first = registry.same_contract(one)
-    if first is not one:
-        message = f"{first.file} holds {id_!r} in version {major} already{note(id_, first.identity[0])}."
-        yield Fault(one.at, message, "Remove one of the two, or give it an id of its own.", "id")
-        return
-    first = registry.same_file(one)
-    if first is not one:
+def check(entry: ContractEntry, registry: Registry) -> Violations:
+    id_, major = entry.identity
+    first = registry.same_contract(entry)
+    if first is not entry:
         message = (
-            f"{first.file} and {one.file} are one file where case or the form of characters does not count."
+            f"{id_!r} version {major} is already defined in "
+            f"{first.file}{confusable_note(id_, first.identity[0])}."
         )
-        yield Fault(one.at, message, "Rename one of the two.", "id")
+        yield Violation(entry.location, message, "Remove one of the two, or give it its own id.", "id")
+        return
+    first = registry.same_file(entry)
+    if first is not entry:
+        message = (
+            f"{first.file} and {entry.file} differ only by case or Unicode normalization, "
+            "so some file systems cannot hold both."
+        )
+        yield Violation(entry.location, message, "Rename one of the two.", "id")
 
 
-RULE = among_others("duplicate-contract", Severity.ERROR, __doc__, check)
+RULE = registry_rule("duplicate-contract", Severity.ERROR, __doc__, check)

@@ -1,6 +1,6 @@
-"""A mapping holds the same key twice.
+"""Duplicate key in a mapping.
 
-Why: Every YAML reader silently takes one of the two, and not every reader the same one.
+Why: YAML parsers silently use one of the two, and different parsers use different ones.
 
 Bad:
     name: Orders
@@ -11,9 +11,9 @@ Good:
     name: Orders of the shop
     domain: sales
 
-Mend: Keep one of the two.
+How to fix: Keep one of the two.
 """
 
-from dq.validators.rule import form
+from dq.validators.rule import form_rule
 
-RULE = form("duplicate-key", __doc__)
+RULE = form_rule("duplicate-key", __doc__)

@@ -1,6 +1,6 @@
-"""A custom property of dq is one that dq does not know, or not at this place.
+"""Unknown or misplaced custom property with `vendor: dq`.
 
-Why: It is read by nobody, while its author believes that it holds.
+Why: It is ignored, although its author believes that it is in effect.
 
 Bad:
     schema:
@@ -14,17 +14,17 @@ Good:
         customProperties:
           - {property: dataset, vendor: dq, value: {additionalColumns: forbid}}
 
-Mend: Correct the name, or move it: `delivery` stands on a service level, `dataset` on an object, `csv` on a
-server, `scope` on a quality rule, `route` on a support channel, `inputs` on the contract or an object.
+How to fix: Correct the name, or move it: `delivery` belongs to a service level, `dataset` to an object, `csv`
+to a server, `scope` to a quality rule, `route` to a support channel, `inputs` to the contract or an object.
 """
 
 from collections.abc import Sequence
 
 from dq.contracts import extension
 from dq.contracts.model import CustomProperty, Extensible
-from dq.validators.rule import Context, Contract, Faults, Rule, Severity, fault, suggestion
+from dq.validators.rule import Context, Contract, Rule, Severity, Violations, suggestion, violation
 
-# What belongs where, in the words of a message.
+# Custom property -> the element that it belongs to, as named in messages.
 _PLACES = {
     "delivery": "a service level",
     "dataset": "an object",
@@ -35,7 +35,7 @@ _PLACES = {
 }
 
 
-def check(contract: Contract, context: Context) -> Faults:
+def check(contract: Contract, context: Context) -> Violations:
     nodes: list[tuple[Sequence[str], Sequence[Extensible]]] = [
         (["inputs"], [contract]),
         (["csv"], contract.servers),
@@ -45,23 +45,23 @@ def check(contract: Contract, context: Context) -> Faults:
         (["scope"], context.walk.qualities),
         (["route"], contract.support),
     ]
-    for own, listed in nodes:
-        for node in listed:
+    for allowed, elements in nodes:
+        for node in elements:
             for custom in node.custom_properties:
-                if custom.vendor == extension.VENDOR and custom.property not in own:
-                    yield from _judge(custom, node is contract)
+                if custom.vendor == extension.VENDOR and custom.property not in allowed:
+                    yield from _check_property(custom, node is contract)
 
 
-def _judge(custom: CustomProperty, on_contract: bool) -> Faults:
+def _check_property(custom: CustomProperty, on_contract: bool) -> Violations:
     name = custom.property
     if name.startswith("delivery:") and on_contract:
         return
     if name in _PLACES:
-        message = f"{name!r} does not belong here."
-        yield fault(custom, "property", message, f"Move it to {_PLACES[name]}.")
+        message = f"{name!r} is not allowed here."
+        yield violation(custom, "property", message, f"Move it to {_PLACES[name]}.")
         return
-    mend = suggestion(name, _PLACES, f"dq knows {', '.join(_PLACES)}.")
-    yield fault(custom, "property", f"dq has no custom property {name!r}.", mend)
+    hint = suggestion(name, _PLACES, f"dq supports {', '.join(_PLACES)}.")
+    yield violation(custom, "property", f"unknown dq custom property {name!r}.", hint)
 
 
 RULE = Rule("extension-unknown", Severity.ERROR, __doc__, check)

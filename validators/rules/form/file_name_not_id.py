@@ -1,6 +1,6 @@
-"""The file is not named after the contract that it holds.
+"""File name does not match the contract id.
 
-Why: In a registry of thousands of contracts, people look for a contract by its id.
+Why: In a registry with thousands of contracts, people search for a contract by its id.
 
 Bad:
     id: purchases
@@ -8,22 +8,22 @@ Bad:
 Good:
     id: orders
 
-Mend: Name the file `<id>.odcs.yaml`, or `<id>-v2.odcs.yaml` beside another major version.
+How to fix: Name the file `<id>.odcs.yaml`, or `<id>-v2.odcs.yaml` next to another major version.
 """
 
 import re
 from pathlib import PurePosixPath
 
-from dq.validators.rule import Context, Contract, Faults, Rule, Severity, fault
+from dq.validators.rule import Context, Contract, Rule, Severity, Violations, violation
 
 _VERSION = re.compile(r"([-_.]v?[0-9][0-9A-Za-z.-]*)?")
 
 
-def check(contract: Contract, context: Context) -> Faults:
+def check(contract: Contract, context: Context) -> Violations:
     stem = PurePosixPath(context.file).name.removesuffix(".yaml").removesuffix(".odcs")
     if not stem.startswith(contract.id) or not _VERSION.fullmatch(stem.removeprefix(contract.id)):
-        message = f"the file {stem!r} holds the contract {contract.id!r}."
-        yield fault(contract, "id", message, f"Name the file {contract.id}.odcs.yaml.")
+        message = f"the file {stem!r} contains the contract {contract.id!r}."
+        yield violation(contract, "id", message, f"Name the file {contract.id}.odcs.yaml.")
 
 
-RULE = Rule("file-name-not-id", Severity.INFO, __doc__, check, after=("id-form",), wish=True)
+RULE = Rule("file-name-not-id", Severity.INFO, __doc__, check, after=("id-form",), opt_in=True)

@@ -1,6 +1,6 @@
-"""The file has more than five million bytes.
+"""File larger than five million bytes.
 
-Why: No contract that a person maintains is that large. It is data by mistake, or an attack on the gate.
+Why: No contract that a person maintains is that large. It contains data by mistake, or is an attack on CI.
 
 Bad:
     description: {purpose: "… followed by five million more bytes"}
@@ -8,9 +8,9 @@ Bad:
 Good:
     description: {purpose: "One row per order."}
 
-Mend: Split it into one contract per data product, and keep data out of it.
+How to fix: Split it into one contract per data product, and keep data out of it.
 """
 
-from dq.validators.rule import form
+from dq.validators.rule import form_rule
 
-RULE = form("file-too-large", __doc__, bad=b"#" * 5_000_001)
+RULE = form_rule("file-too-large", __doc__, bad=b"#" * 5_000_001)

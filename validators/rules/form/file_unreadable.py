@@ -1,6 +1,6 @@
-"""A contract, or a folder of contracts, cannot be read.
+"""Contract file or folder that cannot be read.
 
-Why: What was not read was not judged, and nobody can tell whether it is fine: the exit code is 3.
+Why: A file that was not read was not validated, so the result is unknown and the exit code is 3.
 
 Bad:
     description: {purpose: "This process may not read orders.odcs.yaml"}
@@ -8,10 +8,13 @@ Bad:
 Good:
     description: {purpose: "One row per order."}
 
-Mend: Check the permissions of the file and of the folders above it. Contracts lie at most 64 folders deep.
+How to fix: Check the permissions of the file and of the folders above it. Contracts may be at most 64 folders
+deep.
 """
 
-from dq.contracts.access.files import FileRefused
-from dq.validators.rule import form
+from dq.contracts.access.files import FileRejected
+from dq.validators.rule import form_rule
 
-RULE = form("file-unreadable", __doc__, bad=FileRefused("it cannot be read: Permission denied.", "Check it."))
+RULE = form_rule(
+    "file-unreadable", __doc__, bad=FileRejected("it cannot be read: Permission denied.", "Check it.")
+)

@@ -1,6 +1,6 @@
-"""A key or value arrives only in a later version of ODCS than the contract follows.
+"""Key or value that requires a later ODCS version.
 
-Why: A tool that reads the contract by its own version refuses it, or passes over the promise.
+Why: Tools that support only the contract's `apiVersion` reject it, or ignore the key.
 
 Bad:
     apiVersion: v3.1.0
@@ -20,9 +20,9 @@ Good:
             logicalType: string
             enum: [{value: open}, {value: paid}]
 
-Mend: Raise `apiVersion`, or leave the key out.
+How to fix: Raise `apiVersion`, or remove the key.
 """
 
-from dq.validators.rule import form
+from dq.validators.rule import form_rule
 
-RULE = form("later-version", __doc__)
+RULE = form_rule("later-version", __doc__)

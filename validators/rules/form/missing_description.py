@@ -1,7 +1,7 @@
-"""Nothing in the contract says what the data is.
+"""Data without a description.
 
-Why: Readers who find the table in the catalog guess from the names, and guess wrong. Counting descriptions
-is all that a gate can do; the policy says how many columns need one.
+Why: Readers who find the table in the catalog have to guess from the names, and guess wrong. The policy sets
+how many columns need a description.
 
 Bad:
     schema:
@@ -26,41 +26,48 @@ Good:
           - {name: id, logicalType: string}
           - {name: am1, logicalType: number, description: What was paid.}
 
-Mend: Add `description.purpose` to the contract, or `description` to its objects and properties. Of contracts
-with fewer than ten properties, nothing is asked by default.
+How to fix: Add `description.purpose` to the contract, or `description` to its objects and properties. By
+default, contracts with fewer than ten properties need none.
 """
 
-from dq.validators.rule import Argument, Context, Contract, Faults, Rule, Severity, absence
+from dq.validators.rule import Argument, Context, Contract, Rule, Severity, Violations, missing_key
 
-# A contract with fewer properties may speak for itself.
+# Contracts with fewer properties need no description by default.
 MANY = 10
-COLUMNS = Argument("columns_percent", 0, "How many of an object's properties need a description, in percent.")
+COLUMNS = Argument(
+    "columns_percent", 0, "Minimum share of an object's properties with a description, in percent."
+)
 
 
-def check(contract: Contract, context: Context) -> Faults:
-    if len(context.walk.columns) >= MANY and not _said_anywhere(contract, context):
-        message = f"nothing says what these {len(context.walk.columns)} properties are."
-        mend = "Add 'description' here, or 'description: {purpose: …}' to the contract."
-        yield absence(contract.objects[0], message, mend, "description")
-    least = context.value(COLUMNS)
-    for one in contract.objects if least else ():
-        columns = [column.property for column in context.walk.columns if column.object is one]
-        named = [column for column in columns if column.name]
-        bare = [column for column in named if not _says(column.description)]
-        if named and 100 * (len(named) - len(bare)) < least * len(named):
-            share = 100 * (len(named) - len(bare)) // len(named)
-            message = f"{share}% of the properties of {one.name!r} have a description, less than {least}%."
-            yield absence(bare[0], message, f"Begin with {bare[0].name!r}.", "description")
+def check(contract: Contract, context: Context) -> Violations:
+    if len(context.walk.columns) >= MANY and not _is_described_anywhere(contract, context):
+        message = f"none of these {len(context.walk.columns)} properties is described."
+        hint = "Add 'description' here, or 'description: {purpose: …}' to the contract."
+        yield missing_key(contract.objects[0], message, hint, "description")
+    minimum = context.value(COLUMNS)
+    for schema_object in contract.objects if minimum else ():
+        columns = [column.property for column in context.walk.columns if column.object is schema_object]
+        columns_with_name = [column for column in columns if column.name]
+        undescribed = [column for column in columns_with_name if not _has_text(column.description)]
+        if columns_with_name and 100 * (len(columns_with_name) - len(undescribed)) < minimum * len(
+            columns_with_name
+        ):
+            share = 100 * (len(columns_with_name) - len(undescribed)) // len(columns_with_name)
+            message = (
+                f"{share}% of the properties of {schema_object.name!r} have a description, less than "
+                f"{minimum}%."
+            )
+            yield missing_key(undescribed[0], message, f"Start with {undescribed[0].name!r}.", "description")
 
 
-def _said_anywhere(contract: Contract, context: Context) -> bool:
+def _is_described_anywhere(contract: Contract, context: Context) -> bool:
     purpose = contract.description.purpose if contract.description is not None else None
     elements = (*contract.objects, *context.walk.properties)
-    return _says(purpose) or any(_says(one.description) for one in elements)
+    return _has_text(purpose) or any(_has_text(element.description) for element in elements)
 
 
-def _says(text: str | None) -> bool:
+def _has_text(text: str | None) -> bool:
     return bool(text and text.strip())
 
 
-RULE = Rule("missing-description", Severity.INFO, __doc__, check, arguments=(COLUMNS,), wish=True)
+RULE = Rule("missing-description", Severity.INFO, __doc__, check, arguments=(COLUMNS,), opt_in=True)

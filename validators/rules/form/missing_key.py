@@ -1,6 +1,6 @@
-"""A key is missing that ODCS requires at this place.
+"""Missing key that ODCS requires.
 
-Why: Without it the element has no meaning, or no identity that anything could refer to.
+Why: Without it the element has no meaning, or cannot be referenced.
 
 Bad:
     support:
@@ -13,9 +13,9 @@ Good:
         tool: slack
         scope: notifications
 
-Mend: Add the key.
+How to fix: Add the key.
 """
 
-from dq.validators.rule import form
+from dq.validators.rule import form_rule
 
-RULE = form("missing-key", __doc__)
+RULE = form_rule("missing-key", __doc__)

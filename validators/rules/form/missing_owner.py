@@ -1,6 +1,6 @@
-"""The contract names no team.
+"""Contract without a team.
 
-Why: A promise without someone who keeps it is none; nobody can be asked, and nobody is told of a breach.
+Why: Without an owner, consumers have no contact, and a breach alerts no one.
 
 Bad:
     team: {members: []}
@@ -8,17 +8,17 @@ Bad:
 Good:
     team: {name: sales-data, members: [{username: ana@example.com, role: owner}]}
 
-Mend: Add `team` with a name, or with its members.
+How to fix: Add `team` with a name or members.
 """
 
 from dq.contracts.model import Team
-from dq.validators.rule import Context, Contract, Faults, Rule, Severity, absence
+from dq.validators.rule import Context, Contract, Rule, Severity, Violations, missing_key
 
 
-def check(contract: Contract, _context: Context) -> Faults:
-    named = contract.team.name if isinstance(contract.team, Team) else None
-    if not named and not contract.members():
-        yield absence(contract, "the contract names no team.", "Add 'team: {name: …}'.", "team")
+def check(contract: Contract, _context: Context) -> Violations:
+    team_name = contract.team.name if isinstance(contract.team, Team) else None
+    if not team_name and not contract.members():
+        yield missing_key(contract, "the contract has no team.", "Add 'team: {name: …}'.", "team")
 
 
-RULE = Rule("missing-owner", Severity.WARNING, __doc__, check, wish=True)
+RULE = Rule("missing-owner", Severity.WARNING, __doc__, check, opt_in=True)

@@ -1,6 +1,7 @@
-"""The contract has no object.
+"""Contract without a schema.
 
-Why: Without a schema nothing is promised of the data, and there is nothing to register or to check.
+Why: Without a schema the contract makes no statement about the data, and there is nothing to register or
+check.
 
 Bad:
     schema: []
@@ -11,15 +12,15 @@ Good:
         properties:
           - {name: order_id, logicalType: string}
 
-Mend: Describe the tables under `schema`.
+How to fix: Describe the tables under `schema`.
 """
 
-from dq.validators.rule import Context, Contract, Faults, Rule, Severity, absence
+from dq.validators.rule import Context, Contract, Rule, Severity, Violations, missing_key
 
 
-def check(contract: Contract, _context: Context) -> Faults:
+def check(contract: Contract, _context: Context) -> Violations:
     if not contract.objects:
-        yield absence(contract, "the contract describes no object.", "Add 'schema: [{name: …}]'.", "schema")
+        yield missing_key(contract, "the contract has no objects.", "Add 'schema: [{name: …}]'.", "schema")
 
 
-RULE = Rule("missing-schema", Severity.WARNING, __doc__, check, wish=True)
+RULE = Rule("missing-schema", Severity.WARNING, __doc__, check, opt_in=True)

@@ -1,6 +1,6 @@
-"""The price is below zero.
+"""Negative price.
 
-Why: Nobody is paid for reading; most often a dash was meant as a list or a range.
+Why: Consumers are not paid for reading; usually the dash was meant as a list or a range.
 
 Bad:
     price: {priceAmount: -9.95, priceCurrency: USD}
@@ -8,17 +8,17 @@ Bad:
 Good:
     price: {priceAmount: 9.95, priceCurrency: USD}
 
-Mend: Write the amount, or 0 for what is free.
+How to fix: Write the amount, or 0 if the data is free.
 """
 
-from dq.validators.rule import Context, Contract, Faults, Rule, Severity, fault
+from dq.validators.rule import Context, Contract, Rule, Severity, Violations, violation
 
 
-def check(contract: Contract, _context: Context) -> Faults:
+def check(contract: Contract, _context: Context) -> Violations:
     price = contract.price
     if price is not None and price.price_amount is not None and price.price_amount < 0:
-        message = f"the price is {price.price_amount:g}."
-        yield fault(price, "priceAmount", message, "Write the amount, or 0 for what is free.")
+        message = f"negative price {price.price_amount:g}."
+        yield violation(price, "priceAmount", message, "Write the amount, or 0 if the data is free.")
 
 
 RULE = Rule("negative-price", Severity.WARNING, __doc__, check)

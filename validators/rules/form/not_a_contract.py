@@ -1,6 +1,6 @@
-"""The document is empty, a list or a single value.
+"""Document that is empty, a list or a single value.
 
-Why: A contract is a mapping from keys to values; there is nothing to validate in anything else.
+Why: A contract is a mapping of keys to values; nothing else can be validated.
 
 Bad:
     ---
@@ -10,9 +10,9 @@ Bad:
 Good:
     name: Orders
 
-Mend: Begin with `apiVersion: v3.2.0` and `kind: DataContract`, or let `dq init` write the skeleton.
+How to fix: Start with `apiVersion: v3.2.0` and `kind: DataContract`, or create a skeleton with `dq init`.
 """
 
-from dq.validators.rule import form
+from dq.validators.rule import form_rule
 
-RULE = form("not-a-contract", __doc__)
+RULE = form_rule("not-a-contract", __doc__)

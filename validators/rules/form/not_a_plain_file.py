@@ -1,7 +1,7 @@
-"""A contract is a link, a pipe, a device, a socket or a folder, where a file was expected.
+"""Link, pipe, device, socket or folder instead of a regular file.
 
-Why: Whoever proposes a link chooses which file of the machine is read, and what is in it would come out in a
-report. So links are not followed below the folder that is named, and nothing but files is opened.
+Why: The author of a link chooses which file of the machine is read, and its content could appear in a report.
+So links below the given folder are not followed, and only regular files are opened.
 
 Bad:
     description: {purpose: "orders.odcs.yaml is a link to another file"}
@@ -9,11 +9,13 @@ Bad:
 Good:
     description: {purpose: "orders.odcs.yaml is the file itself"}
 
-Mend: Put the file itself there. Where another program makes the links, as Kubernetes does of a ConfigMap,
-name the folder that they lead to: `registry/..data`.
+How to fix: Replace it with the file itself. If another program creates the links, e.g. Kubernetes for a
+ConfigMap, pass the folder that they point to: `registry/..data`.
 """
 
-from dq.contracts.access.files import NotPlain
-from dq.validators.rule import form
+from dq.contracts.access.files import NotARegularFile
+from dq.validators.rule import form_rule
 
-RULE = form("not-a-plain-file", __doc__, bad=NotPlain("it is a link and not a file.", "Put the file there."))
+RULE = form_rule(
+    "not-a-plain-file", __doc__, bad=NotARegularFile("it is a link and not a file.", "Put the file there.")
+)

@@ -1,6 +1,6 @@
-"""The file is not text in UTF-8.
+"""File that is not UTF-8 text.
 
-Why: Tools guess other encodings differently, so that names and descriptions change from reader to reader.
+Why: Tools guess other encodings differently, so names and descriptions differ between readers.
 
 Bad:
     description: {purpose: "Bestellungen für den Shop, saved as Latin-1"}
@@ -8,9 +8,9 @@ Bad:
 Good:
     description: {purpose: "Bestellungen für den Shop"}
 
-Mend: Save the file as UTF-8, and remove characters that are not text.
+How to fix: Save the file as UTF-8, and remove characters that are not text.
 """
 
-from dq.validators.rule import form
+from dq.validators.rule import form_rule
 
-RULE = form("not-utf8", __doc__, bad=b"name: Bestellungen f\xfcr den Shop\n")
+RULE = form_rule("not-utf8", __doc__, bad=b"name: Bestellungen f\xfcr den Shop\n")

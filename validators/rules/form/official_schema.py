@@ -1,7 +1,7 @@
-"""The official JSON Schema of ODCS refuses what dq accepts; only `dq validate --official` asks it.
+"""Rejected by the official JSON Schema of ODCS; only checked by `dq validate --official`.
 
-Why: Other tools validate contracts by the JSON Schema that the standard publishes. A contract that passes
-here and fails there stops somebody else's pipeline.
+Why: Other tools validate contracts with the JSON Schema that the standard publishes. A contract that dq
+accepts and the schema rejects stops the pipelines of others.
 
 Bad:
     servers: [{server: exports, type: sftp, location: files.example.com/orders}]
@@ -9,18 +9,18 @@ Bad:
 Good:
     servers: [{server: exports, type: sftp, location: "sftp://files.example.com/orders"}]
 
-Mend: Write what the schema asks for. Where the schema errs, because it takes a column without `logicalType`
-for one of every type, this is a warning.
+How to fix: Write what the schema requires. Where the schema is wrong, because it treats a column without
+`logicalType` as having every type, this is a warning.
 """
 
-from dq.validators.rule import Context, Contract, Faults, Rule, Severity
+from dq.validators.rule import Context, Contract, Rule, Severity, Violations
 
 
-def check(contract: Contract, context: Context) -> Faults:
+def check(contract: Contract, context: Context) -> Violations:
     if context.official is not None:
-        from dq.validators.official import official_faults
+        from dq.validators.official import official_violations
 
-        yield from official_faults(context.official, context.data, contract)
+        yield from official_violations(context.official, context.data, contract)
 
 
 RULE = Rule("official-schema", Severity.ERROR, __doc__, check, consequences=True)

@@ -1,6 +1,6 @@
-"""The file follows a format that ODCS 3 has replaced.
+"""Format that ODCS 3 has replaced.
 
-Why: ODCS 2 and the Data Contract Specification have other keys; reading them as ODCS 3 would only give
+Why: ODCS 2 and the Data Contract Specification use other keys; reading them as ODCS 3 would only produce
 misleading findings.
 
 Bad:
@@ -9,9 +9,9 @@ Bad:
 Good:
     apiVersion: v3.2.0
 
-Mend: Convert the contract once, and keep the result.
+How to fix: Convert the contract once, and keep the result.
 """
 
-from dq.validators.rule import form
+from dq.validators.rule import form_rule
 
-RULE = form("old-format", __doc__)
+RULE = form_rule("old-format", __doc__)

@@ -1,6 +1,6 @@
-"""The contract has a status that is none of ODCS.
+"""Unknown contract status.
 
-Why: Tools decide by the status whether a contract is watched and whether its changes may break readers.
+Why: Tools use the status to decide whether a contract is watched and whether its changes may break consumers.
 
 Bad:
     status: activ
@@ -8,18 +8,22 @@ Bad:
 Good:
     status: active
 
-Mend: Write proposed, draft, active, deprecated or retired.
+How to fix: Write proposed, draft, active, deprecated or retired.
 """
 
-from dq.validators.rule import Context, Contract, Faults, Rule, Severity, fault, suggestion
+from dq.validators.rule import Context, Contract, Rule, Severity, Violations, suggestion, violation
 
-KNOWN = ("proposed", "draft", "active", "deprecated", "retired")
+STATUSES = ("proposed", "draft", "active", "deprecated", "retired")
 
 
-def check(contract: Contract, _context: Context) -> Faults:
-    if contract.status is not None and contract.status not in KNOWN:
-        mend = suggestion(contract.status, KNOWN, f"Write one of {', '.join(KNOWN)}.")
-        yield fault(contract, "status", f"status {contract.status!r} is not one of ODCS.", mend)
+def check(contract: Contract, _context: Context) -> Violations:
+    if contract.status is not None and contract.status not in STATUSES:
+        hint = suggestion(contract.status, STATUSES, f"Write one of {', '.join(STATUSES)}.")
+        message = (
+            f"unknown status {contract.status!r}, treated as active: deliveries are watched and alerts are "
+            "sent."
+        )
+        yield violation(contract, "status", message, hint)
 
 
 RULE = Rule("status-unknown", Severity.WARNING, __doc__, check)

@@ -1,6 +1,7 @@
-"""The contract does not say which version of ODCS it follows, or names one that does not exist.
+"""Missing or unknown ODCS version.
 
-Why: A contract is judged by its own version of the standard. Without one, nobody knows what its keys mean.
+Why: A contract is validated against its own version of the standard. Without it, the meaning of its keys is
+undefined.
 
 Bad:
     apiVersion: 3.2.0
@@ -8,9 +9,9 @@ Bad:
 Good:
     apiVersion: v3.2.0
 
-Mend: Write `apiVersion: v3.2.0`, with the `v`.
+How to fix: Write `apiVersion: v3.2.0`, with the `v`.
 """
 
-from dq.validators.rule import form
+from dq.validators.rule import form_rule
 
-RULE = form("unknown-api-version", __doc__)
+RULE = form_rule("unknown-api-version", __doc__)

@@ -1,6 +1,6 @@
-"""A key is not one that ODCS knows at this place.
+"""Unknown key.
 
-Why: A misspelt key promises nothing and is never checked, while its author believes that it is.
+Why: A misspelt key has no effect and is never checked, although its author believes that it is.
 
 Bad:
     schema:
@@ -16,9 +16,9 @@ Good:
           - name: order_id
             required: true
 
-Mend: Correct the spelling. What is your own goes under `customProperties`.
+How to fix: Correct the spelling. Put your own keys under `customProperties`.
 """
 
-from dq.validators.rule import form
+from dq.validators.rule import form_rule
 
-RULE = form("unknown-key", __doc__)
+RULE = form_rule("unknown-key", __doc__)

@@ -1,6 +1,6 @@
-"""A value is not one of those that ODCS allows at this place.
+"""Value that ODCS does not allow for this key.
 
-Why: Tools that meet a word they do not know ignore the promise that it makes.
+Why: Tools ignore a clause with a value that they do not know.
 
 Bad:
     schema:
@@ -16,9 +16,9 @@ Good:
           - name: order_id
             logicalType: string
 
-Mend: Use one of the allowed words.
+How to fix: Use one of the allowed values.
 """
 
-from dq.validators.rule import form
+from dq.validators.rule import form_rule
 
-RULE = form("unknown-value", __doc__)
+RULE = form_rule("unknown-value", __doc__)

@@ -1,7 +1,7 @@
-"""A value is of another type than ODCS wants at this place.
+"""Value with the wrong type.
 
-Why: YAML reads `yes`, `1.10` and `2026-01-31` as a truth value, a number and a date. Tools that convert
-them back guess, and guess differently.
+Why: YAML reads `yes`, `1.10` and `2026-01-31` as a boolean, a number and a date. Tools that convert them back
+do so differently.
 
 Bad:
     version: 1.2
@@ -9,9 +9,9 @@ Bad:
 Good:
     version: "1.2.0"
 
-Mend: Quote what is meant as text; remove the quotes from what is meant as a number or as true or false.
+How to fix: Put strings in quotes; remove the quotes from numbers and booleans.
 """
 
-from dq.validators.rule import form
+from dq.validators.rule import form_rule
 
-RULE = form("wrong-type", __doc__)
+RULE = form_rule("wrong-type", __doc__)

@@ -1,7 +1,7 @@
-"""The file is YAML that a contract may not use.
+"""YAML feature that contracts must not use.
 
-Why: Tags, several documents, deep nesting and aliases that grow without bound can run code, hide a second
-contract or exhaust the machine that validates a pull request. A contract needs none of them.
+Why: Tags, multiple documents, deep nesting and aliases that expand without limit can run code, hide a second
+contract or exhaust the machine that validates a pull request. Contracts need none of them.
 
 Bad:
     name: !!python/name:os.system Orders
@@ -9,9 +9,9 @@ Bad:
 Good:
     name: Orders
 
-Mend: Write plain values, one contract per file, at most 64 levels deep.
+How to fix: Write plain values, one contract per file, at most 64 levels deep.
 """
 
-from dq.validators.rule import form
+from dq.validators.rule import form_rule
 
-RULE = form("yaml-refused", __doc__)
+RULE = form_rule("yaml-refused", __doc__)

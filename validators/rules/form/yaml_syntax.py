@@ -1,7 +1,7 @@
-"""The file is not YAML, or not JSON although its name ends in `.json`.
+"""Invalid YAML, or invalid JSON in a `.json` file.
 
-Why: Nothing in it can be read. The place is where the reader gave up; the mistake is there or just before it.
-A file that is called JSON is read by programs that know only JSON.
+Why: Nothing in the file can be read. The location is where the parser stopped; the mistake is there or just
+before it. Files named `.json` are read by programs that only understand JSON.
 
 Bad:
     name: Orders: all of them
@@ -9,9 +9,9 @@ Bad:
 Good:
     name: "Orders: all of them"
 
-Mend: Mend the line that is named. Most often a quote, a bracket or the indentation is wrong.
+How to fix: Correct the line in the message. Usually a quote, a bracket or the indentation is wrong.
 """
 
-from dq.validators.rule import form
+from dq.validators.rule import form_rule
 
-RULE = form("yaml-syntax", __doc__)
+RULE = form_rule("yaml-syntax", __doc__)

@@ -1,6 +1,6 @@
-"""A field inside another property is declared a partition column.
+"""Nested field as a partition column.
 
-Why: Hive, Glue and Spark partition a table by its own columns, never by a field of a struct.
+Why: Hive, Glue and Spark partition a table by its top-level columns, never by a field of a struct.
 
 Bad:
     schema:
@@ -21,18 +21,18 @@ Good:
             properties:
               - {name: day, logicalType: date}
 
-Mend: Make the value a column of the object, and partition by that.
+How to fix: Add a top-level column with the value, and partition by it.
 """
 
-from dq.validators.rule import Context, Contract, Faults, Rule, Severity, fault
+from dq.validators.rule import Context, Contract, Rule, Severity, Violations, violation
 
 
-def check(_contract: Contract, context: Context) -> Faults:
+def check(_contract: Contract, context: Context) -> Violations:
     for column in context.walk.columns:
-        if column.property.partitioned and not column.top:
-            message = f"{column.property.name or 'an item'!r} lies inside another property."
-            yield fault(
-                column.property, "partitioned", message, "Partition by a column of the object itself."
+        if column.property.partitioned and not column.is_top_level:
+            message = f"{column.property.name or 'an item'!r} is nested in another property."
+            yield violation(
+                column.property, "partitioned", message, "Partition by a top-level column of the object."
             )
 
 

@@ -1,7 +1,7 @@
-"""A column of the primary key may be null.
+"""Nullable primary key column.
 
-Why: A row without its key cannot be found, joined or counted once; catalogs and engines that know keys
-refuse nulls in them.
+Why: A row without a key cannot be found, joined or counted exactly once; catalogs and engines with primary
+keys reject nulls in them.
 
 Bad:
     schema:
@@ -15,32 +15,34 @@ Good:
         properties:
           - {name: order_id, logicalType: string, primaryKey: true, required: true}
 
-Mend: Write `required: true`, or take the column out of the key.
+How to fix: Write `required: true`, or remove the column from the key.
 """
 
-from dq.validators.rule import Context, Contract, Faults, Rule, Severity, fault
+from dq.validators.rule import Context, Contract, Rule, Severity, Violations, violation
 
-_NAMED = 3
+_MAX_LISTED = 3
 
 
-def check(contract: Contract, _context: Context) -> Faults:
-    """One finding for all of a contract: who writes `required: false` at keys does it at every one."""
-    found = [
-        (one, prop)
-        for one in contract.objects
-        for prop in one.primary_key()
-        # Without the key nothing is said, and the check of the key refuses nulls anyway.
+def check(contract: Contract, _context: Context) -> Violations:
+    """Report one finding per contract: `required: false` on keys is usually a habit."""
+    optional_keys = [
+        (schema_object, prop)
+        for schema_object in contract.objects
+        for prop in schema_object.primary_key()
+        # Without 'required' there is no contradiction, and the check of the key rejects nulls anyway.
         if prop.required is False and prop.has("required") and prop.name
     ]
-    if not found:
+    if not optional_keys:
         return
-    (_, first), *others = found
-    message = f"{first.name!r} is part of the primary key and may be null."
-    if others:
-        listed = ", ".join(f"{one.name}.{prop.name}" for one, prop in others[:_NAMED])
-        more = f" and {len(others) - _NAMED} more" if len(others) > _NAMED else ""
-        message = f"{message[:-1]}, and so {'are' if len(others) > 1 else 'is'} {listed}{more}."
-    yield fault(first, "required", message, "Write 'required: true'.")
+    (_, first), *remaining = optional_keys
+    message = f"{first.name!r} is part of the primary key but may be null."
+    if remaining:
+        names = ", ".join(
+            f"{schema_object.name}.{prop.name}" for schema_object, prop in remaining[:_MAX_LISTED]
+        )
+        suffix = f" and {len(remaining) - _MAX_LISTED} more" if len(remaining) > _MAX_LISTED else ""
+        message = f"{message[:-1]}, and so {'are' if len(remaining) > 1 else 'is'} {names}{suffix}."
+    yield violation(first, "required", message, "Write 'required: true'.")
 
 
 RULE = Rule("primary-key-optional", Severity.WARNING, __doc__, check)

@@ -1,6 +1,6 @@
-"""The positions of the primary key's columns are not 1 to n.
+"""Primary key positions that are not 1 to n.
 
-Why: The order of a key is part of it, for those who join and sort by it.
+Why: The order of the columns is part of the key for consumers that join or sort by it.
 
 Bad:
     schema:
@@ -16,9 +16,9 @@ Good:
           - {name: country, logicalType: string, primaryKey: true, primaryKeyPosition: 1}
           - {name: order_id, logicalType: string, primaryKey: true, primaryKeyPosition: 2}
 
-Mend: Number the columns of the primary key 1, 2, 3 … in their order.
+How to fix: Number the columns of the primary key 1, 2, 3 … in key order.
 """
 
-from dq.validators.rule import PRIMARY, Rule, Severity, of_key
+from dq.validators.rule import PRIMARY, Rule, Severity, key_position_check
 
-RULE = Rule("primary-key-positions", Severity.WARNING, __doc__, of_key(PRIMARY))
+RULE = Rule("primary-key-positions", Severity.WARNING, __doc__, key_position_check(PRIMARY))

@@ -1,6 +1,6 @@
-"""A relationship leaves the contract, and what it refers to is not among the contracts that were read.
+"""Relationship to a contract that was not read.
 
-Why: Nobody can tell whether the other end exists. Nothing is fetched from the network to find out.
+Why: dq cannot tell whether the target exists, and does not fetch anything from the network to find out.
 
 Bad:
     version: 2.0.0
@@ -21,32 +21,48 @@ Good:
         properties:
           - {name: customer_id, logicalType: string}
 
-Mend: Correct the name, or validate the folder that holds the other contract as well.
+How to fix: Correct the name, or also validate the folder with the other contract.
 """
 
 from posixpath import basename
 
-from dq.validators.rule import Entry, Fault, Faults, Registry, Severity, among_others, nearest
+from dq.validators.rule import (
+    ContractEntry,
+    Registry,
+    Severity,
+    Violation,
+    Violations,
+    nearest,
+    registry_rule,
+)
 
 
-def check(one: Entry, registry: Registry) -> Faults:
-    for link in one.links:
-        holders = registry.holders(link, one.file)
+def check(entry: ContractEntry, registry: Registry) -> Violations:
+    for reference in entry.references:
+        holders = registry.holders(reference, entry.file)
         if len(holders) > 1:
             several = ", ".join(sorted(" ".join(other.identity) for other in holders))
-            message = f"{link.key} names {link.text!r}, which several contracts have: {several}."
-            mend = f"Name the file: {basename(holders[0].file)}#{link.text}."
-            yield Fault(link.at, message, mend, link.path, link.needs)
+            message = f"{reference.key} {reference.text!r} is ambiguous; it is in {several}."
+            hint = f"Name the file: {basename(holders[0].file)}#{reference.text}."
+            yield Violation(reference.location, message, hint, reference.path, reference.needs)
         elif not holders:
-            message = f"{link.key} names {link.text!r}, which no contract that was read has."
-            hint = nearest(link.text.split(".")[0], one.objects) if "/" not in link.text else None
-            mend = f"Did you mean the object {hint!r}?" if hint else "Correct it, or validate both contracts."
-            yield Fault(link.at, message, mend, link.path, link.needs)
-        elif not registry.is_key(link, one.file):
+            message = f"{reference.key} {reference.text!r} is not in any contract that was read."
+            similar = (
+                nearest(reference.text.split(".")[0], entry.objects) if "/" not in reference.text else None
+            )
+            hint = (
+                f"Did you mean the object {similar!r}?"
+                if similar
+                else "Correct it, or validate both contracts."
+            )
+            yield Violation(reference.location, message, hint, reference.path, reference.needs)
+        elif not registry.is_key(reference, entry.file):
             other = " ".join(holders[0].identity)
-            message = f"{link.key} names {link.text!r}, which does not stand once in a row of {other}."
-            mend = "Write object.property, of a column that is not inside of an array or map."
-            yield Fault(link.at, message, mend, link.path, link.needs)
+            message = (
+                f"{reference.key} {reference.text!r} does not have exactly one value per row of {other}."
+            )
+            hint = "Write object.property for a column outside of arrays and maps."
+            yield Violation(reference.location, message, hint, reference.path, reference.needs)
 
 
-RULE = among_others("reference-outside", Severity.WARNING, __doc__, check)
+RULE = registry_rule("reference-outside", Severity.WARNING, __doc__, check)

@@ -1,6 +1,6 @@
-"""A relationship refers to a property that its object in this contract does not have.
+"""Relationship to an unknown property.
 
-Why: The foreign key can never be checked, and the picture that readers draw from it is wrong.
+Why: The foreign key can never be checked, and diagrams drawn from it are wrong.
 
 Bad:
     schema:
@@ -18,29 +18,29 @@ Good:
           - name: replaces
             relationships: [{to: orders.order_id}]
 
-Mend: Write `object.property`, or `schema/<id>/properties/<id>`.
+How to fix: Write `object.property`, or `schema/<id>/properties/<id>`.
 """
 
-from dq.validators.context import by_id, leaves, name_paths
-from dq.validators.rule import Context, Contract, Faults, Rule, Severity, fault, nearest
+from dq.validators.context import element_id_paths, is_external, name_paths
+from dq.validators.rule import Context, Contract, Rule, Severity, Violations, nearest, violation
 
 
-def check(contract: Contract, context: Context) -> Faults:
-    written = context.walk.references
-    if not written:
+def check(contract: Contract, context: Context) -> Violations:
+    references = context.walk.references
+    if not references:
         return
-    names, ids = context.walk.names, by_id(contract)
+    names, ids = context.walk.names, element_id_paths(contract)
     objects = {name for name in names if "." not in name}
     relied_on = name_paths(contract)
-    for relationship, key, text in written:
-        if leaves(text, objects):
+    for relationship, key, text in references:
+        if is_external(text, objects):
             continue
-        known = ids if "/" in text else names
-        if text.lstrip("#/") not in known or ("/" not in text and "." not in text):
-            hint = nearest(text, known)
-            mend = f"Did you mean {hint!r}?" if hint and hint != text else "Write object.property."
-            message = f"{key} names {text!r}, which this contract does not have."
-            yield fault(relationship, key, message, mend, needs=relied_on)
+        targets = ids if "/" in text else names
+        if text.lstrip("#/") not in targets or ("/" not in text and "." not in text):
+            similar = nearest(text, targets)
+            hint = f"Did you mean {similar!r}?" if similar and similar != text else "Write object.property."
+            message = f"{key} {text!r} is not in this contract."
+            yield violation(relationship, key, message, hint, needs=relied_on)
 
 
 RULE = Rule("reference-unknown", Severity.ERROR, __doc__, check)

@@ -1,6 +1,7 @@
-"""A relationship does not say what it refers to, or from what.
+"""Relationship without 'to', or without 'from' on an object.
 
-Why: A foreign key has two ends. On a property the first is the property itself; on an object both are named.
+Why: A foreign key has two ends. On a property, 'from' is the property itself; on an object, both are
+required.
 
 Bad:
     schema:
@@ -19,38 +20,38 @@ Good:
             relationships:
               - {type: foreignKey, to: orders.order_id}
 
-Mend: Add `to`; on an object also `from`, with as many properties.
+How to fix: Add `to`; on an object also `from` with the same number of properties.
 """
 
 from dq.contracts.model import Relationship
-from dq.validators.rule import Context, Contract, Faults, Rule, Severity, absence, fault
+from dq.validators.rule import Context, Contract, Rule, Severity, Violations, missing_key, violation
 
 
-def check(contract: Contract, context: Context) -> Faults:
-    for one in contract.objects:
-        for relationship in one.relationships:
-            yield from _judge(relationship, ("from", "to"))
+def check(contract: Contract, context: Context) -> Violations:
+    for schema_object in contract.objects:
+        for relationship in schema_object.relationships:
+            yield from _check_ends(relationship, ("from", "to"))
     for prop in context.walk.properties:
         for relationship in prop.relationships:
-            yield from _judge(relationship, ("to",))
+            yield from _check_ends(relationship, ("to",))
 
 
-def _judge(relationship: Relationship, needed: tuple[str, ...]) -> Faults:
+def _check_ends(relationship: Relationship, needed: tuple[str, ...]) -> Violations:
     ends = {"from": relationship.from_, "to": relationship.to}
     if "from" not in needed and relationship.has("from"):
-        message = "'from' is the property itself, and is not said again."
-        yield fault(relationship, "from", message, "Remove 'from'.")
+        message = "'from' is not allowed on a property: it is the property itself."
+        yield violation(relationship, "from", message, "Remove 'from'.")
         return
     absent = [key for key in needed if not ends[key]]
     if absent:
-        yield absence(
+        yield missing_key(
             relationship, f"the relationship has no {absent[0]!r}.", f"Add '{absent[0]}: …'.", *absent
         )
         return
-    here, there = (len(end) if isinstance(end, list) else 1 for end in ends.values())
-    if "from" in needed and (here != there or type(ends["from"]) is not type(ends["to"])):
-        message = f"the relationship leads from {here} properties to {there}."
-        yield fault(relationship, "to", message, "Name as many on both sides.")
+    from_count, to_count = (len(end) if isinstance(end, list) else 1 for end in ends.values())
+    if "from" in needed and (from_count != to_count or type(ends["from"]) is not type(ends["to"])):
+        message = f"'from' and 'to' do not match: {from_count} and {to_count} properties."
+        yield violation(relationship, "to", message, "Use two names, or two lists of the same length.")
 
 
 RULE = Rule("relationship-without-target", Severity.ERROR, __doc__, check)

@@ -1,6 +1,6 @@
-"""A classification is not one that the policy of the registry knows.
+"""Classification that the registry's policy does not list.
 
-Why: Masking, access and retention hang on the word; a word of one's own protects nothing.
+Why: Masking, access and retention depend on the classification; an unknown one protects nothing.
 
 Bad:
     schema:
@@ -14,25 +14,39 @@ Good:
         properties:
           - {name: amount, logicalType: number, classification: internal}
 
-Mend: Use one of the policy's classifications. Without such a list, any word will do.
+How to fix: Use one of the policy's classifications. If the policy has no such list, any word is valid.
 """
 
-from dq.validators.rule import Argument, Context, Contract, Faults, Rule, Severity, fault, one_of, suggestion
+from dq.validators.rule import (
+    Argument,
+    Context,
+    Contract,
+    Rule,
+    Severity,
+    Violations,
+    one_of,
+    suggestion,
+    violation,
+)
 
-KNOWN: Argument[tuple[str, ...]] = Argument(
-    "classifications", (), "The words that may be used, in any case; an empty list allows every word."
+CLASSIFICATIONS: Argument[tuple[str, ...]] = Argument(
+    "classifications", (), "Allowed classifications, case-insensitive; an empty list allows every word."
 )
 
 
-def check(_contract: Contract, context: Context) -> Faults:
-    known = {one.lower(): one for one in context.value(KNOWN)}
+def check(_contract: Contract, context: Context) -> Violations:
+    allowed = {word.lower(): word for word in context.value(CLASSIFICATIONS)}
     for prop in context.walk.properties:
-        written = prop.classification
-        if written is None or (written.strip() and (not known or written.lower() in known)):
+        classification = prop.classification
+        if classification is None or (
+            classification.strip() and (not allowed or classification.lower() in allowed)
+        ):
             continue
-        listed = f"Write {one_of(list(known.values()))}." if known else "Write a word, or remove the key."
-        mend = suggestion(written, known.values(), listed)
-        yield fault(prop, "classification", f"{written!r} is not a known classification.", mend)
+        fallback = (
+            f"Write {one_of(list(allowed.values()))}." if allowed else "Write a word, or remove the key."
+        )
+        hint = suggestion(classification, allowed.values(), fallback)
+        yield violation(prop, "classification", f"unknown classification {classification!r}.", hint)
 
 
-RULE = Rule("classification-unknown", Severity.WARNING, __doc__, check, arguments=(KNOWN,))
+RULE = Rule("classification-unknown", Severity.WARNING, __doc__, check, arguments=(CLASSIFICATIONS,))

@@ -1,7 +1,7 @@
-"""The custom properties of an element are not as the policy's JSON Schema describes them.
+"""Custom properties that do not match the policy's JSON Schema.
 
-Why: Organisations keep their own fields in custom properties: cost centre, retention class, approver. What
-reads them stops at one that is missing or misspelt.
+Why: Organisations keep their own fields in custom properties: cost centre, retention class, approver. Tools
+that read them fail if one is missing or misspelt.
 
 Bad:
     customProperties:
@@ -16,18 +16,18 @@ Good:
         properties:
           costCentre: {type: string, pattern: "^CC-[0-9]{4}$"}
 
-Mend: Write the custom property as the policy describes it. Schemas stand in `dq-policy.yaml` under
+How to fix: Write the custom property as the policy describes it. The schemas are in `dq-policy.yaml` under
 `customProperties`, by level: `contract`, `object`, `property`, `slaProperty` and `server`.
 """
 
-from dq.validators.rule import Context, Contract, Faults, Rule, Severity
+from dq.validators.rule import Context, Contract, Rule, Severity, Violations
 
 
-def check(contract: Contract, context: Context) -> Faults:
+def check(contract: Contract, context: Context) -> Violations:
     if context.schemas:
-        from dq.validators.policy.custom_rules import custom_property_faults
+        from dq.validators.policy.custom_rules import custom_property_violations
 
-        yield from custom_property_faults(context.schemas, contract, context.walk)
+        yield from custom_property_violations(context.schemas, contract, context.walk)
 
 
 RULE = Rule("custom-property-invalid", Severity.ERROR, __doc__, check, policies=True)

@@ -1,8 +1,8 @@
-"""The branch adds, changes, moves or removes a policy.
+"""Branch that adds, changes, moves or removes a policy.
 
-Why: A policy decides what the gate asks of everybody. Who may merge a contract need not be the one who may
-decide that, and a weaker rule is easily overlooked between two contracts. Told with `--base` only: until it
-is merged, contracts are judged by the stricter of both.
+Why: A policy applies to all contracts. People who may merge a contract are not always allowed to change the
+policy, and a weakened rule is easily overlooked in a pull request. Only reported with `--base`: until the
+change is merged, contracts are validated against the stricter of both policies.
 
 Bad:
     profile: default
@@ -12,11 +12,11 @@ Bad:
 Good:
     profile: strict
 
-Mend: Let those who own the policy agree to it, in a pull request of its own. The fragments are what a branch
-makes of a policy that says `profile: strict`. No profile lifts this rule; `severity: error` of the base makes
-every change of a policy somebody's decision to overrule the gate.
+How to fix: Have the owners of the policy approve the change in a separate pull request. The examples show a
+branch's change to a policy with `profile: strict`. No profile turns this rule off; with `severity: error` in
+the base policy, every policy change needs someone to override the check.
 """
 
-from dq.validators.rule import Severity, of_change
+from dq.validators.rule import Severity, policy_change_rule
 
-RULE = of_change("policy-changed", Severity.WARNING, __doc__)
+RULE = policy_change_rule("policy-changed", Severity.WARNING, __doc__)

@@ -1,6 +1,6 @@
-"""An object holds personal data, and nothing says how long it is kept.
+"""Personal data without a retention period.
 
-Why: The law wants a limit for personal data, and readers must delete what they copied by the same date.
+Why: The law requires a time limit for personal data, and readers must delete their copies by the same date.
 
 Bad:
     schema:
@@ -16,39 +16,40 @@ Good:
     slaProperties:
       - {property: retention, value: 2, unit: y, element: orders}
 
-Mend: Add a service level `retention` for the object.
+How to fix: Add a service level `retention` for the object.
 """
 
 from dq.contracts.model import SchemaObject, SlaProperty
-from dq.validators.rule import Argument, Context, Contract, Faults, Rule, Severity, fault
+from dq.validators.rule import Argument, Context, Contract, Rule, Severity, Violations, violation
 
 CLASSES = Argument(
-    "classifications", ("pii", "personal", "sensitive"), "The classifications of personal data, in any case."
+    "classifications", ("pii", "personal", "sensitive"), "Classifications of personal data, case-insensitive."
 )
 
 
-def check(contract: Contract, context: Context) -> Faults:
-    classes = {one.lower() for one in context.value(CLASSES)}
-    said: set[str] = set()
+def check(contract: Contract, context: Context) -> Violations:
+    classes = {word.lower() for word in context.value(CLASSES)}
+    reported: set[str] = set()
     for column in context.walk.columns:
-        one, prop = column.object, column.property
-        if (prop.classification or "").lower() not in classes or one.name in said:
+        schema_object, prop = column.object, column.property
+        if (prop.classification or "").lower() not in classes or schema_object.name in reported:
             continue
-        said.add(one.name)
-        if not any(_covers(sla, one) for sla in contract.sla_properties):
+        reported.add(schema_object.name)
+        if not any(_covers(sla, schema_object) for sla in contract.sla_properties):
             message = (
-                f"{prop.name or 'an item'!r} is {prop.classification}, and {one.name!r} has no retention."
+                f"{prop.name or 'an item'!r} is {prop.classification}, but {schema_object.name!r} has "
+                "no retention."
             )
-            mend = f"Add '{{property: retention, value: …, unit: d, element: {one.name}}}'."
+            hint = f"Add '{{property: retention, value: …, unit: d, element: {schema_object.name}}}'."
             needs = (contract.path("slaProperties"),)
-            yield fault(prop, "classification", message, mend, needs=needs)
+            yield violation(prop, "classification", message, hint, needs=needs)
 
 
-def _covers(sla: SlaProperty, one: SchemaObject) -> bool:
+def _covers(sla: SlaProperty, schema_object: SchemaObject) -> bool:
     if sla.property.lower() != "retention":
         return False
-    named = [part.strip().split(".")[0] for part in (sla.element or "").split(",") if part.strip()]
-    return not named or one.name in named or one.physical_name in named
+    names = [part.strip().split(".")[0] for part in (sla.element or "").split(",") if part.strip()]
+    return not names or schema_object.name in names or schema_object.physical_name in names
 
 
 RULE = Rule("retention-missing-for-pii", Severity.WARNING, __doc__, check, arguments=(CLASSES,))

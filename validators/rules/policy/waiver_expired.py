@@ -1,7 +1,6 @@
-"""A waiver of the policy has ended, and what it waived is not mended.
+"""Expired waiver whose finding is not fixed.
 
-Why: A waiver is a promise to mend something until a day. When nobody is told that the day has passed, it is
-for ever.
+Why: A waiver is a promise to fix something by a date. Without a reminder after that date it lasts forever.
 
 Bad:
     waivers:
@@ -21,9 +20,9 @@ Good:
         by: ana@example.com
         expires: 2120-06-30
 
-Mend: Mend the contract and remove the waiver, or have it given again with a new day.
+How to fix: Fix the contract and remove the waiver, or have the waiver renewed with a new date.
 """
 
-from dq.validators.rule import Severity, of_policy
+from dq.validators.rule import Severity, policy_rule
 
-RULE = of_policy("waiver-expired", Severity.ERROR, __doc__)
+RULE = policy_rule("waiver-expired", Severity.ERROR, __doc__)

@@ -1,7 +1,7 @@
-"""A waiver of the policy waives nothing: the contract has no such finding.
+"""Unused waiver: the contract has no such finding.
 
-Why: Perhaps the fault was mended and the waiver forgotten; perhaps the path is misspelt, or an element was
-put before it. A waiver that lies about would hide the next fault at its place.
+Why: The finding may have been fixed, the path may be misspelt, or an element may have been inserted before
+it. A leftover waiver would hide the next finding at the same path.
 
 Bad:
     waivers:
@@ -15,10 +15,10 @@ Bad:
 Good:
     waivers: []
 
-Mend: Remove it, or copy rule and path from `dq validate --format json`. Waivers of contracts that were not
-read in this run are not judged.
+How to fix: Remove it, or copy rule and path from `dq validate --format json`. Waivers of contracts that were
+not read in this run are not checked.
 """
 
-from dq.validators.rule import Severity, of_policy
+from dq.validators.rule import Severity, policy_rule
 
-RULE = of_policy("waiver-unused", Severity.WARNING, __doc__)
+RULE = policy_rule("waiver-unused", Severity.WARNING, __doc__)

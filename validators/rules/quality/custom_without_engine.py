@@ -1,6 +1,6 @@
-"""A quality rule of the type custom does not say which engine runs what.
+"""Custom quality rule without an engine or implementation.
 
-Why: Without an engine and its implementation no tool can run the rule.
+Why: Without both, no tool can run the rule.
 
 Bad:
     schema:
@@ -14,20 +14,20 @@ Good:
         quality:
           - {type: custom, engine: soda, implementation: "checks: [row_count > 0]"}
 
-Mend: Add `engine` and `implementation`.
+How to fix: Add `engine` and `implementation`.
 """
 
-from dq.validators.rule import Context, Contract, Faults, Rule, Severity, absence
+from dq.validators.rule import Context, Contract, Rule, Severity, Violations, missing_key
 
 
-def check(_contract: Contract, context: Context) -> Faults:
+def check(_contract: Contract, context: Context) -> Violations:
     for quality in context.walk.qualities:
         if quality.type != "custom":
             continue
         absent = [key for key in ("engine", "implementation") if not getattr(quality, key)]
         if absent:
-            message = f"a rule of the type 'custom' needs {' and '.join(absent)}."
-            yield absence(quality, message, f"Add '{absent[0]}: …'.", *absent)
+            message = f"a rule of type 'custom' needs {' and '.join(absent)}."
+            yield missing_key(quality, message, f"Add '{absent[0]}: …'.", *absent)
 
 
 RULE = Rule("custom-without-engine", Severity.ERROR, __doc__, check)

@@ -1,7 +1,6 @@
-"""A quality rule has a key that rules of its type do not have.
+"""Key that the type of the quality rule does not have.
 
-Why: A rule that says `type: text` and compares something is read by people and run by nobody; the promise
-that its operator makes is void.
+Why: A rule with `type: text` is only read by people and never run, so an operator in it has no effect.
 
 Bad:
     schema:
@@ -15,13 +14,13 @@ Good:
         quality:
           - {type: library, metric: rowCount, mustBeGreaterThan: 0}
 
-Mend: Give the rule the type that its keys belong to, or remove the key.
+How to fix: Change the type to the one that has the key, or remove the key.
 """
 
 from dq.contracts.model import OPERATORS
-from dq.validators.rule import Context, Contract, Faults, Rule, Severity, fault
+from dq.validators.rule import Context, Contract, Rule, Severity, Violations, violation
 
-# Type -> the keys that are its own. `validValues` stood beside the metric in ODCS 3.0.
+# Type -> the keys that only it has. In ODCS 3.0, `validValues` is a sibling of the metric.
 _OWN: dict[str, frozenset[str]] = {
     "text": frozenset(),
     "library": frozenset({"metric", "rule", "arguments", "validValues", *OPERATORS}),
@@ -31,15 +30,15 @@ _OWN: dict[str, frozenset[str]] = {
 _ALL = frozenset().union(*_OWN.values())
 
 
-def check(_contract: Contract, context: Context) -> Faults:
+def check(_contract: Contract, context: Context) -> Violations:
     for quality in context.walk.qualities:
         strange = (quality.place.keys.keys() & _ALL) - _OWN[quality.type]
         if not strange or (quality.type == "library" and not (quality.metric or quality.rule)):
             continue
-        key = min(strange, key=lambda one: quality.place.keys[one])
+        key = min(strange, key=lambda name: quality.place.keys[name])
         types = ", ".join(type_ for type_, keys in _OWN.items() if key in keys)
-        message = f"a rule of the type {quality.type!r} has no {key!r}."
-        yield fault(quality, key, message, f"Remove it, or write the type it belongs to: {types}.")
+        message = f"a rule of type {quality.type!r} has no {key!r}."
+        yield violation(quality, key, message, f"Remove it, or change the type to {types}.")
 
 
 RULE = Rule("key-not-for-quality-type", Severity.ERROR, __doc__, check, first=(3, 1, 0))

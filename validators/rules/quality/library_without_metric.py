@@ -1,6 +1,6 @@
-"""A quality rule of the library names no metric.
+"""Library quality rule without a metric.
 
-Why: `library` is the type of a rule that says none, and without a metric such a rule checks nothing.
+Why: `library` is the default type, and without a metric such a rule checks nothing.
 
 Bad:
     schema:
@@ -14,29 +14,29 @@ Good:
         quality:
           - {description: No order is lost., metric: rowCount, mustBeGreaterThan: 0}
 
-Mend: Add `metric`, or say with `type` that the rule is sql, custom or text.
+How to fix: Add `metric`, or set `type` to sql, custom or text.
 """
 
 from dq.contracts.odcs import EARLIER_METRICS
-from dq.validators.rule import Context, Contract, Faults, Rule, Severity, absence, fault
+from dq.validators.rule import Context, Contract, Rule, Severity, Violations, missing_key, violation
 
 
-def check(contract: Contract, context: Context) -> Faults:
+def check(contract: Contract, context: Context) -> Violations:
     key = "metric" if contract.odcs >= (3, 1, 0) else "rule"
     for quality in context.walk.qualities:
         if quality.type != "library" or quality.metric:
             continue
         if quality.rule:
             if key == "metric":
-                # The text of the standard still has the key, its schema asks for the other one.
-                message = "'rule' is deprecated since ODCS v3.1.0, whose schema asks for 'metric'."
+                # The text of the standard still has 'rule'; its JSON Schema requires 'metric'.
+                message = "'rule' is deprecated since ODCS v3.1.0, whose schema requires 'metric'."
                 metric = EARLIER_METRICS.get(quality.rule, quality.rule)
-                yield fault(quality, "rule", message, f"Write 'metric: {metric}'.", doubt=True)
+                yield violation(quality, "rule", message, f"Write 'metric: {metric}'.", doubt=True)
             continue
-        meant = "sql" if quality.query else "custom" if quality.engine else "text"
-        mend = f"Add '{key}: …', or 'type: {meant}' if that is what it is."
+        likely_type = "sql" if quality.query else "custom" if quality.engine else "text"
+        hint = f"Add '{key}: …', or 'type: {likely_type}' if the rule is of that type."
         missing = "metric" if quality.has("metric") else key
-        yield absence(quality, "the rule names no metric, so it checks nothing.", mend, missing, "type")
+        yield missing_key(quality, "the rule has no metric, so it checks nothing.", hint, missing, "type")
 
 
 RULE = Rule("library-without-metric", Severity.ERROR, __doc__, check)

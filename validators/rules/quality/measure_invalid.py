@@ -1,7 +1,7 @@
-"""A metric of dq's own engine is asked for in a way that it cannot be measured.
+"""Invalid use of a metric of the `dq` engine.
 
-Why: A misspelt argument, a quantile of 1.5 or a group by a column that is not there can only end in an error
-when it runs on the data.
+Why: A misspelt argument, a quantile of 1.5 or a group-by on a missing column can only fail when it runs on
+the data.
 
 Bad:
     schema:
@@ -25,22 +25,22 @@ Good:
                 engine: dq
                 implementation: {check: quantile, arguments: {q: 0.95}, mustBeLessThan: 600}
 
-Mend: Write the argument, the operator or the unit as the metric takes it; docs/reference/checks.md has a page
-for each.
+How to fix: Use the arguments, operators and units that the metric supports; docs/reference/checks.md
+describes each metric.
 """
 
-from dq.contracts.metrics import Measurement, measure_named, read
-from dq.validators.rule import Context, Contract, Fault, Faults, Rule, Severity
+from dq.contracts.metrics import Measurement, named_metric, read_metric_rule
+from dq.validators.rule import Context, Contract, Rule, Severity, Violation, Violations
 
 
-def check(_contract: Contract, context: Context) -> Faults:
+def check(_contract: Contract, context: Context) -> Violations:
     for clause in context.walk.clauses:
-        kind = measure_named(clause.quality)
+        kind = named_metric(clause.quality)
         if kind is None:
             continue
-        found = read(kind, clause.object, clause.property, clause.quality)
-        for one in () if isinstance(found, Measurement) else found:
-            yield Fault(one.at, one.message, one.mend, one.path)
+        result = read_metric_rule(kind, clause.object, clause.property, clause.quality)
+        for finding in () if isinstance(result, Measurement) else result:
+            yield Violation(finding.at, finding.message, finding.hint, finding.path)
 
 
 RULE = Rule("measure-invalid", Severity.ERROR, __doc__, check)

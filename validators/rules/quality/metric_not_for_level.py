@@ -1,6 +1,6 @@
-"""A quality rule asks an object for a metric of properties, or the other way round.
+"""Property metric on an object, or object metric on a property.
 
-Why: Rows are counted in a table, nulls in a column. On the other level the question has no answer.
+Why: Rows are counted in a table, nulls in a column. On the other level the metric is undefined.
 
 Bad:
     schema:
@@ -19,24 +19,24 @@ Good:
             quality:
               - {metric: nullValues, mustBe: 0}
 
-Mend: Move the rule to the property that it is about, or to the object.
+How to fix: Move the rule to its property, or to the object.
 """
 
-from dq.validators.rule import Context, Contract, Faults, Rule, Severity, fault
+from dq.validators.rule import Context, Contract, Rule, Severity, Violations, violation
 
 _OF_PROPERTIES = ("nullValues", "missingValues", "invalidValues")
 _OF_OBJECTS = ("rowCount",)
 
 
-def check(_contract: Contract, context: Context) -> Faults:
+def check(_contract: Contract, context: Context) -> Violations:
     for clause in context.walk.clauses:
         metric = clause.quality.metric
         if clause.property is None and metric in _OF_PROPERTIES:
-            message = f"{metric} is a metric of a property, and {clause.object.name!r} is an object."
-            yield fault(clause.quality, "metric", message, "Move the rule to the property that it is about.")
+            message = f"{metric} is a property metric, but {clause.object.name!r} is an object."
+            yield violation(clause.quality, "metric", message, "Move the rule to its property.")
         elif clause.property is not None and metric in _OF_OBJECTS:
-            message = f"{metric} is a metric of an object, and {clause.property.name!r} is a property."
-            yield fault(clause.quality, "metric", message, f"Move the rule to {clause.object.name!r}.")
+            message = f"{metric} is an object metric, but {clause.property.name!r} is a property."
+            yield violation(clause.quality, "metric", message, f"Move the rule to {clause.object.name!r}.")
 
 
 RULE = Rule("metric-not-for-level", Severity.ERROR, __doc__, check)

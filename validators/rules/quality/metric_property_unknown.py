@@ -1,6 +1,6 @@
-"""A quality rule counts duplicates of properties that the object does not have.
+"""Unknown property in a duplicateValues rule.
 
-Why: The rule can only end in an error when it runs on the data.
+Why: The rule can only fail with an error when it runs on the data.
 
 Bad:
     schema:
@@ -18,27 +18,32 @@ Good:
         properties:
           - {name: order_no, logicalType: string}
 
-Mend: Write the names of properties of this object.
+How to fix: Write the names of properties of this object.
 """
 
-from dq.validators.rule import Context, Contract, Faults, Rule, Severity, fault, suggestion
+from dq.validators.rule import Context, Contract, Rule, Severity, Violations, suggestion, violation
 
 
-def check(_contract: Contract, context: Context) -> Faults:
+def check(_contract: Contract, context: Context) -> Violations:
     for clause in context.walk.clauses:
         arguments = clause.quality.arguments
         if clause.quality.metric != "duplicateValues" or not isinstance(arguments, dict):
             continue
-        named = arguments.get("properties")
-        if not named:
+        names = arguments.get("properties")
+        if not names:
             continue
-        known = {one for prop in clause.object.properties for one in (prop.name, prop.physical_name) if one}
-        for name in named if isinstance(named, list) else ():
-            if isinstance(name, str) and name.split(".")[0] not in known:
-                mend = suggestion(name, known, f"Write properties of {clause.object.name!r}.")
+        property_names = {
+            column_name
+            for prop in clause.object.properties
+            for column_name in (prop.name, prop.physical_name)
+            if column_name
+        }
+        for name in names if isinstance(names, list) else ():
+            if isinstance(name, str) and name.split(".")[0] not in property_names:
+                hint = suggestion(name, property_names, f"Write properties of {clause.object.name!r}.")
                 message = f"{clause.object.name!r} has no property {name!r}."
                 needs = tuple(prop.path("name") for prop in clause.object.properties)
-                yield fault(clause.quality, "arguments", message, mend, needs=needs)
+                yield violation(clause.quality, "arguments", message, hint, needs=needs)
 
 
 RULE = Rule("metric-property-unknown", Severity.ERROR, __doc__, check)

@@ -1,6 +1,6 @@
-"""A quality rule asks for a metric that ODCS does not know.
+"""Unknown metric in a quality rule.
 
-Why: No tool can measure it, so that the rule is never checked.
+Why: No tool can compute it, so the rule is never checked.
 
 Bad:
     schema:
@@ -14,20 +14,20 @@ Good:
         quality:
           - {metric: rowCount, mustBeGreaterThan: 0}
 
-Mend: Use a metric of the library, or a rule of `type: sql`.
+How to fix: Use a metric of the library, or a rule of `type: sql`.
 """
 
-from dq.validators.rule import Context, Contract, Faults, Rule, Severity, fault, suggestion
+from dq.validators.rule import Context, Contract, Rule, Severity, Violations, suggestion, violation
 
 METRICS = ("nullValues", "missingValues", "invalidValues", "duplicateValues", "rowCount")
 
 
-def check(_contract: Contract, context: Context) -> Faults:
+def check(_contract: Contract, context: Context) -> Violations:
     for quality in context.walk.qualities:
         metric = quality.metric
         if metric is not None and metric not in METRICS:
-            mend = suggestion(metric, METRICS, f"Write one of {', '.join(METRICS)}.")
-            yield fault(quality, "metric", f"{metric!r} is not a metric of ODCS.", mend)
+            hint = suggestion(metric, METRICS, f"Write one of {', '.join(METRICS)}.")
+            yield violation(quality, "metric", f"unknown metric {metric!r}.", hint)
 
 
 RULE = Rule("metric-unknown", Severity.ERROR, __doc__, check)

@@ -1,6 +1,6 @@
-"""A quality rule measures something and compares it with nothing.
+"""Quality rule without a comparison operator.
 
-Why: Without an operator every answer is good, so that the rule can never fail.
+Why: Without an operator every value is accepted, so the rule can never fail.
 
 Bad:
     schema:
@@ -14,23 +14,23 @@ Good:
         quality:
           - {metric: rowCount, unit: rows, mustBeGreaterThan: 0}
 
-Mend: Add exactly one operator, such as `mustBeGreaterThan`.
+How to fix: Add exactly one operator, e.g. `mustBeGreaterThan`.
 """
 
 from dataclasses import replace
 
 from dq.contracts.model import OPERATORS
-from dq.validators.rule import Context, Contract, Faults, Rule, Severity, absence
+from dq.validators.rule import Context, Contract, Rule, Severity, Violations, missing_key
 
 
-def check(contract: Contract, context: Context) -> Faults:
+def check(contract: Contract, context: Context) -> Violations:
     for quality in context.walk.qualities:
         measures = quality.metric if quality.type == "library" else quality.query
         if quality.type in ("library", "sql") and measures and not quality.operators():
-            message = "the rule compares what it measures with nothing."
-            made = absence(quality, message, "Add one operator, such as 'mustBe: 0'.", *OPERATORS)
-            # The JSON Schema of 3.0 asks for none.
-            yield replace(made, doubt=contract.odcs < (3, 1, 0))
+            message = "the rule has no comparison operator."
+            missing = missing_key(quality, message, "Add one operator, e.g. 'mustBe: 0'.", *OPERATORS)
+            # The JSON Schema of 3.0 does not require one.
+            yield replace(missing, doubt=contract.odcs < (3, 1, 0))
 
 
 RULE = Rule("operator-missing", Severity.ERROR, __doc__, check)

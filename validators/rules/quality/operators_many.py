@@ -1,6 +1,6 @@
-"""A quality rule has more than one operator.
+"""Quality rule with more than one operator.
 
-Why: ODCS allows exactly one. Tools that meet two take the one they like, and the other is void.
+Why: ODCS allows exactly one. Given two, each tool picks one of them and ignores the other.
 
 Bad:
     schema:
@@ -14,20 +14,20 @@ Good:
         quality:
           - {metric: rowCount, mustBeBetween: [101, 899]}
 
-Mend: Use `mustBeBetween`, which includes both bounds, or write two rules.
+How to fix: Use `mustBeBetween`, which includes both bounds, or write two rules.
 """
 
-from dq.validators.rule import Context, Contract, Faults, Rule, Severity, fault
+from dq.validators.rule import Context, Contract, Rule, Severity, Violations, violation
 
 
-def check(contract: Contract, context: Context) -> Faults:
+def check(contract: Contract, context: Context) -> Violations:
     for quality in context.walk.qualities:
         names = [name for name, _ in quality.operators()]
         if len(names) > 1:
             message = f"the rule has {len(names)} operators: {', '.join(names)}."
-            mend = "Keep one; 'mustBeBetween: [low, high]' includes both bounds."
-            # The JSON Schema of 3.0 takes several.
-            yield fault(quality, names[1], message, mend, doubt=contract.odcs < (3, 1, 0))
+            hint = "Keep one; 'mustBeBetween: [low, high]' includes both bounds."
+            # The JSON Schema of 3.0 allows several.
+            yield violation(quality, names[1], message, hint, doubt=contract.odcs < (3, 1, 0))
 
 
 RULE = Rule("operators-many", Severity.ERROR, __doc__, check)

@@ -1,7 +1,7 @@
-"""A query holds a placeholder that is not filled, or not on this level.
+"""Unknown placeholder in a query, or one that is not available on this level.
 
-Why: ODCS knows `{object}` and, in rules of a property, `{property}`. Anything else reaches the engine as it
-stands, and the query fails.
+Why: ODCS has `{object}` and, in rules of a property, `{property}`. Anything else is passed to the engine
+unchanged, and the query fails.
 
 Bad:
     schema:
@@ -15,15 +15,15 @@ Good:
         quality:
           - {type: sql, query: "SELECT count(*) FROM {object} WHERE amount < 0", mustBe: 0}
 
-Mend: Write `{object}` for the table and `{property}` for the column.
+How to fix: Write `{object}` for the table and `{property}` for the column.
 """
 
 import re
 
-from dq.validators.rule import Context, Contract, Faults, Rule, Severity, fault, nearest
+from dq.validators.rule import Context, Contract, Rule, Severity, Violations, nearest, violation
 
 _PLACEHOLDER = re.compile(r"\{\s*([A-Za-z_][A-Za-z0-9_]*)\s*\}")
-_MEANT = {
+_ALIASES = {
     "table": "object",
     "model": "object",
     "schema": "object",
@@ -33,24 +33,26 @@ _MEANT = {
 }
 
 
-def check(_contract: Contract, context: Context) -> Faults:
+def check(_contract: Contract, context: Context) -> Violations:
     for clause in context.walk.clauses:
-        known = ("object",) if clause.property is None else ("object", "property")
-        for found in _PLACEHOLDER.finditer(clause.quality.query or ""):
-            name = found.group(1)
+        placeholders = ("object",) if clause.property is None else ("object", "property")
+        for match in _PLACEHOLDER.finditer(clause.quality.query or ""):
+            name = match.group(1)
             # The examples of ODCS's own schema write ${table} and ${column}.
-            dollar = found.string[: found.start()].endswith("$")
-            if name in known or (dollar and name in ("table", "column") and _MEANT[name] in known):
+            has_dollar = match.string[: match.start()].endswith("$")
+            if name in placeholders or (
+                has_dollar and name in ("table", "column") and _ALIASES[name] in placeholders
+            ):
                 continue
             if name == "property":
-                message = "{property} has no meaning in a rule of an object."
-                yield fault(
+                message = "{property} is not available in a rule of an object."
+                yield violation(
                     clause.quality, "query", message, "Name the column, or move the rule to the property."
                 )
                 break
-            hint = _MEANT.get(name) or nearest(name, known)
-            mend = f"Write {{{hint if hint in known else 'object'}}}."
-            yield fault(clause.quality, "query", f"{{{name}}} is not a placeholder that is filled.", mend)
+            similar = _ALIASES.get(name) or nearest(name, placeholders)
+            hint = f"Write {{{similar if similar in placeholders else 'object'}}}."
+            yield violation(clause.quality, "query", f"unknown placeholder {{{name}}}.", hint)
             break
 
 

@@ -1,6 +1,6 @@
-"""A quality rule counts in a unit that the library does not have.
+"""Unknown unit in a quality rule.
 
-Why: A tool that cannot read the unit counts rows, and two percent becomes two rows.
+Why: A tool that does not know the unit counts rows, and two percent becomes two rows.
 
 Bad:
     schema:
@@ -18,23 +18,23 @@ Good:
             quality:
               - {metric: nullValues, unit: percent, mustBeLessThan: 5}
 
-Mend: Write `rows` or `percent`.
+How to fix: Write `rows` or `percent`.
 """
 
-from dq.validators.rule import Context, Contract, Faults, Rule, Severity, fault, nearest
+from dq.validators.rule import Context, Contract, Rule, Severity, Violations, nearest, violation
 
 
-def check(_contract: Contract, context: Context) -> Faults:
+def check(_contract: Contract, context: Context) -> Violations:
     for quality in context.walk.qualities:
         unit = quality.unit
         if quality.metric and unit is not None and unit.lower() not in ("rows", "percent"):
-            meant = (
+            similar = (
                 "percent"
                 if unit.strip().lower() in ("%", "pct", "percentage")
                 else nearest(unit, ("rows", "percent"))
             )
-            mend = f"Did you mean {meant!r}?" if meant else "Write 'rows' or 'percent'."
-            yield fault(quality, "unit", f"{unit!r} is not a unit of the library.", mend)
+            hint = f"Did you mean {similar!r}?" if similar else "Write 'rows' or 'percent'."
+            yield violation(quality, "unit", f"unknown unit {unit!r}.", hint)
 
 
 RULE = Rule("quality-unit-unknown", Severity.WARNING, __doc__, check)

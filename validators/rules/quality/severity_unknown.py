@@ -1,6 +1,6 @@
-"""A quality rule has a severity that is none of info, warning, error and critical.
+"""Unknown severity; use info, warning, error or critical.
 
-Why: ODCS leaves the word open. What a tool cannot read it takes for an error, or for nothing.
+Why: ODCS allows any word. Tools treat a severity that they do not know as an error, or ignore it.
 
 Bad:
     schema:
@@ -14,25 +14,25 @@ Good:
         quality:
           - {metric: rowCount, mustBeGreaterThan: 0, severity: error}
 
-Mend: Write one of the four words.
+How to fix: Write info, warning, error or critical.
 """
 
-from dq.validators.rule import Context, Contract, Faults, Rule, Severity, fault, nearest
+from dq.validators.rule import Context, Contract, Rule, Severity, Violations, nearest, violation
 
-_MEANT = {
+_ALIASES = {
     "warn": "warning", "low": "info", "minor": "info", "medium": "warning", "high": "error",
     "major": "error", "fatal": "critical", "blocker": "critical",
 }  # fmt: skip
 
 
-def check(_contract: Contract, context: Context) -> Faults:
-    known = [severity.value for severity in Severity]
+def check(_contract: Contract, context: Context) -> Violations:
+    severities = [severity.value for severity in Severity]
     for quality in context.walk.qualities:
-        written = quality.severity
-        if written is not None and written not in known:
-            hint = _MEANT.get(written.lower()) or nearest(written, known)
-            mend = f"Did you mean {hint!r}?" if hint else f"Write one of {', '.join(known)}."
-            yield fault(quality, "severity", f"{written!r} is not a severity.", mend)
+        word = quality.severity
+        if word is not None and word not in severities:
+            similar = _ALIASES.get(word.lower()) or nearest(word, severities)
+            hint = f"Did you mean {similar!r}?" if similar else f"Write one of {', '.join(severities)}."
+            yield violation(quality, "severity", f"unknown severity {word!r}.", hint)
 
 
 RULE = Rule("severity-unknown", Severity.WARNING, __doc__, check)

@@ -1,7 +1,6 @@
-"""A query of a quality rule reads a column that the object does not have.
+"""Query with a column that the object does not have.
 
-Why: The query fails at night on the cluster, or the data has a column that the contract does not tell its
-readers of.
+Why: The query fails when it runs on the data, or the data has a column that the contract does not document.
 
 Bad:
     schema:
@@ -19,45 +18,54 @@ Good:
         quality:
           - {type: sql, query: "SELECT count(*) FROM {object} WHERE amount < 0", mustBe: 0}
 
-Mend: Write the column as the schema names it, or add it to the schema.
+How to fix: Write the column as the schema names it, or add it to the schema.
 """
 
-from dq.contracts.access.data_location import formats
+from dq.contracts.access.data_location import data_formats
 from dq.contracts.model import SchemaObject
-from dq.validators.rule import Context, Contract, Faults, Rule, Severity, fault, read_columns, suggestion
+from dq.validators.rule import (
+    Context,
+    Contract,
+    Rule,
+    Severity,
+    Violations,
+    read_columns,
+    suggestion,
+    violation,
+)
 
 
-def check(contract: Contract, context: Context) -> Faults:
-    for one, node, key, columns in read_columns(contract, context):
-        names = _names(one)
+def check(contract: Contract, context: Context) -> Violations:
+    for schema_object, node, key, columns in read_columns(contract, context):
+        names = _names(schema_object)
         strange = next((name for name in columns if name not in names), None)
         if strange is not None:
-            known = {name.lower() for name in names}
-            strange = next((name for name in columns if name.lower() not in known), None)
-        # Without properties nothing is said of the columns.
+            lower_names = {name.lower() for name in names}
+            strange = next((name for name in columns if name.lower() not in lower_names), None)
+        # Without properties the columns are unknown.
         if names and strange is not None:
-            mend = suggestion(strange, names, f"Add the column to {one.name!r}, or correct it.")
-            needs = tuple(prop.path("name") for prop in one.properties)
-            yield fault(
+            hint = suggestion(strange, names, f"Add the column to {schema_object.name!r}, or correct it.")
+            needs = tuple(prop.path("name") for prop in schema_object.properties)
+            yield violation(
                 node,
                 key,
-                f"{one.name!r} has no property {strange!r}{_why(contract, one)}.",
-                mend,
+                f"{schema_object.name!r} has no property {strange!r}{_reason(contract, schema_object)}.",
+                hint,
                 needs=needs,
             )
 
 
-def _why(contract: Contract, one: SchemaObject) -> str:
-    """Why the data cannot have the column all the same: files of texts have no types of their own."""
-    forms = formats(contract, one)
+def _reason(contract: Contract, schema_object: SchemaObject) -> str:
+    """Return the reason why the data cannot have the column either: text files have no types."""
+    forms = data_formats(contract, schema_object)
     if not forms or not forms <= {"csv", "json"}:
         return ""
-    return f", and over {' and '.join(sorted(forms)).upper()} a query is not run without its type"
+    return f", and queries on {' and '.join(sorted(forms)).upper()} need its type"
 
 
-def _names(one: SchemaObject) -> list[str]:
-    named = ((prop.physical_name, prop.name) for prop in one.properties)
-    return [name for names in named for name in names if name]
+def _names(schema_object: SchemaObject) -> list[str]:
+    name_pairs = ((prop.physical_name, prop.name) for prop in schema_object.properties)
+    return [name for names in name_pairs for name in names if name]
 
 
 RULE = Rule("sql-column-unknown", Severity.WARNING, __doc__, check, after=("sql-refused",))

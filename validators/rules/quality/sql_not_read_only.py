@@ -1,7 +1,7 @@
-"""A quality rule's query is not one statement that only reads.
+"""Query that is not a single read-only statement.
 
-Why: The query of a pull request runs with the rights of the checker. A second statement, a write or a call
-into Java would change data, or more, under its name.
+Why: A query from a pull request runs with the permissions of the checker. A second statement, a write or a
+call into Java could change data or do other damage.
 
 Bad:
     schema:
@@ -15,17 +15,17 @@ Good:
         quality:
           - {type: sql, query: "SELECT count(*) FROM {object} WHERE amount < 0", mustBe: 0}
 
-Mend: Write one SELECT, or WITH … SELECT, that gives one number. The check of the data asks the same guard
-once more, before it runs anything.
+How to fix: Write one SELECT, or WITH … SELECT, that returns one number. `dq check` validates the query again
+before it runs anything.
 """
 
-from dq.validators.rule import Context, Contract, Faults, Rule, Severity, fault, refused
+from dq.validators.rule import Context, Contract, Rule, Severity, Violations, refused_queries, violation
 
 
-def check(contract: Contract, context: Context) -> Faults:
-    for quality, wrong in refused(contract, context):
+def check(contract: Contract, context: Context) -> Violations:
+    for quality, wrong in refused_queries(contract, context):
         if not wrong.reads:
-            yield fault(quality, "query", f"the query cannot run: {wrong.reason}.", wrong.instead)
+            yield violation(quality, "query", f"the query cannot run: {wrong.reason}.", wrong.hint)
 
 
 RULE = Rule("sql-not-read-only", Severity.ERROR, __doc__, check, after=("sql-without-query",))

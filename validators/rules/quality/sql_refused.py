@@ -1,8 +1,8 @@
-"""A quality rule's SQL is not of the kind that may run.
+"""Quality rule with SQL that dq does not run.
 
-Why: What contracts ask of the data is written by strangers, and runs with the rights and on the machines of
-the checker. So a query reads its own object alone, with functions that only compute, within bounds of what it
-costs. What goes beyond is never run, and the promise would never be checked.
+Why: SQL in contracts may come from anyone, but runs with the permissions and on the machines of the checker.
+So a query may only read its own object, use pure functions, and stay within cost limits. Other queries are
+never run, so the rule would never be checked.
 
 Bad:
     schema:
@@ -16,19 +16,28 @@ Good:
         quality:
           - {type: sql, query: "SELECT count(*) FROM {object} a JOIN {object} b ON a.id = b.id", mustBe: 0}
 
-Mend: Write what the message says. docs/how-to/check-data.md tells what SQL may be used, and what to write
-instead of the rest.
+How to fix: Follow the hint of the message. docs/how-to/check-data.md lists the allowed SQL, and alternatives
+for the rest.
 """
 
-from dq.validators.rule import Context, Contract, Faults, Rule, Severity, fault, refused, refused_scopes
+from dq.validators.rule import (
+    Context,
+    Contract,
+    Rule,
+    Severity,
+    Violations,
+    refused_queries,
+    refused_scopes,
+    violation,
+)
 
 
-def check(contract: Contract, context: Context) -> Faults:
-    for quality, wrong in refused(contract, context):
+def check(contract: Contract, context: Context) -> Violations:
+    for quality, wrong in refused_queries(contract, context):
         if wrong.reads:
-            yield fault(quality, "query", f"the query is refused: {wrong.reason}.", wrong.instead)
+            yield violation(quality, "query", f"the query is refused: {wrong.reason}.", wrong.hint)
     for terms, wrong in refused_scopes(context):
-        yield fault(terms, "where", f"the predicate is refused: {wrong.reason}.", wrong.instead)
+        yield violation(terms, "where", f"the predicate is refused: {wrong.reason}.", wrong.hint)
 
 
 RULE = Rule(

@@ -1,6 +1,6 @@
-"""A quality rule of the type sql has no query.
+"""SQL quality rule without a query.
 
-Why: There is nothing to run, and the promise is never checked.
+Why: There is nothing to run, so the rule is never checked.
 
 Bad:
     schema:
@@ -14,17 +14,17 @@ Good:
         quality:
           - {type: sql, query: "SELECT count(*) FROM {object} WHERE amount < 0", mustBe: 0}
 
-Mend: Add `query`: one SELECT that gives one number.
+How to fix: Add `query`: one SELECT that returns one number.
 """
 
-from dq.validators.rule import Context, Contract, Faults, Rule, Severity, absence
+from dq.validators.rule import Context, Contract, Rule, Severity, Violations, missing_key
 
 
-def check(_contract: Contract, context: Context) -> Faults:
+def check(_contract: Contract, context: Context) -> Violations:
     for quality in context.walk.qualities:
         if quality.type == "sql" and not (quality.query or "").strip():
-            message = "a rule of the type 'sql' needs a query."
-            yield absence(quality, message, "Add 'query: SELECT …'.", "query")
+            message = "a rule of type 'sql' needs a query."
+            yield missing_key(quality, message, "Add 'query: SELECT …'.", "query")
 
 
 RULE = Rule("sql-without-query", Severity.ERROR, __doc__, check)

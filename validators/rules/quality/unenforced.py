@@ -1,7 +1,7 @@
-"""A clause of the contract is not evaluated when the data is checked.
+"""Clause that is not evaluated when the data is checked.
 
-Why: Readers take what stands in a contract for a promise that somebody keeps. What no check can run, because
-its metric is unknown, its column has the wrong type or its engine is not here, is a promise that dies unseen.
+Why: Readers expect the clauses of a contract to be enforced. A clause that no check can run, because its
+metric is unknown, its column has the wrong type or its engine is not installed, is silently ignored.
 
 Bad:
     schema:
@@ -21,21 +21,21 @@ Good:
             quality:
               - {metric: duplicateValues, mustBe: 0}
 
-Mend: Write what the reason asks for. What is only meant for readers is `type: text`. A policy makes it an
-error with `unenforced: error`, or turns it off.
+How to fix: Change what the reason names. Use `type: text` for rules that are only meant for readers. A policy
+can make this an error with `unenforced: error`, or turn it off.
 """
 
-from dq.validators.rule import Context, Contract, Fault, Faults, Rule, Severity, unmatched_terms
+from dq.validators.rule import Context, Contract, Rule, Severity, Violation, Violations, unmatched_terms
 
 
-def check(contract: Contract, context: Context) -> Faults:
-    # One mistake, one finding: terms whose id is misspelt leave their service level without any.
-    meant = {hint for _, _, hint in unmatched_terms(contract) if hint}
-    without = tuple(sla.path() for sla in contract.sla_properties if sla.id in meant)
-    for one in context.unenforced(contract):
-        if without and one.path.startswith(without):
+def check(contract: Contract, context: Context) -> Violations:
+    # Report one mistake once: delivery terms with a misspelt id leave their service level without terms.
+    similar_ids = {hint for _, _, hint in unmatched_terms(contract) if hint}
+    without = tuple(sla.path() for sla in contract.sla_properties if sla.id in similar_ids)
+    for finding in context.unenforced(contract):
+        if without and finding.path.startswith(without):
             continue
-        yield Fault(one.at, one.message, one.mend, one.path, kind=one.message)
+        yield Violation(finding.at, finding.message, finding.hint, finding.path, kind=finding.message)
 
 
 RULE = Rule("unenforced", Severity.WARNING, __doc__, check, consequences=True)

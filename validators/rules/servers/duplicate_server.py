@@ -1,6 +1,6 @@
-"""Two servers of a contract have the same name.
+"""Duplicate server name.
 
-Why: Commands choose a server by its name (`--server prod`), and would take one of the two.
+Why: Commands select a server by its name (`--server prod`), and would use either of the two.
 
 Bad:
     servers:
@@ -12,20 +12,20 @@ Good:
       - {server: prod, type: duckdb, database: sales}
       - {server: archive, type: duckdb, database: archive}
 
-Mend: Give each a name of its own. ODCS calls `server` the identifier of the server.
+How to fix: Give each server its own name. In ODCS, `server` is the identifier of the server.
 """
 
 from dq.contracts.model import Server
-from dq.validators.rule import Context, Contract, Faults, Rule, Severity, fault
+from dq.validators.rule import Context, Contract, Rule, Severity, Violations, violation
 
 
-def check(contract: Contract, _context: Context) -> Faults:
-    seen: dict[str, Server] = {}
-    for one in contract.servers:
-        first = seen.setdefault(one.server, one)
-        if first is not one:
-            message = f"{one.server!r} is the name of the server in line {first.at('server').line} already."
-            yield fault(one, "server", message, "Rename one of them, or remove the copy.")
+def check(contract: Contract, _context: Context) -> Violations:
+    by_name: dict[str, Server] = {}
+    for server in contract.servers:
+        first = by_name.setdefault(server.server, server)
+        if first is not server:
+            message = f"server name {server.server!r} is already used in line {first.locate('server').line}."
+            yield violation(server, "server", message, "Rename one of them, or remove the duplicate.")
 
 
 RULE = Rule("duplicate-server", Severity.WARNING, __doc__, check)

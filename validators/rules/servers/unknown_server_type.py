@@ -1,6 +1,6 @@
-"""A server is of a type that ODCS does not know.
+"""Unknown server type.
 
-Why: Nobody can tell where the data lies, so that no tool can check or register it.
+Why: The location of the data is unknown, so no tool can check or register it.
 
 Bad:
     servers:
@@ -14,9 +14,9 @@ Good:
         type: s3
         location: s3://sales/orders
 
-Mend: Use a type of ODCS, or `custom` for one that it does not name.
+How to fix: Use a type of ODCS, or `custom` for a type that ODCS does not have.
 """
 
-from dq.validators.rule import form
+from dq.validators.rule import form_rule
 
-RULE = form("unknown-server-type", __doc__)
+RULE = form_rule("unknown-server-type", __doc__)

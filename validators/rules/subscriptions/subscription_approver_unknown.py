@@ -1,7 +1,7 @@
-"""A subscription names an approver who is no owner, steward or approver of the contract.
+"""Approver of a subscription who is not an owner, steward or approver of the contract.
 
-Why: Otherwise the team that asks for access approves it itself, and `dq register` grants it. With `--base`,
-the contract at the base decides, so that a branch cannot make its author an owner.
+Why: Otherwise the team that requests access could approve it itself, and `dq register` would grant it. With
+`--base`, the contract at the base applies, so a branch cannot make its author an owner.
 
 Bad:
     approvers: [billing@example.com]
@@ -9,30 +9,40 @@ Bad:
 Good:
     approvers: [ana@example.com]
 
-Mend: Name the contract's team, a member of it whose role is owner, steward or approver, or an approver of one
-of its roles. A new approver is merged into the contract first.
+How to fix: Name the contract's team, a member of it whose role is owner, steward or approver, or an approver
+of one of its roles. Merge new approvers into the contract first.
 """
 
 from dq.contracts.subscriptions import approvers, is_approver
-from dq.validators.rule import Faults, Rule, Severity, Subscribed, Subscription, item_fault, of_subscription
+from dq.validators.rule import (
+    Rule,
+    Severity,
+    Subscription,
+    SubscriptionContext,
+    Violations,
+    item_violation,
+    subscription_rule,
+)
 
 
-def subscribed(one: Subscription, among: Subscribed) -> Faults:
-    contract = among.approving_contract(one)
+def check(subscription: Subscription, context: SubscriptionContext) -> Violations:
+    contract = context.approving_contract(subscription)
     if contract is None:
         return
-    known = approvers(contract, one.start_date)
-    names = ", ".join(known[:3])
-    for index, name in enumerate(one.approvers):
-        if is_approver(name, contract, one.start_date):
+    candidates = approvers(contract, subscription.start_date)
+    names = ", ".join(candidates[:3])
+    for index, name in enumerate(subscription.approvers):
+        if is_approver(name, contract, subscription.start_date):
             continue
-        if known:
+        if candidates:
             message = f"{name!r} is not an owner, steward or approver of contract {contract.id!r}."
-            mend = f"Name someone who is, e.g. {names}."
+            hint = f"Name someone who is, e.g. {names}."
         else:
-            message = f"Contract {contract.id!r} names no owner, steward or approver, so {name!r} is none."
-            mend = "Add one to the contract's 'team' first: {username: NAME, role: owner}."
-        yield item_fault(one, "approvers", index, message, mend)
+            message = (
+                f"contract {contract.id!r} has no owner, steward or approver, so {name!r} cannot approve."
+            )
+            hint = "Add one to the contract's 'team' first: {username: NAME, role: owner}."
+        yield item_violation(subscription, "approvers", index, message, hint)
 
 
-RULE: Rule = of_subscription("subscription-approver-unknown", Severity.ERROR, __doc__, subscribed)
+RULE: Rule = subscription_rule("subscription-approver-unknown", Severity.ERROR, __doc__, check)

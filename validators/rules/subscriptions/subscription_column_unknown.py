@@ -1,6 +1,6 @@
-"""A subscription names a column or a tag that its contract does not have.
+"""Unknown column or tag in a subscription.
 
-Why: No grant can be given for it, and nobody is told when the column that was meant changes.
+Why: It cannot be granted, and the consumer is not notified when the intended column changes.
 
 Bad:
     columns: [orders.amuont]
@@ -8,25 +8,36 @@ Bad:
 Good:
     columns: [orders.amount]
 
-Mend: Write `object.column` as the contract's schema names them; an object alone means all of its columns.
+How to fix: Write `object.column` with the names of the contract's schema; an object alone means all of its
+columns.
 """
 
 from dq.contracts.subscriptions import unknown_columns, unknown_tags
-from dq.validators.rule import Faults, Rule, Severity, Subscribed, Subscription, item_fault, of_subscription
+from dq.validators.rule import (
+    Rule,
+    Severity,
+    Subscription,
+    SubscriptionContext,
+    Violations,
+    item_violation,
+    subscription_rule,
+)
 
 
-def subscribed(one: Subscription, among: Subscribed) -> Faults:
-    contract = among.contract(one)
+def check(subscription: Subscription, context: SubscriptionContext) -> Violations:
+    contract = context.contract(subscription)
     if contract is None:
         return
-    for index, name, hint in unknown_columns(one, contract):
-        message = f"{one.contract!r} has no {name!r}."
-        mend = f"Did you mean {hint!r}?" if hint else "Write object.column as the schema names them."
-        yield item_fault(one, "columns", index, message, mend)
-    for index, tag, hint in unknown_tags(one, contract):
-        message = f"nothing in {one.contract!r} has the tag {tag!r}."
-        mend = f"Did you mean {hint!r}?" if hint else "Name the columns, or tag them in the contract."
-        yield item_fault(one, "tags", index, message, mend)
+    for index, name, similar in unknown_columns(subscription, contract):
+        message = f"{subscription.contract!r} has no {name!r}."
+        hint = (
+            f"Did you mean {similar!r}?" if similar else "Write object.column with the names of the schema."
+        )
+        yield item_violation(subscription, "columns", index, message, hint)
+    for index, tag, similar in unknown_tags(subscription, contract):
+        message = f"nothing in {subscription.contract!r} has the tag {tag!r}."
+        hint = f"Did you mean {similar!r}?" if similar else "Name the columns, or tag them in the contract."
+        yield item_violation(subscription, "tags", index, message, hint)
 
 
-RULE: Rule = of_subscription("subscription-column-unknown", Severity.ERROR, __doc__, subscribed)
+RULE: Rule = subscription_rule("subscription-column-unknown", Severity.ERROR, __doc__, check)

@@ -1,6 +1,6 @@
-"""A subscription names a contract, or a major version of one, that the registry does not have.
+"""Unknown contract or major version in a subscription.
 
-Why: The consumer waits for something that nobody promises, and is not told when the real contract changes.
+Why: The consumer relies on a contract that does not exist, and is not notified when the intended one changes.
 
 Bad:
     major: 2
@@ -8,32 +8,35 @@ Bad:
 Good:
     major: 1
 
-Mend: Write the `id` of the contract, and the first number of its `version`. Where a major version was taken
-out of the registry, move its consumers to the next one first.
+How to fix: Write the `id` of the contract, and the first number of its `version`. Before removing a
+major version from the registry, move its consumers to the next one.
 """
 
 from dq.validators.rule import (
-    Faults,
     Rule,
     Severity,
-    Subscribed,
     Subscription,
-    fault,
-    of_subscription,
+    SubscriptionContext,
+    Violations,
+    subscription_rule,
     suggestion,
+    violation,
 )
 
 
-def subscribed(one: Subscription, among: Subscribed) -> Faults:
-    if among.contract(one) is not None or one.contract in among.unclear:
+def check(subscription: Subscription, context: SubscriptionContext) -> Violations:
+    if context.contract(subscription) is not None or subscription.contract in context.unreadable_ids:
         return
-    majors = among.majors(one.contract)
+    majors = context.majors(subscription.contract)
     if majors:
-        message = f"{one.contract!r} has no major version {one.major}; it has {', '.join(majors)}."
-        yield fault(one, "major", message, f"Write major: {majors[-1]}.")
+        message = (
+            f"{subscription.contract!r} has no major version {subscription.major}; it has "
+            f"{', '.join(majors)}."
+        )
+        yield violation(subscription, "major", message, f"Write major: {majors[-1]}.")
         return
-    mend = suggestion(one.contract, among.ids, "Write the 'id' of a contract of this registry.")
-    yield fault(one, "contract", f"there is no contract {one.contract!r}.", mend)
+    hint = suggestion(subscription.contract, context.ids, "Write the 'id' of a contract of this registry.")
+    yield violation(subscription, "contract", f"unknown contract {subscription.contract!r}.", hint)
 
 
-RULE: Rule = of_subscription("subscription-contract-unknown", Severity.ERROR, __doc__, subscribed)
+RULE: Rule = subscription_rule("subscription-contract-unknown", Severity.ERROR, __doc__, check)

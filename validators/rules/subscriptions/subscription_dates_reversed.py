@@ -1,6 +1,6 @@
-"""A subscription ends before it begins.
+"""Subscription that ends before it starts.
 
-Why: It never holds: no grant is given, and no change of the contract names the consumer.
+Why: It is never active: nothing is granted, and the consumer is not listed when the contract changes.
 
 Bad:
     startDate: 2027-01-01
@@ -10,16 +10,24 @@ Good:
     startDate: 2026-01-01
     endDate: 2027-12-31
 
-Mend: Correct one of the two days; both belong to the subscription.
+How to fix: Correct one of the two dates; both are inclusive.
 """
 
-from dq.validators.rule import Faults, Rule, Severity, Subscribed, Subscription, fault, of_subscription
+from dq.validators.rule import (
+    Rule,
+    Severity,
+    Subscription,
+    SubscriptionContext,
+    Violations,
+    subscription_rule,
+    violation,
+)
 
 
-def subscribed(one: Subscription, _among: Subscribed) -> Faults:
-    if one.end_date is not None and one.end_date < one.start_date:
-        message = f"it ends on {one.end_date}, before it begins on {one.start_date}."
-        yield fault(one, "endDate", message, "Correct startDate or endDate.")
+def check(subscription: Subscription, _context: SubscriptionContext) -> Violations:
+    if subscription.end_date is not None and subscription.end_date < subscription.start_date:
+        message = f"endDate {subscription.end_date} is before startDate {subscription.start_date}."
+        yield violation(subscription, "endDate", message, "Correct startDate or endDate.")
 
 
-RULE: Rule = of_subscription("subscription-dates-reversed", Severity.ERROR, __doc__, subscribed)
+RULE: Rule = subscription_rule("subscription-dates-reversed", Severity.ERROR, __doc__, check)

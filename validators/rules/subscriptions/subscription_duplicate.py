@@ -1,6 +1,6 @@
-"""Two subscriptions say the same: one consumer, one contract and one purpose, at the same time.
+"""Overlapping subscriptions with the same consumer, contract and purpose.
 
-Why: One of them is changed or ended and the other is forgotten, so the use goes on that was meant to end.
+Why: If one is changed or ended and the other is forgotten, the use continues although it should have ended.
 
 Bad:
     purpose: the invoices of each month.
@@ -10,36 +10,53 @@ Good:
     purpose: The report to the tax office.
     columns: [orders.order_id]
 
-Mend: Put the columns into one file, or say in `purpose` how the two uses differ.
+How to fix: Put the columns into one file, or describe in `purpose` how the two uses differ.
 """
 
 from datetime import date
 
-from dq.validators.rule import Faults, Rule, Severity, Subscribed, Subscription, fault, of_subscription
+from dq.validators.rule import (
+    Rule,
+    Severity,
+    Subscription,
+    SubscriptionContext,
+    Violations,
+    subscription_rule,
+    violation,
+)
 
 
-def subscribed(one: Subscription, among: Subscribed) -> Faults:
+def check(subscription: Subscription, context: SubscriptionContext) -> Violations:
     earlier = True
-    for other in among.every:
-        if other is one:
+    for other in context.subscriptions:
+        if other is subscription:
             earlier = False
             continue
-        # Of two, the later is told; the earlier only where nobody looks at the later.
-        if (earlier or other.file not in among.told) and _key(one) == _key(other) and _meet(one, other):
+        # The later of two is reported; the earlier only if the later is not validated.
+        if (
+            (earlier or other.file not in context.reported_files)
+            and _key(subscription) == _key(other)
+            and _overlap(subscription, other)
+        ):
             message = f"{other.file} has the same consumer, contract and purpose."
-            yield fault(one, "purpose", message, "Put the columns into one file, or tell the purposes apart.")
+            yield violation(
+                subscription,
+                "purpose",
+                message,
+                "Put the columns into one file, or write different purposes.",
+            )
             return
 
 
-def _key(one: Subscription) -> tuple[object, ...]:
-    consumer = one.consumer
-    purpose = " ".join(one.purpose.casefold().split())
-    return one.identity, consumer.team, consumer.account, consumer.principal, purpose
+def _key(subscription: Subscription) -> tuple[object, ...]:
+    consumer = subscription.consumer
+    purpose = " ".join(subscription.purpose.casefold().split())
+    return subscription.identity, consumer.team, consumer.account, consumer.principal, purpose
 
 
-def _meet(one: Subscription, other: Subscription) -> bool:
-    ends = (one.end_date or date.max, other.end_date or date.max)
-    return one.start_date <= ends[1] and other.start_date <= ends[0]
+def _overlap(subscription: Subscription, other: Subscription) -> bool:
+    ends = (subscription.end_date or date.max, other.end_date or date.max)
+    return subscription.start_date <= ends[1] and other.start_date <= ends[0]
 
 
-RULE: Rule = of_subscription("subscription-duplicate", Severity.ERROR, __doc__, subscribed)
+RULE: Rule = subscription_rule("subscription-duplicate", Severity.ERROR, __doc__, check)

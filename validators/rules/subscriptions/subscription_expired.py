@@ -1,7 +1,7 @@
-"""A subscription is over.
+"""Expired subscription.
 
-Why: Its consumer is no longer named when the contract changes, and `dq register` takes its grants back. If
-the use goes on, nobody has agreed to that.
+Why: Its consumer is no longer listed when the contract changes, and `dq register` revokes its grants. If the
+use continues, it is not approved.
 
 Bad:
     endDate: 2026-06-30
@@ -9,18 +9,26 @@ Bad:
 Good:
     endDate: 2120-06-30
 
-Mend: Agree on a later `endDate`, or remove the file. Where `dq register` keeps grants, let it take them back
-first.
+How to fix: Agree on a later `endDate`, or remove the file. If `dq register` manages its grants, let it revoke
+them first.
 """
 
-from dq.validators.rule import Faults, Rule, Severity, Subscribed, Subscription, fault, of_subscription
+from dq.validators.rule import (
+    Rule,
+    Severity,
+    Subscription,
+    SubscriptionContext,
+    Violations,
+    subscription_rule,
+    violation,
+)
 
 
-def subscribed(one: Subscription, among: Subscribed) -> Faults:
-    reversed_ = one.end_date is not None and one.end_date < one.start_date
-    if one.over(among.today) and not reversed_:
-        message = f"the subscription of {one.consumer.team!r} was over after {one.end_date}."
-        yield fault(one, "endDate", message, "Agree on a later endDate, or remove the file.")
+def check(subscription: Subscription, context: SubscriptionContext) -> Violations:
+    reversed_ = subscription.end_date is not None and subscription.end_date < subscription.start_date
+    if subscription.is_expired(context.today) and not reversed_:
+        message = f"the subscription of {subscription.consumer.team!r} expired after {subscription.end_date}."
+        yield violation(subscription, "endDate", message, "Agree on a later endDate, or remove the file.")
 
 
-RULE: Rule = of_subscription("subscription-expired", Severity.WARNING, __doc__, subscribed)
+RULE: Rule = subscription_rule("subscription-expired", Severity.WARNING, __doc__, check)

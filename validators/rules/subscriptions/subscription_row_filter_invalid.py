@@ -1,7 +1,7 @@
-"""The row filter of a subscription cannot be applied.
+"""Invalid row filter of a subscription.
 
-Why: Where the data is shared through a catalog, a filter that the catalog does not understand cannot be
-granted, and without it the consumer would see every row.
+Why: If the data is shared through a catalog, a filter that the catalog does not support cannot be granted,
+and without it the consumer would see every row.
 
 Bad:
     rowFilter: lower(country) = 'de'
@@ -9,51 +9,55 @@ Bad:
 Good:
     rowFilter: country IN ('DE', 'AT')
 
-Mend: Compare columns of one object with literals by `=`, `<>`, `<`, `<=`, `>`, `>=`, `BETWEEN`, `IN`, `LIKE`
-and `IS NULL`, joined by `AND`, `OR` and `NOT`. Texts stand in single quotes, with a quote inside doubled
-(`'it''s'`); double quotes, backslashes and comments are refused, because engines read them in different
-ways. A column whose name is a keyword stands in back quotes. A subscription with a row filter is about a
+How to fix: Compare columns of one object with literals using `=`, `<>`, `<`, `<=`, `>`, `>=`, `BETWEEN`,
+`IN`, `LIKE` and `IS NULL`, combined with `AND`, `OR` and `NOT`. Put strings in single quotes, and double a
+quote inside (`'it''s'`); double quotes, backslashes and comments are rejected, because engines read them
+differently. Put a column whose name is a keyword in backticks. A subscription with a row filter covers a
 single object.
 """
 
-from dq.contracts.subscriptions import covered
+from dq.contracts.subscriptions import covered_objects
 from dq.validators.rule import (
-    Faults,
     Rule,
     Severity,
-    Subscribed,
     Subscription,
-    fault,
-    of_subscription,
+    SubscriptionContext,
+    Violations,
+    subscription_rule,
     suggestion,
+    violation,
 )
 
 _KEY = "rowFilter"
 
 
-def subscribed(one: Subscription, among: Subscribed) -> Faults:
-    if one.row_filter is None:
+def check(subscription: Subscription, context: SubscriptionContext) -> Violations:
+    if subscription.row_filter is None:
         return
     # Imported here: the parser of SQL takes time to start, and few subscriptions filter rows.
-    from dq.contracts.sql.guard import Refused, guarded_filter
+    from dq.contracts.sql.guard import RejectedSql, validate_row_filter
 
-    found = guarded_filter(one.row_filter)
-    if isinstance(found, Refused):
-        yield fault(one, _KEY, f"the row filter is refused: {found.reason}.", found.instead)
+    result = validate_row_filter(subscription.row_filter)
+    if isinstance(result, RejectedSql):
+        yield violation(subscription, _KEY, f"the row filter is refused: {result.reason}.", result.hint)
         return
-    contract = among.contract(one)
-    objects = covered(one, contract) if contract is not None else []
+    contract = context.contract(subscription)
+    objects = covered_objects(subscription, contract) if contract is not None else []
     if len(objects) > 1:
         names = ", ".join(part.object.name for part in objects)
-        message = f"one row filter cannot hold for several objects: {names}."
-        yield fault(one, _KEY, message, "Name the columns of one of them; write a file for each.")
+        message = f"a row filter cannot apply to several objects: {names}."
+        yield violation(
+            subscription, _KEY, message, "List the columns of one of them; write a separate file for each."
+        )
         return
     for part in objects:
-        known = {prop.column.lower() for prop in part.object.properties}
-        strange = next((name for name in found.columns if name.lower() not in known), None)
+        column_names = {prop.column.lower() for prop in part.object.properties}
+        strange = next((name for name in result.columns if name.lower() not in column_names), None)
         if strange is not None:
-            mend = suggestion(strange, sorted(known), "Write a column of the object as the data has it.")
-            yield fault(one, _KEY, f"{part.object.name!r} has no column {strange!r}.", mend)
+            hint = suggestion(
+                strange, sorted(column_names), "Use a column of the object, by its physical name."
+            )
+            yield violation(subscription, _KEY, f"{part.object.name!r} has no column {strange!r}.", hint)
 
 
-RULE: Rule = of_subscription("subscription-row-filter-invalid", Severity.ERROR, __doc__, subscribed)
+RULE: Rule = subscription_rule("subscription-row-filter-invalid", Severity.ERROR, __doc__, check)

@@ -1,7 +1,7 @@
-"""A subscription is about columns of personal or restricted data, and nobody has approved it.
+"""Subscription to personal or restricted data without an approver.
 
-Why: Who may read such data, and for which purpose, is for the producer to decide, and has to be found again
-when somebody asks.
+Why: The producer decides who may read such data and for which purpose, and the decision must be documented
+for audits.
 
 Bad:
     columns: [orders.order_id, orders.email]
@@ -10,45 +10,45 @@ Good:
     columns: [orders.order_id, orders.email]
     approvers: [ana@example.com]
 
-Mend: Ask the contract's owner, and name them under `approvers`; or leave the columns out. Without `columns`
-and `tags`, a subscription is about every column.
+How to fix: Ask the contract's owner, and list them under `approvers`; or remove the columns. Without
+`columns` and `tags`, a subscription covers every column.
 """
 
-from dq.contracts.subscriptions import covered
+from dq.contracts.subscriptions import covered_objects
 from dq.validators.rule import (
     Argument,
-    Fault,
-    Faults,
     Rule,
     Severity,
-    Subscribed,
     Subscription,
-    of_subscription,
+    SubscriptionContext,
+    Violation,
+    Violations,
+    subscription_rule,
 )
 
 CLASSES = Argument(
     "classifications",
     ("pii", "personal", "sensitive", "restricted", "confidential"),
-    "The classifications that ask for an approver, in any case.",
+    "Classifications that require an approver, case-insensitive.",
 )
 
 
-def subscribed(one: Subscription, among: Subscribed) -> Faults:
-    contract = among.contract(one)
-    if contract is None or one.approvers:
+def check(subscription: Subscription, context: SubscriptionContext) -> Violations:
+    contract = context.contract(subscription)
+    if contract is None or subscription.approvers:
         return
-    classes = {word.lower() for word in among.value(CLASSES)}
-    for part in covered(one, contract):
-        found = next((p for p in part.every() if (p.classification or "").lower() in classes), None)
-        if found is not None:
-            name = f"{part.object.name}.{found.name or found.column or 'an item'}"
-            message = f"{name} is {found.classification}, and nobody has approved this use."
-            key = "columns" if one.columns else "tags" if one.tags else "contract"
-            mend = "Add 'approvers: [NAME]' with who agreed for the producer, or leave the column out."
-            yield Fault(one.at(key), message, mend, one.path(key))
+    classes = {word.lower() for word in context.value(CLASSES)}
+    for part in covered_objects(subscription, contract):
+        prop = next((p for p in part.walk_properties() if (p.classification or "").lower() in classes), None)
+        if prop is not None:
+            name = f"{part.object.name}.{prop.name or prop.column or 'an item'}"
+            message = f"{name} is {prop.classification}, but this use has no approver."
+            key = "columns" if subscription.columns else "tags" if subscription.tags else "contract"
+            hint = "Add 'approvers: [NAME]' with the producer's approver, or remove the column."
+            yield Violation(subscription.locate(key), message, hint, subscription.path(key))
             return
 
 
-RULE: Rule = of_subscription(
-    "subscription-without-approver", Severity.ERROR, __doc__, subscribed, arguments=(CLASSES,)
+RULE: Rule = subscription_rule(
+    "subscription-without-approver", Severity.ERROR, __doc__, check, arguments=(CLASSES,)
 )

@@ -15,7 +15,7 @@ EXAMPLES = (
     Example("broken", _of("mustBeGreaterThan: 0.67"), TEXTS, SOME, "fail"),
     Example("percent", _of("mustBeGreaterThan: 66, unit: '%'"), TEXTS, SOME, "pass", ("66.66666667 %",)),
     Example("rows make no ratio", _of("mustBe: 1, unit: rows"), TEXTS, SOME, "error"),
-    Example("no rows", _of("mustBe: 1"), TEXTS, (), "skipped", ("nothing to take a share of",)),
+    Example("no rows", _of("mustBe: 1"), TEXTS, (), "skipped", ("no rows for a ratio",)),
     Example("a pair", pair("distinctRatio", "mustBe: 1"), TEXTS, SOME, "pass", ("1",)),
     Example("groups", _of("mustBe: 1", "by: g"), TEXTS, (*SOME, ("x", "a")), "fail", ("1 of 3 groups",)),
     *of_keys("distinctRatio"),

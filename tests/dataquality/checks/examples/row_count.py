@@ -6,7 +6,7 @@ import datetime as dt
 
 from fakes.examples import Example
 
-from dq.dataquality.model.run_context import Earlier
+from dq.dataquality.model.run_context import PastRowCount
 
 _CHECK = "row_count"
 
@@ -19,8 +19,8 @@ _NOW = dt.datetime(2026, 11, 21, 12, tzinfo=dt.UTC)
 _GROWTH = _rule("mustBeGreaterOrEqualTo: 0, unit: percent, arguments: {period: 24, unit: h}")
 
 
-def _seen(hours: int, rows: int) -> tuple[Earlier, ...]:
-    return (Earlier(_CHECK, "schema[0].quality[0]", _NOW - dt.timedelta(hours=hours), rows),)
+def _seen(hours: int, rows: int) -> tuple[PastRowCount, ...]:
+    return (PastRowCount(_CHECK, "schema[0].quality[0]", _NOW - dt.timedelta(hours=hours), rows),)
 
 
 _WEEK = (

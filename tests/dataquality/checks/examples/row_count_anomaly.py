@@ -7,7 +7,7 @@ import datetime as dt
 from fakes.examples import Example
 
 from dq.dataquality.clauses.quality_rule import ANOMALY
-from dq.dataquality.model.run_context import Earlier
+from dq.dataquality.model.run_context import PastRowCount
 
 _CHECK = "row_count_anomaly"
 
@@ -20,9 +20,9 @@ def _rule(more: str = "", rest: str = "") -> str:
 _NOW = dt.datetime(2026, 11, 21, 12, tzinfo=dt.UTC)
 
 
-def _history(*counts: int) -> tuple[Earlier, ...]:
+def _history(*counts: int) -> tuple[PastRowCount, ...]:
     return tuple(
-        Earlier(_CHECK, "schema[0].quality[0]", _NOW - dt.timedelta(days=len(counts) - index), rows)
+        PastRowCount(_CHECK, "schema[0].quality[0]", _NOW - dt.timedelta(days=len(counts) - index), rows)
         for index, rows in enumerate(counts)
     )
 

@@ -16,7 +16,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from dq.contracts.types import DataType
-from dq.dataquality.answers.python_tasks import Exchanged, Keyed, Overlaps, Work, answer, merged
+from dq.dataquality.answers.python_tasks import ExchangedKeys, KeyCount, Overlaps, Work, answer, merge_outputs
 
 KINDS: dict[str, tuple[DataType, pa.DataType, st.SearchStrategy[Any]]] = {
     "tinyint": (DataType("tinyint"), pa.int8(), st.integers(-128, 127)),
@@ -41,7 +41,7 @@ KINDS: dict[str, tuple[DataType, pa.DataType, st.SearchStrategy[Any]]] = {
 
 
 def counted(
-    lake: Path, tables: list[pa.Table], question: Keyed, types: dict[str, DataType], buckets: int
+    lake: Path, tables: list[pa.Table], question: KeyCount, types: dict[str, DataType], buckets: int
 ) -> int:
     """The answer of tasks over these files, with all that travels between them pickled."""
     work = Work((question,), types, most_keys=5)
@@ -53,12 +53,12 @@ def counted(
     told = [
         one
         for bucket in range(buckets)
-        for one in merged(pickle.loads(pickle.dumps([part for at, part in sent if at == bucket])))
+        for one in merge_outputs(pickle.loads(pickle.dumps([part for at, part in sent if at == bucket])))
     ]
     different = sum(one[1] or 0 for one in told if isinstance(one, tuple))
     rows = sum(one[0] for one in told if isinstance(one, list))
     assert {at for at, part in sent} <= set(range(buckets))
-    assert all(not isinstance(part, Exchanged) or len(part.keys) for _, part in sent)
+    assert all(not isinstance(part, ExchangedKeys) or len(part.keys) for _, part in sent)
     return rows - different if question.repeated else different
 
 
@@ -79,7 +79,7 @@ def test_they_are_counted_as_a_set_counts_them(
     found = counted(
         tmp_path_factory.mktemp("keys"),
         tables,
-        Keyed(names, repeated),
+        KeyCount(names, repeated),
         {name: KINDS[name][0] for name in names},
         buckets,
     )
@@ -98,7 +98,7 @@ def test_keys_of_one_file_alone_are_counted_there(
 ) -> None:
     # Each value in two files is a range of its own: more of them than a batch is compared with, too.
     shared = sorted(v for v, times in Counter(v for rows in files for v in set(rows)).items() if times > 1)
-    question = Keyed(("n",), True, Overlaps("n", tuple((v, v) for v in shared)))
+    question = KeyCount(("n",), True, Overlaps("n", tuple((v, v) for v in shared)))
     tables = [pa.table({"n": pa.array(rows, pa.int64())}) for rows in files]
 
     found = counted(tmp_path_factory.mktemp("own"), tables, question, {"n": DataType("bigint")}, buckets)

@@ -5,20 +5,22 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dq.dataquality.answers.python_tasks import ANYWHERE, MOST_ROWS, Overlaps, near, overlaps
-from dq.dataquality.answers.statistics import Facts, File
+from dq.dataquality.answers.python_tasks import ANYWHERE, MOST_ROWS, Overlaps, find_overlaps, ranges_between
+from dq.dataquality.answers.statistics import ColumnStatistics, FileStatistics
 from dq.dataquality.model.column import Column
 
 ID, DAY = Column(("id",)), Column(("day",))
 
 
-def file(least: int | None, greatest: int | None, rows: int = 10, day: Facts | None = None) -> File:
-    facts = Facts(0, least, greatest, True) if least is not None else Facts(rows)
-    return File("f", rows, True, {ID: facts, **({DAY: day} if day else {})})
+def file(
+    least: int | None, greatest: int | None, rows: int = 10, day: ColumnStatistics | None = None
+) -> FileStatistics:
+    facts = ColumnStatistics(0, least, greatest, True) if least is not None else ColumnStatistics(rows)
+    return FileStatistics("f", rows, True, {ID: facts, **({DAY: day} if day else {})})
 
 
 def ranges(*ends: tuple[int | None, int | None]) -> Overlaps:
-    return overlaps([file(*each) for each in ends], [ID])
+    return find_overlaps([file(*each) for each in ends], [ID])
 
 
 def test_ranges_overlap_where_two_files_have_them() -> None:
@@ -38,20 +40,23 @@ def test_a_file_without_a_key_shares_none() -> None:
 
 
 def test_unknown_ranges_are_no_ranges() -> None:
-    unknown = File("a", 10, True, {ID: Facts(0)})
+    unknown = FileStatistics("a", 10, True, {ID: ColumnStatistics(0)})
 
-    assert overlaps([unknown, file(1, 2)], [ID]) == ANYWHERE
+    assert find_overlaps([unknown, file(1, 2)], [ID]) == ANYWHERE
 
 
 def test_the_column_by_which_fewer_rows_are_shared_tells() -> None:
-    one, other = Facts(0, values=frozenset({"mon"})), Facts(0, values=frozenset({"tue"}))
+    one, other = (
+        ColumnStatistics(0, values=frozenset({"mon"})),
+        ColumnStatistics(0, values=frozenset({"tue"})),
+    )
     files = [file(1, 9, day=one), file(2, 8, day=other)]
 
-    assert overlaps(files, [ID, DAY]) == Overlaps("day", ())
+    assert find_overlaps(files, [ID, DAY]) == Overlaps("day", ())
 
 
 def test_a_file_larger_than_a_task_can_hold_shares_all() -> None:
-    assert overlaps([file(1, 5, MOST_ROWS + 1), file(7, 9)], [ID]) == ANYWHERE
+    assert find_overlaps([file(1, 5, MOST_ROWS + 1), file(7, 9)], [ID]) == ANYWHERE
 
 
 SPANS = st.lists(st.tuples(st.integers(0, 20), st.integers(0, 5)).map(lambda span: (span[0], sum(span))))
@@ -66,4 +71,4 @@ def test_exactly_what_two_files_may_have_is_in_a_range(
     shared = [value for value in range(26) if sum(low <= value <= high for low, high in spans) > 1]
     assert [v for v in range(26) if any(low <= v <= high for low, high in told.ranges)] == shared
     inside = [span for span in told.ranges if span[0] <= least + more and span[1] >= least]
-    assert list(near(told.ranges, least, least + more)) == inside
+    assert list(ranges_between(told.ranges, least, least + more)) == inside

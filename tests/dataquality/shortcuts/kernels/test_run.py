@@ -16,7 +16,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from dq.contracts.types import DataType
-from dq.dataquality.answers.sources import Lever, ReadOptions, Shortcut, shortcut
+from dq.dataquality.answers.sources import KnownAnswers, Optimization, ReadOptions, answer_without_scan
 from dq.dataquality.model.column import Column, Need
 from dq.dataquality.model.metric import Metric, count, distinct, duplicates
 from dq.dataquality.model.metric import aggregate as ask
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.spark
 
-TASKS = frozenset({Lever.KERNELS, Lever.LOCAL_KEYS})
+TASKS = frozenset({Optimization.KERNELS, Optimization.LOCAL_KEYS})
 
 
 def column(*steps: str) -> Column:
@@ -50,10 +50,10 @@ def write(lake: Path, *tables: pa.Table, **options: Any) -> Dataset:
     return Dataset("t", str(lake), "parquet", None, DataType("struct"), ())
 
 
-def asked(spark: SparkSession, data: Dataset, *metrics: Metric) -> Shortcut:
+def asked(spark: SparkSession, data: Dataset, *metrics: Metric) -> KnownAnswers:
     """What tasks answer, after it was compared with what Spark answers."""
     frame = open_frame(spark, data)
-    found = shortcut(metrics, frame, data, (), ReadOptions(TASKS, tasks_from=0))
+    found = answer_without_scan(metrics, frame, data, (), ReadOptions(TASKS, tasks_from=0))
     scanned = measure(frame, plan(metrics, schema_of(frame)))
     assert dict(found.answers) == {metric: scanned[metric] for metric in found.answers}
     # Equal numbers of another type would print in another way.
@@ -250,6 +250,6 @@ def test_old_dates_are_left_to_spark(spark: SparkSession, tmp_path: Path) -> Non
 def test_small_tables_start_no_tasks(spark: SparkSession, tmp_path: Path) -> None:
     data = write(tmp_path / "lake", SHOP)
 
-    found = shortcut([count()], open_frame(spark, data), data, (), ReadOptions(TASKS))
+    found = answer_without_scan([count()], open_frame(spark, data), data, (), ReadOptions(TASKS))
 
     assert (dict(found.answers), found.passes) == ({}, 0)

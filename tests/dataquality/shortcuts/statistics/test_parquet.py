@@ -17,7 +17,7 @@ from fakes.reach import anywhere
 from dq.contracts.model import Contract
 from dq.contracts.outcome import Status
 from dq.contracts.yaml.parse import parse
-from dq.dataquality.answers.sources import NONE, Lever
+from dq.dataquality.answers.sources import NONE, Optimization
 from dq.dataquality.check import check
 from dq.dataquality.report import Report
 from dq.dataquality.request import Request
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 pytestmark = pytest.mark.spark
-STATISTICS = frozenset({Lever.STATISTICS})
+STATISTICS = frozenset({Optimization.STATISTICS})
 
 HEAD = """
 apiVersion: v3.2.0
@@ -55,8 +55,8 @@ def both(spark: SparkSession, promised: Contract, lake: Path, *partitions: dict[
     """The report with statistics, after it was compared with the report of a scan."""
     data = locate(promised, promised.objects[0], None, anywhere(LAKE=str(lake)))
     parts = partitions or None
-    proven = check(Request(promised, data, spark=spark, partitions=parts, levers=STATISTICS))
-    scanned = check(Request(promised, data, spark=spark, partitions=parts, levers=NONE))
+    proven = check(Request(promised, data, spark=spark, partitions=parts, optimizations=STATISTICS))
+    scanned = check(Request(promised, data, spark=spark, partitions=parts, optimizations=NONE))
     assert proven.results == scanned.results
     assert scanned.proven == 0
     return proven
@@ -107,7 +107,7 @@ def test_only_what_is_not_proven_is_read(spark: SparkSession, tmp_path: Path) ->
 
     report = both(spark, ORDERS, tmp_path / "lake")
 
-    broken = {(result.property, result.check) for result in report.of(Status.FAIL)}
+    broken = {(result.property, result.check) for result in report.with_status(Status.FAIL)}
     assert broken == {("id", "bounds"), ("state", "enum")}
     assert (report.passes, report.proven) == (1, 9)
     assert {one.property for one in report.results if one.answered_by == "scan"} == {"id", "state"}
@@ -318,9 +318,9 @@ def test_a_frame_that_is_more_than_files_is_scanned(spark: SparkSession, tmp_pat
     promised = of_column(f"logicalType: integer, {_MINIMUM}")
     frame = spark.read.parquet(str(write(tmp_path / "lake", *_of(pa.int64(), [1, -1]))))
 
-    plain = check(Request(promised, frame.coalesce(1), levers=STATISTICS))
-    filtered = check(Request(promised, frame.where("v > 0"), levers=STATISTICS))
-    files = check(Request(promised, frame, levers=STATISTICS))
+    plain = check(Request(promised, frame.coalesce(1), optimizations=STATISTICS))
+    filtered = check(Request(promised, frame.where("v > 0"), optimizations=STATISTICS))
+    files = check(Request(promised, frame, optimizations=STATISTICS))
 
     assert (plain.proven, filtered.proven, files.proven) == (0, 0, 0)
     assert [len(one.failed) for one in (plain, filtered, files)] == [1, 0, 1]
@@ -329,7 +329,7 @@ def test_a_frame_that_is_more_than_files_is_scanned(spark: SparkSession, tmp_pat
 def test_a_frame_of_files_is_proven(spark: SparkSession, tmp_path: Path) -> None:
     frame = spark.read.parquet(str(write(tmp_path / "lake", *_of(pa.int64(), [1]))))
 
-    report = check(Request(of_column(f"logicalType: integer, {_MINIMUM}"), frame, levers=STATISTICS))
+    report = check(Request(of_column(f"logicalType: integer, {_MINIMUM}"), frame, optimizations=STATISTICS))
 
     assert (report.proven, report.passes) == (1, 0)
 
@@ -364,7 +364,8 @@ def test_the_age_of_data_is_proven_by_the_extremes_of_its_files(
     data = locate(AGES, AGES.objects[0], None, anywhere(LAKE=str(lake)))
 
     found = [
-        check(Request(AGES, data, spark=spark, now=_NOW, levers=levers)) for levers in (STATISTICS, NONE)
+        check(Request(AGES, data, spark=spark, now=_NOW, optimizations=levers))
+        for levers in (STATISTICS, NONE)
     ]
 
     assert found[0].results == found[1].results

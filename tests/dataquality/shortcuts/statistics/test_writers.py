@@ -13,8 +13,15 @@ from fakes import parquet_footer as footer
 from fakes.reach import anywhere
 
 from dq.contracts.yaml.parse import parse
-from dq.dataquality.answers.sources import NONE, Lever
-from dq.dataquality.answers.statistics import WRONG, Facts, Statistic, believed, counts_rows, distrusted
+from dq.dataquality.answers.sources import NONE, Optimization
+from dq.dataquality.answers.statistics import (
+    WRONG,
+    ColumnStatistics,
+    Statistic,
+    counts_rows,
+    distrusted,
+    without_distrusted,
+)
 from dq.dataquality.check import check
 from dq.dataquality.report import Report
 from dq.dataquality.request import Request
@@ -65,10 +72,12 @@ def test_floats_below_a_null_struct_are_not_believed_of_iceberg() -> None:
 
 
 def test_the_worst_of_several_writers_decides() -> None:
-    facts = Facts(0, 1, 2, True, frozenset({1, 2}))
+    facts = ColumnStatistics(0, 1, 2, True, frozenset({1, 2}))
 
-    assert believed(facts, ("Trino 390", "parquet-go"), "int") == Facts(values=frozenset({1, 2}))
-    assert believed(facts, ("",), "int") == Facts(0)
+    assert without_distrusted(facts, ("Trino 390", "parquet-go"), "int") == ColumnStatistics(
+        values=frozenset({1, 2})
+    )
+    assert without_distrusted(facts, ("",), "int") == ColumnStatistics(0)
     assert not counts_rows(("spark 4.0.1", "presto"))
 
 
@@ -105,8 +114,8 @@ def proven(spark: SparkSession, lake: Path) -> set[str]:
 
     found = set()
     for name in ("row_count", "required", "bounds", "enum"):
-        report = by(name, levers=frozenset({Lever.STATISTICS}))
-        assert report.results == by(name, levers=NONE).results
+        report = by(name, optimizations=frozenset({Optimization.STATISTICS}))
+        assert report.results == by(name, optimizations=NONE).results
         found |= {name} if report.proven else set()
     return found
 

@@ -1,0 +1,107 @@
+"""T49: near misses of types, operators, elements and options get the suggestion that was meant."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from fakes.command import Place
+
+import dq
+
+CONTRACT = """\
+apiVersion: v3.1.0
+kind: DataContract
+id: weather
+name: weather
+version: 1.0.0
+status: active
+domain: geo
+description: {{purpose: Hourly weather.}}
+servers: [{{server: lake, type: local, path: lake/weather, format: parquet}}]
+schema:
+  - name: weather
+    physicalType: table
+    properties:
+      - {{name: seen, logicalType: {type}, quality: [{{metric: nullValues, {operator}: 0}}]}}
+slaProperties: [{{property: frequency, value: 1, unit: d, schedule: "{cron}", element: {element}}}]
+"""
+GOOD = {"type": "timestamp", "operator": "mustBe", "cron": "0 6 * * *", "element": "weather"}
+
+
+@pytest.mark.parametrize(
+    ("change", "expected"),
+    [
+        ({"type": "datetime"}, "unknown logicalType 'datetime'. Did you mean 'timestamp'?"),
+        ({"type": "bigint"}, "unknown logicalType 'bigint'. Did you mean 'integer'?"),
+        ({"operator": "mustEqual"}, "has no key 'mustEqual'. Did you mean 'mustBe'?"),
+        ({"operator": "mustBeEqualTo"}, "has no key 'mustBeEqualTo'. Did you mean 'mustBe'?"),
+        ({"element": "wether"}, "no object or property named 'wether'. Did you mean 'weather'?"),
+        ({"cron": "0 30 * * *"}, "cron-invalid: hour 30 is out of range (0–23) in '0 30 * * *'."),
+    ],
+)
+def test_t49_a_near_miss_in_a_contract_gets_the_suggestion_that_was_meant(
+    tmp_path: Path, change: dict[str, str], expected: str
+) -> None:
+    place = Place(tmp_path)
+    place.put("weather.odcs.yaml", CONTRACT.format(**GOOD | change))
+
+    findings = place.dq("validate", "weather.odcs.yaml", "--format", "json").json["findings"]
+
+    texts = [f"{finding['rule']}: {finding['message']} {finding['hint']}" for finding in findings]
+    assert any(expected in text for text in texts), texts
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        (("validate", "--fromat", "json"), "No such option: --fromat. Did you mean '--format'?"),
+        (("status", "--domian", "geo"), "No such option: --domian. Did you mean '--domain'?"),
+    ],
+)
+def test_t49_a_misspelt_option_gets_the_nearest(
+    tmp_path: Path, arguments: tuple[str, ...], expected: str
+) -> None:
+    assert expected in Place(tmp_path).dq(*arguments).err
+
+
+@pytest.mark.parametrize(
+    ("partition", "problem", "hint"),
+    [
+        (
+            "obs_dat=2026-01-01",
+            "unknown partition column 'obs_dat' of 'weather'.",
+            "Did you mean 'obs_date'?",
+        ),
+        (
+            "obs_date=2026-13-01",
+            "'2026-13-01' is not a valid value of the partition column 'obs_date' of type date.",
+            "Write it as in the path.",
+        ),
+    ],
+)
+def test_t45_a_mistaken_partition_is_refused_before_the_data_is_opened(
+    tmp_path: Path, partition: str, problem: str, hint: str
+) -> None:
+    place = Place(tmp_path)
+    key = "partitioned: true, partitionKeyPosition: 1"
+    text = CONTRACT.format(**GOOD).replace(
+        "    properties:\n", f"    properties:\n      - {{name: obs_date, logicalType: date, {key}}}\n"
+    )
+    place.put("weather.odcs.yaml", text)
+    (tmp_path / "lake" / "weather").mkdir(parents=True)
+
+    ran = place.dq("check", "weather.odcs.yaml", "--partition", partition)
+
+    assert ran.code == 3
+    assert ran.err.splitlines()[-2:] == [f"dq: weather/weather {partition}: {problem}", f"    {hint}"]
+    assert "pyspark" not in ran.out + ran.err
+
+
+def test_t51_a_frame_as_a_sample_is_told_where_to_go(tmp_path: Path) -> None:
+    file = Place(tmp_path).put("weather.odcs.yaml", CONTRACT.format(**GOOD))
+
+    with pytest.raises(
+        dq.DqError, match=r"takes the path of a file, not a list\. Check a frame with dq\.check"
+    ):
+        dq.sample(file, [{"seen": "2026-01-01"}])  # type: ignore[arg-type]
