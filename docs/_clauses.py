@@ -12,7 +12,7 @@ from dq.contracts.types import CARRIERS
 from dq.contracts.yaml.parse import parse
 from dq.dataquality.checks import built_in
 from dq.dataquality.checks.format import FORMATS
-from dq.dataquality.clauses.coverage import SILENT, State, accounts
+from dq.dataquality.clauses.coverage import SILENT, EnforcementState, clause_coverage
 from dq.dataquality.clauses.kind import clauses_of
 from dq.dataquality.model.run_context import OPERATORS
 
@@ -26,9 +26,9 @@ _PARTS = {
     "logicalTypeOptions": "each of them by its check, see below",
 }
 _HOLDERS = {
-    "Properties.name": (State.ENFORCED, "columns"),
-    **{f"Objects.{key}": (State.ENFORCED, how) for key, how in _PARTS.items()},
-    **{f"Properties.{key}": (State.ENFORCED, how) for key, how in _PARTS.items()},
+    "Properties.name": (EnforcementState.ENFORCED, "columns"),
+    **{f"Objects.{key}": (EnforcementState.ENFORCED, how) for key, how in _PARTS.items()},
+    **{f"Properties.{key}": (EnforcementState.ENFORCED, how) for key, how in _PARTS.items()},
 }
 
 Rows = dict[tuple[str, str], tuple[str, str]]
@@ -40,7 +40,7 @@ def clause_rows() -> dict[str, Rows]:
     contract = parse(SOURCE.read_bytes(), SOURCE.name).contract
     assert contract is not None
     one = contract.objects[0]
-    accounts_ = accounts(contract, one, clauses_of(contract, one, built_in()))
+    accounts_ = clause_coverage(contract, one, clauses_of(contract, one, built_in()))
     said = {account.path: account for account in accounts_}
     sections: dict[str, Rows] = {"Objects": {}, "Properties": {}}
 
@@ -51,7 +51,7 @@ def clause_rows() -> dict[str, Rows]:
     for section, element in [("Objects", one), *(("Properties", prop) for prop in one.walk())]:
         for key in element.place.keys:
             if key in SILENT:
-                told = _HOLDERS.get(f"{section}.{key}") or (State.DOCUMENTED, SILENT[key])
+                told = _HOLDERS.get(f"{section}.{key}") or (EnforcementState.DOCUMENTED, SILENT[key])
                 sections[section].setdefault((key, told[0]), told)
             elif element.path(key) in said:
                 add(section, key, element.path(key))
@@ -69,11 +69,14 @@ def clause_rows() -> dict[str, Rows]:
         add("Service levels", sla.property, sla.path())
     compared = [(name, word) for name, (_, word) in OPERATORS.items()]
     written: list[tuple[str, Iterable[tuple[str, tuple[str, str]]]]] = [
-        ("Logical types", ((name, (State.ENFORCED, _carried(name))) for name in CARRIERS)),
+        ("Logical types", ((name, (EnforcementState.ENFORCED, _carried(name))) for name in CARRIERS)),
         ("Formats", _formats()),
         ("Values of enum", OF_ENUM_VALUES.items()),
         ("Relationships", OF_RELATIONSHIPS.items()),
-        ("Operators", ((name, (State.ENFORCED, word.format("a", "b"))) for name, word in compared)),
+        (
+            "Operators",
+            ((name, (EnforcementState.ENFORCED, word.format("a", "b"))) for name, word in compared),
+        ),
         ("Keys of a quality rule", OF_QUALITY.items()),
         ("Keys of a service level", OF_SERVICE_LEVELS.items()),
     ]
@@ -106,7 +109,7 @@ def _formats() -> Iterator[tuple[str, tuple[str, str]]]:
             contract = parse(text.encode(), "format").contract
             assert contract is not None
             one = contract.objects[0]
-            made = accounts(contract, one, clauses_of(contract, one, built_in()))
+            made = clause_coverage(contract, one, clauses_of(contract, one, built_in()))
             found = next(account for account in made if account.clause == "format")
             yield f"{name} ({kind})", (found.state, found.reason)
 
@@ -114,10 +117,10 @@ def _formats() -> Iterator[tuple[str, tuple[str, str]]]:
 def clauses() -> Iterator[str]:
     """Every clause of ODCS, with the check that enforces it, or why none does."""
     yield "# Clauses of ODCS\n"
-    yield "What becomes of each clause of ODCS 3.2 when data is checked; earlier versions have fewer."
-    yield "A clause is enforced by a check, documented only, because no data can break it, or not evaluated."
-    yield "`dq explain CONTRACT` says the same of one contract. The table is what it says of [a contract with"
-    yield "every clause](../every-clause.odcs.yaml); where a key stands twice, it depends on its value.\n"
+    yield "How each clause of ODCS 3.2 is handled when data is checked; earlier versions have fewer clauses."
+    yield "A clause is enforced by a check, documented only (no data can violate it), or not evaluated."
+    yield "`dq explain CONTRACT` shows the same for one contract. The table is its output for [a"
+    yield "contract with every clause](../every-clause.odcs.yaml). A key listed twice depends on its value.\n"
     for section, rows in clause_rows().items():
         yield f"## {section}\n"
         yield "| clause | state | how, or why not |\n|---|---|---|"

@@ -12,8 +12,8 @@ import dq
 def python() -> Iterator[str]:
     """The Python interface: every name of `dq`, with its signature and text."""
     yield "# Python\n"
-    yield "What `import dq` gives. Nothing is imported before it is used, and nothing is kept between calls."
-    yield "The names on this page keep their meaning within a major version; every other name may change.\n"
+    yield "The names that `import dq` provides. They are imported lazily, and no state is kept between calls."
+    yield "The names on this page are stable within a major version; all other names may change.\n"
     for name in dq.__all__:
         one = getattr(dq, name)
         yield f"## dq.{name}\n"

@@ -22,13 +22,13 @@ from dq.contracts.extension import MODELS
 from dq.contracts.odcs import SUPPORTED
 from dq.contracts.yaml.parse import parse
 from dq.dataquality.checks import built_in
-from dq.dataquality.clauses.coverage import State, accounts
+from dq.dataquality.clauses.coverage import EnforcementState, clause_coverage
 from dq.dataquality.clauses.kind import clauses_of
 from dq.operations.metrics import BUCKETS
 from dq.operations.metrics import TABLE as METRICS
 from dq.operations.runtime.settings import TABLE
 from dq.validators import rule_page
-from dq.validators.lint import rules_of
+from dq.validators.lint import load_rules
 
 HERE = Path(__file__).parent / "reference"
 NOTE = "<!-- Written by docs/generate.py from the code. -->\n"
@@ -38,7 +38,7 @@ def commands() -> Iterator[str]:
     """The command line: every command with its text and options."""
     yield "# Commands\n"
     yield "Exit codes: **0** fine · **1** violations found · **2** usage or configuration ·"
-    yield "**3** could not evaluate · **4** an alert could not be delivered · **70** a bug of dq.\n"
+    yield "**3** could not evaluate · **4** an alert could not be delivered · **70** a bug in dq.\n"
     root: Any = typer.main.get_command(application(names()))
     for name, command in sorted(root.commands.items()):
         inner = getattr(command, "commands", None)
@@ -69,14 +69,14 @@ def _prose(text: str) -> str:
 
 def rules() -> Iterator[str]:
     """The gate's rules with their pages."""
-    yield "# Rules of the gate\n"
+    yield "# Validation rules\n"
     yield "Set a rule's severity, or turn it off, in the registry's `dq-policy.yaml`.\n"
-    shelf = rules_of()
-    yield "A severity in brackets is that of a wish of ours: the rule is off until a policy names it, or is"
-    yield "`profile: strict`. Warnings are about what the standard allows.\n"
-    yield "| rule | severity | what it finds |\n|---|---|---|"
+    shelf = load_rules()
+    yield "A severity in brackets belongs to an optional rule: it is off until a policy names it or sets"
+    yield "`profile: strict`. Warnings are about contracts that the standard allows.\n"
+    yield "| rule | severity | finding |\n|---|---|---|"
     for rule in shelf.values():
-        severity = f"({rule.severity})" if rule.wish else rule.severity
+        severity = f"({rule.severity})" if rule.opt_in else rule.severity
         yield f"| [{rule.id}](#{rule.id}) | {severity} | {rule_page.parse(rule.page).summary} |"
     yield ""
     for rule in shelf.values():
@@ -84,17 +84,17 @@ def rules() -> Iterator[str]:
         yield f"## {rule.id}\n\n{made.summary}\n\n{made.why}\n"
         yield f"Bad:\n\n```yaml\n{made.bad.rstrip()}\n```\n"
         yield f"Good:\n\n```yaml\n{made.good.rstrip()}\n```\n"
-        yield f"{made.mend}\n"
+        yield f"{made.hint}\n"
 
 
 def checks() -> Iterator[str]:
     """The check kinds with their pages."""
-    yield "# Checks of the data\n"
+    yield "# Data checks\n"
     for kind in built_in().values():
         yield f"## {kind.id}\n\n{_sections(kind.page)}\n"
 
 
-_HEADING = re.compile(r"(Why|Bad|Good|Nulls|Mend):(.*)")
+_HEADING = re.compile(r"(Why|Bad|Good|Nulls|How to fix):(.*)")
 
 
 def _sections(text: str) -> str:
@@ -120,8 +120,8 @@ def _sections(text: str) -> str:
 
 def extension() -> Iterator[str]:
     """The values of dq's custom properties."""
-    yield "# What dq adds to ODCS\n"
-    yield "One custom property per place; on ODCS 3.2 it says `vendor: dq`."
+    yield "# Extension keys\n"
+    yield "The values of dq's custom properties: at most one per element, in ODCS 3.2 with `vendor: dq`."
     yield "`dq schema` prints the JSON Schema.\n"
     where = {
         "delivery": "an SLA entry (ODCS 3.0 and 3.1: the contract, as `delivery:<sla id>`)",
@@ -142,37 +142,37 @@ def extension() -> Iterator[str]:
 def settings() -> Iterator[str]:
     """The operator's settings: one row each."""
     yield "# Settings\n"
-    yield "What whoever runs dq decides; [how to](../how-to/settings.md) says more. They stand in a `dq.toml`"
-    yield "that `DQ_CONFIG` or `dq --config` names, or in variables, which win. In a variable, the items of a"
-    yield "list are separated by commas.\n"
-    yield "| in dq.toml | as a variable | must be | such as | |\n|---|---|---|---|---|"
+    yield "The operator's settings; see [how to use them](../how-to/settings.md). Set them in the `dq.toml`"
+    yield "that `DQ_CONFIG` or `dq --config` names, or in environment variables, which take precedence. In a"
+    yield "variable, separate the items of a list with commas.\n"
+    yield "| key in dq.toml | variable | type | example | |\n|---|---|---|---|---|"
     for row in TABLE:
         example = row.form.example.replace("|", "\\|")
-        yield f"| `{row.name}` | `{row.variable}` | {row.form.wanted} | `{example}` | {row.help} |"
+        yield f"| `{row.name}` | `{row.variable}` | {row.form.expected} | `{example}` | {row.help} |"
     yield "\n## Secrets\n"
-    yield "Secrets are variables only. Each may stand in a file instead, which the variable with `_FILE` at"
-    yield "its end names. Where a name ends in `<NAME>`, there is one for each target that contracts name:"
-    yield "the one of `sales-data` ends in `SALES_DATA`.\n"
+    yield "Secrets can only be set in environment variables, or in a file named by the variable with the"
+    yield "suffix `_FILE`. If a name ends in `<NAME>`, there is one variable for each target in the"
+    yield "contracts: for `sales-data` it ends in `SALES_DATA`.\n"
     yield "| variable | channel | |\n|---|---|---|"
     for channel in channels.load().values():
         for one in channel.settings:
             if one.secret:
-                yield f"| `{one.variable}{'<NAME>' * one.each}` | {channel.id} | {one.help} |"
+                yield f"| `{one.variable}{'<NAME>' * one.per_target}` | {channel.id} | {one.help} |"
 
 
 WEBHOOK = f"""# Webhooks
 
-dq posts one JSON object for each event of an incident; [how to](../how-to/alerts.md#webhooks) set it up. An
-answer of 200 to 299 means that you have it. 429, and 503 with `Retry-After`, mean later; 5xx, and no answer
-in ten seconds, mean that dq sends it again; every other answer ends it, and somebody else is told. No
-redirect is followed.
+dq sends one JSON object by POST for each event of an incident ([setup](../how-to/alerts.md#webhooks)). A
+status of 200 to 299 means that you have received it. After 429, or 503 with `Retry-After`, dq waits; after
+another 5xx, or no answer within ten seconds, dq retries. Any other status is final, and the alert goes to
+another receiver. Redirects are not followed.
 
 | header | |
 |---|---|
-| `{IDEMPOTENCY}` | The `id` of the body. A request that is sent again has the same one: drop it. |
-| `{SIGNATURE}` | `t=SECONDS,v1=HEX`: HMAC-SHA256 of `SECONDS.BODY` with your secret, the bytes as they come |
+| `{IDEMPOTENCY}` | The `id` of the body. A retry has the same `id`: ignore it if you have processed it. |
+| `{SIGNATURE}` | `t=SECONDS,v1=HEX`: HMAC-SHA256 of `SECONDS.BODY` with your secret, over the raw bytes |
 
-Compare in constant time, and refuse a `t` that is minutes old:
+Compare in constant time, and reject a `t` that is several minutes old:
 
 ```python
 import hashlib, hmac, time
@@ -201,26 +201,26 @@ def webhook() -> Iterator[str]:
 def metrics() -> Iterator[str]:
     """What `dq metrics` gives: one row each."""
     yield "# Metrics\n"
-    yield "What `dq metrics` gives; [how to](../how-to/monitoring.md) says how it is read. `cycles` are"
-    yield "promised deliveries. `product` is the contract's data product, or else the contract.\n"
+    yield "The metrics of `dq metrics`; see [how to collect them](../how-to/monitoring.md). `cycles` are"
+    yield "expected deliveries. `product` is the contract's data product, or the contract if it has none.\n"
     yield "| metric | type | unit | labels | series | |\n|---|---|---|---|---|---|"
     for row in METRICS:
         labels = ", ".join(f"`{label}`" for label in row.labels)
         name = f"{row.name}_info" if row.kind == "info" else row.name
         yield f"| `{name}` | {row.kind} | {row.unit} | {labels} | {row.series} | {row.help} |"
     bounds = ", ".join(f"{bound:g}" for bound in BUCKETS)
-    yield f"\nThe buckets of a histogram end at {bounds} seconds and without an end.\n"
-    yield "So there are four series for each promise, 18 for each channel, and some 20: 80,000 series and"
-    yield "8 MB for 20,000 promises. No label holds a partition, a time, an incident, a person or a place, so"
-    yield "that the number of series follows from the registry alone."
+    yield f"\nThe buckets of a histogram end at {bounds} seconds and at +Inf.\n"
+    yield "In total there are four series per SLO, 18 per channel, and about 20 others: 80,000 series and"
+    yield "8 MB for 20,000 SLOs. No label contains a partition, a time, an incident, a person or a location,"
+    yield "so the number of series depends only on the registry."
 
 
 def odcs() -> Iterator[str]:
     """Every feature of ODCS, and what becomes of it."""
     yield "# Features of ODCS\n"
-    yield "Each row is a small contract that a test holds against the gate and against the official JSON"
-    yield "Schema, in every version that has it: none is refused. A warning says what is doubted.\n"
-    yield "| feature | versions | becomes | warning |\n|---|---|---|---|"
+    yield "A test validates a small contract for each row with dq and with the official JSON Schema, in every"
+    yield "version that has the feature: none is refused. The last column lists the warnings.\n"
+    yield "| feature | versions | result | warning |\n|---|---|---|---|"
     for feature in _features():
         version = next(one for one in reversed(SUPPORTED) if feature.is_of(one[1:]))
         last = "" if feature.until == "9.9.9" else f" to {feature.until}"
@@ -253,13 +253,13 @@ def _fate(data: bytes, path: str) -> str:
     found = [
         account
         for one in contract.objects
-        for account in accounts(contract, one, clauses_of(contract, one, built_in()))
+        for account in clause_coverage(contract, one, clauses_of(contract, one, built_in()))
         if path and account.path == path
     ]
     if not found:
         return "accepted"
     state, reason = found[0].state, found[0].reason
-    if state is not State.ENFORCED:
+    if state is not EnforcementState.ENFORCED:
         return f"accepted, not enforced: {reason}"
     names = [f"[{name}](checks.md#{name})" if name in built_in() else name for name in reason.split(", ")]
     return f"checked by {', '.join(names)}"

@@ -143,7 +143,8 @@ def _looks(run: Mapping[str, Any]) -> str:
 
 def draw(name: str, text: str, height: int) -> None:
     """Writes the picture of a page."""
-    browser = next((found for one in ("chromium", "chromium-browser") if (found := shutil.which(one))), None)
+    names = ("chromium", "chromium-browser", "chromium-headless-shell")
+    browser = next((path for candidate in names if (path := shutil.which(candidate))), None)
     if browser is None:
         sys.exit("Chromium is not installed: apt-get install chromium")
     with tempfile.TemporaryDirectory() as folder:
