@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from time import monotonic, sleep
 
@@ -13,13 +14,13 @@ from fakes.socket_slack import APP, APP_TOKEN, SocketSlack
 from sqlalchemy import func, select
 
 from dq.alerts import incident_store, suppression, tables
-from dq.alerts.channel import Press
+from dq.alerts.channel import Interaction
 from dq.alerts.channels import load
-from dq.alerts.channels._slack_sdk import SlackListener, Workspace, press_of
+from dq.alerts.channels._slack_sdk import SlackListener, Workspace, interaction_from_payload
 from dq.alerts.channels.slack import open_slack
 from dq.alerts.drain import drain
 from dq.alerts.incident import IncidentState
-from dq.alerts.record import press
+from dq.alerts.record import handle_interaction
 from dq.contracts.outcome import UsageError
 
 WHO, OTHER = "U012AB3CD", "U0OTHER99"
@@ -63,7 +64,7 @@ def listener(slack, settings, store, clock, notes):
 
     def write_down(one):
         with store.write() as tx:
-            return press(tx, one, clock())
+            return handle_interaction(tx, one, clock())
 
     # As the channel makes it, but for the pings: nobody waits for them here.
     client = open_slack(settings, str).client
@@ -105,7 +106,7 @@ def test_whoever_presses_is_on_it_and_the_buttons_go(listener, told, send, slack
     incident = newest(store)
     assert before == ["dq_ack", "dq_silence"]
     assert (incident.state, incident.acked_by) == (IncidentState.ACKED, f"{WHO} (ana)")
-    assert [one["text"] for one in slack.replies] == [f"{WHO} (ana) is on it."]
+    assert [one["text"] for one in slack.replies] == [f"Acknowledged by {WHO} (ana)."]
     assert buttons(slack.roots[0]) == []
 
 
@@ -127,7 +128,7 @@ def test_the_second_person_hears_who_is_on_it(listener, told, slack, kinds):
 
     assert kinds().count("acked") == 1
     told_to = [(one["user"], one["text"]) for one in slack.whispers]
-    assert told_to == [(OTHER, f"{WHO} (ana) is on it already.")]
+    assert told_to == [(OTHER, f"Already acknowledged by {WHO} (ana).")]
 
 
 def test_two_presses_of_silence_are_one(listener, told, send, slack, store):
@@ -139,8 +140,8 @@ def test_two_presses_of_silence_are_one(listener, told, send, slack, store):
         rows = tx.execute(select(func.count()).select_from(tables.silence)).scalar_one()
         (held,) = suppression.active(tx, newest(store).open_since)
     assert rows == 1
-    assert (held.who, str(held.pattern)) == (f"{WHO} (ana)", str(KEY))
-    assert "It is silenced already" in slack.whispers[0]["text"]
+    assert (held.user, str(held.pattern)) == (f"{WHO} (ana)", str(KEY))
+    assert "Already silenced until" in slack.whispers[0]["text"]
     assert WHO in str(slack.roots[0]["attachments"])
 
 
@@ -151,7 +152,7 @@ def test_a_press_on_what_is_over_says_so_and_does_nothing(listener, told, tell, 
     assert slack.done(slack.press(told, "dq_silence", WHO))
     send()
 
-    assert [one["text"] for one in slack.whispers] == ["It is over: resolved."] * 2
+    assert [one["text"] for one in slack.whispers] == ["Already closed: resolved."] * 2
     assert "acked" not in kinds()[before:]
 
 
@@ -161,13 +162,13 @@ def test_a_press_from_before_it_broke_again_is_not_taken_for_this_time(
     pressed_at = f"{clock().timestamp():.6f}"
     tell(recovery(1))
     clock.pass_by(minutes=10)
-    tell(replace(breach(2), at=clock()))
+    tell(replace(breach(2), occurred_at=clock()))
     incident = told["metadata"]["event_payload"]["incident"]
     late = [{"type": "button", "action_id": "dq_ack", "value": incident, "action_ts": pressed_at}]
     assert slack.done(slack.press(told, "dq_ack", WHO, actions=late))
 
     assert newest(store).state is IncidentState.OPEN
-    assert "broke again since" in slack.whispers[0]["text"]
+    assert "reopened since" in slack.whispers[0]["text"]
 
 
 OURS = Workspace(TEAM, APP)
@@ -197,15 +198,17 @@ def test_what_is_none_of_ours_is_no_press(changes):
     message = {"metadata": {"event_payload": {"incident": "0" * 36}}, "ts": "1.0", "channel": "C0ORDERS01"}
     payload = SocketSlack.payload(message, "dq_ack", WHO, 1.0)
 
-    assert isinstance(press_of(payload, OURS), Press)
-    assert isinstance(press_of({**payload, **changes}, OURS), str)
+    assert isinstance(interaction_from_payload(payload, OURS), Interaction)
+    assert isinstance(interaction_from_payload({**payload, **changes}, OURS), str)
 
 
 def test_before_slack_has_said_hello_nothing_is_ours():
     message = {"metadata": {"event_payload": {"incident": "0" * 36}}, "ts": "1.0", "channel": "C0ORDERS01"}
     payload = SocketSlack.payload(message, "dq_ack", WHO, 1.0)
 
-    assert press_of({**payload, "api_app_id": ""}, Workspace(TEAM, "")) == "it is of another app"
+    assert (
+        interaction_from_payload({**payload, "api_app_id": ""}, Workspace(TEAM, "")) == "sent by another app"
+    )
 
 
 def test_a_press_in_another_workspace_is_refused_and_said(listener, told, slack, kinds, notes):
@@ -213,7 +216,7 @@ def test_a_press_in_another_workspace_is_refused_and_said(listener, told, slack,
     assert slack.done(slack.press(told, "dq_ack", WHO, team={"id": "T0STRANGER"}))
 
     assert kinds() == before
-    assert notes == ["a press in Slack was refused: it is of another workspace"]
+    assert notes == ["button press in Slack refused: sent from another workspace"]
     assert slack.whispers == []
 
 
@@ -234,7 +237,7 @@ def test_a_digest_is_taken_and_not_silenced(listener, tell, send, slack, store):
     assert slack.done(slack.press(digest, "dq_ack", WHO))
 
     with store.read() as tx:
-        states = {one.state for one in incident_store.standing(tx)}
+        states = {one.state for one in incident_store.open_incidents(tx)}
     assert buttons(digest) == ["dq_ack"]
     assert states == {IncidentState.ACKED}
     assert "cannot be silenced" in slack.whispers[0]["text"]
@@ -265,8 +268,8 @@ def test_a_store_that_is_away_is_said_to_whoever_pressed(slack, settings, told, 
     assert slack.done(slack.press(told, "dq_ack", WHO))
     end()
 
-    assert "could not write it down" in slack.whispers[0]["text"]
-    assert notes == ["a press in Slack could not be written down: OSError"]
+    assert "could not record it" in slack.whispers[0]["text"]
+    assert notes == ["button press in Slack could not be recorded: OSError"]
 
 
 @pytest.mark.parametrize(
@@ -292,7 +295,7 @@ def test_nobody_but_slack_is_spoken_to(slack, settings, notes, url):
     soon(lambda: notes)
     end()
 
-    assert notes == ["buttons in Slack do not answer: ValueError. It is tried again each minute."]
+    assert notes == ["Slack buttons unavailable: ValueError. Retrying every minute."]
 
 
 @pytest.mark.parametrize("code", ["invalid_auth", "not_allowed_token_type", "missing_scope"])
@@ -302,7 +305,7 @@ def test_a_token_that_slack_refuses_is_said_without_it(slack, settings, notes, c
     soon(lambda: notes)
     end()
 
-    assert notes == [f"buttons in Slack do not answer: Slack says {code}. It is tried again each minute."]
+    assert notes == [f"Slack buttons unavailable: Slack says {code}. Retrying every minute."]
 
 
 def test_without_a_token_of_the_app_there_is_no_button(settings, tell, store, clock, slack):
@@ -315,7 +318,7 @@ def test_without_a_token_of_the_app_there_is_no_button(settings, tell, store, cl
 
 
 def test_another_kind_of_token_is_a_mistake(settings):
-    with pytest.raises(UsageError, match="no token of an app") as error:
+    with pytest.raises(UsageError, match="is not an app token") as error:
         load()["slack"].listen({**settings, "app_token": "xoxb-canary"}, lambda _: "", print)
 
     assert "canary" not in str(error.value)
@@ -327,3 +330,24 @@ def test_a_wrong_token_costs_the_buttons_and_no_alert(settings, tell, store, clo
 
     assert len(slack.roots) == 1
     assert buttons(slack.roots[0]) == []
+
+
+def test_a_connection_that_breaks_while_it_is_closed_is_closed(slack, settings, notes):
+    """slack-sdk's receiving thread removes the socket while the closing one waits for its lock."""
+    client = open_slack(settings, str).client
+    listener = SlackListener(client, APP_TOKEN, lambda _: "", notes.append)
+    end = listener.start()
+    assert slack.connected()
+    soon(lambda: listener.socket.current_session is not None)
+    session = listener.socket.current_session
+    with ThreadPoolExecutor(1) as pool:
+        with session.sock_send_lock:
+            closed = pool.submit(end)
+            sleep(0.3)
+            broken, session.sock = session.sock, None
+        broken.close()
+        closed.result(60)
+
+    assert not listener.socket.is_connected()
+    assert not listener.socket.current_session_runner.is_alive()
+    assert notes == []
