@@ -9,6 +9,7 @@ from typing import Annotated, Any, Literal, TypeVar, get_args
 
 from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, WithJsonSchema
 
+from dq.contracts.layout import HIVE, Layout, parse_layout
 from dq.contracts.model import (
     SOURCE_MAP_KEY,
     Contract,
@@ -24,7 +25,7 @@ from dq.contracts.model import (
     parse_model,
     strip_source_maps,
 )
-from dq.contracts.outcome import DataFormat, Finding, error_finding
+from dq.contracts.outcome import DataFormat, Finding, ValueProblem, error_finding
 from dq.contracts.schedule.calendar import DayEffect, HolidayCalendar
 
 # Value types of the extensions: dates, texts, partition templates, markers, characters.
@@ -99,6 +100,16 @@ Partition = Annotated[
 ]
 
 
+def _layout_path(value: object) -> object:
+    """Validate a template of folders; the message ends without a period, as those of pydantic do."""
+    parsed = parse_layout(value) if isinstance(value, str) else None
+    if isinstance(parsed, ValueProblem):
+        raise ValueError(f"{parsed.message.rstrip('.')}. {parsed.hint.rstrip('.')}")
+    return value
+
+
+LayoutPath = Annotated[str, BeforeValidator(_layout_path), WithJsonSchema({"type": "string"})]
+
 Character = Annotated[str, Field(min_length=1, max_length=1)]
 
 
@@ -109,6 +120,7 @@ Character = Annotated[str, Field(min_length=1, max_length=1)]
 # | an SLA entry (ODCS 3.0 and 3.1: the contract, as `delivery:<sla id>`) | `delivery` | `Delivery` |
 # | an object | `dataset` | `Dataset` |
 # | a server | `csv` | `Csv` |
+# | a server | `layout` | `LayoutTerms` |
 # | a quality rule | `scope` | `Scope` |
 # | a support channel | `route` | `Route` |
 #
@@ -219,6 +231,15 @@ class Csv(Node):
     null_text: str | None = Field(None, description="Text that means NULL, in addition to an empty value.")
 
 
+class LayoutTerms(Node):
+    """Folders of the partitions on a server, if they are not Hive's `column=value`."""
+
+    template: LayoutPath = Field(
+        alias="path",
+        description="Folders below the table, e.g. '{tenant}/{day:%Y/%m/%d}', with all partition columns.",
+    )
+
+
 class Scope(Node):
     """Rows that a quality rule applies to."""
 
@@ -256,6 +277,7 @@ MODELS: dict[str, type[Node]] = {
     "delivery": Delivery,
     "dataset": DatasetTerms,
     "csv": Csv,
+    "layout": LayoutTerms,
     "scope": Scope,
     "route": Route,
 }
@@ -281,6 +303,14 @@ def csv(server: Server) -> tuple[Csv, list[Finding]]:
     """Return the server's terms for CSV, or the defaults."""
     terms, findings = _read(_dq_property(server, "csv"), Csv)
     return terms or _default(server, Csv), findings
+
+
+def layout(server: Server) -> tuple[Layout, list[Finding]]:
+    """Return the layout of the server's folders, Hive's by default."""
+    terms, findings = _read(_dq_property(server, "layout"), LayoutTerms)
+    parsed = parse_layout(terms.template) if terms is not None and not findings else HIVE
+    assert isinstance(parsed, Layout)
+    return parsed, findings
 
 
 def scope(quality: Quality) -> tuple[Scope, list[Finding]]:
@@ -318,6 +348,7 @@ def _values(contract: Contract) -> Iterator[tuple[CustomProperty, type[Node]]]:
         ("delivery", contract.sla_properties),
         ("dataset", contract.objects),
         ("csv", contract.servers),
+        ("layout", contract.servers),
         ("route", contract.support),
     ]
     for schema_object in contract.objects:
@@ -410,6 +441,7 @@ def editor_schema() -> dict[str, object]:
             "customProperties": {"items": _custom_property({"pattern": "^delivery:"}, "delivery")},
             "slaProperties": {"items": _custom("delivery")},
             "schema": {"items": _element(_custom("dataset"))},
+            "servers": {"items": _custom("layout")},
             "support": {"items": _custom("route")},
         },
         "$defs": {**json_schema()["$defs"], "property": _element({"properties": {}})},

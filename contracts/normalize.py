@@ -632,6 +632,9 @@ def _server(server: Server) -> diff.FlatElement:
                 attributes["csv"] = replace(
                     raw, normal=raw.normal if csv_findings else diff.canonical(non_defaults)
                 )
+    for key in ("customProperties.layout", "customProperties.dq:layout"):
+        if key in attributes:
+            attributes["layout"] = attributes.pop(key)
     coordinates = "|".join(str(attributes[key].normal) for key in COORDINATES if key in attributes)
     keys = (
         ("id", server.id or ""),

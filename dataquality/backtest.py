@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from dq.contracts.layout import unescaped
 from dq.contracts.model import clause_namer
 from dq.contracts.outcome import CheckResult, DqError, Location, ReadError, Severity, Status, UsageError
 from dq.contracts.sql import text as sql
@@ -63,13 +64,11 @@ from dq.dataquality.spark.columnar_files import (
     NULL_PARTITION,
     columns_of,
     literal,
-    named_folders,
     only_partitions,
 )
 from dq.dataquality.spark.dataset import FILE_FORMATS, TEXT_FORMATS, Dataset, files_of, repartition_small
 from dq.dataquality.spark.schema import type_ddl, with_notes
 from dq.dataquality.spark.session import attempt, time_limit
-from dq.lake.storage import unescaped
 from dq.lake.types import from_spark_json
 
 if TYPE_CHECKING:
@@ -142,8 +141,8 @@ def _partitions_from_folders(
         return None
     files_by_partition: dict[Partition, list[str]] = {}
     for file in files:
-        folder_values = named_folders(file)
-        if any(name.lower() not in folder_values for name in names):
+        folder_values = dataset.values_of(file)
+        if folder_values is None or any(name.lower() not in folder_values for name in names):
             return None
         files_by_partition.setdefault(
             tuple((name, folder_values[name.lower()]) for name in names), []

@@ -13,6 +13,7 @@ from urllib.parse import quote, unquote
 from sqlalchemy import Column, Connection, String, Table, Text, delete, insert, select, tuple_
 
 from dq.contracts.access.access_policy import is_remote
+from dq.contracts.layout import HIVE, Layout, PlacedPartition, parse_layout
 from dq.contracts.model import Contract, SchemaObject
 from dq.contracts.outcome import ReadError, Status
 from dq.contracts.types import DataType, row_type
@@ -26,7 +27,7 @@ from dq.dataquality.model.run_context import RunContext
 from dq.dataquality.spark.columnar_files import NOT_OPENED, open_input
 from dq.lake import delta, iceberg
 from dq.lake.parquet import ParquetColumn, columns, require_distinct
-from dq.lake.storage import Files, FileStat, PlacedPartition, is_data_name, named_folders
+from dq.lake.storage import Files, FileStat, is_data_name
 from dq.lake.table_log import NOT_UNDERSTOOD, LiveFile, LiveTable, StatedNulls, row_count, unknown
 from dq.store.schema import Json, metadata
 
@@ -51,11 +52,19 @@ table_metadata = Table(
 
 @dataclass(frozen=True, slots=True)
 class TableLocation:
-    """Location and format of a table; `keys` are the columns in its folder names."""
+    """Location and format of a table.
+
+    `keys` are the columns in its folder names, and `layout` is the template of these, "" for Hive's.
+    """
 
     path: str
     format: str
     keys: Sequence[str] = ()
+    layout: str = ""
+
+    def values_of(self, file: str) -> dict[str, str]:
+        """Return the values in the path of a file, by lower-case column."""
+        return _layout_of(self).values_of_file(file.removeprefix(f"{self.path.rstrip('/')}/")) or {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,17 +131,26 @@ MAX_FOLDERS = 20_000
 MAX_DEPTH = 32
 
 
-def table_files(files: Files, root: str, keys: Sequence[str]) -> Iterator[tuple[str, FileStat]]:
+def _layout_of(place: TableLocation) -> Layout:
+    layout = parse_layout(place.layout) if place.layout else HIVE
+    assert isinstance(layout, Layout)
+    return layout
+
+
+def table_files(files: Files, root: str, place: TableLocation) -> Iterator[tuple[str, FileStat]]:
     """Yield the path of each file and the file.
 
     Source: PartitioningAwareFileIndex.allFiles and PartitioningUtils.parsePartition of Spark 3.5 and 4.0.
     If partition folders have data, Spark ignores files next to them, and reads files in any folder inside of
     a partition folder.
 
-    Raises ReadError if the partition folders are not those of `keys`, because Spark would find other
+    Raises ReadError if the partition folders are not those of the table, because Spark would find other
     columns.
     """
-    root = root.rstrip("/")
+    root, keys = root.rstrip("/"), place.keys
+    if place.layout:
+        yield from _files_in_layout(files, root, _layout_of(place))
+        return
     top = [(f"{root}/{file.name}", file) for file in files.inside(root) if is_data_name(file.name)]
     partitioned = False
     pending: list[tuple[str, tuple[str, ...], int]] = [(root, (), 0)]
@@ -158,6 +176,33 @@ def table_files(files: Files, root: str, keys: Sequence[str]) -> Iterator[tuple[
                 pending.append((f"{folder}/{name}", partition_columns, depth + 1))
     if not partitioned:
         yield from top
+
+
+def _files_in_layout(files: Files, root: str, layout: Layout) -> Iterator[tuple[str, FileStat]]:
+    """Yield the files of the partitions. Raises ReadError if there are folders, and none is in the layout."""
+    pending, visited, outside, has_data = [""], 0, "", False
+    while pending:
+        above = pending.pop()
+        visited += 1
+        if visited > MAX_FOLDERS or above.count("/") > MAX_DEPTH:
+            raise unknown(
+                root, f"has more than {MAX_FOLDERS:,} folders, or is nested more than {MAX_DEPTH} deep"
+            )
+        folder = f"{root}/{above}".rstrip("/")
+        if above and above.count("/") + 1 >= layout.depth:
+            data = [file for file in files.inside(folder) if is_data_name(file.name)]
+            has_data = has_data or bool(data)
+            yield from ((f"{folder}/{file.name}", file) for file in data)
+        for name in filter(is_data_name, files.folders(folder)):
+            below = f"{above}/{name}" if above else name
+            partition = "/".join(below.split("/")[: layout.depth])
+            depth = below.count("/") + 1
+            if layout.may_contain(partition) and (depth != layout.depth or layout.partition_of(partition)):
+                pending.append(below)
+            else:
+                outside = outside or below
+    if outside and not has_data:
+        raise unknown(root, f"has no folder of the layout {layout.template!r}, only others, e.g. {outside!r}")
 
 
 def _require_keys(root: str, columns: Sequence[str], keys: Sequence[str]) -> None:
@@ -264,7 +309,7 @@ def list_files(
         raise unknown(place.path, "is a path pattern, not a single table")
     entries: list[tuple[str, FileStat]] = []
     root = f"{place.path.rstrip('/')}/{log[0]}" if log else place.path
-    for entry in _log_files(files, root) if log else table_files(files, root, place.keys):
+    for entry in _log_files(files, root) if log else table_files(files, root, place):
         entries.append(entry)
         if len(entries) > MAX_FILES:
             raise unknown(root, f"has more than {MAX_FILES:,} files")
@@ -281,7 +326,7 @@ def list_files(
         entries = [
             entry
             for entry in entries
-            if not any(partition.is_named_in(named_folders(entry[0])) for partition in external_partitions)
+            if not any(partition.is_named_in(place.values_of(entry[0])) for partition in external_partitions)
         ] + [
             (f"{partition.folder}/{file.name}", file)
             for partition in external_partitions

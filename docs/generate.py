@@ -127,6 +127,7 @@ def extension() -> Iterator[str]:
         "delivery": "an SLA entry (ODCS 3.0 and 3.1: the contract, as `delivery:<sla id>`)",
         "dataset": "an object",
         "csv": "a server",
+        "layout": "a server",
         "scope": "a quality rule",
         "route": "a support channel",
     }

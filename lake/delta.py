@@ -14,9 +14,10 @@ from typing import Any, BinaryIO
 from urllib.parse import unquote
 
 from dq.contracts.install import require_extras
+from dq.contracts.layout import unescaped
 from dq.contracts.outcome import ReadError
 from dq.lake import table_log
-from dq.lake.storage import Files, FileStat, unescaped
+from dq.lake.storage import Files, FileStat
 from dq.lake.types import from_spark_json
 
 # Column mapping: logical names of the physical columns in the log.

@@ -12,9 +12,10 @@ from collections.abc import Collection, Iterator, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
+from dq.contracts.layout import unescaped
 from dq.contracts.outcome import ReadError
 from dq.lake import compression
-from dq.lake.storage import Files, FileStat, unescaped
+from dq.lake.storage import Files, FileStat
 from dq.lake.table_log import (
     NOT_UNDERSTOOD,
     Commit,

@@ -1,11 +1,11 @@
-"""Local and remote files of a lake: listing, bounded reading, timing, and partition folder names."""
+"""Local and remote files of a lake: listing, bounded reading and timing."""
 
 from __future__ import annotations
 
 import os
 import re
 import stat
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -602,59 +602,3 @@ def is_unfinished(name: str) -> bool:
 def is_data_path(path: str) -> bool:
     """Return whether a reader takes rows at this path, which is relative to the table's folder."""
     return all(is_data_name(step) for step in path.split("/"))
-
-
-# Partition folder names of Hive and Spark.
-#
-# Source: org.apache.hadoop.hive.common.FileUtils, and Spark's ExternalCatalogUtils.escapePathName.
-
-_UNSAFE = re.compile("[\x00-\x1f\"#%'*/:=?\\\\\x7f{\\[\\]^]")
-_ESCAPE = re.compile("%([0-9A-Fa-f]{2})")
-_EMPTY = "__HIVE_DEFAULT_PARTITION__"
-
-
-def partition_folder(values: Iterable[tuple[str, str]]) -> str:
-    """Return the folder of a partition below its table, e.g. `flight_date=2026-11-20/hour=3`.
-
-    Special characters of paths are escaped, so no name or value leads elsewhere.
-    """
-    return "/".join(f"{_escaped(key)}={_escaped(value) or _EMPTY}" for key, value in values)
-
-
-def unescaped(text: str) -> str:
-    """Return the key or value that a part of a folder's name stands for.
-
-    Every escape is one character, not one byte of UTF-8: for Hive and Spark, `%C3%BC` is `Ã¼` and not `ü`.
-    """
-    return _ESCAPE.sub(lambda match: chr(int(match[1], 16)), text)
-
-
-def _escaped(text: str) -> str:
-    return _UNSAFE.sub(lambda match: f"%{ord(match[0]):02X}", text)
-
-
-@dataclass(frozen=True, slots=True)
-class PlacedPartition:
-    """A partition whose files lie in an explicit folder instead of Hive's default one."""
-
-    values: tuple[tuple[str, str], ...]
-    folder: str
-
-    def root(self, keys: Sequence[str]) -> str | None:
-        """Return the table's folder if this folder is named by the table's keys in Hive style, or None."""
-        order = {key.lower(): number for number, key in enumerate(keys)}
-        if {key.lower() for key, _ in self.values} != order.keys():
-            return None
-        below = f"/{partition_folder(sorted(self.values, key=lambda pair: order[pair[0].lower()]))}"
-        folder = self.folder.rstrip("/")
-        return folder.removesuffix(below) if folder.endswith(below) else None
-
-    def is_named_in(self, folders: Mapping[str, str]) -> bool:
-        """Return whether a file's folders, as returned by `named_folders`, match this partition."""
-        return {key.lower(): value for key, value in self.values}.items() <= folders.items()
-
-
-def named_folders(path: str) -> dict[str, str]:
-    """Return the values in the names of a file's folders, by lower-case column name."""
-    segments = [segment.partition("=") for segment in path.split("/")[:-1]]
-    return {unescaped(name).lower(): unescaped(text) for name, equals, text in segments if equals}

@@ -14,6 +14,7 @@ from sqlalchemy import Connection, select
 
 from dq.contracts.access.access_policy import AccessPolicy, is_remote
 from dq.contracts.access.data_location import other_servers
+from dq.contracts.layout import PlacedPartition
 from dq.contracts.model import Contract, SchemaObject
 from dq.contracts.outcome import DqError, Finding
 from dq.contracts.slo import Slo
@@ -22,7 +23,7 @@ from dq.dataquality.delivery.notify import storage_root
 from dq.dataquality.delivery.probe_pool import ProbePool, ProbeTimeout
 from dq.dataquality.delivery.tables import receipt
 from dq.dataquality.spark.dataset import FILE_FORMATS, Dataset, locate
-from dq.lake.storage import Files, PlacedPartition, UnreachableFiles
+from dq.lake.storage import Files, UnreachableFiles
 from dq.operations.registry_files import refusal, run_per_contract, watch_target
 from dq.operations.runtime import context
 from dq.operations.runtime.context import RuntimeContext, mount_points

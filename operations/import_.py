@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from dq.contracts.outcome import UsageError, nearest, pluralize
-from dq.lake.storage import partition_folder
+from dq.contracts.layout import Layout, parse_layout, partition_folder
+from dq.contracts.outcome import UsageError, ValueProblem, nearest, pluralize
 from dq.operations.runtime.context import RuntimeContext, call_context
 from dq.operations.runtime.spark import open_named_catalog
 from dq.registry.catalog import Catalog
 from dq.registry.catalogs import catalogs
-from dq.registry.importing import ImportedTable, kinds
+from dq.registry.importing import ImportedTable, ImportKind, kinds
 from dq.registry.importing.contract_text import ContractHead, contract_text, identifier
 from dq.registry.importing.sources import is_table_location, table_from_spec
 from dq.registry.table import OPEN_FORMATS, TableSpec, fold_location
@@ -35,6 +35,7 @@ class ImportRequest:
     owner: str = ""
     role_arn: str = ""
     catalog_id: str = ""
+    layout: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +72,7 @@ def import_(
     owner: str = "",
     role_arn: str = "",
     catalog_id: str = "",
+    layout: str = "",
     folder: Path | str | None = None,
 ) -> ImportOutcome:
     """Return the contract of an existing table, as `dq import` does; nothing is written.
@@ -82,7 +84,9 @@ def import_(
     cannot be read, and MissingTool if a required package is not installed.
     """
     context, _ = call_context(None, folder)
-    request = ImportRequest(kind, str(source), tuple(objects), id, domain, owner, role_arn, catalog_id)
+    request = ImportRequest(
+        kind, str(source), tuple(objects), id, domain, owner, role_arn, catalog_id, layout
+    )
     return build_contract(request, read_tables(context, request))
 
 
@@ -123,7 +127,7 @@ def _tables(context: RuntimeContext, request: ImportRequest) -> list[ImportedTab
     kind, source = request.kind, request.source
     file_kinds, catalog_kinds = kinds.load(), catalogs()
     if kind in file_kinds and (kind not in catalog_kinds or is_table_location(source)):
-        return file_kinds[kind].read(source)
+        return file_kinds[kind].read(source, *_layout(request, file_kinds[kind]))
     if kind not in catalog_kinds:
         words = list(dict.fromkeys([*file_kinds, *catalog_kinds]))
         suggestion = nearest(kind, words)
@@ -141,6 +145,18 @@ def _tables(context: RuntimeContext, request: ImportRequest) -> list[ImportedTab
     if not tables:
         raise UsageError(f"the catalog {kind} has no table {source}.", "Use DATABASE.TABLE, or DATABASE.")
     return tables
+
+
+def _layout(request: ImportRequest, kind: ImportKind) -> tuple[Layout, ...]:
+    """Return the requested layout as further arguments of the kind's `read`. Raises UsageError."""
+    if not request.layout:
+        return ()
+    if not kind.takes_layout:
+        raise UsageError(f"--layout has no effect on {kind.id}.", "It describes folders of files.")
+    layout = parse_layout(request.layout)
+    if isinstance(layout, ValueProblem):
+        raise UsageError(f"--layout: {layout.message}", layout.hint)
+    return (layout,)
 
 
 def _with_partitions(catalog: Catalog, spec: TableSpec) -> ImportedTable:

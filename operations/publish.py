@@ -32,7 +32,6 @@ from dq.dataquality.report import Report, Violated
 from dq.dataquality.request import Request, find_object
 from dq.dataquality.spark.columnar_files import for_hadoop, only_partitions
 from dq.dataquality.spark.dataset import TEXT_FORMATS, Dataset, locate, open_table
-from dq.lake.storage import partition_folder
 from dq.operations.check import load_history, referenced_data, scope_name
 from dq.operations.openlineage import recording
 from dq.operations.runtime.context import (
@@ -199,7 +198,7 @@ class CatalogChoice:
 class PublishRequest:
     """Delivery to publish; see `registry.publish` for `redelivery` and `run`.
 
-    `folder` is the folder of its files, if not in Hive layout below the table's location.
+    `folder` is the folder of its files, if not the one below the table's location that its layout names.
     """
 
     partition: Mapping[str, str]
@@ -534,7 +533,10 @@ def _other_partitions(staging: Staging) -> dict[str, list[dict[str, str]]]:
     for partition in staging.catalog.partitions(staging.spec.database, staging.spec.name):
         if partition.values == staging.folder.values:
             continue
-        place, suffix = fold_location(partition.location), f"/{partition_folder(partition.values)}"
+        place, suffix = (
+            fold_location(partition.location),
+            f"/{staging.spec.layout.folder_of(partition.values)}",
+        )
         if not place.endswith(suffix):
             raise ReadError(
                 f"the folder name of {place} does not match its partition in the catalog.",
@@ -721,7 +723,10 @@ def _audit_folder(case: _AuditContext, root: str) -> Audited:
     # Readers use the table's folder, regardless of the catalog.
     table_folder = catalog_location(context, case.place, "").path or spec.location
     folder = staged_folder(
-        absolute, publications.partition_values(spec, case.publish_request.partition), table_folder
+        absolute,
+        publications.partition_values(spec, case.publish_request.partition),
+        table_folder,
+        spec.layout,
     )
     files = folder.files()
     request = case.request(folder.folder, folder.run(files))

@@ -157,7 +157,13 @@ def watch_target(
 def delivery_place(place: DataLocation, contract: Contract, schema_object: SchemaObject) -> DeliveryPlace:
     """Return the location that the watcher probes, with the marker's name."""
     terms, _ = extension.dataset(schema_object)
-    return DeliveryPlace(place.path, place.format, terms.marker, other_servers(contract, place.server))
+    return DeliveryPlace(
+        place.path,
+        place.format,
+        terms.marker,
+        other_servers(contract, place.server),
+        layout=place.layout,
+    )
 
 
 # Contracts of a watcher, some of which may have been removed since the last tick.

@@ -11,10 +11,11 @@ from pathlib import Path
 
 from dq.contracts.access.data_location import other_servers, resolve
 from dq.contracts.access.data_location import select_server as chosen_server
+from dq.contracts.layout import PlacedPartition
 from dq.contracts.model import Contract, SchemaObject
 from dq.contracts.outcome import DqError, Finding, UsageError
 from dq.contracts.slo import NOT_IN_FORCE
-from dq.lake.storage import PlacedPartition, Storages, files_for
+from dq.lake.storage import Storages, files_for
 from dq.operations.data_places import placements
 from dq.operations.key_ownership import resolve_key_owners
 from dq.operations.register import ServerOf, server_choice

@@ -21,6 +21,7 @@ from dq.contracts.access.data_location import other_servers
 from dq.contracts.access.discovery import discover
 from dq.contracts.access.files import FileRef, FileRejected, read
 from dq.contracts.install import require_extras
+from dq.contracts.layout import PlacedPartition
 from dq.contracts.model import Contract
 from dq.contracts.outcome import DqError, Finding, ReadError
 from dq.contracts.slo import NOT_IN_FORCE
@@ -36,7 +37,7 @@ from dq.dataquality.table_metadata import (
     remember,
     schema_validator,
 )
-from dq.lake.storage import PlacedPartition, Storages
+from dq.lake.storage import Storages
 from dq.operations.data_places import Placements, placed_objects, placements
 from dq.operations.runtime.context import RuntimeContext, call_context
 from dq.store.engine import Store
@@ -254,7 +255,8 @@ def _locate_tables(
             problem_facts = MetadataFacts(problem=f"{data} can only be read through a catalog.")
             yield replace(known_table, place=TableLocation("", data.format or "table"), facts=problem_facts)
             continue
-        yield replace(known_table, place=TableLocation(data.path, data.format or "", data.partitions))
+        place = TableLocation(data.path, data.format or "", data.partitions, data.layout.template)
+        yield replace(known_table, place=place)
 
 
 def _inspect_all(

@@ -24,11 +24,11 @@ from sqlalchemy import Connection, func, insert, or_, select, update
 
 from dq.contracts.access import files
 from dq.contracts.extension import dataset
+from dq.contracts.layout import partition_folder
 from dq.contracts.model import Contract, SchemaObject, identity
 from dq.contracts.model import contract_key as contract_key
 from dq.contracts.outcome import DqError, UsageError
 from dq.contracts.types import DataType
-from dq.lake.storage import partition_folder
 from dq.registry.catalog import Values
 from dq.registry.table import OPEN_FORMATS, TableColumn, TableSpec, kind_of
 from dq.registry.tables import consumer_notice
@@ -145,8 +145,8 @@ MAX_ROWS = 2**63 - 1
 class Publication:
     """One delivery. `cycle` is its due instant, `values` is its partition; either may be empty.
 
-    `folder` holds its files; with `staged` it is not the folder below the table that Hive would use. `marker`
-    is the file that marks it complete, or "" if the table's own log does. `table_location` is the table's
+    `folder` holds its files; with `staged` it is not the folder below the table that its layout names.
+    `marker` is the file that marks it complete, or "" if the table's own log does. `table_location` is its
     location in the contract, or "" if only the catalog knows it. `rows` is None if the producer does not
     report them. `environment` is the server's, or "". `other_locations` are the table's locations on the
     contract's other servers, by server.
@@ -272,7 +272,7 @@ def build_publication(
     Args:
         server: Server that holds the data, in `environment`.
         catalog: Id of the catalog that has the table.
-        folder: Folder of the files, if it is not the one below the table that Hive would use.
+        folder: Folder of the files, if it is not the one below the table that its layout names.
 
     Raises:
         UsageError: The partition does not fit the table's keys, the delivery has no identity, or the table
@@ -290,7 +290,6 @@ def build_publication(
         raise UsageError(
             f"The location of {spec.database}.{spec.name} is unknown.", "Set the location of the server."
         )
-    default = "/".join(part for part in (spec.location.rstrip("/"), partition_folder(values)) if part)
     return Publication(
         contract.id,
         contract.version,
@@ -298,7 +297,7 @@ def build_publication(
         schema_object.name,
         spec.database,
         spec.name,
-        default if folder is None else folder,
+        spec.partition_location(values) if folder is None else folder,
         values,
         cycle,
         rows,

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 class Revision:
     """One published revision of a delivery: consumers have been or will be notified.
 
-    `folder` holds its files, or is None for the folder that Hive would use; `run` is the producer's run, or
+    `folder` holds its files, or is None for the folder that the layout names; `run` is the producer's run, or
     "".
     """
 

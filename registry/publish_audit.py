@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote_plus
 
 from dq.contracts.access.access_policy import has_pattern, is_remote
+from dq.contracts.layout import HIVE, Layout, unescaped
 from dq.contracts.outcome import DqError, ReadError, UsageError
-from dq.lake.storage import file_system, is_data_name, is_data_path, partition_folder, split, unescaped
+from dq.lake.storage import file_system, is_data_name, is_data_path, split
 from dq.registry.catalog import Catalog, Partition, Values
 from dq.registry.publications import partition_values
 from dq.registry.publish import folder_exists
@@ -260,14 +261,15 @@ _EMPTY = "A delivery without rows has nothing to audit: publish it with --rows 0
 
 @dataclass(frozen=True, slots=True)
 class StagedFolder:
-    """A partition below a staging root: `root/day=2026-11-20`."""
+    """A partition below a staging root, as it is below the table: `root/day=2026-11-20`."""
 
     root: str
     values: Values
+    layout: Layout = HIVE
 
     @property
     def folder(self) -> str:
-        return f"{self.root.rstrip('/')}/{partition_folder(self.values)}"
+        return f"{self.root.rstrip('/')}/{self.layout.folder_of(self.values)}"
 
     def run(self, files: frozenset[File]) -> str:
         """Return the id of the run: the same for a retry, another one for a folder that was rewritten."""
@@ -302,7 +304,7 @@ class StagedFolder:
         checked.
         """
         place = self.root
-        for step in ("", *partition_folder(self.values).split("/")):
+        for step in ("", *self.layout.folder_of(self.values).split("/")):
             place = f"{place}/{step}" if step else place
             if not is_remote(place) and Path(place).is_symlink():
                 raise _no_file(place, "a link")
@@ -311,7 +313,7 @@ class StagedFolder:
         """Return the hint for a missing folder: often the partition's folder was named instead of its
         root.
         """
-        partition = partition_folder(self.values)
+        partition = self.layout.folder_of(self.values)
         above = self.root.removesuffix(f"/{partition}")
         if above != self.root:
             return f"Pass the folder that contains the partition's folder: --audit {above}"
@@ -328,7 +330,7 @@ class StagedFolder:
             )
 
 
-def staged_folder(root: str, values: Values, table_location: str) -> StagedFolder:
+def staged_folder(root: str, values: Values, table_location: str, layout: Layout = HIVE) -> StagedFolder:
     """Return the partition below this root. Raises UsageError for a root visible to readers or a pattern."""
     if not values:
         raise UsageError("A staged folder holds one partition.", "Pass it with --partition.")
@@ -338,7 +340,7 @@ def staged_folder(root: str, values: Values, table_location: str) -> StagedFolde
             f"{root} is a pattern: the folder that is checked could differ from the one that is published.",
             "Stage into a folder without * ? [ ] { } in its name.",
         )
-    staged = StagedFolder(fold_location(root), values)
+    staged = StagedFolder(fold_location(root), values, layout)
     own = fold_location(table_location)
     # Neither as written nor with links resolved.
     if own and any(
@@ -511,6 +513,9 @@ def _walk(
     spec: TableSpec, folder: str, parents: Pairs, list_folders: Listing
 ) -> Iterator[tuple[str, Pairs | str]]:
     """Yield each partition folder with its values, and each unrecognized folder with the reason."""
+    if spec.layout:
+        yield from _walk_layout(spec, "", list_folders)
+        return
     if len(parents) == len(spec.partitions):
         yield folder, parents
         return
@@ -526,3 +531,17 @@ def _walk(
             yield path, f"its {key} is NULL"
         else:
             yield from _walk(spec, path, [*parents, (key, unescaped(value))], list_folders)
+
+
+def _walk_layout(spec: TableSpec, above: str, list_folders: Listing) -> Iterator[tuple[str, Pairs | str]]:
+    """Yield as `_walk`, for the folders below `above`, a folder of the layout or "" for the table's."""
+    for name in sorted(filter(is_data_name, list_folders("/".join(filter(None, (spec.location, above)))))):
+        folder = f"{above}/{name}" if above else name
+        path = f"{spec.location.rstrip('/')}/{folder}"
+        if not spec.layout.may_contain(folder):
+            yield path, f"it is not in the layout {spec.layout.template}"
+        elif folder.count("/") + 1 < spec.layout.depth:
+            yield from _walk_layout(spec, folder, list_folders)
+        else:
+            values = spec.layout.partition_of(folder)
+            yield path, list(values) if values else f"it does not match the layout {spec.layout.template}"

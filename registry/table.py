@@ -6,12 +6,13 @@ import codecs
 import hashlib
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 
 from dq.contracts import slo
 from dq.contracts.access.data_location import RFC_4180, DataLocation, TextFormat, select_server, text_format
 from dq.contracts.extension import dataset
+from dq.contracts.layout import HIVE, Layout
 from dq.contracts.lineage import database_name, is_view, table_folder, table_name
 from dq.contracts.model import Contract, Property, SchemaObject, Team
 from dq.contracts.outcome import LAKEHOUSE, UsageError
@@ -68,7 +69,8 @@ class TableSpec:
     """A table in a catalog. Created with `folded`, equal tables are equal values.
 
     `columns` are those in the files; `partitions` are the keys, in the order of the folders. `location`
-    is "" if the catalog chooses it. `parameters` are sorted pairs.
+    is "" if the catalog chooses it. `parameters` are sorted pairs. `layout` names the folders of partitions;
+    no catalog stores it, and partitions are registered with their locations.
     """
 
     database: str
@@ -80,10 +82,25 @@ class TableSpec:
     parameters: tuple[tuple[str, str], ...] = ()
     description: str = ""
     reader: ReaderTerms = ()
+    layout: Layout = field(default=HIVE, compare=False)
 
     @property
     def key(self) -> Key:
         return self.database, self.name
+
+    def partition_location(self, values: Sequence[tuple[str, str]]) -> str:
+        """Return the folder of a partition, or of the table without one; "" if the location is unknown.
+
+        Raises UsageError if the partition has no folder in the layout.
+        """
+        try:
+            folder = self.layout.folder_of(values)
+        except ValueError as error:
+            raise UsageError(
+                f"{self.database}.{self.name}: {error}.",
+                "Correct the partition, or the layout of the server.",
+            ) from error
+        return "/".join(part for part in (self.location.rstrip("/"), folder) if part)
 
     def parameter(self, key: str) -> str:
         """Return the value of a parameter, or ""."""
@@ -103,6 +120,7 @@ class TableSpec:
                     del column[key]
             del column["promised"]
         reader = data.pop("reader")
+        del data["layout"]
         return data | ({"reader": [list(pair) for pair in reader]} if reader else {})
 
 
@@ -128,6 +146,7 @@ def folded(spec: TableSpec) -> TableSpec:
         tuple(sorted(spec.parameters)),
         clip(spec.description, DESCRIPTION_BYTES),
         tuple(sorted(spec.reader)),
+        spec.layout,
     )
 
 
@@ -388,6 +407,7 @@ def _spec(contract: Contract, schema_object: SchemaObject, place: DataLocation, 
         reader=reader_terms(place.format, text_format(select_server(contract, place.server)))
         if place.format in TEXTS
         else (),
+        layout=place.layout if place.format not in OPEN_FORMATS else HIVE,
     )
     return marked(spec, facts(contract, schema_object, registry))
 

@@ -125,7 +125,7 @@ publication_revision = sa.Table(
     sa.Column("rows", Count),
     # Row count of the previous revision.
     sa.Column("previous_rows", Count),
-    # Folder of its files, if not the one Hive would use.
+    # Folder of its files, if not the one that the layout names.
     sa.Column("folder", sa.Text),
     # The producer's run, or "" if not given.
     sa.Column("run", sa.Text, nullable=False),

@@ -32,6 +32,11 @@ def command(
     id: str = typer.Option("", "--id", help="Contract id (default: the table's name)."),
     domain: str = typer.Option("", "--domain", help="Owning domain."),
     owner: str = typer.Option("", "--owner", help="Owner."),
+    layout: str = typer.Option(
+        "",
+        "--layout",
+        help="Folders of partitions below the source, e.g. '{hour:%Y/%m/%d/%H}' (default: a guess).",
+    ),
     role_arn: str = ROLE,
     catalog_id: str = ACCOUNT,
 ) -> None:
@@ -46,7 +51,7 @@ def command(
     Example: dq import parquet lake/orders --output registry/orders.odcs.yaml --owner ana@example.com
     """
     context = runtime_context()
-    request = ImportRequest(kind, source, tuple(object), id, domain, owner, role_arn, catalog_id)
+    request = ImportRequest(kind, source, tuple(object), id, domain, owner, role_arn, catalog_id, layout)
     tables = read_tables(context, request)
     if file is not None and os.path.lexists(file):
         raise typer.Exit(_compare(file, tables))

@@ -9,9 +9,9 @@ import typer
 
 from dq.cli import check_output, output
 from dq.cli.context import ACCOUNT, CATALOG, ROLE
+from dq.contracts.layout import partition_folder
 from dq.contracts.model import Contract, SchemaObject
 from dq.contracts.outcome import UsageError, pluralize
-from dq.lake.storage import partition_folder
 from dq.operations.publish import (
     Audited,
     CatalogChoice,

@@ -8,7 +8,7 @@ import typer
 
 from dq.cli import output
 from dq.cli.context import ACCOUNT, CATALOG, PATHS, ROLE
-from dq.lake.storage import partition_folder
+from dq.contracts.layout import partition_folder
 from dq.operations.register import server_choice
 from dq.operations.repair import RepairContext, RepairedTable, run
 from dq.operations.runtime.context import registry_root, runtime_context

@@ -7,8 +7,10 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
+from dq.contracts import extension
 from dq.contracts.access.access_policy import LocationPolicy, parse_location
 from dq.contracts.extension import DatasetTerms, csv, dataset
+from dq.contracts.layout import HIVE, Layout
 from dq.contracts.model import Contract, SchemaObject, Server
 from dq.contracts.outcome import UsageError, ValueProblem, nearest
 
@@ -53,7 +55,8 @@ class DataLocation:
     """Location and format of one object's data, validated by an AccessPolicy.
 
     `path` is a folder, a file or a pattern as the server writes it, without a trailing slash, or "" if only a
-    catalog knows the location. `database` is the server's, or "". `format` is lower case.
+    catalog knows the location. `database` is the server's, or "". `format` is lower case. `layout` is that of
+    the partitions' folders.
     """
 
     server: str
@@ -61,6 +64,7 @@ class DataLocation:
     path: str
     format: str
     database: str = ""
+    layout: Layout = HIVE
 
 
 def is_lake(server: Server) -> bool:
@@ -220,7 +224,17 @@ def resolve(
     path = _path(placeholders)
     if selected.type in CATALOGS or not path:
         _validate_names(placeholders, database)
-    return DataLocation(selected.server, selected.type, path, _format(terms, selected), database)
+    layout = server_layout(selected)
+    return DataLocation(selected.server, selected.type, path, _format(terms, selected), database, layout)
+
+
+def server_layout(server: Server) -> Layout:
+    """Return the layout of the folders on a server. Raises UsageError for an invalid one."""
+    layout, findings = extension.layout(server)
+    for finding in findings:
+        # With Hive's instead, nothing would be found.
+        raise UsageError(f"server {server.server!r}: {finding.message}", finding.hint, at=finding.at)
+    return layout
 
 
 def data_formats(contract: Contract, schema_object: SchemaObject) -> frozenset[str]:

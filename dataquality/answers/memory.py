@@ -18,6 +18,7 @@ from functools import cmp_to_key
 from typing import TYPE_CHECKING, Any
 
 from dq.contracts.access.access_policy import is_remote
+from dq.contracts.layout import HIVE, Layout, unescaped
 from dq.contracts.outcome import MissingTool
 from dq.contracts.types import DataType
 from dq.dataquality.answers.python_tasks import answer_in_memory
@@ -59,7 +60,7 @@ from dq.dataquality.spark.measure import COUNT, MOST_GROUPS, group_name, plan, t
 from dq.dataquality.sql_predicate import question
 from dq.dataquality.text import carrier_type
 from dq.lake.parquet import READABLE_ENCODINGS, chunks_of
-from dq.lake.storage import file_system, is_data_name, is_data_path, split, unescaped
+from dq.lake.storage import file_system, is_data_name, is_data_path, split
 from dq.lake.types import arrow_array, arrow_type, from_spark_json
 
 if TYPE_CHECKING:
@@ -380,14 +381,19 @@ def small_table(dataset: Dataset, partitions: Partitions = ()) -> SmallTable:
 def _small_table(dataset: Dataset, path: str, partitions: Partitions) -> SmallTable:
     system, root = _resolve_path(path)
     kinds = _partition_kinds(dataset)
-    listing = _list_partitions(system, root, kinds, partitions) if kinds else _list_folder(system, root)
+    if dataset.layout:
+        listing = _list_layout(system, root, dataset, partitions)
+    else:
+        listing = _list_partitions(system, root, kinds, partitions) if kinds else _list_folder(system, root)
     if (
         not 0 < len(listing.selected) <= SMALL_FILES
         or sum(size for _, size in listing.selected) > SMALL_BYTES
     ):
         raise RequiresSpark
     files = [
-        SmallFile(_open_file(system, place), _partition_values(place.removeprefix(root), kinds))
+        SmallFile(
+            _open_file(system, place), _partition_values(place.removeprefix(root), kinds, dataset.layout)
+        )
         for place, _ in listing.selected
     ]
     # Spark takes the schema from the first file of the table, even if it is in another partition.
@@ -495,6 +501,22 @@ def _list_partitions(
     return _FileListing(selected, min(file.path for file in all_files))
 
 
+def _list_layout(system: Any, root: str, dataset: Dataset, partitions: Partitions) -> _FileListing:
+    """List the files of these partitions, which must each be one folder of the layout."""
+    columns = {column.lower() for column in dataset.layout.columns}
+    if not partitions or any({name.lower() for name in partition} != columns for partition in partitions):
+        raise RequiresSpark
+    folders = dict.fromkeys(dataset.layout.folder_of(partition.items()) for partition in partitions)
+    files = sorted(
+        (file.path, file.size)
+        for folder in folders
+        for file in _data_files_below(system, f"{root.rstrip('/')}/{folder}")
+    )
+    if not files or not all(size for _, size in files):
+        raise RequiresSpark
+    return _FileListing(files, files[0][0])
+
+
 def _data_files_below(system: Any, folder: str) -> list[Any]:
     """Return the data files below a folder. Raises RequiresSpark if there is a summary file."""
     from pyarrow import fs
@@ -517,10 +539,18 @@ def _folder_values(path: str) -> dict[str, str]:
     return {unescaped(name): unescaped(text) for name, _, text in segments}
 
 
-def _partition_values(path: str, kinds: Mapping[str, DataType]) -> dict[str, Scalar | None]:
+def _partition_values(
+    path: str, kinds: Mapping[str, DataType], layout: Layout = HIVE
+) -> dict[str, Scalar | None]:
     """Return the partition values of a file, in the order of its folders. Raises RequiresSpark."""
     if not kinds:
         return {}
+    if layout:
+        values = layout.values_of_file(path.lstrip("/"))
+        if values is None or path.lstrip("/").count("/") != layout.depth:
+            raise RequiresSpark
+        spellings = {name.lower(): name for name in kinds}
+        return _parse_values({spellings[name]: text for name, text in values.items()}, kinds)
     texts = _folder_values(path)
     if texts.keys() != kinds.keys() or path.lstrip("/").count("/") != len(kinds):
         raise RequiresSpark

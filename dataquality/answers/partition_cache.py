@@ -47,9 +47,9 @@ from dq.dataquality.model.metric import (
 )
 from dq.dataquality.model.predicate import INTEGERS, Function, IsNull, Not, Path, Since1970, all_of
 from dq.dataquality.spark.dataset import FILE_FORMATS, Dataset, open_folders
+from dq.dataquality.spark.file_listing import data_files
 from dq.dataquality.spark.measure import plan, schema_of
 from dq.dataquality.spark.session import attempt, time_limit
-from dq.dataquality.spark.text_files import data_files
 from dq.dataquality.sql_predicate import question
 from dq.lake.storage import Files, files_for, is_data_name
 from dq.store.schema import Count, Json, UtcDateTime, metadata

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from zlib import crc32
 
 from dq.contracts.types import DataType
-from dq.dataquality.answers.statistics import ColumnStatistics, FileStatistics, folder_columns
+from dq.dataquality.answers.statistics import ColumnStatistics, FileStatistics
 from dq.dataquality.model import predicate as p
 from dq.dataquality.model import predicate as t
 from dq.dataquality.model.column import Column
@@ -1066,7 +1066,7 @@ def answer_in_memory(
 def _types(frame: DataFrame, files: Sequence[FileStatistics]) -> dict[str, DataType]:
     """Return the columns that every file stores as the frame has them and that are compared byte by byte."""
     schema = schema_of(frame)
-    folders = folder_columns(frame)
+    folders = {name for file in files for name in file.path_columns}
     types = {}
     for name, kind, stored in zip(schema.names, schema.parts, frame.schema.fields, strict=True):
         column = Column((name,))

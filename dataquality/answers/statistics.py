@@ -14,19 +14,19 @@ from decimal import Decimal
 from enum import StrEnum
 from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any, TypeVar
-from urllib.parse import unquote, urlsplit
+from urllib.parse import urlsplit
 
+from dq.contracts.layout import HIVE
 from dq.contracts.types import DataType
 from dq.dataquality.model.column import Column, resolve
 from dq.dataquality.model.column import struct_field as column_field
 from dq.dataquality.model.metric import Failure
 from dq.dataquality.spark.columnar_files import NULL_PARTITION, open_input
 from dq.dataquality.spark.dataset import Dataset
+from dq.dataquality.spark.file_listing import data_files, values_in_path
 from dq.dataquality.spark.measure import schema_of
 from dq.dataquality.spark.session import attempt, in_tasks
-from dq.dataquality.spark.text_files import data_files
 from dq.lake import parquet
-from dq.lake.storage import unescaped
 
 if TYPE_CHECKING:
     from pyarrow import NativeFile
@@ -79,6 +79,7 @@ class FileStatistics:
     and none lies outside the requested partitions. Otherwise the statistics cover more rows than the query
     sees: bounds still hold, counts do not. A column that is not in `columns` is UNKNOWN. `writers` are the
     programs that wrote the statistics; statistics that these are known to write wrongly are already removed.
+    `path_columns` are those that readers take from the file's path, whether or not the file has them too.
     """
 
     path: str
@@ -86,6 +87,7 @@ class FileStatistics:
     is_complete: bool = True
     columns: Mapping[Column, ColumnStatistics] = field(default_factory=dict)
     writers: tuple[str, ...] = ()
+    path_columns: frozenset[str] = frozenset()
 
     def statistics_of(self, column: Column) -> ColumnStatistics:
         """Return the statistics of a column, or UNKNOWN."""
@@ -114,13 +116,15 @@ Source = Callable[
 T = TypeVar("T")
 
 
-def leaf_relation(frame: DataFrame, kind: str) -> Any | None:
+def leaf_relation(frame: DataFrame, kind: str, *, below_keys: bool = False) -> Any | None:
     """Return the leaf of the frame's plan if it has this class and only aliases above it, or None.
 
-    Statistics of a table do not apply to a view that filters, renames or joins it.
+    Statistics of a table do not apply to a view that filters, renames or joins it. With `below_keys`, the
+    frame is one of files to which `Listing.with_keys` added columns.
     """
     plan: Any = frame._jdf.queryExecution().analyzed()
-    while plan.getClass().getSimpleName() == "SubqueryAlias":
+    above = {"SubqueryAlias", "Project"} if below_keys else {"SubqueryAlias"}
+    while plan.getClass().getSimpleName() in above:
         plan = plan.child()
     return plan if plan.getClass().getSimpleName() == kind else None
 
@@ -837,18 +841,18 @@ _PER_TASK = 200
 
 
 def files(
-    frame: DataFrame, _dataset: Dataset | None, partitions: Partitions, request: StatisticsRequest
+    frame: DataFrame, dataset: Dataset | None, partitions: Partitions, request: StatisticsRequest
 ) -> list[FileStatistics] | None:
     """Return the Parquet files that a query on these partitions would read, or None if unknown."""
-    paths = attempt(lambda: listing(frame))
+    paths = attempt(lambda: listing(frame, dataset))
     if paths is None or isinstance(paths, Failure):
         return None
     schema = schema_of(frame)
     # Spark's partition columns, which may differ from the contract's.
-    keys = {name.lower(): name for name in folder_columns(frame)}
+    keys = {name.lower(): name for name in folder_columns(frame, dataset)}
     partition_values: dict[str, PartitionValues] = {}
     for path in paths:
-        values = _partition_values(path, schema, keys)
+        values = _partition_values(path, schema, keys, dataset)
         if values is None:
             return None
         partition_values[path] = values
@@ -865,7 +869,11 @@ def files(
     if file_statistics is None:
         return None
     return [
-        replace(file, columns={**file.columns, **_facts(partition_values[file.path], file.rows)})
+        replace(
+            file,
+            columns={**file.columns, **_facts(partition_values[file.path], file.rows)},
+            path_columns=frozenset(keys.values()),
+        )
         for file in file_statistics
     ]
 
@@ -878,20 +886,24 @@ def _facts(partition_values: PartitionValues, rows: int) -> dict[Column, ColumnS
     return {column: constant_statistics(value, rows) for column, value in partition_values.items()}
 
 
-def folder_columns(frame: DataFrame) -> frozenset[str]:
-    """Return the columns that Spark takes from folder names, for a frame of Parquet files, by exact names.
+def folder_columns(frame: DataFrame, dataset: Dataset | None = None) -> frozenset[str]:
+    """Return the columns taken from folder names, for a frame of Parquet files, by exact names.
 
-    Spark ignores such a column if a file also contains it.
+    Spark ignores such a column if a file also contains it. `dataset` is what the frame was opened from, if
+    known.
     """
-    file_relation = _parquet_relation(frame)
+    file_relation = _parquet_relation(frame, dataset)
     names = [] if file_relation is None else list(file_relation.partitionSchema().fieldNames())
+    if dataset is not None and dataset.layout:
+        names += dataset.layout.columns
     lowered = {name.lower() for name in names}
     return frozenset(name for name in frame.columns if name.lower() in lowered)
 
 
-def _parquet_relation(frame: DataFrame) -> Any:
+def _parquet_relation(frame: DataFrame, dataset: Dataset | None) -> Any:
     """Return Spark's relation of a frame that only reads Parquet files, or None."""
-    leaf = leaf_relation(frame, "LogicalRelation")
+    has_keys = dataset is not None and bool(dataset.layout)
+    leaf = leaf_relation(frame, "LogicalRelation", below_keys=has_keys)
     file_relation = leaf.relation() if leaf is not None else None
     if file_relation is None or file_relation.getClass().getSimpleName() != "HadoopFsRelation":
         return None
@@ -902,9 +914,9 @@ def _parquet_relation(frame: DataFrame) -> Any:
     )
 
 
-def listing(frame: DataFrame) -> list[str] | None:
+def listing(frame: DataFrame, dataset: Dataset | None = None) -> list[str] | None:
     """Return the addresses of the files of a frame that reads Parquet files, each once, or None."""
-    file_relation = _parquet_relation(frame)
+    file_relation = _parquet_relation(frame, dataset)
     if file_relation is None:
         return None
     location = file_relation.location()
@@ -925,12 +937,14 @@ def listing(frame: DataFrame) -> list[str] | None:
     return sorted(data_files(joined.split("\n"))) if joined else []
 
 
-def _partition_values(path: str, schema: DataType, keys: Mapping[str, str]) -> PartitionValues | None:
+def _partition_values(
+    path: str, schema: DataType, keys: Mapping[str, str], dataset: Dataset | None
+) -> PartitionValues | None:
     """Return the values of the partition columns of a file, from its path, or None if one is uncertain."""
+    layout, root = (HIVE, "") if dataset is None else (dataset.layout, dataset.path or "")
     values: dict[Column, Scalar | None] = {}
-    for segment in unquote(urlsplit(path).path).split("/")[:-1]:
-        name, equals, text = segment.partition("=")
-        key = keys.get(unescaped(name).lower()) if equals else None
+    for name, text in (values_in_path(path, root, layout) or {}).items():
+        key = keys.get(name)
         if key is None:
             continue
         kind = column_field(schema, key)
@@ -938,7 +952,7 @@ def _partition_values(path: str, schema: DataType, keys: Mapping[str, str]) -> P
         if kind is None or make is None:
             return None
         try:
-            values[Column((key,))] = None if text == NULL_PARTITION else make(unescaped(text), kind)
+            values[Column((key,))] = None if text == NULL_PARTITION else make(text, kind)
         except (ValueError, ArithmeticError):
             return None
     return values if len(values) == len(keys) else None

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from dq.contracts.extension import EvidenceSource
+from dq.contracts.layout import HIVE, Layout
 from dq.contracts.outcome import LAKEHOUSE, CycleStatus
 from dq.contracts.slo import Cycle, Partition, Slo
 from dq.lake.storage import Files
@@ -74,7 +75,7 @@ class DeliveryPlace:
     """Location of an object's data: the folder or URI of the table, its format and its marker's name.
 
     `other_servers` are the contract's other servers; receipts of them do not count here. `folders` are
-    (label, folder) of partitions that were published outside the table's folder.
+    (label, folder) of partitions that were published outside the table's folder. `layout` names the others.
     """
 
     path: str
@@ -82,6 +83,7 @@ class DeliveryPlace:
     marker: str
     other_servers: frozenset[str] = frozenset()
     folders: frozenset[tuple[str, str]] = frozenset()
+    layout: Layout = HIVE
 
 
 @dataclass(frozen=True, slots=True)

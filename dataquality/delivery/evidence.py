@@ -11,7 +11,7 @@ from functools import cache, partial
 from sqlalchemy import Connection, and_, delete, insert, select, update
 
 from dq.contracts.extension import EvidenceSource
-from dq.contracts.outcome import LAKEHOUSE, DqError, join_limited
+from dq.contracts.outcome import LAKEHOUSE, DqError, ReadError, join_limited
 from dq.contracts.slo import Cycle, Partition, Slo
 from dq.dataquality.delivery.cycle import (
     DISAGREEMENT_TOLERANCE,
@@ -32,7 +32,7 @@ from dq.dataquality.delivery.cycle import (
 from dq.dataquality.delivery.probe_pool import ProbePool, ProbeTask, ProbeTimeout
 from dq.dataquality.delivery.tables import table_commit, table_log
 from dq.lake import delta, hudi, iceberg
-from dq.lake.storage import Files, FileStat, UnreachableFiles, is_data_name, is_unfinished, partition_folder
+from dq.lake.storage import Files, FileStat, UnreachableFiles, is_data_name, is_unfinished
 from dq.lake.table_log import Commit, Pairs, PartitionAppend, Reader, TableLog
 
 # Commits of tables with a log: the stored ones and new ones.
@@ -428,15 +428,20 @@ def _file(files_inside: Iterable[FileStat], now: datetime) -> Evidence | None:
 
 
 def partition_path(slo: Slo, partition: Partition, place: DeliveryPlace) -> str:
-    """Return the folder of a partition: where it was published, else below the table, with columns in
-    order.
+    """Return the folder of a partition: where it was published, else that of the layout below the table.
+
+    Raises ReadError if the partition has no folder in the layout.
     """
     published_at = dict(place.folders).get(label(partition)) if place.folders else None
     if published_at is not None:
         return published_at
     order = {key.column: number for number, key in enumerate(slo.object.partition_keys())}
     keys = sorted(partition, key=lambda pair: order.get(pair[0], len(order)))
-    return f"{place.path.rstrip('/')}/{partition_folder(keys)}" if keys else place.path.rstrip("/")
+    try:
+        folder = place.layout.folder_of(keys)
+    except ValueError as error:
+        raise ReadError(f"{error}.", "Correct the layout of the server, or the partition.") from error
+    return f"{place.path.rstrip('/')}/{folder}" if keys else place.path.rstrip("/")
 
 
 # Reachability: an unreachable location is no evidence of a missing delivery.

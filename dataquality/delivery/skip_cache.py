@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 
 from sqlalchemy import Connection, and_, bindparam, delete, insert, or_, select, update
 
-from dq.contracts.outcome import LAKEHOUSE, CycleStatus
+from dq.contracts.outcome import LAKEHOUSE, CycleStatus, ReadError
 from dq.contracts.slo import Partition, Slo
 from dq.dataquality.delivery import tables
 from dq.dataquality.delivery.cycle import (
@@ -132,9 +132,14 @@ def save_owners(tx: Connection, new: Mapping[str, str], now: datetime) -> None:
 
 
 def expected_path(slo: Slo, place: DeliveryPlace, partition: Partition) -> str | None:
-    """Return the path where files of a partition are expected, or None if files are not evidence."""
-    uses_files = any(name in FILE_SOURCES for name in probed_sources(slo, place))
-    return partition_path(slo, partition, place) if uses_files else None
+    """Return the path where files of a partition are expected, or None if files are no evidence of it."""
+    if not any(name in FILE_SOURCES for name in probed_sources(slo, place)):
+        return None
+    try:
+        return partition_path(slo, partition, place)
+    except ReadError:
+        # It has no folder in the layout.
+        return None
 
 
 def find_appeared(

@@ -13,14 +13,17 @@ from dataclasses import dataclass
 from decimal import Decimal
 from functools import reduce
 from typing import TYPE_CHECKING, Any, BinaryIO
-from urllib.parse import quote, unquote, urlsplit
+from urllib.parse import unquote, urlsplit
 
+from dq.contracts import layout
 from dq.contracts.access.access_policy import is_remote
+from dq.contracts.layout import PlacedPartition
 from dq.contracts.outcome import MissingTool, ReadError, UsageError
 from dq.contracts.sql import text as sql
 from dq.contracts.types import DataType
 from dq.dataquality.model.column import struct_field
 from dq.dataquality.model.metric import Failure
+from dq.dataquality.spark.file_listing import Listing, Scope, data_files, files_in_scope, reader_of
 from dq.dataquality.spark.schema import (
     ChooseType,
     contains_type,
@@ -31,11 +34,9 @@ from dq.dataquality.spark.schema import (
     unreadable_note,
 )
 from dq.dataquality.spark.session import attempt, spark_errors
-from dq.dataquality.spark.text_files import Scope, data_files, files_in_scope, listing, reader_of
-from dq.lake import storage
 from dq.lake.compression import avro_header
 from dq.lake.parquet import columns as parquet_columns
-from dq.lake.storage import PlacedPartition, file_system, split
+from dq.lake.storage import file_system, split
 from dq.lake.types import from_spark_json
 
 if TYPE_CHECKING:
@@ -228,25 +229,26 @@ ILLEGAL_TYPE_ERRORS = (
 
 def read_merged(
     spark: SparkSession,
+    open_with: Callable[[DataFrameReader], DataFrame],
     reader: DataFrameReader,
-    path: str,
     file_format: str,
     scope: Scope,
     types: Mapping[str, StructField],
+    list_files: Callable[[], Listing],
 ) -> DataFrame:
-    """Read the rows at a path with the columns of all files in the partitions of `scope` (empty: all), by
-    name.
+    """Read the rows of files, with the columns of all files in the partitions of `scope` (empty: all).
 
+    Columns are merged by name. `open_with` loads the files with a reader, and `list_files` lists them.
     `types` are the contract's types of partition columns, by lower-case name. Raises Spark's errors if it
     cannot read the files.
     """
     from pyspark.sql.types import StructType
 
     try:
-        frame = reader.load(path)
+        frame = open_with(reader)
         schema = frame.schema
     except spark_errors() as error:
-        file_listing = listing(spark, path, types)
+        file_listing = list_files()
         file_schema = (
             schema_without_illegal(file_listing.files[0])
             if file_format == "parquet" and _is_illegal_type(error)
@@ -254,16 +256,16 @@ def read_merged(
         )
         if file_schema is None:
             raise
-        frame, schema = None, StructType([*file_schema.fields, *file_listing.partitions])
+        frame, schema = None, file_listing.schema(file_schema.fields)
     target_schema = StructType([_with_contract_type(field, types) for field in schema.fields])
     if file_format in FORMATS:
         files: Sequence[str] = data_files(frame.inputFiles()) if frame is not None else file_listing.files
         several = len(files) > 1
         if scope and types and several:
-            files = _files_in_scope(spark, path, files, scope, types)
+            files = _files_in_scope(spark, files, scope, types, list_files)
         # Let Spark merge many files; it cannot merge Avro.
         if len(files) > MAX_INSPECTED_FILES and file_format != "avro":
-            spark_frame = _merged_by_spark(reader, path, types)
+            spark_frame = _merged_by_spark(reader, open_with, types)
             if spark_frame is not None:
                 return spark_frame
         if several:
@@ -274,14 +276,14 @@ def read_merged(
                 if file_format == "avro":
                     file_columns = [_columns_from_spark(spark, file_format, file) for file in files]
                 else:
-                    spark_frame = _merged_by_spark(reader, path, types)
+                    spark_frame = _merged_by_spark(reader, open_with, types)
                     if spark_frame is None:
                         raise
                     return spark_frame
             target_schema = (
                 merge_columns(spark, file_format, target_schema, file_columns) if file_columns else None
             ) or target_schema
-    return _reuse_or_reload(reader, path, frame, target_schema)
+    return _reuse_or_reload(reader, open_with, frame, target_schema)
 
 
 def _columns_from_spark(spark: SparkSession, file_format: str, file: str) -> FileColumns:
@@ -291,18 +293,25 @@ def _columns_from_spark(spark: SparkSession, file_format: str, file: str) -> Fil
 
 
 def _files_in_scope(
-    spark: SparkSession, path: str, files: Sequence[str], scope: Scope, types: Mapping[str, StructField]
+    spark: SparkSession,
+    files: Sequence[str],
+    scope: Scope,
+    types: Mapping[str, StructField],
+    list_files: Callable[[], Listing],
 ) -> Sequence[str]:
     """Return the files of these partitions by folder names, or by Spark if folder names are ambiguous."""
-    matches = [[is_in_partition(file, partition, types) for partition in scope] for file in files]
+    values = [named_folders(file) for file in files]
+    matches = [[is_in_partition(texts, partition, types) for partition in scope] for texts in values]
     if any(None in file_matches for file_matches in matches):
-        return files_in_scope(spark, listing(spark, path, types), scope, only_partitions)
+        return files_in_scope(spark, list_files(), scope, only_partitions)
     return [file for file, file_matches in zip(files, matches, strict=True) if True in file_matches]
 
 
-def is_in_partition(file: str, partition: Mapping[str, str], types: Mapping[str, StructField]) -> bool | None:
-    """Return True if a file lies in a partition, or None if its folder names are ambiguous."""
-    folder_values, matches = named_folders(file), []
+def is_in_partition(
+    folder_values: Mapping[str, str], partition: Mapping[str, str], types: Mapping[str, StructField]
+) -> bool | None:
+    """Return True if a file lies in a partition, or None if the texts in its path are ambiguous."""
+    matches = []
     for name, expected in partition.items():
         text, kind = folder_values.get(name.lower()), types.get(name.lower())
         canonical = CANONICAL_TEXTS.get(kind.dataType.typeName()) if kind is not None else None
@@ -320,7 +329,7 @@ def is_in_partition(file: str, partition: Mapping[str, str], types: Mapping[str,
 def named_folders(file: str) -> dict[str, str]:
     """Return the column values in a file's folder names, by lower-case column."""
     # Folder names are escaped, and the address is URL-encoded in addition.
-    return storage.named_folders(unquote(urlsplit(file).path))
+    return layout.named_folders(unquote(urlsplit(file).path))
 
 
 # Spark type -> texts that are the only notation of their value.
@@ -339,7 +348,10 @@ def _with_contract_type(field: StructField, types: Mapping[str, StructField]) ->
 
 
 def _reuse_or_reload(
-    reader: DataFrameReader, path: str, frame: DataFrame | None, target_schema: StructType
+    reader: DataFrameReader,
+    open_with: Callable[[DataFrameReader], DataFrame],
+    frame: DataFrame | None,
+    target_schema: StructType,
 ) -> DataFrame:
     """Return the frame if it has these columns and notes, or else read the path again with them."""
 
@@ -349,22 +361,27 @@ def _reuse_or_reload(
     return (
         frame
         if frame is not None and describe(frame.schema) == describe(target_schema)
-        else reader.schema(target_schema).load(path)
+        else open_with(reader.schema(target_schema))
     )
 
 
 def _merged_by_spark(
-    reader: DataFrameReader, path: str, types: Mapping[str, StructField]
+    reader: DataFrameReader,
+    open_with: Callable[[DataFrameReader], DataFrame],
+    types: Mapping[str, StructField],
 ) -> DataFrame | None:
     """Read with columns merged by Spark's tasks, or return None if files differ in a type."""
     from pyspark.sql.types import StructType
 
-    frame = attempt(lambda: reader.option("mergeSchema", "true").load(path))
+    frame = attempt(lambda: open_with(reader.option("mergeSchema", "true")))
     reader.option("mergeSchema", "false")
     if isinstance(frame, Failure):
         return None
     return _reuse_or_reload(
-        reader, path, frame, StructType([_with_contract_type(field, types) for field in frame.schema.fields])
+        reader,
+        open_with,
+        frame,
+        StructType([_with_contract_type(field, types) for field in frame.schema.fields]),
     )
 
 
@@ -504,33 +521,31 @@ def in_scope(
 
     `types` are the types of the partition columns, by lower-case name.
     """
-    return tuple(
-        partition
-        for partition in external
-        if not scope
-        or any(
-            is_in_partition(f"{quote(partition.folder)}/", expected, types) is not False for expected in scope
-        )
-    )
+
+    def may_be(partition: PlacedPartition) -> bool:
+        values = {name.lower(): text for name, text in partition.values}
+        return any(is_in_partition(values, expected, types) is not False for expected in scope)
+
+    return tuple(partition for partition in external if not scope or may_be(partition))
 
 
 def union_with_external(
     name: str,
     table_frame: DataFrame | None,
-    external: Sequence[PlacedPartition],
-    keys: Sequence[str],
+    external: Mapping[PlacedPartition, str | None],
     open_folder: Callable[[str], DataFrame],
 ) -> DataFrame:
     """Return the rows of the table, with the external partitions in place of those of the same values.
 
-    `table_frame` is None if the table has no other partitions. `open_folder` opens all data below a folder.
+    `table_frame` is None if the table has no other partitions. `external` are these with the folder below
+    which their own is named as one of the table, if there is one; `open_folder` opens all data below such a
+    folder.
 
     Raises ReadError for more folders than Spark can plan, and for a folder that is not named like its
     partition.
     """
     roots: dict[str, list[Mapping[str, str]]] = defaultdict(list)
-    for partition in external:
-        root = partition.root(keys)
+    for partition, root in external.items():
         if root is None:
             raise ReadError(
                 f"{name}: {partition.folder} does not match the name of the partition published there.",

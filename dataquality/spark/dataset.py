@@ -12,12 +12,14 @@ from dq.contracts.access.access_policy import AccessPolicy
 from dq.contracts.access.data_location import (
     CATALOGS,
     RFC_4180,
+    DataLocation,
     TextFormat,
     resolve,
     select_server,
     text_format,
 )
-from dq.contracts.model import Contract, SchemaObject
+from dq.contracts.layout import HIVE, Layout, PlacedPartition
+from dq.contracts.model import Contract, SchemaObject, Server
 from dq.contracts.outcome import FORMATS, ReadError, UsageError
 from dq.contracts.sql import text as sql
 from dq.contracts.types import DataType, row_type
@@ -25,25 +27,28 @@ from dq.dataquality.model import run_context
 from dq.dataquality.model.column import struct_field
 from dq.dataquality.model.metric import Failure
 from dq.dataquality.spark.columnar_files import (
+    NULL_PARTITION,
     for_hadoop,
     in_scope,
-    named_folders,
+    literal,
     only_partitions,
     read_merged,
     union_with_external,
 )
+from dq.dataquality.spark.file_listing import (
+    Listing,
+    base_path,
+    data_files,
+    files_in_scope,
+    listing,
+    open_files,
+    reader_of,
+    values_in_path,
+)
 from dq.dataquality.spark.schema import ddl
 from dq.dataquality.spark.session import attempt
-from dq.dataquality.spark.text_files import (
-    base_path,
-    csv_frame,
-    files_in_scope,
-    json_frame,
-    listing,
-    reader_of,
-)
+from dq.dataquality.spark.text_files import csv_frame, json_frame
 from dq.dataquality.text import carrier_type, text_row_type
-from dq.lake.storage import PlacedPartition
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -73,8 +78,8 @@ class Dataset:
     """A path with a format, or a table of Spark's catalog.
 
     `columns` are the contract's columns as a struct type, including partition columns; `partitions` are the
-    names of those, in order. `external_partitions` lie outside of the path, so that the files below the path
-    are not all of the data.
+    names of those, in order, whose folders are named by `layout`. `external_partitions` lie outside of the
+    path, so that the files below the path are not all of the data.
     """
 
     object: str
@@ -85,6 +90,13 @@ class Dataset:
     partitions: tuple[str, ...]
     text: TextFormat = RFC_4180
     external_partitions: tuple[PlacedPartition, ...] = ()
+    layout: Layout = HIVE
+
+    def values_of(self, file: str) -> dict[str, str] | None:
+        """Return the values in the path of a file, by lower-case column, or None if it lies in no
+        partition.
+        """
+        return values_in_path(file, self.path or "", self.layout)
 
     def __str__(self) -> str:
         return self.table or f"{self.format} at {self.path}"
@@ -138,7 +150,30 @@ def locate(
         columns,
         partitions,
         text_options,
+        layout=_required_layout(location, partitions, server),
     )
+
+
+def _required_layout(location: DataLocation, partitions: Sequence[str], server: Server) -> Layout:
+    """Return the layout of files. Raises UsageError if it does not have the partition columns."""
+    layout = location.layout if location.format in FILE_FORMATS else HIVE
+    if not layout:
+        return layout
+    columns = {column.lower() for column in layout.columns}
+    if columns != {name.lower() for name in partitions}:
+        raise UsageError(
+            f"the layout {layout.template!r} of server {server.server!r} has the columns "
+            f"{', '.join(layout.columns)}, and the partition columns are {', '.join(partitions) or 'none'}.",
+            "Mark the columns of the layout, and no others, with partitioned: true.",
+            at=server.locate(),
+        )
+    if base_path(location.path) != location.path:
+        raise UsageError(
+            f"server {server.server!r} has a layout, and its location {location.path!r} is a pattern.",
+            "Write the folder of the table as location.",
+            at=server.locate(),
+        )
+    return layout
 
 
 def open_table(
@@ -179,13 +214,17 @@ _WITHOUT_FILES = ("UNABLE_TO_INFER_SCHEMA", "No Avro files found")
 def _with_external_partitions(spark: SparkSession, dataset: Dataset) -> DataFrame:
     """Return all rows of a dataset with external partitions."""
     base_dataset = replace(dataset, external_partitions=())
-    folders = [named_folders(file) for file in files_of(spark, base_dataset)[0]]
+    folders = [base_dataset.values_of(file) for file in files_of(spark, base_dataset)[0]]
     has_other_folders = any(
-        not any(partition.is_named_in(names) for partition in dataset.external_partitions)
-        for names in folders
+        not any(partition.is_named_in(values or {}) for partition in dataset.external_partitions)
+        for values in folders
     )
     base_frame = open_table(spark, base_dataset) if has_other_folders else None
-    arguments = (dataset.object, base_frame, dataset.external_partitions, dataset.partitions)
+    roots = {
+        partition: partition.root(dataset.partitions, dataset.layout)
+        for partition in dataset.external_partitions
+    }
+    arguments = (dataset.object, base_frame, roots)
     frame = attempt(
         lambda: union_with_external(
             *arguments, lambda root: open_table(spark, replace(base_dataset, path=root))
@@ -203,7 +242,7 @@ def files_of(spark: SparkSession, dataset: Dataset) -> tuple[tuple[str, ...], tu
     """
     assert dataset.path is not None
     path = dataset.path
-    file_listing = attempt(lambda: listing(spark, path, _partition_types(dataset)))
+    file_listing = attempt(lambda: listing(spark, path, _partition_types(dataset), dataset.layout))
     if isinstance(file_listing, Failure):
         raise _unopened_error(dataset, file_listing.message, spark)
     return file_listing.files, file_listing.partitions
@@ -219,16 +258,34 @@ def open_folders(
     assert dataset.path is not None
     assert dataset.format is not None
     if dataset.format in TEXT_FORMATS:
-        file_listing = listing(spark, dataset.path, _partition_types(dataset))
+        file_listing = listing(spark, dataset.path, _partition_types(dataset), dataset.layout)
         files = tuple(file for file in file_listing.files if file.rpartition("/")[0] in folders)
-        folder_listing = replace(file_listing, files=files)
+        folder_listing = replace(file_listing, files=files, is_complete=False)
         frame = _TEXT_READERS[dataset.format](spark, folder_listing, files, dataset.text, dataset.columns)
         return frame if frame is not None else spark.createDataFrame([], ddl(schema))
     reader = reader_of(spark, dataset.format)
+    if dataset.layout:
+        return _open_layout_folders(spark, dataset, dataset.path, schema, folders)
     if list(folders) != [dataset.path]:
         # A single file cannot be a basePath.
         reader = reader.option("basePath", base_path(dataset.path))
     return reader.schema(ddl(schema)).load([unquote(folder) for folder in folders])
+
+
+def _open_layout_folders(
+    spark: SparkSession, dataset: Dataset, path: str, schema: DataType, folders: Sequence[str]
+) -> DataFrame:
+    """Return the rows of some folders, with the partition columns of the layout."""
+    assert dataset.format is not None
+    names = [name for name in schema.names if name.lower() not in {key.lower() for key in dataset.partitions}]
+    kinds = dict(zip(schema.names, schema.parts, strict=True))
+    data = DataType("struct", (), tuple(kinds[name] for name in names), tuple(names))
+    reader = reader_of(spark, dataset.format).option("recursiveFileLookup", "true").schema(ddl(data))
+    frame = reader.option("__globPaths__", "false").load([unquote(folder) for folder in folders])
+    files = tuple(data_files(frame.inputFiles()))
+    types = _partition_types(dataset)
+    fields = tuple(types[name.lower()] for name in dataset.partitions)
+    return Listing(path, path, files, fields, dataset.layout, is_complete=False).with_keys(frame)
 
 
 # For so little data, one task is faster than several tasks and a shuffle. Measured on Spark 4.0, a key and
@@ -262,17 +319,62 @@ def _read(spark: SparkSession, dataset: Dataset, scope: Sequence[Mapping[str, st
     assert dataset.path is not None
     assert dataset.format is not None
     if dataset.format in TEXT_FORMATS:
-        all_files = listing(spark, dataset.path, _partition_types(dataset))
+        all_files = _listing(spark, dataset, dataset.path, scope)
         scoped_files = files_in_scope(spark, all_files, scope, only_partitions)
         return _TEXT_READERS[dataset.format](spark, all_files, scoped_files, dataset.text, dataset.columns)
     if dataset.format not in FILE_FORMATS:
         return spark.read.format(dataset.format).load(dataset.path)
     reader = reader_of(spark, dataset.format)
+    if dataset.layout:
+        all_files = _listing(spark, dataset, dataset.path, scope)
+        if not all_files.files:
+            return None
+        frame = read_merged(
+            spark,
+            lambda plain: open_files(plain, all_files, all_files.files),
+            reader,
+            dataset.format,
+            (),
+            {},
+            lambda: all_files,
+        )
+        return all_files.with_keys(frame)
     base = base_path(dataset.path)
     if base != dataset.path:
         # Without basePath, a path with a glob loses the partition columns in place of the glob.
         reader = reader.option("basePath", base)
-    return read_merged(spark, reader, dataset.path, dataset.format, scope, _partition_types(dataset))
+    path, types = dataset.path, _partition_types(dataset)
+    return read_merged(
+        spark,
+        lambda plain: plain.load(path),
+        reader,
+        dataset.format,
+        scope,
+        types,
+        lambda: listing(spark, path, types),
+    )
+
+
+def _listing(spark: SparkSession, dataset: Dataset, path: str, scope: Sequence[Mapping[str, str]]) -> Listing:
+    """List the dataset's files. Raises ReadError for a folder whose name is not a value of its column."""
+    all_files = listing(spark, path, _partition_types(dataset), dataset.layout, scope)
+    if not dataset.layout:
+        return all_files
+    kinds = {name.lower(): struct_field(dataset.columns, name) for name in dataset.partitions}
+    folders = {tuple((all_files.values_of(file) or {}).items()): file for file in all_files.files}
+    for values, file in folders.items():
+        for name, text in values:
+            kind = kinds.get(name)
+            try:
+                if kind is not None and text != NULL_PARTITION:
+                    literal(text, carrier_type(kind))
+            except (ValueError, ArithmeticError) as error:
+                folder = unquote(file).rpartition("/")[0]
+                raise ReadError(
+                    f"{folder}: {text!r} is not a value of the partition column {name!r} of type {kind}.",
+                    "Correct the layout of the server, or the type of the column.",
+                ) from error
+    return all_files
 
 
 def _partition_types(dataset: Dataset) -> dict[str, StructField]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import codecs
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
@@ -20,6 +20,7 @@ from dq.contracts.types import DataType
 from dq.dataquality.model.column import struct_field
 from dq.dataquality.model.metric import Failure
 from dq.dataquality.spark import schema
+from dq.dataquality.spark.file_listing import Listing, load, reader_of
 from dq.dataquality.spark.schema import struct_type, type_ddl
 from dq.dataquality.spark.session import attempt, attempt_without_values, forget_archives
 from dq.dataquality.sql_values import cast
@@ -35,125 +36,18 @@ from dq.dataquality.text import (
     objects,
     read_header,
 )
-from dq.lake.storage import is_data_name, named_folders
 
 if TYPE_CHECKING:
     import pyarrow as pa
-    from pyspark.sql import Column, DataFrame, DataFrameReader, SparkSession
-    from pyspark.sql.types import StructField
+    from pyspark.sql import Column, DataFrame, SparkSession
 
 
-# The files of a dataset as Spark lists them, with the first bytes of each.
+# The first bytes of each file.
 
-Scope = Sequence[Mapping[str, str]]
-FilterPartitions = Callable[["DataFrame", Scope], "DataFrame"]
-
-_GLOB = re.compile(r"/[^/]*[*?\[{]")
 _PARALLEL_READS = 16
 # Bytes read from the beginning of a file, and again if its first line is longer.
 _HEAD_BYTES, _LONG_HEAD_BYTES = 1 << 16, 1 << 24
 _COMPRESSED_SUFFIXES = (".gz", ".bz2", ".zst", ".snappy", ".lz4", ".deflate", ".xz", ".br")
-
-
-@dataclass(frozen=True, slots=True)
-class Listing:
-    """Addresses of files as URIs, and the partition columns that Spark finds in their paths."""
-
-    path: str
-    base: str
-    files: tuple[str, ...]
-    partitions: tuple[StructField, ...]
-
-    @property
-    def names(self) -> frozenset[str]:
-        """Lower-case names of the partition columns."""
-        return frozenset(field.name.lower() for field in self.partitions)
-
-    def columns(self) -> list[Column]:
-        """Return the partition columns as Spark expressions."""
-        from pyspark.sql.functions import col
-
-        return [col(sql.name(field.name)) for field in self.partitions]
-
-
-def reader_of(spark: SparkSession, file_format: str) -> DataFrameReader:
-    """Return a reader of a format that fails for corrupt or vanished files.
-
-    Sessions may be configured to skip such files, but a check must not miss rows silently.
-    """
-    return spark.read.format(file_format).options(ignoreCorruptFiles="false", ignoreMissingFiles="false")
-
-
-def base_path(path: str) -> str:
-    """Return the folder before the first pattern of a path."""
-    return _GLOB.split(path, maxsplit=1)[0]
-
-
-def data_files(addresses: Iterable[str]) -> list[str]:
-    """Return the files that Spark reads rows from, of those that it lists.
-
-    It also lists summary files (`_metadata`, `_common_metadata`) and files next to partition folders, but
-    reads no rows from them.
-    """
-    data = [address for address in addresses if is_data_name(unquote(address).rpartition("/")[2])]
-    in_partitions = [address for address in data if named_folders(unquote(urlsplit(address).path))]
-    return in_partitions or data
-
-
-def listing(spark: SparkSession, path: str, types: Mapping[str, StructField]) -> Listing:
-    """List the files at a path. `types` are the contract's types of partition columns, by lower-case name.
-
-    Raises Spark's error if the path does not exist.
-    """
-    base = base_path(path)
-    reader = spark.read.format("text")
-    frame = (reader.option("basePath", base) if base != path else reader).load(path)
-    folder_fields = [field for field in frame.schema.fields if field.name != "value"]
-    partitions = tuple(types.get(field.name.lower(), field) for field in folder_fields)
-    return Listing(path, base, tuple(sorted(data_files(frame.inputFiles()))), partitions)
-
-
-def files_in_scope(
-    spark: SparkSession, all_files: Listing, scope: Scope, filter_partitions: FilterPartitions
-) -> tuple[str, ...]:
-    """Return the files of the partitions in `scope`, or all files if it is empty. No content is read."""
-    if not scope or not all_files.partitions:
-        return all_files.files
-    from pyspark.sql.types import BinaryType, LongType, StringType, StructField, StructType, TimestampType
-
-    file_fields = (
-        StructField("path", StringType()),
-        StructField("modificationTime", TimestampType()),
-        StructField("length", LongType()),
-        StructField("content", BinaryType()),
-    )
-    schema = StructType([*file_fields, *all_files.partitions])
-    frame = load(spark.read.format("binaryFile").schema(schema), all_files, all_files.files)
-    matching = {_normalized(row.path) for row in filter_partitions(frame, scope).select("path").collect()}
-    return tuple(file for file in all_files.files if _normalized(unquote(file)) in matching)
-
-
-def _normalized(address: str) -> str:
-    """Normalize the slashes after the scheme: Spark uses both file:/ and file:///."""
-    return re.sub(r"^(\w+):/+", r"\1:/", address)
-
-
-def load(reader: DataFrameReader, all_files: Listing, files: Sequence[str]) -> DataFrame:
-    """Load some of the files with a reader that has format and schema.
-
-    If these are all files, they are loaded by their common path, which spares Spark a listing job.
-    """
-    if all_files.base != all_files.path:
-        # Without basePath, a path with a glob loses the partition columns in place of the glob.
-        reader = reader.option("basePath", all_files.base)
-    if len(files) == len(all_files.files):
-        frame = reader.load(all_files.path)
-        if set(data_files(frame.inputFiles())) == set(files):
-            return frame
-    if all_files.partitions:
-        reader = reader.option("basePath", all_files.base)
-    # A bracket in a file name is not a pattern.
-    return reader.option("__globPaths__", "false").load([unquote(file) for file in files])
 
 
 def heads(spark: SparkSession, files: Sequence[str], size: int = _HEAD_BYTES) -> list[bytes]:
@@ -329,14 +223,12 @@ def _header_group(
     reading: _Reading, header: tuple[str, ...], files: Sequence[str], extra_columns: Sequence[str]
 ) -> DataFrame:
     from pyspark.sql.functions import expr, lit
-    from pyspark.sql.types import StringType, StructField, StructType
+    from pyspark.sql.types import StringType, StructField
 
     # Numbered, because a name may be empty or equal to a partition column.
     text_fields = [StructField(f"_dq_{index}", StringType()) for index in range(len(header))]
     reader = reader_of(reading.spark, "csv").options(**_options(reading.text_format))
-    frame = load(
-        reader.schema(StructType([*text_fields, *reading.all_files.partitions])), reading.all_files, files
-    )
+    frame = load(reader.schema(reading.all_files.schema(text_fields)), reading.all_files, files)
     columns_by_name = {name.lower(): f"_dq_{index}" for index, name in enumerate(header)}
     null_column = lit(None).cast("string")
     columns = [
@@ -686,14 +578,13 @@ def _read_group(
     *,
     as_array: bool,
 ) -> DataFrame:
-    from pyspark.sql.types import StructType
 
     fields_type = struct_type(read_type)
     reader = reader_of(spark, "json").option("mode", "FAILFAST").option("encoding", text_format.charset)
     reader = reader.option("multiLine", str(as_array).lower())
     if not as_array:
         reader = reader.option("lineSep", "\n")
-    return load(reader.schema(StructType([*fields_type.fields, *all_files.partitions])), all_files, files)
+    return load(reader.schema(all_files.schema(fields_type.fields)), all_files, files)
 
 
 def _output_columns(

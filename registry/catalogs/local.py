@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 from sqlalchemy import ColumnElement, Connection, and_, delete, insert, select, update
 
+from dq.contracts.layout import partition_folder
 from dq.contracts.outcome import FORMATS, UsageError
-from dq.lake.storage import partition_folder
 from dq.registry import catalog
 from dq.registry.table import TableSpec, fold_location, spec_from_json
 from dq.registry.tables import catalog_partition, catalog_table

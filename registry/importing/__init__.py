@@ -49,10 +49,10 @@ class SourceMetadata:
 class ImportedTable:
     """A table. `partitions` are the keys in folder order; `keys` are the columns of the primary key.
 
-    `location` and `format` are "" if the source does not name them. `reader` are the options of the server's
-    `csv` property. `unsupported` has one sentence for each thing that a contract cannot express. `odcs_keys`
-    are further keys of the object and `service_levels` its service levels, both in ODCS form. `metadata` is
-    the same for all tables of a source.
+    `location` and `format` are "" if the source does not name them. `layout` is the template of the folders
+    of partitions, "" for Hive's. `reader` are the options of the server's `csv` property. `unsupported` has
+    one sentence for each thing that a contract cannot express. `odcs_keys` are further keys of the object and
+    `service_levels` its service levels, both in ODCS form. `metadata` is the same for all tables of a source.
     """
 
     name: str
@@ -67,6 +67,7 @@ class ImportedTable:
     odcs_keys: OdcsKeys = field(default_factory=dict)
     service_levels: tuple[OdcsKeys, ...] = ()
     metadata: SourceMetadata = field(default_factory=SourceMetadata)
+    layout: str = ""
 
     @property
     def physical_name(self) -> str:
@@ -78,13 +79,15 @@ class ImportedTable:
 class ImportKind:
     """A plug-in of `kinds/`: one kind of source and the function that reads its tables.
 
-    `read` takes the source as the user names it. It raises UsageError if the source is not of this kind, and
-    ReadError if it cannot be read.
+    `read` takes the source as the user names it, and with `takes_layout` also the layout of its folders, or
+    None to guess it. It raises UsageError if the source is not of this kind, and ReadError if it cannot be
+    read.
     """
 
     id: str
     summary: str
-    read: Callable[[str], list[ImportedTable]]
+    read: Callable[..., list[ImportedTable]]
+    takes_layout: bool = False
 
 
 @dataclass(slots=True)

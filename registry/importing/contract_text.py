@@ -94,12 +94,18 @@ def _server_lines(table: ImportedTable, several: bool) -> Iterator[str]:
     if table.reader and table.format == "json":
         # JSON has only one option, the encoding, which is a key of the server itself.
         yield from block(dict(table.reader), "    ")
-    elif table.reader:
+    terms = {
+        "csv": {} if table.format == "json" else dict(table.reader),
+        "layout": {"path": table.layout} if table.layout else {},
+    }
+    if any(terms.values()):
         yield "    customProperties:"
-        yield "      - property: csv"
-        yield "        vendor: dq"
-        yield "        value:"
-        yield from block(dict(table.reader), "          ")
+    for name, values in terms.items():
+        if values:
+            yield f"      - property: {name}"
+            yield "        vendor: dq"
+            yield "        value:"
+            yield from block(values, "          ")
 
 
 def _object_lines(table: ImportedTable) -> Iterator[str]:

@@ -4,22 +4,25 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
+from dq.contracts.layout import HIVE, Layout, parse_layout, unescaped
 from dq.contracts.model import strip_source_maps
 from dq.contracts.outcome import ReadError, UsageError
 from dq.contracts.types import DataType, NotAType, parse
 from dq.contracts.yaml import source as yaml_source
 from dq.lake.delta import LOG_FOLDER
 from dq.lake.iceberg import METADATA_FOLDER
-from dq.lake.storage import files_below, is_data_path, open_bytes, read_limited, unescaped
+from dq.lake.storage import files_below, is_data_path, open_bytes, read_limited
 from dq.lake.types import from_iceberg
 from dq.registry.importing import (
+    DATE,
     STRING,
+    TIMESTAMP,
     ImportedColumn,
     ImportedTable,
     OdcsKeys,
@@ -55,10 +58,36 @@ class LakeFile:
 
 @dataclass(frozen=True, slots=True)
 class LakeFolder:
-    """A table's location and all its files, sorted; `location` is the file itself for a single file."""
+    """A table's location and all its files, sorted; `location` is the file itself for a single file.
+
+    `unknown_folders` is a folder below it that neither Hive's layout nor a guessed one explains, or "".
+    """
 
     location: str
     files: tuple[LakeFile, ...]
+    layout: Layout = HIVE
+    unknown_folders: str = ""
+
+    def table(self, columns: Sequence[ImportedColumn], format: str) -> ImportedTable:
+        """Return the table of this folder with these columns of its files."""
+        losses: tuple[str, ...] = ()
+        if self.unknown_folders:
+            losses = (
+                f"the files are in folders such as {self.unknown_folders!r}, which are no partitions; "
+                "if they are, pass --layout",
+            )
+        partitions = self.partitions()
+        # Readers take the values of folder names, whether or not files have such a column too.
+        names = {partition.name.lower() for partition in partitions}
+        return ImportedTable(
+            self.name,
+            tuple(column for column in columns if column.name.lower() not in names),
+            partitions,
+            self.location,
+            format,
+            unsupported=losses,
+            layout=self.layout.template,
+        )
 
     @property
     def name(self) -> str:
@@ -86,6 +115,13 @@ class LakeFolder:
             )
         columns = []
         for position, name in enumerate(next(iter(names))):
+            precision = self.layout.precision(name)
+            if precision:
+                kind = DATE if precision in ("year", "month", "day") else TIMESTAMP
+                columns.append(
+                    ImportedColumn(name, kind, evidence=f"folders of the layout {self.layout.template}")
+                )
+                continue
             guess = TextTypeInference()
             for value in {file.keys[position][1] for file in self.files}:
                 guess.add(None if value == _NULL else value)
@@ -98,11 +134,12 @@ class LakeFolder:
         return tuple(columns)
 
 
-def list_folder(source: str, endings: Sequence[str]) -> LakeFolder:
+def list_folder(source: str, endings: Sequence[str], layout: Layout | None = None) -> LakeFolder:
     """List the files with these endings below a folder or URI, or the one file that `source` names.
 
-    Hidden names and those that begin with `_` are skipped. Raises UsageError if there is no file, ReadError
-    if the location cannot be read.
+    Without `layout`, it is guessed from the folders. Hidden names and those that begin with `_` are skipped.
+    Raises UsageError if there is no file, or one is in no folder of the layout, and ReadError if the location
+    cannot be read.
     """
     paths = sorted(files_below(source))
     for sign, (description, hint) in _LAKEHOUSE.items():
@@ -121,7 +158,70 @@ def list_folder(source: str, endings: Sequence[str]) -> LakeFolder:
             f"{source} contains no {' or '.join(endings)} files.",
             "Pass the folder of one table, or its file.",
         )
-    return LakeFolder(source.rstrip("/"), tuple(LakeFile(path, _keys(source, path)) for path in data_paths))
+    location = source.rstrip("/")
+    folders = [path[len(source) :].strip("/").rpartition("/")[0] for path in data_paths]
+    guessed = guess_layout(folders) if layout is None else layout
+    if not guessed:
+        files = tuple(LakeFile(path, _keys(source, path)) for path in data_paths)
+        unknown = next(
+            (folder for folder in folders if any("=" not in name for name in folder.split("/"))), ""
+        )
+        return LakeFolder(location, files, unknown_folders=unknown)
+    lake_files = []
+    for path in data_paths:
+        values = guessed.values_of_file(path[len(source) :].strip("/"))
+        if values is None:
+            raise UsageError(
+                f"{path} is in no folder of the layout {guessed.template!r}.",
+                "Pass the folder of one table, or another --layout.",
+            )
+        lake_files.append(LakeFile(path, tuple((name, values[name.lower()]) for name in guessed.columns)))
+    return LakeFolder(location, tuple(lake_files), guessed)
+
+
+# Folder names below a table that make a date or a time -> the template of it; the longest one is used.
+_TIMES = (
+    (r"\d{4}/\d\d/\d\d/\d\d", "{hour:%Y/%m/%d/%H}"),
+    (r"\d{4}/\d\d/\d\d", "{day:%Y/%m/%d}"),
+    (r"\d{4}-\d\d-\d\d/\d\d", "{hour:%F/%H}"),
+    (r"\d{8}/\d\d", "{hour:%Y%m%d/%H}"),
+    (r"\d{4}-\d\d-\d\d-\d\d", "{hour:%F-%H}"),
+    (r"\d{10}", "{hour:%Y%m%d%H}"),
+    (r"\d{4}-\d\d-\d\d", "{day:%F}"),
+    (r"\d{8}", "{day:%Y%m%d}"),
+    (r"\d{4}/\d\d", "{month:%Y/%m}"),
+)
+
+
+def guess_layout(folders: Sequence[str]) -> Layout:
+    """Return the layout of these folders below a table if they end in a date or a time, else Hive's.
+
+    Names above the time are values, `{level_1}`, if they differ, and else text.
+    """
+    if not all(folders) or all("=" in name for folder in folders for name in folder.split("/")):
+        return HIVE
+    for pattern, template in _TIMES:
+        if not all(re.search(f"(^|/){pattern}$", folder, re.ASCII) for folder in folders):
+            continue
+        depth = pattern.count("/") + 1
+        above = {tuple(folder.split("/")[:-depth]) for folder in folders}
+        if len(set(map(len, above))) != 1:
+            continue
+        names = [
+            _guess_level(level, {names[level - 1] for names in above})
+            for level in range(1, len(min(above)) + 1)
+        ]
+        layout = parse_layout("/".join([*names, template]))
+        if isinstance(layout, Layout) and all(map(layout.partition_of, folders)):
+            return layout
+    return HIVE
+
+
+def _guess_level(level: int, names: Set[str]) -> str:
+    keys = {name.partition("=")[0] for name in names if "=" in name}
+    if len(keys) == 1 and all("=" in name for name in names):
+        return f"{min(keys)}={{{min(keys)}}}"
+    return min(names) if len(names) == 1 and not set("{}") & set(min(names)) else f"{{level_{level}}}"
 
 
 def is_table_location(source: str) -> bool:

@@ -12,6 +12,7 @@ slaProperties:
   - {property: frequency, value: 1, unit: d, element: orders, schedule: "0 6 * * *", customProperties: [@]}
 """,
     "dataset": "schema:\n  - {name: orders, customProperties: [@]}\n",
+    "layout": "servers:\n  - {server: s, type: local, path: x, format: csv, customProperties: [@]}\n",
     "csv": "servers:\n  - {server: s, type: local, path: x, format: csv, customProperties: [@]}\n",
     "scope": """
 schema:
@@ -21,7 +22,12 @@ schema:
 """,
     "route": "support:\n  - {channel: '#a', tool: slack, customProperties: [@]}\n",
 }
-VALUES = {"delivery": "{grace: 1h}", "csv": "{header: false}", "scope": "{rows: table}"}
+VALUES = {
+    "delivery": "{grace: 1h}",
+    "csv": "{header: false}",
+    "layout": "{path: '{day:%F}'}",
+    "scope": "{rows: table}",
+}
 
 
 def unknown(lint_fragment, fragment):
@@ -33,8 +39,8 @@ def test_each_extension_is_known_where_it_belongs_and_there_alone(lint_fragment,
     one = f"{{property: {name}, vendor: dq, value: {VALUES.get(name, '{}')}}}"
 
     assert unknown(lint_fragment, PLACES[name].replace("@", one)) == []
-    for place in PLACES.keys() - {name}:
-        assert unknown(lint_fragment, PLACES[place].replace("@", one)) == [f"{name!r} is not allowed here."]
+    for place in set(PLACES.values()) - {PLACES[name]}:
+        assert unknown(lint_fragment, place.replace("@", one)) == [f"{name!r} is not allowed here."]
 
 
 @pytest.mark.parametrize(

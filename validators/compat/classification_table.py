@@ -486,7 +486,7 @@ _SERVER: Mapping[str, Comparator] = {
     "": server_presence,
     **dict.fromkeys(("column", "id", "server", "environment", "workgroup", "stagingDir"), _SERVER_LABEL),
     **dict.fromkeys(("format", "delimiter", "encoding", "csv"), _FORMAT),
-    "type": _LOCATION,
+    **dict.fromkeys(("type", "layout"), _LOCATION),
 }
 _ROLE: Mapping[str, Comparator] = {
     **_DOCUMENTATION,

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from dq.contracts.install import require_extras
+from dq.contracts.layout import Layout
 from dq.contracts.outcome import ReadError, UsageError
 from dq.contracts.types import DataType
 from dq.lake.storage import open_bytes
@@ -14,7 +17,7 @@ _MAX_BYTES = 16 << 20
 _MAX_DEPTH = 32
 
 
-def read(source: str) -> list[ImportedTable]:
+def read(source: str, layout: Layout | None = None) -> list[ImportedTable]:
     """Read one table, a column per field of the record. For a folder, the schema of the last file counts.
 
     Raises UsageError for a schema that is not a record.
@@ -23,18 +26,15 @@ def read(source: str) -> list[ImportedTable]:
         lake = LakeFolder(source, ())
         schema = read_json(source, "Pass an Avro schema.", _MAX_BYTES)
     else:
-        lake = list_folder(source, (".avro",))
+        lake = list_folder(source, (".avro",), layout)
         schema = _embedded_schema(lake.files[-1].path)
     if not isinstance(schema, dict) or schema.get("type") != "record" or not schema_fields(schema):
         raise UsageError(f"{source} is not an Avro record.", "Pass the schema of one row.")
     reader = _AvroReader(source)
     columns = tuple(reader.column(field) for field in schema_fields(schema))
-    partitions = lake.partitions() if lake.files else ()
-    place, form = (lake.location, "avro") if lake.files else ("", "")
-    description = str(schema.get("doc") or "")
-    return [
-        ImportedTable(str(schema.get("name") or lake.name), columns, partitions, place, form, description)
-    ]
+    table = lake.table(columns, "avro") if lake.files else ImportedTable(lake.name, columns)
+    name, description = str(schema.get("name") or lake.name), str(schema.get("doc") or "")
+    return [replace(table, name=name, description=description)]
 
 
 def _embedded_schema(path: str) -> object:
@@ -129,4 +129,4 @@ def _type_name(schema: object) -> str:
     return str(schema.get("type")) if isinstance(schema, dict) else str(schema)
 
 
-KIND = ImportKind("avro", "a schema (.avsc), a data file, or the folder of a table", read)
+KIND = ImportKind("avro", "a schema (.avsc), a data file, or the folder of a table", read, takes_layout=True)

@@ -6,9 +6,11 @@ import csv
 import io
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from itertools import islice
 from typing import TYPE_CHECKING
 
+from dq.contracts.layout import Layout
 from dq.contracts.outcome import ReadError
 from dq.lake.storage import open_bytes
 from dq.registry.importing import ImportedColumn, ImportedTable, ImportKind, TextTypeInference
@@ -23,12 +25,12 @@ MAX_ROWS = 10_000
 _DELIMITERS = (",", ";", "\t", "|")
 
 
-def read(source: str) -> list[ImportedTable]:
+def read(source: str, layout: Layout | None = None) -> list[ImportedTable]:
     """Read one table. The delimiter is the most frequent candidate in the first line.
 
     Raises ReadError for files with other columns than the first one, and for files that are not UTF-8.
     """
-    lake = list_folder(source, (".csv", ".tsv"))
+    lake = list_folder(source, (".csv", ".tsv"), layout)
     guesses: dict[str, TextTypeInference] = {}
     delimiter = ""
     for lake_file in lake.sample():
@@ -45,7 +47,7 @@ def read(source: str) -> list[ImportedTable]:
     columns = tuple(ImportedColumn(name, kind, evidence=why) for name, (kind, why) in types.items())
     reader = (("delimiter", "" if delimiter == "," else delimiter), ("nullText", null))
     reader_options = tuple((name, value) for name, value in reader if value)
-    return [ImportedTable(lake.name, columns, lake.partitions(), lake.location, "csv", reader=reader_options)]
+    return [replace(lake.table(columns, "csv"), reader=reader_options)]
 
 
 def _null_word(guesses: Iterable[TextTypeInference]) -> str:
@@ -95,4 +97,4 @@ def _complete_rows(path: str, rows: _csv.Reader, width: int) -> Iterator[list[st
             yield row
 
 
-KIND = ImportKind("csv", "a file with a header line, or the folder of a table", read)
+KIND = ImportKind("csv", "a file with a header line, or the folder of a table", read, takes_layout=True)

@@ -7,6 +7,7 @@ import json
 from collections.abc import Iterator
 from itertools import islice
 
+from dq.contracts.layout import Layout
 from dq.contracts.outcome import ReadError
 from dq.lake.storage import open_bytes
 from dq.registry.importing import ImportedColumn, ImportedTable, ImportKind, JsonTypeInference
@@ -18,9 +19,9 @@ MAX_ROWS = 10_000
 _MAX_BYTES = 256 << 20
 
 
-def read(source: str) -> list[ImportedTable]:
+def read(source: str, layout: Layout | None = None) -> list[ImportedTable]:
     """Read one table; a key that an object lacks is NULL."""
-    lake = list_folder(source, (".json", ".jsonl", ".ndjson"))
+    lake = list_folder(source, (".json", ".jsonl", ".ndjson"), layout)
     inference = JsonTypeInference()
     for lake_file in lake.sample():
         with open_bytes(lake_file.path) as file:
@@ -43,7 +44,7 @@ def read(source: str) -> list[ImportedTable]:
         columns.append(
             ImportedColumn(name, kind, evidence=evidence, empty_paths=frozenset(guess.empty_paths()))
         )
-    return [ImportedTable(lake.name, tuple(columns), lake.partitions(), lake.location, "json")]
+    return [lake.table(columns, "json")]
 
 
 def _objects(text: io.TextIOWrapper) -> Iterator[object]:
@@ -60,4 +61,9 @@ def _objects(text: io.TextIOWrapper) -> Iterator[object]:
         line = text.readline()
 
 
-KIND = ImportKind("json", "a file of objects, one per line or in one array, or the folder of a table", read)
+KIND = ImportKind(
+    "json",
+    "a file of objects, one per line or in one array, or the folder of a table",
+    read,
+    takes_layout=True,
+)

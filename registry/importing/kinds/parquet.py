@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 
 from dq.contracts.install import require_extras
+from dq.contracts.layout import Layout
 from dq.contracts.outcome import ReadError
 from dq.contracts.types import DataType
 from dq.lake.parquet import columns, require_distinct
@@ -13,14 +14,12 @@ from dq.registry.importing import STRING, ImportedColumn, ImportedTable, ImportK
 from dq.registry.importing.sources import list_folder
 
 
-def read(source: str) -> list[ImportedTable]:
+def read(source: str, layout: Layout | None = None) -> list[ImportedTable]:
     """Read one table; if files differ in a type, the most frequent one, with the others as evidence."""
     with require_extras("Parquet needs pyarrow", "s3"):
         import pyarrow as pa
         from pyarrow import parquet
-    lake = list_folder(source, (".parquet", ".parq"))
-    keys = lake.partitions()
-    partition_names = {key.name.lower() for key in keys}
+    lake = list_folder(source, (".parquet", ".parq"), layout)
     types_by_column: dict[str, Counter[tuple[DataType, str]]] = {}
     nullable: set[str] = set()
     sample = lake.sample()
@@ -39,8 +38,6 @@ def read(source: str) -> list[ImportedTable]:
                 nullable.add(column.name)
     imported_columns = []
     for name, kinds in types_by_column.items():
-        if name.lower() in partition_names:
-            continue
         (kind, note), _ = kinds.most_common(1)[0]
         everywhere = kinds.total() == len(sample)
         evidence = [note] if note else []
@@ -51,7 +48,7 @@ def read(source: str) -> list[ImportedTable]:
             evidence.append(f"in {kinds.total()} of {len(sample)} files")
         required = everywhere and name not in nullable
         imported_columns.append(ImportedColumn(name, kind, required=required, evidence="; ".join(evidence)))
-    return [ImportedTable(lake.name, tuple(imported_columns), keys, lake.location, "parquet")]
+    return [lake.table(imported_columns, "parquet")]
 
 
-KIND = ImportKind("parquet", "a file, or the folder of a table", read)
+KIND = ImportKind("parquet", "a file, or the folder of a table", read, takes_layout=True)

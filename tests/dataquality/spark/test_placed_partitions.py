@@ -11,11 +11,11 @@ import pyarrow.parquet as pq
 import pytest
 from fakes.reach import anywhere
 
+from dq.contracts.layout import PlacedPartition
 from dq.contracts.outcome import ReadError
 from dq.contracts.yaml.parse import parse
 from dq.dataquality.spark.columnar_files import MOST_FOLDERS
 from dq.dataquality.spark.dataset import Dataset, locate, open_table
-from dq.lake.storage import PlacedPartition
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -1,7 +1,7 @@
-"""Delivery in folders that do not follow Hive's layout (`column=value/`).
+"""Delivery in folders that follow neither Hive's layout (`column=value/`) nor a `layout` of the server.
 
 Why: dq looks for a partition in the folder `day=2026-11-20/` below the table, in the order of the partition
-columns. In folders like `2026/11/20/` it would find nothing and report every delivery as missing.
+columns. In folders like `2026/11/20/` it would report every delivery as missing without a `layout`.
 
 Bad:
     servers:
@@ -33,14 +33,15 @@ Good:
             vendor: dq
             value: {partition: {order_date: "{due - 1d:%Y-%m-%d}"}}
 
-How to fix: Write to folders like `order_date=2026-11-20/`, set the server's location to the folder of the
-table, and list the partition columns from the first one on. If the layout cannot change, use only receipts
-(`evidence: [receipt]`), which `dq publish` writes.
+How to fix: Set the server's location to the folder of the table. If its partitions are not in folders like
+`order_date=2026-11-20/`, add the server's `layout`, e.g. `{path: "{order_date:%Y/%m/%d}"}`. List the
+partition columns of a delivery from the first one on.
 """
 
 import re
 from collections.abc import Iterator
 
+from dq.contracts import extension
 from dq.contracts.access.data_location import data_formats, location_templates
 from dq.contracts.model import Server
 from dq.contracts.outcome import LAKEHOUSE
@@ -61,6 +62,9 @@ def check(contract: Contract, context: Context) -> Violations:
     if slos:
         for server in contract.servers:
             yield from _location(server, columns)
+    if contract.servers and all(extension.layout(server)[0] for server in contract.servers):
+        # The rule layout-invalid checks these.
+        return
     for slo in slos:
         for message, hint in _partition(slo):
             needs = (slo.object.path("properties"), *(p.path("partitioned") for p in slo.object.properties))
@@ -82,11 +86,10 @@ def _location(server: Server, columns: set[str]) -> Iterator[Violation]:
         )
         if part is not None:
             message = (
-                f"{key} {server.get(key)!r} has {part!r}, but dq finds deliveries only in Hive-style folders."
+                f"{key} {server.get(key)!r} has {part!r}, but the location is the folder of the whole table."
             )
-            yield violation(
-                server, key, message, "Write the folder of the table; its partitions are column=value/."
-            )
+            hint = "Write the folder of the table, and describe the folders of its partitions in a 'layout'."
+            yield violation(server, key, message, hint)
             continue
         for step in path.split("/"):
             column, equals, _ = step.partition("=")

@@ -29,6 +29,7 @@ _PLACES = {
     "delivery": "a service level",
     "dataset": "an object",
     "csv": "a server",
+    "layout": "a server",
     "scope": "a quality rule",
     "route": "a support channel",
     "inputs": "the contract or an object",
@@ -38,7 +39,7 @@ _PLACES = {
 def check(contract: Contract, context: Context) -> Violations:
     nodes: list[tuple[Sequence[str], Sequence[Extensible]]] = [
         (["inputs"], [contract]),
-        (["csv"], contract.servers),
+        (["csv", "layout"], contract.servers),
         ([], context.walk.properties),
         (["delivery"], contract.sla_properties),
         (["dataset", "inputs"], contract.objects),

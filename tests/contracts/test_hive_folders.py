@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from dq.lake.storage import partition_folder, unescaped
+from dq.contracts.layout import partition_folder, unescaped
 
 
 @pytest.mark.parametrize("value", ["eu", "a/b", "100%", "%41", "it's", "ü", "a b", "x=y", "{1}", "?"])

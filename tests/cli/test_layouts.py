@@ -1,0 +1,251 @@
+"""Folders of partitions that a template names: every command finds in them what it finds in Hive's."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.orc
+import pyarrow.parquet as pq
+import pytest
+from fakes.command import Place
+from sqlalchemy import create_engine, text
+
+CONTRACT = """\
+apiVersion: v3.2.0
+kind: DataContract
+id: views
+version: 1.0.0
+status: active
+servers:
+  - server: lake
+    type: local
+    path: {path}
+    format: {format}
+{layout}
+schema:
+  - name: views
+    quality:
+      - {{id: enough, metric: rowCount, mustBeGreaterThan: 2}}
+      - {{id: spend, type: sql, query: 'SELECT SUM(amount) FROM {{object}}', mustBeLessThan: 20}}
+      - id: b
+        type: sql
+        query: "SELECT COUNT(*) FROM {{object}} WHERE tenant = 'b' AND amount < 0"
+        mustBe: 0
+    properties:
+      - {{name: tenant, logicalType: string, partitioned: true, partitionKeyPosition: 1}}
+      - {{name: hour, logicalType: timestamp, partitioned: true, partitionKeyPosition: 2}}
+      - {{name: id, logicalType: integer, physicalType: bigint, required: true, unique: true}}
+      - {{name: amount, logicalType: number, physicalType: double, logicalTypeOptions: {{minimum: 0}}}}
+slaProperties:
+  - id: hourly
+    property: frequency
+    value: 1
+    unit: h
+    element: views
+    schedule: "15 * * * *"
+    customProperties:
+      - property: delivery
+        vendor: dq
+        value:
+          grace: 30m
+          objective: 90%
+          partition: {{tenant: [a, b], hour: "{{due - 1h:%Y-%m-%d %H:00:00}}"}}
+"""
+HOUR = "hour=2026-11-20 04:00:00"
+TEMPLATES = {
+    "hive": "",
+    "template": "{tenant}/{hour:%Y/%m/%d/%H}",
+    "mixed": "tenant={tenant}/{hour:%Y%m%d/%H}",
+}
+FOLDERS: Mapping[str, Callable[[str, int], str]] = {
+    "hive": lambda tenant, hour: f"tenant={tenant}/hour=2026-11-20 {hour:02}%3A00%3A00",
+    "template": lambda tenant, hour: f"{tenant}/2026/11/20/{hour:02}",
+    "mixed": lambda tenant, hour: f"tenant={tenant}/20261120/{hour:02}",
+}
+# Rows by tenant and hour: good ones, a repeated id and a negative amount, and too few rows.
+ROWS: dict[tuple[str, int], dict[str, list[Any]]] = {
+    ("a", 3): {"id": [1, 2, 3], "amount": [1.0, 2.0, 3.0]},
+    ("b", 3): {"id": [4, 5, 5], "amount": [1.0, -2.0, 3.0]},
+    ("a", 4): {"id": [6, None], "amount": [9.0, 9.5]},
+    ("b", 4): {"id": [7, 8, 9], "amount": [0.0, 1.0, 2.0]},
+}
+WRITERS: Mapping[str, Callable[[pa.Table, Path], object]] = {
+    "parquet": lambda table, folder: pq.write_table(table, folder / "part-0.parquet"),
+    "orc": lambda table, folder: pyarrow.orc.write_table(table, folder / "part-0.orc"),
+    "csv": lambda table, folder: pyarrow.csv.write_csv(table, folder / "part-0.csv"),
+    "json": lambda table, folder: (folder / "part-0.json").write_text(
+        "".join(f"{json.dumps(row)}\n" for row in table.to_pylist())
+    ),
+}
+SCHEMA = pa.schema({"id": pa.int64(), "amount": pa.float64()})
+
+
+@pytest.fixture
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Place:
+    monkeypatch.setenv("DQ_LAKE", str(tmp_path / "lake"))
+    monkeypatch.setenv("DQ_VARS", "DQ_LAKE")
+    (tmp_path / "registry").mkdir()
+    (tmp_path / "registry" / "dq-policy.yaml").write_text("{}\n")
+    return Place(tmp_path)
+
+
+def write(place: Place, name: str, form: str = "parquet", hours: tuple[int, ...] = (3, 4)) -> str:
+    """Write the table in a layout, and its contract; return the contract's path."""
+    for (tenant, hour), rows in ROWS.items():
+        if hour in hours:
+            folder = place.folder / "lake" / name / FOLDERS[name](tenant, hour)
+            folder.mkdir(parents=True, exist_ok=True)
+            WRITERS[form](pa.table(rows, schema=SCHEMA), folder)
+            written = datetime(2026, 11, 20, hour + 1, 10, tzinfo=UTC).timestamp()
+            for file in folder.iterdir():
+                os.utime(file, (written, written))
+    file = f"registry/{name}.odcs.yaml"
+    template = TEMPLATES[name]
+    layout = (
+        f'    customProperties: [{{property: layout, vendor: dq, value: {{path: "{template}"}}}}]'
+        if template
+        else ""
+    )
+    place.put(file, CONTRACT.format(path=f"${{DQ_LAKE}}/{name}", format=form, layout=layout))
+    return file
+
+
+def verdicts(report: Any) -> list[tuple[str, str, str]]:
+    return sorted((found["clause"], found["status"], found["message"]) for found in report["results"])
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("form", WRITERS)
+def test_the_same_rows_get_the_same_verdicts_in_every_layout(spark, place, form):
+    found: dict[str, Any] = {}
+    for name in TEMPLATES:
+        file = write(place, name, form)
+        asked = place.dq(
+            "check", file, "--partition", "tenant=b/hour=2026-11-20 03:00:00", "--format", "json"
+        )
+        both = place.dq("check", file, "--partition", "hour=2026-11-20 03:00:00", "--format", "json")
+        whole = place.dq("check", file, "--all", "--format", "json")
+        past = place.dq("backtest", file, "--format", "json")
+        assert (asked.code, whole.code) == (1, 1), asked.all + whole.all
+        rules = [
+            (rule["name"], rule["counts"], sorted(map(str, rule["failed"]))) for rule in past.json[0]["rules"]
+        ]
+        found[name] = (verdicts(asked.json[0]), verdicts(both.json[0]), verdicts(whole.json[0]), rules)
+
+    assert found["template"] == found["hive"]
+    assert found["mixed"] == found["hive"]
+    assert any(status == "fail" for _, status, _ in found["hive"][0])
+
+
+@pytest.mark.parametrize("name", TEMPLATES)
+def test_deliveries_are_on_time_late_and_missing(place, name):
+    file = write(place, name, hours=(3,))
+    assert place.dq("validate", "registry").code == 0
+
+    first = place.dq("watch", file, "--as-of", "2026-11-20T04:20:00Z")
+    missing = place.dq("watch", file, "--as-of", "2026-11-20T06:00:00Z")
+    write(place, name)
+    arrived = datetime(2026, 11, 20, 6, 10, tzinfo=UTC).timestamp()
+    for tenant in "ab":
+        for file_of in (place.folder / "lake" / name / FOLDERS[name](tenant, 4)).iterdir():
+            os.utime(file_of, (arrived, arrived))
+    late = place.dq("watch", file, "--as-of", "2026-11-20T06:30:00Z")
+
+    assert "views is missing: " in missing.all, first.all + missing.all
+    assert FOLDERS[name]("a", 4).rpartition("/")[0] in missing.all
+    assert "RESOLVED: views came 55 min late" in late.all, late.all
+
+
+@pytest.mark.parametrize("name", TEMPLATES)
+def test_the_catalog_gets_every_partition_with_its_folder(place, name):
+    file = write(place, name, hours=(3,))
+    assert place.dq("register", "registry", "--apply").code == 0
+    repaired = place.dq("repair", file, "--apply")
+    write(place, name)
+    published = place.dq("publish", file, "--partition", "tenant=a", "--partition", HOUR, "--rows", "2")
+    again = place.dq("repair", file)
+
+    assert repaired.code == 0, repaired.all
+    assert published.code == 0, published.all
+    assert again.out.count("  + ") == 1, again.all
+    with create_engine(f"sqlite:///{place.folder / '.dq' / 'store.db'}").connect() as connection:
+        locations = connection.execute(text("SELECT location FROM catalog_partition")).scalars().all()
+    below = sorted(location.partition(f"lake/{name}/")[2] for location in locations)
+    assert below == sorted(FOLDERS[name](*key) for key in [("a", 3), ("b", 3), ("a", 4)])
+    marker = place.folder / "lake" / name / FOLDERS[name]("a", 4) / "_SUCCESS"
+    assert marker.exists()
+
+
+@pytest.mark.parametrize("name", TEMPLATES)
+def test_metadata_counts_the_rows_of_every_partition(place, name):
+    write(place, name)
+
+    table = place.dq("tables", "registry", "--format", "json").json[0]
+
+    assert (table["files"], table["rows"]) == (4, 11), table
+
+
+@pytest.mark.parametrize("name", ["template", "mixed"])
+def test_import_guesses_the_layout_and_a_second_import_agrees(place, name):
+    write(place, name)
+    made = place.dq("import", "parquet", f"lake/{name}", "--output", "made.odcs.yaml")
+    template = TEMPLATES[name].replace("{tenant}", "{level_1}") if name == "template" else TEMPLATES[name]
+
+    assert made.code == 0, made.all
+    assert f'path: "{template}"' in (place.folder / "made.odcs.yaml").read_text()
+    assert place.dq("import", "parquet", f"lake/{name}", "--output", "made.odcs.yaml").code == 0
+
+
+def test_import_takes_the_layout_and_refuses_one_that_does_not_fit(place):
+    write(place, "template")
+    named = place.dq("import", "parquet", "lake/template", "--layout", "{tenant}/{hour:%Y/%m/%d/%H}")
+    wrong = place.dq("import", "parquet", "lake/template", "--layout", "{hour:%Y/%m/%d/%H}")
+    invalid = place.dq("import", "parquet", "lake/template", "--layout", "{hour:%m/%d}")
+    useless = place.dq("import", "sql", "x.sql", "--layout", "{day:%F}")
+
+    assert "- name: tenant" in named.out
+    assert (wrong.code, invalid.code, useless.code) == (2, 2, 2)
+    assert "is in no folder of the layout" in wrong.err
+    assert "has no year (%Y)" in invalid.err
+    assert "--layout has no effect on sql" in useless.err
+
+
+@pytest.mark.spark
+def test_a_layout_without_a_matching_folder_is_an_error_and_not_an_empty_table(spark, place):
+    write(place, "hive")
+    file = write(place, "template")
+    (place.folder / file).write_text((place.folder / file).read_text().replace("}/template", "}/hive"))
+
+    checked = place.dq("check", file, "--all")
+    listed = place.dq("tables", file)
+
+    assert checked.code == 3, checked.all
+    assert "lake/hive is one of the layout" in checked.err
+    assert "has no folder of the layout" in listed.all
+
+
+@pytest.mark.spark
+def test_a_partition_that_is_absent_has_no_rows(spark, place):
+    file = write(place, "template")
+
+    found = place.dq("check", file, "--partition", "tenant=c/hour=2026-11-20 03:00:00", "--format", "json")
+
+    assert found.code == 1, found.all
+    assert any("has 0 rows" in message or "0 rows" in message for _, _, message in verdicts(found.json[0]))
+
+
+def test_a_changed_layout_is_another_location_for_consumers(place):
+    file = write(place, "template")
+    before = (place.folder / file).read_text()
+    place.put("new.odcs.yaml", before.replace("{hour:%Y/%m/%d/%H}", "{hour:%Y%m%d%H}"))
+
+    found = place.dq("diff", file, "new.odcs.yaml", "--format", "json")
+
+    assert "server-location-changed" in found.out, found.all
