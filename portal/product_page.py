@@ -349,7 +349,7 @@ def _promise(promise: SloCompliance, facts: ProductFacts) -> formatting.Values:
             percent(budget.attainment),
             f"objective {slo.delivery.objective} over {format_duration(slo.window)}",
         ),
-        ("Error budget used", f"{budget.bad} of {budget.allowed}", budget.as_text()),
+        (*_budget_figure(budget), budget.as_text()),
     ]
     if promise.usual_delay is not None:
         early = promise.usual_delay.total_seconds() < 0
@@ -376,6 +376,15 @@ def _promise(promise: SloCompliance, facts: ProductFacts) -> formatting.Values:
         "spent": _budget_label(budget),
         "burning": list(budget.burning),
     }
+
+
+def _budget_figure(budget: Budget) -> tuple[str, str]:
+    """Return the name and value of a budget's figure: misses if they are not a part of allowed ones."""
+    if budget.attainment is None:
+        return "Error budget used", "-"
+    if budget.is_exhausted or not budget.allowed:
+        return "Misses", str(budget.bad)
+    return "Error budget used", f"{budget.bad} of {budget.allowed}"
 
 
 def _budget_label(budget: Budget) -> tuple[str, str] | None:

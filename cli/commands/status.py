@@ -13,7 +13,13 @@ from dq.cli import output
 from dq.cli.context import PATHS
 from dq.contracts.outcome import VERDICT_FAIL, VERDICT_PASS, CycleStatus, Status
 from dq.contracts.slo import Slo
-from dq.dataquality.delivery.compliance import GroupCompliance, SloCompliance, compliance_summary, percent
+from dq.dataquality.delivery.compliance import (
+    GroupCompliance,
+    SloCompliance,
+    attainment_text,
+    compliance_summary,
+    percent,
+)
 from dq.dataquality.delivery.cycle import OPEN, CycleRecord, disagreeing_claims
 from dq.dataquality.delivery.notify import format_duration, local_time
 from dq.dataquality.results import StagedRun
@@ -160,12 +166,8 @@ def _deliveries(standings: Sequence[SloCompliance]) -> None:
         output.line("  no delivery SLOs")
     for standing in standings:
         signs = "".join(_sign(record.status) for record in standing.cycles[-_MAX_CYCLES:])
-        reached = percent(standing.budget.attainment)
-        output.line(f"  {standing.slo.contract.key}/{standing.slo.id}  {signs}")
-        output.line(
-            f"      {reached} on time, objective {float(standing.slo.objective):.0%}; "
-            f"{standing.budget.as_text()}"
-        )
+        output.line(f"  {standing.slo.contract.key}/{standing.slo.id}  {signs}".rstrip())
+        output.line(f"      {attainment_text(standing)}")
         if remark := compliance_summary(standing):
             output.line(f"      {remark}")
         for record in standing.cycles:

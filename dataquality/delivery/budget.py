@@ -121,7 +121,7 @@ class Budget(CycleCounts):
     def as_text(self) -> str:
         """Return the budget as text: `1 of 4 misses used, the next returns 2026-12-03`."""
         if self.attainment is None:
-            return "no deliveries in the window yet"
+            return "no deliveries counted in the window"
         if self.allowed and self.is_exhausted:
             text = f"error budget exhausted: {self.bad} {_misses(self.bad)}, {self.allowed} allowed"
         elif self.allowed:

@@ -15,7 +15,7 @@ from dq.contracts.slo import Slo
 from dq.dataquality.delivery.budget import Budget, CycleCounts, allowed_misses, budget
 from dq.dataquality.delivery.cycle import CycleRecord, disagreeing_claims
 from dq.dataquality.delivery.cycle_store import RECENT_DELIVERIES, usual_delay
-from dq.dataquality.delivery.notify import format_duration
+from dq.dataquality.delivery.notify import format_duration, local_time
 from dq.dataquality.delivery.tables import KEY, Key, chunks, cycle, key_of, matches_key, slo_terms
 from dq.store.schema import UtcDateTime
 
@@ -36,7 +36,7 @@ class SloCompliance:
 
     `usual_delay` is the median of delivery minus due, negative if early, or None for too few deliveries.
     `availability` is a second service level: the share of the window's time in which the newest due cycle was
-    delivered, or None if unknown.
+    delivered, or None if unknown or if no cycle of the window counts.
     """
 
     slo: Slo
@@ -70,15 +70,27 @@ class GroupCompliance(CycleCounts):
 def slo_compliance(slo: Slo, cycles: Sequence[CycleRecord], now: datetime) -> SloCompliance:
     """Return the compliance of an SLO at an aware instant, from its cycles, oldest first."""
     rows = [(record.cycle.breach_at, record.status) for record in cycles]
+    current_budget = budget(rows, slo.objective, slo.window, now)
     return SloCompliance(
         slo,
         cycles,
-        budget(rows, slo.objective, slo.window, now),
+        current_budget,
         budget(rows, slo.objective, slo.window, now - slo.window),
         _streak(cycles),
         usual_delay([record for record in cycles if record.delivered_at is not None][-RECENT_DELIVERIES:]),
-        availability(cycles, now - slo.window, now),
+        availability(cycles, now - slo.window, _recorded_until(slo, cycles, now))
+        if current_budget.attainment is not None
+        else None,
     )
+
+
+def _recorded_until(slo: Slo, cycles: Sequence[CycleRecord], now: datetime) -> datetime:
+    """Return the due time of the first delivery without a cycle, or `now` if that is earlier.
+
+    Without ticks of the watcher, cycles end before `now`.
+    """
+    following = next(iter(slo.schedule.after(cycles[-1].cycle.due_at)), None) if cycles else None
+    return min(now, following.at) if following is not None else now
 
 
 def group_compliance(
@@ -141,6 +153,18 @@ def percent(share: Fraction | None) -> str:
     if share is None:
         return "-"
     return f"{int(share * 1000) / 10:.1f}%"
+
+
+def attainment_text(compliance: SloCompliance) -> str:
+    """Return attainment, objective and budget as one line, or why there is none."""
+    objective = f"objective {float(compliance.slo.objective):.0%}"
+    if compliance.budget.attainment is not None:
+        return f"{percent(compliance.budget.attainment)} on time, {objective}; {compliance.budget.as_text()}"
+    if not compliance.cycles:
+        return f"no deliveries evaluated yet, {objective}"
+    last_due = local_time(compliance.slo, compliance.cycles[-1].cycle.due_at)
+    window = format_duration(compliance.slo.window)
+    return f"no deliveries counted in the last {window}, {objective}; the last was due {last_due}"
 
 
 def compliance_summary(compliance: SloCompliance) -> str:

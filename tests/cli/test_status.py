@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from datetime import UTC, datetime
+from pathlib import Path
 
 import pytest
 from fakes.command import BEGIN, Place, contract
@@ -76,3 +77,33 @@ def test_machines_read_what_people_do(registry: Place) -> None:
     assert orders["streak"] == {"length": 2, "good": True}
     assert (orders["trend"], orders["usual_minutes"], orders["burning"]) == (None, None, [])
     assert orders["present"] == 1.0
+
+
+def test_no_share_is_shown_where_no_delivery_counts(registry: Place) -> None:
+    # As after the tutorial, whose data is of 2013: all cycles are older than the window of 90 days.
+    arguments = ("--product", "stock", "--as-of", "2027-05-12T08:00:00Z")
+    lines = registry.dq("status", "registry", *arguments).out.splitlines()
+    markdown = registry.dq("status", "registry", *arguments, "--format", "markdown").out
+    (stock,) = registry.dq("status", "registry", *arguments, "--format", "json").json["deliveries"]
+
+    assert lines[1:5] == [
+        "  stock/daily  ○○",
+        "      no deliveries counted in the last 90 d, objective 90%; the last was due 2026-05-12 06:00 UTC",
+        "      2 missed in a row",
+        "      missing 2026-05-11 06:00 UTC",
+    ]
+    assert "| stock/daily | - | 90% | no deliveries counted in the window | 2 missed in a row |" in markdown
+    assert (stock["attainment"], stock["present"], stock["budget"]) == (
+        None,
+        None,
+        "no deliveries counted in the window",
+    )
+
+
+def test_a_promise_that_was_never_evaluated_says_so(tmp_path: Path) -> None:
+    place = Place(tmp_path)
+    place.put("registry/orders.odcs.yaml", contract("orders"))
+
+    found = place.dq("status", "registry", "--as-of", NOW).out.splitlines()
+
+    assert found[1:4] == ["  orders/daily", "      no deliveries evaluated yet, objective 90%", ""]

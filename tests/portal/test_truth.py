@@ -117,7 +117,14 @@ def test_budgets_are_those_of_the_status(status: Json, shown: dict[str, Any]) ->
     for contract, (page, _) in shown.items():
         for said, one in zip(page["promises"], told[contract], strict=True):
             reached = "-" if one["attainment"] is None else f"{int(one['attainment'] * 1000) / 10:.1f}%"
-            figures = {"On time": reached, "Error budget used": f"{one['bad']} of {one['allowed']}"}
+            # "30 of 1 used" is not a share: more misses than allowed are shown as their number.
+            if one["attainment"] is None:
+                spent = {"Error budget used": "-"}
+            elif one["bad"] > one["allowed"] or not one["allowed"]:
+                spent = {"Misses": str(one["bad"])}
+            else:
+                spent = {"Error budget used": f"{one['bad']} of {one['allowed']}"}
+            figures = {"On time": reached, **spent}
             marks = ["budget exhausted"] if one["bad"] > one["allowed"] else []
             if not (figures.items() <= said["figures"].items() and one["budget"] in said["notes"]):
                 wrong.append((contract, said["figures"], said["notes"], one["budget"]))

@@ -95,7 +95,7 @@ def test_the_oldest_miss_returns_when_it_leaves_the_window() -> None:
             "1 miss in 1 cycle (budget starts at 20 cycles); 1 restored on 2026-12-03",
         ),
         (Budget(30, 1, 0, None), "1 miss, none allowed"),
-        (Budget(0, 0, 0, None), "no deliveries in the window yet"),
+        (Budget(0, 0, 0, None), "no deliveries counted in the window"),
     ],
 )
 def test_the_line_says_it_in_whole_misses(found: Budget, line: str) -> None:

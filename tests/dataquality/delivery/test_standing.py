@@ -96,6 +96,16 @@ def test_nothing_is_known_of_the_time_without_cycles() -> None:
     assert availability(history(UNKNOWN), FIRST - HOUR, FIRST + HOUR) is None
 
 
+def test_a_cycle_covers_no_time_after_the_next_delivery_was_due(slo: Slo) -> None:
+    # Two days without a tick: the next delivery was due at six in Berlin, and nothing is known of it.
+    cycles = history(-1, BAD)
+
+    found = slo_compliance(slo, cycles, FIRST + timedelta(days=4))
+    long_after = slo_compliance(slo, cycles, FIRST + timedelta(days=400))
+
+    assert (found.availability, long_after.availability) == (Fraction(24, 24 + 22), None)
+
+
 def test_a_promise_says_its_run_its_usual_time_and_its_trend(slo: Slo) -> None:
     # The window is 30 days: 30 cycles of which 3 were missed, and then 30 of which none was.
     cycles = history(*[BAD] * 3, *[-1] * 27, *[-2] * 29, 5)
