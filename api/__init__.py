@@ -74,6 +74,7 @@ if TYPE_CHECKING:
         StorePruneOutcome,
         StoreUpgradeOutcome,
         check_store,
+        copy_store,
         export_store,
         prune_store,
         upgrade_store,
@@ -97,12 +98,12 @@ __all__ = [
     "SubscriptionsOutcome",
     "TablesOutcome", "Unmeasured", "Violated", "WatchOutcome", "acknowledge", "aggregate", "audit",
     "backtest", "backtest_contracts", "build_portal", "check", "check_contracts", "check_store",
-    "convert_schedule", "cycle", "demo", "demo_tables", "diff", "doctor", "emr", "excuse", "explain",
-    "export", "export_store", "fmt", "gate", "import_", "incidents", "init", "json_schema", "left_out",
-    "link", "list_subscriptions", "load", "metrics", "next_deliveries", "next_dues", "outbox", "propose",
-    "propose_contract", "prune_store", "publish", "publish_pending", "register", "repair", "replay",
-    "rules", "sample", "schema", "send_test_alert", "silence", "split", "sql_text", "status", "tables",
-    "upgrade_store", "validate", "watch",
+    "convert_schedule", "copy_store", "cycle", "demo", "demo_tables", "diff", "doctor", "emr", "excuse",
+    "explain", "export", "export_store", "fmt", "gate", "import_", "incidents", "init", "json_schema",
+    "left_out", "link", "list_subscriptions", "load", "metrics", "next_deliveries", "next_dues", "outbox",
+    "propose", "propose_contract", "prune_store", "publish", "publish_pending", "register", "repair",
+    "replay", "rules", "sample", "schema", "send_test_alert", "silence", "split", "sql_text", "status",
+    "tables", "upgrade_store", "validate", "watch",
 ]  # fmt: skip
 
 # Defining module of each exported name.
@@ -140,8 +141,8 @@ _MODULES: dict[str, tuple[str, ...]] = {
     ),
     "dq.operations.authoring": ("FmtOutcome", "InitOutcome", "fmt", "init"),
     "dq.operations.store": (
-        *("StorePruneOutcome", "StoreUpgradeOutcome", "check_store", "export_store", "prune_store"),
-        *("upgrade_store",),
+        *("StorePruneOutcome", "StoreUpgradeOutcome", "check_store", "copy_store", "export_store"),
+        *("prune_store", "upgrade_store"),
     ),
     "dq.operations.subscriptions": (
         "SubscriptionsOutcome",

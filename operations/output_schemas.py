@@ -296,6 +296,7 @@ OUTPUTS: dict[str, Schema] = {
         "outstanding": array(OUTSTANDING), "findings": FINDINGS,
     }),
     "store check": row({"faults": array(TEXT)}),
+    "store copy": row({"rows": mapping(INT)}),
     "store export": row({"folder": TEXT, "rows": mapping(INT)}),
     "store prune": row({
         "before": INSTANT, "cycles": INT, "receipts": INT, "excuses": INT, "incidents": INT,

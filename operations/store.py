@@ -1,4 +1,4 @@
-"""Maintenance of the state store: schema upgrade, integrity check, retention, and export."""
+"""Maintenance of the state store: schema upgrade, integrity check, retention, export, and copy."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from dq.contracts.slo import CYCLE_RETENTION
 from dq.dataquality.delivery import retention
 from dq.operations.runtime.context import call_context, parse_duration
 from dq.registry.publish import forget_publications, staged_deliveries
-from dq.store import engine
+from dq.store import copying, engine
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,3 +98,15 @@ def export_store(to: Path | str, *, folder: Path | str | None = None) -> dict[st
     context, _ = call_context(None, folder)
     with closing(context.store()) as store, store.read() as tx:
         return retention.export(tx, Path(to))
+
+
+def copy_store(from_url: str, to_url: str) -> dict[str, int]:
+    """Copy the state store to another database, e.g. from SQLite to PostgreSQL, as `dq store copy` does.
+
+    Relative files are below the process's working folder, as in DQ_STORE_URL. Everything is copied in one
+    transaction, and the source is not changed. Returns the number of rows of each table.
+
+    Raises UsageError for an invalid URL, MissingTool without psycopg, and StoreError if the source does not
+    exist, if the target is not empty, or if either has another schema version than this dq's.
+    """
+    return copying.copy_store(from_url, to_url)

@@ -272,7 +272,7 @@ def open_store(url: str) -> Store:
     Raises UsageError for another form, MissingTool without psycopg, StoreError if the database cannot be
     used or was written by a newer or an unreleased dq. No message contains the password.
     """
-    with _closed_on_failure(_store_for(url)) as store:
+    with _closed_on_failure(connect_store(url)) as store:
         if _is_older(store):
             # Checked again under the write lock: another process may have upgraded it meanwhile.
             with store.write() as connection:
@@ -292,7 +292,7 @@ def open_without_migrating(url: str) -> Store:
             f"{store_name(parse_url(url))} does not exist.",
             "Run 'dq watch' to create it, or set DQ_STORE_URL.",
         )
-    with _closed_on_failure(_store_for(url)) as store:
+    with _closed_on_failure(connect_store(url)) as store:
         if _is_older(store):
             raise StoreError(
                 f"{store_name(store.engine.url)} has schema {version}, but this dq requires {head()}.",
@@ -318,7 +318,7 @@ def stored_version(url: str) -> str | None:
     parsed = parse_url(url)
     if parsed.get_backend_name() == "sqlite" and not Path(str(parsed.database)).exists():
         return None
-    store = _store_for(url)
+    store = connect_store(url)
     try:
         with store.read() as connection:
             return current_version(connection)
@@ -326,7 +326,11 @@ def stored_version(url: str) -> str | None:
         store.close()
 
 
-def _store_for(url: str) -> Store:
+def connect_store(url: str) -> Store:
+    """Return the store at `url` without creating, upgrading or checking its tables.
+
+    Raises UsageError and MissingTool as `open_store`.
+    """
     parsed = parse_url(url)
     return Store(
         _sqlite_engine(parsed) if parsed.get_backend_name() == "sqlite" else _postgres_engine(parsed)

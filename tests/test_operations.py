@@ -543,7 +543,7 @@ def test_init_and_fmt_are_the_commands(tmp_path: Path) -> None:
         dq.init(function.folder / "registry", id="items")
 
 
-@compares("store upgrade", "store check", "store prune", "store export")
+@compares("store upgrade", "store check", "store prune", "store export", "store copy")
 def test_what_keeps_the_store_is_the_commands(missed: tuple[Place, Place]) -> None:
     command, function = missed
     folder, at = function.folder, datetime.fromisoformat("2027-08-01T00:00:00Z")
@@ -553,6 +553,11 @@ def test_what_keeps_the_store_is_the_commands(missed: tuple[Place, Place]) -> No
     assert ran.json["rows"] == dq.export_store(folder / "history", folder=folder)
     for table in ran.json["rows"]:
         assert (folder / "history" / f"{table}.parquet").is_file()
+    ran = command.dq("store", "copy", "sqlite:///.dq/store.db", "sqlite:///copy.db", "--format", "json")
+    copied = dq.copy_store(f"sqlite:///{folder}/.dq/store.db", f"sqlite:///{folder}/copy.db")
+    assert ran.json == {"rows": copied}
+    with pytest.raises(dq.DqError, match="is not empty"):
+        dq.copy_store(f"sqlite:///{folder}/.dq/store.db", f"sqlite:///{folder}/copy.db")
     with pytest.raises(dq.DqError, match="399d is less than 400 days"):
         dq.prune_store("399d", folder=folder)
     for place, code in ((None, 0), (".dq/store.db", 1)):

@@ -9,14 +9,15 @@ import typer
 
 from dq.cli import output
 from dq.cli.context import instant_or_none
-from dq.operations.store import check_store, export_store, prune_store, upgrade_store
+from dq.contracts.outcome import pluralize
+from dq.operations.store import check_store, copy_store, export_store, prune_store, upgrade_store
 
 app = typer.Typer(no_args_is_help=True)
 
 
 @app.callback()
 def _group() -> None:
-    """Maintain the state store: schema, integrity, retention, export."""
+    """Maintain the state store: schema, integrity, retention, export, copy."""
 
 
 @app.command()
@@ -102,3 +103,30 @@ def exported(
     else:
         for table, number in rows.items():
             output.line(f"  {folder / table}.parquet: {number} rows")
+
+
+@app.command("copy")
+def copied(
+    from_url: str = typer.Argument(metavar="FROM_URL", help="URL of the existing store."),
+    to_url: str = typer.Argument(metavar="TO_URL", help="URL of the new store, which must be empty."),
+    format: output.Format = output.FORMAT,
+) -> None:
+    """Copy the state store to another database, e.g. from SQLite to PostgreSQL.
+
+    Copies all rows in one transaction and does not change the old store. Stop the watchers first: what they
+    write during the copy is only in the old store. URLs are those of DQ_STORE_URL; leave passwords out of
+    them, e.g. by PGPASSWORD, since other users can read the command line.
+
+    Exit codes: 0 copied, 2 invalid URL or psycopg is not installed, 3 a store cannot be used, the target is
+    not empty, or a schema version is not this dq's.
+
+    Example: dq store copy sqlite:///.dq/store.db postgresql://dq@db.example.com/dq
+    """
+    rows = copy_store(from_url, to_url)
+    if format is output.Format.JSON:
+        output.as_json({"rows": rows})
+        return
+    for table, number in rows.items():
+        if number:
+            output.line(f"  {table}: {pluralize(number, 'row')}")
+    output.line(f"copied: {pluralize(sum(rows.values()), 'row')}")

@@ -162,6 +162,7 @@ STORY: tuple[tuple[str, ...] | Callable[[Place], None], ...] = (
     ("store check",),
     ("store prune", "--as-of", LATER),
     ("store export", "exported"),
+    ("store copy", "sqlite:///.dq/store.db", "sqlite:///copy.db"),
 )
 
 

@@ -95,6 +95,7 @@ LINES = [
     ("store check",),
     ("store prune",),
     ("store export", "exported"),
+    ("store copy", "sqlite:///.dq/store.db", "sqlite:///copy.db"),
 ]
 
 
