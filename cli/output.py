@@ -411,6 +411,10 @@ def table(header: Sequence[str], rows: Iterable[Sequence[str]], indent: str = " 
         line(styled(text, bold=True) if number == 0 else text)
 
 
+MAX_DELIVERIES = 10
+"""Most deliveries not on time of one SLO that text output lists; the newest ones."""
+
+
 def mark(good: bool | None) -> str:
     """Return a coloured mark: yes, no, or unknown for None."""
     if good is None:

@@ -170,15 +170,29 @@ def _deliveries(standings: Sequence[SloCompliance]) -> None:
         output.line(f"      {attainment_text(standing)}")
         if remark := compliance_summary(standing):
             output.line(f"      {remark}")
-        for record in standing.cycles:
-            if record.status.bad:
-                lateness = _lateness(standing.slo, record)
-                output.line(
-                    f"      {record.status} {local_time(standing.slo, record.cycle.due_at)}{lateness}"
-                )
-        for record in standing.cycles[-_MAX_CYCLES:]:
-            for remark in _remarks(standing.slo, record):
-                output.line(f"      {local_time(standing.slo, record.cycle.due_at)}: {remark}")
+        _newest(
+            [
+                f"{record.status} {local_time(standing.slo, record.cycle.due_at)}"
+                f"{_lateness(standing.slo, record)}"
+                for record in standing.cycles
+                if record.status.bad
+            ]
+        )
+        _newest(
+            [
+                f"{local_time(standing.slo, record.cycle.due_at)}: {remark}"
+                for record in standing.cycles[-_MAX_CYCLES:]
+                for remark in _remarks(standing.slo, record)
+            ]
+        )
+
+
+def _newest(lines: Sequence[str]) -> None:
+    """Print the newest lines about deliveries of an SLO, and the number of the earlier ones."""
+    for line in lines[-output.MAX_DELIVERIES :]:
+        output.line(f"      {line}")
+    if len(lines) > output.MAX_DELIVERIES:
+        output.line(f"      … and {len(lines) - output.MAX_DELIVERIES} earlier")
 
 
 def _remarks(slo: Slo, record: CycleRecord) -> list[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
@@ -14,8 +14,8 @@ import typer
 
 from dq.cli import output
 from dq.cli.context import CHANNEL, PATHS, alerts_are_results, note, undelivered
-from dq.contracts.outcome import DqError
-from dq.dataquality.delivery.cycle import label
+from dq.contracts.outcome import CycleStatus, DqError
+from dq.dataquality.delivery.cycle import CycleTransition, label
 from dq.dataquality.delivery.probe_pool import ProbePool
 from dq.dataquality.delivery.tick import TickResult
 from dq.operations import alerting
@@ -153,13 +153,49 @@ def _note_since(request: WatchRequest, outcome: WatchOutcome) -> None:
         )
 
 
-def describe(done: TickResult, *, quiet: bool = False) -> None:
-    """Print the tick in a few lines; `quiet` prints only changes."""
-    for change in done.changes:
+# Up to so many deliveries of one SLO that are on time have a line each.
+_MAX_ON_TIME = 5
+
+
+def _describe_changes(changes: Sequence[CycleTransition]) -> None:
+    """Print the changes of one SLO: many deliveries on time in one line, and the newest other ones."""
+    on_time = [change for change in changes if change.after.good]
+    not_on_time = [change for change in changes if not change.after.good]
+    listed = not_on_time[-output.MAX_DELIVERIES :]
+    if len(on_time) > _MAX_ON_TIME:
+        output.line(f"  {output.mark(True)} {_on_time_text(on_time)}")
+    else:
+        listed = sorted([*on_time, *listed], key=lambda change: change.record.cycle.due_at)
+    for change in listed:
         cycle = change.record.cycle
         what = ", ".join(label(partition) for partition in cycle.partitions) or "snapshot"
         good = True if change.after.good else False if change.after.bad else None
         output.line(f"  {output.mark(good)} {cycle.contract} {what}: {change.after}. {change.reason}")
+    if len(not_on_time) > output.MAX_DELIVERIES:
+        output.line(f"  … and {len(not_on_time) - output.MAX_DELIVERIES} earlier")
+
+
+def _on_time_text(changes: Sequence[CycleTransition]) -> str:
+    """Return number and range of several deliveries on time of one SLO."""
+    cycles = [change.record.cycle for change in changes]
+    first, last = cycles[0], cycles[-1]
+    in_grace = sum(change.after is CycleStatus.ON_TIME_IN_GRACE for change in changes)
+    if all(len(cycle.partitions) == 1 for cycle in cycles):
+        span = f"{label(first.partitions[0])} to {label(last.partitions[0])}"
+    else:
+        span = f"due {first.due_at:%Y-%m-%d %H:%M}Z to {last.due_at:%Y-%m-%d %H:%M}Z"
+    grace = f" ({in_grace} in grace)" if in_grace else ""
+    return f"{first.contract}/{first.slo}: {len(changes)} deliveries on time{grace}, {span}"
+
+
+def describe(done: TickResult, *, quiet: bool = False) -> None:
+    """Print the tick in a few lines; `quiet` prints only changes."""
+    changes_by_slo: dict[tuple[str, str, str], list[CycleTransition]] = {}
+    for change in done.changes:
+        cycle = change.record.cycle
+        changes_by_slo.setdefault((cycle.contract, cycle.object, cycle.slo), []).append(change)
+    for changes in changes_by_slo.values():
+        _describe_changes(changes)
     # One line per unreadable location, however many deliveries it has.
     for (contract, reason), times in Counter(
         (unknown.record.cycle.contract, unknown.reason) for unknown in done.unknown
