@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from dq.contracts.layout import Layout, parse_layout, partition_folder
-from dq.contracts.outcome import UsageError, ValueProblem, nearest, pluralize
+from dq.contracts.outcome import DqError, UsageError, ValueProblem, nearest, pluralize
+from dq.lake.storage import files_below
 from dq.operations.runtime.context import RuntimeContext, call_context
 from dq.operations.runtime.spark import open_named_catalog
 from dq.registry.catalog import Catalog
@@ -90,6 +92,48 @@ def import_(
     return build_contract(request, read_tables(context, request))
 
 
+def kind_names() -> list[str]:
+    """Return the ids of all kinds: of files first, then of catalogs."""
+    return list(dict.fromkeys([*kinds.load(), *catalogs()]))
+
+
+def require_kind(kind: str) -> None:
+    """Raise UsageError for an unknown kind."""
+    names = kind_names()
+    if kind not in names:
+        suggestion = nearest(kind, names)
+        raise UsageError(
+            f"unknown import source {kind!r}.",
+            f"Did you mean {suggestion}?" if suggestion else f"Supported: {', '.join(names)}.",
+        )
+
+
+def correct_arguments(kind: str, source: str | None) -> tuple[str | None, str] | None:
+    """Return kind and source if a path was passed as the kind, otherwise None.
+
+    The kind is `source` if the two are swapped, or is guessed by the names of the files; None if unknown.
+    """
+    known_kinds = kind_names()
+    if kind in known_kinds or not ("/" in kind or os.sep in kind or Path(kind).exists()):
+        return None
+    return (source if source in known_kinds else _guess_kind(kind)), kind
+
+
+def _guess_kind(source: str) -> str | None:
+    """Return the kind whose files lie at this location; folders of a table format precede names of files."""
+    try:
+        paths = [f"/{path}" for path in files_below(source)]
+    except DqError:
+        return None
+    matches = [
+        (sign.endswith("/"), len(sign), kind.id)
+        for kind in kinds.load().values()
+        for sign in kind.signs
+        if any(f"/{sign}" in path if sign.endswith("/") else path.lower().endswith(sign) for path in paths)
+    ]
+    return max(matches)[2] if matches else None
+
+
 def read_tables(context: RuntimeContext, request: ImportRequest) -> list[ImportedTable]:
     """Read the requested tables of the source. Raises as `import_`."""
     source_tables = _tables(context, request)
@@ -128,13 +172,7 @@ def _tables(context: RuntimeContext, request: ImportRequest) -> list[ImportedTab
     file_kinds, catalog_kinds = kinds.load(), catalogs()
     if kind in file_kinds and (kind not in catalog_kinds or is_table_location(source)):
         return file_kinds[kind].read(source, *_layout(request, file_kinds[kind]))
-    if kind not in catalog_kinds:
-        words = list(dict.fromkeys([*file_kinds, *catalog_kinds]))
-        suggestion = nearest(kind, words)
-        raise UsageError(
-            f"unknown import source {kind!r}.",
-            f"Did you mean {suggestion}?" if suggestion else f"Supported: {', '.join(words)}.",
-        )
+    require_kind(kind)
     database, _, name = source.partition(".")
     catalog = open_named_catalog(context, context.store(), kind, request.role_arn, request.catalog_id)
     if name:

@@ -8,14 +8,17 @@ from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from pathlib import Path
 
-from dq.contracts.outcome import DqError, Finding
+from dq.contracts.access.discovery import find
+from dq.contracts.access.files import printable_path
+from dq.contracts.escaping import shell_word
+from dq.contracts.outcome import DqError, Finding, UsageError
 from dq.contracts.subscriptions import Subscription
 from dq.operations.gate import parse_policy, read_policy_text
 from dq.operations.key_ownership import resolve_key_owners
 from dq.operations.registry_files import LoadedContracts
 from dq.operations.runtime.context import RuntimeContext, call_context, processors, registry_root
 from dq.operations.subscriptions import load_subscriptions
-from dq.portal.output import PortalRequest, PortalSummary, WaiverEnd
+from dq.portal.output import OWN, PortalRequest, PortalSummary, WaiverEnd
 from dq.store.engine import Store
 from dq.validators.lint import load_rules
 
@@ -87,6 +90,26 @@ def build_portal(
         return run(context, store, site, places, tick)
 
 
+def _require_output_folder(out: Path, paths: Sequence[Path]) -> None:
+    """Raise UsageError if `out` has contracts and `paths` none: the arguments are probably swapped."""
+    if not out.is_dir() or (out / OWN).is_dir() or not _has_contracts(out):
+        return
+    by_default = list(paths) == [Path()]
+    if by_default or not _has_contracts(paths[0]):
+        site = "site" if by_default else shell_word(str(paths[0]))
+        raise UsageError(
+            f"{printable_path(out)} contains contracts and cannot be the output folder; nothing was written.",
+            f"The output folder comes first: dq portal build {site} {shell_word(str(out))}",
+        )
+
+
+def _has_contracts(path: Path) -> bool:
+    try:
+        return bool(find([path]))
+    except DqError:
+        return False
+
+
 def run(
     context: RuntimeContext,
     store: Store,
@@ -98,6 +121,7 @@ def run(
     """Run the operation. Raises as `build_portal`."""
     from dq.portal.build import build
 
+    _require_output_folder(out, paths)
     subscriptions: list[Subscription] = []
     findings: list[Finding] = []
     for root in context.registries or (registry_root(paths[0]),):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import typer
@@ -14,7 +14,14 @@ from dq.contracts.access.files import create
 from dq.contracts.escaping import shell_word
 from dq.contracts.outcome import UsageError, pluralize
 from dq.contracts.yaml.insertion import commented
-from dq.operations.import_ import ImportRequest, build_contract, read_tables
+from dq.operations.import_ import (
+    ImportRequest,
+    build_contract,
+    correct_arguments,
+    kind_names,
+    read_tables,
+    require_kind,
+)
 from dq.operations.registry_files import load
 from dq.operations.runtime.context import runtime_context
 from dq.registry.importing import ImportedTable
@@ -26,7 +33,9 @@ def command(
         help="parquet, csv, json, sql, dbt, dcs, jsonschema, avro, iceberg or delta; "
         "of a catalog hive, glue, iceberg or local."
     ),
-    source: str = typer.Argument(help="File, folder or URI; for a catalog: DATABASE or DATABASE.TABLE."),
+    source: str = typer.Argument(
+        None, help="File, folder or URI; for a catalog: DATABASE or DATABASE.TABLE."
+    ),
     file: Path = typer.Option(None, "--output", "-o", help="Output file (default: stdout)."),
     object: list[str] = typer.Option([], "--object", help="Only this table; repeatable."),
     id: str = typer.Option("", "--id", help="Contract id (default: the table's name)."),
@@ -50,6 +59,16 @@ def command(
 
     Example: dq import parquet lake/orders --output registry/orders.odcs.yaml --owner ana@example.com
     """
+    options = {
+        "--output": [] if file is None else [str(file)],
+        "--object": object,
+        "--id": [id],
+        "--domain": [domain],
+        "--owner": [owner],
+        "--role-arn": [role_arn],
+        "--catalog-id": [catalog_id],
+    }
+    source = _require_kind_and_source(kind, source, options)
     context = runtime_context()
     request = ImportRequest(kind, source, tuple(object), id, domain, owner, role_arn, catalog_id, layout)
     tables = read_tables(context, request)
@@ -67,6 +86,25 @@ def command(
         output.note(f"Not in the contract: {commented(loss)}.")
     output.line("Next: review inferred values, add delivery SLOs, set 'status: active', then run")
     output.line(f"  dq validate {shell_word(str(file))}")
+
+
+def _require_kind_and_source(kind: str, source: str | None, options: Mapping[str, Sequence[str]]) -> str:
+    """Return the source. Raises UsageError if it is missing, or with the right command for a path as kind."""
+    corrected = correct_arguments(kind, source)
+    if corrected is not None:
+        right_kind, path = corrected
+        words = [path]
+        for name, values in options.items():
+            for value in filter(None, values):
+                words += [name, value]
+        hint = f"Run: dq import {right_kind or 'KIND'} {' '.join(map(shell_word, words))}"
+        kinds = "" if right_kind else f", where KIND is {', '.join(kind_names())}."
+        raise UsageError(f"{path} is a path; the kind of source comes first.", f"{hint}{kinds}")
+    require_kind(kind)
+    if source is None:
+        hint = f"Pass a file, folder or URI after the kind, e.g. dq import {kind} lake/orders."
+        raise UsageError("missing source.", hint)
+    return source
 
 
 def _compare(file: Path, tables: Sequence[ImportedTable]) -> int:

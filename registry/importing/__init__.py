@@ -81,12 +81,14 @@ class ImportKind:
 
     `read` takes the source as the user names it, and with `takes_layout` also the layout of its folders, or
     None to guess it. It raises UsageError if the source is not of this kind, and ReadError if it cannot be
-    read.
+    read. `signs` are the endings of its files' names in lower case, and folders of its tables, which end in
+    `/`.
     """
 
     id: str
     summary: str
     read: Callable[..., list[ImportedTable]]
+    signs: tuple[str, ...] = ()
     takes_layout: bool = False
 
 

@@ -105,3 +105,87 @@ def test_t51_a_frame_as_a_sample_is_told_where_to_go(tmp_path: Path) -> None:
         dq.DqError, match=r"takes the path of a file, not a list\. Check a frame with dq\.check"
     ):
         dq.sample(file, [{"seen": "2026-01-01"}])  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        (("build", "registry", "site"), "dq portal build site registry"),
+        (("build", "registry"), "dq portal build site registry"),
+        (("build", "."), "dq portal build site ."),
+        # With contracts in both, either may have been meant.
+        (("build", ".", "registry"), "Choose a new or an empty folder."),
+    ],
+)
+def test_t47_the_output_folder_of_a_portal_comes_first(
+    tmp_path: Path, arguments: tuple[str, ...], expected: str
+) -> None:
+    place = Place(tmp_path)
+    place.put("registry/weather.odcs.yaml", CONTRACT.format(**GOOD))
+
+    ran = place.dq("portal", *arguments)
+
+    assert (ran.code, ran.out) == (2, "")
+    assert expected in ran.err
+    assert not (tmp_path / "site").exists()
+
+
+FILES = {
+    "lake/parquet/day=2026-05-10/part-0.parquet": "parquet",
+    "lake/csv/day=2026-05-10/part-0.CSV": "csv",
+    "lake/tsv/part-0.tsv": "csv",
+    "lake/jsonl/part-0.jsonl": "json",
+    "lake/avro/part-0.avro": "avro",
+    "lake/delta/_delta_log/00000000000000000000.json": "delta",
+    "lake/iceberg/metadata/v1.metadata.json": "iceberg",
+    "schemas/orders.avsc": "avro",
+    "schemas/orders.schema.json": "jsonschema",
+    "ddl/orders.sql": "sql",
+    "jaffle_shop/dbt_project.yml": "dbt",
+}
+
+
+@pytest.mark.parametrize(("file", "kind"), FILES.items())
+def test_t47_import_of_a_path_alone_names_its_kind(tmp_path: Path, file: str, kind: str) -> None:
+    place = Place(tmp_path)
+    place.put(file, "")
+    # Data files of a lakehouse table do not decide.
+    if kind in ("delta", "iceberg"):
+        place.put(f"lake/{kind}/data/part-0.parquet", "")
+    source = file if file.startswith(("schemas", "ddl")) else "/".join(file.split("/")[:2])
+    source = source.removesuffix("/dbt_project.yml")
+
+    ran = place.dq(
+        "import", source, "--output", "registry/my orders.odcs.yaml", "--object", "a", "--object", "b"
+    )
+
+    assert (ran.code, ran.out) == (2, "")
+    assert ran.err == (
+        f"dq: {source} is a path; the kind of source comes first.\n"
+        f"    Run: dq import {kind} {source} --output 'registry/my orders.odcs.yaml' --object a --object b\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        (("lake/weather", "parquet"), "Run: dq import parquet lake/weather\n"),
+        (("lake/weather",), "Run: dq import KIND lake/weather, where KIND is avro, csv, dbt, "),
+        (("s3://bucket/weather", "csv"), "Run: dq import csv s3://bucket/weather\n"),
+        (
+            ("parquet",),
+            "dq: missing source.\n    Pass a file, folder or URI after the kind, e.g. dq import parquet ",
+        ),
+        (("praquet",), "dq: unknown import source 'praquet'.\n    Did you mean parquet?\n"),
+    ],
+)
+def test_t47_import_with_swapped_or_missing_arguments(
+    tmp_path: Path, arguments: tuple[str, ...], expected: str
+) -> None:
+    place = Place(tmp_path)
+    place.put("lake/weather/part-0.orc", "")
+
+    ran = place.dq("import", *arguments)
+
+    assert (ran.code, ran.out) == (2, "")
+    assert expected in ran.err

@@ -13,6 +13,7 @@ from dq.lake.types import Format, contract_type
 from dq.registry.importing import STRING, ImportedColumn, ImportedTable, ImportKind, SchemaReader
 from dq.registry.importing.sources import LakeFolder, as_text, list_folder, read_json, schema_fields
 
+_SCHEMA_ENDING, _DATA_ENDING = ".avsc", ".avro"
 _MAX_BYTES = 16 << 20
 _MAX_DEPTH = 32
 
@@ -22,11 +23,11 @@ def read(source: str, layout: Layout | None = None) -> list[ImportedTable]:
 
     Raises UsageError for a schema that is not a record.
     """
-    if source.endswith(".avsc"):
+    if source.endswith(_SCHEMA_ENDING):
         lake = LakeFolder(source, ())
         schema = read_json(source, "Pass an Avro schema.", _MAX_BYTES)
     else:
-        lake = list_folder(source, (".avro",), layout)
+        lake = list_folder(source, (_DATA_ENDING,), layout)
         schema = _embedded_schema(lake.files[-1].path)
     if not isinstance(schema, dict) or schema.get("type") != "record" or not schema_fields(schema):
         raise UsageError(f"{source} is not an Avro record.", "Pass the schema of one row.")
@@ -129,4 +130,10 @@ def _type_name(schema: object) -> str:
     return str(schema.get("type")) if isinstance(schema, dict) else str(schema)
 
 
-KIND = ImportKind("avro", "a schema (.avsc), a data file, or the folder of a table", read, takes_layout=True)
+KIND = ImportKind(
+    "avro",
+    "a schema (.avsc), a data file, or the folder of a table",
+    read,
+    (_SCHEMA_ENDING, _DATA_ENDING),
+    takes_layout=True,
+)

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 MAX_ROWS = 10_000
 """Maximum number of rows read per file."""
 
+_ENDINGS = (".csv", ".tsv")
 _DELIMITERS = (",", ";", "\t", "|")
 
 
@@ -30,7 +31,7 @@ def read(source: str, layout: Layout | None = None) -> list[ImportedTable]:
 
     Raises ReadError for files with other columns than the first one, and for files that are not UTF-8.
     """
-    lake = list_folder(source, (".csv", ".tsv"), layout)
+    lake = list_folder(source, _ENDINGS, layout)
     guesses: dict[str, TextTypeInference] = {}
     delimiter = ""
     for lake_file in lake.sample():
@@ -97,4 +98,4 @@ def _complete_rows(path: str, rows: _csv.Reader, width: int) -> Iterator[list[st
             yield row
 
 
-KIND = ImportKind("csv", "a file with a header line, or the folder of a table", read, takes_layout=True)
+KIND = ImportKind("csv", "a file with a header line, or the folder of a table", read, _ENDINGS, takes_layout=True)

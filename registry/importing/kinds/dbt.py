@@ -640,5 +640,8 @@ def _service_levels(
 
 
 KIND = importing.ImportKind(
-    "dbt", "a project's target/manifest.json, or a properties file, e.g. schema.yml", read
+    "dbt",
+    "a project's target/manifest.json, or a properties file, e.g. schema.yml",
+    read,
+    ("dbt_project.yml", "manifest.json"),
 )

@@ -122,4 +122,4 @@ class _DeltaReader(SchemaReader):
         return self.type(type_json, path)[0]
 
 
-KIND = ImportKind("delta", "the folder of a Delta table", read)
+KIND = ImportKind("delta", "the folder of a Delta table", read, (f"{LOG_FOLDER}/",))

@@ -110,6 +110,9 @@ class IcebergReader(SchemaReader):
         return kind, note
 
 
+_METADATA_ENDINGS = (".metadata.json", ".metadata.json.gz")
+
+
 def read(source: str) -> list[ImportedTable]:
     """Read one table from its newest metadata; no data file is opened. `source` may be the metadata file.
 
@@ -140,7 +143,7 @@ def read(source: str) -> list[ImportedTable]:
 def _load_metadata(source: str) -> tuple[str, JsonObject, str]:
     """Return the table's location, its current metadata, and the path of the metadata file."""
     place = source.rstrip("/")
-    if place.endswith((".metadata.json", ".metadata.json.gz")):
+    if place.endswith(_METADATA_ENDINGS):
         named = metadata_at(files_for(place), place)
         place = place.rpartition("/")[0].removesuffix(METADATA_FOLDER).rstrip("/") or "."
         return place, dict(named.content), named.path
@@ -224,4 +227,4 @@ def _stored_type(kind: DataType) -> DataType:
     )
 
 
-KIND = ImportKind("iceberg", "the folder of an Iceberg table", read)
+KIND = ImportKind("iceberg", "the folder of an Iceberg table", read, _METADATA_ENDINGS)

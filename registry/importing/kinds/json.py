@@ -17,11 +17,12 @@ MAX_ROWS = 10_000
 """Maximum number of objects read per file."""
 
 _MAX_BYTES = 256 << 20
+_ENDINGS = (".json", ".jsonl", ".ndjson")
 
 
 def read(source: str, layout: Layout | None = None) -> list[ImportedTable]:
     """Read one table; a key that an object lacks is NULL."""
-    lake = list_folder(source, (".json", ".jsonl", ".ndjson"), layout)
+    lake = list_folder(source, _ENDINGS, layout)
     inference = JsonTypeInference()
     for lake_file in lake.sample():
         with open_bytes(lake_file.path) as file:
@@ -65,5 +66,6 @@ KIND = ImportKind(
     "json",
     "a file of objects, one per line or in one array, or the folder of a table",
     read,
+    _ENDINGS,
     takes_layout=True,
 )

@@ -181,4 +181,4 @@ def _odcs_limits(schema: Mapping[str, object]) -> dict[str, object]:
     return odcs_keys
 
 
-KIND = importing.ImportKind("jsonschema", "a file with the schema of one row", read)
+KIND = importing.ImportKind("jsonschema", "a file with the schema of one row", read, (".schema.json",))

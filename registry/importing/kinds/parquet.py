@@ -13,13 +13,15 @@ from dq.lake.storage import open_bytes
 from dq.registry.importing import STRING, ImportedColumn, ImportedTable, ImportKind
 from dq.registry.importing.sources import list_folder
 
+_ENDINGS = (".parquet", ".parq")
+
 
 def read(source: str, layout: Layout | None = None) -> list[ImportedTable]:
     """Read one table; if files differ in a type, the most frequent one, with the others as evidence."""
     with require_extras("Parquet needs pyarrow", "s3"):
         import pyarrow as pa
         from pyarrow import parquet
-    lake = list_folder(source, (".parquet", ".parq"), layout)
+    lake = list_folder(source, _ENDINGS, layout)
     types_by_column: dict[str, Counter[tuple[DataType, str]]] = {}
     nullable: set[str] = set()
     sample = lake.sample()
@@ -51,4 +53,4 @@ def read(source: str, layout: Layout | None = None) -> list[ImportedTable]:
     return [lake.table(imported_columns, "parquet")]
 
 
-KIND = ImportKind("parquet", "a file, or the folder of a table", read, takes_layout=True)
+KIND = ImportKind("parquet", "a file, or the folder of a table", read, _ENDINGS, takes_layout=True)

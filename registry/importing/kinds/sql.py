@@ -73,4 +73,6 @@ def _part_keys(part: DdlPart) -> OdcsKeys:
     return {**comment, "required": True} if part.required else comment
 
 
-KIND = ImportKind("sql", "a file with CREATE TABLE statements; FILE@DIALECT if it is not Spark SQL", read)
+KIND = ImportKind(
+    "sql", "a file with CREATE TABLE statements; FILE@DIALECT if it is not Spark SQL", read, (".sql",)
+)
