@@ -153,7 +153,7 @@ def test_systemd_finds_no_fault_in_its_units(tmp_path: Path) -> None:
         ]
         return subprocess.run(words, capture_output=True, text=True, check=False).stderr
 
-    assert said("dq-watch.service", "dq-prune.service", "dq-prune.timer") == ""
+    assert said(*sorted(units())) == ""
     (folder / "dq-watch.service").write_text(
         (folder / "dq-watch.service").read_text().replace("Restart=", "Restrat=")
     )
@@ -166,6 +166,21 @@ def test_cron_understands_each_time_and_no_line_breaks_at_a_percent_sign() -> No
     assert len(lines) == 2
     assert [line for line in lines if not croniter.is_valid(" ".join(line.split()[:5]))] == []
     assert [line for line in lines if "%" in line] == []
+
+
+def test_every_log_file_of_the_crontab_is_rotated() -> None:
+    logs = re.findall(r">> (\S+\.log)", (KIT / "crontab").read_text())
+    text = (KIT / "logrotate").read_text()
+    [rotated] = re.findall(r"^(/.*) \{$", text, re.MULTILINE)
+
+    assert rotated.split() == [f"/var/lib/dq/{log}" for log in logs]
+    assert text.count("{") == text.count("}") == 1
+
+
+def test_the_portal_warns_at_the_interval_of_its_timer() -> None:
+    [minutes] = re.findall(r"OnCalendar=\*:0/(\d+)", (KIT / "dq-portal.timer").read_text())
+
+    assert commands()["dq-portal.service"][-2:] == ["--tick", f"{minutes}m"]
 
 
 # What kubernetes.io, "API reference", has of each kind in batch/v1 and v1, as far as ours may need it.
