@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import functools
 import re
+import sys
 from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import KW_ONLY, dataclass
 from datetime import date, datetime
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 from dq.contracts.access.access_policy import is_remote
@@ -64,16 +66,59 @@ def as_spark(
     """
     if isinstance(data, Dataset):
         return data
-    if hasattr(data, "sparkSession") and hasattr(data, "schema"):
+    if _is_spark_frame(data):
         return require_batch(data)
+    typed, untyped_names = _spark_table(data, schema_object)
+    session = spark or active_session()
+    if session is None:
+        raise UsageError(f"this {_type_name(data)} needs a Spark session.", session_hint())
+    return _with_types(_create_frame(session, typed), schema_object, untyped_names)
+
+
+def as_arrow(data: object, schema_object: SchemaObject) -> pa.Table:
+    """Return a frame of pandas, polars or Arrow as an Arrow table, with the columns and types of `as_spark`.
+
+    Raises UsageError as `as_spark`.
+    """
+    import pyarrow as pa
+
+    typed, untyped_names = _spark_table(data, schema_object)
+    promised_type = text_row_type(schema_object)
+    for index, name in enumerate(typed.column_names):
+        data_type = struct_field(promised_type, name) if name in untyped_names else None
+        if data_type is not None:
+            typed = typed.set_column(index, name, pa.nulls(typed.num_rows, arrow_type(data_type)))
+    return typed
+
+
+def needs_session(data: object, spark: SparkSession | None) -> bool:
+    """Return True if the data is a frame of another library, and no session is given or active."""
+    return (
+        spark is None
+        and not isinstance(data, Dataset)
+        and not _is_spark_frame(data)
+        and active_session() is None
+    )
+
+
+def session_hint() -> str:
+    """Return how to pass a Spark session, and how to install Spark if it is missing."""
+    start = "start a Spark session, or pass it: spark=SparkSession.builder.getOrCreate()."
+    return f"S{start[1:]}" if find_spec("pyspark") else f"Run {install_command('spark')}, then {start}"
+
+
+def _is_spark_frame(data: object) -> bool:
+    return hasattr(data, "sparkSession") and hasattr(data, "schema")
+
+
+def _spark_table(data: object, schema_object: SchemaObject) -> tuple[pa.Table, list[str]]:
+    """Return a frame as an Arrow table with Spark's types, and the names of columns without values."""
     table = _arrow(data, schema_object)
     names = [str(name) for name in table.column_names]
     _refuse_alike(names)
     if not names:
         raise UsageError("the frame has no columns.", "Pass the object's rows.")
-    session = spark or _active_session()
-    typed, untyped_names = _with_spark_types(table)
-    return _with_types(_create_frame(session, typed), schema_object, untyped_names)
+    return _with_spark_types(table)
 
 
 def require_batch(frame: Any) -> DataFrame:
@@ -87,8 +132,12 @@ def require_batch(frame: Any) -> DataFrame:
     return frame  # type: ignore[no-any-return]  # of either Spark
 
 
+def _type_name(data: object) -> str:
+    return f"{type(data).__module__.partition('.')[0]}.{type(data).__name__}"
+
+
 def _arrow(data: object, schema_object: SchemaObject) -> pa.Table:
-    type_name = f"{type(data).__module__.partition('.')[0]}.{type(data).__name__}"
+    type_name = _type_name(data)
     reader = _READERS.get(type_name)
     if reader is None:
         raise UsageError(
@@ -98,7 +147,7 @@ def _arrow(data: object, schema_object: SchemaObject) -> pa.Table:
     try:
         import pyarrow as pa
     except ModuleNotFoundError as error:
-        raise MissingTool("Frames other than Spark's need pyarrow.", install_command("spark")) from error
+        raise MissingTool("Frames other than Spark's need pyarrow.", install_command("sample")) from error
     try:
         return reader(data, schema_object)
     except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
@@ -154,13 +203,14 @@ def _refuse_alike(names: list[str]) -> None:
         raise UsageError(message, "Give each a unique name; names are case-insensitive.")
 
 
-def _active_session() -> SparkSession:
+def active_session() -> SparkSession | None:
+    """Return the active Spark session, or None without one or without PySpark."""
+    # Without PySpark imported by somebody, there is no session, and its import takes a second.
+    if "pyspark.sql" not in sys.modules:
+        return None
     from pyspark.sql import SparkSession
 
-    session = SparkSession.getActiveSession()
-    if session is None:
-        raise UsageError("testing this frame needs a Spark session.", "Pass spark=…, or start a session.")
-    return session
+    return SparkSession.getActiveSession()
 
 
 def _with_spark_types(table: pa.Table) -> tuple[pa.Table, list[str]]:
@@ -233,7 +283,8 @@ class Request:
     """Request to check one object of a contract.
 
     Args:
-        data: A DataFrame, or a Dataset (see `dataset.locate`), which needs `spark` or `start_session`.
+        data: A DataFrame, or a Dataset (see `dataset.locate`), which needs `spark` or `start_session`; for
+            `sample.check_frame` an Arrow table.
         object: Name of the object; optional if the contract has only one.
         partitions: Partitions to read, as column-to-value texts as in the path. Together they are one scope;
             clauses about the whole table are still tested on the whole table.

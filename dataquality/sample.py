@@ -13,11 +13,18 @@ from typing import TYPE_CHECKING
 from dq.contracts.access import files
 from dq.contracts.access.data_location import RFC_4180, TextFormat
 from dq.contracts.model import Contract, SchemaObject
-from dq.contracts.outcome import CheckResult, ReadError, Row, Status, UsageError
+from dq.contracts.outcome import CheckResult, ReadError, Row, Status, UsageError, pluralize
 from dq.contracts.types import DataType, row_type
 from dq.dataquality.answers.memory import find_violations, measure
 from dq.dataquality.answers.rows import Rows, rows_from_arrow
-from dq.dataquality.check import evaluate, failed_row_clauses
+from dq.dataquality.answers.sources import KnownAnswers
+from dq.dataquality.check import (
+    build_report,
+    evaluate,
+    failed_row_clauses,
+    source_of_answer,
+    verification,
+)
 from dq.dataquality.checks import built_in
 from dq.dataquality.clauses.clause import Clause, ForeignKey
 from dq.dataquality.clauses.coverage import bind_clauses, select
@@ -27,6 +34,7 @@ from dq.dataquality.model.column import MASK, classified, struct_field
 from dq.dataquality.model.run_context import RunContext
 from dq.dataquality.pandera import why_unanswerable, why_untestable
 from dq.dataquality.report import Report
+from dq.dataquality.request import Request, context_for, select_clauses, session_hint
 from dq.dataquality.spark.failing_rows import MAX_SAMPLES, MOST_CHARACTERS
 from dq.dataquality.text import (
     MARK,
@@ -48,7 +56,7 @@ from dq.lake.parquet import require_distinct, unreadable_column
 from dq.lake.types import arrow_type
 
 if TYPE_CHECKING:
-    from pyarrow import ChunkedArray
+    from pyarrow import ChunkedArray, Table
     from pyarrow.parquet import ParquetFile
 
 
@@ -292,6 +300,50 @@ def check(
         passes=0,
         at=now,
     )
+
+
+# Check of a whole frame: every clause is answered by its rows in memory, or the frame needs Spark.
+
+MAX_FRAME_ROWS = 500_000
+"""Maximum number of rows that are checked in memory: each becomes a dictionary."""
+
+_MAX_NAMED = 10
+
+
+def check_frame(request: Request, table: Table) -> Report:
+    """Evaluate the requested clauses on all rows of an Arrow table, without Spark; see `request.as_arrow`.
+
+    Raises UsageError that names the clauses which need Spark, or the reason why all do.
+    """
+    selection, context = select_clauses(request), context_for(request)
+    if request.partitions:
+        raise UsageError("selecting partitions of a frame needs a Spark session.", session_hint())
+    if table.num_rows > MAX_FRAME_ROWS:
+        raise UsageError(
+            f"a frame of more than {MAX_FRAME_ROWS:,} rows needs a Spark session.", session_hint()
+        )
+    rows, kinds = rows_from_arrow(table, row_type(selection.schema_object)), selection.kinds
+    clauses = selection.bind(request, rows.schema, context)
+    reasons = [
+        f"{clause.object}{f'.{clause.property}' if clause.property else ''} {clause.check}: {reason}"
+        for clause in clauses
+        if not clause.refusal_reason
+        and (reason := why_unanswerable(selection.schema_object, clause, kinds)) is not None
+    ]
+    if reasons:
+        omitted = len(reasons) - _MAX_NAMED
+        details = [*reasons[:_MAX_NAMED], *([f"and {omitted} more"] if omitted > 0 else [])]
+        verb = "needs" if len(clauses) == 1 else "need"
+        message = f"{len(reasons)} of {pluralize(len(clauses), 'clause')} {verb} a Spark session:"
+        raise UsageError(message, session_hint(), details)
+    results = evaluate(clauses, kinds, partial(measure, rows))
+    sample = Sample("", rows, tuple(range(1, len(rows.cells) + 1)), "row", ())
+    for clause in failed_row_clauses(clauses, results) if request.samples else ():
+        failing_rows = _failing_rows(selection.schema_object, clause, sample)
+        results[clause.path] = replace(results[clause.path], samples=failing_rows)
+    sources = {clause.path: source_of_answer(clause, KnownAnswers(), kinds) for clause in clauses}
+    report = build_report(request, selection, clauses, context, results, sources, 1, rows=table.num_rows)
+    return replace(report, verification=verification(request.verify_statistics, ()))
 
 
 def _why_untested(

@@ -20,7 +20,7 @@ from dq.dataquality.check import check as run_check
 from dq.dataquality.clauses.foreign_key import ContractSet
 from dq.dataquality.quarantine import GatedRows
 from dq.dataquality.report import Report
-from dq.dataquality.request import Request, as_spark, find_object
+from dq.dataquality.request import Request, as_arrow, as_spark, find_object, needs_session
 from dq.dataquality.spark.dataset import Dataset
 from dq.operations.check import referenced_data as located_others
 from dq.operations.data_places import located_data
@@ -58,21 +58,25 @@ def check(
     folder, allow it. `partitions` limit the check; their values are texts as in the path. `registry` has the
     contracts that relationships refer to. `other_objects` has the data of referenced objects, named e.g.
     `crm/customers`; without `data` they are located automatically. `spark` is the session, by default the
-    active one. Without `data`, a session is started if needed; small Parquet tables need none. `now` is an
-    aware instant, needed for ages and windows; without `data` it defaults to the current time.
+    active one. Without `data`, a session is started if needed; small Parquet tables need none. Without a
+    session, frames of other libraries of up to 500,000 rows are checked in this process, without Java. `now`
+    is an aware instant, needed for ages and windows; without `data` it defaults to the current time.
 
     NULL only violates clauses about NULL, e.g. `required`. Nothing is stored or sent, and rules that compare
     with earlier runs are skipped. `verify_statistics`, from 0 to 1, is the share of answers from statistics
     that is verified by counting rows.
 
-    Raises BrokenContract with all findings for a contract with errors, UsageError for invalid arguments,
-    ReadError if the data cannot be opened, and MissingTool without Spark or Java. Problems of the data are
+    Raises BrokenContract with all findings for a contract with errors, UsageError for invalid arguments and
+    for clauses that need Spark if there is no session (queries, relationships), ReadError if the data cannot
+    be opened, and MissingTool without Spark or Java. Problems of the data are
     in the report: call its `raise_for_status()` before publishing.
     """
     parsed = read(contract)
     if data is not ...:
         if server is not None:
             raise UsageError(f"server={server!r} and data exclude each other.", "Pass one of them.")
+        if not other_objects and needs_session(data, spark):
+            return _check_in_memory(parsed, data, object, registry, now, partitions, verify_statistics)
         request = _frame_request(parsed, data, object, other_objects, registry, spark, now)
     else:
         request = _located_request(parsed, find_object(parsed, object), registry, server, spark, folder)
@@ -191,6 +195,31 @@ def _frame_request(
         now=now,
         neighbours=neighbours,
     )
+
+
+def _check_in_memory(
+    contract: Contract,
+    data: Frame,
+    object: str | None,
+    registry: Sequence[ContractSource],
+    now: datetime | None,
+    partitions: Sequence[Mapping[str, str]] | None,
+    verify_statistics: float,
+) -> Report:
+    """Check a frame of another library without Spark. Raises UsageError if a clause needs Spark."""
+    from dq.dataquality.sample import check_frame
+
+    table = as_arrow(data, find_object(contract, object))
+    request = Request(
+        contract,
+        table,
+        object,
+        partitions=partitions,
+        now=now,
+        neighbours=ContractSet.from_contracts([contract, *map(read, registry)]),
+        verify_statistics=verify_statistics,
+    )
+    return check_frame(request, table)
 
 
 def _other_frames(
