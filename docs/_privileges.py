@@ -36,8 +36,8 @@ _INTRODUCTION = (
     "# AWS permissions by role",
     "These are the minimal permissions for each task; tests compare this page with the calls that dq makes. "
     "Replace region, accounts, databases, prefixes and names with yours; "
-    "[the stack](../how-to/register.md#what-has-to-be-there-first) of `dq register --emit-landing-zone` "
-    "already has yours.",
+    "[the stack](../how-to/register.md#set-up-roles-topics-and-schedules) of "
+    "`dq register --emit-landing-zone` already has yours.",
     "**Validation needs no permissions.** `dq validate`, `dq diff`, `dq subscriptions`, `dq export` and "
     "`--emit-landing-zone` do not call AWS: a job that validates pull requests needs no credentials. Neither "
     "do `dq status`, `dq incidents` and `dq portal`, which read the state store.",
