@@ -98,4 +98,6 @@ def _complete_rows(path: str, rows: _csv.Reader, width: int) -> Iterator[list[st
             yield row
 
 
-KIND = ImportKind("csv", "a file with a header line, or the folder of a table", read, _ENDINGS, takes_layout=True)
+KIND = ImportKind(
+    "csv", "a file with a header line, or the folder of a table", read, _ENDINGS, takes_layout=True
+)
