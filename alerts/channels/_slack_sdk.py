@@ -195,6 +195,25 @@ class _Socket(SocketModeClient):
         with suppress(AttributeError):
             super().disconnect()
 
+    def connect(self) -> None:
+        """Connect, unless the client is closed meanwhile."""
+        super().connect()
+        if self.closed:
+            self.current_session_state.terminated = True
+            self.disconnect()
+
+    def _run_current_session(self) -> None:
+        """Receive until the connection ends.
+
+        slack-sdk's own method marks the connection as running first, even if it was closed a moment before,
+        and then runs forever; closing the client waits for it.
+        """
+        session, state = self.current_session, self.current_session_state
+        if session is not None and session.is_active() and not state.terminated:
+            # As in slack-sdk: the monitoring thread reconnects.
+            with suppress(Exception):
+                session.run_until_completion(state)
+
 
 def _check_url(url: str, base_url: str) -> None:
     """Raise ValueError for a URL that must not receive responses."""

@@ -349,5 +349,39 @@ def test_a_connection_that_breaks_while_it_is_closed_is_closed(slack, settings, 
         closed.result(60)
 
     assert not listener.socket.is_connected()
-    assert not listener.socket.current_session_runner.is_alive()
+    assert listener.socket.current_session_runner.thread is None
     assert notes == []
+
+
+def test_a_connection_closed_before_it_is_read_ends_its_thread(slack, settings, notes):
+    """The receiving thread looks for a new connection ten times a second, and is about to read this."""
+    client = open_slack(settings, str).client
+    listener = SlackListener(client, APP_TOKEN, lambda _: "", notes.append)
+    end = listener.start()
+    assert slack.connected()
+    soon(lambda: listener.socket.current_session is not None)
+    session, state = listener.socket.current_session, listener.socket.current_session_state
+    with ThreadPoolExecutor(1) as pool:
+        # Whoever closes marks the connection, and has not removed the socket yet.
+        with session.sock_send_lock:
+            closed = pool.submit(end)
+            soon(lambda: state.terminated)
+            sleep(0.3)
+            assert session.is_active()
+        closed.result(60)
+
+    assert listener.socket.current_session_runner.thread is None
+
+
+def test_a_client_closed_while_it_connects_does_not_stay_connected(slack, settings, notes):
+    client = open_slack(settings, str).client
+    listener = SlackListener(client, APP_TOKEN, lambda _: "", notes.append)
+    end = listener.start()
+    assert slack.connected()
+    soon(lambda: listener.socket.current_session is not None)
+    end()
+
+    listener.socket.connect()
+
+    assert not listener.socket.is_connected()
+    assert listener.socket.current_session_state.terminated
