@@ -170,7 +170,8 @@ def _describe_changes(changes: Sequence[CycleTransition]) -> None:
         cycle = change.record.cycle
         what = ", ".join(label(partition) for partition in cycle.partitions) or "snapshot"
         good = True if change.after.good else False if change.after.bad else None
-        output.line(f"  {output.mark(good)} {cycle.contract} {what}: {change.after}. {change.reason}")
+        status = change.after.replace("_", " ")
+        output.line(f"  {output.mark(good)} {cycle.contract} {what}: {status}. {change.reason}")
     if len(not_on_time) > output.MAX_DELIVERIES:
         output.line(f"  … and {len(not_on_time) - output.MAX_DELIVERIES} earlier")
 
