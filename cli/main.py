@@ -18,6 +18,7 @@ from collections.abc import Callable, Mapping, Sequence
 from difflib import get_close_matches
 from functools import cache
 from keyword import iskeyword
+from shlex import quote
 from typing import Any, NamedTuple
 
 import typer
@@ -84,6 +85,35 @@ ALIASES = {
     for group, below in GROUPS.items()
     for name, module in below.modules.items()
     if module not in _PANEL_OF
+}
+
+
+# Names of commands in other tools -> commands of dq.
+_SYNONYMS = {
+    "test": "'dq check' for tables, 'dq sample' for files",
+    **dict.fromkeys(("scan", "run", "verify"), "'dq check'"),
+    "lint": "'dq validate'",
+    **dict.fromkeys(("plan", "apply", "sync", "deploy"), "'dq register'"),
+    **dict.fromkeys(("monitor", "start"), "'dq watch'"),
+    **dict.fromkeys(("create", "new"), "'dq init'"),
+    "format": "'dq fmt'",
+    "profile": "'dq propose'",
+    **dict.fromkeys(("alerts", "alert"), "'dq incidents'"),
+    "serve": "'dq portal serve'",
+    "help": "'dq --help'",
+    "version": "'dq --version'",
+    "incidents acknowledge": "'dq incidents ack'",
+    **dict.fromkeys(("incidents mute", "incidents snooze"), "'dq incidents silence'"),
+}
+# Commands whose argument a shell splits or expands if it is not quoted.
+_UNQUOTED = {
+    "dq schedule next": "Quote the expression: dq schedule next '0 6 * * *'",
+    "dq schedule convert": "Quote the expression: dq schedule convert '0 6 * * *'",
+}
+# pydantic's texts -> ours.
+_TYPE_ERRORS = {
+    "Input should be a valid integer, unable to parse string as an integer": "must be a whole number.",
+    "Input should be a valid number, unable to parse string as a number": "must be a number.",
 }
 
 
@@ -222,7 +252,8 @@ def with_default(arguments: list[str]) -> list[str]:
         return arguments
     # A misspelled command gets a suggestion; hexadecimal digits are an incident's id.
     may_be_id = re.fullmatch("[0-9a-f-]+", following)
-    if not may_be_id and get_close_matches(following, group.modules, n=1, cutoff=0.65):
+    similar = get_close_matches(following, group.modules, n=1, cutoff=0.65)
+    if not may_be_id and (similar or f"{arguments[index - 1]} {following}" in _SYNONYMS):
         return arguments
     return [*arguments[:index], group.default, *arguments[index:]]
 
@@ -308,10 +339,32 @@ def _report_usage_error(error: Any) -> int:
 
 
 def _with_suggestion(message: str, error: Any) -> str:
-    """Return the message about an unknown option with the option that was probably meant."""
-    name = getattr(error, "option_name", None)
-    similar = nearest(name, error.possibilities or ()) if name else None
-    return f"No such option: {name}. Did you mean {similar!r}?" if similar else message
+    """Return the message of a usage error with what was probably meant."""
+    path = error.ctx.command_path if getattr(error, "ctx", None) else ""
+    if option := getattr(error, "option_name", None):
+        # Without dashes, which would make any two options similar.
+        options = {text.lstrip("-"): text for text in error.possibilities or ()}
+        similar = nearest(option.lstrip("-"), options)
+        return f"No such option: {option}." + (f" Did you mean {options[similar]!r}?" if similar else "")
+    if match := re.match(r"No such command '(.+?)'\.", message):
+        return _unknown_command(match[1], path, message, error.ctx)
+    if "unexpected extra argument" in message and path in _UNQUOTED:
+        return f"{message}. {_UNQUOTED[path]}"
+    for text, replacement in _TYPE_ERRORS.items():
+        message = message.replace(text, replacement)
+    return message
+
+
+def _unknown_command(name: str, path: str, message: str, context: Any) -> str:
+    """Return the message about an unknown command of `dq` or of the group `path`."""
+    synonym = _SYNONYMS.get(f"{path} {name}".removeprefix("dq").strip())
+    if synonym:
+        return f"No such command {name!r}. Use {synonym}."
+    if path == "dq" and ("/" in name or name.endswith((".yaml", ".yml"))):
+        return f"No such command {name!r}. The command comes first, e.g. dq validate {quote(name)}"
+    if path != "dq" and "Did you mean" not in message:
+        return f"{message} Commands: {', '.join(context.command.list_commands(context))}."
+    return message
 
 
 def _allow_help_colors(command: Any) -> None:

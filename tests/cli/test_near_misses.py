@@ -189,3 +189,28 @@ def test_t47_import_with_swapped_or_missing_arguments(
 
     assert (ran.code, ran.out) == (2, "")
     assert expected in ran.err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        (("test", "registry"), "No such command 'test'. Use 'dq check' for tables, 'dq sample' for files."),
+        (("help", "validate"), "No such command 'help'. Use 'dq --help'."),
+        (("valdiate",), "No such command 'valdiate'. Did you mean 'validate'?"),
+        (("registry/w.odcs.yaml",), "The command comes first, e.g. dq validate registry/w.odcs.yaml"),
+        (("incidents", "acknowledge", "weather@0"), "No such command 'acknowledge'. Use 'dq incidents ack'."),
+        (("schedule", "registry"), "No such command 'registry'. Commands: next, explain, convert."),
+        (("schedule", "next", "0", "4", "a", "b", "c"), "Quote the expression: dq schedule next '0 6 * * *'"),
+        (("publish", "a.yaml", "--rows", "many"), "Invalid value for '--rows': must be a whole number."),
+        (("check", "--contract", "a.yaml"), "No such option: --contract."),
+    ],
+)
+def test_a_mistaken_command_line_names_what_was_meant(
+    tmp_path: Path, arguments: tuple[str, ...], expected: str
+) -> None:
+    ran = Place(tmp_path).dq(*arguments)
+
+    assert (ran.code, ran.out) == (2, "")
+    # The frame around the message wraps its lines.
+    assert expected in " ".join(ran.err.replace("│", " ").split())
+    assert "--format" not in ran.err
