@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import builtins
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date, datetime, timedelta
 from enum import StrEnum
@@ -138,6 +138,21 @@ def suggestion(word: object, candidates: Iterable[str], default: str) -> str:
     """Return "Did you mean …?" with the closest candidate, or `default` if there is none."""
     match = nearest(word, candidates) if isinstance(word, str) else None
     return f"Did you mean {match!r}?" if match else default
+
+
+def id_suggestion(id_: str, ids: Collection[str], default: str) -> str:
+    """Return "Did you mean …?" with the closest of ids like `missing-owner`, or with those that share a word.
+
+    `default` is returned if no id does.
+    """
+    words = set(re.split("[-_]", id_.lower()))
+    similar = nearest(id_, frozenset(ids))
+    if similar and (len(words) == 1 or words & set(re.split("[-_]", similar))):
+        return f"Did you mean {similar!r}?"
+    sharing = sorted(other for other in ids if words & set(re.split("[-_]", other)))
+    if 0 < len(sharing) <= 3:
+        return f"Did you mean {' or '.join(map(repr, sharing))}?"
+    return default
 
 
 def one_of(words: Sequence[str]) -> str:

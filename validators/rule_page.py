@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from dq.contracts import odcs
-from dq.contracts.outcome import Severity, UsageError, suggestion
+from dq.contracts.outcome import Severity, UsageError, id_suggestion
 from dq.validators.context import Argument
 from dq.validators.rule import Rule, RuleScope
 
@@ -165,7 +165,7 @@ def explain_rule(rules: Mapping[str, Rule], id_: str) -> Explanation:
     """Return the page of the rule with this id. Raises UsageError with a suggestion for an unknown id."""
     rule = rules.get(id_)
     if rule is None:
-        hint = suggestion(id_, rules, "'dq rules' lists them.")
+        hint = id_suggestion(id_, rules, "'dq rules' lists them.")
         raise UsageError(f"unknown rule {id_!r}.", hint)
     page = parse(rule.page)
     return Explanation(

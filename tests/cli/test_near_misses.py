@@ -214,3 +214,22 @@ def test_a_mistaken_command_line_names_what_was_meant(
     # The frame around the message wraps its lines.
     assert expected in " ".join(ran.err.replace("│", " ").split())
     assert "--format" not in ran.err
+
+
+@pytest.mark.parametrize(
+    ("rule", "expected"),
+    [
+        ("missing-ownr", "Did you mean 'missing-owner'?"),
+        ("owner-required", "Did you mean 'missing-owner' or 'required-with-null-example'?"),
+        ("something", "'dq rules' lists them."),
+    ],
+)
+def test_an_unknown_rule_gets_the_rules_that_share_a_word(tmp_path: Path, rule: str, expected: str) -> None:
+    place = Place(tmp_path)
+    place.put("weather.odcs.yaml", CONTRACT.format(**GOOD))
+    place.put("dq-policy.yaml", f"rules:\n  {rule}: {{severity: error}}\n")
+
+    for ran in (place.dq("validate"), place.dq("explain", rule)):
+        assert ran.code == 2
+        assert f"unknown rule {rule!r}." in ran.err
+        assert expected in ran.err

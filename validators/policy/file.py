@@ -12,7 +12,7 @@ from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, create_
 from dq.contracts.access.files import POLICY_FILE
 from dq.contracts.extension import Date, NonEmptyText
 from dq.contracts.model import SOURCE_MAP_KEY, Node, Open, Scalar, SourceMap, parse_model, strip_source_maps
-from dq.contracts.outcome import Finding, Severity, error_finding, suggestion
+from dq.contracts.outcome import Finding, Severity, error_finding, id_suggestion
 from dq.contracts.yaml import source
 from dq.validators.policy.custom_rules import OPERATORS, KeyTest, allowed_keys, custom_rule
 from dq.validators.policy.json_schema import pattern_problem
@@ -441,4 +441,4 @@ def _did_you_mean(word: str, candidates: Collection[str]) -> str:
     fallback = (
         "'dq rules' lists them." if len(candidates) > 40 else f"Allowed: {', '.join(sorted(candidates))}."
     )
-    return suggestion(word, candidates, fallback)
+    return id_suggestion(word, candidates, fallback)
