@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import json
 import re
 from collections.abc import Iterator, Sequence
 from typing import Annotated, Any, Literal, TypeVar, get_args
@@ -387,8 +388,15 @@ def _read(custom: CustomProperty | None, model: type[N]) -> tuple[N | None, list
 def _parse_value(custom: CustomProperty, model: type[N]) -> tuple[N | None, list[Finding], set[str]]:
     if not isinstance(custom.value, dict):
         message = f"the value of {custom.property!r} must be a mapping."
+        required = [
+            field.alias or key
+            for key, field in model.model_fields.items()
+            if field.is_required() and key != "place"
+        ]
+        text = json.dumps(custom.value) if isinstance(custom.value, str) and len(custom.value) < 80 else "…"
+        hint = f"Write value: {{{required[0]}: {text}}}." if len(required) == 1 else "See 'dq schema'."
         location, path = custom.locate("value"), custom.path("value")
-        return None, [error_finding("wrong-type", message, "See 'dq schema'.", location, path)], {path}
+        return None, [error_finding("wrong-type", message, hint, location, path)], {path}
     return parse_model(model, _copy_value(custom.value))
 
 

@@ -726,6 +726,20 @@ _EXPECTED = {
     "finite_number": ("a finite number", "1.5"),
 }
 
+# Keys of durations, whose number without a unit needs the unit and not quotes.
+_DURATION_KEYS = frozenset({"grace", "window", "giveUpAfter"})
+
+
+def _unit_hint(key: str, value: object) -> str:
+    """Return how to add the unit to a bare number of a duration or an objective, or ""."""
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        return ""
+    if key == "objective":
+        return f"Write a percentage: {key}: {value * 100 if value <= 1 else value:g}%."
+    if key in _DURATION_KEYS and isinstance(value, int):
+        return f"Add a unit, e.g. {key}: {value}m for minutes, {value}h for hours, {value}d for days."
+    return ""
+
 
 # A number that YAML 1.1 takes for text in some spellings.
 _EXPONENT = re.compile(r"[-+]?[0-9]{1,20}(\.[0-9]{0,20})?[eE][-+]?[0-9]{1,2}")
@@ -808,10 +822,9 @@ def explain_error(
         return error_finding("wrong-type", f"{name} is empty.", "Remove the empty item.", location, path)
     if kind not in _EXPECTED:
         # Our own validators raise with a complete message, which pydantic prefixes.
-        problem = detail["msg"].removeprefix("Value error, ")
-        return error_finding(
-            "wrong-type", f"{name}: {problem}.", "Run 'dq schema' to see what fits.", location, path
-        )
+        problem, _, fix = detail["msg"].removeprefix("Value error, ").partition(". Write ")
+        hint = f"Write {fix}." if fix else "Run 'dq schema' to see what fits."
+        return error_finding("wrong-type", f"{name}: {problem}.", hint, location, path)
     expected, example = _EXPECTED[kind]
     if index is None and isinstance(detail["loc"][-1], int):
         first_key = next((key for key, info in _fields_at(model, detail["loc"]) if info.is_required()), "…")
@@ -828,7 +841,10 @@ def explain_error(
     if kind == "string_type" and isinstance(value, (bool, int, float, dt.date)):
         source_text = raw or _yaml_scalar(value)
         message = f"{name} must be text, and YAML reads {source_text} as {describe_value(value)}."
-        return error_finding("wrong-type", message, f'Quote it: {prefix}"{source_text}".', location, path)
+        hint = _unit_hint(str(key), value) if index is None else ""
+        return error_finding(
+            "wrong-type", message, hint or f'Quote it: {prefix}"{source_text}".', location, path
+        )
     message = f"{name} must be {expected}, not {describe_value(value)}."
     hint = f"Write {prefix}{example}."
     if expected == "a mapping" and isinstance(value, str) and "purpose" in keys_at(model, detail["loc"]):

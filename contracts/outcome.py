@@ -586,12 +586,24 @@ def _amounts(text: str) -> list[tuple[str, int]] | None:
     return None
 
 
+_UNIT_WORDS = {
+    **dict.fromkeys(("min", "mins", "minute", "minutes"), "m"),
+    **dict.fromkeys(("hr", "hrs", "hour", "hours"), "h"),
+    **dict.fromkeys(("day", "days"), "d"),
+    **dict.fromkeys(("week", "weeks"), "w"),
+    **dict.fromkeys(("month", "months"), "mo"),
+    **dict.fromkeys(("year", "years"), "y"),
+}
+
+
 def _nearest_duration(text: str) -> str:
     """Return a fix for the most common mistakes, else the general hint."""
     if _SHORT_DURATION.fullmatch(text.lower().replace(" ", "")):
         return f"Write {text.lower().replace(' ', '')!r}: lowercase, without spaces."
     if text.isdecimal():
         return f"Add a unit: {text}m for minutes, {text}h for hours, {text}d for days."
+    if (match := re.fullmatch(r"(\d+)\s*([a-z]+)", text.lower())) and match[2] in _UNIT_WORDS:
+        return f"Write {match[1]}{_UNIT_WORDS[match[2]]}."
     return _HINT
 
 

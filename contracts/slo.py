@@ -125,6 +125,10 @@ def _parse_placeholder(text: str, template: str) -> _Placeholder | ValueProblem:
         return ValueProblem(
             "PARTITION_FORM", f"{'{' + text + '}'!r} in {template!r} has no date format.", _HINT
         )
+    if "%" not in match[2]:
+        return ValueProblem(
+            "PARTITION_FORM", f"{match[2]!r} in {template!r} has no directive of a date, e.g. %d.", _HINT
+        )
     for directive in _DIRECTIVE.findall(match[2]):
         if directive not in _DIRECTIVES:
             return ValueProblem(

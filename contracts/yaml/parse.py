@@ -27,7 +27,16 @@ from dq.contracts.model import (
     parse_model,
 )
 from dq.contracts.odcs import OLD_KEY, Version, known_format
-from dq.contracts.outcome import DqError, Finding, ReadError, Severity, error_finding, nearest, suggestion
+from dq.contracts.outcome import (
+    FORMATS,
+    DqError,
+    Finding,
+    ReadError,
+    Severity,
+    error_finding,
+    nearest,
+    suggestion,
+)
 from dq.contracts.yaml import source
 
 # Requirements of the standard beyond the form of single values: by version, by server type, and empty keys.
@@ -141,10 +150,18 @@ for _kind, _later, *_ in (*versions.KEY_SINCE, *versions.VALUE_SINCE):
 _NONE: set[str] = set()
 
 
+# Names of server types in other tools -> those of ODCS.
+_OTHER_NAMES = {
+    **dict.fromkeys(("file", "files", "filesystem", "folder", "fs", "path", "disk"), "local"),
+    **dict.fromkeys(("s3a", "minio"), "s3"),
+    "pg": "postgres",
+}
+
+
 def _server(server: Server, odcs: versions.Version) -> Iterator[Finding]:
     kind = versions.SERVER_TYPES.get(server.type)
     if kind is None:
-        similar_type = nearest(server.type, versions.SERVER_TYPES)
+        similar_type = _OTHER_NAMES.get(server.type.lower()) or nearest(server.type, versions.SERVER_TYPES)
         message = f"ODCS has no server type {server.type!r}."
         fix = (
             f"Write {similar_type!r}." if similar_type else "Use 'custom' for a type that ODCS does not have."
@@ -170,6 +187,17 @@ def _server(server: Server, odcs: versions.Version) -> Iterator[Finding]:
             yield error_finding("unknown-key", message, fix, server.place.locate_key(key), server.path(key))
         elif value is None:
             yield empty_value_finding(server.place, key)
+        elif key == "format" and isinstance(value, str) and value.lower() not in FORMATS:
+            similar_format = nearest(value, FORMATS)
+            if similar_format is not None:
+                finding = error_finding(
+                    "unknown-value",
+                    f"format {value!r} cannot be read by dq.",
+                    f"Did you mean {similar_format!r}?",
+                    server.locate(key),
+                    server.path(key),
+                )
+                yield replace(finding, severity=Severity.WARNING)
         elif not _fits(key, value, odcs):
             raw = server.place.raw.get(key, "…")
             message = f"{key} must be text, and YAML reads {raw} as {describe_value(value)}."

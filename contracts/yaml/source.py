@@ -614,7 +614,8 @@ _HINTS = (
     ("could not find expected ':'", "Write 'key: value'; quote a text that spans lines."),
     ("found unexpected end of stream", "Close the quote or bracket."),
     ("control characters are not allowed", "Remove the control character."),
-    ("found undefined alias", "Write the value out."),
+    ("found undefined alias", "Write the value out, or quote it if it begins with *."),
+    ("alphabetic or numeric character", 'Quote a value that begins with * or &, e.g. "*/5 * * * *".'),
     ("found undefined tag handle", "Write plain YAML values, without tags."),
 )
 

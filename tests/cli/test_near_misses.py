@@ -216,6 +216,76 @@ def test_a_mistaken_command_line_names_what_was_meant(
     assert "--format" not in ran.err
 
 
+DELIVERY = """\
+    customProperties:
+      - property: delivery
+        vendor: dq
+        value: {grace: GRACE, objective: OBJECTIVE, partition: {day: "{due:DAY}"}}
+"""
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "expected"),
+    [
+        ("GRACE", "30", "Add a unit, e.g. grace: 30m for minutes, 30h for hours, 30d for days."),
+        ("GRACE", "30 minutes", "'30 minutes' is not a duration. Write 30m."),
+        ("OBJECTIVE", "0.95", "Write a percentage: objective: 95%."),
+        ("OBJECTIVE", "95", "Write a percentage: objective: 95%."),
+        ("DAY", "yyyy-MM-dd", "'yyyy-MM-dd' in '{due:yyyy-MM-dd}' has no directive of a date, e.g. %d."),
+        ('"0 6 * * *"', "*/5 * * * *", 'Quote a value that begins with * or &, e.g. "*/5 * * * *".'),
+        ("type: local", "type: file", "ODCS has no server type 'file'. Write 'local'."),
+        (
+            "format: parquet",
+            "format: paquet",
+            "format 'paquet' cannot be read by dq. Did you mean 'parquet'?",
+        ),
+        (
+            "format: parquet",
+            "format: parquet, customProperties: [{property: layout, vendor: dq, value: '{day:%m/%d}'}]",
+            """the value of 'layout' must be a mapping. Write value: {path: "{day:%m/%d}"}.""",
+        ),
+        (
+            "format: parquet",
+            "format: parquet, customProperties: [{property: layout, vendor: dq, value: {path: '{day:%m}'}}]",
+            "because 'day' has no year (%Y). Write e.g. {day:%Y/%m/%d} or",
+        ),
+    ],
+)
+def test_a_mistaken_value_in_a_contract_gets_the_value_to_write(
+    tmp_path: Path, old: str, new: str, expected: str
+) -> None:
+    place = Place(tmp_path)
+    key = "partitioned: true, partitionKeyPosition: 1"
+    text = CONTRACT.format(**GOOD).replace(
+        "    properties:\n", f"    properties:\n      - {{name: day, logicalType: date, {key}}}\n"
+    )
+    head, sla = text.split("slaProperties: [{")
+    entries = "\n".join(
+        f"    {pair}"
+        for pair in [
+            "property: frequency",
+            "value: 1",
+            "unit: d",
+            'schedule: "0 6 * * *"',
+            "element: weather",
+        ]
+    )
+    text = f"{head}slaProperties:\n  - id: daily\n{entries}\n{DELIVERY}"
+    assert old in text, sla
+    text = text.replace(old, new)
+    for name, value in (("GRACE", "30m"), ("OBJECTIVE", "95%"), ("DAY", "%Y-%m-%d")):
+        text = text.replace(name, value)
+    place.put("weather.odcs.yaml", text)
+
+    findings = place.dq("validate", "weather.odcs.yaml", "--format", "json").json["findings"]
+
+    assert [
+        f"{finding['message']} {finding['hint']}"
+        for finding in findings
+        if expected in f"{finding['message']} {finding['hint']}"
+    ], findings
+
+
 @pytest.mark.parametrize(
     ("rule", "expected"),
     [

@@ -50,7 +50,12 @@ def test_a_delivery_says_everything(read) -> None:
     ("value", "rule", "path", "hint"),
     [
         ("{grce: 45m}", "unknown-key", "grce", "Did you mean 'grace'?"),
-        ("{grace: 45}", "wrong-type", "grace", 'Quote it: grace: "45".'),
+        (
+            "{grace: 45}",
+            "wrong-type",
+            "grace",
+            "Add a unit, e.g. grace: 45m for minutes, 45h for hours, 45d for days.",
+        ),
         ("{empty: alowed}", "unknown-value", "empty", "Did you mean 'allowed'?"),
         (
             "{calendar: {weekday_only: true}}",
