@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dq.contracts.access.data_location import RFC_4180, TextFormat, text_format
+from dq.contracts.access.files import printable_path
 from dq.contracts.install import install_command
 from dq.contracts.model import Contract, SchemaObject
 from dq.contracts.outcome import Finding, MissingTool, UsageError
@@ -76,6 +77,11 @@ def samples(
     from dq.operations.registry_files import load
     from dq.operations.runtime.context import MESSAGES
 
+    if contract.suffix.lower() in (".csv", ".jsonl", ".ndjson", ".parquet"):
+        raise UsageError(
+            f"{printable_path(contract)} is not a contract.",
+            "The contract comes first: dq sample CONTRACT FILE.",
+        )
     loaded = load([contract], MESSAGES.get()().note)
     if not loaded.contracts:
         return SampleOutcome(None, tuple(loaded.findings))

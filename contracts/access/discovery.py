@@ -8,6 +8,7 @@ followed, and hidden folders and those of package managers are not searched.
 from __future__ import annotations
 
 import os
+import re
 import stat
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
@@ -16,7 +17,7 @@ from pathlib import Path
 
 from dq.contracts.access import files
 from dq.contracts.odcs import OTHER, describe_format, is_contract
-from dq.contracts.outcome import ReadError
+from dq.contracts.outcome import ReadError, nearest
 
 CONTRACT_SUFFIX = ".odcs.yaml"
 CONTRACT_SUFFIXES = (CONTRACT_SUFFIX, ".odcs.yml")
@@ -213,10 +214,23 @@ def _is_folder(path: Path) -> bool:
         # A link to a folder is allowed, unless it has the name of a contract.
         return stat.S_ISDIR(mode) or (path.is_dir() and not has_contract_name(path.name))
     except (FileNotFoundError, NotADirectoryError, ValueError) as error:
-        hint = "Pass a contract file or a folder of contracts."
+        hint = _missing_path_hint(path)
         raise ReadError(f"{files.printable_path(path)} does not exist.", hint) from error
     except OSError as error:
         raise files.file_error(path, error) from error
+
+
+def _missing_path_hint(path: Path) -> str:
+    """Return how to fix a path that does not exist: the file next to it that was probably meant."""
+    if re.fullmatch(r"\w+=[^=]+(/\w+=[^=]+)*", str(path)):
+        return f"Pass a partition with --partition {files.printable_path(path)}."
+    try:
+        similar = nearest(path.name, (entry.name for entry in os.scandir(path.parent)))
+    except (OSError, ValueError):
+        similar = None
+    if similar is None:
+        return "Pass a contract file or a folder of contracts."
+    return f"Did you mean {files.printable_path(path.with_name(similar))!r}?"
 
 
 WalkEntry = tuple[files.FileRef, files.Folder | None, str]

@@ -287,6 +287,41 @@ def test_a_mistaken_value_in_a_contract_gets_the_value_to_write(
 
 
 @pytest.mark.parametrize(
+    ("path", "expected"),
+    [
+        ("registy", "registy does not exist.\n    Did you mean 'registry'?"),
+        ("registry/wether.odcs.yaml", "Did you mean 'registry/weather.odcs.yaml'?"),
+        ("day=2026-01-01", "Pass a partition with --partition day=2026-01-01."),
+        ("elsewhere", "Pass a contract file or a folder of contracts."),
+    ],
+)
+def test_a_path_that_does_not_exist_gets_the_nearest_name_next_to_it(
+    tmp_path: Path, path: str, expected: str
+) -> None:
+    place = Place(tmp_path)
+    place.put("registry/weather.odcs.yaml", CONTRACT.format(**GOOD))
+
+    ran = place.dq("check", path)
+
+    assert (ran.code, ran.out) == (3, "")
+    assert expected in ran.err
+
+
+def test_a_sample_before_its_contract_is_refused_as_swapped(tmp_path: Path) -> None:
+    place = Place(tmp_path)
+    place.put("weather.odcs.yaml", CONTRACT.format(**GOOD))
+    place.put("part-0.parquet", "PAR1")
+
+    ran = place.dq("sample", "part-0.parquet", "weather.odcs.yaml")
+
+    assert (ran.code, ran.out) == (2, "")
+    assert (
+        ran.err
+        == "dq: part-0.parquet is not a contract.\n    The contract comes first: dq sample CONTRACT FILE.\n"
+    )
+
+
+@pytest.mark.parametrize(
     ("rule", "expected"),
     [
         ("missing-ownr", "Did you mean 'missing-owner'?"),
