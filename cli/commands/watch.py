@@ -122,9 +122,10 @@ def _show_and_deliver(
     `patience` limits that wait; None is the limit of the settings.
     """
     if outcome.tick is None:
-        note(
-            f"nothing was evaluated: {outcome.refused}. If the clock is correct, run once with --trust-clock."
-        )
+        hint = "If the clock is correct, run once with --trust-clock."
+        if (outcome.refused or "").startswith("--as-of"):
+            hint = "Pass a later time, or --trust-clock to evaluate this one."
+        note(f"nothing was evaluated: {outcome.refused}. {hint}")
         if form is output.Format.JSON:
             output.as_json(outcome.as_dict())
         return outcome

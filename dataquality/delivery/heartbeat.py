@@ -110,7 +110,8 @@ def evaluation_problem(
     """
     previous = last_tick(tx)
     if previous is not None and now < previous - MAX_BACKWARDS:
-        return f"clock moved backwards: {_text(now)} is before the last run ({_text(previous)})"
+        before = f"{_text(now)} is before the last run ({_text(previous)})"
+        return f"clock moved backwards: {before}" if is_current else f"--as-of {before}"
     if is_current and tx.dialect.name == "postgresql":
         database_now = tx.scalar(select(func.now()))
         if database_now is not None and abs(now - database_now) > MAX_SKEW:

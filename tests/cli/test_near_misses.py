@@ -338,3 +338,17 @@ def test_an_unknown_rule_gets_the_rules_that_share_a_word(tmp_path: Path, rule: 
         assert ran.code == 2
         assert f"unknown rule {rule!r}." in ran.err
         assert expected in ran.err
+
+
+def test_a_time_before_the_last_run_names_the_option_and_not_the_clock(tmp_path: Path) -> None:
+    place = Place(tmp_path)
+    place.put("registry/weather.odcs.yaml", CONTRACT.format(**GOOD))
+    place.dq("watch", "registry", "--as-of", "2026-05-02T00:00:00Z", "--channel", "console")
+
+    ran = place.dq("watch", "registry", "--as-of", "2026-05-01T00:00:00Z", "--channel", "console")
+
+    assert ran.code == 3
+    assert ran.err == (
+        "dq: nothing was evaluated: --as-of 2026-05-01 00:00:00Z is before the last run"
+        " (2026-05-02 00:00:00Z). Pass a later time, or --trust-clock to evaluate this one.\n"
+    )
