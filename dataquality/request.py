@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from dq.contracts.access.access_policy import is_remote
 from dq.contracts.install import install_command
-from dq.contracts.model import Contract, SchemaObject
+from dq.contracts.model import Contract, Property, SchemaObject
 from dq.contracts.outcome import DqError, MissingTool, UsageError, nearest
 from dq.contracts.sql import text as sql
 from dq.contracts.types import MAX_PRECISION, DataType, row_type
@@ -28,7 +28,7 @@ from dq.dataquality.clauses.kind import CheckKinds
 from dq.dataquality.model.column import struct_field
 from dq.dataquality.model.metric import Failure
 from dq.dataquality.model.run_context import PastMeasurement, PastRowCount, RunContext
-from dq.dataquality.spark.columnar_files import only_partitions
+from dq.dataquality.spark.columnar_files import NULL_PARTITION, only_partitions
 from dq.dataquality.spark.dataset import Dataset, open_folders, open_table
 from dq.dataquality.spark.measure import OpenObject, schema_of
 from dq.dataquality.spark.schema import type_ddl
@@ -495,7 +495,7 @@ def _check_partition(schema_object: SchemaObject, partition: Mapping[str, str]) 
                     f"unknown partition column {column!r} of {schema_object.name!r}.",
                     f"Did you mean {similar!r}?",
                 )
-        elif prop.logical_type == "date" and _DATE.fullmatch(text):
+        elif prop.logical_type == "date" and _may_be_misspelt_date(prop, text):
             try:
                 date.fromisoformat(text)
             except ValueError as error:
@@ -503,6 +503,13 @@ def _check_partition(schema_object: SchemaObject, partition: Mapping[str, str]) 
                     f"{text!r} is not a valid value of the partition column {column!r} of type date.",
                     "Write it as in the path.",
                 ) from error
+
+
+def _may_be_misspelt_date(prop: Property, text: str) -> bool:
+    """Return whether a value must be a date: of a date column, or in a date's form in a column of text."""
+    if text == NULL_PARTITION:
+        return False
+    return (prop.physical_type or "date").lower() == "date" or _DATE.fullmatch(text) is not None
 
 
 def context_for(request: Request) -> RunContext:

@@ -74,6 +74,11 @@ def test_t49_a_misspelt_option_gets_the_nearest(
             "Did you mean 'obs_date'?",
         ),
         (
+            "obs_date=2026-01-01,region=eu",
+            "'2026-01-01,region=eu' is not a valid value of the partition column 'obs_date' of type date.",
+            "Write it as in the path.",
+        ),
+        (
             "obs_date=2026-13-01",
             "'2026-13-01' is not a valid value of the partition column 'obs_date' of type date.",
             "Write it as in the path.",
