@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
+from itertools import takewhile
+from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from sqlalchemy import Connection
 
 from dq.contracts import slo as promise
+from dq.contracts.access.access_policy import is_remote
 from dq.contracts.access.data_location import matching_server, other_servers
 from dq.contracts.model import Contract, SchemaObject, clause_namer, contract_key
 from dq.contracts.outcome import (
@@ -538,9 +542,14 @@ def run(
         f"dq check {object_label}",
         f"dq check {object_label} {contract.version} {scope_label}",
     )
+    data = located_data(context, contract, schema_object, setup.server, setup.store)
+    if scope and _lacks_folder(data, scope):
+        context.note(
+            f"{object_label} {scope_label}: the partition has no folder, so there are no rows to check."
+        )
     request = Request(
         contract,
-        located_data(context, contract, schema_object, setup.server, setup.store),
+        data,
         schema_object.name,
         spark=setup.spark.current,
         partitions=[scope] if scope else None,
@@ -569,6 +578,41 @@ def run(
             request, report, setup.quarantine, quarantine_run, begin, unmasked=setup.unmasked
         )
     return report
+
+
+def _lacks_folder(data: Dataset, scope: Partition) -> bool:
+    """Return True if a partition of local files has no folder.
+
+    False if that is not known without a listing: elsewhere, in another layout, or with several texts of one
+    value, e.g. month=1 and month=01.
+    """
+    values = {column.lower(): text for column, text in scope.items()}
+    leading = list(takewhile(values.__contains__, map(str.lower, data.partitions)))
+    if data.path is None or is_remote(data.path) or data.format not in FILE_FORMATS:
+        return False
+    if data.layout or data.external_partitions or not leading:
+        return False
+    folders = [Path(data.path)]
+    for column in leading:
+        try:
+            below = [entry for folder in folders for entry in folder.iterdir()]
+        except OSError:
+            return False
+        partitions = [entry for entry in below if entry.name.lower().startswith(f"{column}=")]
+        if not partitions:
+            return False
+        folders = [
+            entry for entry in partitions if _may_be_equal(entry.name.partition("=")[2], values[column])
+        ]
+    return not folders
+
+
+def _may_be_equal(folder_text: str, text: str) -> bool:
+    """Return True unless two texts of a partition value certainly differ, as dates do."""
+    return folder_text == text or not (_ISO_DATE.fullmatch(folder_text) and _ISO_DATE.fullmatch(text))
+
+
+_ISO_DATE = re.compile(r"\d{4}-\d\d-\d\d")
 
 
 def load_history(

@@ -75,6 +75,18 @@ def test_the_default_is_what_was_delivered_and_not_checked_yet(spark, desk):
 
 
 @pytest.mark.spark
+def test_a_partition_without_a_folder_is_named_and_one_with_a_folder_is_not(spark, desk):
+    write_days(desk.folder)
+
+    missing = desk.dq("check", "--partition", "day=2026-12-24", "--channel", "console")
+    present = desk.dq("check", "--partition", "day=2026-05-10", "--channel", "console")
+
+    note = "day=2026-12-24: the partition has no folder, so there are no rows to check."
+    assert note in missing.err
+    assert "no folder" not in present.err
+
+
+@pytest.mark.spark
 def test_data_that_is_not_there_is_exit_3_with_the_mend(spark, desk):
     write_days(desk.folder)
 
