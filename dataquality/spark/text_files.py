@@ -185,6 +185,10 @@ def _headers(
     return headers
 
 
+# First bytes of files of other formats.
+_MAGIC = {b"PAR1": "parquet", b"ORC": "orc", b"Obj\x01": "avro"}
+
+
 def _header(spark: SparkSession, file: str, head: bytes, text_format: TextFormat) -> tuple[str, ...] | None:
     name = unquote(file)
     try:
@@ -195,6 +199,10 @@ def _header(spark: SparkSession, file: str, head: bytes, text_format: TextFormat
         try:
             return _first_row(longer, name, text_format)
         except UnicodeError as error:
+            for magic, format_name in _MAGIC.items():
+                if head.startswith(magic):
+                    message = f"{name} is a file in the format {format_name}, not CSV."
+                    raise ReadError(message, "Correct the format in the contract.") from error
             raise ReadError(f"{name} is not text in {text_format.encoding}.", "Write it in UTF-8.") from error
 
 

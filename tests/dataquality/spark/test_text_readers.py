@@ -83,6 +83,15 @@ LAKE = {
 }
 
 
+def test_files_of_another_format_are_named(spark: SparkSession, tmp_path: Path) -> None:
+    # Numbers that are not UTF-8, without compression.
+    table = pa.table({"id": pa.array([0x90] * 9, pa.int64())})
+    pq.write_table(table, tmp_path / "part-0.parquet", compression="none", use_dictionary=False)
+
+    with pytest.raises(ReadError, match=r"part-0\.parquet is a file in the format parquet, not CSV\."):
+        run(spark, tmp_path, "csv", 9)
+
+
 @pytest.mark.parametrize(("form", "good", "bad"), [(form, *texts) for form, texts in LAKE.items()], ids=LAKE)
 def test_only_the_partition_asked_for_is_looked_at(
     spark: SparkSession, tmp_path: Path, form: str, good: str, bad: str
