@@ -114,6 +114,8 @@ _UNQUOTED = {
 _TYPE_ERRORS = {
     "Input should be a valid integer, unable to parse string as an integer": "must be a whole number.",
     "Input should be a valid number, unable to parse string as a number": "must be a number.",
+    "Input should be greater than or equal to": "must be at least",
+    "Input should be less than or equal to": "must be at most",
 }
 
 
@@ -341,9 +343,11 @@ def _report_usage_error(error: Any) -> int:
 def _with_suggestion(message: str, error: Any) -> str:
     """Return the message of a usage error with what was probably meant."""
     path = error.ctx.command_path if getattr(error, "ctx", None) else ""
-    if option := getattr(error, "option_name", None):
+    option, possibilities = getattr(error, "option_name", None), getattr(error, "possibilities", None)
+    # An option without its value has a name too, and no possibilities.
+    if option and message.startswith("No such option"):
         # Without dashes, which would make any two options similar.
-        options = {text.lstrip("-"): text for text in error.possibilities or ()}
+        options = {text.lstrip("-"): text for text in possibilities or ()}
         similar = nearest(option.lstrip("-"), options)
         return f"No such option: {option}." + (f" Did you mean {options[similar]!r}?" if similar else "")
     if match := re.match(r"No such command '(.+?)'\.", message):

@@ -208,6 +208,8 @@ def test_t47_import_with_swapped_or_missing_arguments(
         (("schedule", "next", "0", "4", "a", "b", "c"), "Quote the expression: dq schedule next '0 6 * * *'"),
         (("publish", "a.yaml", "--rows", "many"), "Invalid value for '--rows': must be a whole number."),
         (("check", "--contract", "a.yaml"), "No such option: --contract."),
+        (("check", "--partition"), "Option '--partition' requires an argument."),
+        (("check", "--parallel", "0"), "Invalid value for '--parallel': must be at least 1"),
     ],
 )
 def test_a_mistaken_command_line_names_what_was_meant(
