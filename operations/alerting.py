@@ -45,6 +45,7 @@ from dq.contracts.outcome import (
     UsageError,
     ValueProblem,
     join_limited,
+    suggestion,
 )
 from dq.contracts.slo import NOT_IN_FORCE
 from dq.contracts.yaml.parse import parse
@@ -599,6 +600,16 @@ def _relative(context: RuntimeContext, path: Path) -> str:
 # Alerts of commands: record events, open channels, drain the outbox.
 
 
+def refuse_unknown_channel(channel: str, names: Collection[str]) -> NoReturn:
+    """Raise UsageError for a channel that does not exist; the hint for a target alone is its channel."""
+    hint = suggestion(channel.partition(":")[0], names, f"Choose one of {', '.join(names)}.")
+    if channel.startswith("#"):
+        hint = f"Write slack:{channel}."
+    elif "@" in channel:
+        hint = f"Write email:{channel}."
+    raise UsageError(f"unknown channel {channel!r}.", hint)
+
+
 def make_notifier(
     context: RuntimeContext,
     contracts: Sequence[Contract],
@@ -612,8 +623,7 @@ def make_notifier(
     if name in known_channels:
         known_channels[name].open(channel_settings(context, known_channels[name]), lambda _: None)
     elif name != FROM_CONTRACT:
-        choice = ", ".join((FROM_CONTRACT, *known_channels))
-        raise UsageError(f"unknown channel {channel!r}.", f"Choose one of {choice}.")
+        refuse_unknown_channel(channel, (FROM_CONTRACT, *known_channels))
     platform = platform_route(channel, context.settings)
     enrich = make_enricher(context, contracts, server, skipped)
     by_key = {contract.key: contract for contract in contracts}

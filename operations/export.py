@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from dq.contracts.escaping import comment
+from dq.contracts.escaping import comment, shell_word
 from dq.contracts.model import Contract
 from dq.contracts.outcome import UsageError, nearest
 from dq.operations.registry_files import load, single_contract
@@ -44,6 +44,8 @@ def run(
     if kind not in export_kinds:
         suggestion = nearest(kind, export_kinds)
         hint = f"Did you mean {suggestion}?" if suggestion else f"Supported: {', '.join(export_kinds)}."
+        if str(file) in export_kinds:
+            hint = f"The format comes first: dq export {file} {shell_word(kind)}"
         raise UsageError(f"unknown export format {kind!r}.", hint)
     contract = single_contract(load([file], note))
     objects = [

@@ -402,7 +402,7 @@ def _route(channel: str) -> AlertRoute:
     name, _, target = channel.partition(":")
     choice = channels.load()
     if name not in choice:
-        raise UsageError(f"unknown channel {channel!r}.", f"Choose one of {', '.join(choice)}.")
+        alerting.refuse_unknown_channel(channel, choice)
     return AlertRoute(name, target)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -84,8 +85,19 @@ def command(
     output.line(f"Wrote {file}: {pluralize(outcome.columns, 'column')} of {pluralize(len(tables), 'table')}.")
     for loss in outcome.losses:
         output.note(f"Not in the contract: {commented(loss)}.")
+    if table_folder := _table_folder(source):
+        output.note(
+            f"{source} is one partition, so its partition columns are not in the contract. The whole table:"
+            f" dq import {kind} {shell_word(table_folder)}"
+        )
     output.line("Next: review inferred values, add delivery SLOs, set 'status: active', then run")
     output.line(f"  dq validate {shell_word(str(file))}")
+
+
+def _table_folder(source: str) -> str | None:
+    """Return the folder of the table if the source is one of its Hive partitions, otherwise None."""
+    match = re.fullmatch(r"(.*?)(/[^/=]+=[^/=]*)+/?", source)
+    return match[1] if match else None
 
 
 def _require_kind_and_source(kind: str, source: str | None, options: Mapping[str, Sequence[str]]) -> str:

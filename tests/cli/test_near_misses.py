@@ -359,3 +359,51 @@ def test_a_time_before_the_last_run_names_the_option_and_not_the_clock(tmp_path:
         "dq: nothing was evaluated: --as-of 2026-05-01 00:00:00Z is before the last run"
         " (2026-05-02 00:00:00Z). Pass a later time, or --trust-clock to evaluate this one.\n"
     )
+
+
+@pytest.mark.parametrize(
+    ("channel", "hint"),
+    [
+        ("#data", "Write slack:#data."),
+        ("ana@example.com", "Write email:ana@example.com."),
+        ("slak:#data", "Did you mean 'slack'?"),
+        ("stdout", "Choose one of contract, console, email, "),
+    ],
+)
+def test_a_target_without_its_channel_gets_the_channel(tmp_path: Path, channel: str, hint: str) -> None:
+    place = Place(tmp_path)
+    place.put("weather.odcs.yaml", CONTRACT.format(**GOOD))
+
+    ran = place.dq("watch", "--channel", channel)
+
+    assert (ran.code, ran.out) == (2, "")
+    assert f"unknown channel {channel!r}.\n    {hint}" in ran.err
+
+
+def test_a_contract_before_its_export_format_is_refused_as_swapped(tmp_path: Path) -> None:
+    place = Place(tmp_path)
+    place.put("registry/weather.odcs.yaml", CONTRACT.format(**GOOD))
+
+    ran = place.dq("export", "registry/weather.odcs.yaml", "avro")
+
+    assert (ran.code, ran.out) == (2, "")
+    assert "The format comes first: dq export avro registry/weather.odcs.yaml" in ran.err
+
+
+@pytest.mark.parametrize(
+    ("folder", "table"),
+    [
+        ("lake/weather/day=2026-05-10", "lake/weather"),
+        ("lake/weather/day=2026-05-10/region=eu/", "lake/weather"),
+        ("lake/weather", None),
+    ],
+)
+def test_an_import_of_one_partition_names_the_table(tmp_path: Path, folder: str, table: str | None) -> None:
+    place = Place(tmp_path)
+    place.put("lake/weather/day=2026-05-10/region=eu/part-0.csv", "id,name\n1,a\n")
+
+    ran = place.dq("import", "csv", folder, "--output", "weather.odcs.yaml")
+
+    assert ran.code == 0
+    assert ("is one partition" in ran.err) == (table is not None)
+    assert table is None or f"The whole table: dq import csv {table}\n" in ran.err
