@@ -46,6 +46,11 @@ _DIRECTIVES: dict[str, Callable[[datetime], str]] = {
     "H": lambda t: f"{t.hour:02}",
     "M": lambda t: f"{t.minute:02}",
     "S": lambda t: f"{t.second:02}",
+    # As Spark names the folders of integer columns.
+    "-m": lambda t: str(t.month),
+    "-d": lambda t: str(t.day),
+    "-H": lambda t: str(t.hour),
+    "-M": lambda t: str(t.minute),
     "G": lambda t: f"{t.isocalendar().year:04}",
     "V": lambda t: f"{t.isocalendar().week:02}",
     "u": lambda t: str(t.isoweekday()),
@@ -57,7 +62,7 @@ _PLACE = re.compile(
     r"\s*due(?:\.local)?\s*((?:[+-]\s*\d+\s*(?:mo|[mhdwy])\s*)*)(?::(.*))?", re.ASCII | re.DOTALL
 )
 _TERM = re.compile(r"([+-])\s*(\d+)\s*(mo|[mhdwy])", re.ASCII)
-_DIRECTIVE = re.compile(r"%(.?)", re.DOTALL)
+_DIRECTIVE = re.compile(r"%(-?.?)", re.DOTALL)
 _FURTHEST = 400 * 366 * 86_400
 _HINT = "Write {due:%Y-%m-%d}, or with civil arithmetic {due - 1d:%Y-%m-%d}; units are m h d w mo y."
 
