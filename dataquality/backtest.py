@@ -55,6 +55,7 @@ from dq.dataquality.request import (
     context_for,
     object_opener,
     open_data,
+    opens_only_scope,
     select_clauses,
 )
 from dq.dataquality.results import ROW_COUNT_CHECKS
@@ -597,7 +598,11 @@ def _answers_for_group(
     answers_by_partition = _answers_without_scan(
         request, table, () if is_whole_table else scope, metrics, group
     )
-    open_object = object_opener(request, run.selection.schema_object, lambda: table)
+    open_object = object_opener(
+        request,
+        run.selection.schema_object,
+        lambda: open_data(request.data, request.spark) if opens_only_scope(request.data) else table,
+    )
     batch = _PartitionBatch(rows, key_columns, open_object, request.limit_seconds)
     if not batch.answer_metrics(metrics, answers_by_partition):
         return None

@@ -339,7 +339,7 @@ def _check(request: Request, data: OpenedData) -> Report:
     if data.small is None:
         # Tables read in memory have the same columns in all files.
         results_for_schema = partial(evaluate_by_schema, clauses, kinds)
-        results = with_notes(results, data.table, selection.schema_object, results_for_schema)
+        results = with_notes(results, data.requested, selection.schema_object, results_for_schema)
     sources = {
         clause.path: source_of_answer(clause, scope.known_answers, kinds)
         for scope in scopes
@@ -428,7 +428,7 @@ def _answer_without_scan(metrics: Sequence[Metric], scope: _Scope) -> KnownAnswe
     """Answer from statistics, the partition cache and Python tasks, unless an earlier source has answered."""
     if scope.known_answers.answers:
         return scope.known_answers
-    request, kinds, table = scope.request, scope.selection.kinds, scope.data.table
+    request, kinds, table = scope.request, scope.selection.kinds, scope.data.source(scope.rows)
     # File statistics below the table path are incomplete if some partitions lie elsewhere.
     dataset = (
         request.data if isinstance(request.data, Dataset) and not request.data.external_partitions else None

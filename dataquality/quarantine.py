@@ -21,7 +21,6 @@ from dq.dataquality.model.metric import DistinctKeys, Failure, RepeatedKeys
 from dq.dataquality.model.predicate import Predicate
 from dq.dataquality.report import Quarantined, Report
 from dq.dataquality.request import OpenedData, Request, context_for, object_opener, select_clauses
-from dq.dataquality.spark.columnar_files import only_partitions
 from dq.dataquality.spark.dataset import Dataset
 from dq.dataquality.spark.failing_rows import masked_column, masked_where_repeated, repeats_classified
 from dq.dataquality.spark.measure import OpenObject, schema_of, select_keys
@@ -135,14 +134,9 @@ def write(
         contract, data, spark=spark, kinds=kinds, other_objects=other_objects, neighbours=neighbours
     )
     checked = _reopen_checked(request, report)
-    schema_object, table = checked.schema_object, checked.table
+    schema_object, rows = checked.schema_object, checked.rows
     if not checked.broken:
         return Quarantined(0, None)
-    rows = (
-        only_partitions(table, [dict(partition) for partition in report.partitions])
-        if report.partitions
-        else table
-    )
     bad = _with_rule_marks(checked, rows).where(f"size({sql.name(RULES)}) > 0")
     masked_columns = (
         frozenset()
@@ -177,11 +171,13 @@ def write(
 class _CheckedData:
     """Data of a report and its failed row-level clauses.
 
-    `open_object` opens the objects that relationships refer to.
+    `table` has all rows, and `rows` those of the report's partitions. `open_object` opens the objects that
+    relationships refer to.
     """
 
     schema_object: SchemaObject
     table: DataFrame
+    rows: DataFrame
     broken: tuple[Clause, ...]
     kinds: CheckKinds
     open_object: OpenObject
@@ -191,14 +187,16 @@ def _reopen_checked(request: Request, report: Report) -> _CheckedData:
     """Return data and clauses as in the report's run: same object, time and partitions."""
     partitions = [dict(partition) for partition in report.partitions]
     request = replace(request, object=report.object, now=report.at, partitions=partitions, rules=report.rules)
-    selection, table = select_clauses(request), OpenedData(request, in_memory=False).table
-    clauses = selection.bind(request, schema_of(table), context_for(request))
+    selection, opened = select_clauses(request), OpenedData(request, in_memory=False)
+    table = opened.table
+    clauses = selection.bind(request, opened.schema, context_for(request))
     failed = {result.clause for result in report.failed}
     row_clauses = (clause for clause in clauses if clause.is_row_level and clause.allows_zero)
     open_object = object_opener(request, selection.schema_object, lambda: table)
     return _CheckedData(
         selection.schema_object,
         table,
+        opened.rows(RowScope.PARTITION),
         tuple(clause for clause in row_clauses if clause.path in failed),
         selection.kinds,
         open_object,

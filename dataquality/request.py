@@ -356,11 +356,19 @@ class OpenedData:
     @functools.cached_property
     def schema(self) -> DataType:
         """Columns and types, as Spark reads them."""
-        return schema_of(self.table) if self.small is None else self.small.schema
+        return schema_of(self.requested) if self.small is None else self.small.schema
 
     @functools.cached_property
     def table(self) -> DataFrame:
-        """All rows, with the columns of the requested partitions."""
+        """All rows, with the columns of the requested partitions, and perhaps others."""
+        request = self._request
+        if request.partitions and opens_only_scope(request.data):
+            return _open_for_request(request, request.data, None)
+        return self.requested
+
+    @functools.cached_property
+    def requested(self) -> DataFrame:
+        """Rows with the columns of the requested partitions: of all partitions, or at least of these."""
         request, small = self._request, self.small
         if small is None:
             return _open_for_request(request, request.data, request.partitions)
@@ -378,7 +386,11 @@ class OpenedData:
     def rows(self, scope: RowScope) -> DataFrame:
         """Return the rows that clauses of a scope apply to."""
         partitions = self._request.partitions if scope is RowScope.PARTITION else None
-        return only_partitions(self.table, partitions) if partitions else self.table
+        return only_partitions(self.requested, partitions) if partitions else self.table
+
+    def source(self, scope: RowScope) -> DataFrame:
+        """Return a frame that has at least the rows that clauses of a scope apply to."""
+        return self.requested if scope is RowScope.PARTITION else self.table
 
     def small_rows(self, scope: RowScope) -> SmallTable | None:
         """Return the rows of a scope in this process, or None if Spark has to read them."""
@@ -546,6 +558,11 @@ def open_data(
     if spark is None:
         raise UsageError("a Dataset needs a Spark session.", "Pass spark=….")
     return _require_plain_names(open_table(spark, data, scope))
+
+
+def opens_only_scope(data: DataFrame | Dataset) -> bool:
+    """Return whether rows outside of the scope may be absent from a frame of `open_table`."""
+    return isinstance(data, Dataset) and bool(data.layout or data.external_partitions)
 
 
 def _open_for_request(

@@ -182,6 +182,7 @@ def open_table(
     """Return all rows as a DataFrame, with the columns of the partitions in `scope` (None: of all
     partitions).
 
+    In a layout other than Hive's, and with external partitions, rows outside of the scope may be absent.
     Partition columns have the contract's types, and so do JSON and CSV columns without invalid values; a
     column with an invalid value is a string column. A path without files gives no rows. Hudi's own columns
     are dropped unless the contract names them.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import json
 import os
 from collections.abc import Callable, Mapping
@@ -130,14 +131,18 @@ def test_the_same_rows_get_the_same_verdicts_in_every_layout(spark, place, form)
         asked = place.dq(
             "check", file, "--partition", "tenant=b/hour=2026-11-20 03:00:00", "--format", "json"
         )
+        # A key that two rows of another partition share: the rule applies to the whole table.
+        other = place.dq(
+            "check", file, "--partition", "tenant=b/hour=2026-11-20 04:00:00", "--format", "json"
+        )
         both = place.dq("check", file, "--partition", "hour=2026-11-20 03:00:00", "--format", "json")
         whole = place.dq("check", file, "--all", "--format", "json")
         past = place.dq("backtest", file, "--format", "json")
-        assert (asked.code, whole.code) == (1, 1), asked.all + whole.all
+        assert (asked.code, other.code, whole.code) == (1, 1, 1), asked.all + other.all + whole.all
         rules = [
             (rule["name"], rule["counts"], sorted(map(str, rule["failed"]))) for rule in past.json[0]["rules"]
         ]
-        found[name] = (verdicts(asked.json[0]), verdicts(both.json[0]), verdicts(whole.json[0]), rules)
+        found[name] = (*(verdicts(run.json[0]) for run in (asked, other, both, whole)), rules)
 
     assert found["template"] == found["hive"]
     assert found["mixed"] == found["hive"]
@@ -249,3 +254,20 @@ def test_a_changed_layout_is_another_location_for_consumers(place):
     found = place.dq("diff", file, "new.odcs.yaml", "--format", "json")
 
     assert "server-location-changed" in found.out, found.all
+
+
+@pytest.mark.parametrize("name", TEMPLATES)
+def test_the_portal_says_where_the_partition_columns_are(place, name):
+    write(place, name)
+
+    built = place.dq("portal", "build", "site", "registry")
+
+    assert built.code == 0, built.all
+    page = html.unescape((place.folder / "site" / "products" / "views" / "index.html").read_text())
+    if name == "hive":
+        assert 'spark.read.format("parquet").load(' in page
+        assert "does not read columns from these names" not in page
+    else:
+        assert 'spark.read.format("parquet").option("recursiveFileLookup", "true").load(' in page
+        assert f"The folders are named {TEMPLATES[name]}, and Spark does not read columns" in page
+        assert "from these names: tenant, hour." in page
