@@ -382,6 +382,9 @@ def _small_table(dataset: Dataset, path: str, partitions: Partitions) -> SmallTa
     system, root = _resolve_path(path)
     kinds = _partition_kinds(dataset)
     if dataset.layout:
+        if any(kind.name != "string" and not dataset.layout.precision(name) for name, kind in kinds.items()):
+            # A value may have several folders, e.g. `1` and `01`.
+            raise RequiresSpark
         listing = _list_layout(system, root, dataset, partitions)
     else:
         listing = _list_partitions(system, root, kinds, partitions) if kinds else _list_folder(system, root)

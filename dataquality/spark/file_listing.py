@@ -214,7 +214,7 @@ def _layout_listing(
     from pyspark.sql.types import StringType, StructField
 
     fields = tuple(types.get(column.lower(), StructField(column, StringType())) for column in layout.columns)
-    folders = _folders_in_scope(path, layout, scope)
+    folders = _folders_in_scope(path, layout, scope) if _has_one_spelling(fields, layout) else []
     addresses = _existing_files(spark, folders) if folders else []
     if addresses:
         is_complete = False
@@ -244,6 +244,11 @@ def _may_be_in(values: Mapping[str, str] | None, layout: Layout, scope: Scope) -
         )
         for partition in scope
     )
+
+
+def _has_one_spelling(fields: Iterable[StructField], layout: Layout) -> bool:
+    """Return whether each value has one folder: not e.g. an integer, whose folders may be `1` and `01`."""
+    return all(layout.precision(field.name) or field.dataType.typeName() == "string" for field in fields)
 
 
 def _folders_in_scope(path: str, layout: Layout, scope: Scope) -> list[str]:

@@ -94,6 +94,47 @@ def test_a_delivered_partition_is_checked_from_its_files(spark: SparkSession, la
     assert required.observed == "0 of 3 rows"
 
 
+MONTHS = """
+schema:
+  - name: flights
+    quality: [{metric: rowCount, mustBe: 2}]
+    properties:
+      - {name: id, logicalType: integer, physicalType: bigint}
+      - {name: year, logicalType: integer, physicalType: int, partitioned: true, partitionKeyPosition: 1}
+      - {name: month, logicalType: integer, physicalType: int, partitioned: true, partitionKeyPosition: 2}
+"""
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("form", ["parquet", "json"])
+@pytest.mark.parametrize(
+    ("folder", "layout"),
+    [
+        ("year={}/month={}", ""),
+        ("{}/{}", ", customProperties: [{property: layout, vendor: dq, value: {path: '{year}/{month}'}}]"),
+    ],
+    ids=["hive", "template"],
+)
+def test_an_integer_key_is_found_in_each_spelling_of_its_folder(
+    spark: SparkSession, tmp_path: Path, folder: str, layout: str, form: str
+) -> None:
+    for number, month in enumerate(["01", "1", "02", "10"]):
+        frame = spark.createDataFrame([(number,)], "id bigint").coalesce(1)
+        frame.write.format(form).save(str(tmp_path / folder.format(2026, month)))
+    server = f"  - {{server: disk, type: local, path: '{tmp_path}', format: {form}{layout}}}"
+    months = contract(server, MONTHS)
+    dataset = locate(months, months.objects[0], None, anywhere())
+
+    found = {}
+    for scope in (("1",), ("01",), ("2", "10")):
+        partitions = [{"year": "2026", "month": month} for month in scope]
+        request = Request(months, dataset, spark=spark, partitions=partitions, start_session=lambda: spark)
+        frame = only_partitions(open_frame(spark, dataset, partitions), partitions)
+        found[scope] = (sorted(row.id for row in frame.collect()), check(request).rows)
+
+    assert found == {("1",): ([0, 1], 2), ("01",): ([0, 1], 2), ("2", "10"): ([2, 3], 2)}
+
+
 @pytest.mark.spark
 def test_a_partition_without_files_is_an_empty_frame(spark: SparkSession, lake: Path) -> None:
     (lake / "flight_date=2013-02-01" / "region=01").mkdir(parents=True)
