@@ -414,13 +414,21 @@ def _footer(path: str, address: str) -> tuple[FileMetaData, tuple[ParquetColumn,
     import pyarrow.parquet as pq
 
     try:
-        with open_input(address if is_remote(address) else quote(address.removeprefix("file://"))) as source:
+        with open_input(_encoded(address)) as source:
             meta = pq.read_metadata(source)
             parquet_columns = columns(meta.schema)
     except (*NOT_OPENED, pa.ArrowException) as error:
         raise ReadError(f"{path} has no footer that can be read.", "Deliver this file again.") from error
     require_distinct(parquet_columns, path)
     return meta, parquet_columns
+
+
+def _encoded(address: str) -> str:
+    """Return the URL-encoded address of a file, as Spark writes it."""
+    if not is_remote(address):
+        return quote(address.removeprefix("file://"))
+    scheme, separator, place = address.partition("://")
+    return f"{scheme}{separator}{quote(place, safe='/@:')}"
 
 
 @dataclass(slots=True)

@@ -1,0 +1,107 @@
+"""Partitions in folders that a template names, in AWS Glue and S3: other readers get their locations."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+
+import boto3
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from fakes.command import Place
+from fakes.glue import GlueShim
+
+CONTRACT = """\
+apiVersion: v3.2.0
+kind: DataContract
+id: views
+version: 1.0.0
+status: active
+domain: web
+servers:
+  - server: lake
+    type: s3
+    location: s3://lake/views
+    format: parquet
+{layout}
+schema:
+  - name: views
+    properties:
+      - {{name: tenant, logicalType: string, partitioned: true, partitionKeyPosition: 1}}
+      - {{name: hour, logicalType: timestamp, partitioned: true, partitionKeyPosition: 2}}
+      - {{name: id, logicalType: integer, physicalType: bigint}}
+slaProperties:
+  - id: hourly
+    property: frequency
+    value: 1
+    unit: h
+    element: views
+    schedule: "15 * * * *"
+    customProperties:
+      - property: delivery
+        vendor: dq
+        value:
+          grace: 30m
+          objective: 90%
+          evidence: [marker, file]
+          partition: {{tenant: ["a b+c", d], hour: "{{due - 1h:%Y-%m-%d %H:00:00}}"}}
+"""
+LAYOUTS = {
+    "hive": ("", "tenant={}/hour=2026-11-20 {}%3A00%3A00"),
+    "template": ("{tenant}/{hour:%Y/%m/%d/%H}", "{}/2026/11/20/{}"),
+    "mixed": ("tenant={tenant}/{hour:%Y/%m/%d/%H}", "tenant={}/2026/11/20/{}"),
+}
+
+
+@pytest.mark.parametrize("name", LAYOUTS)
+def test_another_reader_of_glue_finds_each_partition(
+    glue: GlueShim, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    # The shim has no HEAD, moto behind it has.
+    monkeypatch.setenv("AWS_ENDPOINT_URL_S3", f"http://127.0.0.1:{glue.backend}")
+    monkeypatch.setenv("DQ_LAKE_ROOTS", "s3://lake,s3://staging")
+    template, folder = LAYOUTS[name]
+    place = Place(tmp_path)
+    place.put("registry/dq-policy.yaml", "{}\n")
+    layout = f'    customProperties: [{{property: layout, vendor: dq, value: {{path: "{template}"}}}}]'
+    file = place.put("registry/views.odcs.yaml", CONTRACT.format(layout=layout if template else ""))
+    s3 = boto3.client("s3", region_name="us-east-1")
+    for bucket in ("lake", "staging"):
+        s3.create_bucket(Bucket=bucket)
+    data = io.BytesIO()
+    pq.write_table(pa.table({"id": [1, 2]}), data)
+
+    def put(bucket: str, tenant: str, hour: str) -> None:
+        key = f"{'views' if bucket == 'lake' else 'run'}/{folder.format(tenant, hour)}/part 0.parquet"
+        s3.put_object(Bucket=bucket, Key=key, Body=data.getvalue())
+
+    put("lake", "a b+c", "03")
+    put("lake", "d", "03")
+    place.dq("watch", str(file), "--as-of", "2026-11-20T04:20:00Z")
+    registered = place.dq("register", "registry", "--catalog", "glue", "--apply")
+    repaired = place.dq("repair", str(file), "--catalog", "glue", "--apply")
+    put("lake", "d", "04")
+    hour = ("--partition", "hour=2026-11-20 04:00:00")
+    published = place.dq(
+        "publish", str(file), "--catalog", "glue", "--partition", "tenant=d", *hour, "--rows", "2"
+    )
+    again = place.dq("repair", str(file), "--catalog", "glue")
+    tables = place.dq("tables", "registry", "--format", "json")
+    watched = place.dq("watch", str(file), "--as-of", "2026-11-20T06:00:00Z")
+
+    assert registered.code == 0, registered.all
+    assert repaired.code == 0, repaired.all
+    assert published.code == 0, published.all
+    assert "0 missing, 0 gone, 0 elsewhere" in again.out, again.all
+    partitions = boto3.client("glue").get_partitions(DatabaseName="web", TableName="views")["Partitions"]
+    assert {
+        tuple(partition["Values"]): partition["StorageDescriptor"]["Location"] for partition in partitions
+    } == {
+        (tenant, f"2026-11-20 {hour}:00:00"): f"s3://lake/views/{folder.format(tenant, hour)}/"
+        for tenant, hour in [("a b+c", "03"), ("d", "03"), ("d", "04")]
+    }
+    (table,) = tables.json
+    assert not table["problem"], table["problem"]
+    assert (table["files"], table["rows"]) == (3, 6), table
+    assert "s3://lake/views/" + folder.format("a b+c", "04") in watched.all, watched.all
