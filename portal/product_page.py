@@ -7,6 +7,7 @@ from datetime import datetime
 from typing import Any
 
 from dq.alerts.incident import incident_as_row
+from dq.contracts import extension
 from dq.contracts.escaping import is_plain_name, python
 from dq.contracts.model import Contract, Property, SchemaObject, Server, identity
 from dq.contracts.outcome import Status, iso, pluralize
@@ -430,7 +431,9 @@ def _how_to_read(contract: Contract, server: Server) -> formatting.Values:
     ]
     place = server.get("location") or server.get("path")
     form = server.get("format") or "parquet"
-    lines = []
+    layout, _ = extension.layout(server)
+    read = f"spark.read.format({python(form)})"
+    lines, note = [], ""
     if database:
         # Quoting depends on the server's SQL dialect, so only names that need no quotes are shown.
         plain = [name for name in tables if all(map(is_plain_name, name.split(".")))][:3]
@@ -438,12 +441,21 @@ def _how_to_read(contract: Contract, server: Server) -> formatting.Values:
         lines += [f"spark.table({python(name)})" for name in plain]
     elif place:
         paths = [place.replace("{object}", schema_object.name) for schema_object in contract.objects][:3]
-        lines += [f"spark.read.format({python(form)}).load({python(path)})" for path in dict.fromkeys(paths)]
+        if layout:
+            read += '.option("recursiveFileLookup", "true")'
+            note = (
+                f"The folders are named {formatting.cut(layout.template, 200)}, and Spark does not read "
+                f"columns from these names: {', '.join(layout.columns)}. Read the table from the catalog to "
+                "get them."
+            )
+        lines += [f"{read}.load({python(path)})" for path in dict.fromkeys(paths)]
     keys = [
         (name, formatting.cut(value, 500))
         for name, value in (server.model_extra or {}).items()
         if isinstance(value, str)
     ]
+    if layout:
+        keys.append(("layout", formatting.cut(layout.template, 500)))
     return {
         "name": server.server,
         "type": server.type,
@@ -452,6 +464,7 @@ def _how_to_read(contract: Contract, server: Server) -> formatting.Values:
         "places": [(name, value, formatting.link(value)) for name, value in keys],
         # Long lines are left out, because a shortened one would do something else when pasted.
         "lines": [line for line in lines if len(line) <= _MAX_LINE_CHARS],
+        "note": note,
     }
 
 
