@@ -55,7 +55,7 @@ from dq.dataquality.request import (
     object_opener,
     select_clauses,
 )
-from dq.dataquality.spark.dataset import Dataset, coalesce_small, repartition_small
+from dq.dataquality.spark.dataset import Dataset, coalesce_small, note_on_files, repartition_small
 from dq.dataquality.spark.failing_rows import samples
 from dq.dataquality.spark.measure import COUNT, OpenObject, is_implied, measure, plan, schema_of
 from dq.dataquality.spark.schema import with_notes
@@ -359,9 +359,12 @@ def _check(request: Request, data: OpenedData) -> Report:
         [error for scope in scopes for error in scope.verification.errors],
         rows=next((rows for rows in row_counts if isinstance(rows, int)), None),
     )
+    notes = dict.fromkeys(note for scope in scopes for note in scope.known_answers.notes)
+    if isinstance(request.data, Dataset) and not request.partitions and data.small is None:
+        notes |= dict.fromkeys(filter(None, [note_on_files(request.session(), request.data)]))
     return replace(
         report,
-        notes=tuple(dict.fromkeys(note for scope in scopes for note in scope.known_answers.notes)),
+        notes=tuple(notes),
         verification=verification(request.verify_statistics, [scope.verification for scope in scopes]),
     )
 

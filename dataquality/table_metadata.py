@@ -73,7 +73,8 @@ class MetadataFacts:
 
     For a table with a log, `files`, `bytes` and `newest` refer to its live data files. `rows` and each number
     of `nulls` (by column) are None if unknown. `broken` are the violated clauses about columns and types, if
-    any file was `judged` by them. `problem` is the reason if nothing is known.
+    any file was `judged` by them. `problem` is the reason if nothing is known. `outside` are files and
+    folders that are not in the layout, whose rows are left out.
     """
 
     files: int = 0
@@ -84,6 +85,7 @@ class MetadataFacts:
     broken: Sequence[str] = ()
     judged: bool = False
     problem: str = ""
+    outside: Sequence[str] = ()
 
 
 NOTHING = MetadataFacts()
@@ -129,6 +131,8 @@ def remember(tx: Connection, tables: Sequence[CachedMetadata]) -> None:
 MAX_FOLDERS = 20_000
 # Links may form a cycle.
 MAX_DEPTH = 32
+# Names of files outside of the layout that are kept.
+_MAX_OUTSIDE = 100
 
 
 def _layout_of(place: TableLocation) -> Layout:
@@ -137,8 +141,11 @@ def _layout_of(place: TableLocation) -> Layout:
     return layout
 
 
-def table_files(files: Files, root: str, place: TableLocation) -> Iterator[tuple[str, FileStat]]:
-    """Yield the path of each file and the file.
+def table_files(
+    files: Files, root: str, place: TableLocation, outside: list[str]
+) -> Iterator[tuple[str, FileStat]]:
+    """Yield the path of each file and the file. Files and folders that are not in the layout are added to
+    `outside`.
 
     Source: PartitioningAwareFileIndex.allFiles and PartitioningUtils.parsePartition of Spark 3.5 and 4.0.
     If partition folders have data, Spark ignores files next to them, and reads files in any folder inside of
@@ -149,7 +156,7 @@ def table_files(files: Files, root: str, place: TableLocation) -> Iterator[tuple
     """
     root, keys = root.rstrip("/"), place.keys
     if place.layout:
-        yield from _files_in_layout(files, root, _layout_of(place))
+        yield from _files_in_layout(files, root, _layout_of(place), outside)
         return
     top = [(f"{root}/{file.name}", file) for file in files.inside(root) if is_data_name(file.name)]
     partitioned = False
@@ -178,9 +185,14 @@ def table_files(files: Files, root: str, place: TableLocation) -> Iterator[tuple
         yield from top
 
 
-def _files_in_layout(files: Files, root: str, layout: Layout) -> Iterator[tuple[str, FileStat]]:
-    """Yield the files of the partitions. Raises ReadError if there are folders, and none is in the layout."""
-    pending, visited, outside, has_data = [""], 0, "", False
+def _files_in_layout(
+    files: Files, root: str, layout: Layout, outside: list[str]
+) -> Iterator[tuple[str, FileStat]]:
+    """Yield the files of the partitions, and add others to `outside`, with folders as `name/`.
+
+    Raises ReadError if there are other folders, and none is in the layout.
+    """
+    pending, visited, has_data = [""], 0, False
     while pending:
         above = pending.pop()
         visited += 1
@@ -189,10 +201,12 @@ def _files_in_layout(files: Files, root: str, layout: Layout) -> Iterator[tuple[
                 root, f"has more than {MAX_FOLDERS:,} folders, or is nested more than {MAX_DEPTH} deep"
             )
         folder = f"{root}/{above}".rstrip("/")
+        data = [file for file in files.inside(folder) if is_data_name(file.name)]
         if above and above.count("/") + 1 >= layout.depth:
-            data = [file for file in files.inside(folder) if is_data_name(file.name)]
             has_data = has_data or bool(data)
             yield from ((f"{folder}/{file.name}", file) for file in data)
+        else:
+            outside += [f"{above}/{file.name}".lstrip("/") for file in data]
         for name in filter(is_data_name, files.folders(folder)):
             below = f"{above}/{name}" if above else name
             partition = "/".join(below.split("/")[: layout.depth])
@@ -200,9 +214,11 @@ def _files_in_layout(files: Files, root: str, layout: Layout) -> Iterator[tuple[
             if layout.may_contain(partition) and (depth != layout.depth or layout.partition_of(partition)):
                 pending.append(below)
             else:
-                outside = outside or below
-    if outside and not has_data:
-        raise unknown(root, f"has no folder of the layout {layout.template!r}, only others, e.g. {outside!r}")
+                outside.append(f"{below}/")
+    folders = [name for name in outside if name.endswith("/")]
+    if folders and not has_data:
+        example = min(folders).rstrip("/")
+        raise unknown(root, f"has no folder of the layout {layout.template!r}, only others, e.g. {example!r}")
 
 
 def _require_keys(root: str, columns: Sequence[str], keys: Sequence[str]) -> None:
@@ -281,10 +297,14 @@ _LOG_READERS: Mapping[str, tuple[str, Callable[[Files, str], LiveTable]] | None]
 
 @dataclass(frozen=True, slots=True)
 class FileListing:
-    """Files of a table by path, and their fingerprint, which is empty while files are being written."""
+    """Files of a table by path, and their fingerprint, which is empty while files are being written.
+
+    `outside` are files and folders that are not in the layout.
+    """
 
     print: str
     files: tuple[tuple[str, FileStat], ...]
+    outside: tuple[str, ...] = ()
 
 
 SchemaValidator = Callable[[DataType, Mapping[str, str]], Sequence[str]]
@@ -309,7 +329,8 @@ def list_files(
         raise unknown(place.path, "is a path pattern, not a single table")
     entries: list[tuple[str, FileStat]] = []
     root = f"{place.path.rstrip('/')}/{log[0]}" if log else place.path
-    for entry in _log_files(files, root) if log else table_files(files, root, place):
+    outside: list[str] = []
+    for entry in _log_files(files, root) if log else table_files(files, root, place, outside):
         entries.append(entry)
         if len(entries) > MAX_FILES:
             raise unknown(root, f"has more than {MAX_FILES:,} files")
@@ -332,14 +353,14 @@ def list_files(
             for partition in external_partitions
             for file in _data_files(files, partition.folder)
         ]
-    identities = sorted(f"{path}\n{file.identity}" for path, file in entries)
+    identities = sorted(f"{path}\n{file.identity}" for path, file in entries) + sorted(outside)
     is_recent = any(now - file.modified_at < SETTLED_AFTER for _, file in entries)
     fingerprint = (
         ""
         if is_recent
         else hashlib.sha256("\n\n".join(identities).encode("utf-8", "surrogateescape")).hexdigest()
     )
-    return FileListing(fingerprint, tuple(entries))
+    return FileListing(fingerprint, tuple(entries), tuple(sorted(outside)))
 
 
 def _data_files(files: Files, folder: str) -> list[FileStat]:
@@ -373,6 +394,7 @@ def read_facts(
         len(listing.files),
         sum(file.size for _, file in listing.files),
         newest.isoformat() if newest else None,
+        outside=listing.outside[:_MAX_OUTSIDE],
     )
     if place.format != "parquet":
         return listed_facts

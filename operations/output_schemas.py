@@ -307,7 +307,7 @@ OUTPUTS: dict[str, Schema] = {
     "tables": array(row({
         "contract": TEXT, "object": TEXT, "state": enum("kept", "broken", "listed", "unknown"),
         "path": TEXT, "format": TEXT, "files": INT, "bytes": INT, "newest": nullable(INSTANT),
-        "rows": nullable(INT), "nulls": mapping(nullable(INT)), "broken": array(TEXT),
+        "rows": nullable(INT), "nulls": mapping(nullable(INT)), "broken": array(TEXT), "outside": array(TEXT),
         "problem": nullable(TEXT), "changed": BOOL,
     })),
     "incidents test": array(row({

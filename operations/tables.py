@@ -78,6 +78,7 @@ class TableStatus:
             "rows": facts.rows,
             "nulls": dict(facts.nulls),
             "broken": list(facts.broken),
+            "outside": list(facts.outside),
             "problem": facts.problem or None,
             "changed": self.changed,
         }

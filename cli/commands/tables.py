@@ -11,6 +11,9 @@ from dq.cli.context import PATHS
 from dq.contracts.outcome import Finding, pluralize
 from dq.operations.runtime.context import runtime_context
 
+# Names of files outside of a layout in a line.
+_EXAMPLES = 3
+
 
 def command(
     paths: list[Path] = PATHS,
@@ -44,6 +47,12 @@ def command(
             facts = look.table.facts
             for text in (facts.problem,) if facts.problem else facts.broken:
                 output.line(f"{look.state}: {look.table.contract}/{look.table.object}: {text}")
+            if facts.outside:
+                output.line(
+                    f"left out: {look.table.contract}/{look.table.object}: not in the layout"
+                    f" {look.table.place.layout}: {', '.join(facts.outside[:_EXAMPLES])}"
+                    f"{' and more' if len(facts.outside) > _EXAMPLES else ''}"
+                )
     if format is output.Format.JSON:
         output.as_json(rows)
     else:

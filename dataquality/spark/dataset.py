@@ -41,6 +41,7 @@ from dq.dataquality.spark.file_listing import (
     data_files,
     files_in_scope,
     listing,
+    note_on_outside,
     open_files,
     reader_of,
     values_in_path,
@@ -247,6 +248,15 @@ def files_of(spark: SparkSession, dataset: Dataset) -> tuple[tuple[str, ...], tu
     if isinstance(file_listing, Failure):
         raise _unopened_error(dataset, file_listing.message, spark)
     return file_listing.files, file_listing.partitions
+
+
+def note_on_files(spark: SparkSession, dataset: Dataset) -> str:
+    """Return a note on files that are left out because they are not in the layout, or ""."""
+    if not dataset.layout or dataset.path is None:
+        return ""
+    path = dataset.path
+    all_files = attempt(lambda: listing(spark, path, _partition_types(dataset), dataset.layout))
+    return "" if isinstance(all_files, Failure) else note_on_outside(all_files)
 
 
 def open_folders(

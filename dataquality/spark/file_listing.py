@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import unquote, urlsplit
 
 from dq.contracts.layout import HIVE, Layout, named_folders, unescaped
-from dq.contracts.outcome import ReadError
+from dq.contracts.outcome import ReadError, pluralize
 from dq.contracts.sql import text as sql
 from dq.dataquality.model.metric import Failure
 from dq.dataquality.spark.session import attempt
@@ -38,7 +38,8 @@ class Listing:
     """Addresses of files as URIs, and the partition columns in their paths.
 
     Spark finds these columns itself in Hive's `layout`; in another one they are computed from the path of
-    each row's file. `is_complete` is False if `path` has other data files than these.
+    each row's file. `is_complete` is False if `path` has other data files than these; `outside` are those
+    that are not in the layout, if all were listed.
     """
 
     path: str
@@ -47,6 +48,7 @@ class Listing:
     partitions: tuple[StructField, ...]
     layout: Layout = HIVE
     is_complete: bool = True
+    outside: tuple[str, ...] = ()
 
     @property
     def names(self) -> frozenset[str]:
@@ -231,7 +233,24 @@ def _layout_listing(
         )
     chosen = [file for file in in_layout if _may_be_in(values_in_path(file, path, layout), layout, scope)]
     return Listing(
-        path, path, tuple(sorted(chosen)), fields, layout, is_complete and len(chosen) == len(data)
+        path,
+        path,
+        tuple(sorted(chosen)),
+        fields,
+        layout,
+        is_complete and len(chosen) == len(data),
+        tuple(sorted(set(data) - set(in_layout))) if is_complete else (),
+    )
+
+
+def note_on_outside(all_files: Listing) -> str:
+    """Return a note on the files that are not in the layout, or ""."""
+    if not all_files.outside:
+        return ""
+    example = _below(all_files.outside[0], all_files.path)
+    return (
+        f"{pluralize(len(all_files.outside), 'file')} not in the layout {all_files.layout.template!r} left "
+        f"out, e.g. {example!r}."
     )
 
 

@@ -271,3 +271,31 @@ def test_the_portal_says_where_the_partition_columns_are(place, name):
         assert 'spark.read.format("parquet").option("recursiveFileLookup", "true").load(' in page
         assert f"The folders are named {TEMPLATES[name]}, and Spark does not read columns" in page
         assert "from these names: tenant, hour." in page
+
+
+@pytest.mark.spark
+def test_files_outside_of_the_layout_are_named(spark, place):
+    file = write(place, "template")
+    lake = place.folder / "lake" / "template"
+    # An impossible date, a folder of another layout, and files above the partitions.
+    for folder in ("a/2026/02/30/05", "tenant=a/hour=7", "b/2026", "."):
+        (lake / folder).mkdir(parents=True, exist_ok=True)
+        pq.write_table(pa.table({"id": [1], "amount": [1.0]}, schema=SCHEMA), lake / folder / "x.parquet")
+    (lake / "_temporary" / "0").mkdir(parents=True)
+    (lake / "_temporary" / "0" / "x.parquet").write_text("")
+
+    (table,) = place.dq("tables", file, "--format", "json").json
+    listed = place.dq("tables", file)
+    checked = place.dq("check", file, "--all", "--format", "json").json[0]
+    repaired = place.dq("repair", file) if place.dq("register", "registry", "--apply").code == 0 else listed
+
+    assert (table["files"], table["rows"], checked["rows"]) == (4, 11, 11), table
+    assert table["outside"] == ["a/2026/02/30/05/", "b/2026/x.parquet", "tenant=a/hour=7/", "x.parquet"]
+    left_out = (
+        "views/views: not in the layout {tenant}/{hour:%Y/%m/%d/%H}: a/2026/02/30/05/, b/2026/x.parquet"
+    )
+    assert f"left out: {left_out}, tenant=a/hour=7/ and more" in listed.out, listed.all
+    assert checked["notes"][-1] == (
+        "4 files not in the layout '{tenant}/{hour:%Y/%m/%d/%H}' left out, e.g. 'a/2026/02/30/05/x.parquet'."
+    )
+    assert "02/30/05 is not a partition" in repaired.out, repaired.all
