@@ -634,7 +634,11 @@ def _server(server: Server) -> diff.FlatElement:
                 )
     for key in ("customProperties.layout", "customProperties.dq:layout"):
         if key in attributes:
-            attributes["layout"] = attributes.pop(key)
+            layout, layout_findings = extension.layout(server)
+            raw = attributes.pop(key)
+            attributes["layout"] = (
+                raw if layout_findings else replace(raw, normal=layout.template, source_value=layout.template)
+            )
     coordinates = "|".join(str(attributes[key].normal) for key in COORDINATES if key in attributes)
     keys = (
         ("id", server.id or ""),

@@ -254,6 +254,18 @@ def test_a_changed_layout_is_another_location_for_consumers(place):
     found = place.dq("diff", file, "new.odcs.yaml", "--format", "json")
 
     assert "server-location-changed" in found.out, found.all
+    assert "({tenant}/{hour:%Y/%m/%d/%H} → {tenant}/{hour:%Y%m%d%H})" in found.out, found.all
+
+
+def test_the_description_of_a_layout_is_no_location(place):
+    file = write(place, "template")
+    before = (place.folder / file).read_text()
+    place.put("new.odcs.yaml", before.replace("property: layout,", "property: layout, description: By hour,"))
+
+    found = place.dq("diff", file, "new.odcs.yaml", "--format", "json")
+
+    assert found.code == 0, found.all
+    assert "server-location-changed" not in found.out, found.all
 
 
 @pytest.mark.parametrize("name", TEMPLATES)
