@@ -311,3 +311,29 @@ def test_files_outside_of_the_layout_are_named(spark, place):
         "4 files not in the layout '{tenant}/{hour:%Y/%m/%d/%H}' left out, e.g. 'a/2026/02/30/05/x.parquet'."
     )
     assert "02/30/05 is not a partition" in repaired.out, repaired.all
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("name", TEMPLATES)
+def test_whole_table_rules_see_partitions_that_are_published_elsewhere(spark, place, name):
+    file = write(place, name, hours=(3,))
+    lake, staging = place.folder / "lake" / name, place.folder / "staging"
+
+    def put(root: Path, tenant: str, hour: int, ids: list[int]) -> None:
+        folder = root / FOLDERS[name](tenant, hour)
+        folder.mkdir(parents=True, exist_ok=True)
+        WRITERS["parquet"](pa.table({"id": ids, "amount": [1.0, 1.0, 1.0]}, schema=SCHEMA), folder)
+
+    put(lake, "b", 3, [4, 5, 6])
+    put(staging, "b", 4, [7, 8, 9])
+    assert place.dq("register", "registry", "--apply").code == 0
+    keys = ("--partition", "tenant=b", "--partition", HOUR)
+    published = place.dq("publish", file, *keys, "--rows", "3", "--audit", str(staging))
+    put(lake, "a", 3, [1, 2, 7])
+    checked = place.dq("check", file, "--partition", "tenant=a/hour=2026-11-20 03:00:00", "--format", "json")
+
+    assert published.code == 0, published.all
+    failed = [message for _, status, message in verdicts(checked.json[0]) if status == "fail"]
+    assert failed == [
+        "views.id: 1 row repeats a value; allowed: no value twice (tested on the whole table)"
+    ], checked.all
