@@ -41,7 +41,7 @@ def _is_it_fresh(one: Stranger) -> None:
 def _may_i_rely_on_it(one: Stranger) -> None:
     one.find("orders-090")
     one.reads("of the deliveries of 30 d")
-    one.reads("Error budget used")
+    one.reads("Misses")
     one.reads("passed, ")
 
 
