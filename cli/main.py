@@ -18,7 +18,6 @@ from collections.abc import Callable, Mapping, Sequence
 from difflib import get_close_matches
 from functools import cache
 from keyword import iskeyword
-from shlex import quote
 from typing import Any, NamedTuple
 
 import typer
@@ -365,7 +364,9 @@ def _unknown_command(name: str, path: str, message: str, context: Any) -> str:
     if synonym:
         return f"No such command {name!r}. Use {synonym}."
     if path == "dq" and ("/" in name or name.endswith((".yaml", ".yml"))):
-        return f"No such command {name!r}. The command comes first, e.g. dq validate {quote(name)}"
+        from dq.contracts.escaping import shell_word
+
+        return f"No such command {name!r}. The command comes first, e.g. dq validate {shell_word(name)}"
     if path != "dq" and "Did you mean" not in message:
         return f"{message} Commands: {', '.join(context.command.list_commands(context))}."
     return message

@@ -154,6 +154,10 @@ ALLOWED = {
         ".open open",
         "the first and last bytes of the data files that Spark lists at a place that was vouched for",
     ),
+    ("operations/check.py", "file"): (
+        ".iterdir",
+        "the folders beside a partition that a person names, at a place that was vouched for",
+    ),
     ("operations/portal.py", "file"): (
         ".is_dir",
         "whether the output folder that a person names is a registry",

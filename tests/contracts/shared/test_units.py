@@ -60,7 +60,7 @@ def test_a_month_and_a_minute_of_iso_are_told_apart_by_the_t() -> None:
         ("2 h", "'2h'"),
         ("-2h", "45m"),
         ("1.5h", "45m"),
-        ("2 hours", "45m"),
+        ("2 hours", "Write 2h."),
         ("P", "45m"),
         ("PT", "45m"),
         ("P1DT", "45m"),
