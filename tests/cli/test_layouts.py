@@ -119,13 +119,13 @@ def write(place: Place, name: str, form: str = "parquet", hours: tuple[int, ...]
 
 
 def verdicts(report: Any) -> list[tuple[str, str, str]]:
-    return sorted((found["clause"], found["status"], found["message"]) for found in report["results"])
+    return sorted((result["clause"], result["status"], result["message"]) for result in report["results"])
 
 
 @pytest.mark.spark
 @pytest.mark.parametrize("form", WRITERS)
 def test_the_same_rows_get_the_same_verdicts_in_every_layout(spark, place, form):
-    found: dict[str, Any] = {}
+    answers: dict[str, Any] = {}
     for name in TEMPLATES:
         file = write(place, name, form)
         asked = place.dq(
@@ -142,11 +142,11 @@ def test_the_same_rows_get_the_same_verdicts_in_every_layout(spark, place, form)
         rules = [
             (rule["name"], rule["counts"], sorted(map(str, rule["failed"]))) for rule in past.json[0]["rules"]
         ]
-        found[name] = (*(verdicts(run.json[0]) for run in (asked, other, both, whole)), rules)
+        answers[name] = (*(verdicts(run.json[0]) for run in (asked, other, both, whole)), rules)
 
-    assert found["template"] == found["hive"]
-    assert found["mixed"] == found["hive"]
-    assert any(status == "fail" for _, status, _ in found["hive"][0])
+    assert answers["template"] == answers["hive"]
+    assert answers["mixed"] == answers["hive"]
+    assert any(status == "fail" for _, status, _ in answers["hive"][0])
 
 
 @pytest.mark.parametrize("name", TEMPLATES)
@@ -200,10 +200,10 @@ def test_metadata_counts_the_rows_of_every_partition(place, name):
 @pytest.mark.parametrize("name", ["template", "mixed"])
 def test_import_guesses_the_layout_and_a_second_import_agrees(place, name):
     write(place, name)
-    made = place.dq("import", "parquet", f"lake/{name}", "--output", "made.odcs.yaml")
+    imported = place.dq("import", "parquet", f"lake/{name}", "--output", "made.odcs.yaml")
     template = TEMPLATES[name].replace("{tenant}", "{level_1}") if name == "template" else TEMPLATES[name]
 
-    assert made.code == 0, made.all
+    assert imported.code == 0, imported.all
     assert f'path: "{template}"' in (place.folder / "made.odcs.yaml").read_text()
     assert place.dq("import", "parquet", f"lake/{name}", "--output", "made.odcs.yaml").code == 0
 
@@ -240,10 +240,10 @@ def test_a_layout_without_a_matching_folder_is_an_error_and_not_an_empty_table(s
 def test_a_partition_that_is_absent_has_no_rows(spark, place):
     file = write(place, "template")
 
-    found = place.dq("check", file, "--partition", "tenant=c/hour=2026-11-20 03:00:00", "--format", "json")
+    result = place.dq("check", file, "--partition", "tenant=c/hour=2026-11-20 03:00:00", "--format", "json")
 
-    assert found.code == 1, found.all
-    assert any("has 0 rows" in message or "0 rows" in message for _, _, message in verdicts(found.json[0]))
+    assert result.code == 1, result.all
+    assert any("has 0 rows" in message or "0 rows" in message for _, _, message in verdicts(result.json[0]))
 
 
 def test_a_changed_layout_is_another_location_for_consumers(place):
@@ -251,10 +251,10 @@ def test_a_changed_layout_is_another_location_for_consumers(place):
     before = (place.folder / file).read_text()
     place.put("new.odcs.yaml", before.replace("{hour:%Y/%m/%d/%H}", "{hour:%Y%m%d%H}"))
 
-    found = place.dq("diff", file, "new.odcs.yaml", "--format", "json")
+    result = place.dq("diff", file, "new.odcs.yaml", "--format", "json")
 
-    assert "server-location-changed" in found.out, found.all
-    assert "({tenant}/{hour:%Y/%m/%d/%H} → {tenant}/{hour:%Y%m%d%H})" in found.out, found.all
+    assert "server-location-changed" in result.out, result.all
+    assert "({tenant}/{hour:%Y/%m/%d/%H} → {tenant}/{hour:%Y%m%d%H})" in result.out, result.all
 
 
 def test_the_description_of_a_layout_is_no_location(place):
@@ -262,10 +262,10 @@ def test_the_description_of_a_layout_is_no_location(place):
     before = (place.folder / file).read_text()
     place.put("new.odcs.yaml", before.replace("property: layout,", "property: layout, description: By hour,"))
 
-    found = place.dq("diff", file, "new.odcs.yaml", "--format", "json")
+    result = place.dq("diff", file, "new.odcs.yaml", "--format", "json")
 
-    assert found.code == 0, found.all
-    assert "server-location-changed" not in found.out, found.all
+    assert result.code == 0, result.all
+    assert "server-location-changed" not in result.out, result.all
 
 
 @pytest.mark.parametrize("name", TEMPLATES)

@@ -22,18 +22,18 @@ def deliver(place: Place, name: str, day: date, at: datetime) -> None:
 @pytest.fixture(scope="module")
 def place(tmp_path_factory: pytest.TempPathFactory) -> Place:
     """Orders came every day, twice in grace and once late, sales on the first five days, and stock never."""
-    made = Place(tmp_path_factory.mktemp("summary"))
+    place = Place(tmp_path_factory.mktemp("summary"))
     for name in ("orders", "sales", "stock"):
-        made.put(f"registry/{name}.odcs.yaml", contract(name))
-        (made.folder / "lake" / name).mkdir(parents=True)
+        place.put(f"registry/{name}.odcs.yaml", contract(name))
+        (place.folder / "lake" / name).mkdir(parents=True)
     for number in range(30):
         day = FIRST + timedelta(days=number)
         due = datetime(day.year, day.month, day.day, 6, tzinfo=UTC) + timedelta(days=1)
         hours = {3: 0.25, 4: 0.25, 9: 2}.get(number, -1)
-        deliver(made, "orders", day, due + timedelta(hours=hours))
+        deliver(place, "orders", day, due + timedelta(hours=hours))
         if number < 5:
-            deliver(made, "sales", day, due - timedelta(hours=1))
-    return made
+            deliver(place, "sales", day, due - timedelta(hours=1))
+    return place
 
 
 @pytest.fixture(scope="module")

@@ -69,8 +69,8 @@ def alone(code: str, *arguments: object) -> Any:
 
 
 OUTCOMES = (
-    "[[one.clause, str(one.status), one.observed, one.value, one.message, str(one.answered_by)]"
-    " for one in report.results]"
+    "[[row.clause, str(row.status), row.observed, row.value, row.message, str(row.answered_by)]"
+    " for row in report.results]"
 )
 
 
@@ -80,17 +80,24 @@ def test_the_results_are_those_of_spark(spark: SparkSession) -> None:
 
     in_memory = alone(
         f"reports = [dq.check(contract, frame) for frame in ({PANDAS}, pa.table(rows))]\n"
-        f"print(json.dumps([[{OUTCOMES}, [str(one) for one in report.coverage], report.rows]"
+        f"print(json.dumps([[{OUTCOMES}, [str(row) for row in report.coverage], report.rows]"
         " for report in reports]))"
     )
 
     assert in_memory == [
         [
             [
-                [one.clause, str(one.status), one.observed, one.value, one.message, str(one.answered_by)]
-                for one in report.results
+                [
+                    row.clause,
+                    str(row.status),
+                    row.observed,
+                    row.value,
+                    row.message,
+                    str(row.answered_by),
+                ]
+                for row in report.results
             ],
-            [str(one) for one in report.coverage],
+            [str(row) for row in report.coverage],
             report.rows,
         ]
         for report in (dq.check(CONTRACT, frame, spark=spark) for frame in frames)
@@ -108,7 +115,7 @@ FRAMES = (
 def test_failing_rows_are_shown_by_their_number_and_classified_values_masked() -> None:
     by_frame = alone(
         f"reports = [dq.check(contract, frame) for frame in ({', '.join(FRAMES)})]\n"
-        "print(json.dumps([[[one.property, one.check, one.samples] for one in report.failed if one.samples]"
+        "print(json.dumps([[[row.property, row.check, row.samples] for row in report.failed if row.samples]"
         " for report in reports]))"
     )
 

@@ -30,13 +30,13 @@ LAYOUT = "{tenant}/{hour:%Y/%m/%d/%H}"
 HOUR = "partition: {tenant: [a, b], hour: '{due - 1h:%Y-%m-%d %H:00:00}'}"
 
 
-def found(lint_fragment, layout=LAYOUT, delivery=HOUR, format="parquet"):
+def findings_of(lint_fragment, layout=LAYOUT, delivery=HOUR, format="parquet"):
     findings = lint_fragment(DOCUMENT.format(layout=layout, delivery=delivery, format=format))
     return [(finding.rule, finding.message) for finding in findings]
 
 
 def test_hourly_folders_of_tenants_pass(lint_fragment):
-    assert found(lint_fragment) == []
+    assert findings_of(lint_fragment) == []
 
 
 @pytest.mark.parametrize(
@@ -47,7 +47,7 @@ def test_hourly_folders_of_tenants_pass(lint_fragment):
     ],
 )
 def test_a_partition_that_has_a_folder_passes(lint_fragment, delivery):
-    assert found(lint_fragment, delivery=delivery) == []
+    assert findings_of(lint_fragment, delivery=delivery) == []
 
 
 @pytest.mark.parametrize(
@@ -74,14 +74,14 @@ def test_a_partition_that_has_a_folder_passes(lint_fragment, delivery):
     ],
 )
 def test_a_layout_that_does_not_fit_is_an_error(lint_fragment, layout, delivery, message):
-    (finding,) = found(lint_fragment, layout, delivery)
+    (finding,) = findings_of(lint_fragment, layout, delivery)
 
     assert finding[0] == RULE
     assert message in finding[1]
 
 
 def test_a_layout_on_a_table_with_a_log_has_no_effect(lint_fragment):
-    (finding,) = found(lint_fragment, format="delta")
+    (finding,) = findings_of(lint_fragment, format="delta")
 
     assert finding == (RULE, f"the layout {LAYOUT!r} has no effect on views, which has a log of its files.")
 
