@@ -337,3 +337,50 @@ def test_whole_table_rules_see_partitions_that_are_published_elsewhere(spark, pl
     assert failed == [
         "views.id: 1 row repeats a value; allowed: no value twice (tested on the whole table)"
     ], checked.all
+
+
+@pytest.mark.parametrize(
+    ("begin", "end", "hours"),
+    [
+        ("2026-03-28T23:30:00Z", "2026-03-29T02:35:00Z", ["2026-03-29 00", "2026-03-29 01", "2026-03-29 03"]),
+        (
+            "2026-10-24T22:10:00Z",
+            "2026-10-25T03:35:00Z",
+            [f"2026-10-25 {hour}" for hour in ("00", "01", "02", "02", "03")],
+        ),
+    ],
+    ids=["spring", "autumn"],
+)
+def test_local_hours_of_a_night_with_a_clock_change_are_each_on_time(place, begin, end, hours):
+    """As docs/how-to/layouts.md advises: due in the last minute of the hour itself."""
+    contract = CONTRACT.format(
+        path="${DQ_LAKE}/local",
+        format="csv",
+        layout="    customProperties: [{property: layout, vendor: dq, value: {path: '{hour:%Y/%m/%d/%H}'}}]",
+    )
+    for old, new in {
+        "      - {name: tenant, logicalType: string, partitioned: true, partitionKeyPosition: 1}\n": "",
+        "partitionKeyPosition: 2": "partitionKeyPosition: 1",
+        '"15 * * * *"': '"59 * * * *"',
+        "grace: 30m": "timezone: Europe/Berlin\n          grace: 31m",
+        'tenant: [a, b], hour: "{due - 1h:': 'hour: "{due:',
+    }.items():
+        assert old in contract, old
+        contract = contract.replace(old, new)
+    file = "registry/local.odcs.yaml"
+    place.put(file, contract)
+    # Every file was there before the first tick.
+    arrived = datetime.fromisoformat(begin).timestamp()
+    for hour in set(hours):
+        day, _, number = hour.partition(" ")
+        written = place.put(f"lake/local/{day.replace('-', '/')}/{number}/part-0.csv", "id,amount\n1,2.0\n")
+        os.utime(written, (arrived, arrived))
+
+    place.dq("watch", file, "--as-of", begin, "--channel", "console")
+    result = place.dq("watch", file, "--as-of", end, "--channel", "console", "--format", "json")
+
+    changes = [change for change in result.json["changes"] if change["after"].startswith("on_time")]
+    assert [change["partitions"] for change in changes] == [[f"hour={hour}:00:00"] for hour in hours], (
+        result.all
+    )
+    assert len(changes) == len(result.json["changes"])
