@@ -116,21 +116,28 @@ class PluginError(Exception):
 
 
 def load_plugins(package: ModuleType, attribute: str, kind: type[T]) -> dict[str, T]:
-    """Return every plug-in of a package by id, in the order of the module names.
+    """Return every plug-in of a package by id, in the order of the ids.
 
     Each module of `package` (except those that start with an underscore) must define `attribute`, an
-    instance of `kind`; a subpackage that defines none is a group of such modules. Raises PluginError for a
-    module without one, and for duplicate ids.
+    instance of `kind`, or its plural, a tuple of them: `RULE` or `RULES`. A subpackage that defines neither
+    is a group of such modules. Raises PluginError for a module without one, and for duplicate ids.
     """
     items: dict[str, T] = {}
     for module in _modules(package, attribute):
-        item = getattr(module, attribute, None)
-        if not isinstance(item, kind):
-            raise PluginError(f"{module.__name__} does not define {attribute} of type {kind.__name__}")
-        if item.id in items:
-            raise PluginError(f"{module.__name__} defines {item.id!r}, which another file also defines")
-        items[item.id] = item
-    return items
+        for item in _plugins(module, attribute) or (None,):
+            if not isinstance(item, kind):
+                raise PluginError(f"{module.__name__} does not define {attribute} of type {kind.__name__}")
+            if item.id in items:
+                raise PluginError(f"{module.__name__} defines {item.id!r}, which another file also defines")
+            items[item.id] = item
+    return dict(sorted(items.items()))
+
+
+def _plugins(module: ModuleType, attribute: str) -> tuple[object, ...]:
+    """Return what a module defines, unchecked: nothing if it has neither `attribute` nor its plural."""
+    if hasattr(module, attribute):
+        return (getattr(module, attribute),)
+    return tuple(getattr(module, f"{attribute}S", ()))
 
 
 # Cached: modules do not change while a process runs, and each contract needs several plug-in packages.
@@ -140,6 +147,6 @@ def _modules(package: ModuleType, attribute: str) -> tuple[ModuleType, ...]:
     for _, name, is_package in pkgutil.iter_modules(package.__path__):
         if not name.startswith("_"):
             module = importlib.import_module(f"{package.__name__}.{name}")
-            is_group = is_package and not hasattr(module, attribute)
+            is_group = is_package and not _plugins(module, attribute)
             modules += _modules(module, attribute) if is_group else (module,)
-    return tuple(sorted(modules, key=lambda module: module.__name__.rpartition(".")[2]))
+    return tuple(modules)

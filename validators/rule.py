@@ -346,6 +346,11 @@ def slo_finding_check(rule: str) -> Check:
     return check
 
 
+def delivery_rule(id_: str, page: str) -> Rule:
+    """Return a rule about a delivery's terms that SLO parsing checks."""
+    return Rule(id_, Severity.ERROR, page, slo_finding_check(id_))
+
+
 def slo_check(evaluate: Callable[[Slo, datetime], Violations]) -> Check:
     """Return a check that evaluates every parsed SLO as of the start of the day in UTC."""
 

@@ -6,6 +6,7 @@ import re
 import textwrap
 from collections.abc import Mapping
 from dataclasses import dataclass
+from inspect import cleandoc
 from typing import Any
 
 from dq.contracts import odcs
@@ -61,7 +62,7 @@ class Page:
 
 def parse(docstring: str | None) -> Page:
     """Parse a page from a docstring. Raises BrokenPage if a section is missing, repeated or out of order."""
-    text = (docstring or "").strip()
+    text = cleandoc(docstring or "")
     headings = list(_HEADING.finditer(text))
     if [match.group(1) for match in headings] != list(SECTIONS):
         raise BrokenPage(f"a page needs a summary and the sections {', '.join(SECTIONS)}, in this order")
