@@ -411,8 +411,8 @@ class LandingZone:
 def template(zone: LandingZone) -> Node:
     """Return the template; deterministic. Raises UsageError if it exceeds the limits of a stack."""
     resources: Node = {
-        "ScheduleGroup": _resource("AWS::Scheduler::ScheduleGroup", {"Name": zone.group}),
-        "DeadLetters": _resource(
+        "ScheduleGroup": stack_resource("AWS::Scheduler::ScheduleGroup", {"Name": zone.group}),
+        "DeadLetters": stack_resource(
             "AWS::SQS::Queue",
             {
                 "QueueName": zone.queue,
@@ -425,9 +425,11 @@ def template(zone: LandingZone) -> Node:
     resources |= _registrars(zone)
     for domain in sorted(zone.domains, key=lambda domain: domain.topic):
         name = logical_id(domain.topic)
-        resources[f"Topic{name}"] = _resource("AWS::SNS::Topic", {"TopicName": domain.topic}, retain=True)
+        resources[f"Topic{name}"] = stack_resource(
+            "AWS::SNS::Topic", {"TopicName": domain.topic}, retain=True
+        )
         resources[f"Publisher{name}"] = _publisher(domain, f"Topic{name}")
-        resources[f"Heard{name}"] = _resource(
+        resources[f"Heard{name}"] = stack_resource(
             "AWS::SNS::TopicPolicy",
             {
                 "Topics": [{"Ref": f"Topic{name}"}],
@@ -443,7 +445,7 @@ def template(zone: LandingZone) -> Node:
             ResourceScope.FILES: file_arns(zone.locations, "*"),
             ResourceScope.BUCKETS: bucket_resources(zone.locations),
         }
-        resources["LakeReader"] = _role(
+        resources["LakeReader"] = iam_role(
             zone.lake_role, {"Service": "lakeformation.amazonaws.com"}, duty_policy(WATCHER, files)
         )
     if len(resources) > _MAX_RESOURCES:
@@ -463,7 +465,7 @@ def template(zone: LandingZone) -> Node:
         },
         "Resources": resources,
         "Outputs": {
-            name: _output(name, resource)
+            name: stack_output(name, resource)
             for name, resource in resources.items()
             if resource["Type"] not in _UNNAMED
         },
@@ -508,11 +510,11 @@ def _registrars(zone: LandingZone) -> Node:
         places[ResourceScope.LAKE_ROLE] = [{"Fn::GetAtt": ["LakeReader", "Arn"]}]
     without = None if zone.governed else GOVERNED
     resources = {
-        "Registrar": _role(
+        "Registrar": iam_role(
             "dq-registrar", {"AWS": {"Ref": "RegistrarPrincipal"}}, duty_policy(REGISTRAR, places, without)
         ),
         "Planner": {
-            **_role(
+            **iam_role(
                 "dq-planner", {"AWS": {"Ref": "PlannerPrincipal"}}, duty_policy(PLANNER, places, without)
             ),
             "Condition": _PLANNER,
@@ -521,7 +523,7 @@ def _registrars(zone: LandingZone) -> Node:
     for number, arns in enumerate(glue[1:], 2):
         for name, duty in (("Registrar", REGISTRAR), ("Planner", PLANNER)):
             document = duty_policy(duty, {ResourceScope.TABLES: arns})
-            policy = _resource(
+            policy = stack_resource(
                 "AWS::IAM::ManagedPolicy", {"PolicyDocument": document, "Roles": [{"Ref": name}]}
             )
             resources[f"{name}{number}"] = {**policy, "Condition": _PLANNER} if name == "Planner" else policy
@@ -560,7 +562,7 @@ def _publisher(domain: Domain, topic: str) -> Node:
     condition = {"StringEquals": {f"aws:PrincipalTag/{DOMAIN_TAG}": domain.name}} if domain.name else None
     name = f"dq-publisher-{domain.name}".rstrip("-")
     # CloudFormation generates a name if this one is too long.
-    role = _role(
+    role = iam_role(
         name if len(name) <= _ROLE_NAME else "",
         {"AWS": {"Ref": "PublisherPrincipals"}},
         duty_policy(PUBLISHER, places),
@@ -576,8 +578,8 @@ def _scheduler_role(zone: LandingZone) -> Node:
         # The ARN of a version or alias of the function has one more part.
         targets.append(f"{zone.target}:*")
     statements = [
-        _allow(TARGETS[service][0], targets),
-        _allow("sqs:SendMessage", [{"Fn::GetAtt": ["DeadLetters", "Arn"]}]),
+        allow_statement(TARGETS[service][0], targets),
+        allow_statement("sqs:SendMessage", [{"Fn::GetAtt": ["DeadLetters", "Arn"]}]),
     ]
     # Prevents use of the role by the scheduler of another account (confused deputy).
     condition = {
@@ -587,15 +589,16 @@ def _scheduler_role(zone: LandingZone) -> Node:
         }
     }
     document = {"Version": VERSION, "Statement": statements}
-    return _role(zone.scheduler_role, {"Service": "scheduler.amazonaws.com"}, document, condition)
+    return iam_role(zone.scheduler_role, {"Service": "scheduler.amazonaws.com"}, document, condition)
 
 
-def _role(name: str, principal: Node, document: Node, condition: Node | None = None) -> Node:
+def iam_role(name: str, principal: Node, document: Node, condition: Node | None = None) -> Node:
+    """Return a role with one policy. `name` "" lets CloudFormation name it; `condition` limits its trust."""
     trust: Node = {"Effect": "Allow", "Principal": principal, "Action": "sts:AssumeRole"}
     if condition is not None:
         trust["Condition"] = condition
     role_name = {"RoleName": name} if name else {}
-    return _resource(
+    return stack_resource(
         "AWS::IAM::Role",
         {
             **role_name,
@@ -605,7 +608,8 @@ def _role(name: str, principal: Node, document: Node, condition: Node | None = N
     )
 
 
-def _resource(kind: str, properties: Node, *, retain: bool = False) -> Node:
+def stack_resource(kind: str, properties: Node, *, retain: bool = False) -> Node:
+    """Return a resource of a stack; with `retain`, it outlives the stack."""
     resource: Node = {"Type": kind, "Properties": properties}
     if retain:
         # Messages and subscriptions would be lost with it.
@@ -613,10 +617,12 @@ def _resource(kind: str, properties: Node, *, retain: bool = False) -> Node:
     return resource
 
 
-def _allow(action: str, resources: Sequence[Any]) -> Node:
+def allow_statement(action: str, resources: Sequence[Any]) -> Node:
+    """Return a policy statement that allows an action on resources."""
     return {"Effect": "Allow", "Action": [action], "Resource": list(resources)}
 
 
-def _output(name: str, resource: Node) -> Node:
+def stack_output(name: str, resource: Node) -> Node:
+    """Return the output of a stack with the ARN of a resource, under the resource's condition."""
     arn = {"Ref": name} if resource["Type"] == "AWS::SNS::Topic" else {"Fn::GetAtt": [name, "Arn"]}
     return {"Value": arn} | ({"Condition": resource["Condition"]} if "Condition" in resource else {})
