@@ -13,7 +13,7 @@ from urllib.parse import unquote, urlsplit
 from dq.contracts.model import clause_namer
 from dq.contracts.outcome import AnsweredBy, CheckResult, Severity, Status
 from dq.contracts.types import DataType
-from dq.dataquality.answers.memory import RequiresSpark, answers
+from dq.dataquality.answers.memory import RequiresSpark, answers, small_samples
 from dq.dataquality.answers.sources import KnownAnswers, Optimization, answer_without_scan
 from dq.dataquality.answers.statistics import FileStatistics
 from dq.dataquality.clauses.clause import Clause, RowScope
@@ -56,7 +56,7 @@ from dq.dataquality.request import (
     select_clauses,
 )
 from dq.dataquality.spark.dataset import Dataset, coalesce_small, note_on_files, repartition_small
-from dq.dataquality.spark.failing_rows import samples
+from dq.dataquality.spark.failing_rows import Samples, samples
 from dq.dataquality.spark.measure import COUNT, OpenObject, is_implied, measure, plan, schema_of
 from dq.dataquality.spark.schema import with_notes
 from dq.dataquality.spark.session import attempt, time_limit
@@ -575,15 +575,31 @@ def _with_samples(scope: _Scope, results: Mapping[str, CheckResult]) -> dict[str
     failed_clauses = failed_row_clauses(scope.clauses, results)
     if not failed_clauses:
         return dict(results)
-    frame = repartition_small(scope.frame, scope.known_answers.answers.get(COUNT))
-    with time_limit(frame.sparkSession, scope.request.limit_seconds):
-        samples_by_path = samples(
-            frame, schema_of(frame), scope.selection.schema_object, failed_clauses, scope.open_object
-        )
+    samples_by_path = _samples_in_memory(scope, failed_clauses)
+    if samples_by_path is None:
+        frame = repartition_small(scope.frame, scope.known_answers.answers.get(COUNT))
+        with time_limit(frame.sparkSession, scope.request.limit_seconds):
+            samples_by_path = samples(
+                frame, schema_of(frame), scope.selection.schema_object, failed_clauses, scope.open_object
+            )
     return {
         path: replace(check_result, samples=samples_by_path.get(path, ()))
         for path, check_result in results.items()
     }
+
+
+def _samples_in_memory(scope: _Scope, failed_clauses: Sequence[Clause]) -> Samples | None:
+    """Return the samples of a small table, or None if Spark has to take them."""
+    small, kinds = scope.data.small_rows(scope.rows), scope.selection.kinds
+    author_clauses = [clause for clause in failed_clauses if clause.check != _OWN_PATTERNS]
+    if small is None or any(map(is_user_defined, metrics_for_all(author_clauses, kinds))):
+        return None
+    # A session that dq creates is in UTC.
+    is_utc = scope.request.spark is None
+    try:
+        return small_samples(small, scope.selection.schema_object, failed_clauses, is_utc=is_utc)
+    except RequiresSpark:
+        return None
 
 
 def failed_row_clauses(clauses: Iterable[Clause], results: Mapping[str, CheckResult]) -> list[Clause]:

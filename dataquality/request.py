@@ -394,12 +394,17 @@ class OpenedData:
 
     def small_rows(self, scope: RowScope) -> SmallTable | None:
         """Return the rows of a scope in this process, or None if Spark has to read them."""
-        data = self._request.data
         if self.small is None or scope is RowScope.PARTITION or not self._request.partitions:
             return self.small
-        assert isinstance(data, Dataset)
+        return self._full_table
+
+    @functools.cached_property
+    def _full_table(self) -> SmallTable | None:
+        """All partitions in this process, with the columns of the requested ones."""
+        assert isinstance(self._request.data, Dataset)
+        assert self.small is not None
         try:
-            full_table = small_table(data)
+            full_table = small_table(self._request.data)
         except RequiresSpark:
             return None
         return full_table if full_table.schema == self.small.schema else None

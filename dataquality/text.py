@@ -136,7 +136,7 @@ def text_from_json(value: object) -> str:
 def _json(value: object) -> str:
     match value:
         case Decimal() | float():
-            return _java_double(float(value))
+            return java_double(float(value))
         case Mapping():
             return f"{{{','.join(f'{_json(key)}:{_json(item)}' for key, item in value.items())}}}"
         case list() | tuple():
@@ -145,7 +145,7 @@ def _json(value: object) -> str:
             return json.dumps(value, default=str, ensure_ascii=False)
 
 
-def _java_double(number: float) -> str:
+def java_double(number: float) -> str:
     """Return what `Double.toString` of Java gives for a finite number: its shortest digits."""
     sign, digits, exponent = Decimal(repr(number)).as_tuple()
     if not isinstance(exponent, int):

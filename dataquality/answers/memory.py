@@ -15,11 +15,13 @@ from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
 from functools import cmp_to_key
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from dq.contracts.access.access_policy import is_remote
 from dq.contracts.layout import HIVE, Layout, unescaped
-from dq.contracts.outcome import MissingTool
+from dq.contracts.model import SchemaObject
+from dq.contracts.outcome import MissingTool, Row
 from dq.contracts.types import DataType
 from dq.dataquality.answers.python_tasks import answer_in_memory
 from dq.dataquality.answers.rows import (
@@ -34,8 +36,8 @@ from dq.dataquality.answers.rows import (
     rows_from_arrow,
 )
 from dq.dataquality.answers.statistics import CERTAIN_FROM, PARTITION_PARSERS, Partitions, Scalar, leaf_type
-from dq.dataquality.clauses.clause import Clause, micros_of
-from dq.dataquality.model.column import Column, resolve, struct_field
+from dq.dataquality.clauses.clause import Clause, ForeignKey, micros_of
+from dq.dataquality.model.column import MASK, Column, resolve, struct_field
 from dq.dataquality.model.metric import (
     SCHEMA,
     Aggregate,
@@ -50,15 +52,33 @@ from dq.dataquality.model.metric import (
     Schema,
     SingleKeys,
     Value,
+    count,
     reads,
 )
 from dq.dataquality.model.metric import Value as Aggregated
-from dq.dataquality.model.predicate import Function, Path, Predicate, Since1970, Term, UnsupportedPredicate
+from dq.dataquality.model.predicate import (
+    Function,
+    Path,
+    Predicate,
+    Since1970,
+    Term,
+    UnsupportedPredicate,
+    all_of,
+)
 from dq.dataquality.spark.columnar_files import CANONICAL_TEXTS, NULL_PARTITION
 from dq.dataquality.spark.dataset import SMALL_BYTES, SMALL_FILES, SMALL_ROWS, Dataset
+from dq.dataquality.spark.failing_rows import (
+    MAX_SAMPLES,
+    MIN_SECRET_LENGTH,
+    MOST_CHARACTERS,
+    Samples,
+    identifying_columns,
+    masked_names,
+    secret_columns,
+)
 from dq.dataquality.spark.measure import COUNT, MOST_GROUPS, group_name, plan, too_many_groups
 from dq.dataquality.sql_predicate import question
-from dq.dataquality.text import carrier_type
+from dq.dataquality.text import carrier_type, java_double
 from dq.lake.parquet import READABLE_ENCODINGS, chunks_of
 from dq.lake.storage import file_system, is_data_name, is_data_path, split
 from dq.lake.types import arrow_array, arrow_type, from_spark_json
@@ -779,3 +799,155 @@ def _answer_by_rows(
         raise RequiresSpark
     results = measure(rows, metrics)
     return {metric: results[metric] for metric in metrics if not isinstance(results[metric], Failure)}
+
+
+# Samples of failing rows of a small table, as `failing_rows.samples` takes them with Spark.
+
+# Java before 19 writes doubles of more digits, very small and very large ones not always as Python does.
+_DIGITS_OF_DOUBLE, _LEAST_DOUBLE, _GREATEST_DOUBLE = 15, 1e-3, 1e7
+
+
+def small_samples(
+    table: SmallTable, schema_object: SchemaObject, failed: Sequence[Clause], *, is_utc: bool
+) -> Samples:
+    """Return samples of failed clauses by path, the same as Spark's.
+
+    Args:
+        is_utc: The session that Spark would use has the time zone UTC, in which it writes instants.
+
+    Raises:
+        RequiresSpark: A clause that only Spark can test, or a value that Spark may write in another way.
+    """
+    with leave_errors_to_spark():
+        try:
+            return _small_samples(table, schema_object, failed, is_utc)
+        except (Incomparable, UnsupportedPredicate) as error:
+            raise RequiresSpark from error
+
+
+def _small_samples(
+    table: SmallTable, schema_object: SchemaObject, failed: Sequence[Clause], is_utc: bool
+) -> Samples:
+    import pyarrow as pa
+
+    schema = table.schema
+    counts = {clause.path: count(all_of(clause.row_filter.where, clause.breaks)) for clause in failed}
+    is_affordable = len(_affordable(list(counts.values()), table)) == len(counts)
+    if not is_affordable or any(isinstance(clause.test, ForeignKey) for clause in failed):
+        raise RequiresSpark
+    shown = {
+        clause.path: clause.keys or identifying_columns(clause, schema_object, schema) for clause in failed
+    }
+    secrets = secret_columns(schema_object, schema)
+    names = {name.lower() for name in _names(list(counts.values()), schema)}
+    names |= {str(column.steps[0]).lower() for column in (*secrets, *chain(*shown.values()))}
+    arrays = table.columns([name for name in schema.names if name.lower() in names])
+    rows = rows_from_arrow(pa.table(arrays), schema)
+    texts = _Texts(rows.schema, masked_names(schema_object, failed), tuple(secrets), is_utc)
+    samples: dict[str, tuple[Row, ...]] = {}
+    for clause in failed:
+        holds = _compile_filter(counts[clause.path].where, rows.schema)
+        selected = [cells for cells in rows.cells if holds(cells)]
+        take_samples = _sample_keys if clause.keys else _sample_rows
+        samples[clause.path] = take_samples(selected, shown[clause.path], texts)
+    return samples
+
+
+def _sample_rows(rows: Sequence[Cells], columns: Sequence[Column], texts: _Texts) -> tuple[Row, ...]:
+    """Return the first rows in the order of their JSON."""
+    shown_rows = [{str(column): texts.shown(cells, column) for column in columns} for cells in rows]
+    as_json = functools.partial(json.dumps, ensure_ascii=False, separators=(",", ":"))
+    return tuple(sorted(shown_rows, key=as_json)[:MAX_SAMPLES])
+
+
+def _sample_keys(rows: Sequence[Cells], keys: Sequence[Column], texts: _Texts) -> tuple[Row, ...]:
+    """Return the most frequent repeated keys. A value is masked if it repeats a secret in any of its rows."""
+    if any(kind.name in _FLOATS for kind in map(texts.kind_of, keys)):
+        raise RequiresSpark
+    key_of = _key_of(keys)
+    rows_by_key: dict[object, list[Cells]] = {}
+    for cells in rows:
+        if (row_key := key_of(cells)) is not None:
+            rows_by_key.setdefault(row_key, []).append(cells)
+    repeated: list[tuple[int, list[str]]] = []
+    for same_key in (same_key for same_key in rows_by_key.values() if len(same_key) > 1):
+        values = [{str(texts.shown(cells, key)) for cells in same_key} for key in keys]
+        repeated.append((len(same_key), [MASK if MASK in shown else shown.pop() for shown in values]))
+    repeated.sort(key=lambda pair: (-pair[0], pair[1]))
+    labels = [str(key) for key in keys]
+    return tuple(
+        {**dict(zip(labels, values, strict=True)), "count": number}
+        for number, values in repeated[:MAX_SAMPLES]
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Texts:
+    """Texts of values for samples. Classified values and those that repeat one of their row are masked."""
+
+    schema: DataType
+    masked: frozenset[str]
+    secrets: tuple[Column, ...]
+    is_utc: bool
+
+    def shown(self, cells: Cells, column: Column) -> str | None:
+        """Return the text of a value, or None for NULL. Raises RequiresSpark if Spark may show another."""
+        if str(column.steps[0]).lower() in self.masked:
+            return MASK
+        text = self._text(cells, column)
+        if text is None or not self.secrets:
+            return text and text[:MOST_CHARACTERS]
+        secrets = [
+            secret for secret in (self._text(cells, key) for key in self.secrets) if secret is not None
+        ]
+        if not all(map(str.isascii, (text, *secrets))):
+            # Java and Python may have other lower-case letters.
+            raise RequiresSpark
+        repeats = any(
+            len(secret) >= MIN_SECRET_LENGTH and secret.lower() in text.lower() for secret in secrets
+        )
+        return MASK if repeats else text[:MOST_CHARACTERS]
+
+    def kind_of(self, column: Column) -> DataType:
+        """Return the type of a column. Raises RequiresSpark for one that is not in the data."""
+        kind = resolve(self.schema, column)
+        if not isinstance(kind, DataType):
+            raise RequiresSpark
+        return kind
+
+    def _text(self, cells: Cells, column: Column) -> str | None:
+        """Return a value as Spark casts it to a string."""
+        value: Any = compile_term(column.path)(cells)
+        if value is None:
+            return None
+        match self.kind_of(column).name:
+            case "string" | "tinyint" | "smallint" | "int" | "bigint" | "date":
+                return str(value)
+            case "boolean":
+                return "true" if value else "false"
+            case "timestamp_ntz":
+                return _time_text(value)
+            case "timestamp" if self.is_utc:
+                return _time_text(value.astimezone(dt.UTC).replace(tzinfo=None))
+            case "double":
+                return _double_text(value)
+            # Spark has no exponents in decimals.
+            case "decimal" if "E" not in str(value):
+                return str(value)
+            case _:
+                raise RequiresSpark
+
+
+def _time_text(moment: dt.datetime) -> str:
+    text = str(moment)
+    return text.rstrip("0") if "." in text else text
+
+
+def _double_text(number: float) -> str:
+    if not math.isfinite(number):
+        return "NaN" if math.isnan(number) else "-Infinity" if number < 0 else "Infinity"
+    digits = Decimal(repr(number)).normalize().as_tuple().digits
+    is_plain = number == 0 or _LEAST_DOUBLE <= abs(number) < _GREATEST_DOUBLE
+    if len(digits) > _DIGITS_OF_DOUBLE or not is_plain:
+        raise RequiresSpark
+    return java_double(number)

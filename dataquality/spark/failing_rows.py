@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from dq.contracts.model import SchemaObject
@@ -25,7 +25,19 @@ if TYPE_CHECKING:
 # Masking of classified values, and of values that repeat one in the same row.
 
 # Shorter values occur in unrelated columns by chance.
-_MIN_SECRET_LENGTH = 3
+MIN_SECRET_LENGTH = 3
+
+
+def secret_columns(schema_object: SchemaObject, schema: DataType) -> list[Column]:
+    """Return the classified columns whose values are masked wherever their row repeats them."""
+    return [
+        column
+        for prop, column in columns(schema_object)
+        if prop.classification is not None
+        and column.single
+        and isinstance(column_type := resolve(schema, column), DataType)
+        and not column_type.parts
+    ]
 
 
 def repeats_classified(schema_object: SchemaObject, schema: DataType) -> Callable[[str], str]:
@@ -35,19 +47,14 @@ def repeats_classified(schema_object: SchemaObject, schema: DataType) -> Callabl
     and those inside of arrays and maps, are not considered.
     """
     secret_texts = [
-        f"lower(CAST({column.sql()} AS STRING))"
-        for prop, column in columns(schema_object)
-        if prop.classification is not None
-        and column.single
-        and isinstance(column_type := resolve(schema, column), DataType)
-        and not column_type.parts
+        f"lower(CAST({column.sql()} AS STRING))" for column in secret_columns(schema_object, schema)
     ]
     if not secret_texts:
         return lambda _text: "FALSE"
 
     def contains_secret(text: str) -> str:
         conditions = (
-            f"(char_length({secret_text}) >= {_MIN_SECRET_LENGTH} AND contains(lower({text}), {secret_text}))"
+            f"(char_length({secret_text}) >= {MIN_SECRET_LENGTH} AND contains(lower({text}), {secret_text}))"
             for secret_text in secret_texts
         )
         return f"coalesce({' OR '.join(conditions)}, FALSE)"
@@ -98,12 +105,7 @@ def samples(
     clauses, and one per clause with repeated or unmatched keys. Clauses whose samples cannot be read get
     none.
     """
-    masked_columns = classified(schema_object) | {
-        str(key.steps[0]).lower()
-        for clause in failed
-        if isinstance(clause.test, ForeignKey) and clause.test.target.classified
-        for key in clause.keys
-    }
+    masked_columns = masked_names(schema_object, failed)
     samples_by_path: dict[str, tuple[Row, ...]] = {}
     row_clauses = [clause for clause in failed if clause.breaks is not None]
     if row_clauses:
@@ -117,6 +119,16 @@ def samples(
     return samples_by_path
 
 
+def masked_names(schema_object: SchemaObject, failed: Iterable[Clause]) -> frozenset[str]:
+    """Return the lower-case columns masked in samples: classified, or referring to a classified column."""
+    return classified(schema_object) | {
+        str(key.steps[0]).lower()
+        for clause in failed
+        if isinstance(clause.test, ForeignKey) and clause.test.target.classified
+        for key in clause.keys
+    }
+
+
 def _rows(
     frame: DataFrame,
     schema: DataType,
@@ -124,14 +136,10 @@ def _rows(
     failed: Sequence[Clause],
     masked_columns: frozenset[str],
 ) -> dict[str, tuple[Row, ...]]:
-    key = tuple(Column((part.column,)) for part in schema_object.primary_key())
-    if any(isinstance(resolve(schema, column), str) for column in key):
-        key = ()
     secrets = repeats_classified(schema_object, schema)
     marks = [
         f"CASE WHEN {predicate_sql(condition, schema)} THEN named_struct('c', {index}, 'r',"
-        f" {_row_json(key or _identifying_columns(clause, schema_object, schema), masked_columns, secrets)}) "
-        "END"
+        f" {_row_json(identifying_columns(clause, schema_object, schema), masked_columns, secrets)}) END"
         for index, clause in enumerate(failed)
         if (condition := all_of(clause.row_filter.where, clause.breaks)) is not None
     ]
@@ -151,10 +159,13 @@ def _rows(
     return {path: tuple(path_rows) for path, path_rows in rows_by_path.items()}
 
 
-def _identifying_columns(clause: Clause, schema_object: SchemaObject, schema: DataType) -> tuple[Column, ...]:
-    """Return columns that identify a row without a key: the wrong values, and further columns if they are
-    NULL.
+def identifying_columns(clause: Clause, schema_object: SchemaObject, schema: DataType) -> tuple[Column, ...]:
+    """Return the columns that identify a failing row: the primary key, or without one the wrong values, and
+    further columns if they are NULL.
     """
+    key = tuple(Column((part.column,)) for part in schema_object.primary_key())
+    if key and not any(isinstance(resolve(schema, column), str) for column in key):
+        return key
     wrong_columns = _top_level_values(clause)
     if clause.breaks is None or not _finds_null(clause.breaks):
         return wrong_columns

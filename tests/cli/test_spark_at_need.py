@@ -160,7 +160,8 @@ def test_spark_is_begun_half_way_with_the_results_of_a_scan(tmp_path):
     decoder = json.JSONDecoder()
     told, end = decoder.raw_decode(ran.stdout)
     scanned, _ = decoder.raw_decode(ran.stdout[end:].lstrip())
-    assert (first[:2], second[:2]) == ([1, ["b", "c"]], [1, ["a", "b", "c", "d"]])
+    # The failing row of b is in memory, too.
+    assert (first[:2], second[:2]) == ([1, ["c"]], [1, ["a", "b", "c", "d"]])
     assert {"dq-1", "dq-2"} & set(first[2])
     assert _verdicts(told) == _verdicts(scanned)
     assert [report["object"] for report in told] == ["a", "b", "c", "d"]

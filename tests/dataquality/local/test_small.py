@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import json
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 import pytest
 from fakes.reach import anywhere
 
-from dq.contracts.outcome import ReadError
+from dq.contracts.outcome import ReadError, UsageError
 from dq.contracts.yaml.parse import parse
 from dq.dataquality.answers.memory import RequiresSpark, answers, small_table
 from dq.dataquality.answers.sources import NONE
@@ -196,6 +196,106 @@ def test_a_small_table_needs_no_session(tmp_path):
     told = check(request)
 
     assert {one.check for one in told.failed} == {"columns"}
+
+
+FAILING = """\
+apiVersion: v3.2.0
+kind: DataContract
+id: shop
+version: 1.0.0
+status: active
+servers: [{{server: lake, type: local, path: '{lake}', format: parquet}}]
+schema:
+  - name: orders
+    quality:
+      - {{metric: duplicateValues, mustBe: 0, arguments: {{properties: [state, "no"]}}}}
+      - {{metric: duplicateValues, mustBe: 0, arguments: {{properties: ["no", paid, day, at, local, price]}}}}
+      - {{metric: nullValues, mustBe: 0, arguments: {{properties: [day, note]}}}}
+    properties:
+      - {{name: id, logicalType: integer, physicalType: bigint{key}}}
+      - {{name: "no", logicalType: integer, physicalType: int, logicalTypeOptions: {{maximum: 1}}}}
+      - {{name: state, logicalType: string, required: true, enum: [{{value: open}}]}}
+      - {{name: note, logicalType: string, unique: true, logicalTypeOptions: {{maxLength: 3}}{secret}}}
+      - {{name: price, logicalType: number, physicalType: 'decimal(9,2)', logicalTypeOptions: {{minimum: 9}}}}
+      - {{name: share, logicalType: number, physicalType: double, logicalTypeOptions: {{maximum: 1}}}}
+      - {{name: paid, logicalType: boolean, required: true}}
+      - {{name: day, logicalType: date, logicalTypeOptions: {{minimum: '2026-05-03'}}}}
+      - {{name: at, logicalType: timestamp, logicalTypeOptions: {{maximum: '2026-04-01T00:00:00Z'}}}}
+      - name: local
+        logicalType: timestamp
+        physicalType: timestamp_ntz
+        logicalTypeOptions: {{maximum: '2026-04-01T00:00:00', timezone: false}}
+"""
+NOTES = ["ab", 'a "b" \\ c\t\n', "pàid 😀😀", "x" * 300, "x" * 201, "", None, "ab", "***", "open to all"]
+SHARES = [1.5, -0.0, float("nan"), float("inf"), None, 2.25, 1234567.125, 0.001, 2.0, 99.99]
+
+
+def _failing_rows(words: Sequence[str | None], shares: Sequence[float | None]) -> dict[str, Any]:
+    rows = len(words)
+    hours = [dt.timedelta(hours=number // 3, microseconds=1200 * (number % 3)) for number in range(rows)]
+    return {
+        "id": pa.array(range(rows), pa.int64()),
+        "no": pa.array([number % 4 or None for number in range(rows)], pa.int32()),
+        "state": [None if number % 7 == 6 else "open" if number % 2 else "shut" for number in range(rows)],
+        "note": pa.array(words, pa.string()),
+        "price": pa.array([Decimal(number % 5).scaleb(-2) for number in range(rows)], pa.decimal128(9, 2)),
+        "share": pa.array(shares, pa.float64()),
+        "paid": [None if number % 5 == 4 else bool(number % 2) for number in range(rows)],
+        "day": [None if number % 6 == 5 else dt.date(2026, 5, 1 + number % 3) for number in range(rows)],
+        "at": pa.array([NOW - hour for hour in hours], pa.timestamp("us", "UTC")),
+        "local": pa.array([(NOW - hour).replace(tzinfo=None) for hour in hours], pa.timestamp("us")),
+    }
+
+
+def _failing_request(lake: Path, key: str = "", secret: str = "", **columns: Any) -> Request:
+    write(lake, {**_failing_rows(NOTES * 3, SHARES * 3), **columns}, 3)
+    parsed = parse(FAILING.format(lake=lake, key=key, secret=secret).encode(), "shop.odcs.yaml")
+    assert parsed.contract is not None, parsed.findings
+    data = locate(parsed.contract, parsed.contract.objects[0], None, anywhere())
+    return Request(parsed.contract, data, now=NOW)
+
+
+SECRET = ", classification: restricted"
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize(
+    ("key", "secret", "notes"),
+    [
+        pytest.param("", "", NOTES * 3, id="wrong values"),
+        pytest.param(", primaryKey: true", "", NOTES * 3, id="keys"),
+        pytest.param(
+            "", SECRET, ["open", "hut", "2026", None, "09:00:", "sh", "al", "T", "ope", ""] * 3, id="masked"
+        ),
+    ],
+)
+def test_failing_rows_need_no_session_and_are_those_of_a_scan(spark, tmp_path, key, secret, notes):
+    request = _failing_request(tmp_path / "lake", key, secret, note=notes)
+
+    told = check(request)
+
+    by_spark = scanned(replace(request, spark=spark))
+    assert told.results == by_spark.results
+    assert sum(bool(result.samples) for result in told.results) >= 10
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize(
+    ("secret", "columns"),
+    [
+        pytest.param("", {"share": [1.1 + 2.2] * 30}, id="a double of 17 digits"),
+        pytest.param("", {"share": [2e23] * 30}, id="a large double"),
+        pytest.param(SECRET, {"note": ["STRAẞE"] * 30}, id="a secret whose lower case differs by language"),
+    ],
+)
+def test_failing_rows_that_spark_may_write_in_another_way_are_left_to_it(spark, tmp_path, secret, columns):
+    request = _failing_request(tmp_path / "lake", secret=secret, **columns)
+
+    with pytest.raises(UsageError, match="needs a Spark session"):
+        check(request)
+
+    begun = replace(request, start_session=lambda: spark)
+    assert check(begun).results == scanned(replace(request, spark=spark)).results
 
 
 def _loop(lake: Path) -> None:
