@@ -607,15 +607,22 @@ def sync_schedules(
     Nothing is pruned unless the registry `is_complete`.
     """
     from dq.registry.aws.scheduler import connect_scheduler
-    from dq.registry.schedules import ScheduleState, apply_schedules, desired_schedules, plan_schedules
+    from dq.registry.schedules import (
+        ScheduleAt,
+        ScheduleState,
+        apply_schedules,
+        desired_schedules,
+        plan_schedules,
+    )
 
     request, contracts = run.request, run.contracts
+    at = ScheduleAt(run.context.settings.schedule_at)
     in_force = [
         contract
         for contract in contracts
         if contract.status not in NOT_IN_FORCE or contract.status == RETIRED
     ]
-    desired = desired_schedules(in_force, terms.registry)
+    desired = desired_schedules(in_force, terms.registry, at, run.context.now().year)
     notes = ScheduleState(run.store, run.catalog_id, terms.group, terms.registry)
     try:
         scheduler = connect_scheduler(request.role_arn)
@@ -637,7 +644,8 @@ def sync_schedules(
     )
     prune = prune and not unpruned
     results = apply_schedules(scheduler, notes, terms, plan, prune=prune) if request.apply else []
-    messages = (*plan.notes, *_clock_changes(run.context, desired, plan))
+    clock_changes = _clock_changes(run.context, desired, plan) if at is ScheduleAt.DUE else ()
+    messages = (*plan.notes, *clock_changes)
     return ManagedResources(
         _SCHEDULES, plan.steps, messages, results, desired.findings, plan.foreign
     ), unpruned

@@ -7,6 +7,7 @@ import json
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field, replace
+from enum import StrEnum
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from sqlalchemy import select
@@ -15,6 +16,7 @@ from dq.contracts import slo as promises
 from dq.contracts.model import Contract
 from dq.contracts.outcome import DqError, Finding, Severity, UsageError, ValueProblem
 from dq.contracts.schedule import clock
+from dq.contracts.schedule.breach_starts import Start, breach_starts
 from dq.contracts.schedule.calendar import DayEffect, HolidayCalendar
 from dq.contracts.schedule.clock import Schedule, parse
 from dq.contracts.schedule.cron import Dialect
@@ -48,6 +50,13 @@ TARGETS: Mapping[str, tuple[str, Mapping[str, Any]]] = {
     "sqs": ("sqs:SendMessage", {}),
     "states": ("states:StartExecution", {}),
 }
+
+
+class ScheduleAt(StrEnum):
+    """When the schedules start their target: right after each breach, to evaluate it, or when it is due."""
+
+    BREACH = "breach"
+    DUE = "due"
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,7 +158,7 @@ def service_of(target: str) -> str:
 UNSUPPORTED_SCHEDULE = "schedule-unsayable"
 _LONGEST = 256
 SCHEDULED_TIME = "<aws.scheduler.scheduled-time>"
-"""Placeholder that EventBridge replaces by the due instant of a schedule, in UTC."""
+"""Placeholder that EventBridge replaces by the instant of a start, in UTC."""
 
 
 @dataclass(slots=True)
@@ -167,37 +176,47 @@ class DesiredSchedules:
     readable: set[str] = field(default_factory=set)
 
 
-def desired_schedules(contracts: Iterable[Contract], registry: str) -> DesiredSchedules:
-    """Return the schedules of these contracts' SLOs; those of retired contracts are disabled."""
+def desired_schedules(
+    contracts: Iterable[Contract], registry: str, at: ScheduleAt, year: int
+) -> DesiredSchedules:
+    """Return the schedules of these contracts' SLOs; those of retired contracts are disabled.
+
+    `year` is the first one whose clock changes matter.
+    """
     desired = DesiredSchedules()
     for contract in contracts:
         slos, findings = promises.read_slos(contract)
         desired.findings += findings
         for slo in slos:
-            texts = _expressions(slo.schedule)
-            if isinstance(texts, ValueProblem):
-                findings.append(_finding(slo, texts, Severity.ERROR))
-                desired.findings.append(findings[-1])
-                continue
-            problem = _calendar_problem(slo.schedule.calendar)
-            if problem is not None:
-                desired.findings.append(_finding(slo, problem, Severity.WARNING))
-                continue
-            for number, text in enumerate(texts, 1):
-                entry = _entry(slo, text, registry, number)
+            if at is ScheduleAt.BREACH:
+                starts = breach_starts(slo.schedule, slo.grace, year)
+            else:
+                problem = _calendar_problem(slo.schedule.calendar)
+                texts = _expressions(slo.schedule)
+                if isinstance(texts, ValueProblem):
+                    findings.append(_finding(slo, texts, Severity.ERROR))
+                    desired.findings.append(findings[-1])
+                    continue
+                if problem is not None:
+                    desired.findings.append(_finding(slo, problem, Severity.WARNING))
+                    continue
+                starts = [(text, slo.schedule.timezone) for text in texts]
+            for number, start in enumerate(starts, 1):
+                entry = _entry(slo, start, registry, number, at)
                 desired.entries[entry.name], desired.slos[entry.name] = entry, slo
         (desired.unreadable if findings else desired.readable).add(contract.key)
     return desired
 
 
-def _entry(slo: Slo, expression: str, registry: str, number: int) -> ScheduleEntry:
+def _entry(slo: Slo, start: Start, registry: str, number: int, at: ScheduleAt) -> ScheduleEntry:
     contract, object_name, id_ = slo.key
+    expression, timezone = start
     message = {
         "contract": slo.contract.id,
         "version": slo.contract.version,
         "object": object_name,
         "slo": id_,
-        "due": SCHEDULED_TIME,
+        "due" if at is ScheduleAt.DUE else "scheduled_at": SCHEDULED_TIME,
         "grace_seconds": int(slo.grace.total_seconds()),
         "registry": registry,
     }
@@ -205,7 +224,7 @@ def _entry(slo: Slo, expression: str, registry: str, number: int) -> ScheduleEnt
     name = entry_name(promise.replace("/", "-"), registry, contract, object_name, id_, str(number))
     payload = json.dumps(message, ensure_ascii=False)
     running = slo.contract.status != RETIRED
-    return ScheduleEntry(name, contract, promise, expression, slo.schedule.timezone, payload, running)
+    return ScheduleEntry(name, contract, promise, expression, timezone, payload, running)
 
 
 def _expressions(schedule: Schedule) -> list[str] | ValueProblem:

@@ -631,10 +631,10 @@ def to_eventbridge(schedule: Schedule) -> list[str] | ValueProblem:
         f"{_field_text(schedule.minute, cron.MINUTE, aws=True)} "
         f"{_field_text(schedule.hour, cron.HOUR, aws=True)}"
     )
-    months = _numbers_text(frozenset(rule.months), _MONTHS, aws=True)
+    months = numbers_text(frozenset(rule.months), _MONTHS, aws=True)
     if LAST_WEEKDAY in rule.special_days:
         return _not_convertible("LW, which AWS does not define.", "Write L, or list the days.")
-    parts = _day_fields(rule)
+    parts = day_fields(rule)
     if isinstance(parts, ValueProblem):
         return parts
     return [f"cron({time} {day} {months} {weekday} *)" for day, weekday in parts]
@@ -653,7 +653,7 @@ def to_unix(schedule: Schedule) -> list[str] | ValueProblem:
     days += ["LW" if mark == LAST_WEEKDAY else "L" for mark in sorted(rule.special_days)]
     weekdays = [*_number_texts(rule.weekdays, _WEEK, "*")]
     weekdays += [_weekday_text(*weekday, sunday=0) for weekday in sorted(rule.special_weekdays)]
-    months = _numbers_text(frozenset(rule.months), _MONTHS, aws=False)
+    months = numbers_text(frozenset(rule.months), _MONTHS, aws=False)
     time = f"{_field_text(schedule.minute, cron.MINUTE)} {_field_text(schedule.hour, cron.HOUR)}"
     return [f"{time} {','.join(days)} {months} {','.join(weekdays)}"]
 
@@ -674,7 +674,7 @@ def describe_schedule(schedule: Schedule) -> str:
     day_text = (" and " if rule.requires_both else " or ").join(
         text for text in (month_days, weekdays) if text
     )
-    months = _numbers_text(frozenset(rule.months), _MONTHS, aws=False)
+    months = numbers_text(frozenset(rule.months), _MONTHS, aws=False)
     parts = [
         f"minute {_field_text(schedule.minute, cron.MINUTE)}, hour {_field_text(schedule.hour, cron.HOUR)}",
         day_text or "every day",
@@ -695,7 +695,7 @@ def differences(
         yield ScheduleDifference(instant, left.get(instant), right.get(instant))
 
 
-def _day_fields(rule: DayRule) -> list[tuple[str, str]] | ValueProblem:
+def day_fields(rule: DayRule) -> list[tuple[str, str]] | ValueProblem:
     """Return pairs of a day and a weekday field, one of them `?`, that together have the days of a rule."""
     every_day, every_weekday = rule.days >= _DAYS, rule.weekdays >= _WEEK
     if rule.requires_both and not (every_day or every_weekday):
@@ -707,7 +707,7 @@ def _day_fields(rule: DayRule) -> list[tuple[str, str]] | ValueProblem:
         return [("*", "?")]
     parts: list[tuple[str, str]] = []
     if not every_day:
-        numbers = _numbers_text(rule.days, _DAYS, aws=True) if rule.days else ""
+        numbers = numbers_text(rule.days, _DAYS, aws=True) if rule.days else ""
         parts += [(day, "?") for day in (numbers, *("L" for _ in rule.special_days)) if day]
     if not every_weekday:
         names = ",".join(WEEKDAYS[number] for number in sorted(rule.weekdays))
@@ -722,7 +722,7 @@ def _weekday_text(day: int, nth: int, *, sunday: int) -> str:
 
 
 def _field_text(text: str, spec: cron.FieldSpec, *, aws: bool = False) -> str:
-    return _numbers_text(
+    return numbers_text(
         cron.read_field(text, spec).values, frozenset(range(spec.low, spec.high + 1)), aws=aws
     )
 
@@ -730,10 +730,10 @@ def _field_text(text: str, spec: cron.FieldSpec, *, aws: bool = False) -> str:
 def _number_texts(values: frozenset[int], full_range: frozenset[int], all_text: str) -> list[str]:
     if values >= full_range:
         return [all_text]
-    return [_numbers_text(values, full_range, aws=False)] if values else []
+    return [numbers_text(values, full_range, aws=False)] if values else []
 
 
-def _numbers_text(values: frozenset[int], full_range: frozenset[int], *, aws: bool) -> str:
+def numbers_text(values: frozenset[int], full_range: frozenset[int], *, aws: bool) -> str:
     """Return a set of numbers as a field: `*`, a step from its smallest number, or a list of ranges."""
     ordered = sorted(values)
     if values >= full_range:

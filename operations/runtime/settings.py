@@ -91,6 +91,12 @@ def _mention(value: object) -> str:
     return str(value or "off")
 
 
+def _schedule_at(value: object) -> str:
+    if value not in ("breach", "due"):
+        raise ValueError(value)
+    return _text(value)
+
+
 NAMES = Form("a list of variable names", '["LAKE"]', _names, _names)
 ROOTS = Form("a list of folders and URI prefixes", '["s3://lake", "/data"]', _listed, _texts, paths=True)
 TEXTS = Form("a list of strings", '["…"]', _listed, _texts)
@@ -105,6 +111,7 @@ TOPIC = Form(
 )
 TEXT = Form("a string", '"…"', _text, _text)
 SEVERITY = Form('a severity, or "off"', '"error"', _mention, _mention)
+SCHEDULE_AT = Form('"breach" or "due"', '"breach"', _schedule_at, _schedule_at)
 TARGET = Form("a file or a URL", '"/var/log/dq/lineage.jsonl"', _text, _text, paths=True)
 FOLDER = Form('a folder, or "off"', '"/var/lib/dq/alerts"', _folder, _folder, paths=True)
 
@@ -210,8 +217,14 @@ class Settings:
     schedule_target: str = _setting(
         "",
         TEXT,
-        "ARN of the target that EventBridge Scheduler starts when a delivery is due (set up by `dq register "
+        "ARN of the target that EventBridge Scheduler starts for each delivery (set up by `dq register "
         "--catalog glue`): a Lambda function, state machine, topic, event bus or queue. Default: none.",
+    )
+    schedule_at: str = _setting(
+        "breach",
+        SCHEDULE_AT,
+        "When it is started: `breach`, when a delivery is due and its grace has passed, so that it can be "
+        "evaluated, or `due`.",
     )
     schedule_role: str = _setting("", TEXT, "ARN of the role that EventBridge Scheduler uses to start it.")
     schedule_group: str = _setting("dq", TEXT, "Schedule group, one per environment.")
@@ -219,7 +232,7 @@ class Settings:
         "", TEXT, "ARN of the dead-letter queue for failed starts. Default: none."
     )
     schedule_window_minutes: int = _setting(
-        10, COUNT, "Start within this many minutes after the due time, to spread starts; or 0."
+        0, COUNT, "Start up to this many minutes later, to spread starts. Default: on time."
     )
     smtp_host: str = _setting("", TEXT, "The mail server for alerts by email.")
     smtp_port: str = _setting(

@@ -7,6 +7,8 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
+from functools import cache
+from importlib.resources import files
 from zoneinfo import ZoneInfo
 
 _MONTHS = ["JAN", "FEB", "MAR", "APR", "MAY", "JUN", "JUL", "AUG", "SEP", "OCT", "NOV", "DEC"]
@@ -99,7 +101,7 @@ class AwsCron:
     def fires(self, zone: str, start: datetime, end: datetime) -> Iterator[datetime]:
         """The instants in (start, end], in UTC: a time that no clock shows is left out, a repeated one is
         taken once."""
-        there = ZoneInfo(zone)
+        there = _zone(zone)
         at = start.date() - timedelta(days=2)
         while at <= end.date() + timedelta(days=2):
             if at.year in self.years() and at.day in self._days(at.year, at.month):
@@ -110,6 +112,13 @@ class AwsCron:
                     if shown and start < instant <= end:
                         yield instant
             at += timedelta(days=1)
+
+
+@cache
+def _zone(name: str) -> ZoneInfo:
+    """The zone of the pinned database, which the product reads too: the system's may be another release."""
+    with files("tzdata").joinpath("zoneinfo", *name.split("/")).open("rb") as file:
+        return ZoneInfo.from_file(file, key=name)
 
 
 def _nearest(year: int, month: int, day: int, length: int) -> int:

@@ -13,6 +13,7 @@ from dq.registry.aws.client import Rate
 from dq.registry.aws.scheduler import Scheduler, connect_scheduler
 from dq.registry.catalog import StepResult
 from dq.registry.schedules import (
+    ScheduleAt,
     SchedulePlan,
     ScheduleState,
     ScheduleStep,
@@ -52,7 +53,7 @@ def notes(store: Store) -> ScheduleState:
 
 
 def planned(scheduler: Scheduler, store: Store, day: int) -> SchedulePlan:
-    wanted = desired_schedules(promised(day), TERMS.registry)
+    wanted = desired_schedules(promised(day), TERMS.registry, ScheduleAt.DUE, 2026)
     return plan_schedules(scheduler, TERMS, wanted, notes(store).schedules(), complete=True)
 
 

@@ -66,6 +66,7 @@ def promised(glue: GlueShim, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setenv("DQ_LAKE_ROOTS", "s3://lake")
     monkeypatch.setenv("DQ_SCHEDULE_TARGET", TARGET)
     monkeypatch.setenv("DQ_SCHEDULE_ROLE", "arn:aws:iam::123456789012:role/dq-scheduler")
+    monkeypatch.setenv("DQ_SCHEDULE_AT", "due")
     scheduler.make_group(glue)
     return made
 
@@ -95,6 +96,31 @@ def test_over_a_year_with_both_clock_changes_aws_starts_what_is_promised(
         assert all(min(abs(at - night) for night in nights) < timedelta(hours=3) for at in differ), said
         contract, slo = key
         assert bool(differ) == (f"{contract}/{contract}/{slo}: EventBridge " in told), said
+
+
+def test_over_90_days_with_a_clock_change_aws_starts_an_evaluation_within_a_minute_of_each_breach(
+    glue: GlueShim, promised: Promised, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.delenv("DQ_SCHEDULE_AT")
+    assert run(["register", "contracts", "--catalog", "glue", "--apply"]) == 0
+    assert "DST change" not in capsys.readouterr().out
+
+    starts: dict[tuple[str, str], list[tuple[AwsCron, str]]] = {key: [] for key in promised}
+    for schedule in scheduler.schedules(glue).values():
+        payload = json.loads(schedule["Target"]["Input"])
+        assert schedule["FlexibleTimeWindow"] == {"Mode": "OFF"}
+        cron = AwsCron(schedule["ScheduleExpression"])
+        starts[payload["contract"], payload["slo"]].append((cron, schedule["ScheduleExpressionTimezone"]))
+    grace = timedelta(minutes=30)
+    lost = []
+    for key, promise in promised.items():
+        for day in CHANGES[promise.timezone] or ("2026-03-01T00:00",):
+            middle = datetime.fromisoformat(f"{day}Z")
+            begin, end = middle - timedelta(days=45), middle + timedelta(days=45)
+            fires = {at for cron, zone in starts[key] for at in cron.fires(zone, begin, end)}
+            breaches = [due.at + grace for due in promise.between(begin, end - grace)]
+            lost += [(key, breach) for breach in breaches if breach not in fires]
+    assert lost == []
 
 
 @pytest.mark.parametrize(

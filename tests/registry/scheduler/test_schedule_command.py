@@ -28,6 +28,7 @@ def registry(glue: GlueShim, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setenv("DQ_LAKE_ROOTS", "s3://lake")
     monkeypatch.setenv("DQ_SCHEDULE_TARGET", TARGET)
     monkeypatch.setenv("DQ_SCHEDULE_ROLE", "arn:aws:iam::123456789012:role/dq-scheduler")
+    monkeypatch.setenv("DQ_SCHEDULE_AT", "due")
     scheduler.make_group(glue)
     return folder
 
@@ -50,6 +51,7 @@ def test_a_plan_shows_the_schedule_and_an_apply_makes_it_once(
     glue: GlueShim, registry: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("DQ_SCHEDULE_DEAD_LETTERS", "arn:aws:sqs:eu-central-1:123456789012:dq-dead-letters")
+    monkeypatch.setenv("DQ_SCHEDULE_WINDOW_MINUTES", "10")
     planned = register("--check")
     assert (planned, glue.writes()) == (1, [])
     told = capsys.readouterr().out
@@ -87,6 +89,39 @@ def test_a_plan_shows_the_schedule_and_an_apply_makes_it_once(
     said = capsys.readouterr().out
     assert "Schedules: applied 1 of 1 changes." in said
     assert "Schedules: applied 0 of 0 changes." in said
+
+
+def test_by_default_it_starts_when_the_grace_is_over_and_a_change_to_due_replaces_it(
+    glue: GlueShim, registry: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("DQ_SCHEDULE_AT")
+    (registry / "orders.odcs.yaml").write_text(contract(cron="0 23 LW * *"))
+    register("--apply")
+    ((name, made),) = scheduler.schedules(glue).items()
+    monkeypatch.setenv("DQ_SCHEDULE_AT", "due")
+    (registry / "orders.odcs.yaml").write_text(contract())
+    register("--apply")
+    ((same_name, changed),) = scheduler.schedules(glue).items()
+
+    assert made["ScheduleExpression"] == "cron(30 23 26-31 * ? *)"
+    assert made["ScheduleExpressionTimezone"] == "Europe/Berlin"
+    assert made["FlexibleTimeWindow"] == {"Mode": "OFF"}
+    payload = json.loads(made["Target"]["Input"])
+    assert (payload["scheduled_at"], "due" in payload) == ("<aws.scheduler.scheduled-time>", False)
+    assert (same_name, changed["ScheduleExpression"]) == (name, "cron(0 6 * * ? *)")
+
+
+def test_a_calendar_keeps_the_schedule_that_evaluates_breaches(
+    glue: GlueShim, registry: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.delenv("DQ_SCHEDULE_AT")
+    text = contract().replace("grace: 30m", "grace: 30m, calendar: {weekdays_only: true}")
+    (registry / "orders.odcs.yaml").write_text(text)
+
+    assert register("--apply") == 0
+
+    assert [one["ScheduleExpression"] for one in scheduler.schedules(glue).values()] == ["cron(30 6 * * ? *)"]
+    assert "schedule-unsayable" not in capsys.readouterr().err
 
 
 def test_where_cron_means_either_there_are_two_schedules_and_the_second_goes_with_it(
@@ -305,6 +340,7 @@ def test_a_store_that_is_lost_makes_nothing_twice_and_removes_nothing(
         ("DQ_SCHEDULE_GROUP", "a group", "schedule_group"),
         ("DQ_SCHEDULE_DEAD_LETTERS", "queue", "schedule_dead_letters"),
         ("DQ_SCHEDULE_WINDOW_MINUTES", "1441", "schedule_window_minutes"),
+        ("DQ_SCHEDULE_AT", "grace", "DQ_SCHEDULE_AT='grace' is not"),
         ("DQ_SCHEDULE_GROUP", "other", "has no group 'other'"),
     ],
 )
