@@ -53,7 +53,7 @@ TARGETS: Mapping[str, tuple[str, Mapping[str, Any]]] = {
 
 
 class ScheduleAt(StrEnum):
-    """When the schedules start their target: right after each breach, to evaluate it, or when it is due."""
+    """Start of a schedule's target: right after each breach, to evaluate it, or at the due time."""
 
     BREACH = "breach"
     DUE = "due"
