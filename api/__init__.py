@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from dq.contracts.yaml.parse import read as load
     from dq.dataquality.backtest import Backtest
     from dq.dataquality.clauses.plugins import Broken, Measure, Question, RuleInput
+    from dq.dataquality.complete_through import CompleteThrough
     from dq.dataquality.model.column import Column
     from dq.dataquality.model.metric import aggregate
     from dq.dataquality.pandera import left_out, schema
@@ -69,7 +70,7 @@ if TYPE_CHECKING:
         next_deliveries,
         next_dues,
     )
-    from dq.operations.status import CycleStanding, PromisesStanding, cycle, status
+    from dq.operations.status import CycleStanding, PromisesStanding, complete_through, cycle, status
     from dq.operations.store import (
         StorePruneOutcome,
         StoreUpgradeOutcome,
@@ -88,22 +89,21 @@ if TYPE_CHECKING:
 
 __all__ = [
     "AckOutcome", "AlertTestOutcome", "AuditOutcome", "Backtest", "BacktestOutcome", "Broken",
-    "BrokenContract", "CheckOutcome", "Column", "Contract", "ConvertOutcome", "CycleStanding",
-    "Delivered", "DeliveriesOutcome", "DemoOutcome", "DemoTable", "DoctorOutcome", "DqError",
-    "DuesOutcome", "ExcuseOutcome", "ExplainOutcome", "ExportOutcome", "Finding", "FmtOutcome",
+    "BrokenContract", "CheckOutcome", "Column", "CompleteThrough", "Contract", "ConvertOutcome",
+    "CycleStanding", "Delivered", "DeliveriesOutcome", "DemoOutcome", "DemoTable", "DoctorOutcome",
+    "DqError", "DuesOutcome", "ExcuseOutcome", "ExplainOutcome", "ExportOutcome", "Finding", "FmtOutcome",
     "GatedRows", "ImportOutcome", "IncidentsOutcome", "InitOutcome", "LinkOutcome", "Measure",
     "OutboxOutcome", "PendingOutcome", "PortalOutcome", "PromisesStanding", "Proposal", "ProposeOutcome",
-    "Proposed", "Question", "RegisterOutcome", "RepairOutcome", "ReplayOutcome", "Report",
-    "RuleInput", "RulesOutcome", "SilenceOutcome", "StorePruneOutcome", "StoreUpgradeOutcome",
-    "SubscriptionsOutcome",
+    "Proposed", "Question", "RegisterOutcome", "RepairOutcome", "ReplayOutcome", "Report", "RuleInput",
+    "RulesOutcome", "SilenceOutcome", "StorePruneOutcome", "StoreUpgradeOutcome", "SubscriptionsOutcome",
     "TablesOutcome", "Unmeasured", "Violated", "WatchOutcome", "acknowledge", "aggregate", "audit",
     "backtest", "backtest_contracts", "build_portal", "check", "check_contracts", "check_store",
-    "convert_schedule", "copy_store", "cycle", "demo", "demo_tables", "diff", "doctor", "emr", "excuse",
-    "explain", "export", "export_store", "fmt", "gate", "import_", "incidents", "init", "json_schema",
-    "left_out", "link", "list_subscriptions", "load", "metrics", "next_deliveries", "next_dues", "outbox",
-    "propose", "propose_contract", "prune_store", "publish", "publish_pending", "register", "repair",
-    "replay", "rules", "sample", "schema", "send_test_alert", "silence", "split", "sql_text", "status",
-    "tables", "upgrade_store", "validate", "watch",
+    "complete_through", "convert_schedule", "copy_store", "cycle", "demo", "demo_tables", "diff",
+    "doctor", "emr", "excuse", "explain", "export", "export_store", "fmt", "gate", "import_", "incidents",
+    "init", "json_schema", "left_out", "link", "list_subscriptions", "load", "metrics", "next_deliveries",
+    "next_dues", "outbox", "propose", "propose_contract", "prune_store", "publish", "publish_pending",
+    "register", "repair", "replay", "rules", "sample", "schema", "send_test_alert", "silence", "split",
+    "sql_text", "status", "tables", "upgrade_store", "validate", "watch",
 ]  # fmt: skip
 
 # Defining module of each exported name.
@@ -160,7 +160,8 @@ _MODULES: dict[str, tuple[str, ...]] = {
     ),
     "dq.operations.backtest": ("BacktestOutcome", "backtest_contracts"),
     # Delivery SLOs and incidents.
-    "dq.operations.status": ("CycleStanding", "PromisesStanding", "cycle", "status"),
+    "dq.operations.status": ("CycleStanding", "PromisesStanding", "complete_through", "cycle", "status"),
+    "dq.dataquality.complete_through": ("CompleteThrough",),
     "dq.operations.watch": ("WatchOutcome", "watch"),
     "dq.operations.schedule": (
         *("ConvertOutcome", "DeliveriesOutcome", "DuesOutcome", "ExcuseOutcome"),

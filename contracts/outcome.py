@@ -362,6 +362,20 @@ class CycleStatus(StrEnum):
         return self in (CycleStatus.MISSING, CycleStatus.LATE, CycleStatus.NEVER)
 
 
+class DeliveryState(StrEnum):
+    """State of an object's deliveries: `complete`, or the reason of its first hole.
+
+    `pending`: no delivery was evaluated yet. `unwatched`: no SLO of it is watched any longer.
+    """
+
+    COMPLETE = "complete"
+    INCOMPLETE = "incomplete"
+    FAILED = "failed"
+    UNKNOWN = "unknown"
+    PENDING = "pending"
+    UNWATCHED = "unwatched"
+
+
 @dataclass(frozen=True, slots=True)
 class IncidentKey:
     """Identity of an incident: at most one incident per key is open at any time.

@@ -26,7 +26,7 @@ from dq.contracts.outcome import (
     UsageError,
 )
 from dq.contracts.sql import text as sql
-from dq.dataquality.delivery.cycle import label
+from dq.dataquality.delivery.cycle import label, partition_from_label
 from dq.dataquality.model.metric import Failure, Tally
 from dq.dataquality.model.run_context import Partition, PastMeasurement, PastRowCount
 from dq.dataquality.report import Report
@@ -434,6 +434,98 @@ def fully_checked_scopes(tx: sa.Connection, contract: str, object: str) -> set[s
     """Return the scopes of an object that have a run of all clauses."""
     conditions = sa.and_(_is_published(contract, object), check_run.c.rules.is_(None))
     return set(tx.execute(sa.select(check_run.c.scope).where(conditions)).scalars())
+
+
+@dataclass(frozen=True, slots=True)
+class FailedChecks:
+    """Failed checks of an object that block a gate, or could not be measured, by their scopes.
+
+    `partitions` are the scopes of failing partitions. `is_table_failing`: a check of the whole table fails.
+    `table_passed_at` is the last run of all clauses on the whole table in which none did, None without one.
+    """
+
+    partitions: tuple[Partition, ...] = ()
+    is_table_failing: bool = False
+    table_passed_at: datetime | None = None
+
+    def scope_of(self, partitions: Sequence[Partition], written_at: datetime) -> str:
+        """Return the scope of a failed check that covers data of these partitions, "" if there is none.
+
+        Data written before the whole table last passed is not covered by its failures.
+        """
+        for failing in self.partitions:
+            if any(_overlap(failing, partition) for partition in partitions):
+                return label(failing)
+        is_suspect = self.table_passed_at is None or written_at > self.table_passed_at
+        return TABLE if self.is_table_failing and is_suspect else ""
+
+
+def _overlap(scope: Partition, partition: Partition) -> bool:
+    """True if no column has a different value: a scope may have fewer or more columns."""
+    values = dict(partition)
+    return all(column not in values or _same_value(values[column], value) for column, value in scope)
+
+
+def _same_value(first: str, second: str) -> bool:
+    # A folder `hour=03` and the integer 3.
+    return first == second or (first.isdecimal() and second.isdecimal() and int(first) == int(second))
+
+
+def failed_checks(
+    tx: sa.Connection, contract: str, object: str, until: datetime | None = None
+) -> FailedChecks:
+    """Return the failed checks of the published data of an object, as of its runs up to `until`, if given.
+
+    A run of all clauses replaces the earlier results of each of its partitions, a run of some clauses those
+    of the same clauses and contract version.
+    """
+    conditions = _is_published(contract, object)
+    if until is not None:
+        conditions = sa.and_(conditions, check_run.c.at <= until)
+    blocking = check_result.c.severity.in_([severity for severity in Severity if severity.blocks])
+    query = (
+        sa.select(check_run.c.id)
+        .join(check_result, check_result.c.run_id == check_run.c.id)
+        .where(conditions, blocking, check_result.c.status.in_(BROKEN))
+    )
+    if tx.execute(query.limit(1)).first() is None:
+        return FailedChecks()
+    columns = check_result.c
+    is_broken_by_run: dict[int, dict[tuple[str, ...], bool]] = {}
+    names = (columns.run_id, columns.clause, columns.check, columns.property, columns.status)
+    joined = sa.select(*names).join(check_run, columns.run_id == check_run.c.id)
+    for run_id, *clause, status in tx.execute(joined.where(conditions, blocking)):
+        is_broken_by_run.setdefault(run_id, {})[tuple(clause)] = status in BROKEN
+    failing: dict[str, set[tuple[str, ...]]] = {}
+    passed_at = None
+    for run in tx.execute(sa.select(check_run).where(conditions).order_by(check_run.c.id)):
+        is_broken = {
+            (run.contract_version, *clause): broken
+            for clause, broken in is_broken_by_run.get(run.id, {}).items()
+        }
+        for scope in _scopes(run.scope):
+            unrenewed = {name for name in failing.get(scope, ()) if name not in is_broken}
+            broken_clauses = {name for name, broken in is_broken.items() if broken}
+            failing[scope] = broken_clauses | unrenewed if run.rules else broken_clauses
+        if run.scope == TABLE and not run.rules and not failing[TABLE]:
+            passed_at = run.at
+    return FailedChecks(
+        tuple(partition_from_label(scope) for scope, names in failing.items() if names and scope != TABLE),
+        bool(failing.get(TABLE)),
+        passed_at,
+    )
+
+
+def _scopes(scope: str) -> list[str]:
+    """Return the partition labels of a run's scope, or `table`."""
+    labels: list[str] = []
+    for part in scope.split(", "):
+        # Values of partitions may contain the separator.
+        if labels and "=" not in part:
+            labels[-1] += f", {part}"
+        else:
+            labels.append(part)
+    return labels
 
 
 def _is_published(contract: str, object: str) -> sa.ColumnElement[bool]:

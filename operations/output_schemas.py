@@ -5,7 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 
-from dq.contracts.outcome import AnsweredBy, CycleStatus, Severity, Status, UsageError, suggestion
+from dq.contracts.outcome import (
+    AnsweredBy,
+    CycleStatus,
+    DeliveryState,
+    Severity,
+    Status,
+    UsageError,
+    suggestion,
+)
 
 # Builders for JSON Schemas.
 
@@ -67,6 +75,7 @@ FINDING = row({
 })  # fmt: skip
 FINDINGS = array(FINDING)
 FAULT = row({"rule": TEXT, "message": TEXT, "hint": TEXT})
+DUE_CYCLES = row({"due_at": INSTANT, "partitions": array(TEXT), "text": TEXT})
 DELIVERY = {"contract": TEXT, "object": TEXT, "slo": TEXT, "due_at": INSTANT}
 CLAUSE = row({
     "clause": TEXT, "object": TEXT, "property": nullable(TEXT), "says": TEXT, "state": TEXT, "reason": TEXT,
@@ -283,6 +292,11 @@ OUTPUTS: dict[str, Schema] = {
         "groups": array(row({"name": TEXT, "products": INT, "promises": INT, "good": INT, "bad": INT,
                             "attainment": nullable(NUMBER), "exhausted": INT})),
         "deliveries": array(PROMISE),
+        "complete_through": array(row({
+            "contract": TEXT, "object": TEXT, "state": enum(*DeliveryState),
+            **dict.fromkeys(("complete_through", "checked_through", "hole"), nullable(DUE_CYCLES)),
+            "reason": TEXT, "since": nullable(INSTANT),
+        })),
         "checks": array(row({
             "contract": TEXT, "object": TEXT, "version": TEXT, "scope": TEXT, "check": TEXT, "property": TEXT,
             "clause": TEXT, "name": TEXT, "answered_by": nullable(enum(*AnsweredBy)),

@@ -1,4 +1,4 @@
-"""`dq.cycle` and `dq.status`: status of one delivery, and of the SLOs of contracts.
+"""`dq.cycle`, `dq.complete_through` and `dq.status`: one delivery, a table, and the SLOs of contracts.
 
 Read-only: alerts and counting are left to the watcher.
 """
@@ -21,10 +21,12 @@ from dq.alerts.incident import Incident, incident_as_row
 from dq.alerts.incident_store import open_incidents_at as incidents_at
 from dq.contracts import slo as promise
 from dq.contracts.model import Contract
-from dq.contracts.outcome import CycleStatus, Finding, ReadError, UsageError
+from dq.contracts.outcome import CycleStatus, Finding, ReadError, UsageError, suggestion
 from dq.contracts.slo import Cycle, Slo
 from dq.contracts.yaml.parse import TEXT, read
+from dq.dataquality import complete_through as completeness
 from dq.dataquality import results
+from dq.dataquality.complete_through import CompleteThrough
 from dq.dataquality.delivery import compliance, cycle_store, evidence, heartbeat, notify
 from dq.dataquality.delivery import cycle_store as excuses
 from dq.dataquality.delivery import cycle_store as watermarks
@@ -220,6 +222,48 @@ def _standing(
     )
 
 
+def complete_through(
+    contract: Contract | Path | str,
+    object: str | None = None,
+    *,
+    folder: Path | str | None = None,
+    now: datetime | None = None,
+) -> CompleteThrough:
+    """Return the last cycle up to which an object has no hole, as far as the store knows.
+
+    `contract` is a contract, its file, or its key: the id, e.g. `orders`, for version 2 `orders@2`. A key
+    needs no contract file. `object` is required if several objects of the contract have SLOs. `now` is an
+    aware instant, by default the current time. `folder` replaces the working folder, which has settings and
+    store.
+
+    Raises UsageError if no SLO of the object was ever watched, or several objects match, and ReadError for a
+    contract or a store that cannot be read.
+    """
+    is_key = isinstance(contract, str) and "\n" not in contract and not contract.endswith(_CONTRACT_SUFFIXES)
+    key = str(contract) if is_key else read(contract).key
+    context, _ = call_context(None, folder, now)
+    with closing(context.store()) as store, store.read() as tx:
+        objects = {slo[1] for slo in cycle_store.known_slos(tx) if slo[0] == key}
+        if not objects:
+            names = {slo[0] for slo in cycle_store.known_slos(tx)}
+            raise UsageError(
+                f"the store has no deliveries of {key!r}.",
+                suggestion(key, names, "Run 'dq watch', or pass the key of a contract that it watches."),
+            )
+        if object is None and len(objects) > 1:
+            raise UsageError(
+                f"several objects of {key} have SLOs: {', '.join(sorted(objects))}.", "Pass object."
+            )
+        if object is not None and object not in objects:
+            raise UsageError(
+                f"the store has no deliveries of {key}/{object}.",
+                suggestion(object, objects, f"It has: {', '.join(sorted(objects))}."),
+            )
+        [name] = objects if object is None else [object]
+        return completeness.complete_through(tx, key, name, context.as_of)
+
+
+_CONTRACT_SUFFIXES = (".yaml", ".yml")
 # Time that withdrawn cycles are shown.
 _SHOW_WITHDRAWN_FOR = timedelta(days=7)
 Quality = Mapping[tuple[str, str], Sequence[results.StoredResult]]
@@ -248,8 +292,9 @@ class PromisesStanding:
     `deliveries` has each SLO with its cycles and its error budget, `groups` their aggregates, `checks` the
     last results of each check by contract and object, `audited` the newest audit of each partition,
     `withdrawn` the cycles withdrawn within seven days, `outstanding` undelivered alerts (empty for a past
-    instant, since their history is not stored). `findings` are read errors. All instants are in UTC;
-    `as_dict()` is the output of `dq status --format json`.
+    instant, since their history is not stored). `findings` are read errors. `complete_through` has an entry
+    for each object with SLOs. All instants are in UTC; `as_dict()` is the output of `dq status --format
+    json`.
     """
 
     at: datetime
@@ -262,6 +307,7 @@ class PromisesStanding:
     withdrawn: tuple[CycleRecord, ...]
     outstanding: tuple[UndeliveredNotifications, ...]
     findings: tuple[Finding, ...]
+    complete_through: tuple[CompleteThrough, ...] = ()
 
     def as_dict(self) -> dict[str, object]:
         """As JSON values."""
@@ -274,6 +320,7 @@ class PromisesStanding:
                 }
                 for standing in self.deliveries
             ],
+            "complete_through": [standing.as_dict() for standing in self.complete_through],
             "checks": [line.as_dict() for lines in self.checks.values() for line in lines],
             "incidents": [incident_as_row(incident) for incident in self.incidents],
             "audits": [_audit(run) for run in self.audited],
@@ -395,6 +442,10 @@ def _build(
             withdrawn=tuple(_withdrawn(tx, loaded, now)),
             outstanding=() if heartbeat.has_later_tick(tx, as_of) else tuple(drain.all_undelivered(tx, now)),
             findings=(*loaded.findings, *slo_findings),
+            complete_through=tuple(
+                completeness.complete_through(tx, *pair, as_of)
+                for pair in dict.fromkeys(slo.key[:2] for slo in promises)
+            ),
         )
 
 

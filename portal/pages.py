@@ -20,6 +20,8 @@ from dq.contracts.model import Contract
 from dq.contracts.outcome import escape_block, escape_json_document, escape_xml_text
 from dq.contracts.subscriptions import Subscription
 from dq.dataquality.clauses.foreign_key import ContractSet
+from dq.dataquality.complete_through import complete_through
+from dq.dataquality.delivery.cycle_store import watched_objects
 from dq.dataquality.delivery.replay import records_as_of
 from dq.portal import contracts, lists, product_page
 from dq.portal.contracts import (
@@ -219,7 +221,8 @@ def _load_batch(
     keys = [job.card.key for job in jobs if job.card.readable]
     incidents = {job.card.key: job.incidents for job in jobs}
     cycles = {key: records_as_of(tx, records, as_of) for key, records in histories(tx, keys).items()}
-    return ProductBatch(cycles, quality(tx, keys, now, as_of), incidents)
+    complete = {pair: complete_through(tx, *pair, as_of) for pair in watched_objects(tx, keys)}
+    return ProductBatch(cycles, quality(tx, keys, now, as_of), incidents, complete)
 
 
 def _write(site: Site, job: PageJob, facts: ProductFacts) -> None:

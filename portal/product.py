@@ -11,7 +11,7 @@ from typing import Any
 from dq.alerts.incident import Incident
 from dq.contracts import slo as slos
 from dq.contracts.model import Contract, SchemaObject, clause_namer
-from dq.contracts.outcome import AnsweredBy, CycleStatus, Severity, Status
+from dq.contracts.outcome import AnsweredBy, CycleStatus, DeliveryState, Severity, Status
 from dq.contracts.slo import NOT_IN_FORCE, Slo
 from dq.contracts.subscriptions import Subscription
 from dq.dataquality.checks import built_in
@@ -22,6 +22,7 @@ from dq.dataquality.clauses.coverage import (
     expected_clauses,
 )
 from dq.dataquality.clauses.foreign_key import ContractSet
+from dq.dataquality.complete_through import CompleteThrough
 from dq.dataquality.delivery.compliance import SloCompliance, slo_compliance
 from dq.dataquality.delivery.cycle import CycleRecord
 from dq.dataquality.results import GROUP, StoredResult
@@ -160,6 +161,7 @@ class ProductFacts:
     consumers: tuple[Subscription, ...]
     versions: VersionHistory
     tick: timedelta
+    complete_through: tuple[CompleteThrough, ...] = ()
 
     def evaluated_until(self, promise: SloCompliance) -> datetime | None:
         """Return until when the evaluations of an SLO are complete, or None if nothing is evaluated.
@@ -194,6 +196,7 @@ class ProductBatch:
     histories: Mapping[Key, list[CycleRecord]]
     quality: Mapping[tuple[str, str], ObjectQuality]
     incidents: Mapping[str, Sequence[IncidentFacts]]
+    complete_through: Mapping[tuple[str, str], CompleteThrough]
 
 
 def product(
@@ -226,6 +229,10 @@ def product(
         tuple(consumers),
         versions,
         tick,
+        tuple(
+            batch.complete_through.get(pair) or CompleteThrough(*pair, DeliveryState.UNWATCHED)
+            for pair in dict.fromkeys((contract.key, slo.object.name) for slo in ready)
+        ),
     )
 
 

@@ -506,6 +506,7 @@ def status_json(facts: ProductFacts) -> dict[str, Any]:
             }
             for promise in facts.promises
         ],
+        "complete_through": [standing.as_dict() for standing in facts.complete_through],
         "checks": [
             {name: value for name, value in line.as_dict().items() if name != "samples"}
             for object_facts in facts.objects

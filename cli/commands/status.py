@@ -11,8 +11,9 @@ import typer
 from dq.alerts import suppression
 from dq.cli import output
 from dq.cli.context import PATHS
-from dq.contracts.outcome import VERDICT_FAIL, VERDICT_PASS, CycleStatus, Status
+from dq.contracts.outcome import VERDICT_FAIL, VERDICT_PASS, CycleStatus, DeliveryState, Status
 from dq.contracts.slo import Slo
+from dq.dataquality.complete_through import CompleteThrough
 from dq.dataquality.delivery.compliance import (
     GroupCompliance,
     SloCompliance,
@@ -142,6 +143,7 @@ def _describe_withdrawn(cycles: Sequence[CycleRecord]) -> None:
 def describe(report: PromisesStanding) -> None:
     """Print deliveries, checks, audits and incidents as text."""
     _deliveries(report.deliveries)
+    _complete_through(report.complete_through)
     _checks(report.checks)
     _audits(report.audited)
     output.line()
@@ -185,6 +187,24 @@ def _deliveries(standings: Sequence[SloCompliance]) -> None:
                 for remark in _remarks(standing.slo, record)
             ]
         )
+
+
+def _complete_through(standings: Sequence[CompleteThrough]) -> None:
+    """Print how far each table is complete."""
+    if not standings:
+        return
+    output.line()
+    output.line(output.styled("Complete through", bold=True))
+    for standing in standings:
+        name = f"{standing.contract}/{standing.object_name}"
+        through = standing.through.text if standing.through else "none"
+        if standing.hole is None:
+            details = {DeliveryState.COMPLETE: "", DeliveryState.PENDING: ", no delivery evaluated yet"}.get(
+                standing.state, f", {standing.state}"
+            )
+            output.line(f"  {name}  {through}{details}")
+            continue
+        output.line(f"  {name}  {through}, {standing.state}: {standing.hole.text}. {standing.reason}")
 
 
 def _newest(lines: Sequence[str]) -> None:

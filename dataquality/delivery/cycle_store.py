@@ -354,6 +354,28 @@ def watched_through(tx: sa.Connection) -> dict[tables.Key, datetime]:
     return _column_by_key(tx, "through")
 
 
+def known_slos(tx: sa.Connection) -> set[tables.Key]:
+    """Return the keys of all SLOs that are watched or have cycles."""
+    cycle_keys = tx.execute(sa.select(*tables.key_of(cycles_table)).distinct())
+    return {*watched_through(tx), *((row[0], row[1], row[2]) for row in cycle_keys)}
+
+
+def watched_objects(tx: sa.Connection, contracts: Collection[str]) -> list[tuple[str, str]]:
+    """Return contract and object of the watched SLOs of these contracts, each pair once, in order."""
+    columns = tables.watermark.c
+    query = sa.select(columns.contract, columns.object).distinct()
+    return sorted(
+        (contract, object_name)
+        for chunk in tables.chunks(sorted(contracts))
+        for contract, object_name in tx.execute(query.where(columns.contract.in_(chunk)))
+    )
+
+
+def watched_slos(tx: sa.Connection, contract: str, object_name: str) -> set[tables.Key]:
+    """Return the keys of the watched SLOs of an object."""
+    return set(_column_by_key(tx, "through", tables.matches_key(tables.watermark, (contract, object_name))))
+
+
 def advance_watermarks(
     tx: sa.Connection,
     watched_keys: Collection[tables.Key],

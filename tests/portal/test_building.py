@@ -79,6 +79,9 @@ def test_status_json_says_what_dq_status_says(place: Place) -> None:
             {name: cycle[name] for name in ("due_at", "status", "delivered_at", "source")}
             for cycle in one["cycles"]
         ]
+        assert page["complete_through"] == [
+            standing for standing in said["complete_through"] if standing["contract"] == one["contract"]
+        ]
         assert page["incidents"] == [
             row for row in said["incidents"] if row["key"].startswith(f"{one['contract']}/")
         ]

@@ -1,0 +1,129 @@
+"""How far a table is complete by the real commands: `dq status` and `dq.complete_through`."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+from fakes.command import Place, contract
+
+import dq
+from dq.contracts.outcome import UsageError
+
+DUE = datetime(2026, 5, 11, 6, tzinfo=UTC)
+DAY = timedelta(days=1)
+
+
+@pytest.fixture
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Place:
+    for name in [name for name in os.environ if name.startswith("DQ_")]:
+        monkeypatch.delenv(name)
+    place = Place(tmp_path)
+    place.put("orders.odcs.yaml", contract("orders"))
+    place.put("lake/orders/.keep", "")
+    watch(place, DUE - DAY / 2)
+    return place
+
+
+def deliver(place: Place, day: str, at: datetime) -> Path:
+    marker = place.put(f"lake/orders/day={day}/_SUCCESS", "")
+    os.utime(marker, (at.timestamp(), at.timestamp()))
+    return marker
+
+
+def watch(place: Place, at: datetime) -> None:
+    place.dq("watch", ".", "--channel", "console", "--as-of", at.isoformat())
+
+
+def through(place: Place, **options: datetime) -> tuple[str, str | None, str | None]:
+    """State, complete through and checked through; the command and the function say the same."""
+    standing = dq.complete_through("orders", folder=place.folder, **options)
+    if not options:
+        [printed] = place.dq("status", ".", "--format", "json").json["complete_through"]
+        assert printed == standing.as_dict()
+    points = (standing.through, standing.checked)
+    return standing.state.value, *(None if point is None else point.text for point in points)
+
+
+def test_it_stops_before_a_hole_and_passes_it_once_it_is_filled(place: Place) -> None:
+    seen = [through(place)]
+    deliver(place, "2026-05-10", DUE)
+    watch(place, DUE + DAY / 24)
+    seen.append(through(place))
+    # The 11th does not come, the 12th does.
+    watch(place, DUE + DAY * 1.1)
+    deliver(place, "2026-05-12", DUE + 2 * DAY)
+    watch(place, DUE + DAY * 2.1)
+    seen.append(through(place))
+    printed = place.dq("status", ".").out
+    deliver(place, "2026-05-11", DUE + 2.5 * DAY)
+    watch(place, DUE + 2.6 * DAY)
+    seen.append(through(place))
+
+    assert seen == [
+        ("pending", None, None),
+        ("complete", "day=2026-05-10", "day=2026-05-10"),
+        ("incomplete", "day=2026-05-10", "day=2026-05-12"),
+        ("complete", "day=2026-05-12", "day=2026-05-12"),
+    ]
+    assert "orders/orders  day=2026-05-10, incomplete: day=2026-05-11. Nothing arrived by" in printed
+    # As of the past it is what was known then.
+    assert through(place, now=DUE + DAY * 2.2) == seen[2]
+
+
+def test_removed_data_and_an_undone_exclusion_take_it_back(place: Place) -> None:
+    folder = deliver(place, "2026-05-10", DUE - DAY / 24).parent
+    watch(place, DUE + DAY / 24)
+    delivered = through(place)
+    shutil.rmtree(folder)
+    # The second look confirms that it is gone.
+    watch(place, DUE + DAY / 8)
+    watch(place, DUE + DAY / 7)
+    removed = through(place)
+    terms = {"by": "ann", "reason": "move", "channel": "console", "folder": place.folder, "due": [DUE]}
+    dq.excuse("orders.odcs.yaml", **terms, now=DUE + DAY / 4)
+    excluded = through(place)
+    dq.excuse("orders.odcs.yaml", **terms, now=DUE + DAY / 4, undo=True)
+    watch(place, DUE + DAY / 3)
+
+    assert delivered == ("complete", "day=2026-05-10", "day=2026-05-10")
+    assert removed == ("incomplete", None, "day=2026-05-10")
+    assert excluded == ("complete", "day=2026-05-10", "day=2026-05-10")
+    assert through(place) == removed
+
+
+def test_an_slo_that_is_no_longer_watched_counts_no_longer(place: Place) -> None:
+    deliver(place, "2026-05-10", DUE)
+    watch(place, DUE + DAY / 24)
+    place.put("orders.odcs.yaml", contract("orders", status="retired"))
+    watch(place, DUE + DAY / 12)
+
+    assert dq.complete_through("orders", folder=place.folder).state.value == "unwatched"
+
+
+def test_a_contract_can_be_named_by_its_file(place: Place) -> None:
+    file = place.folder / "orders.odcs.yaml"
+
+    by_key, by_path, by_text = (
+        dq.complete_through(name, "orders", folder=place.folder)
+        for name in ("orders", file, file.read_text())
+    )
+
+    assert by_key == by_path == by_text
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("order",), "the store has no deliveries of 'order'"),
+        (("orders", "lines"), "the store has no deliveries of orders/lines"),
+    ],
+)
+def test_an_unknown_table_is_an_error(place: Place, arguments: tuple[str, ...], message: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        dq.complete_through(*arguments, folder=place.folder)
+
+    assert message in caught.value.message
