@@ -236,31 +236,36 @@ def journey(python: str, name: str) -> dict[str, int]:
 
 
 def cpu_ratio(ours: str, theirs: str, name: str, runs: int) -> float:
-    """Median of the ratios of processor seconds in paired runs, in turns."""
+    """Median of the ratios of processor seconds in paired runs, in turns, each in a folder of its own."""
     ratios = []
-    with tempfile.TemporaryDirectory() as given:
-        folder = Path(given)
-        write_registry(folder)
+    with tempfile.TemporaryDirectory() as ours_folder, tempfile.TemporaryDirectory() as theirs_folder:
+        sides = ((ours, Path(ours_folder)), (theirs, Path(theirs_folder)))
+        for _, folder in sides:
+            write_registry(folder)
         for _ in range(runs + 1):
-            seconds = [cpu_seconds(python, folder, JOURNEYS[name][-1]) for python in (ours, theirs)]
+            seconds = [cpu_seconds(python, folder, JOURNEYS[name][-1]) for python, folder in sides]
             ratios.append(seconds[0] / seconds[1])
     # The first pair reads from a cold disk, and writes byte code.
     return statistics.median(ratios[1:])
 
 
 def cpu_seconds(python: str, folder: Path, line: list[str]) -> float:
-    program = "import sys; from dq.cli.main import run; run(sys.argv[1:])"
+    """Processor seconds of a command that ends with 0 or 1."""
+    program = "import sys; from dq.cli.main import run; sys.exit(run(sys.argv[1:]))"
     # With byte code, as an installed package has it: a container may turn it off.
     byte_code = {"PYTHONDONTWRITEBYTECODE": "", "PYTHONPYCACHEPREFIX": str(folder / "byte-code")}
     before = os.times()
-    subprocess.run(
+    ran = subprocess.run(
         [python, "-c", program, *line],
         cwd=folder,
         env=command.without_settings() | byte_code,
         capture_output=True,
+        text=True,
         check=False,
     )
     after = os.times()
+    if ran.returncode not in (0, 1):
+        raise SystemExit(f"{' '.join(line)} ended with {ran.returncode}:\n{ran.stdout}{ran.stderr}")
     return (after.children_user + after.children_system) - (before.children_user + before.children_system)
 
 
