@@ -19,6 +19,7 @@ _PLACES: dict[ResourceScope, list[Any]] = {
         f"{_CONSUMER}:database/shared",
         f"{_CONSUMER}:table/shared/*",
     ],
+    ResourceScope.SHARED: [f"{_GLUE}:catalog", f"{_GLUE}:database/sales", f"{_GLUE}:table/sales/*"],
     ResourceScope.FILES: [f"{_AWS}:s3:::lake/sales/*"],
     ResourceScope.MARKERS: [f"{_AWS}:s3:::lake/sales/*/_SUCCESS"],
     ResourceScope.QUARANTINE: [f"{_AWS}:s3:::lake/quarantine/sales/*"],

@@ -21,6 +21,7 @@ class ResourceScope(StrEnum):
 
     TABLES = "the catalog, and databases of the domains with their tables"
     LINKS = "the account's own catalog, and the database of the links with its tables"
+    SHARED = "the owner's catalog, and its shared databases and tables"
     FILES = "the files of the tables"
     MARKERS = "the markers of deliveries"
     QUARANTINE = "the folder of the quarantine"
@@ -180,9 +181,13 @@ CONSUMER = Duty(
             "an owner outside the organization",
         ),
         Privilege(ResourceScope.LINKS, "glue: GetDatabase GetTable"),
-        Privilege(ResourceScope.LINKS, "glue: CreateDatabase CreateTable", "`--apply`"),
+        # AWS asks for both the link and the table that it leads to.
+        Privilege(ResourceScope.SHARED, "glue: GetDatabase GetTable"),
+        Privilege(ResourceScope.EVERYTHING, "glue: SearchTables", "all shared tables, and `--prune`"),
+        Privilege(ResourceScope.LINKS, "glue: CreateDatabase CreateTable UpdateDatabase", "`--apply`"),
+        Privilege(ResourceScope.LINKS, "glue: DeleteTable", "`--prune`"),
         Privilege(ResourceScope.EVERYTHING, "lakeformation: ListPermissions"),
-        Privilege(ResourceScope.EVERYTHING, "lakeformation: GrantPermissions", "`--apply`"),
+        Privilege(ResourceScope.EVERYTHING, "lakeformation: GrantPermissions RevokePermissions", "`--apply`"),
     ),
 )
 

@@ -38,7 +38,7 @@ def test_every_folder_with_code_is_a_package_that_is_installed():
         ".".join(("dq", *folder.parent.relative_to(ROOT).parts))
         for room in (*ROOMS, "examples")
         for folder in (ROOT / room).rglob("__init__.py")
-    } | {"dq", "dq.airflow"}  # the folder `api`
+    } | {"dq", "dq.airflow", "dq.aws"}  # the folder `api`
     assert listed == on_disk
 
 

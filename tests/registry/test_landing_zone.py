@@ -10,12 +10,14 @@ from typing import Any
 
 import pytest
 from cfnlint import lint
+from fakes import cloudformation
 from fakes.glue import GlueShim
 from fakes.scheduler import promising
 
 from dq.cli.main import run
 from dq.contracts.outcome import UsageError
-from dq.registry.landing_zone import PUBLISHER, Domain, LandingZone, actions_of, template
+from dq.registry.aws.client import new_session
+from dq.registry.landing_zone import PUBLISHER, REGISTRAR, Domain, LandingZone, actions_of, template
 
 TARGET = "arn:aws:lambda:eu-central-1:123456789012:function:check"
 
@@ -256,3 +258,31 @@ def test_many_databases_fit_into_what_a_role_may_hold(count: int, length: int, m
 def test_what_no_stack_can_hold_is_said(zone: LandingZone, said: str) -> None:
     with pytest.raises(UsageError, match=said):
         template(zone)
+
+
+def test_moto_creates_the_stack_as_far_as_it_knows_its_resources(
+    landing: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stack = json.loads(emitted(capsys))
+    with cloudformation.serving() as environment:
+        for name, text in environment.items():
+            monkeypatch.setenv(name, text)
+        outputs = cloudformation.create(
+            stack,
+            RegistrarPrincipal="arn:aws:iam::123456789012:role/ci",
+            PublisherPrincipals="arn:aws:iam::123456789012:role/orders,arn:aws:iam::123456789012:role/fares",
+        )
+        client = new_session().client("iam")
+        role = client.get_role(RoleName="dq-publisher-sales")["Role"]
+        policy = client.get_role_policy(RoleName="dq-registrar", PolicyName="dq")["PolicyDocument"]
+
+    assert cloudformation.unsupported(stack) == {"AWS::Scheduler::ScheduleGroup", "AWS::SNS::TopicPolicy"}
+    account = "arn:aws:iam::123456789012:role"
+    assert outputs["Topicdqx2dsales"] == "arn:aws:sns:eu-central-1:123456789012:dq-sales"
+    assert outputs["DeadLetters"] == "arn:aws:sqs:eu-central-1:123456789012:dq-dead-letters"
+    assert outputs["SchedulerRole"] == f"{account}/dq-scheduler"
+    # No principal plans.
+    assert "Planner" not in outputs
+    (trust,) = role["AssumeRolePolicyDocument"]["Statement"]
+    assert trust["Principal"] == {"AWS": [f"{account}/orders", f"{account}/fares"]}
+    assert {action for one in policy["Statement"] for action in one["Action"]} == actions_of(REGISTRAR)

@@ -128,6 +128,11 @@ ALLOWED = {
         "door: where a reader that went away is written to",
     ),
     ("cli/output.py", "environment"): ("os.environ", "door: NO_COLOR, FORCE_COLOR and TERM"),
+    ("api/aws/consumer_handler.py", "environment"): ("os.environ", "door: that of its own function"),
+    ("api/aws/consumer_handler.py", "output"): (
+        "logging.getLogger",
+        "door: the log of its function, as JSON",
+    ),
     ("api/airflow/operators.py", "environment"): ("os.environ", "the task's own, handed on to its command"),
     ("api/airflow/operators.py", "process"): ("subprocess.Popen", "dq itself, in a list and without a shell"),
     ("examples/airflow/orders_dag.py", "environment"): ("os.environ", "where the reader's registry is"),

@@ -1,0 +1,1 @@
+"""Handlers of AWS Lambda functions that run dq."""
