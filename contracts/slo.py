@@ -7,7 +7,7 @@ import math
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import date, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from fractions import Fraction
 from functools import lru_cache
 from itertools import product
@@ -25,16 +25,17 @@ from dq.contracts.outcome import (
     parse_elapsed,
     suggestion,
 )
-from dq.contracts.schedule.calendar import TZDATA_VERSION, DayEffect, HolidayCalendar
-from dq.contracts.schedule.clock import DstNote, DstPolicy, DueTime, Schedule, parse
+from dq.contracts.schedule.calendar import TZDATA_VERSION, DayEffect, HolidayCalendar, load_zone
+from dq.contracts.schedule.clock import DstNote, DstPolicy, DueTime, Schedule, parse, shortest_gap
 from dq.contracts.schedule.cron import Dialect
 
 # Promised deliveries, each with its identity, breach instant and expected partitions.
 
 # Partition templates such as `{due - 1d:%Y-%m-%d}`: the partitions that a delivery must contain.
 #
-# Arithmetic is civil, in the schedule's zone: a day before is the same time on the previous date, whether
-# 23, 24 or 25 hours long. `due` and `due.local` are the civil time the schedule names.
+# Arithmetic with days and longer units is civil, in the schedule's zone: a day before is the same time on
+# the previous date, whether 23, 24 or 25 hours long. Hours and minutes are elapsed time: an hour before is an
+# hour that existed. `due` and `due.local` are the civil time the schedule names.
 
 # Not strftime, whose output for %y, %e or a year below 1000 depends on the platform.
 _DIRECTIVES: dict[str, Callable[[datetime], str]] = {
@@ -63,20 +64,27 @@ _PLACE = re.compile(
 )
 _TERM = re.compile(r"([+-])\s*(\d+)\s*(mo|[mhdwy])", re.ASCII)
 _DIRECTIVE = re.compile(r"%(-?.?)", re.DOTALL)
+_ELAPSED_UNITS = ("h", "m")
 _FURTHEST = 400 * 366 * 86_400
-_HINT = "Write {due:%Y-%m-%d}, or with civil arithmetic {due - 1d:%Y-%m-%d}; units are m h d w mo y."
+_HINT = "Write {due:%Y-%m-%d}, or with arithmetic {due - 1d:%Y-%m-%d}; units are m h d w mo y."
 
 
 @dataclass(frozen=True, slots=True)
 class _Placeholder:
-    """One `{due ...}`: civil months to add, then elapsed civil time, then the format."""
+    """One `{due ...}`: civil months and days to add, then elapsed time, then the format."""
 
     months: int
+    days: timedelta
     elapsed: timedelta
     date_format: str
 
-    def text(self, nominal: datetime) -> str:
-        moment = add_months(nominal, self.months) + self.elapsed
+    def text(self, due: DueTime, timezone: str) -> str:
+        moment = add_months(due.nominal, self.months) + self.days
+        if self.elapsed:
+            is_second = due.note is DstNote.SECOND_OF_TWO and moment == due.nominal
+            local = moment.replace(tzinfo=load_zone(timezone), fold=int(is_second))
+            instant = local.astimezone(UTC) + self.elapsed
+            moment = instant.astimezone(local.tzinfo).replace(tzinfo=None)
         return _DIRECTIVE.sub(lambda match: _DIRECTIVES[match[1]](moment), self.date_format)
 
 
@@ -114,12 +122,15 @@ def template_problem(template: str) -> ValueProblem | None:
     return parsed if isinstance(parsed, ValueProblem) else None
 
 
-def render(template: str, due: DueTime) -> str:
-    """Return the partition value of a template at a due time. Raises ValueError for an invalid template."""
+def render(template: str, due: DueTime, timezone: str = "UTC") -> str:
+    """Return the partition value of a template at a due time in a time zone.
+
+    Raises ValueError for an invalid template.
+    """
     parts = parse_template(template)
     if isinstance(parts, ValueProblem):
         raise ValueError(str(parts))
-    return "".join(part if isinstance(part, str) else part.text(due.nominal) for part in parts)
+    return "".join(part if isinstance(part, str) else part.text(due, timezone) for part in parts)
 
 
 def _parse_placeholder(text: str, template: str) -> _Placeholder | ValueProblem:
@@ -141,16 +152,21 @@ def _parse_placeholder(text: str, template: str) -> _Placeholder | ValueProblem:
                 f"'%{directive}' in {template!r} is not allowed: it is locale-dependent or not a date.",
                 f"Write one of {' '.join('%' + name for name in _DIRECTIVES)}.",
             )
-    months = seconds = 0
+    months = civil_seconds = elapsed_seconds = 0
     for sign, number, unit in _TERM.findall(match[1]):
         amount = int(sign + number)
         months += amount * MONTHS.get(unit, 0)
-        seconds += amount * SECONDS.get(unit, 0)
-    if abs(months) > 4_800 or abs(seconds) > _FURTHEST:
+        if unit in _ELAPSED_UNITS:
+            elapsed_seconds += amount * SECONDS[unit]
+        else:
+            civil_seconds += amount * SECONDS.get(unit, 0)
+    if abs(months) > 4_800 or max(abs(civil_seconds), abs(elapsed_seconds)) > _FURTHEST:
         return ValueProblem(
             "PARTITION_FAR", f"{'{' + text + '}'!r} in {template!r} is over 400 years away.", _HINT
         )
-    return _Placeholder(months, timedelta(seconds=seconds), match[2])
+    return _Placeholder(
+        months, timedelta(seconds=civil_seconds), timedelta(seconds=elapsed_seconds), match[2]
+    )
 
 
 def add_months(moment: datetime, months: int) -> datetime:
@@ -239,15 +255,16 @@ def _expected(
 ) -> tuple[Partition, ...]:
     """Return the partitions of the civil times in the cron expression, before the calendar moves them."""
     partitions_by_time = (
-        _partitions(templates, due._replace(nominal=nominal)) for nominal in schedule.origins(due)
+        _partitions(templates, due._replace(nominal=nominal), schedule.timezone)
+        for nominal in schedule.origins(due)
     )
     return tuple(dict.fromkeys(partition for partitions in partitions_by_time for partition in partitions))
 
 
-def _partitions(templates: Mapping[str, Sequence[str]], due: DueTime) -> tuple[Partition, ...]:
+def _partitions(templates: Mapping[str, Sequence[str]], due: DueTime, timezone: str) -> tuple[Partition, ...]:
     # dict.fromkeys keeps the order and drops a value that two templates of one column share.
     values = [
-        dict.fromkeys(render(template, due) for template in column_templates)
+        dict.fromkeys(render(template, due, timezone) for template in column_templates)
         for column_templates in templates.values()
     ]
     return tuple(tuple(zip(templates, combination, strict=True)) for combination in product(*values))

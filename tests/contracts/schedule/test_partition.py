@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from datetime import UTC, datetime, timedelta
+from zoneinfo import ZoneInfo
 
 import pytest
 
@@ -178,3 +179,73 @@ def test_grace_is_elapsed_time_over_a_clock_change() -> None:
     )
 
     assert (cycle.due_at, cycle.breach_at) == (utc("2026-03-08T04:30"), utc("2026-03-08T08:30"))
+
+
+# A zone, its clock changes, and the template whose folder ends before each due time at ten past the hour.
+ZONES = {
+    "Berlin": ("Europe/Berlin", "2026-03-29", "2026-10-25", "{due - 1h:%F %H}"),
+    "New York": ("America/New_York", "2026-03-08", "2026-11-01", "{due - 1h:%F %H}"),
+    "Lord Howe, whose clock changes by half an hour": (
+        "Australia/Lord_Howe", "2026-10-04", "2026-04-05", "{due - 11m:%F %H}"
+    ),
+    "UTC": ("UTC", "2026-03-29", "2026-10-25", "{due - 1h:%F %H}"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("night", [1, 2], ids=["the one that skips", "the one that repeats"])
+@pytest.mark.parametrize(("zone", "skips", "repeats", "template"), ZONES.values(), ids=ZONES)
+def test_hourly_folders_of_a_local_clock_are_those_that_are_written(
+    zone: str, skips: str, repeats: str, template: str, night: int
+) -> None:
+    """A producer writes the hours of its clock; each is due ten minutes later, and no other is."""
+    local = ZoneInfo(zone)
+    day = datetime.fromisoformat((skips, repeats)[night - 1]).replace(tzinfo=local)
+    start, end = day.astimezone(UTC) - timedelta(hours=12), day.astimezone(UTC) + timedelta(hours=36)
+    schedule = parse("10 * * * *", timezone=zone)
+    assert isinstance(schedule, Schedule)
+    minutes = (end - start) // timedelta(minutes=1)
+    written = {f"{(start + timedelta(minutes=m)).astimezone(local):%F %H}" for m in range(minutes)}
+
+    names = [
+        dict(part)["hour"]
+        for cycle in cycles(
+            schedule, start + timedelta(hours=1, minutes=9), end + timedelta(minutes=10), contract="c",
+            object="o", slo="s", grace=timedelta(0), partition={"hour": template},
+        )
+        for part in cycle.partitions
+    ]  # fmt: skip
+
+    assert set(names) - written == set()
+    # Ten past two does not exist on the island, so nothing is due for the hour before.
+    unexpected = {"2026-10-04 01"} if (zone, night) == ("Australia/Lord_Howe", 1) else set()
+    # The hours that are cut at the begin and the end of the range.
+    assert written - set(names) <= {min(written), max(written), *unexpected}
+    assert names == sorted(names)
+
+
+@pytest.mark.parametrize(
+    ("template", "civil", "note", "expected"),
+    [
+        # The night of 29 March has no hour 2, that of 25 October has it twice.
+        ("{due - 1h:%H}", "2026-03-29T03:10", DstNote.NORMAL, "01"),
+        ("{due - 2h:%H}", "2026-03-29T03:10", DstNote.NORMAL, "00"),
+        ("{due + 1h:%H}", "2026-03-29T01:10", DstNote.NORMAL, "03"),
+        ("{due - 11m:%H:%M}", "2026-03-29T03:10", DstNote.NORMAL, "01:59"),
+        ("{due - 1h:%H}", "2026-10-25T02:10", DstNote.FIRST_OF_TWO, "01"),
+        ("{due - 1h:%H}", "2026-10-25T02:10", DstNote.SECOND_OF_TWO, "02"),
+        ("{due - 1h:%H}", "2026-10-25T03:10", DstNote.NORMAL, "02"),
+        ("{due - 2h:%H}", "2026-10-25T03:10", DstNote.NORMAL, "02"),
+        ("{due - 3h:%H}", "2026-10-25T03:10", DstNote.NORMAL, "01"),
+        # Days are civil, whatever their length, and come before the hours.
+        ("{due - 1d:%F %H}", "2026-03-30T02:30", DstNote.NORMAL, "2026-03-29 02"),
+        ("{due - 1d:%F %H}", "2026-10-26T02:10", DstNote.NORMAL, "2026-10-25 02"),
+        ("{due - 1h - 1d:%F %H}", "2026-03-30T03:10", DstNote.NORMAL, "2026-03-29 01"),
+        ("{due - 1d - 1h:%F %H}", "2026-10-25T02:10", DstNote.SECOND_OF_TWO, "2026-10-24 01"),
+        ("{due - 24h:%F %H}", "2026-03-30T00:00", DstNote.NORMAL, "2026-03-28 23"),
+        ("{due - 1h:%H}", "2026-03-29T02:30", DstNote.GAP, "01"),
+    ],
+)
+def test_hours_are_elapsed_time_and_days_are_civil(
+    template: str, civil: str, note: DstNote, expected: str
+) -> None:
+    assert render(template, due(civil)._replace(note=note), "Europe/Berlin") == expected
