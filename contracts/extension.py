@@ -180,6 +180,11 @@ class Delivery(Node):
         description="Partition column to value template, e.g. '{due - 1d:%Y-%m-%d}'; a list gives several "
         "values.",
     )
+    expect: Literal["delivery", "new_data"] = Field(
+        "delivery",
+        description="What must arrive: the delivery's own partition or update, or any new data since the "
+        "previous due time, in any partition.",
+    )
     evidence: list[EvidenceSource] = Field(
         [*get_args(EvidenceSource)], description="Evidence of an arrival, most trusted first."
     )
@@ -292,6 +297,12 @@ def delivery(contract: Contract, sla: SlaProperty) -> tuple[Delivery | None, lis
     if custom is None and sla.id is not None:
         custom = contract.custom(f"delivery:{sla.id}")
     return _read(custom, Delivery)
+
+
+def implied_delivery(sla: SlaProperty, grace: str) -> Delivery:
+    """Return the terms of a schedule without delivery terms: any new data counts, in UTC."""
+    terms = _default(sla, Delivery)
+    return terms.model_copy(update={"expect": "new_data", "grace": grace})
 
 
 def dataset(schema_object: SchemaObject) -> tuple[DatasetTerms, list[Finding]]:

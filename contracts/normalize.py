@@ -28,6 +28,7 @@ from dq.contracts.model import (
     TypeOptions,
 )
 from dq.contracts.model import Element as Described
+from dq.contracts.slo import delivery_terms
 from dq.contracts.types import DataType
 
 # Numbers that a quality rule allows, as one interval for all operators.
@@ -153,7 +154,7 @@ def service_levels(contract: Contract) -> Iterator[diff.FlatElement]:
             )
         if attributes.get("scheduler", diff.AttributeValue("", "", sla.locate())).normal == "cron":
             del attributes["scheduler"]
-        delivery, _ = extension.delivery(contract, sla)
+        delivery = delivery_terms(contract, sla)
         if sla.schedule is not None:
             schedule_timing = diff.parse_timing(sla.schedule, _with_normal_zone(delivery))
             source_value = f"{sla.schedule} ({delivery.timezone})" if delivery else sla.schedule

@@ -13,6 +13,7 @@ from functools import lru_cache
 from itertools import product
 
 from dq.contracts import extension
+from dq.contracts.access.data_location import unlisted_problem
 from dq.contracts.extension import Delivery
 from dq.contracts.model import Contract, Node, SchemaObject, SlaProperty
 from dq.contracts.outcome import (
@@ -337,6 +338,16 @@ class Slo:
     def __post_init__(self) -> None:
         object.__setattr__(self, "key", (self.contract.key, self.object.name, self.id))
 
+    @property
+    def is_implied(self) -> bool:
+        """True if its schedule has no delivery terms of its own."""
+        return self.delivery.place is self.sla.place
+
+    @property
+    def expects_new_data(self) -> bool:
+        """True if any new data since the previous due time is a delivery."""
+        return self.delivery.expect == "new_data"
+
     def period(self, due_at: datetime) -> timedelta | None:
         """Return the time from this due instant to the next, or None for the last one."""
         next_due = next(iter(self.schedule.after(due_at)), None)
@@ -359,12 +370,25 @@ class Slo:
 
 def read_slos(contract: Contract) -> tuple[list[Slo], list[Finding]]:
     """Return every valid delivery SLO, and findings for the invalid ones."""
+    slos, findings, _ = _read(contract)
+    return slos, findings
+
+
+def unwatched_schedules(contract: Contract) -> list[Finding]:
+    """Return a warning for each schedule without delivery terms that cannot be watched with the defaults."""
+    return _read(contract)[2]
+
+
+def _read(contract: Contract) -> tuple[list[Slo], list[Finding], list[Finding]]:
     slos: dict[tuple[str, str, str], Slo] = {}
     findings: list[Finding] = []
+    without_terms: list[SlaProperty] = []
     for sla in contract.sla_properties:
         delivery, form_findings = extension.delivery(contract, sla)
         findings += form_findings
         if delivery is None:
+            if not form_findings and is_arrival_schedule(sla):
+                without_terms.append(sla)
             continue
         slo, slo_findings = _build_slo(contract, sla, delivery)
         if slo is not None and slo.key in slos:
@@ -372,7 +396,100 @@ def read_slos(contract: Contract) -> tuple[list[Slo], list[Finding]]:
         findings += slo_findings
         if slo is not None and not form_findings and not slo_findings:
             slos[slo.key] = slo
-    return list(slos.values()), findings
+    unwatched: list[Finding] = []
+    for sla in without_terms:
+        implied = _implied_slo(contract, sla, slos)
+        if isinstance(implied, Slo):
+            slos[implied.key] = implied
+        else:
+            unwatched.append(implied)
+    return list(slos.values()), findings, unwatched
+
+
+# Schedules by the keys of ODCS alone, without delivery terms.
+#
+# ODCS does not define whether such a schedule starts a job or is a deadline, nor which partition is due. The
+# implied terms therefore expect only what is true of both: new data since the previous due time.
+
+NOT_WATCHED = "schedule-not-watched"
+
+# A schedule of another service level is the time at which that level is evaluated.
+_ARRIVALS = ("frequency", "timeofavailability")
+_LONGEST_IMPLIED_GRACE = timedelta(hours=1)
+_GRACE_SHARE = 4
+_ANY_START = datetime(2000, 1, 1, tzinfo=UTC)
+
+
+def is_arrival_schedule(sla: SlaProperty) -> bool:
+    """Return True if the entry schedules arrivals of data, with or without delivery terms."""
+    return sla.schedule is not None and sla.property.lower() in _ARRIVALS
+
+
+def delivery_terms(contract: Contract, sla: SlaProperty) -> Delivery | None:
+    """Return the delivery terms of an entry, those implied by its schedule, or None."""
+    delivery, findings = extension.delivery(contract, sla)
+    if delivery is not None or findings or not is_arrival_schedule(sla) or not _is_cron(sla):
+        return delivery
+    schedule = parse(sla.schedule or "")
+    return _implied_delivery(sla, schedule) if isinstance(schedule, Schedule) else None
+
+
+def _is_cron(sla: SlaProperty) -> bool:
+    return (sla.scheduler or "cron").lower() == "cron"
+
+
+@lru_cache(maxsize=4_096)
+def _implied_grace(schedule: Schedule) -> str:
+    gap = shortest_gap(schedule, _ANY_START)
+    grace = min(_LONGEST_IMPLIED_GRACE, gap / _GRACE_SHARE) if gap else _LONGEST_IMPLIED_GRACE
+    seconds = int(grace.total_seconds())
+    size, unit = next(
+        (size, unit) for size, unit in ((3600, "h"), (60, "m"), (1, "s")) if seconds % size == 0
+    )
+    return f"{seconds // size}{unit}"
+
+
+def _implied_delivery(sla: SlaProperty, schedule: Schedule) -> Delivery:
+    """Return the terms of a schedule without any: grace is a quarter of the shortest gap, at most 1h."""
+    return extension.implied_delivery(sla, _implied_grace(schedule))
+
+
+def _implied_slo(
+    contract: Contract, sla: SlaProperty, slos: Mapping[tuple[str, str, str], Slo]
+) -> Slo | Finding:
+    """Return the SLO of an entry without delivery terms, or why it cannot be watched."""
+
+    def unwatched(key: str, message: str, hint: str, rule: str = NOT_WATCHED) -> Finding:
+        message = f"{sla.property} is not watched: {message.removesuffix('.')}."
+        location, path = sla.locate(key), sla.path(key)
+        return Finding(rule, Severity.WARNING, message, hint, location, path, contract=contract.id)
+
+    if not _is_cron(sla):
+        return unwatched("scheduler", f"dq reads cron, not schedules of {sla.scheduler!r}", _AS_CRON)
+    schedule = parse(sla.schedule or "")
+    if isinstance(schedule, ValueProblem):
+        return unwatched("schedule", schedule.message, schedule.hint, "cron-invalid")
+    names = {part.partition(".")[0].strip() for part in _element(contract, sla).split(",")}
+    if len(names) > 1 and len(contract.objects) > 1:
+        return unwatched("element", "it names several objects", "Write an entry for each object.")
+    schema_object = contract.objects[0] if len(contract.objects) == 1 else _object(contract, sla)
+    if isinstance(schema_object, ValueProblem):
+        # The rule of the key reports a name that does not exist.
+        rule = "sla-element-unknown" if names != {""} else NOT_WATCHED
+        return unwatched("element", schema_object.message, schema_object.hint, rule)
+    place_problem = unlisted_problem(contract)
+    if place_problem is not None:
+        return unwatched("schedule", place_problem.message, place_problem.hint)
+    slo, findings = _build_slo(contract, sla, _implied_delivery(sla, schedule), schema_object)
+    if slo is None:
+        return unwatched("schedule", findings[0].message, findings[0].hint)
+    if slo.key in slos:
+        duplicate = _duplicate_slo(slo, slos[slo.key])
+        return unwatched("id" if sla.has("id") else "property", duplicate.message, duplicate.hint)
+    return slo
+
+
+_AS_CRON = "Write 'scheduler: cron' and five cron fields, in UTC or with delivery terms that have a timezone."
 
 
 def _duplicate_slo(slo: Slo, first: Slo) -> Finding:
@@ -384,7 +501,9 @@ def _duplicate_slo(slo: Slo, first: Slo) -> Finding:
     return error_finding("duplicate-id", message, "Give each its own 'id'.", location, path)
 
 
-def _build_slo(contract: Contract, sla: SlaProperty, delivery: Delivery) -> tuple[Slo | None, list[Finding]]:
+def _build_slo(
+    contract: Contract, sla: SlaProperty, delivery: Delivery, implied_object: SchemaObject | None = None
+) -> tuple[Slo | None, list[Finding]]:
     findings: list[Finding] = []
 
     def report(rule: str, node: Node, key: str, message: str, hint: str) -> None:
@@ -415,7 +534,7 @@ def _build_slo(contract: Contract, sla: SlaProperty, delivery: Delivery) -> tupl
         cron_problem = _schedule(sla, delivery, calendar, timezone="UTC") if is_zone_problem else None
         if isinstance(cron_problem, ValueProblem):
             report("cron-invalid", sla, "schedule", cron_problem.message, cron_problem.hint)
-    schema_object = _object(contract, sla)
+    schema_object = implied_object or _object(contract, sla)
     if isinstance(schema_object, ValueProblem):
         report("sla-element-unknown", sla, "element", schema_object.message, schema_object.hint)
     grace, window = parse_length("grace", delivery.grace), parse_length("window", delivery.window)
@@ -429,6 +548,9 @@ def _build_slo(contract: Contract, sla: SlaProperty, delivery: Delivery) -> tupl
             if problem is not None:
                 message = f"{column}: {problem.message}"
                 report("partition-template-invalid", delivery, "partition", message, problem.hint)
+    if delivery.partition and delivery.expect == "new_data":
+        message = "'expect: new_data' counts new data in any partition."
+        report("partition-template-invalid", delivery, "partition", message, "Remove one of the two.")
     count = math.prod(len(templates) for templates in delivery.partition.values())
     if count > MAX_PARTITIONS:
         message = f"each delivery would have {count:,} partitions, more than {MAX_PARTITIONS:,}."
@@ -479,7 +601,7 @@ def build_schedule(
 
 def _object(contract: Contract, sla: SlaProperty) -> SchemaObject | ValueProblem:
     """Return the object of the entry: its element, the default element, or the only object."""
-    element = sla.element or contract.sla_default_element
+    element = _element(contract, sla) or None
     names = [schema_object.name for schema_object in contract.objects]
     if element is None:
         if len(contract.objects) == 1:
@@ -495,6 +617,10 @@ def _object(contract: Contract, sla: SlaProperty) -> SchemaObject | ValueProblem
         return match
     hint = suggestion(name, names, f"It has {', '.join(names) or 'none'}.")
     return ValueProblem("ELEMENT", f"element {element!r} is not an object of this contract.", hint)
+
+
+def _element(contract: Contract, sla: SlaProperty) -> str:
+    return sla.element or contract.sla_default_element or ""
 
 
 def _objective(text: str) -> Fraction | ValueProblem:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import stat
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -135,6 +135,10 @@ class Files(Protocol):
         """Return the files directly in a folder; empty if it does not exist."""
         ...
 
+    def below(self, path: str) -> list[FileStat]:
+        """Return the files in a folder and its subfolders, except hidden ones; empty if it does not exist."""
+        ...
+
     def read(self, path: str) -> bytes:
         """Return the content of a table log file of at most `MOST_READ` bytes."""
         ...
@@ -189,6 +193,18 @@ class LocalFiles:
         except OSError as error:
             raise _unreadable(path, error) from error
         return [file for file in files if file is not None]
+
+    def below(self, path: str) -> list[FileStat]:
+        # Links are followed, as in a single folder, but each folder is listed once.
+        stats, folders, visited = list[FileStat](), [path], set[str]()
+        while folders:
+            folder = folders.pop()
+            real = os.path.realpath(self._local(folder))
+            if real not in visited:
+                visited.add(real)
+                stats += self.inside(folder)
+                folders += [f"{folder}/{name}" for name in self.folders(folder) if is_data_name(name)]
+        return stats
 
     def _entry(self, entry: os.DirEntry[str]) -> FileStat | None:
         if entry.is_symlink():
@@ -281,6 +297,17 @@ class ArrowFiles:
     def inside(self, path: str) -> list[FileStat]:
         return self._infos(path, folder=True)
 
+    def below(self, path: str) -> list[FileStat]:
+        # Object storages list a thousand files of all folders in each response.
+        root = self.opened(path)[1].strip("/")
+        infos = self._get_info(path, folder=True, recursive=True)
+        in_data_folders = [
+            info
+            for info in infos
+            if all(map(is_data_name, info.path.strip("/").removeprefix(root).strip("/").split("/")[:-1]))
+        ]
+        return _file_stats(in_data_folders)
+
     def read(self, path: str) -> bytes:
         try:
             system, file_path = self.opened(path)
@@ -310,20 +337,18 @@ class ArrowFiles:
         return not self._get_info(path, folder=True)
 
     def _infos(self, uri: str, *, folder: bool) -> list[FileStat]:
-        from pyarrow import fs
+        return _file_stats(self._get_info(uri, folder=folder))
 
-        return [
-            FileStat(info.base_name, info.size or 0, info.mtime.astimezone(UTC))
-            for info in self._get_info(uri, folder=folder)
-            if info.type == fs.FileType.File
-        ]
-
-    def _get_info(self, uri: str, *, folder: bool) -> list[FileInfo]:
+    def _get_info(self, uri: str, *, folder: bool, recursive: bool = False) -> list[FileInfo]:
         try:
             system, file_path = self.opened(uri)
             from pyarrow import fs
 
-            selector = fs.FileSelector(file_path, allow_not_found=True) if folder else [file_path]
+            selector = (
+                fs.FileSelector(file_path, allow_not_found=True, recursive=recursive)
+                if folder
+                else [file_path]
+            )
             infos: list[FileInfo] = system.get_file_info(selector)
             return infos
         except (OSError, ValueError, NotImplementedError) as error:
@@ -350,6 +375,16 @@ class ArrowFiles:
         return system, prefix + path
 
 
+def _file_stats(infos: Iterable[FileInfo]) -> list[FileStat]:
+    from pyarrow import fs
+
+    return [
+        FileStat(info.base_name, info.size or 0, info.mtime.astimezone(UTC))
+        for info in infos
+        if info.type == fs.FileType.File
+    ]
+
+
 @dataclass(frozen=True, slots=True)
 class UnreachableFiles:
     """Files of an unreachable storage: every method raises ReadError with the problem."""
@@ -359,7 +394,7 @@ class UnreachableFiles:
     def _raise_unreadable(self, path: str) -> NoReturn:
         raise ReadError(f"{self.problem}.", f"Check this storage and the connection to it: {path}.")
 
-    stat = inside = read = folders = holds = root = nothing = address = _raise_unreadable
+    stat = inside = below = read = folders = holds = root = nothing = address = _raise_unreadable
 
 
 class Storages:
@@ -536,6 +571,12 @@ class TimedFiles:
 
     def inside(self, path: str) -> list[FileStat]:
         return self._timed_call(self.files.inside, path)
+
+    def below(self, path: str) -> list[FileStat]:
+        # Many requests: only the limit of the whole task applies, and that of the storage's client to each.
+        stats = self.files.below(path)
+        self.answered_at = self.clock()
+        return stats
 
     def read(self, path: str) -> bytes:
         return self._timed_call(self.files.read, path)

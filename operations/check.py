@@ -198,10 +198,12 @@ def _scopes(
     other_server_names = other_servers(contract, server)
     if selection.everything or not _delivered_by_promise(tx, contract, schema_object, other_server_names):
         return (None,)
+    # New data in any partition does not say which one to check.
+    ignored = _slos_of_new_data(contract, schema_object) if schema_object.partition_keys() else set()
     if selection.since is not None:
         return _unique_scopes(
             cycle_store.delivered_since(
-                tx, contract.key, schema_object.name, selection.since, other_server_names
+                tx, contract.key, schema_object.name, selection.since, other_server_names, ignored
             )
         )
     if not schema_object.partition_keys():
@@ -210,7 +212,7 @@ def _scopes(
     delivered = [
         stored_cycle
         for stored_cycle in cycle_store.all_cycles(tx, (contract.key, schema_object.name))
-        if stored_cycle.delivered_at is not None
+        if stored_cycle.delivered_at is not None and stored_cycle.cycle.slo not in ignored
     ]
     # A delivery without a partition is always checked, since earlier runs may be of an older delivery.
     return tuple(
@@ -218,12 +220,17 @@ def _scopes(
     )
 
 
+def _slos_of_new_data(contract: Contract, schema_object: SchemaObject) -> set[str]:
+    ready, _ = promise.read_slos(contract)
+    return {slo.id for slo in ready if slo.object is schema_object and slo.expects_new_data}
+
+
 def _delivered_by_promise(
     tx: Connection, contract: Contract, schema_object: SchemaObject, other_server_names: Collection[str]
 ) -> bool:
     """True if deliveries of the object are tracked, by a delivery SLO or by receipts."""
     ready, _ = promise.read_slos(contract)
-    return any(slo.object is schema_object for slo in ready) or bool(
+    return any(slo.object is schema_object and not slo.expects_new_data for slo in ready) or bool(
         receipts(tx, contract.key, schema_object.name, other_server_names)
     )
 

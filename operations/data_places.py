@@ -16,15 +16,15 @@ from dq.contracts.access.access_policy import AccessPolicy, is_remote
 from dq.contracts.access.data_location import other_servers
 from dq.contracts.layout import PlacedPartition
 from dq.contracts.model import Contract, SchemaObject
-from dq.contracts.outcome import DqError, Finding
-from dq.contracts.slo import Slo
+from dq.contracts.outcome import DqError, Finding, Severity, StoreError
+from dq.contracts.slo import NOT_WATCHED, Slo
 from dq.dataquality.delivery.cycle import WatchTarget, label, partition_from_label
 from dq.dataquality.delivery.notify import storage_root
 from dq.dataquality.delivery.probe_pool import ProbePool, ProbeTimeout
 from dq.dataquality.delivery.tables import receipt
 from dq.dataquality.spark.dataset import FILE_FORMATS, Dataset, locate
 from dq.lake.storage import Files, UnreachableFiles
-from dq.operations.registry_files import refusal, run_per_contract, watch_target
+from dq.operations.registry_files import refusal, watch_target
 from dq.operations.runtime import context
 from dq.operations.runtime.context import RuntimeContext, mount_points
 from dq.registry.tables import publication_revision
@@ -150,9 +150,15 @@ def resolve_locations(
     If a folder does not answer, it is unknown whether it is allowed, and reading its files times out.
     """
     unresolved = replace(reach, offline=True)
-    targets, refused = run_per_contract(
-        promises, lambda slo: slo.contract, lambda slo: watch_target(slo, server, unresolved, files_of)
-    )
+    targets: list[WatchTarget] = []
+    refused: list[Finding] = []
+    for slo in promises:
+        try:
+            targets.append(watch_target(slo, server, unresolved, files_of))
+        except StoreError:
+            raise
+        except DqError as error:
+            refused.append(_refusal(slo, error))
     local = [number for number, target in enumerate(targets) if not is_remote(target.place.path)]
     mounts = mount_points()
     questions = [
@@ -169,12 +175,21 @@ def resolve_locations(
         else:
             results[number] = answer
     problems = [
-        refusal(targets[number].slo.contract, error)
+        _refusal(targets[number].slo, error)
         for number, error in results.items()
         if isinstance(error, DqError)
     ]
     ready = [target for target in results.values() if isinstance(target, WatchTarget)]
     return ready, list(dict.fromkeys([*refused, *problems]))
+
+
+def _refusal(slo: Slo, error: DqError) -> Finding:
+    finding = refusal(slo.contract, error)
+    if not slo.is_implied:
+        return finding
+    # The contract does not ask for a watch in dq's own terms, so it is not in error.
+    message = f"{slo.id} is not watched: {finding.message}"
+    return replace(finding, rule=NOT_WATCHED, severity=Severity.WARNING, message=message)
 
 
 def _resolve_target(

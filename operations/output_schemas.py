@@ -307,7 +307,7 @@ OUTPUTS: dict[str, Schema] = {
                                "opened_at": INSTANT, "subjects": array(TEXT)})),
         "audits": array(AUDIT),
         "withdrawn": array(row({**CYCLE, "contract": TEXT, "slo": TEXT, "reason": TEXT})),
-        "outstanding": array(OUTSTANDING), "findings": FINDINGS,
+        "outstanding": array(OUTSTANDING), "findings": FINDINGS, "unwatched": FINDINGS,
     }),
     "store check": row({"faults": array(TEXT)}),
     "store copy": row({"rows": mapping(INT)}),

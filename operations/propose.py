@@ -11,8 +11,11 @@ from typing import TYPE_CHECKING
 
 from dq.contracts.access import files
 from dq.contracts.access.files import read_own
+from dq.contracts.extension import VENDOR
 from dq.contracts.model import Contract, SchemaObject
 from dq.contracts.outcome import UsageError
+from dq.contracts.slo import read_slos
+from dq.contracts.yaml.insertion import Addition, can_insert, insert
 from dq.contracts.yaml.parse import parse_valid, read
 from dq.dataquality.clauses.coverage import JsonObject
 from dq.dataquality.propose import LAST, Proposed
@@ -27,6 +30,9 @@ from dq.operations.runtime.spark import label, session
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+
+_DEFAULTS = "the default terms of a schedule without delivery terms"
 
 
 def propose(
@@ -171,5 +177,31 @@ def _with_rules(
         )
         with context.messages.step(f"{contract.id}/{name}"):
             data, proposed = learn_rules(learning_request, data, request.last)
+        data = _with_delivery_terms(context, data, current, name)
         proposals.append(proposed)
     return before, data, proposals
+
+
+def _with_delivery_terms(context: RuntimeContext, data: bytes, contract: Contract, name: str) -> bytes:
+    """Return the file with the terms by which schedules of an object without delivery terms are watched."""
+    additions = []
+    for slo in read_slos(contract)[0]:
+        number = contract.sla_properties.index(slo.sla)
+        terms = {
+            "timezone": slo.schedule.timezone,
+            "grace": slo.delivery.grace,
+            "expect": slo.delivery.expect,
+        }
+        if not slo.is_implied or slo.object.name != name:
+            continue
+        if contract.odcs >= (3, 2, 0):
+            item = {"property": "delivery", "vendor": VENDOR, "value": terms}
+            additions.append(Addition(("slaProperties", number, "customProperties"), "", item, _DEFAULTS))
+        elif slo.sla.id is not None:
+            item = {"property": f"delivery:{slo.sla.id}", "value": terms}
+            additions.append(Addition(("customProperties",), "", item, _DEFAULTS))
+    reachable = can_insert(data, [addition.path for addition in additions])
+    inserted = [addition for addition, is_reachable in zip(additions, reachable, strict=True) if is_reachable]
+    for _ in inserted:
+        context.note(f"{name}: wrote the default delivery terms of its schedule.")
+    return insert(data, contract.file, inserted)

@@ -13,7 +13,7 @@ from dq.contracts import extension
 from dq.contracts import slo as promise
 from dq.contracts.access.access_policy import AccessPolicy
 from dq.contracts.access.alert_target import route_terms
-from dq.contracts.access.data_location import DataLocation, other_servers, resolve
+from dq.contracts.access.data_location import DataLocation, other_servers, pattern_in, resolve
 from dq.contracts.access.discovery import discover, skipped_summary
 from dq.contracts.access.files import FileRejected, read, read_own
 from dq.contracts.model import Contract, SchemaObject
@@ -149,6 +149,12 @@ def watch_target(
         raise UsageError(
             f"server {place.server!r} of {slo.contract.id!r} has no location.",
             "Add 'location' to the server.",
+            at=slo.contract.locate("servers"),
+        )
+    if slo.expects_new_data and pattern_in(place.path):
+        raise UsageError(
+            f"the location {place.path!r} of {slo.contract.id!r} is not one folder.",
+            "Write the folder of the table.",
             at=slo.contract.locate("servers"),
         )
     return WatchTarget(slo, delivery_place(place, slo.contract, slo.object), files(place.path))

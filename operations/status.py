@@ -22,7 +22,7 @@ from dq.alerts.incident_store import open_incidents_at as incidents_at
 from dq.contracts import slo as promise
 from dq.contracts.model import Contract
 from dq.contracts.outcome import CycleStatus, Finding, ReadError, UsageError, suggestion
-from dq.contracts.slo import Cycle, Slo
+from dq.contracts.slo import NOT_IN_FORCE, Cycle, Slo
 from dq.contracts.yaml.parse import TEXT, read
 from dq.dataquality import complete_through as completeness
 from dq.dataquality import results
@@ -293,8 +293,8 @@ class PromisesStanding:
     last results of each check by contract and object, `audited` the newest audit of each partition,
     `withdrawn` the cycles withdrawn within seven days, `outstanding` undelivered alerts (empty for a past
     instant, since their history is not stored). `findings` are read errors. `complete_through` has an entry
-    for each object with SLOs. All instants are in UTC; `as_dict()` is the output of `dq status --format
-    json`.
+    for each object with SLOs, `unwatched` a warning for each schedule that is not watched. All instants are
+    in UTC; `as_dict()` is the output of `dq status --format json`.
     """
 
     at: datetime
@@ -308,6 +308,7 @@ class PromisesStanding:
     outstanding: tuple[UndeliveredNotifications, ...]
     findings: tuple[Finding, ...]
     complete_through: tuple[CompleteThrough, ...] = ()
+    unwatched: tuple[Finding, ...] = ()
 
     def as_dict(self) -> dict[str, object]:
         """As JSON values."""
@@ -327,6 +328,7 @@ class PromisesStanding:
             "withdrawn": [_withdrawal(stored_cycle) for stored_cycle in self.withdrawn],
             "outstanding": [alerting.outstanding_as_dict(entry) for entry in self.outstanding],
             "findings": [finding.as_dict() for finding in self.findings],
+            "unwatched": [finding.as_dict() for finding in self.unwatched],
         }
 
 
@@ -445,6 +447,12 @@ def _build(
             complete_through=tuple(
                 completeness.complete_through(tx, *pair, as_of)
                 for pair in dict.fromkeys(slo.key[:2] for slo in promises)
+            ),
+            unwatched=tuple(
+                finding
+                for contract in selected
+                if contract.status not in NOT_IN_FORCE
+                for finding in promise.unwatched_schedules(contract)
             ),
         )
 

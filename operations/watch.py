@@ -21,7 +21,7 @@ from dq.alerts.drain import DrainResult
 from dq.contracts.access.access_policy import WEB, web_address
 from dq.contracts.install import NAME
 from dq.contracts.outcome import CycleStatus, Finding, UsageError
-from dq.contracts.slo import NOT_IN_FORCE, Cycle
+from dq.contracts.slo import NOT_IN_FORCE, NOT_WATCHED, Cycle
 from dq.dataquality.delivery import compliance, cycle_store, heartbeat
 from dq.dataquality.delivery.cycle import SETTLE, CycleRecord, MissingPartition, WatchTarget, label
 from dq.dataquality.delivery.notify import storage_root
@@ -299,7 +299,7 @@ class WatchOutcome:
             return 3
         if self.drained is not None and (undelivered := alerting.exit_code(self.drained)):
             return undelivered
-        if self.tick.unknown or self.findings:
+        if self.tick.unknown or any(finding.rule != NOT_WATCHED for finding in self.findings):
             return 3
         return int(any(change.after is CycleStatus.MISSING for change in self.tick.changes))
 

@@ -103,13 +103,14 @@ def _describe(deliveries: DeliverySchedule) -> None:
     slo = deliveries.slo
     output.line(output.styled("/".join(slo.key), bold=True))
     output.line(f"  {slo.schedule.expression}: {clock.describe_schedule(slo.schedule)}")
+    update = "new data in any partition" if slo.expects_new_data else "a snapshot"
     for cycle in deliveries.cycles:
         note = "" if cycle.note is DstNote.NORMAL else f"  ({cycle.note.replace('_', ' ')})"
         output.line(
             f"  due {local_time(slo, cycle.due_at)} = {utc(cycle.due_at)}, "
             f"breach {local_time(slo, cycle.breach_at)} = {utc(cycle.breach_at)}{note}"
         )
-        output.line(f"      {', '.join(map(label, cycle.partitions)) or 'a snapshot'}")
+        output.line(f"      {', '.join(map(label, cycle.partitions)) or update}")
         if cycle.excuse:
             output.line(f"      {cycle.excuse}")
     if len(deliveries.cycles) < deliveries.count:

@@ -11,7 +11,7 @@ import typer
 from dq.alerts import suppression
 from dq.cli import output
 from dq.cli.context import PATHS
-from dq.contracts.outcome import VERDICT_FAIL, VERDICT_PASS, CycleStatus, DeliveryState, Status
+from dq.contracts.outcome import VERDICT_FAIL, VERDICT_PASS, CycleStatus, DeliveryState, Finding, Status
 from dq.contracts.slo import Slo
 from dq.dataquality.complete_through import CompleteThrough
 from dq.dataquality.delivery.compliance import (
@@ -142,7 +142,7 @@ def _describe_withdrawn(cycles: Sequence[CycleRecord]) -> None:
 
 def describe(report: PromisesStanding) -> None:
     """Print deliveries, checks, audits and incidents as text."""
-    _deliveries(report.deliveries)
+    _deliveries(report.deliveries, report.unwatched)
     _complete_through(report.complete_through)
     _checks(report.checks)
     _audits(report.audited)
@@ -162,10 +162,12 @@ def describe(report: PromisesStanding) -> None:
         output.line("No contract could be read.")
 
 
-def _deliveries(standings: Sequence[SloCompliance]) -> None:
+def _deliveries(standings: Sequence[SloCompliance], unwatched: Sequence[Finding]) -> None:
     output.line(output.styled("Deliveries", bold=True) + "  ● on time  ◐ late  ○ missing  ? unknown")
-    if not standings:
+    if not standings and not unwatched:
         output.line("  no delivery SLOs")
+    for finding in unwatched:
+        output.line(f"  {finding.contract}/{finding.message}")
     for standing in standings:
         signs = "".join(_sign(record.status) for record in standing.cycles[-_MAX_CYCLES:])
         output.line(f"  {standing.slo.contract.key}/{standing.slo.id}  {signs}".rstrip())

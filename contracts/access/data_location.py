@@ -174,6 +174,37 @@ def location_problems(server: Server) -> Iterator[tuple[str, ValueProblem]]:
             yield key, address
 
 
+# `{date}`, `{due:%Y/%m/%d}`, but not the alternatives of a pattern, `{a,b}`.
+_OTHER_PLACEHOLDER = re.compile(r"\{[^{},]*\}")
+_DATE = re.compile(
+    r"%[YymdHMSjF](?![0-9A-Fa-f])|(?<![a-z])yyyy([-_/]?mm([-_/]?dd)?)?(?![a-z])", re.IGNORECASE
+)
+_PATTERN = re.compile(r"[*\[{]")
+
+
+def pattern_in(path: str) -> str | None:
+    """Return the placeholder, date or pattern in a path of `location_templates`, or None for a folder."""
+    matches = (pattern.search(path) for pattern in (_OTHER_PLACEHOLDER, _DATE, _PATTERN))
+    return next((match[0] for match in matches if match), None)
+
+
+def unlisted_problem(contract: Contract) -> ValueProblem | None:
+    """Return why new data of the contract cannot be found: no server has a folder that dq can list."""
+    lakes = [server for server in contract.servers if is_lake(server)]
+    paths = [path for server in lakes for _, path in location_templates(server) if path]
+    hint = "Add a server with the folder of the table, e.g. {type: s3, location: s3://bucket/orders}."
+    if not lakes:
+        types = ", ".join(sorted({server.type for server in contract.servers}))
+        message = f"dq cannot list data of {types}" if types else "the contract has no server"
+        return ValueProblem("LOCATION", f"{message}.", hint)
+    if not paths:
+        return ValueProblem("LOCATION", "no server has the location of the data.", hint)
+    patterns = [pattern_in(path) for path in paths]
+    if all(patterns):
+        return ValueProblem("LOCATION", f"the location has {patterns[0]!r}, so it is not one folder.", hint)
+    return None
+
+
 def location_templates(server: Server) -> Iterator[tuple[str, str]]:
     """Yield the keys of the server's location, with `${NAME}` and `{object}` replaced by plain text.
 

@@ -13,6 +13,7 @@ from functools import lru_cache
 from itertools import chain
 
 from dq.contracts.outcome import ValueProblem
+from dq.contracts.schedule.calendar import parse_zone
 
 
 class Dialect(StrEnum):
@@ -463,7 +464,9 @@ def _check_field_count(parts: list[str], text: str, expected: int, layout: str) 
     if len(parts) == expected:
         return
     hint = f"Write {expected} fields, {layout}."
-    if expected == 5 and len(parts) == 6:
+    if expected == 5 and len(parts) == 6 and not isinstance(parse_zone(parts[-1]), ValueProblem):
+        hint = f"Set the zone in `timezone`. {hint}"
+    elif expected == 5 and len(parts) == 6:
         hint = f"Remove the seconds, or set `dialect: seconds_first`. {hint}"
     raise CronFieldError("CRON_FIELDS", f"{text!r} has {len(parts)} field{'s' * (len(parts) != 1)}.", hint)
 

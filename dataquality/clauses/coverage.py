@@ -29,6 +29,7 @@ from dq.contracts.outcome import (
     nearest,
     parse_duration,
 )
+from dq.contracts.slo import is_arrival_schedule, unwatched_schedules
 from dq.contracts.types import DataType, physical_type
 from dq.dataquality.clauses.clause import (
     CheckParameters,
@@ -114,7 +115,7 @@ OBJECT_REASONS: Mapping[str, KeyState] = {
 }
 
 _HUMAN = (DOCUMENTED, "it is about people and processes and cannot be seen in the data")
-_WATCHED = "add a schedule with delivery terms to have 'dq watch' enforce it"
+_WATCHED = "add a schedule to have 'dq watch' enforce it"
 # Keyed by the spelling of ODCS.
 SERVICE_LEVEL_REASONS: Mapping[str, KeyState] = {
     **dict.fromkeys(
@@ -453,6 +454,12 @@ def _service_level(
     if terms is not None:
         is_tested = tested is not None and tested[0] is EnforcementState.ENFORCED
         return EnforcementState.ENFORCED, f"dq watch, {clause.check}" if is_tested and clause else "dq watch"
+    if is_arrival_schedule(sla):
+        reasons = {finding.path: finding.message for finding in unwatched_schedules(contract)}
+        reason = next((reasons[path] for path in reasons if path.startswith(f"{sla.path()}.")), None)
+        if reason is not None:
+            return _N, reason.partition(": ")[2].removesuffix(".")
+        return EnforcementState.ENFORCED, "dq watch, by the default delivery terms"
     if tested is not None:
         return tested
     name = service_level_name(sla.property)

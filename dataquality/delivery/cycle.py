@@ -143,7 +143,7 @@ def partition_from_label(text: str) -> Partition:
 
 @dataclass(frozen=True, slots=True)
 class CycleWindow:
-    """Period in which an update of an unpartitioned table counts for a cycle: [`opens_at`, `closes_at`).
+    """Period in which an update without a partition value counts for a cycle: [`opens_at`, `closes_at`).
 
     `previous_due_at` is when the previous cycle was due. None is an open end.
     """
@@ -592,11 +592,16 @@ def cycle_window(slo: Slo, cycle: Cycle) -> tuple[CycleWindow, datetime | None]:
     """Return the window of updates that count for a cycle, and when the third next cycle is due.
 
     Each update counts for one cycle: from a quarter of the interval before it is due until a quarter of the
-    interval before the next one is due.
+    interval before the next one is due. If any new data is expected, everything after the previous due time
+    counts.
     """
     due_at = cycle.due_at
     previous = slo.schedule.latest(due_at - timedelta(seconds=1))
     upcoming = [occurrence.at for occurrence, _ in zip(slo.schedule.after(due_at), range(3), strict=False)]
+    if slo.expects_new_data:
+        opens_at = previous.at + timedelta.resolution if previous else None
+        window = CycleWindow(previous.at if previous else None, opens_at, None)
+        return window, upcoming[-1] if upcoming else None
     opens_at = due_at - (due_at - previous.at) * EARLY_SHARE if previous else None
     closes_at = upcoming[0] - (upcoming[0] - due_at) * EARLY_SHARE if upcoming else None
     return CycleWindow(previous.at if previous else None, opens_at, closes_at), upcoming[
@@ -638,7 +643,8 @@ def evaluate_cycle(observation: Observation, now: datetime, last_tick_at: dateti
     # Unreadable evidence does not revert a confirmed miss.
     if record.status is CycleStatus.MISSING and result.status is CycleStatus.UNKNOWN:
         result = CycleVerdict(CycleStatus.MISSING, None, record.reason)
-    if result.status.good and evidence is not None:
+    # New data in any partition is no longer looked for once it has arrived.
+    if result.status.good and evidence is not None and not observation.target.slo.expects_new_data:
         recheck_at = next_recheck_at(record.cycle, observation.target.place, evidence.claims, now)
     gone_since = None if result.status.good else record.gone_since
     return CycleEvaluation(

@@ -193,16 +193,19 @@ def delivered_since(
     object_name: str,
     since: datetime,
     excluded_servers: Collection[str] = (),
+    excluded_slos: Collection[str] = (),
 ) -> list[Partition]:
     """Return the partitions that arrived at `since` or later, by cycles and receipts, in order of arrival.
 
-    Receipts of `excluded_servers` are ignored. A partition that was delivered twice may be listed twice; a
-    partition without columns is a complete snapshot.
+    Receipts of `excluded_servers` and cycles of `excluded_slos` are ignored. A partition that was delivered
+    twice may be listed twice; a partition without columns is a complete snapshot.
     """
     arrivals = [
         (record.delivered_at, partition)
         for record in all_cycles(tx, (contract, object_name))
-        if record.delivered_at is not None and record.delivered_at >= since
+        if record.delivered_at is not None
+        and record.delivered_at >= since
+        and record.cycle.slo not in excluded_slos
         for partition in record.cycle.partitions or ((),)
     ]
     condition = sa.and_(

@@ -286,6 +286,7 @@ def find_evidence(
     receipts: Receipts,
     commit_evidence: Callable[[Partition], Evidence | None],
     now: datetime,
+    window: CycleWindow,
 ) -> Evidence | None:
     """Return the deciding evidence of a cycle, with the claims of all sources and disagreements in its
     detail.
@@ -293,19 +294,33 @@ def find_evidence(
     None if every source was read and shows nothing. A source that cannot be read gives evidence with
     `readable=False`, unless another source has an answer. A cycle of several partitions has arrived when the
     last of them has. `commit_evidence` returns the evidence of a lakehouse table's commits for a partition.
+    `window` is when an update without a partition value counts.
     """
     source_names = probed_sources(slo, place)
     files_inside = cache(lambda partition: files.inside(partition_path(slo, partition, place)))
-    sources: dict[EvidenceSource, Callable[[Partition], Evidence | None]] = {
-        "receipt": lambda partition: _receipt(slo, cycle, partition, receipts),
-        # One listing answers for both.
-        "marker": lambda partition: _marker(
-            place,
-            files_inside(partition) if "file" in source_names else _stat_marker(slo, partition, place, files),
-        ),
+    files_below = cache(lambda: files.below(place.path.rstrip("/")))
+    new_data: dict[EvidenceSource, Callable[[Partition], Evidence | None]] = {
+        "receipt": lambda _: _new_receipt(slo, cycle, receipts, window),
+        "marker": lambda _: _new_marker(files_below(), place.marker, window),
         "commit": lambda partition: _commit(slo, place, partition, commit_evidence),
-        "file": lambda partition: _file(files_inside(partition), now),
+        "file": lambda _: _new_file(files_below(), now, window),
     }
+    sources: dict[EvidenceSource, Callable[[Partition], Evidence | None]] = (
+        new_data
+        if slo.expects_new_data
+        else {
+            "receipt": lambda partition: _receipt(slo, cycle, partition, receipts),
+            # One listing answers for both.
+            "marker": lambda partition: _marker(
+                place,
+                files_inside(partition)
+                if "file" in source_names
+                else _stat_marker(slo, partition, place, files),
+            ),
+            "commit": lambda partition: _commit(slo, place, partition, commit_evidence),
+            "file": lambda partition: _file(files_inside(partition), now),
+        }
+    )
     answers = [
         answer
         for name in source_names
@@ -412,6 +427,9 @@ def probed_sources(slo: Slo, place: DeliveryPlace) -> list[EvidenceSource]:
     """Return the sources to probe. Files of a table with commits are covered by its commits."""
     declared = slo.delivery.evidence
     files_are_commits = place.format in LAKEHOUSE and "commit" in declared
+    if files_are_commits and slo.expects_new_data:
+        # Markers of any partition would need a listing of all files.
+        return [source for source in declared if source not in FILE_SOURCES]
     return [source for source in declared if not (source == "file" and files_are_commits)]
 
 
@@ -425,6 +443,38 @@ def _file(files_inside: Iterable[FileStat], now: datetime) -> Evidence | None:
         return Evidence("file", newest)
     detail = f"data is still being written, {newest:%F %T}Z last"
     return Evidence("file", arriving=newest, detail=detail)
+
+
+# New data in any partition: the first of each source in the cycle's window.
+
+
+def _new_receipt(slo: Slo, cycle: Cycle, receipts: Receipts, window: CycleWindow) -> Evidence | None:
+    if f"due:{cycle.due_at.isoformat()}" in receipts:
+        return _receipt(slo, cycle, (), receipts)
+    times = [
+        time
+        for name, receipt in receipts.items()
+        if not name.startswith("due:")
+        for time in (receipt.delivered_at, *receipt.redelivered_at)
+        if window.contains(time)
+    ]
+    return Evidence("receipt", min(times)) if times else None
+
+
+def _new_marker(files_below: Iterable[FileStat], marker: str, window: CycleWindow) -> Evidence | None:
+    times = [file.modified_at for file in files_below if file.name == marker]
+    times = [time for time in times if window.contains(time)]
+    return Evidence("marker", min(times)) if times else None
+
+
+def _new_file(files_below: Iterable[FileStat], now: datetime, window: CycleWindow) -> Evidence | None:
+    data = [file for file in files_below if is_data_name(file.name) and file.size > 0]
+    settled = [file for file in data if abs(now - file.modified_at) >= STABLE_AFTER]
+    times = [file.modified_at for file in settled if window.contains(file.modified_at)]
+    if times:
+        return Evidence("file", min(times))
+    # A file that is still being written is arriving.
+    return _file([file for file in data if file not in settled], now)
 
 
 def partition_path(slo: Slo, partition: Partition, place: DeliveryPlace) -> str:
@@ -457,7 +507,7 @@ class Reachability:
     """
 
     delivered: Collection[tuple[str, str, str]]
-    problems: dict[tuple[str, str, str], str] = field(default_factory=dict)
+    problems: dict[tuple[str, str, str], tuple[str, bool]] = field(default_factory=dict)
     roots: dict[str, bool] = field(default_factory=dict)
 
     def unreachable_evidence(self, slo: Slo, place: DeliveryPlace, files: Files) -> Evidence | None:
@@ -473,23 +523,26 @@ class Reachability:
             return None
         if slo.key not in self.problems:
             self.problems[slo.key] = self._problem(slo, place.path.rstrip("/"), files)
-        problem = self.problems[slo.key]
-        return Evidence(source, readable=False, problem=problem) if problem else None
+        problem, is_settled = self.problems[slo.key]
+        return Evidence(source, readable=False, problem=problem, settled=is_settled) if problem else None
 
-    def _problem(self, slo: Slo, path: str, files: Files) -> str:
+    def _problem(self, slo: Slo, path: str, files: Files) -> tuple[str, bool]:
+        """Return the problem, or "", and whether the location is probably wrong instead of unreachable."""
         try:
             if files.holds(path):
-                return ""
+                return "", False
             if slo.key in self.delivered:
-                return f"{path} no longer exists, but had deliveries before"
+                return f"{path} no longer exists, but had deliveries before", False
+            if slo.is_implied:
+                return f"{path} does not exist", True
             root = files.root(path)
             if root not in self.roots:
                 self.roots[root] = files.holds(root)
-            return "" if self.roots[root] else f"{root} does not exist"
+            return "" if self.roots[root] else f"{root} does not exist", False
         except DqError as error:
-            return error.message.rstrip(".")
+            return error.message.rstrip("."), False
         except Exception as error:  # noqa: BLE001  # as with every probe: no storage may end a tick
-            return type(error).__name__
+            return type(error).__name__, False
 
 
 # Re-checks of deliveries.
@@ -568,6 +621,8 @@ def describe_location(
     if sources == ["receipt"]:
         return "the receipts of dq publish", "no receipt"
     try:
+        if slo.expects_new_data and not (place.format in LAKEHOUSE and "commit" in sources):
+            return path, _describe_newest(path, files)
         if place.format in LAKEHOUSE and "commit" in sources:
             return f"the commits of {path}", _describe_commits(path, files, commits)
         for partition in (cycle.partitions or ((),))[:_MAX_DESCRIBED]:
@@ -594,6 +649,13 @@ def _describe_commits(path: str, files: Files, commits: Callable[[], KnownCommit
     return (
         f"no commit with this delivery; the last one is from {last.committed_at:%Y-%m-%d %H:%M} UTC{brought}"
     )
+
+
+def _describe_newest(path: str, files: Files) -> str:
+    data = [file for file in files.below(path) if is_data_name(file.name) and file.size > 0]
+    if not data:
+        return "no data" if files.holds(path) else "no such folder"
+    return f"the newest file is from {max(file.modified_at for file in data):%Y-%m-%d %H:%M} UTC"
 
 
 def _describe_folder(path: str, marker: str, files: Files) -> str:
@@ -700,7 +762,7 @@ class ObservationContext:
                 name: receipt.only_after(record.gone_since) for name, receipt in receipts.items()
             }
             receipts = {name: receipt for name, receipt in later_receipts.items() if receipt is not None}
-        evidence = find_evidence(slo, cycle, target.place, files, receipts, commit_evidence, self.now)
+        evidence = find_evidence(slo, cycle, target.place, files, receipts, commit_evidence, self.now, window)
         if evidence is None and self.now > cycle.breach_at:
             evidence = self.reachability.unreachable_evidence(slo, target.place, files)
         is_absent = evidence is None or (evidence.readable and evidence.delivered_at is None)

@@ -257,9 +257,9 @@ def local_and_utc(slo: Slo, instant: datetime) -> str:
 
 
 def expected_label(cycle: Cycle) -> str:
-    """Return a short label of a cycle's expected data: its partition, or that it is a snapshot."""
+    """Return a short label of a cycle's expected data: its partition, or an update of the table."""
     if not cycle.partitions:
-        return "the snapshot"
+        return "the update"
     remaining = len(cycle.partitions) - 1
     return label(cycle.partitions[0]) + (f" and {remaining} more" if remaining else "")
 
@@ -274,7 +274,8 @@ def format_duration(length: timedelta) -> str:
 
 def promise_text(slo: Slo, cycle: Cycle) -> str:
     """Return the promise of one cycle: expected data, due time and grace."""
-    expected = ", ".join(label(partition) for partition in cycle.partitions) or "an update"
+    update = "new data" if slo.expects_new_data else "an update"
+    expected = ", ".join(label(partition) for partition in cycle.partitions) or update
     grace = f", {format_duration(slo.grace)} grace" if slo.grace else ""
     return f"{expected} by {local_time(slo, cycle.due_at)}{grace}"
 

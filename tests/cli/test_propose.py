@@ -282,3 +282,22 @@ def test_t36_rules_of_twenty_days_fail_on_the_next_ten_as_warnings_only(dq, fold
         ("delay", "max", "warning"),
     }
     assert (clean.code, faulty.code) == (0, 1)
+
+
+def test_the_default_terms_of_a_schedule_are_written_into_the_contract(folder: Path, dq) -> None:
+    schedule = 'slaProperties:\n  - {property: frequency, value: 1, unit: d, schedule: "0 6 * * *"}\n'
+    text = (folder / "orders.odcs.yaml").read_text().partition("slaProperties:")[0] + schedule
+    (folder / "orders.odcs.yaml").write_text(text)
+    (folder / "lake" / "day=2026-05-10").mkdir(parents=True)
+    pq.write_table(pa.table({"id": [1, 2]}), folder / "lake/day=2026-05-10/a.parquet")
+
+    ran = dq("propose", "orders.odcs.yaml", "--output", "new.odcs.yaml")
+    again = dq("propose", "new.odcs.yaml")
+
+    assert (ran.code, again.code) == (0, 0), ran.err
+    written = (folder / "new.odcs.yaml").read_text()
+    assert 'value: {timezone: UTC, grace: "1h", expect: new_data}' in written
+    assert "orders: wrote the default delivery terms of its schedule." in ran.err
+    assert again.out.count("expect: new_data") == 1
+    assert dq("explain", "new.odcs.yaml").out.count("dq watch, by the default delivery terms") == 0
+    assert dq("validate", "new.odcs.yaml").code == 0

@@ -462,6 +462,12 @@ _DELIVERY: Mapping[str, Comparator] = {
     "objective": LevelComparator(smaller_is_better=False),
     **dict.fromkeys(("window", "partition"), _SLA),
     **dict.fromkeys(("giveUpAfter", "evidence", "severity"), _SLA_LABEL),
+    "expect": Ranked(
+        ("new_data", "delivery"),
+        strengthen("sla-tightened", Level.WARN),
+        weaken("sla-relaxed", note="Any new data now counts as a delivery."),
+        absent="delivery",
+    ),
     "empty": Ranked(
         ("allowed", "forbidden"),
         strengthen("sla-tightened", Level.WARN),

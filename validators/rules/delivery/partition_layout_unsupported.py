@@ -42,22 +42,16 @@ import re
 from collections.abc import Iterator
 
 from dq.contracts import extension
-from dq.contracts.access.data_location import data_formats, location_templates
+from dq.contracts.access.data_location import data_formats, location_templates, pattern_in
 from dq.contracts.model import Server
 from dq.contracts.outcome import LAKEHOUSE
 from dq.validators.rule import Context, Contract, Rule, Severity, Slo, Violation, Violations, violation
 
-# `{date}`, `{due:%Y/%m/%d}`, but not the alternatives of a pattern, `{a,b}`.
-_PLACEHOLDER = re.compile(r"\{[^{},]*\}")
-_DATE = re.compile(
-    r"%[YymdHMSjF](?![0-9A-Fa-f])|(?<![a-z])yyyy([-_/]?mm([-_/]?dd)?)?(?![a-z])", re.IGNORECASE
-)
-_PATTERN = re.compile(r"[*\[{]")
 _DUE = re.compile(r"\{\s*due[^{}]*\}")
 
 
 def check(contract: Contract, context: Context) -> Violations:
-    slos = [slo for slo in context.parsed_slos.slos if _reads_folders(slo)]
+    slos = [slo for slo in context.parsed_slos.slos if _reads_folders(slo) and not slo.is_implied]
     columns = {column for slo in slos for column in slo.partition}
     if slos:
         for server in contract.servers:
@@ -81,9 +75,7 @@ def _reads_folders(slo: Slo) -> bool:
 
 def _location(server: Server, columns: set[str]) -> Iterator[Violation]:
     for key, path in location_templates(server):
-        part = next(
-            (match[0] for match in (p.search(path) for p in (_PLACEHOLDER, _DATE, _PATTERN)) if match), None
-        )
+        part = pattern_in(path)
         if part is not None:
             message = (
                 f"{key} {server.get(key)!r} has {part!r}, but the location is the folder of the whole table."

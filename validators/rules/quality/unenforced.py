@@ -25,13 +25,17 @@ How to fix: Change what the reason names. Use `type: text` for rules that are on
 can make this an error with `unenforced: error`, or turn it off.
 """
 
+from dq.contracts.slo import is_arrival_schedule
 from dq.validators.rule import Context, Contract, Rule, Severity, Violation, Violations, unmatched_terms
 
 
 def check(contract: Contract, context: Context) -> Violations:
-    # Report one mistake once: delivery terms with a misspelt id leave their service level without terms.
+    # Report one mistake once: delivery terms with a misspelt id leave their service level without terms, and
+    # other rules report schedules that are not watched.
     similar_ids = {hint for _, _, hint in unmatched_terms(contract) if hint}
-    without = tuple(sla.path() for sla in contract.sla_properties if sla.id in similar_ids)
+    without = tuple(
+        sla.path() for sla in contract.sla_properties if sla.id in similar_ids or is_arrival_schedule(sla)
+    )
     for finding in context.unenforced(contract):
         if without and finding.path.startswith(without):
             continue
