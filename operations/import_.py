@@ -16,7 +16,7 @@ from dq.registry.catalog import Catalog
 from dq.registry.catalogs import catalogs
 from dq.registry.importing import ImportedTable, ImportKind, kinds
 from dq.registry.importing.contract_text import ContractHead, contract_text, identifier
-from dq.registry.importing.sources import is_table_location, table_from_spec
+from dq.registry.importing.sources import is_table_location, layout_of_partitions, table_from_spec
 from dq.registry.table import OPEN_FORMATS, TableSpec, fold_location
 
 
@@ -198,15 +198,26 @@ def _layout(request: ImportRequest, kind: ImportKind) -> tuple[Layout, ...]:
 
 
 def _with_partitions(catalog: Catalog, spec: TableSpec) -> ImportedTable:
-    """Return the table, with a loss for partitions outside of its folder."""
+    """Return the table with the layout of its partitions, and a loss for those outside of its folder."""
     table, table_prefix = table_from_spec(spec), f"{fold_location(spec.location)}/"
     if not spec.partitions or spec.format in OPEN_FORMATS:
         return table
-    outside = [
-        partition
+    folders = [
+        (partition, fold_location(partition.location))
         for partition in catalog.partitions(spec.database, spec.name)
-        if not fold_location(partition.location).startswith(table_prefix)
     ]
+    inside = [
+        (partition.values, folder.removeprefix(table_prefix))
+        for partition, folder in folders
+        if folder.startswith(table_prefix)
+    ]
+    layout = layout_of_partitions(inside)
+    table = replace(table, layout=layout.template)
+    unnamed = [folder for _, folder in inside if not layout and "=" not in folder]
+    if unnamed:
+        message = f"the folders of the partitions do not follow one layout, e.g. {spec.location}/{unnamed[0]}"
+        table = replace(table, unsupported=(*table.unsupported, message))
+    outside = [partition for partition, folder in folders if not folder.startswith(table_prefix)]
     if not outside:
         return table
     first, verb = outside[0], "is" if len(outside) == 1 else "are"

@@ -217,6 +217,48 @@ def guess_layout(folders: Sequence[str]) -> Layout:
     return HIVE
 
 
+PartitionFolder = tuple[Sequence[tuple[str, str]], str]
+"""Values of a partition, and its folder below the table."""
+
+
+def layout_of_partitions(partitions: Sequence[PartitionFolder]) -> Layout:
+    """Return the layout in which each of these partitions has its folder, Hive's if there is no other."""
+    if not partitions or all(_in_layout(HIVE, partition) for partition in partitions):
+        return HIVE
+    keys = [name for name, _ in partitions[0][0]]
+    times = [f"{{{key}:{template.partition(':')[2]}" for _, template in _TIMES for key in keys]
+    for time in (*times, ""):
+        depth = time.count("/") + 1 if time else 0
+        levels = [folder.split("/")[: -depth or None] for _, folder in partitions]
+        values = [dict(pairs) for pairs, _ in partitions]
+        if len(set(map(len, levels))) != 1:
+            continue
+        names = [_key_level(values, [names[level] for names in levels]) for level in range(len(levels[0]))]
+        layout = parse_layout("/".join([*names, time] if time else names))
+        if isinstance(layout, Layout) and all(_in_layout(layout, partition) for partition in partitions):
+            return layout
+    return HIVE
+
+
+def _key_level(values: Sequence[Mapping[str, str]], names: Sequence[str]) -> str:
+    """Return the part of a template for the folders of one level: a key with its name, a key, or text."""
+    for key in values[0]:
+        for form in (f"{key}={{}}", "{}"):
+            if all(
+                unescaped(name) == form.format(pairs[key]) for pairs, name in zip(values, names, strict=True)
+            ):
+                return form.format(f"{{{key}}}")
+    return names[0]
+
+
+def _in_layout(layout: Layout, partition: PartitionFolder) -> bool:
+    values, folder = partition
+    try:
+        return layout.folder_of(values) == folder
+    except ValueError:
+        return False
+
+
 def _guess_level(level: int, names: Set[str]) -> str:
     keys = {name.partition("=")[0] for name in names if "=" in name}
     if len(keys) == 1 and all("=" in name for name in names):

@@ -12,6 +12,9 @@ import pytest
 from fakes.command import Place
 from fakes.glue import GlueShim
 
+from dq.contracts import extension
+from dq.contracts.yaml.parse import read
+
 CONTRACT = """\
 apiVersion: v3.2.0
 kind: DataContract
@@ -89,6 +92,7 @@ def test_another_reader_of_glue_finds_each_partition(
     again = place.dq("repair", str(file), "--catalog", "glue")
     tables = place.dq("tables", "registry", "--format", "json")
     watched = place.dq("watch", str(file), "--as-of", "2026-11-20T06:00:00Z")
+    imported = place.dq("import", "glue", "web.views", "--output", str(tmp_path / "imported.odcs.yaml"))
 
     assert registered.code == 0, registered.all
     assert repaired.code == 0, repaired.all
@@ -105,3 +109,7 @@ def test_another_reader_of_glue_finds_each_partition(
     assert not table["problem"], table["problem"]
     assert (table["files"], table["rows"]) == (3, 6), table
     assert "s3://lake/views/" + folder.format("a b+c", "04") in watched.all, watched.all
+    assert imported.code == 0, imported.all
+    contract = read(tmp_path / "imported.odcs.yaml")
+    assert [extension.layout(server)[0].template for server in contract.servers] == [template]
+    assert [key.name for key in contract.objects[0].partition_keys()] == ["tenant", "hour"]
