@@ -442,11 +442,9 @@ def _is_cron(sla: SlaProperty) -> bool:
 def _implied_grace(schedule: Schedule) -> str:
     gap = shortest_gap(schedule, _ANY_START)
     grace = min(_LONGEST_IMPLIED_GRACE, gap / _GRACE_SHARE) if gap else _LONGEST_IMPLIED_GRACE
-    seconds = int(grace.total_seconds())
-    size, unit = next(
-        (size, unit) for size, unit in ((3600, "h"), (60, "m"), (1, "s")) if seconds % size == 0
-    )
-    return f"{seconds // size}{unit}"
+    # Whole minutes, as schedules of breaches have no seconds.
+    minutes = grace // timedelta(minutes=1)
+    return f"{minutes // 60}h" if minutes and minutes % 60 == 0 else f"{minutes}m"
 
 
 def _implied_delivery(sla: SlaProperty, schedule: Schedule) -> Delivery:
