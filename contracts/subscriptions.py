@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from datetime import date
 from itertools import product
-from typing import Annotated, TypeVar
+from typing import Annotated, NamedTuple, TypeVar
 
 from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field
 
@@ -342,8 +342,15 @@ def approvers(contract: Contract, start_date: date) -> list[str]:
 
 
 def is_approver(name: str, contract: Contract, start_date: date) -> bool:
-    """Return True if the name, in any case, may approve a subscription that begins on `start_date`."""
-    return name.strip().casefold() in {approver.casefold() for approver in approvers(contract, start_date)}
+    """Return True if the name may approve a subscription that begins on `start_date`.
+
+    The case of ASCII letters is ignored; other letters only look alike, e.g. a long s and an s.
+    """
+    return _fold(name) in {_fold(approver) for approver in approvers(contract, start_date)}
+
+
+def _fold(name: str) -> bytes:
+    return name.strip().encode("utf-8", "surrogatepass").lower()
 
 
 def _names(contract: Contract, start_date: date) -> Iterator[str]:
@@ -357,3 +364,96 @@ def _names(contract: Contract, start_date: date) -> Iterator[str]:
     for role in (*contract.roles, *(role for server in contract.servers for role in server.roles)):
         for text in (role.first_level_approvers, role.second_level_approvers):
             yield from _SEPARATOR.split(text or "")
+
+
+# Approvals: what an approval covers, who made it, and what proves it.
+
+PROOFS = ("signature", "codeowners", "names")
+
+
+class ProofTerms(NamedTuple):
+    """Terms of a policy for approvals; `proof` is one of `PROOFS`.
+
+    `signers` is the file with the keys of the approvers, below the registry's root, and `branch` the branch
+    that changes only reach after a review by their code owners.
+    """
+
+    proof: str = PROOFS[0]
+    signers: str = "allowed_signers"
+    branch: str = "origin/main"
+
+
+@dataclass(frozen=True, slots=True)
+class Approval:
+    """The approval that binds a subscription: approver and commit, or the reasons why none binds.
+
+    `commit` is "" if no commit proves it: the policy does not ask for one, or its review is still pending.
+    `request` is the commit with the current terms, or "" if they are not committed.
+    """
+
+    approver: str = ""
+    commit: str = ""
+    reasons: tuple[str, ...] = ()
+    request: str = ""
+
+    @property
+    def binds(self) -> bool:
+        return bool(self.approver)
+
+    @property
+    def origin(self) -> str:
+        """The commit behind the subscription for a plan, or ""."""
+        if self.commit:
+            return f"approved by {self.approver} in {self.commit[:12]}"
+        return f"requested in {self.request[:12]}" if self.request else ""
+
+    def as_dict(self) -> dict[str, object]:
+        return {
+            "approver": self.approver or None,
+            "commit": self.commit or None,
+            "reasons": list(self.reasons),
+            "request": self.request or None,
+        }
+
+
+def widened_terms(
+    approved: Subscription, current: Subscription, contract_then: Contract | None, contract_now: Contract
+) -> list[str]:
+    """Return the keys whose current value exceeds the approved one; a shorter time or fewer columns do not.
+
+    The contract may have changed too: a subscription without `columns`, or with `tags`, covers new columns.
+    """
+    wider = [
+        key
+        for key, before, after in (
+            ("contract", approved.contract, current.contract),
+            ("major", approved.major, current.major),
+            ("consumer.team", approved.consumer.team, current.consumer.team),
+            ("consumer.account", approved.consumer.account, current.consumer.account),
+            ("consumer.principal", approved.consumer.principal, current.consumer.principal),
+            ("purpose", approved.purpose, current.purpose),
+            ("rowFilter", approved.row_filter, current.row_filter),
+        )
+        if before != after
+    ]
+    if contract_then is None or covered_paths(current, contract_now) - covered_paths(approved, contract_then):
+        wider.append("columns")
+    if current.start_date < approved.start_date:
+        wider.append("startDate")
+    if approved.end_date is not None and (current.end_date or date.max) > approved.end_date:
+        wider.append("endDate")
+    return wider
+
+
+def covered_paths(subscription: Subscription, contract: Contract) -> set[str]:
+    """Return the paths of the covered columns and fields, e.g. `orders.address.city`."""
+    paths: set[str] = set()
+    for part in covered_objects(subscription, contract):
+        every_path = {column_path.path for column_path in _column_paths(part.object)}
+        paths.add(part.object.column)
+        paths |= {
+            path
+            for path in every_path
+            if part.all_columns or any(path == own or path.startswith(f"{own}.") for own in part.paths)
+        }
+    return paths

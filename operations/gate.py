@@ -4,19 +4,17 @@ evaluates.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Iterator
+from dataclasses import dataclass
 from datetime import date
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from dq.contracts.access.files import POLICY_FILE, FileMissing, exists
-from dq.contracts.access.files import read as read_file
 from dq.contracts.diff import service_level_name
 from dq.contracts.metrics import named_metric
 from dq.contracts.model import Contract, Property, Quality, SchemaObject
-from dq.contracts.outcome import Finding, ReadError, Severity, UsageError
+from dq.contracts.outcome import Finding, Severity
 from dq.dataquality.checks import built_in
 from dq.dataquality.clauses.clause import NoResult
 from dq.dataquality.clauses.coverage import (
@@ -29,10 +27,10 @@ from dq.dataquality.clauses.coverage import (
 )
 from dq.dataquality.clauses.kind import CheckKinds, clauses_of
 from dq.dataquality.model.run_context import Unusable, comparison
+from dq.operations.registry_files import parse_policy, read_policy_text
 from dq.operations.runtime.context import registry_root
 from dq.operations.subscriptions import make_gather, split
-from dq.validators.lint import LintResult, Rules, lint_paths, load_rules
-from dq.validators.policy.policy import DEFAULT, Policy
+from dq.validators.lint import LintResult, lint_paths, load_rules
 
 if TYPE_CHECKING:
     from dq.validators.compat.classified_change import Comparison
@@ -279,7 +277,7 @@ def lint_registry(
         today=today,
         processes=processes,
         unenforced=unenforced,
-        subscriptions=make_gather(root, paths),
+        subscriptions=make_gather(root, paths, today),
         official=official_schema(official),
     )
 
@@ -292,40 +290,3 @@ def official_schema(enabled: bool) -> OfficialSchema | None:
     from dq.validators.official import installed_schema
 
     return installed_schema()
-
-
-def read_policy_text(root: Path, file: Path | None) -> tuple[str, bytes] | None:
-    """Return the display name and content of the policy file, or None if there is none."""
-    if file is None:
-        return (POLICY_FILE, read_file(POLICY_FILE, root=root)) if exists(POLICY_FILE, root) else None
-    name = str(file.relative_to(root) if file.is_relative_to(root) else file)
-    try:
-        return name, read_file(file)
-    except FileMissing as error:
-        raise ReadError(f"{file} does not exist.", "Check the path given as --policy.") from error
-
-
-def parse_policy(named_text: tuple[str, bytes] | None, rules: Rules) -> Policy:
-    """Parse a policy; return the default policy for None. Raises UsageError for an invalid policy.
-
-    An invalid schema of custom properties is left out, and reported as a finding in every run.
-    """
-    if named_text is None:
-        return DEFAULT
-    # Imported here: many registries have no policy, and its models are slow to build.
-    from dq.validators.policy.file import read
-
-    name, data = named_text
-    policy, findings = read(data, name, rules, _rules_of_changes() if b"waivers" in data else ())
-    schemas = tuple(finding for finding in findings if finding.path.startswith("customProperties."))
-    errors = [finding for finding in findings if finding not in schemas]
-    if errors:
-        raise UsageError("the policy is invalid:", details=[str(error) for error in errors])
-    return replace(policy, unusable_schemas=schemas) if schemas else policy
-
-
-def _rules_of_changes() -> Collection[str]:
-    """Return the compatibility rules, which only waivers can name. Imported lazily: slow to import."""
-    from dq.validators.compat.classified_change import RULES
-
-    return RULES

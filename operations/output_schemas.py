@@ -187,6 +187,10 @@ SUBSCRIPTION = row({
     }),
     "purpose": TEXT, "columns": array(TEXT), "tags": array(TEXT), "row_filter": nullable(TEXT), "since": TEXT,
     "until": nullable(TEXT), "approvers": array(TEXT), "state": TEXT, "file": TEXT,
+    "approval": nullable(row({
+        "approver": nullable(TEXT), "commit": nullable(TEXT), "reasons": array(TEXT),
+        "request": nullable(TEXT),
+    })),
 })  # fmt: skip
 _IN_PARTITION = array(row({
     "partition": PARTITION, "value": nullable(NUMBER), "observed": TEXT, "message": TEXT,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from pathlib import Path
@@ -11,13 +11,12 @@ from pathlib import Path
 from dq.contracts.access.discovery import find
 from dq.contracts.access.files import printable_path
 from dq.contracts.escaping import shell_word
-from dq.contracts.outcome import DqError, Finding, UsageError
-from dq.contracts.subscriptions import Subscription
-from dq.operations.gate import parse_policy, read_policy_text
+from dq.contracts.outcome import DqError, Finding, ReadError, UsageError
+from dq.contracts.subscriptions import Approval
 from dq.operations.key_ownership import resolve_key_owners
-from dq.operations.registry_files import LoadedContracts
+from dq.operations.registry_files import LoadedContracts, parse_policy, read_policy_text
 from dq.operations.runtime.context import RuntimeContext, call_context, processors, registry_root
-from dq.operations.subscriptions import load_subscriptions
+from dq.operations.subscriptions import load_approvals, load_subscriptions
 from dq.portal.output import OWN, PortalRequest, PortalSummary, WaiverEnd
 from dq.store.engine import Store
 from dq.validators.lint import load_rules
@@ -120,14 +119,19 @@ def run(
 ) -> PortalOutcome:
     """Run the operation. Raises as `build_portal`."""
     from dq.portal.build import build
+    from dq.portal.product import ConsumerFacts
 
     _require_output_folder(out, paths)
-    subscriptions: list[Subscription] = []
+    consumers: list[ConsumerFacts] = []
     findings: list[Finding] = []
     for root in context.registries or (registry_root(paths[0]),):
-        root_subscriptions, root_findings = load_subscriptions(root)
-        subscriptions += root_subscriptions
+        subscriptions, root_findings = load_subscriptions(root)
         findings += root_findings
+        approvals: Mapping[str, Approval] = {}
+        # An invalid policy is reported below, with the waivers.
+        with suppress(UsageError, ReadError):
+            approvals = load_approvals(root, subscriptions, context.now().date())
+        consumers += (ConsumerFacts(own, approvals.get(own.file)) for own in subscriptions)
     waivers: list[WaiverEnd] = []
     policies: list[tuple[Path, DqError]] = []
     for root in context.registries:
@@ -147,7 +151,7 @@ def run(
         context.now(),
         tick,
         resolve_duplicates,
-        subscriptions,
+        consumers,
         None if policies else waivers,
         workers=processors(),
         progress=progress,

@@ -13,7 +13,8 @@ from dq.contracts.access import files
 from dq.contracts.access.files import POLICY_FILE, FileRef
 from dq.contracts.outcome import Finding, UsageError
 from dq.operations import subscriptions
-from dq.operations.gate import GateOutcome, official_schema, parse_policy, read_policy_text, unenforced
+from dq.operations.gate import GateOutcome, official_schema, unenforced
+from dq.operations.registry_files import parse_policy, read_policy_text
 from dq.operations.runtime.context import RuntimeContext
 from dq.validators.compat.classified_change import Comparison, Waiver, findings
 from dq.validators.compat.comparison import DiffTerms
@@ -197,7 +198,7 @@ def _lint_with_policy(
         policy=scoped_policy.policy,
         today=terms.today,
         unenforced=unenforced,
-        subscriptions=subscriptions.changed_subscriptions(base.root, base),
+        subscriptions=subscriptions.changed_subscriptions(base.root, base, terms.today),
         base=tables,
         official=schema,
     )

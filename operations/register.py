@@ -40,9 +40,15 @@ from dq.contracts.slo import NOT_IN_FORCE
 from dq.contracts.subscriptions import Subscription
 from dq.contracts.subscriptions import read as read_subscription
 from dq.contracts.yaml.parse import parse
-from dq.operations.gate import parse_policy, read_policy_text
 from dq.operations.key_ownership import resolve_key_owners
-from dq.operations.registry_files import RULE, LoadedContracts, load, run_per_contract
+from dq.operations.registry_files import (
+    RULE,
+    LoadedContracts,
+    load,
+    parse_policy,
+    read_policy_text,
+    run_per_contract,
+)
 from dq.operations.runtime.context import (
     RuntimeContext,
     call_context,
@@ -51,7 +57,7 @@ from dq.operations.runtime.context import (
     registry_root,
 )
 from dq.operations.runtime.spark import open_named_catalog
-from dq.operations.subscriptions import AgreedSubscriptions, make_gather
+from dq.operations.subscriptions import AgreedSubscriptions, make_gather, subscription_approval
 from dq.registry.catalog import (
     Action,
     ActionKind,
@@ -507,8 +513,10 @@ def approved_subscriptions(context: RuntimeContext, root: Path, ids: Collection[
 
     A subscription with an error is unclear instead of approved, unless it is valid in itself and expired.
     """
-    subscription_files, today = make_gather(root, [root])(ids), context.now().date()
-    all_findings = lint_subscriptions(Linter(load_rules(), _policy(root), today), subscription_files, ids)
+    today = context.now().date()
+    subscription_files = make_gather(root, [root], today)(ids)
+    linter = Linter(load_rules(), _policy(root), today)
+    all_findings = lint_subscriptions(linter, subscription_files, ids)
     # An expired subscription is still processed, even if the policy makes it an error.
     findings = tuple(
         finding for finding in all_findings if finding.severity.blocks and finding.rule != EXPIRED
@@ -530,7 +538,13 @@ def approved_subscriptions(context: RuntimeContext, root: Path, ids: Collection[
             approved.append(subscription)
         else:
             unclear.add(file)
-    return AgreedSubscriptions(tuple(approved), findings, frozenset(unclear))
+    by_file = {subscription.file: subscription for subscription in approved}
+
+    def origin(file: str) -> str:
+        approval = subscription_approval(linter, by_file[file], subscription_files)
+        return f"{file}, {approval.origin}" if approval is not None and approval.origin else file
+
+    return AgreedSubscriptions(tuple(approved), findings, frozenset(unclear), origin)
 
 
 @dataclass(frozen=True, slots=True)
@@ -717,6 +731,7 @@ def sync_lake_formation(run: TablesRun, approved: AgreedSubscriptions) -> Manage
         desired_grants,
         desired_tags,
         plan_lake,
+        with_origins,
     )
 
     settings, today = run.context.settings, run.context.now().date()
@@ -745,6 +760,7 @@ def sync_lake_formation(run: TablesRun, approved: AgreedSubscriptions) -> Manage
     except ReadError as error:
         # The results of the tables are still reported.
         return ManagedResources(_LAKE_FORMATION, findings=approved.findings, error=error)
+    plan = with_origins(plan, approved.origin)
     results = apply_lake(lake, notes, plan) if request.apply else []
     return ManagedResources(_LAKE_FORMATION, plan.steps, plan.notes, results, approved.findings)
 

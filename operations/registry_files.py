@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
@@ -15,7 +15,7 @@ from dq.contracts.access.access_policy import AccessPolicy
 from dq.contracts.access.alert_target import route_terms
 from dq.contracts.access.data_location import DataLocation, other_servers, pattern_in, resolve
 from dq.contracts.access.discovery import discover, skipped_summary
-from dq.contracts.access.files import FileRejected, read, read_own
+from dq.contracts.access.files import POLICY_FILE, FileMissing, FileRejected, exists, read, read_own
 from dq.contracts.model import Contract, SchemaObject
 from dq.contracts.outcome import DqError, Finding, ReadError, Severity, StoreError, UsageError
 from dq.contracts.slo import NOT_IN_FORCE as NOT_IN_FORCE
@@ -24,6 +24,8 @@ from dq.contracts.yaml.parse import parse
 from dq.dataquality.delivery.cycle import DeliveryPlace
 from dq.lake.storage import Files
 from dq.operations.runtime.context import is_root
+from dq.validators.policy.policy import DEFAULT, Policy
+from dq.validators.rule import Rule
 
 if TYPE_CHECKING:
     from dq.dataquality.delivery.cycle import WatchTarget
@@ -278,3 +280,43 @@ def _texts(file: Path) -> Iterator[bytes]:
     from dq.validators.git.history import file_versions
 
     yield from file_versions(file.parent, file.name)
+
+
+# The policy of a registry.
+
+
+def read_policy_text(root: Path, file: Path | None) -> tuple[str, bytes] | None:
+    """Return the display name and content of the policy file, or None if there is none."""
+    if file is None:
+        return (POLICY_FILE, read(POLICY_FILE, root=root)) if exists(POLICY_FILE, root) else None
+    name = str(file.relative_to(root) if file.is_relative_to(root) else file)
+    try:
+        return name, read(file)
+    except FileMissing as error:
+        raise ReadError(f"{file} does not exist.", "Check the path given as --policy.") from error
+
+
+def parse_policy(named_text: tuple[str, bytes] | None, rules: Mapping[str, Rule]) -> Policy:
+    """Parse a policy; return the default policy for None. Raises UsageError for an invalid policy.
+
+    An invalid schema of custom properties is left out, and reported as a finding in every run.
+    """
+    if named_text is None:
+        return DEFAULT
+    # Imported here: many registries have no policy, and its models are slow to build.
+    from dq.validators.policy.file import read as read_policy
+
+    name, data = named_text
+    policy, findings = read_policy(data, name, rules, _rules_of_changes() if b"waivers" in data else ())
+    schemas = tuple(finding for finding in findings if finding.path.startswith("customProperties."))
+    errors = [finding for finding in findings if finding not in schemas]
+    if errors:
+        raise UsageError("the policy is invalid:", details=[str(error) for error in errors])
+    return replace(policy, unusable_schemas=schemas) if schemas else policy
+
+
+def _rules_of_changes() -> Collection[str]:
+    """Return the compatibility rules, which only waivers can name. Imported lazily: slow to import."""
+    from dq.validators.compat.classified_change import RULES
+
+    return RULES

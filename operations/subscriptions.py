@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import date, datetime, timedelta
 from enum import StrEnum
@@ -17,11 +17,15 @@ from dq.contracts.access.files import POLICY_FILE, FileRejected, read
 from dq.contracts.model import Contract, Identity
 from dq.contracts.odcs import MISPLACED_SUBSCRIPTION, is_contract
 from dq.contracts.outcome import Finding
-from dq.contracts.subscriptions import Subscription
+from dq.contracts.subscriptions import Approval, Subscription
 from dq.contracts.subscriptions import read as typed
 from dq.contracts.yaml.parse import parse
+from dq.operations.registry_files import parse_policy, read_policy_text
 from dq.operations.runtime.context import call_context, parse_duration, registry_root
-from dq.validators.lint import SubscriptionFiles, SubscriptionLoader
+from dq.validators.context import SubscriptionContext
+from dq.validators.lint import Linter, SubscriptionFiles, SubscriptionLoader, load_rules
+from dq.validators.rule import RuleScope
+from dq.validators.rules.subscriptions import subscription_without_approver
 
 if TYPE_CHECKING:
     from dq.validators.git.base import BaseCommit
@@ -44,12 +48,14 @@ class NamedContracts:
 class AgreedSubscriptions:
     """Approved subscriptions: without blocking findings, or expired.
 
-    `findings` are the blocking findings of the others, and `unclear` their files.
+    `findings` are the blocking findings of the others, and `unclear` their files. `origin` returns the text
+    of a file with its commit, for a plan.
     """
 
     subscriptions: tuple[Subscription, ...] = ()
     findings: tuple[Finding, ...] = ()
     unclear: frozenset[str] = frozenset()
+    origin: Callable[[str], str] = str
 
 
 def contents(root: Path) -> dict[str, Content]:
@@ -161,29 +167,38 @@ def split(paths: list[Path], root: Path) -> tuple[list[Path], list[Path]]:
     ], subscription_paths
 
 
-def make_gather(root: Path, paths: list[Path]) -> SubscriptionLoader:
+def make_gather(root: Path, paths: list[Path], today: date) -> SubscriptionLoader:
     """Return a function for the subscriptions at or below the paths, and those of the contracts that were
-    read.
+    read. Approvers who left before `today` do not count.
     """
 
     def gather(ids: Collection[str]) -> SubscriptionFiles:
         files = contents(root)
         if not files:
             return SubscriptionFiles()
+        # Imported here: most runs evaluate no approvals.
+        from dq.validators.git.approvals import ApprovalHistory
+
         top = Path(os.path.realpath(root))
         resolved = [_without_links(path) for path in paths]
         names = {name for name in files if any((top / name).is_relative_to(path) for path in resolved)}
         names |= {
             name for name, data in files.items() if name not in names and _names_contract(name, data, ids)
         }
-        return _subscription_files(root, files, names)
+        return replace(
+            _subscription_files(root, files, names), approval_of=ApprovalHistory(root, today).approval
+        )
 
     return gather
 
 
-def changed_subscriptions(root: Path, base: BaseCommit) -> SubscriptionLoader:
-    """Return a function for the subscriptions that the branch adds or changes."""
+def changed_subscriptions(root: Path, base: BaseCommit, today: date) -> SubscriptionLoader:
+    """Return a function for the subscriptions that the branch adds or changes.
 
+    Approvers who left before `today` do not count.
+    """
+
+    from dq.validators.git.approvals import ApprovalHistory
     from dq.validators.git.base import changed_subscriptions as by_branch
     from dq.validators.git.base import contracts_at_base
 
@@ -193,6 +208,7 @@ def changed_subscriptions(root: Path, base: BaseCommit) -> SubscriptionLoader:
         return replace(
             _subscription_files(root, files, names),
             base_contracts=contracts_at_base(base, ids_in(files, names)),
+            approval_of=ApprovalHistory(root, today, base).approval,
         )
 
     return gather
@@ -206,6 +222,22 @@ def _subscription_files(
         return SubscriptionFiles()
     contracts = named_contracts(root, ids_in(files, names))
     return SubscriptionFiles(files, frozenset(names), contracts.contracts, contracts.unclear)
+
+
+def subscription_approval(
+    linter: Linter, subscription: Subscription, files: SubscriptionFiles
+) -> Approval | None:
+    """Return the approval of a subscription on the policy's terms, or None if its contract is unknown."""
+    contract = files.contracts.get(subscription.identity)
+    if contract is None or files.approval_of is None:
+        return None
+    enabled = linter.enabled_rules(RuleScope.SUBSCRIPTION, subscription.file, contract.domain)
+    arguments = next(
+        (rule.arguments for rule in enabled if rule.rule is subscription_without_approver.RULE),
+        {subscription_without_approver.PROOF.name: "names"},
+    )
+    terms = subscription_without_approver.proof_terms(SubscriptionContext(linter.today, arguments=arguments))
+    return files.approval_of(subscription, contract, terms)
 
 
 def _names_contract(name: str, data: Content, ids: Collection[str]) -> bool:
@@ -233,6 +265,27 @@ class SubscriptionState(StrEnum):
     OVER = "over"
 
 
+def load_approvals(root: Path, subscriptions: Iterable[Subscription], today: date) -> dict[str, Approval]:
+    """Return the approvals of subscriptions of a registry on its policy's terms, by file.
+
+    Those without a contract are left out. Raises UsageError for an invalid policy.
+    """
+    by_file = {subscription.file: subscription for subscription in subscriptions}
+    if not by_file:
+        return {}
+    # Imported here: few commands evaluate approvals.
+    from dq.validators.git.approvals import ApprovalHistory
+
+    contracts = named_contracts(root, {subscription.contract for subscription in by_file.values()})
+    files = SubscriptionFiles(
+        contracts=contracts.contracts, approval_of=ApprovalHistory(root, today).approval
+    )
+    rules = load_rules()
+    linter = Linter(rules, parse_policy(read_policy_text(root, None), rules), today)
+    approvals = {file: subscription_approval(linter, own, files) for file, own in by_file.items()}
+    return {file: approval for file, approval in approvals.items() if approval is not None}
+
+
 ListedSubscriptions = tuple[tuple[Subscription, SubscriptionState], ...]
 """Subscriptions with their states."""
 
@@ -241,13 +294,14 @@ ListedSubscriptions = tuple[tuple[Subscription, SubscriptionState], ...]
 class SubscriptionsOutcome:
     """Subscriptions of the registry at `root`, and findings for unreadable ones.
 
-    `notes` name skipped files.
+    `notes` name skipped files. `approvals` are those of subscriptions whose contract exists, by file.
     """
 
     root: Path
     subscriptions: ListedSubscriptions
     findings: tuple[Finding, ...]
     notes: tuple[str, ...] = ()
+    approvals: Mapping[str, Approval] = field(default_factory=dict)
 
     @property
     def exit_code(self) -> int:
@@ -257,7 +311,10 @@ class SubscriptionsOutcome:
     def as_dict(self) -> dict[str, object]:
         """Return the output of `dq subscriptions --format json` as JSON values."""
         return {
-            "subscriptions": [_as_dict(subscription, state) for subscription, state in self.subscriptions],
+            "subscriptions": [
+                {**_as_dict(subscription, state), "approval": _approval_as_dict(self.approvals, subscription)}
+                for subscription, state in self.subscriptions
+            ],
             "findings": [finding.as_dict() for finding in self.findings],
         }
 
@@ -277,7 +334,7 @@ def list_subscriptions(
     only those that are active and end within that time. `folder` replaces the working folder; `now` is an
     aware instant.
 
-    Raises UsageError for an invalid duration.
+    Raises UsageError for an invalid duration or policy.
     """
     context, (place,) = call_context(path, folder, now)
     today, root = context.now().date(), registry_root(place)
@@ -293,7 +350,8 @@ def list_subscriptions(
     rows.sort(key=lambda row: (row[0].identity, row[0].consumer.team, row[0].start_date, row[0].file))
     skipped = [file for file in discovery.discover_below(root).skipped if file.kind == MISPLACED_SUBSCRIPTION]
     notes = (discovery.skipped_summary(skipped),) if skipped else ()
-    return SubscriptionsOutcome(root, tuple(rows), tuple(findings), notes)
+    approvals = load_approvals(root, (subscription for subscription, _ in rows), today)
+    return SubscriptionsOutcome(root, tuple(rows), tuple(findings), notes, approvals)
 
 
 def _state(subscription: Subscription, today: date, soon: timedelta) -> SubscriptionState:
@@ -303,6 +361,10 @@ def _state(subscription: Subscription, today: date, soon: timedelta) -> Subscrip
         return SubscriptionState.COMING
     ending = subscription.end_date is not None and subscription.end_date - today <= soon
     return SubscriptionState.ENDING if ending else SubscriptionState.ACTIVE
+
+
+def _approval_as_dict(approvals: Mapping[str, Approval], subscription: Subscription) -> object:
+    return approvals[subscription.file].as_dict() if subscription.file in approvals else None
 
 
 def _as_dict(subscription: Subscription, state: SubscriptionState) -> dict[str, object]:

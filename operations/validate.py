@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING
 
 from dq.contracts.outcome import Finding, UsageError, nearest
 from dq.contracts.yaml.parse import TEXT
-from dq.operations.gate import lint_registry, official_schema, parse_policy, read_policy_text, unenforced
+from dq.operations.gate import lint_registry, official_schema, unenforced
+from dq.operations.registry_files import parse_policy, read_policy_text
 from dq.operations.runtime.context import runtime_context
 from dq.validators.lint import lint_files, load_rules
 

@@ -17,14 +17,13 @@ from urllib.parse import unquote, urlsplit
 from dq.contracts.access.files import FileMissing, FileRef, FileRejected, printable_path, read, split_name
 from dq.contracts.model import Identity, identity
 from dq.contracts.outcome import UsageError
-from dq.contracts.subscriptions import Subscription
 from dq.portal import contracts, output, pages, store_queries
 from dq.portal.contracts import NO_EDGES, NOT_ASKED, ContractCard, Problem, VersionHistory
 from dq.portal.histories import histories
 from dq.portal.lists import ProductRow
 from dq.portal.output import OWN, CachedContract, PortalRequest, PortalSummary, Site, SiteState, WorkerPool
 from dq.portal.pages import IndexPages, PageJob
-from dq.portal.product import ProductSummary
+from dq.portal.product import ConsumerFacts, ProductSummary
 from dq.portal.store_queries import IncidentFacts
 
 # The plan: which pages to render, and which to keep from the last build.
@@ -134,7 +133,7 @@ def _is_current(summary: ProductSummary, built: str, now: datetime) -> bool:
 def _hash(job: PageJob) -> str:
     neighbours = [(str(file), digest) for file, digest in job.neighbours]
     incidents = [(facts.incident.id, facts.incident.revision, facts.messages) for facts in job.incidents]
-    consumers = [consumer.model_dump_json() for consumer in job.consumers]
+    consumers = [(consumer.subscription.model_dump_json(), consumer.approval) for consumer in job.consumers]
     card, linked = (job.card.digest, job.card.key, job.card.problems), sorted(job.linked.items())
     inputs = (card, job.edges, neighbours, incidents, consumers, job.versions, linked)
     return sha256(repr(inputs).encode("utf-8", "surrogatepass")).hexdigest()[:16]
@@ -151,11 +150,11 @@ def _jobs(
     by_key: dict[str, list[IncidentFacts]] = defaultdict(list)
     for facts in incidents:
         by_key[facts.incident.key.contract].append(facts)
-    subscribed: dict[Identity, list[Subscription]] = defaultdict(list)
+    subscribed: dict[Identity, list[ConsumerFacts]] = defaultdict(list)
     today = request.now.date()
-    for subscription in request.subscriptions:
-        if not subscription.is_expired(today):
-            subscribed[subscription.identity].append(subscription)
+    for consumer in request.consumers:
+        if not consumer.subscription.is_expired(today):
+            subscribed[consumer.subscription.identity].append(consumer)
     pages = {card.key: card.slug for card in cards if card.key}
     objects = _objects(cards) if any(card.references for card in cards) else {}
     for card in cards:

@@ -23,11 +23,10 @@ from typing import Any, TypeVar
 from dq.contracts.access import files
 from dq.contracts.access.files import printable_path
 from dq.contracts.outcome import Finding, ReadError, UsageError
-from dq.contracts.subscriptions import Subscription
 from dq.portal import contracts, product
 from dq.portal.contracts import ContractCard, Problem
 from dq.portal.lists import NotedChange
-from dq.portal.product import ProductSummary
+from dq.portal.product import ConsumerFacts, ProductSummary
 from dq.store.engine import Store
 
 # The output folder: files are written atomically, links are not followed, and other files are left alone.
@@ -238,7 +237,7 @@ class PortalRequest:
     now: datetime
     tick: timedelta
     settle: Callable[[Mapping[str, str]], Sequence[Finding]]
-    subscriptions: Sequence[Subscription] = ()
+    consumers: Sequence[ConsumerFacts] = ()
     waivers: Sequence[WaiverEnd] | None = ()
     workers: int = 1
     as_of: datetime | None = None

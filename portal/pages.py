@@ -18,7 +18,6 @@ from dq.contracts.access.files import FileRef
 from dq.contracts.install import release, require_extras
 from dq.contracts.model import Contract
 from dq.contracts.outcome import escape_block, escape_json_document, escape_xml_text
-from dq.contracts.subscriptions import Subscription
 from dq.dataquality.clauses.foreign_key import ContractSet
 from dq.dataquality.complete_through import complete_through
 from dq.dataquality.delivery.cycle_store import watched_objects
@@ -37,7 +36,15 @@ from dq.portal.contracts import (
 from dq.portal.formatting import STATES, cut, instant
 from dq.portal.lists import ListPage, NotedChange, ProductRow
 from dq.portal.output import Site, WorkerPool
-from dq.portal.product import ProductBatch, ProductFacts, ProductState, ProductSummary, product, summary
+from dq.portal.product import (
+    ConsumerFacts,
+    ProductBatch,
+    ProductFacts,
+    ProductState,
+    ProductSummary,
+    product,
+    summary,
+)
 from dq.portal.product_page import incident_row
 from dq.portal.store_queries import IncidentFacts, Watcher, histories, quality
 from dq.store.engine import open_without_migrating
@@ -120,7 +127,7 @@ class PageJob:
     file: FileRef
     edges: Edges = NO_EDGES
     neighbours: tuple[tuple[FileRef, str], ...] = ()
-    consumers: tuple[Subscription, ...] = ()
+    consumers: tuple[ConsumerFacts, ...] = ()
     incidents: tuple[IncidentFacts, ...] = ()
     linked: Mapping[str, str] = field(default_factory=dict)
     versions: VersionHistory = NOT_ASKED

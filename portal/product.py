@@ -13,7 +13,7 @@ from dq.contracts import slo as slos
 from dq.contracts.model import Contract, SchemaObject, clause_namer
 from dq.contracts.outcome import AnsweredBy, CycleStatus, DeliveryState, Severity, Status
 from dq.contracts.slo import NOT_IN_FORCE, Slo
-from dq.contracts.subscriptions import Subscription
+from dq.contracts.subscriptions import Approval, Subscription
 from dq.dataquality.checks import built_in
 from dq.dataquality.clauses.coverage import (
     ClauseCoverage,
@@ -158,7 +158,7 @@ class ProductFacts:
     incidents: tuple[IncidentFacts, ...]
     made_from: tuple[Edge, ...]
     used_by: tuple[Edge, ...]
-    consumers: tuple[Subscription, ...]
+    consumers: tuple[ConsumerFacts, ...]
     versions: VersionHistory
     tick: timedelta
     complete_through: tuple[CompleteThrough, ...] = ()
@@ -190,6 +190,14 @@ class ProductFacts:
 
 
 @dataclass(frozen=True, slots=True)
+class ConsumerFacts:
+    """A subscription with its approval, or None if that is unknown."""
+
+    subscription: Subscription
+    approval: Approval | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class ProductBatch:
     """Data loaded for many products at once, by their keys."""
 
@@ -206,7 +214,7 @@ def product(
     now: datetime,
     neighbours: ContractSet,
     edges: Edges,
-    consumers: Sequence[Subscription] = (),
+    consumers: Sequence[ConsumerFacts] = (),
     versions: VersionHistory = NOT_ASKED,
     tick: timedelta = timedelta(minutes=15),
 ) -> ProductFacts:

@@ -20,7 +20,7 @@ from dq.dataquality.delivery.notify import format_duration, local_time
 from dq.dataquality.results import StoredResult
 from dq.portal import formatting
 from dq.portal.contracts import VersionChange, VersionImpact, domain_page
-from dq.portal.product import ClauseStatus, ObjectFacts, ProductFacts, ProductState
+from dq.portal.product import ClauseStatus, ConsumerFacts, ObjectFacts, ProductFacts, ProductState
 
 # The section of one object: schema, clauses, row counts.
 
@@ -287,17 +287,7 @@ def product_page(facts: ProductFacts, page_of: PageLookup) -> formatting.Values:
         "other_levels": list(_levels(contract, facts)),
         "objects": [object_values(object_facts) for object_facts in facts.objects],
         "reading": [_how_to_read(contract, server) for server in contract.servers],
-        "consumers": [
-            {
-                "team": subscription.consumer.team,
-                "purpose": formatting.cut(subscription.purpose, 300),
-                "since": str(subscription.start_date),
-                "until": str(subscription.end_date) if subscription.end_date else None,
-                "contact": subscription.consumer.contact,
-                "link": formatting.link(subscription.consumer.contact),
-            }
-            for subscription in facts.consumers
-        ],
+        "consumers": [_consumer(consumer) for consumer in facts.consumers],
         "made_from": [_edge(edge, page_of) for edge in facts.made_from[:_MAX_EDGES]],
         "used_by": [_edge(edge, page_of) for edge in facts.used_by[:_MAX_EDGES]],
         "versions": versions(facts),
@@ -417,6 +407,25 @@ def _levels(contract: Contract, facts: ProductFacts) -> Iterator[tuple[str, str]
                 formatting.cut(value, 200)
                 + (f" ({formatting.cut(level.element, 80)})" if level.element else ""),
             )
+
+
+def _consumer(consumer: ConsumerFacts) -> formatting.Values:
+    subscription, approval = consumer.subscription, consumer.approval
+    approved = ""
+    if approval is not None and subscription.approvers:
+        approved = (
+            approval.origin if approval.commit else approval.approver and f"approved by {approval.approver}"
+        )
+        approved = approved or "approval not proven"
+    return {
+        "team": subscription.consumer.team,
+        "purpose": formatting.cut(subscription.purpose, 300),
+        "since": str(subscription.start_date),
+        "until": str(subscription.end_date) if subscription.end_date else None,
+        "contact": subscription.consumer.contact,
+        "link": formatting.link(subscription.consumer.contact),
+        "approved": approved,
+    }
 
 
 def _how_to_read(contract: Contract, server: Server) -> formatting.Values:

@@ -15,7 +15,7 @@ from dq.contracts import slo
 from dq.contracts.lineage import PromisedTable, TableFolder, promised_tables
 from dq.contracts.model import Contract, Identity, Node, Property, Quality, Relationship, SchemaObject
 from dq.contracts.outcome import Finding, Location
-from dq.contracts.subscriptions import Subscription
+from dq.contracts.subscriptions import Approval, ProofTerms, Subscription
 
 # Names by which a contract's objects and properties can be referenced.
 
@@ -269,6 +269,10 @@ class Context:
 # Context of a subscription rule: the contract, the other subscriptions, the date.
 
 
+ApprovalOf = Callable[[Subscription, Contract, ProofTerms], Approval]
+"""Returns the approval that binds a subscription to its current contract."""
+
+
 @dataclass(frozen=True, slots=True)
 class SubscriptionContext:
     """Context of a subscription rule. `today` is the date in UTC; `arguments` are the policy's.
@@ -276,7 +280,8 @@ class SubscriptionContext:
     `contracts` are the subscribed contracts of the registry. `unreadable_ids` are ids of contracts that
     cannot be read. `ids` are further known ids of the registry. `subscriptions` are all well-formed
     subscriptions, in the order of their files, and `reported_files` the files whose findings are reported.
-    `base_contracts` are the subscribed contracts at the base of a branch.
+    `base_contracts` are the subscribed contracts at the base of a branch. `approval_of` evaluates approvals;
+    without it, the names in a subscription count.
     """
 
     today: date
@@ -287,6 +292,7 @@ class SubscriptionContext:
     reported_files: frozenset[str] = frozenset()
     arguments: Mapping[str, object] = field(default_factory=dict)
     base_contracts: Mapping[Identity, Contract] = field(default_factory=dict)
+    approval_of: ApprovalOf | None = None
 
     def value(self, argument: Argument[T]) -> T:
         """The policy's value of one of the rule's arguments, or its default."""

@@ -31,6 +31,7 @@ from dq.contracts.yaml.parse import parse
 from dq.validators import rules as rules_shelf
 from dq.validators.context import (
     COLUMN,
+    ApprovalOf,
     Context,
     ContractEntry,
     OfficialSchema,
@@ -394,7 +395,8 @@ class SubscriptionFiles:
 
     `reported_files` are those whose findings are reported; the others are only used for comparison.
     `contracts` are the subscribed contracts, and `unreadable_ids` the ids of those that cannot be read.
-    `base_contracts` are those at the base of a branch, which determine the approvers.
+    `base_contracts` are those at the base of a branch, which determine the approvers. `approval_of` evaluates
+    approvals.
     """
 
     files: Mapping[str, bytes | FileRejected] = field(default_factory=dict)
@@ -402,6 +404,7 @@ class SubscriptionFiles:
     contracts: Mapping[Identity, Contract] = field(default_factory=dict)
     unreadable_ids: Collection[str] = ()
     base_contracts: Mapping[Identity, Contract] = field(default_factory=dict)
+    approval_of: ApprovalOf | None = None
 
 
 SubscriptionLoader = Callable[[Collection[str]], SubscriptionFiles]
@@ -440,6 +443,7 @@ def lint_subscriptions(
         tuple(subscriptions),
         subscription_files.reported_files,
         base_contracts=subscription_files.base_contracts,
+        approval_of=subscription_files.approval_of,
     )
     findings += (
         finding

@@ -9,11 +9,11 @@ import typer
 from dq.cli import output
 from dq.cli.context import instant_or_none, note
 from dq.contracts.escaping import markdown_text
-from dq.contracts.subscriptions import Subscription
+from dq.contracts.subscriptions import Approval, Subscription
 from dq.operations.subscriptions import SubscriptionState, list_subscriptions
 from dq.validators.reports.markdown import table
 
-_HEADER = ("contract", "consumer", "columns", "since", "until", "state")
+_HEADER = ("contract", "consumer", "columns", "since", "until", "state", "approved")
 
 
 def command(
@@ -29,7 +29,8 @@ def command(
     """List the consumers of data products and their terms.
 
     With --within, lists active subscriptions that end within that time. dq does not see who reads the
-    data, so it cannot tell whether a subscription is used.
+    data, so it cannot tell whether a subscription is used. An approval is shown with its commit if it binds;
+    --format json has the reasons if it does not.
 
     Exit codes: 0 listed, 2 invalid options, 3 a subscription could not be read.
 
@@ -41,7 +42,10 @@ def command(
     output.notes(outcome.findings)
     for text in outcome.notes:
         note(text)
-    rows = [_cells(subscription, state) for subscription, state in outcome.subscriptions]
+    rows = [
+        _cells(subscription, state, outcome.approvals.get(subscription.file))
+        for subscription, state in outcome.subscriptions
+    ]
     if format is output.PageFormat.JSON:
         output.as_json(outcome.as_dict())
     elif format is output.PageFormat.MARKDOWN:
@@ -53,7 +57,9 @@ def command(
     raise typer.Exit(outcome.exit_code)
 
 
-def _cells(subscription: Subscription, state: SubscriptionState) -> tuple[str, ...]:
+def _cells(
+    subscription: Subscription, state: SubscriptionState, approval: Approval | None
+) -> tuple[str, ...]:
     selected = [*subscription.columns, *(f"tag {tag}" for tag in subscription.tags)]
     columns_text = ", ".join(selected) or "all"
     consumer = (
@@ -61,6 +67,10 @@ def _cells(subscription: Subscription, state: SubscriptionState) -> tuple[str, .
         if subscription.reader
         else subscription.consumer.team
     )
+    if approval is None or not subscription.approvers:
+        approved = "-"
+    else:
+        approved = f"{approval.approver} {approval.commit[:12]}".rstrip() or "not proven"
     until = str(subscription.end_date) if subscription.end_date else "no end"
     return (
         f"{subscription.contract} {subscription.major}",
@@ -69,4 +79,5 @@ def _cells(subscription: Subscription, state: SubscriptionState) -> tuple[str, .
         str(subscription.start_date),
         until,
         state.value,
+        approved,
     )

@@ -13,6 +13,7 @@ import stat
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 
 from dq.contracts.access import files
@@ -285,3 +286,36 @@ def _walk(root: Path, is_wanted: Callable[[str], bool], *, links: bool = False) 
 
     with files.translate_errors(files.FileRef(root, ".")), files.open_folder(root) as open_root:
         yield from walk(open_root, "", 0)
+
+
+# Patterns of paths, as in a policy and in CODEOWNERS.
+
+
+def matches_path(pattern: str, file: str) -> bool:
+    """Return True if a path pattern with `*`, `?` and `**` matches a file; other characters are literal.
+
+    Runs in quadratic time; a regular expression with twenty stars could take exponential time.
+    """
+    ends = {0}
+    for part in _parts(pattern):
+        ends = {end for start in ends for end in _ends(part, file, start)}
+    return len(file) in ends
+
+
+@lru_cache(256)
+def _parts(pattern: str) -> tuple[str, ...]:
+    return tuple(part for part in re.split(r"(\*\*/|\*\*|\*|\?)", pattern) if part)
+
+
+def _ends(part: str, file: str, start: int) -> Iterable[int]:
+    """Return the possible end offsets of a pattern part that starts at `start`."""
+    slash = file.find("/", start)
+    if part == "**":
+        return range(start, len(file) + 1)
+    if part == "**/":
+        return [start, *(index + 1 for index in range(start, len(file)) if file[index] == "/")]
+    if part == "*":
+        return range(start, (len(file) if slash < 0 else slash) + 1)
+    if part == "?":
+        return [start + 1] if start < len(file) and start != slash else []
+    return [start + len(part)] if file.startswith(part, start) else []

@@ -153,15 +153,19 @@ class DropFilter:
 
 @dataclass(frozen=True, slots=True)
 class GrantSelect:
-    """Grant SELECT on columns to a principal. `files` are the subscriptions that require it."""
+    """Grant SELECT on columns to a principal. `files` are the subscriptions that require it, and `origins`
+    the same with the commits behind them.
+    """
 
     kind: ClassVar = StepKind.GRANT_SELECT
     key: GrantKey
     columns: tuple[str, ...]
     files: tuple[str, ...]
+    origins: tuple[str, ...] = ()
 
     def __str__(self) -> str:
-        return f"+ SELECT for {self.key}: {_column_names(self.columns)} ({', '.join(self.files)})"
+        sources = "; ".join(self.origins or self.files)
+        return f"+ SELECT for {self.key}: {_column_names(self.columns)} ({sources})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,6 +205,15 @@ class LakePlan:
     notes: tuple[str, ...] = ()
     stale: tuple[RevokeSelect, ...] = ()
     requested_by: tuple[tuple[GrantKey, frozenset[str]], ...] = ()
+
+
+def with_origins(plan: LakePlan, origin: Callable[[str], str]) -> LakePlan:
+    """Return the plan with the origin of each grant: a text with the subscription's file and its commit."""
+    steps = tuple(
+        replace(step, origins=tuple(map(origin, step.files))) if isinstance(step, GrantSelect) else step
+        for step in plan.steps
+    )
+    return replace(plan, steps=steps)
 
 
 def _column_names(columns: Iterable[str]) -> str:

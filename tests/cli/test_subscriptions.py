@@ -36,7 +36,9 @@ schema:
 def registry(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A registry with one contract, and no subscription."""
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "dq-policy.yaml").write_text("profile: default\n")
+    (tmp_path / "dq-policy.yaml").write_text(
+        "rules: {subscription-without-approver: {proof: names, other_accounts: false}}\n"
+    )
     (tmp_path / "orders.odcs.yaml").write_text(CONTRACT)
     return tmp_path
 
@@ -129,9 +131,16 @@ roles:
     (registry / "orders.odcs.yaml").write_text(re.sub("team: .*\n", team, CONTRACT))
     subscribe(registry, "billing", columns=columns, approvers=approvers)
 
-    assert (
-        found(capsys)
-        == [("subscription-approver-unknown", "subscriptions/teams/billing.yaml", 7)] * strangers
+    findings = found(capsys)
+
+    unknown = ("subscription-approver-unknown", "subscriptions/teams/billing.yaml", 7)
+    assert findings.count(unknown) == strangers
+    nobody_may = columns == "[orders.email]" and approvers in (
+        *("[billing]", "[former]"),
+        "['lead@example.com, second@example.com']",
+    )
+    assert [rule for rule, _, _ in findings if rule != unknown[0]] == (
+        ["subscription-without-approver"] if nobody_may else []
     )
 
 
@@ -370,7 +379,7 @@ def test_subscriptions_are_listed_and_those_that_end_soon(registry, capsys):
         ("past", "over"),
         ("search", "active"),
     ]
-    assert soon.split()[6:] == [
+    assert soon.split()[7:] == [
         "orders",
         "1",
         "billing",
@@ -379,6 +388,7 @@ def test_subscriptions_are_listed_and_those_that_end_soon(registry, capsys):
         "2020-01-01",
         "2026-12-20",
         "ending",
+        "-",
     ]
     assert "| orders 1 | billing |" in shown
 

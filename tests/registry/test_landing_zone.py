@@ -35,7 +35,9 @@ startDate: 2020-01-01
 def landing(glue: GlueShim, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     folder = tmp_path / "contracts"
     folder.mkdir()
-    (folder / "dq-policy.yaml").write_text("registry: air\n")
+    (folder / "dq-policy.yaml").write_text(
+        "registry: air\nrules: {subscription-without-approver: {proof: names, other_accounts: false}}\n"
+    )
     for name, domain in (("orders", "sales"), ("lines", "sales"), ("fares", "air-fares")):
         text = promising(name).replace("status: active", f"status: active\ndomain: {domain}")
         (folder / f"{name}.odcs.yaml").write_text(text)

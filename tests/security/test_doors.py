@@ -106,12 +106,12 @@ ALLOWED = {
     ),
     ("validators/git/repository.py", "process"): (
         "subprocess.Popen",
-        "door: starts Git, with an environment of its own",
+        "door: starts Git and ssh-keygen, with an environment of their own",
     ),
     ("validators/git/repository.py", "file"): (
-        ".is_dir .read_bytes tempfile.TemporaryFile .is_file",
+        ".is_dir .read_bytes tempfile.TemporaryFile .is_file tempfile.TemporaryDirectory .write_bytes",
         "door: finds `.git`, and hands Git its input; door: where the program Git lies, "
-        "outside of the checkout",
+        "outside of the checkout; keys and a signature for ssh-keygen, in a folder of its own",
     ),
     ("validators/git/base.py", "file"): (
         ".is_dir",

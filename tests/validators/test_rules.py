@@ -81,7 +81,11 @@ def _of_subscription(rule: Rule, document: bytes) -> list[Finding]:
     contract = parse(text.encode(), rule_page.BASE_FILE).contract
     assert contract is not None
     given = SubscriptionFiles(files, frozenset(files), {contract.identity: contract})
-    return list(lint_files([], rules=RULES, today=TODAY, subscriptions=lambda _: given).findings)
+    accounts = RuleSetting(None, {"other_accounts": False}, own_severity=False)
+    policy = Policy(settings={"subscription-without-approver": accounts})
+    return list(
+        lint_files([], rules=RULES, policy=policy, today=TODAY, subscriptions=lambda _: given).findings
+    )
 
 
 def _document(rule: Rule, fragment: str) -> tuple[str, int]:

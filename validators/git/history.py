@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from pathlib import Path
+from typing import NamedTuple
 
 from dq.contracts.access.discovery import has_contract_name
 from dq.contracts.diff import ElementKind
@@ -115,6 +116,115 @@ def _read_changes(
 
 def _blob(mode: str, id_: str) -> str:
     return id_ if mode in _PLAIN else ""
+
+
+# All commits of a history with all their parents, for questions about merged branches.
+
+
+class CommitGraph:
+    """The commits up to `head`, and the first-parent line of `mainline`, which is one of them."""
+
+    def __init__(self, repo: repository.Repository, head: str, mainline: str) -> None:
+        rows = repository.run(repo, ("rev-list", "--topo-order", "--parents", head)).decode().splitlines()
+        self._parents = {id_: parents for id_, *parents in map(str.split, rows)}
+        # A commit comes before its parents.
+        self._order = {id_: index for index, id_ in enumerate(self._parents)}
+        line = [mainline]
+        while parents := self._parents.get(line[-1]):
+            line.append(parents[0])
+        self._line = line
+
+    def is_ancestor(self, commit: str, descendant: str) -> bool:
+        """Return True if `descendant` contains the commit, or is it."""
+        last, stack, visited = self._order[commit], [descendant], set[str]()
+        while stack:
+            current = stack.pop()
+            if current == commit:
+                return True
+            if current not in visited and self._order.get(current, last) < last:
+                visited.add(current)
+                stack += self._parents[current]
+        return False
+
+    def mainline_before(self, commit: str) -> str | None:
+        """Return the newest commit of the mainline without `commit`; None if its first one has it.
+
+        For a merged branch it is the commit that the branch was merged into.
+        """
+        low, high = 0, len(self._line)
+        while low < high:
+            middle = (low + high) // 2
+            if self.is_ancestor(commit, self._line[middle]):
+                low = middle + 1
+            else:
+                high = middle
+        return self._line[low] if low < len(self._line) else None
+
+
+class MergedChange(NamedTuple):
+    """A commit that changed a file: its object id after the commit, and in each parent; "" if it is not a
+    plain file.
+    """
+
+    commit: repository.CommitInfo
+    after: str
+    before: tuple[str, ...]
+
+
+def file_changes(repo: repository.Repository, head: str, folder: str) -> dict[str, list[MergedChange]]:
+    """Return the changes of each file below a folder up to `head`, newest first, on all sides of merges.
+
+    Merges are left out that only take over a side. Raises BaseUnavailable for a shallow clone.
+    """
+    if repository.cut_off(repo):
+        hint = "Run: git fetch --unshallow (in GitHub Actions: actions/checkout with fetch-depth: 0)."
+        raise repository.BaseUnavailable("this clone is shallow, so its history is incomplete.", hint)
+    select = ("rev-list", "--full-history", "--topo-order", head, "--", folder)
+    ids = repository.run(repo, select).decode().split()
+    commits = repository.read_commits(repo, ids)
+    trees = {id_: commit.tree for id_, commit in commits.items()}
+    parents = {parent for commit in commits.values() for parent in commit.parents} - trees.keys()
+    trees |= {id_: commit.tree for id_, commit in repository.read_commits(repo, parents).items()}
+    empty = repository.object_id(b"", "tree", head)
+    pairs = [
+        (trees.get(parent, empty), trees[id_]) for id_ in ids for parent in commits[id_].parents or ("",)
+    ]
+    differences = _tree_differences(repo, folder, pairs)
+    changes: dict[str, list[MergedChange]] = {}
+    for id_ in ids:
+        commit = commits[id_]
+        sides = [differences[trees.get(parent, empty), commit.tree] for parent in commit.parents or ("",)]
+        # A file that differs from only one side of a merge comes from the other one.
+        for path in set(sides[0]).intersection(*sides[1:]):
+            blobs = [side[path] for side in sides]
+            before = tuple(before for before, _ in blobs) if commit.parents else ()
+            changes.setdefault(path, []).append(MergedChange(commit, blobs[0][1], before))
+    return changes
+
+
+def _tree_differences(
+    repo: repository.Repository, folder: str, pairs: Sequence[tuple[str, str]]
+) -> dict[tuple[str, str], dict[str, tuple[str, str]]]:
+    """Return the files below a folder that differ between two trees, with both object ids."""
+    differences: dict[tuple[str, str], dict[str, tuple[str, str]]] = {pair: {} for pair in pairs}
+    distinct = list(differences)
+    for start in range(0, len(distinct), _AT_ONCE):
+        stdin = "".join(f"{before} {after}\n" for before, after in distinct[start : start + _AT_ONCE])
+        answer = repository.run(
+            repo, ("diff-tree", "--stdin", "-r", "-z", "--no-renames", "--", folder), stdin.encode()
+        )
+        tokens = iter(os.fsdecode(answer).split("\0"))
+        current: dict[str, tuple[str, str]] = {}
+        for token in tokens:
+            # Each pair is on a line before its changes.
+            *headers, change = token.split("\n")
+            for header in headers:
+                before, _, after = header.partition(" ")
+                current = differences[before, after]
+            match = _CHANGE.fullmatch(change)
+            if match is not None:
+                current[next(tokens, "")] = (_blob(match[1], match[3]), _blob(match[2], match[4]))
+    return differences
 
 
 # Earlier versions of a contract, and deprecation dates of its elements.

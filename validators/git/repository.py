@@ -12,10 +12,11 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from enum import Enum
 from pathlib import Path, PurePosixPath
 from shutil import which
-from tempfile import TemporaryFile
+from tempfile import TemporaryDirectory, TemporaryFile
 from threading import Event, Thread, Timer
 from typing import IO, NamedTuple, TypeVar, cast
 from urllib.parse import urlsplit
@@ -108,9 +109,9 @@ def git_environment(caller: Mapping[str, str], top: Path) -> dict[str, str]:
     return {**inherited, **fixed, "PATH": os.pathsep.join(_program_folders(caller, top))}
 
 
-def git_program(environment: Mapping[str, str]) -> str | None:
-    """Return the path of Git in such an environment, or None if it is not installed."""
-    name = "git.exe" if os.name == "nt" else "git"
+def find_program(name: str, environment: Mapping[str, str]) -> str | None:
+    """Return the path of a program in such an environment, or None if it is not installed."""
+    name = f"{name}.exe" if os.name == "nt" else name
     files = (Path(folder, name) for folder in environment["PATH"].split(os.pathsep) if folder)
     return next((str(file) for file in files if os.access(file, os.X_OK) and file.is_file()), None)
 
@@ -241,7 +242,7 @@ def run_with_input(
     """Run a Git command and return the result of `read` on its output stream; otherwise like `run`."""
     assert command[0] in COMMANDS, command[0]
     environment = git_environment(os.environ, repo.top)
-    program = git_program(environment)
+    program = find_program("git", environment)
     if program is None:
         raise MissingTool("Git is not installed outside this work tree.", "Install Git 2.30 or later.")
     settings = [part for setting in SETTINGS for part in ("-c", f"{setting.name}={setting.value}")]
@@ -524,6 +525,109 @@ def commits_changing(repo: Repository, commit: str, path: str, limit: int) -> li
     command = ("rev-list", "--first-parent", "--timestamp", f"--max-count={limit}", commit, "--", path)
     lines = (line.split() for line in run(repo, command).decode().splitlines())
     return [(id_, int(seconds)) for seconds, id_ in lines]
+
+
+# Commits with their authors and signatures. OpenSSH verifies signatures without Git, which would start the
+# program that the clone's configuration names.
+
+_SIGNATURES = (b"gpgsig", b"gpgsig-sha256")
+_IDENTITY = re.compile(rb"(?P<name>.*?) ?<(?P<address>[^<>]*)> (?P<seconds>-?\d{1,12}) [+-]\d{4}")
+
+
+@dataclass(frozen=True, slots=True)
+class CommitInfo:
+    """A commit: its tree, its parents, the names and addresses of author and committer, and its Unix time.
+
+    `payload` are the signed bytes, and `signature` the signature in PEM form, or b"" without exactly one.
+    """
+
+    id: str
+    tree: str
+    parents: tuple[str, ...]
+    people: frozenset[str]
+    time: int
+    payload: bytes
+    signature: bytes
+
+
+def read_commits(repo: Repository, ids: Iterable[str]) -> dict[str, CommitInfo]:
+    """Return the commits with these ids. Raises BaseUnavailable for missing or damaged ones."""
+    return {id_: _parse_commit(id_, data) for id_, data in read_objects(repo, ids, "commit").items()}
+
+
+def _parse_commit(id_: str, data: bytes) -> CommitInfo:
+    header, _, message = data.partition(b"\n\n")
+    # A line that begins with a space continues the header before it.
+    fields = re.split(rb"\n(?! )", header)
+    pairs = [(name, value) for name, _, value in (field.partition(b" ") for field in fields)]
+    signatures = [value.replace(b"\n ", b"\n") for name, value in pairs if name in _SIGNATURES]
+    unsigned = [field for field in fields if field.partition(b" ")[0] not in _SIGNATURES]
+    identities = {name: match for name, value in pairs if (match := _IDENTITY.fullmatch(value))}
+    if "".join(sorted(name.decode("ascii", "replace") for name in identities)) != "authorcommitter":
+        raise BaseUnavailable(f"commit {id_} is damaged.", "Run 'git fsck', then clone it again.")
+    return CommitInfo(
+        id_,
+        fields[0].removeprefix(b"tree ").decode("ascii", "replace"),
+        tuple(value.decode("ascii", "replace") for name, value in pairs if name == b"parent"),
+        frozenset(
+            text
+            for match in identities.values()
+            for part in ("name", "address")
+            if (text := match[part].decode("utf-8", "replace").strip())
+        ),
+        int(identities[b"committer"]["seconds"]),
+        b"\n".join(unsigned) + b"\n\n" + message,
+        signatures[0] + b"\n" if len(signatures) == 1 else b"",
+    )
+
+
+def is_signed_by(repo: Repository, commit: CommitInfo, signer: str, allowed_signers: bytes) -> bool:
+    """Return True if the commit has a valid SSH signature by a key of `signer`.
+
+    `allowed_signers` has the keys in the form of ssh-keygen(1). Only lines that name the signer literally
+    count, not patterns. A key's validity is that at the commit's time.
+
+    Raises:
+        MissingTool: OpenSSH is not installed.
+        BaseUnavailable: It does not answer in time.
+    """
+    if not commit.signature.startswith(b"-----BEGIN SSH SIGNATURE-----") or not _SIGNER.fullmatch(signer):
+        return False
+    own_lines = [
+        line
+        for line in allowed_signers.splitlines()
+        if signer.encode() in line.partition(b" ")[0].split(b",")
+    ]
+    if not own_lines:
+        return False
+    environment = git_environment(os.environ, repo.top)
+    program = find_program("ssh-keygen", environment)
+    if program is None:
+        raise MissingTool("OpenSSH is not installed: signed commits cannot be verified.", "Install OpenSSH.")
+    with TemporaryDirectory() as folder, TemporaryFile() as payload:
+        signers, signature = Path(folder, "allowed_signers"), Path(folder, "signature")
+        signers.write_bytes(b"\n".join(own_lines) + b"\n")
+        signature.write_bytes(commit.signature)
+        payload.write(commit.payload)
+        payload.seek(0)
+        options = ("-f", str(signers), "-I", signer, "-n", "git", "-s", str(signature))
+        moment = datetime.fromtimestamp(commit.time, UTC).strftime("%Y%m%d%H%M%SZ")
+        process = subprocess.Popen(
+            [program, "-Y", "verify", *options, f"-Overify-time={moment}"],
+            env=environment,
+            cwd=folder,
+            stdin=payload,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            start_new_session=True,
+        )
+        with _with_timeout(process, repo.seconds, "ssh-keygen"):
+            _read_all(cast(IO[bytes], process.stdout))
+    return process.returncode == 0
+
+
+# Characters of a name in a file of allowed signers, without those of a pattern or a list.
+_SIGNER = re.compile(r"[\w.+@/=:-]+")
 
 
 def tags(repo: Repository, commit: str) -> list[tuple[str, str, int]]:

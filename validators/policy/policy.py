@@ -5,16 +5,15 @@ from __future__ import annotations
 import json
 import os
 import posixpath
-import re
 from collections import defaultdict
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
-from functools import lru_cache
 from operator import attrgetter
 from pathlib import Path, PurePosixPath
 from typing import Any, Literal, TypeVar
 
+from dq.contracts.access.discovery import matches_path
 from dq.contracts.access.files import POLICY_FILE, FileRef
 from dq.contracts.model import strip_source_maps
 from dq.contracts.outcome import Finding, Location, Severity
@@ -420,33 +419,3 @@ class Policy:
 
 
 DEFAULT = Policy()
-
-
-def matches_path(pattern: str, file: str) -> bool:
-    """Return True if a path pattern with `*`, `?` and `**` matches a file; other characters are literal.
-
-    Runs in quadratic time; a regular expression with twenty stars could take exponential time.
-    """
-    ends = {0}
-    for part in _parts(pattern):
-        ends = {end for start in ends for end in _ends(part, file, start)}
-    return len(file) in ends
-
-
-@lru_cache(256)
-def _parts(pattern: str) -> tuple[str, ...]:
-    return tuple(part for part in re.split(r"(\*\*/|\*\*|\*|\?)", pattern) if part)
-
-
-def _ends(part: str, file: str, start: int) -> Iterable[int]:
-    """Return the possible end offsets of a pattern part that starts at `start`."""
-    slash = file.find("/", start)
-    if part == "**":
-        return range(start, len(file) + 1)
-    if part == "**/":
-        return [start, *(index + 1 for index in range(start, len(file)) if file[index] == "/")]
-    if part == "*":
-        return range(start, (len(file) if slash < 0 else slash) + 1)
-    if part == "?":
-        return [start + 1] if start < len(file) and start != slash else []
-    return [start + len(part)] if file.startswith(part, start) else []

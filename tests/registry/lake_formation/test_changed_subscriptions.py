@@ -45,7 +45,9 @@ class Registry:
         self.glue, self.folder = glue, folder
         self.contract = folder / "orders.odcs.yaml"
         self.contract.write_text(CONTRACT)
-        (folder / "dq-policy.yaml").write_text("registry: r\n")
+        (folder / "dq-policy.yaml").write_text(
+            "registry: r\nrules: {subscription-without-approver: {proof: names, other_accounts: false}}\n"
+        )
         (folder / "subscriptions").mkdir()
 
     def file(self, name: str = "first") -> Path:

@@ -43,7 +43,9 @@ ALL = "locations,tags,grants"
 def registry(glue: GlueShim, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     folder = tmp_path / "contracts"
     (folder / "subscriptions").mkdir(parents=True)
-    (folder / "dq-policy.yaml").write_text("{}\n")
+    (folder / "dq-policy.yaml").write_text(
+        "rules: {subscription-without-approver: {proof: names, other_accounts: false}}\n"
+    )
     (folder / "orders.odcs.yaml").write_text(CONTRACT)
     (folder / "subscriptions" / "billing.yaml").write_text(SUBSCRIPTION)
     monkeypatch.chdir(tmp_path)
@@ -142,7 +144,10 @@ def test_t3_a_stranger_approves_no_access_of_their_own(
 
 
 def test_an_end_is_kept_even_where_a_policy_makes_an_error_of_it(glue: GlueShim, registry: Path) -> None:
-    (registry / "dq-policy.yaml").write_text("rules: {subscription-expired: {severity: error}}\n")
+    (registry / "dq-policy.yaml").write_text(
+        "rules: {subscription-expired: {severity: error},"
+        " subscription-without-approver: {proof: names, other_accounts: false}}\n"
+    )
     register("--apply")
     over = SUBSCRIPTION + "endDate: 2020-12-31\n"
     (registry / "subscriptions" / "billing.yaml").write_text(over.replace("orders.Id", "orders.gone"))

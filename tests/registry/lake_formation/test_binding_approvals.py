@@ -1,0 +1,90 @@
+"""Only an approval that Git proves grants access: forged, stale and own approvals in a real repository."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+from fakes.glue import GlueShim
+from fakes.lake_formation import granted
+from fragments import approvals
+from fragments.approvals import FORGED, FORGED_OWNERS, RIGHT, RIGHT_OWNERS, Case, History
+
+from dq.cli.main import run
+
+pytestmark = pytest.mark.skipif(shutil.which("ssh-keygen") is None, reason="commits are signed with OpenSSH")
+
+
+@pytest.fixture(scope="module")
+def signed(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Case]:
+    history = History(tmp_path_factory.mktemp("approvals") / "repository")
+    return approvals.build(history, {**RIGHT, **FORGED})
+
+
+@pytest.fixture(scope="module")
+def reviewed(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Case]:
+    return approvals.build_owners(tmp_path_factory.mktemp("approvals") / "reviewed")
+
+
+@pytest.fixture
+def registry(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("DQ_LAKE_ROOTS", "s3://lake")
+    monkeypatch.setenv("DQ_LAKE_FORMATION", "grants")
+
+
+def folder(cases: dict[str, Case]) -> str:
+    return str(next(iter(cases.values())).history.folder / approvals.ROOT)
+
+
+def granted_cases(glue: GlueShim, cases: dict[str, Case]) -> set[str]:
+    principals = {principal for (_, _, principal) in granted(glue)}
+    return {name for name, case in cases.items() if any(case.account in reader for reader in principals)}
+
+
+def approved(cases: dict[str, Case], capsys: pytest.CaptureFixture[str]) -> dict[str, str]:
+    """The cases that `dq subscriptions` calls approved, with the commit."""
+    capsys.readouterr()
+    run(["subscriptions", folder(cases), "--format", "json"])
+    rows = json.loads(capsys.readouterr().out)["subscriptions"]
+    by_file = {row["file"]: row["approval"] for row in rows if row["approval"] is not None}
+    bound = {
+        name: by_file[case.file]["commit"]
+        for name, case in cases.items()
+        if case.file in by_file and by_file[case.file]["approver"]
+    }
+    assert all(row["reasons"] for row in by_file.values() if not row["approver"])
+    return bound
+
+
+def test_right_signatures_are_granted_and_forged_ones_are_not(
+    glue: GlueShim, registry: None, signed: dict[str, Case], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert len(RIGHT) >= 20
+    assert len(FORGED) >= 50
+
+    code = run(["register", folder(signed), "--catalog", "glue", "--apply"])
+
+    printed = capsys.readouterr()
+    assert granted_cases(glue, signed) == set(RIGHT)
+    assert code == 3
+    case = signed["by_the_owner"]
+    commit = case.history.git(
+        "log", "-1", "--no-merges", "--format=%H", "--", f"{approvals.ROOT}/{case.file}"
+    )
+    assert f"({case.file}, approved by ana@example.com in {commit[:12]})" in printed.out
+    listed = approved(signed, capsys)
+    assert set(listed) == set(RIGHT)
+    assert listed["by_the_owner"] == commit
+
+
+def test_reviewed_files_are_granted_and_others_are_not(
+    glue: GlueShim, registry: None, reviewed: dict[str, Case], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["register", folder(reviewed), "--catalog", "glue", "--apply"]) == 3
+
+    assert granted_cases(glue, reviewed) == set(RIGHT_OWNERS), capsys.readouterr().err
+    assert set(approved(reviewed, capsys)) == set(RIGHT_OWNERS)
+    assert len(FORGED_OWNERS) >= 14
