@@ -1,4 +1,4 @@
-"""Who approved a subscription, as far as Git proves it: by a signed commit, or by CODEOWNERS."""
+"""Approvals of subscriptions, as far as Git proves them: by a signed commit, or by CODEOWNERS."""
 
 from __future__ import annotations
 
