@@ -52,6 +52,7 @@ from dq.dataquality.request import (
     OpenedData,
     Request,
     context_for,
+    is_in_utc,
     object_opener,
     select_clauses,
 )
@@ -594,8 +595,7 @@ def _samples_in_memory(scope: _Scope, failed_clauses: Sequence[Clause]) -> Sampl
     author_clauses = [clause for clause in failed_clauses if clause.check != _OWN_PATTERNS]
     if small is None or any(map(is_user_defined, metrics_for_all(author_clauses, kinds))):
         return None
-    # A session that dq creates is in UTC.
-    is_utc = scope.request.spark is None
+    is_utc = is_in_utc(scope.request.spark)
     try:
         return small_samples(small, scope.selection.schema_object, failed_clauses, is_utc=is_utc)
     except RequiresSpark:

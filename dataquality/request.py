@@ -421,17 +421,14 @@ _REQUIRED_SETTINGS = {
 
 
 def _read_in_memory(request: Request) -> SmallTable | None:
-    """Return the requested partitions, or the table, read in this process, or None if Spark has to read them.
-
-    A whole partitioned table is left to Spark, because its partitions have cached answers.
-    """
+    """Return the requested partitions, or the table, read in this process, or None if Spark has to."""
     data, spark = request.data, request.spark
     if (
         not isinstance(data, Dataset)
         or Optimization.SMALL_TABLES not in request.optimizations
         or request.verify_statistics
         or (spark is not None and request.start_session is None)
-        or bool(request.partitions) is not bool(data.partitions)
+        or (request.partitions and not data.partitions)
         or not (spark is None or _has_required_settings(spark, data))
     ):
         return None
@@ -443,9 +440,21 @@ def _read_in_memory(request: Request) -> SmallTable | None:
 
 def _has_required_settings(spark: SparkSession, data: Dataset) -> bool:
     """Return True if the session reads these files like dq's own session."""
-    return all(spark.conf.get(name, value) == value for name, value in _REQUIRED_SETTINGS.items()) and (
-        is_remote(data.path or "") or _is_local_default(spark)
+    names = {name.lower() for name in data.partitions}
+    has_instants = any(
+        name.lower() in names and kind.name == "timestamp"
+        for name, kind in zip(data.columns.names, data.columns.parts, strict=True)
     )
+    return (
+        all(spark.conf.get(name, value) == value for name, value in _REQUIRED_SETTINGS.items())
+        and (is_remote(data.path or "") or _is_local_default(spark))
+        and (is_in_utc(spark) or not has_instants)
+    )
+
+
+def is_in_utc(spark: SparkSession | None) -> bool:
+    """Return True if the session, or the one that dq creates, reads and writes instants in UTC."""
+    return spark is None or spark.conf.get("spark.sql.session.timeZone") == "UTC"
 
 
 def _is_local_default(spark: SparkSession) -> bool:

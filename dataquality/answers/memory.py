@@ -10,7 +10,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
@@ -19,7 +19,7 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from dq.contracts.access.access_policy import is_remote
-from dq.contracts.layout import HIVE, Layout, unescaped
+from dq.contracts.layout import Layout, unescaped
 from dq.contracts.model import SchemaObject
 from dq.contracts.outcome import MissingTool, Row
 from dq.contracts.types import DataType
@@ -65,8 +65,8 @@ from dq.dataquality.model.predicate import (
     UnsupportedPredicate,
     all_of,
 )
-from dq.dataquality.spark.columnar_files import CANONICAL_TEXTS, NULL_PARTITION
-from dq.dataquality.spark.dataset import SMALL_BYTES, SMALL_FILES, SMALL_ROWS, Dataset
+from dq.dataquality.spark.columnar_files import NULL_PARTITION
+from dq.dataquality.spark.dataset import SMALL_BYTES, SMALL_ROWS, Dataset
 from dq.dataquality.spark.failing_rows import (
     MAX_SAMPLES,
     MIN_SECRET_LENGTH,
@@ -310,11 +310,28 @@ _SUMMARIES = ("_metadata", "_common_metadata")
 _SPARKS_SCHEMA = b"org.apache.spark.sql.parquet.row.metadata"
 
 
-# Supported types of partition columns, and the canonical texts of their values.
-CANONICAL = {
-    "string": CANONICAL_TEXTS["string"],
-    "date": CANONICAL_TEXTS["date"],
-    **dict.fromkeys(("tinyint", "smallint", "int", "bigint"), CANONICAL_TEXTS["integer"]),
+# Limit on files: each is opened in turn, and on a remote storage that takes two requests.
+MAX_FILES = 64
+_TIME = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2} [0-9]{2}:[0-9]{2}:[0-9]{2}")
+
+
+def _parse_time(text: str, _kind: DataType) -> dt.datetime:
+    if not _TIME.fullmatch(text):
+        raise ValueError(text)
+    return dt.datetime.fromisoformat(text).replace(tzinfo=dt.UTC)
+
+
+def _parse_string(text: str, _kind: DataType) -> str:
+    if not text.isprintable():
+        raise ValueError(text)
+    return text
+
+
+# Supported types of partition columns. Instants are those of a session in UTC.
+_KEY_PARSERS: Mapping[str, Callable[[str, DataType], Scalar]] = {
+    **{name: PARTITION_PARSERS[name] for name in ("date", "tinyint", "smallint", "int", "bigint")},
+    "string": _parse_string,
+    "timestamp": _parse_time,
 }
 
 
@@ -383,7 +400,6 @@ def leave_errors_to_spark() -> Iterator[None]:
         raise RequiresSpark from error
     try:
         yield
-    # Comparing keys needs NumPy, which is installed with Spark but not with Arrow.
     except (
         MissingTool, ImportError, pa.ArrowException, OSError, ValueError, OverflowError, NotImplementedError,
     ) as error:  # fmt: skip
@@ -402,35 +418,25 @@ def _small_table(dataset: Dataset, path: str, partitions: Partitions) -> SmallTa
     system, root = _resolve_path(path)
     kinds = _partition_kinds(dataset)
     if dataset.layout:
-        if any(kind.name != "string" and not dataset.layout.precision(name) for name, kind in kinds.items()):
-            # A value may have several folders, e.g. `1` and `01`.
-            raise RequiresSpark
-        listing = _list_layout(system, root, dataset, partitions)
+        listing = _list_layout(system, root, dataset.layout, kinds, partitions)
     else:
         listing = _list_partitions(system, root, kinds, partitions) if kinds else _list_folder(system, root)
-    if (
-        not 0 < len(listing.selected) <= SMALL_FILES
-        or sum(size for _, size in listing.selected) > SMALL_BYTES
-    ):
+    selected = listing.selected
+    if len(selected) > MAX_FILES or sum(file.size for file in selected) > SMALL_BYTES:
         raise RequiresSpark
-    files = [
-        SmallFile(
-            _open_file(system, place), _partition_values(place.removeprefix(root), kinds, dataset.layout)
-        )
-        for place, _ in listing.selected
-    ]
-    # Spark takes the schema from the first file of the table, even if it is in another partition.
-    first = (
-        ()
-        if kinds == {} or listing.first == listing.selected[0][0]
-        else (_open_footer(system, listing.first),)
-    )
-    schemas = {_schema(file) for file in (*(file.content for file in files), *first)}
+    files = [SmallFile(_open_file(system, file.path), file.partition_values) for file in selected]
+    schemas = {place.path: _schema(file.content) for place, file in zip(selected, files, strict=True)}
+    for path in (listing.first, *listing.merged):
+        if path not in schemas:
+            schemas[path] = _schema(_open_footer(system, path))
     rows = sum(file.content.metadata.num_rows for file in files)
-    if len(schemas) != 1 or rows > SMALL_ROWS:
+    merged = {schemas[path] for path in (*listing.merged, *(file.path for file in selected))}
+    if len(merged) > 1 or rows > SMALL_ROWS:
         raise RequiresSpark
-    schema, keys = schemas.pop(), tuple(files[0].partition_values)
-    if {name.lower() for name in schema.names} & {name.lower() for name in keys}:
+    first = schemas[listing.first]
+    schema = _merge_first(first, merged.pop()) if merged else first
+    keys = listing.keys
+    if {name.lower() for name in (*schema.names, *first.names)} & {name.lower() for name in keys}:
         raise RequiresSpark
     table_schema = DataType(
         "struct", (), (*schema.parts, *(kinds[name] for name in keys)), (*schema.names, *keys)
@@ -438,12 +444,41 @@ def _small_table(dataset: Dataset, path: str, partitions: Partitions) -> SmallTa
     return SmallTable(table_schema, rows, tuple(files))
 
 
+def _merge_first(first: DataType, schema: DataType) -> DataType:
+    """Return the columns of the selected files, those of the table's first file first, as Spark has them.
+
+    Spark takes names and types from the first file, even if it is in another partition. Raises RequiresSpark
+    if these differ.
+    """
+    kinds = dict(zip(schema.names, schema.parts, strict=True))
+    shared = {name: kind for name, kind in zip(first.names, first.parts, strict=True) if name in kinds}
+    spellings = {name.lower() for name in first.names} & {name.lower() for name in schema.names}
+    if len(shared) != len(spellings) or any(kinds[name] != kind for name, kind in shared.items()):
+        raise RequiresSpark
+    merged = shared | kinds
+    return DataType("struct", (), tuple(merged.values()), tuple(merged))
+
+
+@dataclass(frozen=True, slots=True)
+class _DataFile:
+    """A file of the table, with its partition values by column."""
+
+    path: str
+    size: int
+    partition_values: Mapping[str, Scalar | None]
+
+
 @dataclass(frozen=True, slots=True)
 class _FileListing:
-    """The requested files with their sizes, sorted by name, and the first file of the table."""
+    """The requested files, sorted by path, and the partition columns in the order of the folders.
 
-    selected: Sequence[tuple[str, int]]
+    Spark takes the schema from `first`, and merges it with those of the requested files and of `merged`.
+    """
+
+    selected: Sequence[_DataFile]
     first: str
+    keys: tuple[str, ...] = ()
+    merged: Sequence[str] = ()
 
 
 def _resolve_path(path: str) -> tuple[Any, str]:
@@ -477,8 +512,15 @@ def _list_folder(system: Any, root: str) -> _FileListing:
         file.type is fs.FileType.File and file.size and is_data_name(file.base_name) for file in infos
     ):
         raise RequiresSpark
-    files = sorted((file.path, file.size) for file in infos)
-    return _FileListing(files, files[0][0] if files else "")
+    if not infos:
+        raise RequiresSpark
+    files = sorted((_DataFile(file.path, file.size, {}) for file in infos), key=_path_order)
+    return _FileListing(files, files[0].path)
+
+
+def _path_order(file: _DataFile) -> bytes:
+    """Return a key that orders files by path as Java does."""
+    return file.path.encode("utf-16-be")
 
 
 def _list_partitions(
@@ -491,106 +533,133 @@ def _list_partitions(
     """
     from pyarrow import fs
 
-    names = {name.lower(): name for name in kinds}
-    if any(name.lower() not in names for partition in partitions for name in partition):
-        raise RequiresSpark
-    requested = [{names[name.lower()]: text for name, text in partition.items()} for partition in partitions]
-    for texts in requested:
-        _parse_values(texts, kinds)
+    requested = _requested_values(partitions, kinds)
     top = [entry for entry in system.get_file_info(fs.FileSelector(root)) if is_data_name(entry.base_name)]
+    if any(entry.type is not fs.FileType.Directory for entry in top):
+        raise RequiresSpark
     folders = [
-        folder
-        for folder in top
-        if not requested or any(_may_contain(folder.base_name, partition) for partition in requested)
+        folder for folder in top if _is_requested(_folder_values(f"{folder.base_name}/", kinds), requested)
     ]
-    if len(folders) > SMALL_FILES or any(entry.type is not fs.FileType.Directory for entry in top):
+    if len(folders) > MAX_FILES:
         raise RequiresSpark
     files = [file for folder in folders for file in _data_files_below(system, folder.path)]
-    selected = sorted(
-        (file.path, file.size)
-        for file in files
-        if not requested
-        or any(
-            partition.items() <= _folder_values(file.path.removeprefix(root)).items()
-            for partition in requested
-        )
-    )
-    if not 0 < len(selected) <= SMALL_FILES or not all(size for _, size in selected):
-        raise RequiresSpark
     all_files = _data_files_below(system, root) if requested else files
-    keys = {tuple(_partition_values(file.path.removeprefix(root), kinds)) for file in all_files}
-    if len(keys) != 1:
+    placed = [
+        _DataFile(file.path, file.size, _folder_values(file.path.removeprefix(root), kinds))
+        for file in all_files
+    ]
+    orders = {tuple(file.partition_values) for file in placed}
+    if len(orders) != 1 or len(keys := orders.pop()) != len(kinds):
         raise RequiresSpark
-    return _FileListing(selected, min(file.path for file in all_files))
+    placed.sort(key=_path_order)
+    selected = [file for file in placed if _is_requested(file.partition_values, requested)]
+    if not all(file.size for file in selected):
+        raise RequiresSpark
+    return _FileListing(selected, placed[0].path, keys)
 
 
-def _list_layout(system: Any, root: str, dataset: Dataset, partitions: Partitions) -> _FileListing:
-    """List the files of these partitions, which must each be one folder of the layout."""
-    columns = {column.lower() for column in dataset.layout.columns}
-    if not partitions or any({name.lower() for name in partition} != columns for partition in partitions):
+def _list_layout(
+    system: Any, root: str, layout: Layout, kinds: Mapping[str, DataType], partitions: Partitions
+) -> _FileListing:
+    """List the files of these partitions.
+
+    If each is one folder, others are not listed. Otherwise all files of the table must be in the layout, and
+    Spark merges the columns of all.
+    """
+    requested = _requested_values(partitions, kinds)
+    # An integer may have several folders, e.g. `1` and `01`.
+    has_one_folder = all(kind.name == "string" or layout.precision(name) for name, kind in kinds.items())
+    is_direct = has_one_folder and requested and all(len(values) == len(kinds) for values in requested)
+    below = [layout.folder_of(partition.items()) for partition in partitions] if is_direct else [""]
+    spellings = {name.lower(): name for name in kinds}
+    files: list[_DataFile] = []
+    for folder in dict.fromkeys(below):
+        for file in _data_files_below(system, f"{root.rstrip('/')}/{folder}".rstrip("/")):
+            path = file.path.removeprefix(root).strip("/")
+            texts = layout.values_of_file(path)
+            if texts is None or path.count("/") != layout.depth or not file.size or len(files) >= MAX_FILES:
+                raise RequiresSpark
+            values = {
+                spellings[name]: _parse_key(text, kinds[spellings[name]]) for name, text in texts.items()
+            }
+            files.append(_DataFile(file.path, file.size, values))
+    files.sort(key=_path_order)
+    selected = [file for file in files if _is_requested(file.partition_values, requested)]
+    if not selected:
         raise RequiresSpark
-    folders = dict.fromkeys(dataset.layout.folder_of(partition.items()) for partition in partitions)
-    files = sorted(
-        (file.path, file.size)
-        for folder in folders
-        for file in _data_files_below(system, f"{root.rstrip('/')}/{folder}")
-    )
-    if not files or not all(size for _, size in files):
-        raise RequiresSpark
-    return _FileListing(files, files[0][0])
+    keys = tuple(spellings[column.lower()] for column in layout.columns)
+    return _FileListing(selected, files[0].path, keys, [file.path for file in files])
 
 
 def _data_files_below(system: Any, folder: str) -> list[Any]:
-    """Return the data files below a folder. Raises RequiresSpark if there is a summary file."""
+    """Return the data files below a folder. Raises RequiresSpark if there is a summary file, a pipe or a
+    broken link.
+    """
     from pyarrow import fs
 
     entries = system.get_file_info(fs.FileSelector(folder, recursive=True))
     if any(entry.base_name.startswith(_SUMMARIES) for entry in entries):
         raise RequiresSpark
-    files = (entry for entry in entries if entry.type is fs.FileType.File)
-    return [file for file in files if is_data_path(file.path.removeprefix(folder).strip("/"))]
-
-
-def _may_contain(folder: str, partition: Mapping[str, str]) -> bool:
-    """Return whether the partition may lie in a folder of this name."""
-    return all(partition.get(name, text) == text for name, text in _folder_values(f"{folder}/").items())
-
-
-def _folder_values(path: str) -> dict[str, str]:
-    """Return the values in the names of a file's folders, by column, in their order."""
-    segments = [segment.partition("=") for segment in path.lstrip("/").split("/")[:-1]]
-    return {unescaped(name): unescaped(text) for name, _, text in segments}
-
-
-def _partition_values(
-    path: str, kinds: Mapping[str, DataType], layout: Layout = HIVE
-) -> dict[str, Scalar | None]:
-    """Return the partition values of a file, in the order of its folders. Raises RequiresSpark."""
-    if not kinds:
-        return {}
-    if layout:
-        values = layout.values_of_file(path.lstrip("/"))
-        if values is None or path.lstrip("/").count("/") != layout.depth:
-            raise RequiresSpark
-        spellings = {name.lower(): name for name in kinds}
-        return _parse_values({spellings[name]: text for name, text in values.items()}, kinds)
-    texts = _folder_values(path)
-    if texts.keys() != kinds.keys() or path.lstrip("/").count("/") != len(kinds):
+    data = [entry for entry in entries if is_data_path(entry.path.removeprefix(folder).strip("/"))]
+    if not all(entry.type in (fs.FileType.File, fs.FileType.Directory) for entry in data):
         raise RequiresSpark
-    return _parse_values(texts, kinds)
+    return [entry for entry in data if entry.type is fs.FileType.File]
 
 
-def _parse_values(texts: Mapping[str, str], kinds: Mapping[str, DataType]) -> dict[str, Scalar | None]:
-    """Parse partition values. Raises RequiresSpark for a text that is not canonical, ValueError for an
-    invalid one.
+def _requested_values(
+    partitions: Partitions, kinds: Mapping[str, DataType]
+) -> list[dict[str, Scalar | None]]:
+    """Return the values of the requested partitions by column, spelled as in the contract."""
+    spellings = {name.lower(): name for name in kinds}
+    if any(name.lower() not in spellings for partition in partitions for name in partition):
+        raise RequiresSpark
+    return [
+        {
+            spellings[name.lower()]: _parse_key(text, kinds[spellings[name.lower()]])
+            for name, text in partition.items()
+        }
+        for partition in partitions
+    ]
+
+
+def _is_requested(
+    values: Mapping[str, Scalar | None], requested: Sequence[Mapping[str, Scalar | None]]
+) -> bool:
+    """Return whether a folder of these values may hold one of the requested partitions, or none is
+    requested.
     """
-    for name, text in texts.items():
-        if text != NULL_PARTITION and not CANONICAL[kinds[name].name].fullmatch(text):
+    return not requested or any(
+        all(partition[name] == value for name, value in values.items() if name in partition)
+        for partition in requested
+    )
+
+
+def _folder_values(path: str, kinds: Mapping[str, DataType]) -> dict[str, Scalar | None]:
+    """Return the values in the names of a file's folders, in their order. Raises RequiresSpark for a folder
+    that is not one of a partition, and ValueError for an invalid value.
+    """
+    values: dict[str, Scalar | None] = {}
+    for segment in path.lstrip("/").split("/")[:-1]:
+        column, equals, written = segment.partition("=")
+        name = unescaped(column)
+        if not equals or name not in kinds or name in values or _BROKEN_ESCAPE.search(segment):
             raise RequiresSpark
-    return {
-        name: None if text == NULL_PARTITION else PARTITION_PARSERS[kinds[name].name](text, kinds[name])
-        for name, text in texts.items()
-    }
+        text, kind = unescaped(written), kinds[name]
+        # Spark unescapes only texts and times, and looks for NULL in the escaped name.
+        if text != written and (kind.name not in ("string", "timestamp") or text == NULL_PARTITION):
+            raise RequiresSpark
+        values[name] = _parse_key(text, kind)
+    return values
+
+
+_BROKEN_ESCAPE = re.compile("%(?![0-9A-Fa-f]{2})")
+
+
+def _parse_key(text: str, kind: DataType) -> Scalar | None:
+    """Return a partition value, None for NULL. Raises ValueError if Spark may read another from this text."""
+    if not text:
+        raise ValueError(text)
+    return None if text == NULL_PARTITION else _KEY_PARSERS[kind.name](text, kind)
 
 
 def _partition_kinds(dataset: Dataset) -> dict[str, DataType]:
@@ -598,7 +667,7 @@ def _partition_kinds(dataset: Dataset) -> dict[str, DataType]:
     kinds = {}
     for name in dataset.partitions:
         kind = struct_field(dataset.columns, name)
-        if kind is None or carrier_type(kind).name not in CANONICAL:
+        if kind is None or carrier_type(kind).name not in _KEY_PARSERS:
             raise RequiresSpark
         kinds[name] = carrier_type(kind)
     return kinds
@@ -719,9 +788,11 @@ def _answers(metrics: Iterable[Metric], table: SmallTable) -> dict[Metric, Answe
     ]
     columns = table.columns(_names(plain, table.schema))
     results |= _since_1970(plain, columns)
-    results |= answer_in_memory(
-        [metric for metric in plain if metric not in results], table.schema, columns, table.rows
-    )
+    # Arrow alone does not bring NumPy, which keys and lengths of texts need; rows answer these as well.
+    with suppress(ImportError):
+        results |= answer_in_memory(
+            [metric for metric in plain if metric not in results], table.schema, columns, table.rows
+        )
     remaining = _affordable([metric for metric in plain if metric not in results], table)
     return results | _answer_by_rows(remaining, table.schema, columns) if remaining else results
 
