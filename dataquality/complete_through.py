@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import groupby
 
-from sqlalchemy import Connection
+from sqlalchemy import Connection, func, select
 
 from dq.contracts.outcome import CycleStatus, DeliveryState
 from dq.contracts.slo import Partition
 from dq.dataquality import results
-from dq.dataquality.delivery import cycle_store
+from dq.dataquality.delivery import cycle_store, tables
 from dq.dataquality.delivery.cycle import CycleRecord, label
 from dq.dataquality.delivery.replay import records_as_of
 from dq.dataquality.delivery.tables import Key
@@ -106,6 +107,32 @@ def complete_through(
     if not watched:
         return CompleteThrough(contract, object_name, DeliveryState.UNWATCHED)
     return evaluate(contract, object_name, cycles, failed, excluded)
+
+
+Marks = tuple[int, ...]
+"""Newest ids of the tables of the store from which completeness is computed."""
+
+
+def changed_objects(tx: Connection, since: Marks | None) -> tuple[set[tuple[str, str]], Marks]:
+    """Return contract and object of everything that changed since these marks, and the current marks.
+
+    Without marks, and if rows were removed from the store, every object with cycles counts as changed.
+    """
+    run, excuse, state = results.check_run, tables.cycle_excuse, tables.cycle_state
+    marks = tuple(tx.scalar(select(func.max(table.c.id))) or 0 for table in (run, excuse, state))
+    if since == marks:
+        return set(), marks
+    if since is None or len(since) != len(marks) or any(map(operator.lt, marks, since)):
+        return {key[:2] for key in cycle_store.known_slos(tx)}, marks
+    cycle = tables.cycle.c
+    queries = [
+        select(run.c.contract, run.c.object).where(run.c.id > since[0]),
+        select(excuse.c.contract, excuse.c.object).where(excuse.c.id > since[1]),
+        select(cycle.contract, cycle.object).join(state, state.c.cycle_id == cycle.id).where(
+            state.c.id > since[2]
+        ),
+    ]  # fmt: skip
+    return {(row[0], row[1]) for query in queries for row in tx.execute(query.distinct())}, marks
 
 
 def evaluate(

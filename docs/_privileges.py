@@ -58,7 +58,9 @@ _NOTES = {
     "checker": "Spark reads the data, and for a server of type Glue or Hive its metastore client calls the "
     "catalog; both with the permissions of the cluster's role. dq itself only reads file footers and the "
     "logs of table formats.",
-    "watcher": "It writes nothing to the lake and calls no catalog.",
+    "watcher": "It writes nothing to the lake. It calls a catalog only with the setting `watch_catalog`, to "
+    "write [how far each table is complete](../how-to/delivery-slo.md#write-it-into-the-catalog); leave out "
+    "what that needs without it. If Lake Formation governs the lake, it also needs ALTER on the tables.",
     "consumer": "Used in the consumer's own account, as a data lake administrator. Permissions on the shared "
     "tables come from the owner's grant.",
 }

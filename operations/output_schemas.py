@@ -171,6 +171,10 @@ TICK = row({
     "at": INSTANT, "slos": INT, "new_cycles": INT, "open": INT, "changes": array(CHANGED),
     "unknown": array(row({**DELIVERY, "reason": TEXT})), "findings": FINDINGS, "sent": INT, "waiting": INT,
     "outstanding": array(OUTSTANDING),
+    "catalog": nullable(row({
+        "written": array(TEXT), "unregistered": array(TEXT),
+        "failed": array(row({"table": TEXT, "error": TEXT})), "waiting": BOOL,
+    })),
 })  # fmt: skip
 SCHEDULE = row({
     "contract": TEXT, "object": TEXT, "slo": TEXT, "schedule": TEXT, "timezone": TEXT, "reading": TEXT,

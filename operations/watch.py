@@ -14,6 +14,7 @@ from functools import partial
 from hashlib import sha256
 from importlib.metadata import version
 from pathlib import Path
+from typing import TYPE_CHECKING
 from urllib.parse import SplitResult, urlsplit
 
 from dq.alerts import metrics
@@ -43,6 +44,9 @@ from dq.operations.metrics import is_loopback
 from dq.operations.registry_files import LoadedContracts, load_watched, slos
 from dq.operations.runtime.context import RuntimeContext, call_context, read_secret, to_utc
 from dq.store.engine import Store
+
+if TYPE_CHECKING:
+    from dq.operations.delivery_state import CatalogWrites
 
 VARIABLE = "DQ_HEARTBEAT_URL"
 SECONDS = 5.0
@@ -279,7 +283,8 @@ class WatchOutcome:
 
     `refused` is the reason why nothing was evaluated; then `tick` is None. `findings` are contracts that
     could not be read and unknown locations. `drained` has the sent and waiting alerts, or is None before
-    sending. `alerts` are the blocks of the console channel, and `notes` further messages.
+    sending. `catalog` has the tables whose state was written, or is None without the setting. `alerts` are
+    the blocks of the console channel, and `notes` further messages.
     """
 
     at: datetime
@@ -287,18 +292,21 @@ class WatchOutcome:
     tick: TickResult | None = None
     findings: tuple[Finding, ...] = ()
     drained: DrainResult | None = None
+    catalog: CatalogWrites | None = None
     alerts: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
 
     @property
     def exit_code(self) -> int:
-        """Exit code of `dq watch`: 4 alerts did not arrive, 3 something was not read, 1 a delivery is
-        missing.
+        """Exit code of `dq watch`: 4 alerts did not arrive, 3 something was not read, or not written to the
+        catalog, 1 a delivery is missing.
         """
         if self.tick is None:
             return 3
         if self.drained is not None and (undelivered := alerting.exit_code(self.drained)):
             return undelivered
+        if self.catalog is not None and self.catalog.failed:
+            return 3
         if self.tick.unknown or any(finding.rule != NOT_WATCHED for finding in self.findings):
             return 3
         return int(any(change.after is CycleStatus.MISSING for change in self.tick.changes))
@@ -314,6 +322,7 @@ class WatchOutcome:
             "sent": sent.sent,
             "waiting": sent.overdue,
             "outstanding": [alerting.outstanding_as_dict(entry) for entry in sent.undelivered],
+            "catalog": self.catalog.as_dict() if self.catalog is not None else None,
         }
 
 
@@ -343,6 +352,7 @@ def watch(
     with closing(context.store()) as store:
         outcome = run_tick(context, store, request, ProbePool().for_tick(context.settings.storage_seconds))
         outcome = send_alerts(context, store, request, outcome)
+        outcome = write_catalog(context, store, outcome)
         send_heartbeat(context, store, outcome)
     return replace(outcome, alerts=tuple(context.messages.alerts), notes=tuple(context.messages.notes))
 
@@ -408,6 +418,11 @@ def run_tick(
         result, slos=result.slos + skip_cache.slos, open_cycles=result.open_cycles + skip_cache.open
     )
     close_withdrawn(context, store, loaded)
+    if context.settings.watch_catalog:
+        # Imported here, and below: slow to import, and rarely used.
+        from dq.operations.delivery_state import record_changes
+
+        record_changes(context, store, promises, server)
     save_skip_cache(context, store, skip_cache, loaded, targets, findings)
     alerting.reroute(context, store, loaded.contracts, channel)
     return WatchOutcome(now, tick=result, findings=tuple(findings))
@@ -424,6 +439,15 @@ def send_alerts(
     if outcome.tick is None:
         return outcome
     return replace(outcome, drained=alerting.send(context, store, request.channel, patience))
+
+
+def write_catalog(context: RuntimeContext, store: Store, outcome: WatchOutcome) -> WatchOutcome:
+    """Write how far each changed table is complete to the catalog of the settings, if there is one."""
+    if outcome.tick is None or not context.settings.watch_catalog:
+        return outcome
+    from dq.operations.delivery_state import write_states
+
+    return replace(outcome, catalog=write_states(context, store))
 
 
 def send_heartbeat(context: RuntimeContext, store: Store, outcome: WatchOutcome) -> None:

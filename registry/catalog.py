@@ -12,7 +12,17 @@ from typing import Generic, Protocol, TypeVar
 
 from dq.contracts.outcome import DqError
 from dq.contracts.types import SCHEMA_EVOLUTION, format_profile
-from dq.registry.table import LIFECYCLE, OPEN_FORMATS, OWNED_KEYS, RETIRED, Key, TableColumn, TableSpec
+from dq.registry.table import (
+    LIFECYCLE,
+    OPEN_FORMATS,
+    OWNED_KEYS,
+    RETIRED,
+    Key,
+    TableColumn,
+    TableSpec,
+    digest,
+    without_delivery_state,
+)
 from dq.store.engine import Store
 
 # Parts of a plan: changes of tables, their impact, and actions.
@@ -138,10 +148,18 @@ class Action:
 
     @property
     def fingerprint(self) -> str:
-        """Digest of the action and the state of its table: 32 hexadecimal digits."""
-        version = self.before.version if self.before else ""
-        target = json.dumps(self.after.as_json(), sort_keys=True) if self.after else ""
-        return hashlib.sha256(f"{self.kind} {self.key} {version} {target}".encode()).hexdigest()[:32]
+        """Digest of the action and the state of its table: 32 hexadecimal digits.
+
+        The version of a table in which the watcher writes the delivery state changes at any time, so its
+        other content identifies its state.
+        """
+        state, target = "", ""
+        if self.before is not None:
+            plain = without_delivery_state(self.before.spec)
+            state = self.before.version if plain == self.before.spec else digest(plain)
+        if self.after is not None:
+            target = json.dumps(without_delivery_state(self.after).as_json(), sort_keys=True)
+        return hashlib.sha256(f"{self.kind} {self.key} {state} {target}".encode()).hexdigest()[:32]
 
     @property
     def impact(self) -> Impact:

@@ -71,6 +71,7 @@ class Duty:
 
 
 GOVERNED, _TIMED = "the setting `lake_formation`", "the setting `schedule_target`"
+_WATCHED = "the setting `watch_catalog`"
 _LIST_BUCKETS = Privilege(ResourceScope.BUCKETS, "s3: ListBucket")
 _READ_FILES = Privilege(ResourceScope.FILES, "s3: GetObject")
 
@@ -167,7 +168,12 @@ WATCHER = Duty(
     "watcher",
     "detects whether deliveries have arrived",
     "`dq watch`, `dq.cycle`, the sensor of Airflow",
-    (_LIST_BUCKETS, _READ_FILES),
+    (
+        _LIST_BUCKETS,
+        _READ_FILES,
+        Privilege(ResourceScope.TABLES, "glue: GetTable UpdateTable", _WATCHED),
+        Privilege(ResourceScope.TABLES, "glue: GetPartitionIndexes", f"{_WATCHED}, and partition indexes"),
+    ),
 )
 CONSUMER = Duty(
     "consumer",

@@ -31,6 +31,12 @@ RETIRED = "retired"
 SPEC_HASH = "dq.spec-hash"
 OWNED_KEYS = "dq.owned-keys"
 PARTITION_INDEXES = "dq.partition-indexes"
+COMPLETE_THROUGH = "dq.complete-through"
+CHECKED_THROUGH = "dq.checked-through"
+STATE = "dq.state"
+DELIVERY_KEYS = (COMPLETE_THROUGH, CHECKED_THROUGH, STATE)
+"""Properties that the watcher writes; plans neither show nor remove them."""
+
 EXACT_TYPES = "dq.types"
 """Property of an Iceberg table with the contract's column types, as JSON, where its own types differ."""
 
@@ -207,6 +213,11 @@ def marked(spec: TableSpec, facts: Mapping[str, str]) -> TableSpec:
 
 def _with(spec: TableSpec, parameters: Mapping[str, str]) -> TableSpec:
     return replace(spec, parameters=tuple(parameters.items()))
+
+
+def without_delivery_state(spec: TableSpec) -> TableSpec:
+    """Return the specification without the properties that the watcher writes."""
+    return _with(spec, {key: text for key, text in spec.parameters if key not in DELIVERY_KEYS})
 
 
 # Reader options of CSV and JSON tables, as pairs, which each catalog stores in its own way.

@@ -78,6 +78,32 @@ catalog_log = sa.Table(
     sa.Index("ix_catalog_log_run", "run_id", "database_name", "name"),
 )
 
+# Delivery state of objects in a catalog, as the watcher writes it.
+catalog_delivery = sa.Table(
+    "catalog_delivery",
+    metadata,
+    *_keys("catalog", "contract", "object"),
+    # Its table, and the id of its contract as in the table's marks.
+    *_texts("database_name", "name", "contract_id"),
+    # Number of known changes, and how many of them the catalog has.
+    sa.Column("changes", sa.Integer, nullable=False),
+    sa.Column("settled", sa.Integer, nullable=False),
+    # The properties that the catalog has; NULL: unknown, or the table is not registered.
+    sa.Column("properties", Json),
+    # End of the writer's lease, its fencing token, and the number of failures in a row.
+    sa.Column("lease_until", UtcDateTime),
+    sa.Column("attempt", sa.Integer, nullable=False),
+    sa.Column("failures", sa.Integer, nullable=False),
+)
+
+# The changes of the store that `catalog_delivery` knows of.
+catalog_delivery_mark = sa.Table(
+    "catalog_delivery_mark",
+    metadata,
+    *_keys("catalog"),
+    sa.Column("marks", Json, nullable=False),
+)
+
 # Grants in Lake Formation made by dq and not revoked. dq never revokes other grants.
 lake_grant = sa.Table(
     "lake_grant",

@@ -27,6 +27,7 @@ from dq.operations.watch import (
     run_tick,
     send_alerts,
     send_heartbeat,
+    write_catalog,
 )
 from dq.store.engine import Store
 
@@ -60,8 +61,10 @@ def command(
     A contract that cannot be read, or whose location is unknown, is a finding and does not stop the
     others.
 
+    With the setting watch_catalog, writes how far each table is complete to its properties in the catalog.
+
     Exit codes: 0 no incidents, 1 a delivery is missing, 2 a channel is not configured, 3 something could
-    not be read, 4 an alert could not be delivered.
+    not be read, or not be written to the catalog, 4 an alert could not be delivered.
 
     Example: dq watch registry --every 1m
     """
@@ -133,10 +136,12 @@ def _show_and_deliver(
     tick = outcome.tick
     if form is output.Format.JSON:
         outcome = send_alerts(context, store, request, outcome, patience)
+        outcome = write_catalog(context, store, outcome)
         output.as_json(outcome.as_dict())
     else:
         outcome = send_alerts(context, store, request, outcome, timedelta(0))
         describe(tick)
+        outcome = write_catalog(context, store, outcome)
         if outcome.drained is not None and outcome.drained.next_at is not None:
             outcome = send_alerts(context, store, request, outcome, patience)
     if outcome.drained is not None:

@@ -17,6 +17,8 @@ from dq.contracts.outcome import Severity, UsageError, nearest, suggestion
 
 _TOPIC = r"arn:aws[a-z-]*:sns:[a-z0-9-]+:[0-9]{12}:(?:[A-Za-z0-9_-]|\{domain\}){1,256}"
 
+_CATALOGS = ("glue", "hive", "iceberg", "local")
+
 
 @dataclass(frozen=True, slots=True)
 class Form:
@@ -81,6 +83,12 @@ def _topic(value: object) -> str:
     return _text(value)
 
 
+def _catalog(value: object) -> str:
+    if value is not False and value not in ("off", *_CATALOGS):
+        raise ValueError(value)
+    return "" if value in (False, "off") else str(value)
+
+
 def _folder(value: object) -> str:
     return "" if value is False or value == "off" else _text(value)
 
@@ -113,6 +121,7 @@ TEXT = Form("a string", '"…"', _text, _text)
 SEVERITY = Form('a severity, or "off"', '"error"', _mention, _mention)
 SCHEDULE_AT = Form('"breach" or "due"', '"breach"', _schedule_at, _schedule_at)
 TARGET = Form("a file or a URL", '"/var/log/dq/lineage.jsonl"', _text, _text, paths=True)
+CATALOG = Form(f'{", ".join(_CATALOGS)}, or "off"', '"glue"', _catalog, _catalog)
 FOLDER = Form('a folder, or "off"', '"/var/lib/dq/alerts"', _folder, _folder, paths=True)
 
 
@@ -164,6 +173,14 @@ class Settings:
         "Minimum severity at which Slack alerts mention the contract's contacts, or `off`.",
     )
     storage_seconds: int = _setting(10, SECONDS, "Timeout of the watcher for one storage request.")
+    watch_catalog: str = _setting(
+        "",
+        CATALOG,
+        "Catalog in which `dq watch` writes how far each registered table is complete: `glue`, `hive`, "
+        "`iceberg` or `local`. Default: none.",
+    )
+    watch_catalog_role: str = _setting("", TEXT, "ARN of the role that `dq watch` assumes for it in AWS.")
+    watch_catalog_id: str = _setting("", TEXT, "Account of the Glue catalog. Default: the caller's.")
     send_seconds: int = _setting(
         30,
         SECONDS,

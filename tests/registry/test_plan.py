@@ -259,6 +259,19 @@ def test_a_saved_plan_is_told_from_another() -> None:
 
     assert first.fingerprint == same.fingerprint
     assert first.fingerprint != moved.fingerprint
+    # What the watcher writes is no change of the plan, the rest of such a table is.
+    [watched, later, changed] = [
+        plan([NEW], {OLD.key: LiveTable(replace(spec, parameters=pairs), version)}, {}, creates=ALL).actions[
+            0
+        ]
+        for spec, text, version in (
+            (OLD, "a", "3"),
+            (OLD, "b", "4"),
+            (replace(OLD, description="other"), "b", "4"),
+        )
+        for pairs in (tuple(sorted({**dict(OLD.parameters), "dq.complete-through": text}.items())),)
+    ]
+    assert watched.fingerprint == later.fingerprint != changed.fingerprint
 
 
 def test_a_plan_reads_as_a_diff() -> None:

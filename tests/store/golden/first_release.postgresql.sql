@@ -6,6 +6,28 @@ CREATE TABLE catalog_applied (
 	CONSTRAINT pk_catalog_applied PRIMARY KEY (catalog, database_name, name)
 );
 
+CREATE TABLE catalog_delivery (
+	catalog TEXT NOT NULL,
+	contract TEXT NOT NULL,
+	object TEXT NOT NULL,
+	database_name TEXT NOT NULL,
+	name TEXT NOT NULL,
+	contract_id TEXT NOT NULL,
+	changes INTEGER NOT NULL,
+	settled INTEGER NOT NULL,
+	properties JSONB,
+	lease_until TIMESTAMP WITH TIME ZONE,
+	attempt INTEGER NOT NULL,
+	failures INTEGER NOT NULL,
+	CONSTRAINT pk_catalog_delivery PRIMARY KEY (catalog, contract, object)
+);
+
+CREATE TABLE catalog_delivery_mark (
+	catalog TEXT NOT NULL,
+	marks JSONB NOT NULL,
+	CONSTRAINT pk_catalog_delivery_mark PRIMARY KEY (catalog)
+);
+
 CREATE TABLE catalog_log (
 	number SERIAL NOT NULL,
 	run_id VARCHAR(36) NOT NULL,
