@@ -130,6 +130,7 @@ def main() -> int:
         "repair / Hive": ("<", 1.5),
         "check of an hour / Hive": ("<", 1.5),
         "check of all / Hive": ("<", 2.0),
+        "backtest / Hive": ("<", 1.5),
     }
     return finish(metrics, goals, args)
 

@@ -581,8 +581,10 @@ def _answers_for_group(
     is_whole_table = len(group) == run.present
     try:
         table = open_data(request.data, request.spark, scope)
-        # Spark plans faster without a filter that selects everything.
-        rows = table if is_whole_table else only_partitions(table, scope)
+        # Spark plans faster without a filter that selects everything. In a layout it would also compute the
+        # partition columns from the path of each row's file once for each partition.
+        is_scope = is_whole_table or (opens_only_scope(request.data) and _reads_only(table, group))
+        rows = table if is_scope else only_partitions(table, scope)
     except DqError:
         return None
     schema = measure.schema_of(table)
@@ -623,6 +625,11 @@ def _answers_for_group(
     if further_metrics and not batch.answer_metrics(further_metrics, answers_by_partition):
         return None
     return {partition: BatchedAnswers(table, answers) for partition, answers in answers_by_partition.items()}
+
+
+def _reads_only(table: DataFrame, group: Sequence[TablePartition]) -> bool:
+    """Return True if all files of the frame are those of these partitions."""
+    return {*table.inputFiles()} <= {file for partition in group for file in partition.files or ()}
 
 
 def _partition_key_sql(group: Sequence[TablePartition], schema: DataType) -> list[str] | None:
