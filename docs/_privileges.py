@@ -61,6 +61,7 @@ _NOTES = {
     "watcher": "It writes nothing to the lake. It calls a catalog only with the setting `watch_catalog`, to "
     "write [how far each table is complete](../how-to/delivery-slo.md#write-it-into-the-catalog); leave out "
     "what that needs without it. If Lake Formation governs the lake, it also needs ALTER on the tables.",
+    "inspector": "Every action only reads, and it reads no data.",
     "consumer": "Used in the consumer's own account, as a data lake administrator. Permissions on the shared "
     "tables come from the owner's grant.",
 }

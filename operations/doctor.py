@@ -10,7 +10,7 @@ import subprocess
 import sys
 import tempfile
 import threading
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -18,12 +18,14 @@ from pathlib import Path
 from dq.alerts import drain
 from dq.contracts.access.access_policy import is_remote
 from dq.contracts.access.discovery import find
-from dq.contracts.install import NAME, install_command
-from dq.contracts.outcome import DqError, pluralize
+from dq.contracts.access.files import read_own
+from dq.contracts.install import NAME, install_command, require_extras
+from dq.contracts.outcome import DqError, UsageError, pluralize
 from dq.dataquality.delivery import retention
 from dq.dataquality.model.run_context import JARS, PACKAGES, line
 from dq.lake.storage import Storages
 from dq.operations.alerting import describe_outstanding
+from dq.operations.register import RegisterRequest, emit_landing_zone
 from dq.operations.runtime.context import RuntimeContext, call_context
 from dq.operations.runtime.settings import TABLE, unknown_variables
 from dq.operations.runtime.spark import open_named_catalog
@@ -342,6 +344,40 @@ def _write_failure(folder: Path) -> HealthCheck | None:
     return None
 
 
+# Parts of the stacks of dq in AWS, compared with their templates.
+
+
+def check_stacks(context: RuntimeContext, templates: Sequence[Path], role: str) -> Iterator[HealthCheck]:
+    """Check the parts of these templates in the account; without any, of the registry's landing zone."""
+    with require_extras("dq doctor --aws needs boto3", "aws"):
+        from dq.registry.aws.stack_parts import connect_account, part_states, read_template
+    stacks: list[Mapping[str, object]] = [
+        read_template(read_own(context.folder / path), str(path)) for path in templates
+    ]
+    aws = connect_account(role)
+    yield HealthCheck("account", True, f"{aws.account} in {aws.session.region_name}")
+    for stack in stacks or [_landing_zone(context)]:
+        for part in part_states(aws, stack):
+            ok = None if part.lacks and part.is_optional else not part.lacks
+            yield HealthCheck(part.kind, ok, f"{part.name} {part.lacks or 'is there'}", part.hint)
+
+
+def _landing_zone(context: RuntimeContext) -> Mapping[str, object]:
+    """Return the template of `dq register --emit-landing-zone`, without using or creating the state store."""
+    with tempfile.TemporaryDirectory() as folder:
+        empty = engine.open_store(f"sqlite:///{folder}/empty.db")
+        try:
+            zone = emit_landing_zone(context, empty, RegisterRequest((context.folder,)))
+        finally:
+            empty.close()
+    if zone.stack is None:
+        raise UsageError(
+            "the landing zone is not known, because a contract or a subscription is refused.",
+            "Fix what 'dq register --emit-landing-zone' reports, or pass --template.",
+        )
+    return zone.stack
+
+
 # Health checks in order, with their timeouts in seconds. A single channel may take ten.
 ASPECTS: tuple[tuple[str, Callable[[RuntimeContext], Iterable[HealthCheck]], float], ...] = (
     ("installed", installed_packages, 20),
@@ -356,6 +392,8 @@ ASPECTS: tuple[tuple[str, Callable[[RuntimeContext], Iterable[HealthCheck]], flo
 )
 # For Hive, Spark has to be started first.
 _CATALOG_SECONDS = 120
+# A call or two for each part of a stack.
+_STACK_SECONDS = 300
 
 
 @dataclass(frozen=True, slots=True)
@@ -382,11 +420,15 @@ def doctor(
     *,
     role_arn: str = "",
     catalog_id: str = "",
+    aws: bool = False,
+    templates: Sequence[Path | str] = (),
     folder: Path | str | None = None,
 ) -> DoctorOutcome:
     """Run the health checks of `dq doctor`. Nothing is changed.
 
     `catalog`, e.g. `glue`, is checked too, in AWS as the role `role_arn` and in the account `catalog_id`.
+    `aws` checks that each part of the `templates`, CloudFormation templates emitted by dq, is in the account
+    and complete; without templates, each part of the registry's landing zone.
     `folder` replaces the working folder. A check that fails or times out is a row.
 
     Raises UsageError for invalid settings.
@@ -400,4 +442,7 @@ def doctor(
     if catalog is not None:
         catalog_check = partial(check_catalog, context, catalog, role_arn, catalog_id)
         checks += run_check("catalog", catalog_check, _CATALOG_SECONDS)
+    if aws or templates:
+        stack_check = partial(check_stacks, context, [Path(path) for path in templates], role_arn)
+        checks += run_check("aws", stack_check, _STACK_SECONDS)
     return DoctorOutcome(tuple(checks))

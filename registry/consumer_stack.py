@@ -118,6 +118,16 @@ def template(scope: LinkScope) -> Node:
             **stack_resource("AWS::Lambda::Function", _function(scope, name)),
             "DependsOn": ["Logs"],
         },
+        "Failures": stack_resource(
+            "AWS::Lambda::EventInvokeConfig",
+            {
+                "FunctionName": {"Ref": "Function"},
+                "Qualifier": "$LATEST",
+                "DestinationConfig": {
+                    "OnFailure": {"Destination": {"Fn::GetAtt": ["DeadLetters", "Arn"]}},
+                },
+            },
+        ),
         **_rule("Schedule", f"{name}-schedule", {"ScheduleExpression": _RATE}),
         # RAM sends its events at best effort: the schedule is what counts.
         **_rule(
@@ -207,7 +217,6 @@ def _function(scope: LinkScope, name: str) -> Node:
         "MemorySize": _MEMORY_MEGABYTES,
         # The records in the database are read, changed and written: two runs at a time could lose one.
         "ReservedConcurrentExecutions": 1,
-        "DeadLetterConfig": {"TargetArn": {"Fn::GetAtt": ["DeadLetters", "Arn"]}},
         "Environment": {"Variables": scope.as_environment()},
     }
 

@@ -197,7 +197,27 @@ CONSUMER = Duty(
     ),
 )
 
-DUTIES = (PLANNER, REGISTRAR, PUBLISHER, REPAIRER, CHECKER, WATCHER, CONSUMER)
+INSPECTOR = Duty(
+    "inspector",
+    "checks that the parts of a stack are there",
+    "`dq doctor --aws`",
+    tuple(
+        Privilege(ResourceScope.EVERYTHING, names)
+        for names in (
+            "iam: GetRole GetRolePolicy ListAttachedRolePolicies",
+            "sqs: GetQueueAttributes GetQueueUrl",
+            "sns: GetTopicAttributes",
+            "lambda: GetFunctionConfiguration GetFunctionEventInvokeConfig GetPolicy ListEventSourceMappings",
+            "scheduler: GetSchedule GetScheduleGroup",
+            "events: DescribeRule ListRuleNamesByTarget",
+            "logs: DescribeLogGroups",
+            "cloudwatch: DescribeAlarmsForMetric",
+            "lakeformation: GetDataLakeSettings",
+        )
+    ),
+)
+
+DUTIES = (PLANNER, REGISTRAR, PUBLISHER, REPAIRER, CHECKER, WATCHER, CONSUMER, INSPECTOR)
 
 
 def actions_of(duty: Duty) -> frozenset[str]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import typer
 
 from dq.cli import output
@@ -16,6 +18,12 @@ def command(
     everything: bool = typer.Option(
         False, "--all", help="Also list unused extras and channels, with how to enable them."
     ),
+    aws: bool = typer.Option(
+        False, "--aws", help="Also check the parts of the registry's landing zone in the AWS account."
+    ),
+    templates: list[Path] = typer.Option(
+        None, "--template", help="Check the parts of this emitted template instead; repeatable."
+    ),
     role_arn: str = ROLE,
     catalog_id: str = ACCOUNT,
     format: output.Format = output.FORMAT,
@@ -26,11 +34,16 @@ def command(
     --catalog, a catalog. Sends, upgrades and changes nothing. Every check is listed, including those that
     timed out; extras and channels that are not used are summarised.
 
+    With --aws, checks that each part of the landing zone (dq register --emit-landing-zone) is in the account
+    of the current credentials: roles with their permissions, functions, queues and failed starts in them,
+    alarms and their topics, schedules, data lake administrators. --template checks a template that was
+    emitted, e.g. by dq link --emit-stack.
+
     Exit codes: 0 everything needed works, 3 something is broken.
 
     Example: dq doctor --catalog glue
     """
-    outcome = doctor(catalog, role_arn=role_arn, catalog_id=catalog_id)
+    outcome = doctor(catalog, role_arn=role_arn, catalog_id=catalog_id, aws=aws, templates=templates or ())
     if format is output.Format.JSON:
         output.as_json(outcome.as_list())
     else:

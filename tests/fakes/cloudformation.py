@@ -7,9 +7,12 @@ import json
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler
 from typing import Any
+from urllib.request import Request, urlopen
 
 from fakes.glue import REGION
+from fakes.quiet_server import Loopback
 from moto.cloudformation.parsing import get_model_map
 from moto.server import ThreadedMotoServer
 
@@ -77,3 +80,48 @@ def _resolved(node: Any, kept: set[str]) -> Any:
             return f"arn:aws:unknown:{REGION}:123456789012:{attribute[0]}"
         return {key: _resolved(value, kept) for key, value in node.items()}
     return [_resolved(value, kept) for value in node] if isinstance(node, list) else node
+
+
+def create_alarms(template: Mapping[str, Any], topic: str) -> None:
+    """Creates the alarms of a stack, which moto's CloudFormation leaves out, by their own API."""
+    resources = template["Resources"]
+    names = {"FunctionName": "FunctionName", "QueueName": "QueueName"}
+    client = new_session(region=REGION).client("cloudwatch")
+    for part in resources.values():
+        if part["Type"] != "AWS::CloudWatch::Alarm":
+            continue
+        dimensions = []
+        for dimension in part["Properties"]["Dimensions"]:
+            value = dimension["Value"]
+            key = value.get("Ref") or value["Fn::GetAtt"][0]
+            name = resources[key]["Properties"][names[dimension["Name"]]]
+            dimensions.append({"Name": dimension["Name"], "Value": name})
+        properties = {**part["Properties"], "Dimensions": dimensions, "AlarmActions": [topic]}
+        client.put_metric_alarm(**properties)
+
+
+def reset(environment: Mapping[str, str]) -> None:
+    """Empties the account."""
+    request = Request(f"{environment['AWS_ENDPOINT_URL']}/moto-api/reset", method="POST")
+    with urlopen(request):
+        pass
+
+
+@contextmanager
+def refusing(service: str) -> Iterator[str]:
+    """A service that allows nothing, as its URL."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def log_message(self, format: str, *args: object) -> None:
+            pass
+
+        def do_GET(self) -> None:
+            body = json.dumps({"Message": f"not authorized to perform: {service}"}).encode()
+            self.send_response(403)
+            self.send_header("x-amzn-ErrorType", "AccessDeniedException")
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+    with Loopback(Handler) as loopback:
+        yield loopback.origin

@@ -94,7 +94,10 @@ def test_moto_creates_the_stack_as_far_as_it_knows_its_resources(
         ]
         permissions = json.loads(session.client("lambda").get_policy(FunctionName="dq-link-shared")["Policy"])
 
-    assert cloudformation.unsupported(stack) == {"AWS::CloudWatch::Alarm"}
+    assert cloudformation.unsupported(stack) == {
+        "AWS::CloudWatch::Alarm",
+        "AWS::Lambda::EventInvokeConfig",
+    }
     assert outputs["Role"] == f"arn:aws:iam::{OWNER}:role/dq-link-shared"
     assert function["Role"] == outputs["Role"]
     assert targets == [outputs["Function"]] * 2

@@ -21,6 +21,7 @@ from dq.registry.aws.sns import _client
 from dq.registry.landing_zone import (
     CONSUMER,
     DUTIES,
+    INSPECTOR,
     PLANNER,
     PUBLISHER,
     REGISTRAR,
@@ -79,7 +80,9 @@ def allowed(service: str, duties: Iterable[Duty]) -> set[str]:
 def test_the_owners_duties_may_do_what_is_called_and_nothing_else(service: str, module: str) -> None:
     files = [LINK.with_name(f"{module}.py")]
 
-    assert called(service, files) == allowed(service, [one for one in DUTIES if one is not CONSUMER])
+    assert called(service, files) == allowed(
+        service, [one for one in DUTIES if one not in (CONSUMER, INSPECTOR)]
+    )
 
 
 def test_the_consumer_may_do_what_the_link_calls_and_nothing_else() -> None:
@@ -87,6 +90,22 @@ def test_the_consumer_may_do_what_the_link_calls_and_nothing_else() -> None:
     found = {action for service, client in clients.items() for action in called(service, [LINK], client)}
 
     assert found == actions_of(CONSUMER)
+
+
+def test_the_inspector_may_do_what_the_check_of_a_stack_calls_and_nothing_else() -> None:
+    text = LINK.with_name("stack_parts.py").read_text()
+    calls = re.findall(r'part\.call\(\s*"([a-z]+)",\s*"([a-z_]+)"', text)
+    operations = {
+        service: {xform_name(name): name for name in _operations(service)}
+        for service in {s for s, _ in calls}
+    }
+
+    assert {f"{service}:{operations[service][name]}" for service, name in calls} == actions_of(INSPECTOR)
+    assert all(re.search(":(Get|List|Describe)", action) for action in actions_of(INSPECTOR))
+
+
+def _operations(service: str) -> list[str]:
+    return list(ServiceModel(Loader().load_service_model(service, "service-2")).operation_names)
 
 
 def test_no_other_part_of_dq_opens_a_client_of_aws() -> None:

@@ -261,8 +261,9 @@ ALLOWED = {
     ),
     ("operations/doctor.py", "process"): ("subprocess.run", "java -version, of JAVA_HOME or the PATH"),
     ("operations/doctor.py", "file"): (
-        "os.scandir tempfile.TemporaryFile",
-        "the operator's lake roots: whether they can be listed; whether the state's folder takes a byte",
+        "os.scandir tempfile.TemporaryDirectory tempfile.TemporaryFile",
+        "the operator's lake roots: whether they can be listed; whether the state's folder takes a byte; "
+        "an empty store, so that the landing zone is derived without the operator's",
     ),
     # what ships with dq
     ("operations/runtime/spark.py", "file"): (
