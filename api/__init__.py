@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from dq.operations.authoring import FmtOutcome, InitOutcome, fmt, init
     from dq.operations.backtest import BacktestOutcome, backtest_contracts
     from dq.operations.check_contracts import CheckOutcome, check_contracts
+    from dq.operations.codeowners import CodeownersOutcome, codeowners
     from dq.operations.demo import DemoOutcome, DemoTable, demo, demo_tables
     from dq.operations.diff import diff
     from dq.operations.doctor import DoctorOutcome, doctor
@@ -89,7 +90,8 @@ if TYPE_CHECKING:
 
 __all__ = [
     "AckOutcome", "AlertTestOutcome", "AuditOutcome", "Backtest", "BacktestOutcome", "Broken",
-    "BrokenContract", "CheckOutcome", "Column", "CompleteThrough", "Contract", "ConvertOutcome",
+    "BrokenContract", "CheckOutcome", "CodeownersOutcome", "Column", "CompleteThrough", "Contract",
+    "ConvertOutcome",
     "CycleStanding", "Delivered", "DeliveriesOutcome", "DemoOutcome", "DemoTable", "DoctorOutcome",
     "DqError", "DuesOutcome", "ExcuseOutcome", "ExplainOutcome", "ExportOutcome", "Finding", "FmtOutcome",
     "GatedRows", "ImportOutcome", "IncidentsOutcome", "InitOutcome", "LinkOutcome", "Measure",
@@ -97,7 +99,7 @@ __all__ = [
     "Proposed", "Question", "RegisterOutcome", "RepairOutcome", "ReplayOutcome", "Report", "RuleInput",
     "RulesOutcome", "SilenceOutcome", "StorePruneOutcome", "StoreUpgradeOutcome", "SubscriptionsOutcome",
     "TablesOutcome", "Unmeasured", "Violated", "WatchOutcome", "acknowledge", "aggregate", "audit",
-    "backtest", "backtest_contracts", "build_portal", "check", "check_contracts", "check_store",
+    "backtest", "backtest_contracts", "build_portal", "check", "check_contracts", "check_store", "codeowners",
     "complete_through", "convert_schedule", "copy_store", "cycle", "demo", "demo_tables", "diff",
     "doctor", "emr", "excuse", "explain", "export", "export_store", "fmt", "gate", "import_", "incidents",
     "init", "json_schema", "left_out", "link", "list_subscriptions", "load", "metrics", "next_deliveries",
@@ -148,6 +150,7 @@ _MODULES: dict[str, tuple[str, ...]] = {
         "SubscriptionsOutcome",
         "list_subscriptions",
     ),
+    "dq.operations.codeowners": ("CodeownersOutcome", "codeowners"),
     "dq.operations.demo": ("DemoOutcome", "DemoTable", "demo", "demo_tables"),
     "dq.operations.metrics": ("metrics",),
     "dq.operations.link": (

@@ -48,7 +48,7 @@ the whole pipeline on real data."""
 # The panels of `dq --help`, in the order of a contract's life.
 PANELS = {
     "Write": ("init", "import", "propose", "fmt", "export", "schema"),
-    "Gate": ("validate", "diff", "sample", "backtest", "rules", "explain"),
+    "Gate": ("validate", "diff", "sample", "backtest", "rules", "explain", "codeowners"),
     "Catalog": ("register", "repair", "link", "subscriptions"),
     "Data": ("check", "tables", "emr"),
     "Deliveries": ("publish", "watch", "cycles", "schedule"),

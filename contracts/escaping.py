@@ -116,6 +116,22 @@ def _span(text: str) -> str:
     return f"`{escape_ci_commands(text)}`"
 
 
+# Paths in CODEOWNERS of GitHub and GitLab.
+
+_LITERAL_PATH = re.compile(r"[\w@+=,./-]+( +[\w@+=,./-]+)*")
+
+
+def codeowners_pattern(path: str) -> str:
+    """Return the pattern of CODEOWNERS for this path from the repository's top.
+
+    Raises UsageError for a path with characters of patterns or comments.
+    """
+    if not _LITERAL_PATH.fullmatch(path) or not {"", ".", ".."}.isdisjoint(path.removesuffix("/").split("/")):
+        hint = "Rename it: use letters, digits, spaces and ._/@+=,- in its name."
+        raise UsageError(f"CODEOWNERS cannot name {one_line(path)}.", hint)
+    return f"/{path}".replace(" ", "\\ ")
+
+
 # Text in Spark SQL: names and literals of statements, run by dq or written into a file.
 
 # The spark-sql shell interprets statement ends, quotes and comments in back-quoted names, and Spark replaces
@@ -244,6 +260,9 @@ def _slack(text: str) -> str:
 
 TARGETS: dict[str, EscapingTarget] = {
     "comment": EscapingTarget(comment, "dbt, Spark, Python", "heads of exported files"),
+    "codeowners": EscapingTarget(
+        codeowners_pattern, "GitHub, GitLab: patterns", "dq codeowners", refuses=True
+    ),
     "dbt text": EscapingTarget(jinja, "dbt: Jinja in YAML", "dq export dbt"),
     "dbt name": EscapingTarget(dbt_name, "dbt: Jinja and SQL", "dq export dbt", refuses=True),
     "github message": EscapingTarget(github_data, "GitHub's runner", "reports of dq validate"),

@@ -325,6 +325,7 @@ OUTPUTS: dict[str, Schema] = {
         "messages": INT, "silences": INT, "publications": INT, "notices": INT,
     }),
     "store upgrade": row({"before": nullable(TEXT), "after": TEXT}),
+    "codeowners": row({"file": TEXT, "changed": BOOL, "findings": FINDINGS, "notes": array(TEXT)}),
     "subscriptions": row({"subscriptions": array(SUBSCRIPTION), "findings": FINDINGS}),
     "tables": array(row({
         "contract": TEXT, "object": TEXT, "state": enum("kept", "broken", "listed", "unknown"),

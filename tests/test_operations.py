@@ -961,3 +961,36 @@ def _commit(place: Place) -> None:
     who = ("-c", "user.name=a", "-c", "user.email=a@example.com", "-c", "commit.gpgsign=false")
     for words in (("init", "-q", "-b", "main"), ("add", "."), ("commit", "-q", "-m", "a")):
         subprocess.run(["git", *who, *words], cwd=place.folder, check=True, capture_output=True)
+
+
+@compares("codeowners")
+def test_codeowners_is_the_command(tmp_path: Path) -> None:
+    command, function = Place(tmp_path / "command"), Place(tmp_path / "function")
+    owned = (
+        re.sub("(?m)^team:.*\n", "", contract("orders"))
+        + "team: {name: sales, members: [{username: ana@example.com, role: owner}]}\n"
+    )
+    hostile = owned.replace("ana@example.com", "'x\\n* @mallory'").replace("name: sales", "name: 'a b'")
+    for place in (command, function):
+        place.put("registry/dq-policy.yaml", "{}\n")
+        place.put("registry/sales/orders.odcs.yaml", owned)
+        place.put("registry/hostile #.odcs.yaml", hostile.replace("id: orders", "id: hostile"))
+        place.put("CODEOWNERS", "* @everyone\n")
+        subprocess.run(["git", "init", "-q", str(place.folder)], check=True)
+    for options, arguments in (
+        (("--check",), {"check": True}),
+        (("--organization", "acme"), {"organization": "acme"}),
+        (("--organization", "acme", "--check"), {"organization": "acme", "check": True}),
+    ):
+        ran = command.dq("codeowners", "registry", *options, "--format", "json")
+        outcome = dq.codeowners("registry", folder=function.folder, **arguments)
+        assert ran.code == outcome.exit_code == (1 if options == ("--check",) else 0)
+        assert ran.json["changed"] == outcome.changed == (len(options) < 3)
+        assert ran.json["notes"] == list(outcome.notes)
+        assert "no owner" in outcome.notes[0]
+    text = (function.folder / "CODEOWNERS").read_text()
+    assert text == (command.folder / "CODEOWNERS").read_text()
+    assert text.startswith("* @everyone\n\n# BEGIN dq codeowners")
+    assert "\n/registry/sales/orders.odcs.yaml @acme/sales ana@example.com\n" in text
+    assert "\n/registry/subscriptions/orders/ @acme/sales ana@example.com\n" in text
+    assert "mallory" not in text

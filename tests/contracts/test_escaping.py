@@ -25,6 +25,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from dq.contracts.escaping import TARGETS
 from dq.contracts.outcome import UsageError
 from dq.contracts.yaml.insertion import commented
+from dq.validators.git.approvals import codeowners_of
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -127,6 +128,23 @@ def test_jinja_takes_a_name_of_dbt_for_the_name(texts: list[str]) -> None:
     assert {"plain", "with.dot", "Größe"} <= made.keys()
     for text, name in made.items():
         assert jinja.from_string(f"{{{{ source('a', '{name}') }}}}").render(source=lambda _, b: b) == text
+
+
+def test_a_pattern_of_owners_covers_the_path_alone(texts: list[str], tmp_path: Path) -> None:
+    paths = [*texts, "sales/orders.odcs.yaml", "a b/c.yaml"]
+    made = written("codeowners", paths)
+
+    assert {"sales/orders.odcs.yaml", "a b/c.yaml"} <= made.keys()
+    subprocess.run(["git", "init", "-q", str(tmp_path)], check=True)
+    for path, pattern in made.items():
+        # Git reads patterns of ignored files alike.
+        (tmp_path / ".gitignore").write_text(f"{pattern}\n")
+        names = [path, f"x/{path}", f"{path}x"]
+        command = ["git", "check-ignore", "--no-index", "--", *names]
+        told = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+        assert told.stdout.split("\n") == [path, ""]
+        assert codeowners_of(f"{pattern} @a", path) == ["@a"]
+        assert codeowners_of(f"{pattern} @a", f"{path}x") == []
 
 
 def test_a_browser_shows_the_text_and_runs_nothing(canaries: Canaries, texts: list[str]) -> None:

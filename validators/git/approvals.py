@@ -408,6 +408,15 @@ def _shown(name: str) -> str:
 # CODEOWNERS, as GitHub and GitLab read it: the last pattern that matches a file decides.
 
 
+_OWNER = re.compile(r"@[A-Za-z0-9][\w.-]*(/[\w.-]+)?|[\w.+-]+@[\w-]+(\.[\w-]+)+", re.ASCII)
+
+
+def codeowner(name: str) -> str | None:
+    """Return the owner for a name in a contract: an address or a user with `@`; None if it cannot be one."""
+    owner = name if "@" in name else f"@{name}"
+    return owner if _OWNER.fullmatch(owner) else None
+
+
 def owner_names(owner: str) -> frozenset[str]:
     """Return the names that an owner has in a contract: `@acme/sales` is `acme/sales` and `sales`."""
     plain = owner.removeprefix("@")
