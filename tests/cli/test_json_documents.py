@@ -10,6 +10,7 @@ import json
 import os
 import re
 import shlex
+import subprocess
 from collections.abc import Callable, Sequence
 from datetime import datetime
 from pathlib import Path
@@ -104,6 +105,11 @@ def late(place: Place) -> None:
     delivered(place, DAYS[-1], "2026-05-11T09:10:00Z")
 
 
+def as_repository(place: Place) -> None:
+    """The registry is in a Git repository."""
+    subprocess.run(["git", "init", "-q", str(place.folder)], check=True)
+
+
 # In this order, each in the state that those before it have left; a step between them has no document.
 STORY: tuple[tuple[str, ...] | Callable[[Place], None], ...] = (
     ("doctor",),
@@ -163,6 +169,8 @@ STORY: tuple[tuple[str, ...] | Callable[[Place], None], ...] = (
     ("store prune", "--as-of", LATER),
     ("store export", "exported"),
     ("store copy", "sqlite:///.dq/store.db", "sqlite:///copy.db"),
+    as_repository,
+    ("codeowners", "registry", "--check"),
 )
 
 
