@@ -393,6 +393,21 @@ class IncidentKey:
 
 
 @dataclass(frozen=True, slots=True)
+class FailedClause:
+    """A clause that fails in a breach of data checks, without rows of the data.
+
+    `path` is its position in the contract. `property` is its column, or "" for a clause of the whole object.
+    """
+
+    path: str
+    check: str
+    property: str
+    severity: Severity
+    observed: str
+    allowed: str
+
+
+@dataclass(frozen=True, slots=True)
 class Breach:
     """A breach as of `occurred_at`: opens an incident, or joins the open one.
 
@@ -400,6 +415,7 @@ class Breach:
         subject: The cycle or run (a due instant in UTC, a partition).
         facts: Lines of (label, value) for people: what was promised, what was observed, what to do.
         period: Interval of the schedule, or None without one.
+        failed: Clauses that fail, for a breach of data checks.
     """
 
     key: IncidentKey
@@ -409,6 +425,7 @@ class Breach:
     occurred_at: datetime
     facts: tuple[tuple[str, str], ...] = ()
     period: timedelta | None = None
+    failed: tuple[FailedClause, ...] = ()
 
 
 class Resolution(StrEnum):

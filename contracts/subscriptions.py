@@ -11,7 +11,7 @@ from typing import Annotated, NamedTuple, TypeVar
 
 from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field
 
-from dq.contracts.extension import Date, NonEmptyText
+from dq.contracts.extension import Date, NonEmptyText, Route
 from dq.contracts.model import Contract, Identity, Node, Property, SchemaObject, Team, empty_list, parse_model
 from dq.contracts.outcome import Finding, nearest
 from dq.contracts.yaml import source
@@ -59,6 +59,32 @@ class Consumer(Node):
     contact: NotNull[str] = Field(None, description="How to reach the team, e.g. a channel or an address.")
 
 
+class AlertTerms(Route):
+    """Channel that hears of the breaches that affect the consumer, and when."""
+
+    model_config = ConfigDict(title="the alerts")
+
+    channel: NonEmptyText = Field(description="Channel, name or address in the tool, e.g. '#billing'.")
+    tool: NonEmptyText = Field(description="Tool, as under `support` in a contract, e.g. slack.")
+
+
+class Needs(Node):
+    """Guarantees of the contract that the consumer relies on."""
+
+    model_config = ConfigDict(title="the needs")
+
+    by: NotNull[str] = Field(
+        None,
+        description="Latest time for the first delivery of a day, e.g. '07:30'; '07:30+1d' is the next day.",
+    )
+    timezone: NonEmptyText = Field("UTC", description="IANA zone of `by`.")
+    quality: NonEmptyNames = Field(
+        default_factory=empty_list,
+        description="Quality rules and constraints, e.g. orders.amount.required; without it, all of the used "
+        "columns.",
+    )
+
+
 class Subscription(Node):
     """One consumer's use of a contract. Without `columns` and `tags` it is about all columns.
 
@@ -88,6 +114,12 @@ class Subscription(Node):
     approvers: list[NonEmptyText] = Field(
         default_factory=empty_list,
         description="Who approved it for the producer, and approves changes.",
+    )
+    alerts: NotNull[AlertTerms] = Field(
+        None, description="Channel that is notified of breaches that affect this use; by default none."
+    )
+    needs: NotNull[Needs] = Field(
+        None, description="What this use relies on; by default, all guarantees of the used columns."
     )
 
     @property
@@ -194,19 +226,19 @@ def covered_objects(subscription: Subscription, contract: Contract) -> list[Cove
             covered.append(CoveredObject(schema_object, all_columns=True))
             continue
         property_paths = {_property_path(name, schema_object) for name in entries}
-        column_paths = [
+        used_paths = [
             column_path
-            for column_path in _column_paths(schema_object)
+            for column_path in column_paths(schema_object)
             if property_paths & column_path.spellings or _has_tag(column_path.property.tags, subscription)
         ]
-        if column_paths:
+        if used_paths:
             properties, paths = (
-                tuple(column_path.property for column_path in column_paths),
-                tuple(column_path.path for column_path in column_paths),
+                tuple(column_path.property for column_path in used_paths),
+                tuple(column_path.path for column_path in used_paths),
             )
-            top_columns = {column_path.top for column_path in column_paths if column_path.is_column}
+            top_columns = {column_path.top for column_path in used_paths if column_path.is_column}
             fields = tuple(
-                column_path.path for column_path in column_paths if column_path.top not in top_columns
+                column_path.path for column_path in used_paths if column_path.top not in top_columns
             )
             covered.append(CoveredObject(schema_object, False, properties, paths, fields))
     return covered
@@ -219,9 +251,7 @@ def unknown_columns(subscription: Subscription, contract: Contract) -> Iterator[
         property_path = _property_path(name, schema_object) if schema_object else ""
         if schema_object is None or (
             property_path
-            and not any(
-                property_path in column_path.spellings for column_path in _column_paths(schema_object)
-            )
+            and not any(property_path in column_path.spellings for column_path in column_paths(schema_object))
         ):
             yield index, name, nearest(name, _element_names(contract))
 
@@ -249,20 +279,20 @@ def affects(subscription: Subscription, contract: Contract, path: str) -> bool:
     objects_by_column = {
         schema_object.column: schema_object
         for schema_object in contract.objects
-        if _overlaps(schema_object.column, path)
+        if overlaps(schema_object.column, path)
     }
     if not objects_by_column:
         # Servers, service levels etc. affect all subscriptions.
         return True
     for covered_object in covered_objects(subscription, contract):
         if covered_object.object.column in objects_by_column and (
-            covered_object.all_columns or any(_overlaps(own_path, path) for own_path in covered_object.paths)
+            covered_object.all_columns or any(overlaps(own_path, path) for own_path in covered_object.paths)
         ):
             return True
     return False
 
 
-def _overlaps(first: str, second: str) -> bool:
+def overlaps(first: str, second: str) -> bool:
     """Return True if one path is equal to, above or below the other, e.g. `orders` and `orders.id`."""
     short, long = sorted((first, second), key=len)
     return long == short or long.startswith((f"{short}.", f"{short}[", f"{short}{{"))
@@ -285,7 +315,7 @@ def _property_path(name: str, schema_object: SchemaObject) -> str:
         (
             candidate
             for candidate in (schema_object.name, schema_object.physical_name)
-            if candidate and _overlaps(candidate, name)
+            if candidate and overlaps(candidate, name)
         ),
         key=len,
     )
@@ -293,7 +323,7 @@ def _property_path(name: str, schema_object: SchemaObject) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class _ColumnPath:
+class ColumnPath:
     """A property with one value per row: its path in a diff, its column, and its possible spellings."""
 
     property: Property
@@ -303,12 +333,12 @@ class _ColumnPath:
     is_column: bool
 
 
-def _column_paths(schema_object: SchemaObject) -> Iterator[_ColumnPath]:
+def column_paths(schema_object: SchemaObject) -> Iterator[ColumnPath]:
     for properties in schema_object.single_valued_paths():
         path = ".".join((schema_object.column, *(prop.column for prop in properties)))
         names = [[name for name in (prop.name, prop.physical_name) if name] for prop in properties]
         spellings = frozenset(map(".".join, product(*names)))
-        yield _ColumnPath(properties[-1], path, properties[0].column, spellings, len(properties) == 1)
+        yield ColumnPath(properties[-1], path, properties[0].column, spellings, len(properties) == 1)
 
 
 def _element_names(contract: Contract) -> list[str]:

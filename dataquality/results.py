@@ -16,6 +16,7 @@ from dq.contracts.outcome import (
     AnsweredBy,
     Breach,
     CheckResult,
+    FailedClause,
     Finding,
     IncidentKey,
     ReadError,
@@ -364,7 +365,15 @@ def verdict(
     if len(failed) > _MAX_FACTS:
         facts.append(("and", f"{len(failed) - _MAX_FACTS} more failed checks"))
     title = f"{object} fails {len(failed)} data {'check' if len(failed) == 1 else 'checks'}: {scope}"
-    return Breach(key, worst, scope, title, now, tuple(facts))
+    still_broken = [stored for stored in unrenewed or () if stored.status in BROKEN]
+    failed_clauses = (*map(_failed_clause, failed), *map(_failed_clause, still_broken))
+    return Breach(key, worst, scope, title, now, tuple(facts), failed=failed_clauses)
+
+
+def _failed_clause(result: CheckResult | StoredResult) -> FailedClause:
+    return FailedClause(
+        result.clause, result.check, result.property, result.severity, result.observed, result.allowed
+    )
 
 
 def _fact_text(result: CheckResult) -> str:

@@ -220,6 +220,13 @@ def route_terms(support: SupportChannel) -> tuple[RouteTerms, list[Finding]]:
     Invalid terms are ignored, so that no notification is lost or delayed.
     """
     route, findings = extension.route(support)
+    terms, term_findings = parse_terms(route)
+    return terms, findings + term_findings
+
+
+def parse_terms(route: extension.Route) -> tuple[RouteTerms, list[Finding]]:
+    """Return the parsed terms of a route, and the findings about them. Invalid terms are ignored."""
+    findings: list[Finding] = []
 
     def report(node: Node, key: str, problem: ValueProblem) -> None:
         message = f"{key}: {problem.message}"
