@@ -393,6 +393,9 @@ DIGEST_CONTRACT = "(storm)"
 MAX_LISTED = 20
 """Number of listed incidents; the others are counted."""
 
+MAX_IN_NOTICE = 6
+"""Number of listed breaches of a notice; the others are counted."""
+
 
 def is_digest(incident: Incident) -> bool:
     """True if the incident is a digest of others."""
@@ -433,6 +436,50 @@ def digest_summary(incident: Incident) -> str:
     ends = Counter(CLOSED_AS[subject.end or Resolution.RECOVERED] for subject in incident.subjects.values())
     counts = ", ".join(f"{number} {state.replace('_', ' ')}" for state, number in ends.most_common())
     return f"All {len(incident.subjects)} closed: {counts}."
+
+
+# Notices: incidents of consumers. One has the breaches of one cause as subjects, as far as they affect a
+# consumer, so it grows, notifies and ends like any other.
+
+NOTICE_CONTRACT = "(subscription)"
+"""Contract key of notices; not a contract id, because ids have no brackets."""
+
+_VIA = " via "
+
+
+def notice_key(team: str, receiver: str, cause: str) -> IncidentKey:
+    """Return the key of a consumer's notice: its team, its `channel:target`, and the product of the cause."""
+    return IncidentKey(NOTICE_CONTRACT, f"{team}{_VIA}{receiver}", cause)
+
+
+def is_notice(key: IncidentKey) -> bool:
+    """True if the key is that of a consumer's notice."""
+    return key.contract == NOTICE_CONTRACT
+
+
+def notified_team(key: IncidentKey) -> str:
+    """Return the team of a consumer's notice."""
+    return key.object.rpartition(_VIA)[0]
+
+
+def notice_subject(key: IncidentKey, subject: str) -> str:
+    """Return the subject of a notice for a subject of a product's incident."""
+    return f"{key} {subject}"
+
+
+def notice_lines(incident: Incident) -> Facts:
+    """Return the open breaches of a notice, oldest first, as (number, title), or all if none is open."""
+    names = incident.open_subjects or tuple(incident.subjects)
+    lines = [
+        (f"{number} of {len(names)}", dict(_newest_facts(incident.subjects[name])).get(TITLE, name))
+        for number, name in enumerate(names[:MAX_IN_NOTICE], 1)
+    ]
+    remaining = len(names) - MAX_IN_NOTICE
+    return (*lines, ("and", f"{remaining} more")) if remaining > 0 else tuple(lines)
+
+
+def _newest_facts(subject: Subject) -> Facts:
+    return (subject.closing_facts if subject.closed_at else ()) or subject.facts
 
 
 # An incident as JSON values, for `dq status` and the portal.

@@ -151,8 +151,18 @@ def settled_at(tx: Connection, key: IncidentKey, subject: str) -> datetime | Non
     return max((Subject(row.opened_at, row.closed_at).settled_at for row in rows), default=None)
 
 
-def save(tx: Connection, incident: Incident, subject: str) -> None:
-    """Write the incident and its changed subject ('' for none)."""
+def keys_with_subject(tx: Connection, contract: str, subject: str) -> list[IncidentKey]:
+    """Return the keys of the incidents of a contract key that have or had this subject, in order."""
+    query = (
+        select(incidents.c.contract, incidents.c.object, incidents.c.group_id)
+        .join(incident_subject, incident_subject.c.incident_id == incidents.c.id)
+        .where(incidents.c.contract == contract, incident_subject.c.subject == subject)
+    )
+    return sorted({IncidentKey(*row) for row in tx.execute(query)}, key=str)
+
+
+def save(tx: Connection, incident: Incident, *subjects: str) -> None:
+    """Write the incident and its changed subjects ('' for none)."""
     values = {
         **{name: getattr(incident, name) for name in _STORED_AS_THEY_ARE},
         "contract": incident.key.contract,
@@ -169,7 +179,7 @@ def save(tx: Connection, incident: Incident, subject: str) -> None:
         tx.execute(_ADD, {"id": incident.id, **values})
     else:
         tx.execute(_CHANGE, {"of": incident.id, **values})
-    if subject:
+    for subject in filter(None, subjects):
         _save_subject(tx, incident, subject)
 
 

@@ -21,6 +21,9 @@ from dq.alerts.incident import (
     digest_lines,
     digest_summary,
     is_digest,
+    is_notice,
+    notice_lines,
+    notified_team,
     stabilization_period,
 )
 from dq.contracts.outcome import IncidentKey, Resolution, Severity, join_limited, one_line, pluralize
@@ -114,6 +117,8 @@ BUDGET = "budget"
 MENTION = "mention"
 """Label of the fact with ids of users or groups to mention; not rendered as a line."""
 PRODUCT, SINCE, OWNER = "product", "since", "owner"
+USED_FOR = "used for"
+"""Label of the fact with a consumer's purposes."""
 RUNBOOK, COMMAND = "runbook", "details"
 # Characters per line reserved for a channel's own indentation of plain text.
 _MARGIN, _OPEN_AT = 4, 2
@@ -145,7 +150,7 @@ class Message:
 
 
 _NOTES: Mapping[str, Callable[[Incident], str]] = {
-    "reply:count": lambda incident: progress_text(incident.subjects, incident.open_subjects),
+    "reply:count": lambda incident: _progress(incident),
     "reply:worse": lambda incident: f"The severity is now {incident.severity}.",
     "reply:reopened": lambda _: "Broken again soon after it was resolved.",
     "reply:acked": lambda incident: f"Acknowledged by {incident.acked_by}.",
@@ -187,6 +192,12 @@ def render(incident: Incident, operation: str, repeat: bool = False) -> Message:
     )
 
 
+def _progress(incident: Incident) -> str:
+    if is_notice(incident.key):
+        return f"{len(incident.subjects)} breaches so far, {len(incident.open_subjects)} still open."
+    return progress_text(incident.subjects, incident.open_subjects)
+
+
 def _limit_facts(facts: Sequence[tuple[str, str]], limit: int) -> Facts:
     """Return at most `limit` facts, keeping the last four, which help to act."""
     return tuple(facts if len(facts) <= limit else (*facts[: limit - 4], *facts[-4:]))
@@ -205,8 +216,13 @@ def headline(message: Message) -> str:
 
 
 def promise_name(message: Message) -> str:
-    """Return the contract, object and SLO id of a message, or a short name for dq's own incidents."""
+    """Return the contract, object and SLO id of a message, or a short name for dq's own incidents.
+
+    For a consumer's notice it is the team.
+    """
     key = message.key
+    if is_notice(key):
+        return cut(notified_team(key), MAX_LABEL)
     if not key.contract.startswith("("):
         return cut(str(key), MAX_VALUE)
     # dq's own incidents have a source in brackets, e.g. "(platform)", which cannot be a contract id.
@@ -214,11 +230,15 @@ def promise_name(message: Message) -> str:
     return f"{source}: {key.group}" if source == "platform" else source
 
 
+def promise_label(message: Message) -> str:
+    """Return the label of `promise_name`."""
+    return "consumer" if is_notice(message.key) else "promise"
+
+
 def facts_with_promise(message: Message) -> Facts:
     """Return the facts including the promise, with the product first."""
-    return tuple(
-        sorted([("promise", promise_name(message)), *message.facts], key=lambda fact: fact[0] != PRODUCT)
-    )
+    promise = (promise_label(message), promise_name(message))
+    return tuple(sorted([promise, *message.facts], key=lambda fact: fact[0] != PRODUCT))
 
 
 def text_lines(message: Message) -> list[str]:
@@ -306,11 +326,11 @@ def cut(text: str, width: int) -> str:
 
 # Facts of a breach that are still shown after its end.
 _FACTS_AFTER_END: Mapping[IncidentState, Collection[str]] = {
-    IncidentState.RESOLVED: (PRODUCT, "promised", OWNER, COMMAND),
+    IncidentState.RESOLVED: (PRODUCT, USED_FOR, "promised", OWNER, COMMAND),
     # The contract may be deleted, so its command could fail.
-    **dict.fromkeys((IncidentState.EXCUSED, IncidentState.WITHDRAWN), (PRODUCT, "promised", OWNER)),
+    **dict.fromkeys((IncidentState.EXCUSED, IncidentState.WITHDRAWN), (PRODUCT, USED_FOR, "promised", OWNER)),
     IncidentState.GIVEN_UP: (
-        *(PRODUCT, "promised", "location", "last on time", "blocks"),
+        *(PRODUCT, USED_FOR, "promised", "location", "last on time", "blocks"),
         *(OWNER, RUNBOOK, COMMAND),
     ),
 }
@@ -320,6 +340,8 @@ def _facts(incident: Incident) -> Facts:
     """Return the facts of the newest open subject, or of the last end if none is open."""
     if is_digest(incident):
         return (*digest_lines(incident), (COMMAND, "dq incidents"))
+    if is_notice(incident.key) and (len(incident.open_subjects) > 1 or _are_several_closed(incident)):
+        return _notice_facts(incident)
     if open_subjects := incident.open_subjects:
         facts = incident.subjects[open_subjects[-1]].facts
         return (*facts[:_OPEN_AT], *open_subject_facts(open_subjects), *facts[_OPEN_AT:])
@@ -335,14 +357,45 @@ def _facts(incident: Incident) -> Facts:
     return tuple((dict(leading) | closing_facts | dict(trailing)).items())
 
 
+def _are_several_closed(incident: Incident) -> bool:
+    return incident.state.is_closed and len(incident.subjects) > 1
+
+
+# Facts that the breaches of one notice share.
+_NOTICE_FACTS = (USED_FOR, "needed by", "cause", OWNER)
+
+
+def _notice_facts(incident: Incident) -> Facts:
+    """Return the list of breaches, then the facts that all of them share."""
+    names = incident.open_subjects or tuple(incident.subjects)
+    facts = [dict(incident.subjects[name].facts) for name in names]
+    shared = [
+        (label, values.pop())
+        for label in _NOTICE_FACTS
+        if len(values := {by_label.get(label, "") for by_label in facts}) == 1 and values != {""}
+    ]
+    return (*notice_lines(incident), *shared)
+
+
 def _message_title(incident: Incident) -> str:
     other_count = len(incident.open_subjects) - 1
+    if is_notice(incident.key):
+        return _notice_title(incident)
     if not are_countable(incident.subjects):
         return incident.title
     if other_count > 0:
         return f"{cut(incident.title, MAX_TITLE - 20)} and {other_count} more"
     if incident.state.is_closed and len(incident.subjects) > 1:
         return f"{cut(incident.title, MAX_TITLE - 20)} (the last of {len(incident.subjects)})"
+    return incident.title
+
+
+def _notice_title(incident: Incident) -> str:
+    count, team = len(incident.open_subjects), notified_team(incident.key)
+    if count > 1:
+        return f"{count} breaches of data that {cut(team, MAX_LABEL)} uses"
+    if incident.state.is_closed and len(incident.subjects) > 1:
+        return f"all {len(incident.subjects)} breaches of data that {cut(team, MAX_LABEL)} uses have ended"
     return incident.title
 
 

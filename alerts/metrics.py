@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 
 from sqlalchemy import Connection, and_, case, func, select
 
-from dq.alerts.incident import CREATE, DIGEST_CONTRACT
+from dq.alerts.incident import CREATE, DIGEST_CONTRACT, NOTICE_CONTRACT
 from dq.alerts.outbox import IS_OVERDUE
 from dq.alerts.tables import WAITING, OutboxStatus, incident, incident_event, outbox
 from dq.contracts.outcome import Severity
@@ -34,8 +34,10 @@ def open_incidents(tx: Connection, now: datetime) -> dict[tuple[Severity, str], 
     state = case((incident.c.silenced_until > now, "silenced"), else_=incident.c.state)
     rows = tx.execute(
         select(incident.c.severity, state, func.count())
-        # Digests are not incidents of their own.
-        .where(incident.c.resolved_at.is_(None), incident.c.contract != DIGEST_CONTRACT)
+        # Digests and notices are not incidents of their own.
+        .where(
+            incident.c.resolved_at.is_(None), incident.c.contract.not_in((DIGEST_CONTRACT, NOTICE_CONTRACT))
+        )
         .group_by(incident.c.severity, state)
     )
     counted = {(Severity(severity), name): count for severity, name, count in rows}

@@ -57,11 +57,8 @@ def record(
     `tx` is a transaction of `Store.write()`; nothing is sent before `drain`. A breach is routed by its
     severity; everything that follows goes to all targets that were notified of the incident.
     """
-    if isinstance(event, Breach):
-        # Includes older incidents, so that replayed events open nothing.
-        settled_at = incident_store.settled_at(tx, event.key, event.subject)
-        if settled_at is not None and event.occurred_at <= settled_at:
-            return None
+    if isinstance(event, Breach) and _is_settled(tx, event):
+        return None
     change = step(incident_store.newest(tx, event.key), event, now)
     if change is None:
         return None
@@ -106,6 +103,28 @@ def acknowledge(tx: Connection, incident_id: str, user: str, now: datetime) -> s
     return _write(tx, change, "", (), now, user)
 
 
+def record_all(
+    tx: Connection, events: Sequence[Breach | Recovery], routes: Iterable[AlertRoute], now: datetime
+) -> str | None:
+    """Record breaches, or recoveries, of one key as one change; otherwise as `record`."""
+    incident = incident_store.newest(tx, events[0].key)
+    changes: list[tuple[IncidentStep, str]] = []
+    for event in events:
+        if isinstance(event, Breach) and _is_settled(tx, event):
+            continue
+        change = step(incident, event, now)
+        if change is not None:
+            incident = change.incident
+            changes.append((change, event.subject))
+    return _write_all(tx, changes, routes, now) if changes else None
+
+
+def _is_settled(tx: Connection, event: Breach) -> bool:
+    # Includes older incidents, so that replayed events open nothing.
+    settled_at = incident_store.settled_at(tx, event.key, event.subject)
+    return settled_at is not None and event.occurred_at <= settled_at
+
+
 def _write(
     tx: Connection,
     change: IncidentStep,
@@ -114,23 +133,43 @@ def _write(
     now: datetime,
     detail: str = "",
 ) -> str:
-    incident = change.incident
-    if change.kind in _OPENING_KINDS:
+    return _write_all(tx, [(change, subject)], routes, now, detail)
+
+
+def _write_all(
+    tx: Connection,
+    changes: Sequence[tuple[IncidentStep, str]],
+    routes: Iterable[AlertRoute],
+    now: datetime,
+    detail: str = "",
+) -> str:
+    """Write successive changes of one incident, each with its subject, and notify once."""
+    incident = changes[-1][0].incident
+    kinds = [change.kind for change, _ in changes]
+    operations = dict.fromkeys(operation for change, _ in changes for operation in change.operations)
+    if kinds[0] == "opened":
+        # All of them are in the first message.
+        incident = replace(incident, revision=1)
+    is_opening = not set(kinds).isdisjoint(_OPENING_KINDS)
+    if is_opening:
         incident = suppression.with_silences(tx, incident, now)
-    incident_store.save(tx, incident, subject)
-    incident_store.log(tx, incident.id, change.kind, incident.revision, now, subject, detail, after=incident)
-    if change.kind in _OPENING_KINDS and incident.silenced_until is not None:
+    incident_store.save(tx, incident, *(subject for _, subject in changes))
+    for change, subject in changes:
+        after = incident if change is changes[-1][0] else change.incident
+        revision = min(after.revision, incident.revision)
+        incident_store.log(tx, incident.id, change.kind, revision, now, subject, detail, after=after)
+    if is_opening and incident.silenced_until is not None:
         incident_store.log(
             tx, incident.id, "silenced", incident.revision, now, detail=suppression.silence_text(incident)
         )
     notified = notified_streams(tx, incident.id) if incident.revision > 1 else set()
-    if FLAPPING in change.operations:
+    if FLAPPING in operations:
         incident_store.log(tx, incident.id, "flapping", incident.revision, now)
     for stream in notified:
-        for operation in change.operations:
+        for operation in operations:
             deferral = flapping_deferral(incident, operation, now)
             enqueue(tx, stream, operation, incident.revision, now, deferral=deferral)
-        if change.kind == "reopened":
+        if "reopened" in kinds:
             remind(tx, stream, incident, now, restart=True)
     for route in routes:
         stream = NotificationStream(incident.id, route.channel, route.target)

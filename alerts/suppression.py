@@ -22,6 +22,7 @@ from dq.alerts.incident import (
     Incident,
     digest_title,
     is_digest,
+    is_notice,
     step,
 )
 from dq.alerts.outbox import (
@@ -138,12 +139,17 @@ def _add_member(
 ) -> Incident:
     member_key = IncidentKey(row.contract, row.object, row.group_id)
     members = len(digest.subjects) + 1 if digest else 1
-    facts = ((str(member_key), row.title),)
+    facts = ((_member_label(member_key), row.title),)
     event = Breach(key, Severity(row.severity), row.incident_id, digest_title(members), now, facts)
     change = step(digest, event, now)
     assert change is not None, "a row is put into a digest once"
     incident_store.save(tx, change.incident, row.incident_id)
     return change.incident
+
+
+def _member_label(key: IncidentKey) -> str:
+    """Return the promise of a member, for a consumer's notice the product of its cause."""
+    return key.group if is_notice(key) else str(key)
 
 
 # Updates of digests.
@@ -185,7 +191,7 @@ def update_digests(tx: Connection, incident: Incident, now: datetime) -> None:
 def _digest_event(incident: Incident, digest: Incident, now: datetime) -> Breach | Recovery | None:
     if incident.id not in digest.subjects:
         return None
-    facts = ((str(incident.key), incident.title),)
+    facts = ((_member_label(incident.key), incident.title),)
     if incident.state.is_closed:
         end = _ENDS.get(incident.state)
         return Recovery(digest.key, incident.id, now, facts, end) if end else None
@@ -272,13 +278,7 @@ def apply_inhibition(
     """
     if not made_from:
         return
-    by_product: dict[Product, list[_OpenIncident]] = defaultdict(list)
-    for incident in _open_deliveries(tx):
-        by_product[incident.key.contract, incident.key.object].append(incident)
-    broken = {
-        product: min((member.opened_at, member.id) for member in members)
-        for product, members in by_product.items()
-    }
+    by_product, broken = _broken_products(tx)
     cause_of = root_causes(broken, made_from)
     inhibited: dict[str, list[str]] = defaultdict(list)
     for product, members in by_product.items():
@@ -296,6 +296,23 @@ def apply_inhibition(
             _update_inhibits(tx, incident, tuple(sorted(set(inhibited.get(incident.id, ())))), now)
 
 
+def open_root_causes(
+    tx: Connection, made_from: Mapping[Product, Collection[Product]]
+) -> dict[Product, Product]:
+    """Return the root cause of each product with an open delivery incident that has one."""
+    return root_causes(_broken_products(tx)[1], made_from) if made_from else {}
+
+
+def _broken_products(tx: Connection) -> tuple[dict[Product, list[_OpenIncident]], BrokenProducts]:
+    by_product: dict[Product, list[_OpenIncident]] = defaultdict(list)
+    for incident in _open_deliveries(tx):
+        by_product[incident.key.contract, incident.key.object].append(incident)
+    return by_product, {
+        product: min((member.opened_at, member.id) for member in members)
+        for product, members in by_product.items()
+    }
+
+
 def _open_deliveries(tx: Connection) -> list[_OpenIncident]:
     """Return the open incidents of deliveries, oldest first."""
     columns = ("contract", "object", "group_id", "id", "revision", "opened_at", "root_id", "holds_up")
@@ -310,10 +327,11 @@ def _open_deliveries(tx: Connection) -> list[_OpenIncident]:
         )
         for row in rows
     ]
-    return [incident for incident in open_incidents if _is_delivery(incident.key)]
+    return [incident for incident in open_incidents if is_delivery(incident.key)]
 
 
-def _is_delivery(key: IncidentKey) -> bool:
+def is_delivery(key: IncidentKey) -> bool:
+    """True if an incident is about the deliveries of a product."""
     return not key.contract.startswith("(") and key.group != "quality" and not key.group.endswith(":budget")
 
 

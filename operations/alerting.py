@@ -47,12 +47,14 @@ from dq.contracts.outcome import (
     join_limited,
     suggestion,
 )
-from dq.contracts.slo import NOT_IN_FORCE
+from dq.contracts.slo import NOT_IN_FORCE, read_slos
+from dq.contracts.subscriptions import Subscription
 from dq.contracts.yaml.parse import parse
 from dq.dataquality import results
 from dq.dataquality.delivery import cycle_store
 from dq.dataquality.delivery.cycle import UnnotifiedMiss
-from dq.dataquality.delivery.notify import PLATFORM, misses_digest, misses_summary
+from dq.dataquality.delivery.notify import PLATFORM, local_time, misses_digest, misses_summary
+from dq.operations.notices import Notices, RegistrySubscriptions, affected_subscriptions, subscribers_fact
 from dq.operations.registry_files import LoadedContracts, load
 from dq.operations.runtime.context import RuntimeContext, format_instant, read_secret
 from dq.operations.runtime.settings import Settings
@@ -140,24 +142,45 @@ def _alert_channels(contract: Contract, known_channels: Collection[str]) -> list
 
 
 def _route(support: SupportChannel, settings: Settings) -> AlertRoute | ValueProblem:
-    tool, target = support.tool or "", alert_target.alert_target(support)
-    problem = alert_target.alert_target_problem(support)
+    terms, _ = alert_target.route_terms(support)
+    route = _allowed_route(support.tool or "", alert_target.alert_target(support), terms, settings)
+    if isinstance(route, ValueProblem) and route.code == _REFUSED:
+        return replace(route, message=f"{route.message}; using the console instead")
+    return route
+
+
+def _subscription_route(subscription: Subscription, settings: Settings) -> AlertRoute | ValueProblem:
+    """Return the route of a consumer's alerts; the same limits apply as to those of a contract."""
+    alerts = subscription.alerts
+    assert alerts is not None
+    if alerts.tool not in channels.load():
+        return ValueProblem(
+            alert_target.UNSUPPORTED_TOOL,
+            f"dq has no channel {alerts.tool!r}",
+            f"Write one of {', '.join(alert_target.TOOLS)}.",
+        )
+    return _allowed_route(alerts.tool, alerts.channel, alert_target.parse_terms(alerts)[0], settings)
+
+
+_REFUSED = "ROUTE_REFUSED"
+
+
+def _allowed_route(
+    tool: str, target: str, terms: alert_target.RouteTerms, settings: Settings
+) -> AlertRoute | ValueProblem:
+    """Return the route to a target that a file of the registry names, or why it is not allowed."""
+    problem = alert_target.target_problem(tool, target)
     if problem is not None:
         return problem
-    receiver = f"{tool}:{target}"
     allow_hint = _allow_hint(tool, target, settings)
     if allow_hint:
-        return ValueProblem(
-            "ROUTE_REFUSED", f"alerts may not go to {receiver!r}; using the console instead", allow_hint
-        )
+        return ValueProblem(_REFUSED, f"alerts may not go to {f'{tool}:{target}'!r}", allow_hint)
     if tool in alert_target.FILES:
         file = _file(target, settings.file_channels)
         if file is None:
-            message = f"alerts may not be written to {target!r}; using the console instead"
             hint = "Allow a folder for it: DQ_FILE_CHANNELS=FOLDER, or file_channels in dq.toml."
-            return ValueProblem("ROUTE_REFUSED", message, hint)
+            return ValueProblem(_REFUSED, f"alerts may not be written to {target!r}", hint)
         target = str(file)
-    terms, _ = alert_target.route_terms(support)
     return AlertRoute(
         tool, target, terms.severities, terms.escalate_after, terms.quiet, terms.quiet_severities
     )
@@ -292,13 +315,13 @@ def _load_all(loaded: LoadedContracts, paths: Sequence[Path]) -> Sequence[Contra
         return loaded.contracts
 
 
-def make_settler(context: RuntimeContext) -> Callable[[Connection], None]:
-    """Return the callback that the watcher calls after all events of a tick are recorded."""
+def make_settler(context: RuntimeContext, notices: Notices) -> Callable[[Connection], None]:
+    """Return the callback that the watcher calls after all events of a transaction are recorded."""
 
     def settle(tx: Connection) -> None:
-        suppression.apply_inhibition(
-            tx, _inputs_by_product(tx), lambda key: _usual_delay(tx, key), context.now()
-        )
+        made_from = _inputs_by_product(tx)
+        suppression.apply_inhibition(tx, made_from, lambda key: _usual_delay(tx, key), context.now())
+        notices.settle(tx, made_from)
 
     return settle
 
@@ -610,14 +633,52 @@ def refuse_unknown_channel(channel: str, names: Collection[str]) -> NoReturn:
     raise UsageError(f"unknown channel {channel!r}.", hint)
 
 
+def make_notices(context: RuntimeContext) -> Notices:
+    """Return the notices of consumers for the events of a command."""
+
+    def describe(tx: Connection, contract: Contract, event: Breach) -> Facts:
+        facts = dict(event.facts)
+        promise = [(label, facts[label]) for label in ("promised", SINCE) if label in facts]
+        expected = "" if event.failed else _expected(tx, contract, event, context.now())
+        return ((PRODUCT, _product(contract)), *promise, ("expected", expected), *_people(contract)[:1])
+
+    return Notices(
+        context, lambda subscription: _subscription_route(subscription, context.settings), describe
+    )
+
+
+def _expected(tx: Connection, contract: Contract, event: Breach, now: datetime) -> str:
+    """Return when late deliveries of this promise usually arrive, or "" if that is unknown or past."""
+    slo = next((slo for slo in read_slos(contract)[0] if slo.id == event.key.group), None)
+    if slo is None:
+        return ""
+    recent = cycle_store.all_cycles(tx, slo.key)[-_RECENT_DELIVERIES:]
+    delays = sorted(cycle.delivered_at - cycle.cycle.due_at for cycle in recent if cycle.delivered_at)
+    late = [delay for delay in delays if delay > slo.grace]
+    if not late:
+        return ""
+    due_at = datetime.fromisoformat(event.subject)
+    expected_at = due_at + late[min(int(len(late) * _QUANTILE), len(late) - 1)]
+    if expected_at <= now:
+        return ""
+    share = f"{len(late)} of the last {len(delays)} deliveries {'was' if len(late) == 1 else 'were'} late"
+    return f"by {local_time(slo, expected_at)}, as in earlier delays ({share})"
+
+
 def make_notifier(
     context: RuntimeContext,
     contracts: Sequence[Contract],
     channel: str,
     server: str | None = None,
     skipped: Mapping[str, str] | None = None,
+    notices: Notices | None = None,
 ) -> Callable[[Connection, Breach | Recovery], None]:
-    """Return the callback that the watcher calls in its transaction: it enriches and records an event."""
+    """Return the callback that the watcher calls in its transaction: it enriches and records an event.
+
+    With `notices`, the events are added to them, and the caller settles them in the same transaction.
+    """
+    own_notices = notices or make_notices(context)
+    subscriptions = RegistrySubscriptions(context)
     known_channels, name = channels.load(), channel.partition(":")[0]
     # Fail at the start, not when the first alert is sent.
     if name in known_channels:
@@ -633,11 +694,21 @@ def make_notifier(
             record(tx, platform_event(context, event), [platform], context.now())
             return
         contract = by_key.get(event.key.contract)
-        if contract is None or isinstance(event, Recovery):
+        if isinstance(event, Recovery):
             # A recovery goes to the receivers of the breach; the contract may have been removed.
             record(tx, event, (), context.now())
-            return
-        record(tx, enrich(contract, event), routes(contract, channel, context.settings), context.now())
+            own_notices.add_recovery(event)
+        elif contract is None:
+            record(tx, event, (), context.now())
+        else:
+            affected = affected_subscriptions(subscriptions.for_contract(contract), contract, event)
+            enriched = enrich(contract, replace(event, facts=(*event.facts, *subscribers_fact(affected))))
+            record(tx, enriched, routes(contract, channel, context.settings), context.now())
+            # A single channel for all alerts receives each incident once.
+            if channel == FROM_CONTRACT:
+                own_notices.add_breach(contract, event, affected)
+        if notices is None:
+            own_notices.settle(tx, _inputs_by_product(tx))
 
     return notify
 

@@ -27,6 +27,7 @@ from dq.dataquality.delivery.skip_cache import (
     save_owners,
     update_owners,
 )
+from dq.operations.notices import record_recoveries
 from dq.operations.registry_files import LoadedContracts, load
 from dq.operations.runtime.context import RuntimeContext, outermost_root
 from dq.store.engine import Store
@@ -225,11 +226,11 @@ def close_withdrawn(context: RuntimeContext, store: Store, loaded: LoadedContrac
     with store.write() as tx:
         for incident in unresolved:
             facts = (("withdrawn", reasons[incident.key.contract]),)
-            for subject in incident.open_subjects:
-                record(
-                    tx,
-                    Recovery(incident.key, subject, context.now(), facts, Resolution.WITHDRAWN),
-                    (),
-                    context.now(),
-                )
+            recoveries = [
+                Recovery(incident.key, subject, context.now(), facts, Resolution.WITHDRAWN)
+                for subject in incident.open_subjects
+            ]
+            for recovery in recoveries:
+                record(tx, recovery, (), context.now())
+            record_recoveries(tx, recoveries, context.now())
         skip_cache.delete_owners(tx, list(loaded.removed))

@@ -21,7 +21,7 @@ from dq.contracts.access.data_location import (
     select_server,
     server_for_environment,
 )
-from dq.contracts.access.files import POLICY_FILE, FileRejected, read, write
+from dq.contracts.access.files import POLICY_FILE, read, write
 from dq.contracts.extension import dataset
 from dq.contracts.model import Contract, SchemaObject
 from dq.contracts.outcome import (
@@ -38,7 +38,6 @@ from dq.contracts.outcome import (
 from dq.contracts.schedule import clock
 from dq.contracts.slo import NOT_IN_FORCE
 from dq.contracts.subscriptions import Subscription
-from dq.contracts.subscriptions import read as read_subscription
 from dq.contracts.yaml.parse import parse
 from dq.operations.key_ownership import resolve_key_owners
 from dq.operations.registry_files import (
@@ -57,7 +56,7 @@ from dq.operations.runtime.context import (
     registry_root,
 )
 from dq.operations.runtime.spark import open_named_catalog
-from dq.operations.subscriptions import AgreedSubscriptions, make_gather, subscription_approval
+from dq.operations.subscriptions import AgreedSubscriptions, agreed_subscriptions, make_gather
 from dq.registry.catalog import (
     Action,
     ActionKind,
@@ -97,7 +96,7 @@ from dq.store.engine import Store
 from dq.validators.compat.classification import Mode, Verdict
 from dq.validators.compat.classified_change import ClassifiedChange, Concern
 from dq.validators.git.repository import remote_name
-from dq.validators.lint import Linter, lint_subscriptions, load_rules
+from dq.validators.lint import Linter, load_rules
 from dq.validators.policy.policy import Policy
 
 if TYPE_CHECKING:
@@ -505,46 +504,12 @@ def _policy(root: Path) -> Policy:
 
 # Approved subscriptions, for commands that grant access.
 
-EXPIRED = "subscription-expired"
-
 
 def approved_subscriptions(context: RuntimeContext, root: Path, ids: Collection[str]) -> AgreedSubscriptions:
-    """Return the approved subscriptions of a registry; `ids` are those of its contracts.
-
-    A subscription with an error is unclear instead of approved, unless it is valid in itself and expired.
-    """
+    """Return the approved subscriptions of a registry; `ids` are those of its contracts."""
     today = context.now().date()
-    subscription_files = make_gather(root, [root], today)(ids)
     linter = Linter(load_rules(), _policy(root), today)
-    all_findings = lint_subscriptions(linter, subscription_files, ids)
-    # An expired subscription is still processed, even if the policy makes it an error.
-    findings = tuple(
-        finding for finding in all_findings if finding.severity.blocks and finding.rule != EXPIRED
-    )
-    refused_files = {finding.at.file for finding in findings}
-    approved: list[Subscription] = []
-    unclear: set[str] = set()
-    for file, data in subscription_files.files.items():
-        subscription, form_findings = (
-            (None, []) if isinstance(data, FileRejected) else read_subscription(data, file)
-        )
-        is_valid = subscription is not None and not any(finding.severity.blocks for finding in form_findings)
-        # An expired subscription counts as expired despite other findings.
-        if (
-            subscription is not None
-            and is_valid
-            and (file not in refused_files or subscription.is_expired(today))
-        ):
-            approved.append(subscription)
-        else:
-            unclear.add(file)
-    by_file = {subscription.file: subscription for subscription in approved}
-
-    def origin(file: str) -> str:
-        approval = subscription_approval(linter, by_file[file], subscription_files)
-        return f"{file}, {approval.origin}" if approval is not None and approval.origin else file
-
-    return AgreedSubscriptions(tuple(approved), findings, frozenset(unclear), origin)
+    return agreed_subscriptions(linter, make_gather(root, [root], today)(ids), ids)
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,7 +23,7 @@ from dq.contracts.yaml.parse import parse
 from dq.operations.registry_files import parse_policy, read_policy_text
 from dq.operations.runtime.context import call_context, parse_duration, registry_root
 from dq.validators.context import SubscriptionContext
-from dq.validators.lint import Linter, SubscriptionFiles, SubscriptionLoader, load_rules
+from dq.validators.lint import Linter, SubscriptionFiles, SubscriptionLoader, lint_subscriptions, load_rules
 from dq.validators.rule import RuleScope
 from dq.validators.rules.subscriptions import subscription_without_approver
 
@@ -70,6 +70,45 @@ def contents(root: Path) -> dict[str, Content]:
         if not is_contract(data):
             by_name[file.name] = data
     return by_name
+
+
+EXPIRED = "subscription-expired"
+
+
+def agreed_subscriptions(
+    linter: Linter, subscription_files: SubscriptionFiles, ids: Collection[str]
+) -> AgreedSubscriptions:
+    """Return the approved subscriptions among the files; `ids` are those of the registry's contracts.
+
+    A subscription with an error is unclear instead of approved, unless it is valid in itself and expired.
+    """
+    all_findings = lint_subscriptions(linter, subscription_files, ids)
+    # An expired subscription is still processed, even if the policy makes it an error.
+    findings = tuple(
+        finding for finding in all_findings if finding.severity.blocks and finding.rule != EXPIRED
+    )
+    refused_files = {finding.at.file for finding in findings}
+    approved: list[Subscription] = []
+    unclear: set[str] = set()
+    for file, data in subscription_files.files.items():
+        subscription, form_findings = (None, []) if isinstance(data, FileRejected) else typed(data, file)
+        is_valid = subscription is not None and not any(finding.severity.blocks for finding in form_findings)
+        # An expired subscription counts as expired despite other findings.
+        if (
+            subscription is not None
+            and is_valid
+            and (file not in refused_files or subscription.is_expired(linter.today))
+        ):
+            approved.append(subscription)
+        else:
+            unclear.add(file)
+    by_file = {subscription.file: subscription for subscription in approved}
+
+    def origin(file: str) -> str:
+        approval = subscription_approval(linter, by_file[file], subscription_files)
+        return f"{file}, {approval.origin}" if approval is not None and approval.origin else file
+
+    return AgreedSubscriptions(tuple(approved), findings, frozenset(unclear), origin)
 
 
 def load_subscriptions(root: Path) -> tuple[list[Subscription], list[Finding]]:

@@ -397,16 +397,17 @@ def run_tick(
             tx, {*(contract.key for contract in loaded.contracts), *loaded.removed}
         )
     alerting.save_lineage(store, loaded, paths)
+    notices = alerting.make_notices(context)
     result = tick(
         store,
         targets,
         now,
-        alerting.make_notifier(context, loaded.contracts, channel, server, loaded.skipped),
+        alerting.make_notifier(context, loaded.contracts, channel, server, loaded.skipped, notices),
         since=request.since,
         unchanged_contracts=set(loaded.skipped.values()),
         withdrawal_reason=withdrawal_reason,
         record_unnotified=alerting.make_past_notifier(context, channel),
-        apply_inhibition=alerting.make_settler(context),
+        settle=alerting.make_settler(context, notices),
         probe_pool=probe_pool,
         last_tick_at=looked_at,
     )

@@ -12,7 +12,7 @@ from typing import Any
 from sqlalchemy import Connection, Table, func, null, or_, select
 
 from dq.alerts import incident_store
-from dq.alerts.incident import DIGEST_CONTRACT, Incident
+from dq.alerts.incident import DIGEST_CONTRACT, NOTICE_CONTRACT, Incident
 from dq.alerts.incident_store import PastStep, incidents_as_of, steps_until
 from dq.alerts.record import PAST
 from dq.alerts.tables import incident, incident_event, outbox
@@ -86,7 +86,8 @@ class IncidentFacts:
 
 def stored_incidents(tx: Connection, since: datetime, as_of: datetime | None = None) -> list[IncidentFacts]:
     """Return the incidents that are open or were resolved at or after `since`, newest first."""
-    incidents = incidents_as_of(tx, incident_store.open_or_since(tx, since, (DIGEST_CONTRACT, PAST)), as_of)
+    unlisted = (DIGEST_CONTRACT, NOTICE_CONTRACT, PAST)
+    incidents = incidents_as_of(tx, incident_store.open_or_since(tx, since, unlisted), as_of)
     ids = [incident.id for incident in incidents]
     steps = incident_store.histories(tx, ids)
     messages = None if heartbeat.has_later_tick(tx, as_of) else _messages(tx, ids)

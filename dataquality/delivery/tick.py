@@ -44,7 +44,11 @@ from dq.store.engine import Store
 
 
 def withdraw(
-    store: Store, withdrawal_reason: Callable[[Key], str | None], now: datetime, emit: EmitEvent
+    store: Store,
+    withdrawal_reason: Callable[[Key], str | None],
+    now: datetime,
+    emit: EmitEvent,
+    settle: Callable[[Connection], object],
 ) -> tuple[CycleTransition, ...]:
     """End withdrawn SLOs: their open cycles, incidents and watermarks.
 
@@ -73,6 +77,7 @@ def withdraw(
                     if record.notified:
                         emit(tx, closing_event(IncidentKey(*key), record, verdict, now))
         emit_platform_recoveries(tx, transitions, now, emit)
+        settle(tx)
     return tuple(transitions)
 
 
@@ -108,7 +113,7 @@ def tick(
     unchanged_contracts: Collection[str] = (),
     withdrawal_reason: Callable[[Key], str | None] = lambda _: None,
     record_unnotified: Callable[[Connection, Sequence[UnnotifiedMiss]], object] = lambda *_: None,
-    apply_inhibition: Callable[[Connection], object] = lambda _: None,
+    settle: Callable[[Connection], object] = lambda _: None,
     probe_pool: ProbePool | None = None,
     last_tick_at: datetime | None = None,
 ) -> TickResult:
@@ -124,11 +129,11 @@ def tick(
         withdrawal_reason: Returns why an SLO is withdrawn, or None if it is not: another watcher may watch
             it.
         record_unnotified: Receives the misses that ended before anyone was notified.
-        apply_inhibition: Called when all events of the tick are emitted.
+        settle: Called in each transaction that emitted events, when all of them are emitted.
         probe_pool: The pool of the previous ticks.
         last_tick_at: The instant of the last completed tick, or None if there was none.
     """
-    withdrawals = withdraw(store, withdrawal_reason, now, emit)
+    withdrawals = withdraw(store, withdrawal_reason, now, emit, settle)
     roots = {target.slo.key: notify.storage_root(target) for target in targets}
     new_slos, new_cycles = _enumerate(store, targets, roots, now, since or now, unchanged_contracts)
     with store.read() as tx:
@@ -173,7 +178,7 @@ def tick(
         # Given-up cycles stay so, unless they were delivered after all.
         if evaluation.record.status is not CycleStatus.NEVER or evaluation.result.lateness is not None
     ]
-    changes = _commit_evaluations(store, evaluations, history, now, emit, record_unnotified, apply_inhibition)
+    changes = _commit_evaluations(store, evaluations, history, now, emit, record_unnotified, settle)
     return TickResult(
         as_of=now,
         slos=len(targets),
@@ -244,7 +249,7 @@ def _commit_evaluations(
     now: datetime,
     emit: EmitEvent,
     record_unnotified: Callable[[Connection, Sequence[UnnotifiedMiss]], object],
-    apply_inhibition: Callable[[Connection], object],
+    settle: Callable[[Connection], object],
 ) -> list[CycleTransition]:
     outages = list(notify.outage_breaches(evaluations, now, SETTLE))
     changed = [
@@ -321,7 +326,7 @@ def _commit_evaluations(
         ]
         if unnotified:
             record_unnotified(tx, unnotified)
-        apply_inhibition(tx)
+        settle(tx)
     return transitions
 
 

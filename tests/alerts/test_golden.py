@@ -344,6 +344,43 @@ def test_teams_hears_what_is_agreed(story: Story) -> None:
     compare("late.teams.json", json.dumps(cards, indent=2, ensure_ascii=False) + "\n")
 
 
+SUBSCRIPTION = """\
+contract: {product}
+major: 1
+consumer: {{team: billing, contact: "#billing"}}
+purpose: The invoices of each month.
+columns: [{product}.id, {product}.amount]
+startDate: 2026-01-01
+alerts: {{channel: billing, tool: console}}
+needs: {{by: "07:30", timezone: Europe/Berlin}}
+"""
+
+
+def test_a_consumer_reads_what_is_agreed(story: Story) -> None:
+    """One product is missing and comes; then two of one cause; the owners hear in Slack."""
+    story.contract("lines", "lines", name="Lines of the orders")
+    lines = story.desk.folder / "registry/lines.odcs.yaml"
+    lines.write_text(lines.read_text() + "customProperties: [{property: inputs, value: [orders/orders]}]\n")
+    story.desk.write("registry/dq-policy.yaml", "{}")
+    for product in ("orders", "lines"):
+        text = SUBSCRIPTION.format(product=product)
+        story.desk.write(f"registry/subscriptions/billing-{product}.yaml", text)
+    for number in range(21):
+        due = datetime(2026, 4, 21, 4, tzinfo=UTC) + timedelta(days=number)
+        day, at = (due - timedelta(days=1)).date(), due - timedelta(minutes=20)
+        story.put(day.isoformat(), at.isoformat(), object="lines")
+    story.weeks()
+    story.watch("2026-05-11T04:32:00Z")
+    story.put("2026-05-10", "2026-05-11T07:10:00Z")
+    story.watch("2026-05-11T07:20:00Z")
+    story.watch("2026-05-12T04:32:00Z")
+    story.put("2026-05-11", "2026-05-12T05:10:00Z")
+    story.put("2026-05-11", "2026-05-12T05:40:00Z", object="lines")
+    story.watch("2026-05-12T05:50:00Z")
+
+    compare("consumer.txt", story.said)
+
+
 def commands_in(slack: FakeSlack) -> list[str]:
     """Each command that stands in Slack, as it is pasted from there."""
     found = dict.fromkeys(re.findall("```(.+?)```", json.dumps(heard(slack))))
