@@ -6,12 +6,13 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
+from zoneinfo import ZoneInfo
 
 from dq.contracts.model import Contract, Property, Quality, SchemaObject
 from dq.contracts.normalize import is_allowed_values_rule, metric_name
 from dq.contracts.outcome import FailedClause, ValueProblem, nearest
 from dq.contracts.schedule.calendar import load_zone, parse_zone
-from dq.contracts.slo import Slo
+from dq.contracts.slo import Slo, read_slos
 from dq.contracts.subscriptions import (
     CoveredObject,
     Needs,
@@ -76,6 +77,84 @@ def first_late_promise(needs: Needs, slo: Slo, today: date) -> datetime | None:
             return due.at
         day = max(due.at.astimezone(zone).date(), day) + _DAY
     return None
+
+
+def first_lost_day(needs: Needs, before: Slo, after: Slo, today: date) -> date | None:
+    """Return the first day of a year on which only `before` has a delivery, or None. Days are those of the
+    consumer's zone.
+    """
+    if needs_problem(needs) is not None:
+        return None
+    zone = load_zone(needs.timezone)
+    missing_days = _delivery_days(before, zone, today) - _delivery_days(after, zone, today)
+    return min(missing_days, default=None)
+
+
+def _delivery_days(slo: Slo, zone: ZoneInfo, today: date) -> set[date]:
+    days: set[date] = set()
+    day = today
+    while day < today + 366 * _DAY:
+        midnight = datetime.combine(day, time(), zone).astimezone(UTC)
+        due = next(iter(slo.schedule.after(midnight - timedelta(seconds=1))), None)
+        if due is None:
+            break
+        day = max(due.at.astimezone(zone).date(), day)
+        days.add(day)
+        day += _DAY
+    return {day for day in days if day < today + 366 * _DAY}
+
+
+@dataclass(frozen=True, slots=True)
+class LatePromise:
+    """An object that is promised too late for a consumer: the SLO and its first due instant, or no SLO."""
+
+    object_name: str
+    slo: Slo | None = None
+    due_at: datetime | None = None
+
+    def describe(self, needs: Needs) -> str:
+        """Return what is promised, in the consumer's zone."""
+        if self.slo is None or self.due_at is None:
+            return f"{self.object_name!r} has no delivery SLO"
+        local = self.due_at.astimezone(load_zone(needs.timezone))
+        grace = f" with {self.slo.delivery.grace} grace" if self.slo.grace else ""
+        return f"{self.slo.id!r} promises {local:%Y-%m-%d %H:%M %Z}{grace}"
+
+
+def late_promises(subscription: Subscription, contract: Contract, today: date) -> list[LatePromise]:
+    """Return the objects that a subscription uses and that no SLO promises by the time it needs."""
+    needs = subscription.needs
+    if needs is None or needs.by is None or needs_problem(needs) is not None:
+        return []
+    late = []
+    slos, _ = read_slos(contract)
+    for part in covered_objects(subscription, contract):
+        own_slos = [slo for slo in slos if slo.object.name == part.object.name]
+        first_late = [first_late_promise(needs, slo, today) for slo in own_slos]
+        if all(due_at is not None for due_at in first_late):
+            slo, due_at = (own_slos[0], first_late[0]) if own_slos else (None, None)
+            late.append(LatePromise(part.object.name, slo, due_at))
+    return late
+
+
+def lost_need(subscription: Subscription, before: Contract, after: Contract, today: date) -> str:
+    """Return the delivery that a subscription needs and that a new version promises too late or not on all
+    days, e.g. `orders by 07:30 Europe/Berlin`, or "".
+    """
+    needs = subscription.needs
+    if needs is None or needs.by is None:
+        return ""
+    late = late_promises(subscription, after, today)
+    if late:
+        return f"{late[0].object_name} by {needs.by} {needs.timezone}"
+    new_slos = {slo.key: slo for slo in read_slos(after)[0]}
+    used = {part.object.name for part in covered_objects(subscription, before)}
+    for slo in read_slos(before)[0]:
+        new = new_slos.get(slo.key)
+        day = first_lost_day(needs, slo, new, today) if new and slo.object.name in used else None
+        if day is not None:
+            return f"{slo.object.name} by {needs.by} {needs.timezone}, also on {day}"
+    return ""
 
 
 # Clauses that a consumer needs, by the names that it may use: `orders.amount.required`, `orders.rowCount`.

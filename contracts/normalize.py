@@ -139,6 +139,7 @@ def allows_no_failures(rule: Quality) -> bool:
 # Delivery terms that determine due times are compared together with the cron expression, by due times.
 _TIMING = frozenset({"timezone", "dialect", "dst", "calendar"})
 _DURATIONS = frozenset({"grace", "window", "giveUpAfter"})
+_PROMISED = ("grace", "objective")
 
 
 def service_levels(contract: Contract) -> Iterator[diff.FlatElement]:
@@ -166,6 +167,12 @@ def service_levels(contract: Contract) -> Iterator[diff.FlatElement]:
                 True, "delivery terms", delivery.locate(), delivery.path()
             )
             attributes.update(vendor_terms(delivery, "delivery", skip=_TIMING))
+            # Without the key, the default is promised: changing it is neither an addition nor a removal.
+            for key in _PROMISED:
+                raw = getattr(delivery, key)
+                attributes.setdefault(
+                    f"delivery.{key}", diff.attribute_value(delivery, key, _term(key, raw), raw)
+                )
         keys = (
             ("id", sla.id or ""),
             ("full", f"{name}|{element_name}|{sla.driver or ''}"),

@@ -13,7 +13,7 @@ from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field
 
 from dq.contracts.extension import Date, NonEmptyText, Route
 from dq.contracts.model import Contract, Identity, Node, Property, SchemaObject, Team, empty_list, parse_model
-from dq.contracts.outcome import Finding, nearest
+from dq.contracts.outcome import Finding, Location, nearest
 from dq.contracts.yaml import source
 
 # A subscription: one consumer's agreed use of a contract, read from a file.
@@ -290,6 +290,15 @@ def affects(subscription: Subscription, contract: Contract, path: str) -> bool:
         ):
             return True
     return False
+
+
+def locate_use(subscription: Subscription, contract: Contract, path: str) -> Location:
+    """Return the location of the entry that covers a path of a diff, or of the whole subscription."""
+    for index, name in enumerate(subscription.columns):
+        single = subscription.model_copy(update={"columns": [name], "tags": []})
+        if affects(single, contract, path):
+            return subscription.locate("columns", index)
+    return subscription.locate("tags" if subscription.tags else "contract")
 
 
 def overlaps(first: str, second: str) -> bool:

@@ -320,7 +320,10 @@ def test_the_gate_names_whom_a_change_hits_and_whom_to_ask(branch, capsys):
     assert run(["validate", "--base", "main"]) == 1
 
     out = " ".join(capsys.readouterr().out.split())
-    assert "Subscribed: billing (Invoices; ask #billing, ana@example.com)" in out
+    assert (
+        "Subscribed: billing (Invoices; subscriptions/teams/billing.yaml:5; ask #billing, ana@example.com)"
+        in out
+    )
 
 
 def test_a_diff_takes_the_subscriptions_of_the_registry(branch, capsys):

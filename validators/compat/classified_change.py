@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from datetime import date, timedelta
 from enum import StrEnum
@@ -15,7 +15,7 @@ from typing import NamedTuple
 from dq.contracts.diff import Change
 from dq.contracts.model import Contract
 from dq.contracts.outcome import Finding, Location, Severity
-from dq.contracts.subscriptions import Subscription, affects
+from dq.contracts.subscriptions import Subscription
 from dq.validators.compat.classification import (
     Bump,
     ChangeClassification,
@@ -223,19 +223,32 @@ _MAX_LISTED = 5
 
 @dataclass(frozen=True, slots=True)
 class AffectedConsumer:
-    """Subscription affected by a change. `contact` and `approvers` may be empty."""
+    """Subscription affected by a change. `contact` and `approvers` may be empty.
+
+    `line` is that of what it uses, or needs. `need` is the clause or time under `needs` that the change takes
+    away, or "" if the subscription does not state it.
+    """
 
     team: str
     purpose: str
     contact: str = ""
     approvers: tuple[str, ...] = ()
     file: str = ""
+    line: int = 0
+    need: str = ""
 
     @property
     def sentence(self) -> str:
-        """Short description: `billing (The invoices; ask #billing, ana@example.com)`."""
+        """Short description: `billing (The invoices; subscriptions/billing.yaml:7; ask #billing)`."""
         ask = ", ".join(dict.fromkeys(filter(None, (self.contact, *self.approvers))))
-        return f"{self.team} ({self.purpose.strip().rstrip('.')}{f'; ask {ask}' if ask else ''})"
+        need = f"needs {self.need}" if self.need else ""
+        parts = (self.purpose.strip().rstrip("."), need, self.at, f"ask {ask}" if ask else "")
+        return f"{self.team} ({'; '.join(filter(None, parts))})"
+
+    @property
+    def at(self) -> str:
+        """File and line of what it uses, or needs."""
+        return f"{self.file}:{self.line}"
 
     def as_dict(self) -> dict[str, object]:
         """Return the consumer as plain values."""
@@ -245,13 +258,19 @@ class AffectedConsumer:
             "contact": self.contact or None,
             "approvers": list(self.approvers),
             "subscription": self.file,
+            "at": self.at,
+            "need": self.need or None,
         }
 
 
+UseLookup = Callable[[Subscription], tuple[Location, str] | None]
+"""Returns the line at which a subscription uses the subject of a change, and the need that is lost, or None."""
+
+
 def affected_consumers(
-    subscriptions: Iterable[Subscription], contract: Contract, path: str, today: date
+    subscriptions: Iterable[Subscription], contract: Contract, use: UseLookup, today: date
 ) -> tuple[AffectedConsumer, ...]:
-    """Return the consumers affected by a change at this path, sorted by team and purpose.
+    """Return the consumers affected by a change, sorted by team and purpose.
 
     Only subscriptions to the contract's major version that are active on `today` count.
     """
@@ -262,11 +281,13 @@ def affected_consumers(
             subscription.consumer.contact or "",
             tuple(subscription.approvers),
             subscription.file,
+            used[0].line,
+            used[1],
         )
         for subscription in subscriptions
         if subscription.identity == contract.identity
         and subscription.is_active(today)
-        and affects(subscription, contract, path)
+        and (used := use(subscription)) is not None
     }
     return tuple(sorted(consumers, key=lambda consumer: (consumer.team, consumer.purpose, consumer.file)))
 

@@ -7,16 +7,18 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date, timedelta
+from functools import partial
 from itertools import chain
 from pathlib import PurePosixPath
 from typing import NamedTuple
 
-from dq.contracts.diff import ElementKind, FlatElement, changes, parse_date, service_level_name
+from dq.contracts.diff import Change, ElementKind, FlatElement, changes, parse_date, service_level_name
 from dq.contracts.extension import dataset
 from dq.contracts.model import Contract, Identity, Node
+from dq.contracts.needs import lost_need, needed_clauses
 from dq.contracts.normalize import normalize
 from dq.contracts.outcome import Location
-from dq.contracts.subscriptions import Subscription
+from dq.contracts.subscriptions import Subscription, affects, locate_use
 from dq.validators.compat import classification_table
 from dq.validators.compat.classification import (
     DEFAULT_ENGINES,
@@ -24,6 +26,7 @@ from dq.validators.compat.classification import (
     Bump,
     ChangeClassification,
     ComparisonContext,
+    Effect,
     Level,
     Mode,
     Verdict,
@@ -35,9 +38,11 @@ from dq.validators.compat.classification import (
 )
 from dq.validators.compat.classification import replace as replaced
 from dq.validators.compat.classified_change import (
+    AffectedConsumer,
     ChangePlace,
     ClassifiedChange,
     Comparison,
+    UseLookup,
     Waiver,
     affected_consumers,
     apply_waivers,
@@ -241,7 +246,8 @@ class DiffTerms:
 
     `subscriptions_incomplete`: some subscriptions cannot be read, so a change without subscribers may still
     have some. `mode` None uses the mode of each object's `dataset` terms at the base, else FORWARD. `format`
-    None uses the format of the contract. `engines` are names as users write them (`spark<=3.5`, `trino`).
+    None uses the format of the contract. `unneeded` is the level of changes that would break consumers, but
+    that affect no subscription. `engines` are names as users write them (`spark<=3.5`, `trino`).
     """
 
     today: date
@@ -253,6 +259,7 @@ class DiffTerms:
     waivers: tuple[Waiver, ...] = ()
     subscriptions: tuple[Subscription, ...] = ()
     subscriptions_incomplete: bool = False
+    unneeded: Level = Level.ERROR
 
     def comparison_context(
         self, before: Contract, after: Contract, normal: FlatElement | None = None
@@ -341,7 +348,8 @@ def compare_content(before: Contract, after: Contract, terms: DiffTerms) -> list
             continue
         classification = classification_table.classify(change, context)
         place, mode = ChangePlace.from_change(change, before.id), _mode_for(before, change.object_name, terms)
-        classified.append(_classify(classification, place, before, terms, mode))
+        use = partial(use_of_change, change, before, after, terms.today)
+        classified.append(_classify(classification, place, before, terms, mode, use))
     # A type change shows up in both the logical and the physical type: report it once.
     physical = {(item.path, item.rule) for item in classified if item.attribute == "physicalType"}
     return [
@@ -352,16 +360,77 @@ def compare_content(before: Contract, after: Contract, terms: DiffTerms) -> list
 
 
 def _classify(
-    classification: ChangeClassification, place: ChangePlace, contract: Contract, terms: DiffTerms, mode: Mode
+    classification: ChangeClassification,
+    place: ChangePlace,
+    contract: Contract,
+    terms: DiffTerms,
+    mode: Mode,
+    use: UseLookup | None = None,
 ) -> ClassifiedChange:
-    consumers = affected_consumers(terms.subscriptions, contract, place.path, terms.today)
-    return classify_change(
-        classification,
-        place,
-        mode,
-        consumers,
-        has_subscriptions=bool(terms.subscriptions) and not terms.subscriptions_incomplete,
+    """Classify a change; by what consumers need of it, if `use` is given."""
+    consumers = affected_consumers(
+        terms.subscriptions,
+        contract,
+        use or (lambda subscription: _whole_use(subscription, contract, place.path)),
+        terms.today,
     )
+    are_known = bool(terms.subscriptions) and not terms.subscriptions_incomplete
+    if use is not None:
+        classification = _weigh_needs(classification, consumers, are_known=are_known, unneeded=terms.unneeded)
+    return classify_change(classification, place, mode, consumers, has_subscriptions=are_known)
+
+
+def _whole_use(subscription: Subscription, contract: Contract, path: str) -> tuple[Location, str] | None:
+    if not affects(subscription, contract, path):
+        return None
+    return locate_use(subscription, contract, path), ""
+
+
+_TIMES = ("", "schedule", "delivery", "delivery.grace", "element", "column")
+_CLAUSE_ATTRIBUTES = ("required", "unique", "allowedValues", "primaryKey")
+
+
+def use_of_change(
+    change: Change, before: Contract, after: Contract, today: date, subscription: Subscription
+) -> tuple[Location, str] | None:
+    """Return where a subscription uses or needs what a change is about, and the need that it takes away.
+
+    A subscription without `needs` relies on everything that it covers. One with `needs` relies on the time
+    and the clauses that it names, and on the columns that it covers. Returns None if it does not.
+    """
+    needs = subscription.needs
+    covered_use = _whole_use(subscription, before, change.path)
+    if needs is None:
+        return covered_use
+    if change.kind is ElementKind.SLA:
+        if needs.by is None or change.attribute not in _TIMES:
+            return covered_use if needs.by is not None else None
+        need = lost_need(subscription, before, after, today)
+        return (needs.locate("by"), need) if need else None
+    for entry in needed_clauses(subscription, before):
+        if any(clause.is_changed_by(change.path, change.attribute) for clause in entry.clauses):
+            return needs.locate("quality", entry.index), entry.text
+    is_clause = change.kind is ElementKind.QUALITY or (
+        change.attribute in _CLAUSE_ATTRIBUTES or change.attribute.startswith("logicalTypeOptions.")
+    )
+    return None if is_clause else covered_use
+
+
+def _weigh_needs(
+    classification: ChangeClassification,
+    consumers: tuple[AffectedConsumer, ...],
+    *,
+    are_known: bool,
+    unneeded: Level,
+) -> ChangeClassification:
+    """Return the classification, as an error if it takes away a need, else milder if nobody is affected."""
+    level, effect = classification.level, classification.effect
+    if level is Level.WARN and effect in (Effect.WEAKEN, Effect.REPLACE):
+        if any(consumer.need for consumer in consumers):
+            return classification._replace(level=Level.ERROR)
+    elif level is Level.ERROR and effect is Effect.WEAKEN and are_known and not consumers:
+        return classification._replace(level=unneeded)
+    return classification
 
 
 def _mode_for(contract: Contract, object_name: str, terms: DiffTerms) -> Mode:

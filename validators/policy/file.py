@@ -139,6 +139,17 @@ class SchemasForm(_Form):
     server: dict[str, Open] | None = None
 
 
+class CompatibilityForm(_Form):
+    """Levels of changes between versions."""
+
+    model_config = ConfigDict(title="the compatibility")
+
+    unneeded: Literal["warning", "error"] = Field(
+        "error",
+        description="Severity of a change that would break consumers, but affects no subscription.",
+    )
+
+
 class PolicyForm(_Form):
     model_config = ConfigDict(title="the policy")
 
@@ -156,6 +167,7 @@ class PolicyForm(_Form):
     sections: list[SectionForm] = Field([], description="Overrides for some contracts; later ones win.")
     own: dict[str, Open] = Field({}, description="Custom rules of the organization, by id.")
     waivers: list[WaiverForm] = Field([], description="Accepted findings, each with an expiry date.")
+    compatibility: CompatibilityForm | None = Field(None, description="Levels of changes between versions.")
     custom_properties: SchemasForm | None = Field(
         None, alias="customProperties", description="JSON Schemas of the custom properties, by level."
     )
@@ -201,6 +213,7 @@ def read(
         dict(_schemas(model.custom_properties, findings)),
         model.registry or "",
         dict(_servers(model.servers, findings)),
+        unneeded_changes=Severity(model.compatibility.unneeded if model.compatibility else "error"),
     )
     return policy, sorted(findings, key=lambda finding: finding.at)
 

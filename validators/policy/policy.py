@@ -367,6 +367,7 @@ class Policy:
     `schemas` are JSON Schemas of custom properties by level, see `custom_rules.py`. `registry` is the name of
     the registry in catalogs, or "" if the policy has none. `servers` are names of servers by environment and
     contract. `unusable_schemas` are findings about ignored schemas; the rest of the policy still applies.
+    `unneeded_changes` is the severity of changes that would break consumers, but affect no subscription.
     """
 
     profile: Profile = "default"
@@ -378,6 +379,7 @@ class Policy:
     registry: str = ""
     servers: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     unusable_schemas: tuple[Finding, ...] = ()
+    unneeded_changes: Severity = Severity.ERROR
 
     def severity(self, rule: Rule, *, doubt: bool = False) -> Severity | None:
         """Return the severity of the rule's violations, or doubts, in this policy; None if the rule is

@@ -74,8 +74,9 @@ def test_a_consumer_is_named_where_the_change_reaches_what_it_reads() -> None:
     assert found.affected == ("consumers", "consumer billing", "consumer last", "consumer search")
     assert found.verdict is Verdict.BREAK
     assert found.subscribers_text == (
-        " Subscribed: billing (Invoices; ask #billing, ana@example.com); "
-        "last (Invoices; ask #last, ana@example.com); search (Invoices; ask #search, ana@example.com)."
+        " Subscribed: billing (Invoices; subscriptions/billing.yaml:5; ask #billing, ana@example.com); "
+        "last (Invoices; subscriptions/last.yaml:5; ask #last, ana@example.com); "
+        "search (Invoices; subscriptions/search.yaml:1; ask #search, ana@example.com)."
     )
 
 
