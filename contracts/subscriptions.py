@@ -488,7 +488,7 @@ def covered_paths(subscription: Subscription, contract: Contract) -> set[str]:
     """Return the paths of the covered columns and fields, e.g. `orders.address.city`."""
     paths: set[str] = set()
     for part in covered_objects(subscription, contract):
-        every_path = {column_path.path for column_path in _column_paths(part.object)}
+        every_path = {column_path.path for column_path in column_paths(part.object)}
         paths.add(part.object.column)
         paths |= {
             path

@@ -264,7 +264,7 @@ class AffectedConsumer:
 
 
 UseLookup = Callable[[Subscription], tuple[Location, str] | None]
-"""Returns the line at which a subscription uses the subject of a change, and the need that is lost, or None."""
+"""Returns the place where a subscription uses the subject of a change, and the lost need; or None."""
 
 
 def affected_consumers(
