@@ -5,6 +5,9 @@ and instants, keys of two columns; one table of twenty breaks its contract, and 
 only Spark can test. `dq check` tests them all in one application, and a sample of them once more with
 `--scan`, by Spark alone: every result has to be the same. Beside it, a loop by hand reads the same contracts
 with PyYAML and the same tables with pyarrow, and tests nothing.
+
+Then one partition of 72 rows of a table by day, of a sound day and of one that breaks the contract, by a
+process of its own, without Java.
 """
 
 from __future__ import annotations
@@ -25,7 +28,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-from _cost import cpu_seconds, read_plainly
+from _cost import cpu_seconds, in_turns, read_plainly
 from _report import arguments, finish
 from spark import machine
 
@@ -38,6 +41,7 @@ if TYPE_CHECKING:
 
 TABLES, QUICK_TABLES, SCANNED, QUICK_SCANNED = 2_000, 120, 100, 24
 BROKEN, BY_SPARK = 20, 50
+DAYS, DAY_ROWS, TURNS, QUICK_TURNS = 30, 72, 7, 3
 NOW = dt.datetime(2026, 11, 20, 12, tzinfo=dt.UTC)
 HEAD = """\
 apiVersion: v3.2.0
@@ -73,7 +77,14 @@ def main() -> int:
     args = arguments(__doc__ or "", tables=f"how many, by default {TABLES}")
     tables = args.tables or (QUICK_TABLES if args.quick else TABLES)
     scanned = QUICK_SCANNED if args.quick else SCANNED
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory() as folder, tempfile.TemporaryDirectory() as days:
+        scopes = {"sound": f"day={_deliver_days(Path(days))}", "broken": "day=2026-11-02"}
+        os.chdir(days)
+        # Before there is a session here: it sets variables that say that Spark is set up.
+        partitions = in_turns(
+            {name: _without_java("days.odcs.yaml", "--partition", day) for name, day in scopes.items()},
+            QUICK_TURNS if args.quick else TURNS,
+        )
         os.chdir(folder)
         os.environ["DQ_STORE_URL"] = "sqlite:///store.db"
         for number in range(tables):
@@ -90,10 +101,19 @@ def main() -> int:
         begun, before = time.monotonic(), _jobs(spark)
         alone = _check(spark, *names, "--scan")
         scan_seconds, scan_jobs = time.monotonic() - begun, _jobs(spark) - before
+        _deliver_days(Path(folder))
+        by_scope = {
+            " ".join(words): [_check(spark, "days.odcs.yaml", *words, *more) for more in ((), ("--scan",))]
+            for words in (["--all"], *(["--partition", day] for day in scopes.values()))
+        }
         spark.stop()
         by_hand = cpu_seconds(lambda: _read_by_hand(Path(folder)))
     differing = [name for name, results in alone.items() if told[name] != results]
-    for name in differing[:5]:
+    for scope, (results, by_spark) in by_scope.items():
+        if results != by_spark:
+            differing.append(scope)
+            print(f"  {scope}: {results} is {by_spark} by Spark", file=sys.stderr)
+    for name in (name for name in differing[:5] if name in alone):
         print(f"  {name}: {told[name]} is {alone[name]} by Spark", file=sys.stderr)
     metrics = {
         "tables": float(len(told)),
@@ -107,7 +127,10 @@ def main() -> int:
         "peak memory of Python, MB": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
         "with --scan, s per table": scan_seconds / len(alone),
         "with --scan, Spark jobs per table": scan_jobs / len(alone),
-        "compared with --scan": float(len(alone)),
+        "a sound partition without Java, CPU s": partitions["sound"].cpu,
+        "a broken partition without Java, CPU s": partitions["broken"].cpu,
+        "a broken partition without Java, s": partitions["broken"].wall,
+        "compared with --scan": float(len(alone) + len(by_scope)),
         "other verdicts": float(len(differing)),
         "broken among the compared": float(sum("fail" in str(results) for results in alone.values())),
     }
@@ -115,6 +138,8 @@ def main() -> int:
         # Few tables do not make up for what the JVM compiles first.
         "CPU of a table / by hand": ("<", 60.0 if args.quick else 25.0),
         "Spark jobs per table": ("<", 0.2),
+        "a sound partition without Java, CPU s": ("<", 1.5),
+        "a broken partition without Java, CPU s": ("<", 1.5),
         "other verdicts": ("<", 1.0),
     }
     return finish(metrics, goals, args)
@@ -137,6 +162,42 @@ def _deliver(folder: Path, number: int) -> None:
     cut = rows // chance.choice((1, 2, 3)) or 1
     for part, at in enumerate(range(0, rows, cut)):
         pq.write_table(table.slice(at, cut), folder / "lake" / name / f"part-{part}.parquet")
+
+
+def _deliver_days(folder: Path) -> dt.date:
+    """Writes a table by day, and gives the last one; the last row of the second breaks the contract."""
+    head = HEAD.replace(
+        "{{name: day, logicalType: date,", "{{name: day, logicalType: date, partitioned: true,"
+    )
+    (folder / "days.odcs.yaml").write_text(head.format(name="days", more=""), "utf-8")
+    day = dt.date(2026, 11, 1)
+    table = _rows(DAYS * DAY_ROWS, random.Random(0), broken=False).drop_columns(["day"])
+    for number in range(DAYS):
+        day = dt.date(2026, 11, 1) + dt.timedelta(days=number)
+        rows = table.slice(number * DAY_ROWS, DAY_ROWS)
+        if number == 1:
+            states = pa.array([*rows["state"].to_pylist()[:-1], "lost"])
+            rows = rows.set_column(rows.column_names.index("state"), "state", states)
+        place = folder / "lake" / "days" / f"day={day}"
+        place.mkdir(parents=True)
+        pq.write_table(rows, place / "part-0.parquet")
+    return day
+
+
+def _without_java(*words: str) -> list[str]:
+    """A check in a process that has no Java, and may find failures."""
+    line = [str(Path(sys.executable).with_name("dq")), "check", *words, "--as-of", NOW.isoformat()]
+    script = '"$@" --channel console >/dev/null 2>&1 || [ $? -eq 1 ]'
+    return [
+        "env",
+        "JAVA_HOME=/nowhere",
+        "DQ_STORE_URL=sqlite:///partitions.db",
+        "sh",
+        "-c",
+        script,
+        "sh",
+        *line,
+    ]
 
 
 def _rows(rows: int, chance: random.Random, *, broken: bool) -> pa.Table:
