@@ -161,7 +161,7 @@ class Calendar(Node):
 
 
 # Evidence of the arrival of a cycle, most trusted first.
-EvidenceSource = Literal["receipt", "marker", "commit", "file"]
+EvidenceSource = Literal["receipt", "marker", "commit", "event", "file"]
 
 
 class Delivery(Node):

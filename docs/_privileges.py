@@ -31,6 +31,9 @@ _PLACES: dict[ResourceScope, list[Any]] = {
     ResourceScope.SCHEDULE_GROUP: [f"{_AWS}:scheduler:{_HERE}:schedule-group/dq"],
     ResourceScope.SCHEDULER_ROLE: [f"{_AWS}:iam::123456789012:role/dq-scheduler"],
     ResourceScope.LAKE_ROLE: [f"{_AWS}:iam::123456789012:role/dq-lake-reader"],
+    ResourceScope.EVENT_QUEUE: [f"{_AWS}:sqs:{_HERE}:dq-object-events"],
+    ResourceScope.DEAD_LETTERS: [f"{_AWS}:sqs:{_HERE}:dq-dead-letters"],
+    ResourceScope.LOGS: [f"{_AWS}:logs:{_HERE}:log-group:/aws/lambda/dq-watcher:*"],
     ResourceScope.EVERYTHING: ["*"],
 }
 _INTRODUCTION = (

@@ -92,6 +92,7 @@ from dq.registry.table import (
     UnsupportedReaderOptions,
     specs,
 )
+from dq.registry.watcher_stack import WatcherStack, add_watcher
 from dq.store.engine import Store
 from dq.validators.compat.classification import Mode, Verdict
 from dq.validators.compat.classified_change import ClassifiedChange, Concern
@@ -752,8 +753,12 @@ def landing_zone(
     contracts: Iterable[Contract],
     tables: Iterable[TableSpec],
     subscriptions: Iterable[Subscription],
+    *,
+    watcher: bool = False,
 ) -> dict[str, object]:
     """Return the CloudFormation template. Active subscriptions in other accounts get access to the topics.
+
+    `watcher` adds the function that watches the deliveries.
 
     Raises UsageError for a setting or domain that is invalid as an AWS name, and for limits of a stack.
     """
@@ -782,8 +787,15 @@ def landing_zone(
         scheduler_role=settings.schedule_role.rpartition("/")[2] or "dq-scheduler",
         lake_role=settings.lake_formation_role.rpartition("/")[2] or "dq-lake-reader",
         governed=bool(settings.lake_formation),
+        watcher=watcher,
     )
-    return template(zone)
+    if not watcher:
+        return template(zone)
+    folders = sorted({spec.location for spec in specs if re.match("s3[an]?://", spec.location)})
+    roots = [root for root in settings.lake_roots or folders if re.match("s3[an]?://", root)]
+    variables = {"DQ_LAKE_ROOTS": ",".join(roots)}
+    databases = zone.databases if settings.watch_catalog == "glue" else ()
+    return add_watcher(template(zone), WatcherStack(folders, variables, databases))
 
 
 def _domains(
@@ -864,7 +876,8 @@ class RegisterRequest:
     AWS. `server` or `environment` select the server of a contract. `apply` executes the plan; `adopt` takes
     over unmanaged tables, `prune` deletes managed tables without a contract, at most `prune_limit`. `allow`
     are the permitted grades of changes besides additive ones. `out` saves the plan in a file, `plan` applies
-    such a file. `refresh_only` compares with what was applied last.
+    such a file. `refresh_only` compares with what was applied last. `watcher` adds the watcher to the stack
+    of the landing zone.
     """
 
     paths: tuple[Path, ...] = (Path(),)
@@ -881,6 +894,7 @@ class RegisterRequest:
     out: Path | None = None
     plan: Path | None = None
     refresh_only: bool = False
+    watcher: bool = False
 
     def validate(self) -> None:
         """Raise UsageError for mutually exclusive options, named as on the command line."""
@@ -1087,7 +1101,8 @@ def emit_landing_zone(context: RuntimeContext, store: Store, request: RegisterRe
     findings = (*loaded.findings, *refused, *approved.findings)
     if findings:
         return LandingZoneOutcome(None, findings)
-    return LandingZoneOutcome(landing_zone(context, loaded.contracts, desired, approved.subscriptions), ())
+    stack = landing_zone(context, loaded.contracts, desired, approved.subscriptions, watcher=request.watcher)
+    return LandingZoneOutcome(stack, ())
 
 
 def allowed_grades(breaking: bool, destructive: bool) -> frozenset[Impact]:

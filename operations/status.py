@@ -31,7 +31,7 @@ from dq.dataquality.delivery import compliance, cycle_store, evidence, heartbeat
 from dq.dataquality.delivery import cycle_store as excuses
 from dq.dataquality.delivery import cycle_store as watermarks
 from dq.dataquality.delivery.cycle import SETTLE, CycleRecord, evaluate_cycle
-from dq.dataquality.delivery.cycle_store import all_receipts
+from dq.dataquality.delivery.cycle_store import all_receipts, all_storage_events
 from dq.dataquality.delivery.evidence import ObservationContext, Reachability
 from dq.dataquality.delivery.notify import PLATFORM
 from dq.dataquality.delivery.probe_pool import ProbePool
@@ -196,10 +196,12 @@ def _probe(
         )
     [target] = with_folders(store, ready)
     with store.read() as tx:
-        receipts = all_receipts(tx, {slo.key[0]: target.place.other_servers})
+        other_servers = {slo.key[0]: target.place.other_servers}
+        receipts = all_receipts(tx, other_servers)
+        events = all_storage_events(tx, other_servers, now)
         sight = Reachability(watermarks.ever_delivered(tx))
         history = evidence.load_history(tx, {target.place.path.rstrip("/")}, now)
-    view = ObservationContext(now, {slo.key: notify.storage_root(target)}, receipts, history, sight)
+    view = ObservationContext(now, {slo.key: notify.storage_root(target)}, receipts, events, history, sight)
     [observed] = view.observe(probe_pool, [(target, stored)])
     evaluation = evaluate_cycle(observed, now, None)
     delivered_at = evaluation.evidence.delivered_at if evaluation.evidence is not None else None

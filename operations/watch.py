@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
-from functools import partial
+from functools import lru_cache, partial
 from hashlib import sha256
 from importlib.metadata import version
 from pathlib import Path
@@ -21,8 +21,9 @@ from dq.alerts import metrics
 from dq.alerts.drain import DrainResult
 from dq.contracts.access.access_policy import WEB, web_address
 from dq.contracts.install import NAME
-from dq.contracts.outcome import CycleStatus, Finding, UsageError
+from dq.contracts.outcome import CycleStatus, Finding, ReadError, UsageError
 from dq.contracts.slo import NOT_IN_FORCE, NOT_WATCHED, Cycle
+from dq.contracts.yaml.parse import parse
 from dq.dataquality.delivery import compliance, cycle_store, heartbeat
 from dq.dataquality.delivery.cycle import SETTLE, CycleRecord, MissingPartition, WatchTarget, label
 from dq.dataquality.delivery.notify import storage_root
@@ -178,6 +179,26 @@ def load_skip_cache(
     )
 
 
+@lru_cache(maxsize=65_536)
+def _contract_key(content: bytes, file: str) -> str | None:
+    contract = parse(content, file).contract
+    return contract.key if contract is not None else None
+
+
+@dataclass(frozen=True, slots=True)
+class OtherContracts:
+    """Skips all contracts but that of a key, without evaluating whether something about them is due."""
+
+    key: str
+    slos: int = 0
+    open: int = 0
+
+    def key_to_skip(self, file: Path, content: bytes) -> str | None:
+        """Return the key of another contract, or None for a file that must be read."""
+        key = _contract_key(content, str(file))
+        return key if key != self.key else None
+
+
 def save_skip_cache(
     context: RuntimeContext,
     store: Store,
@@ -262,7 +283,8 @@ class WatchRequest:
 
     `since` is the start of SLOs that were never watched, by default now. `server` is required if a contract
     has several. `channel` is `contract` for the channels of the contracts, or one channel, e.g. `console` or
-    `slack:#sales-data`. `trust_clock` evaluates although the clock went back.
+    `slack:#sales-data`. `trust_clock` evaluates although the clock went back. `contract` is the key of the
+    only contract of the paths to evaluate, or None for all of them.
     """
 
     paths: tuple[Path, ...] = (Path(),)
@@ -270,10 +292,13 @@ class WatchRequest:
     server: str | None = None
     channel: str = alerting.FROM_CONTRACT
     trust_clock: bool = False
+    contract: str | None = None
 
     def scope(self, context: RuntimeContext) -> str:
         """Return a hash of the watched paths, since other watchers on the store may have other paths."""
         names = sorted(os.fsencode(context.folder / path) for path in self.paths)
+        if self.contract is not None:
+            names.append(os.fsencode(self.contract))
         return sha256(b"\0".join(names)).hexdigest()
 
 
@@ -376,7 +401,11 @@ def run_tick(
     paths, server, channel = list(request.paths), request.server, request.channel
     reach = context.reach_by(partial(resolve_links, probe_pool))
     files = Storages(reach, probe_pool.seconds).of
-    skip_cache = load_skip_cache(context, store, paths, probe_pool, files, server, channel)
+    skip_cache = (
+        load_skip_cache(context, store, paths, probe_pool, files, server, channel)
+        if request.contract is None
+        else OtherContracts(request.contract)
+    )
     loaded = resolve_key_owners(
         context,
         store,
@@ -384,6 +413,8 @@ def run_tick(
         paths,
         update_store=True,
     )
+    if isinstance(skip_cache, OtherContracts):
+        loaded = _only(loaded, skip_cache.key)
     promises, problems = slos(loaded, context.note)
     withdrawal_reason = make_withdrawal_reason(loaded, promises, problems)
     problems += alerting.refused(loaded.contracts, channel, context.settings)
@@ -392,7 +423,10 @@ def run_tick(
     findings = [*loaded.findings, *problems, *refused]
     scope = request.scope(context)
     with store.read() as tx:
-        looked_at = heartbeat.last_scope_tick(tx, scope)
+        ticks = [heartbeat.last_scope_tick(tx, scope)]
+        if request.contract is not None:
+            # A tick of all contracts has also evaluated this one.
+            ticks.append(heartbeat.last_scope_tick(tx, replace(request, contract=None).scope(context)))
         terms = compliance.stored_terms(
             tx, {*(contract.key for contract in loaded.contracts), *loaded.removed}
         )
@@ -404,12 +438,12 @@ def run_tick(
         now,
         alerting.make_notifier(context, loaded.contracts, channel, server, loaded.skipped, notices),
         since=request.since,
-        unchanged_contracts=set(loaded.skipped.values()),
+        unchanged_contracts=set(loaded.skipped.values()) if request.contract is None else (),
         withdrawal_reason=withdrawal_reason,
         record_unnotified=alerting.make_past_notifier(context, channel),
         settle=alerting.make_settler(context, notices),
         probe_pool=probe_pool,
-        last_tick_at=looked_at,
+        last_tick_at=max((at for at in ticks if at is not None), default=None),
     )
     news = compliance.changed_terms(terms, compliance.terms_by_slo(promises), withdrawal_reason)
     with store.write() as tx:
@@ -424,9 +458,24 @@ def run_tick(
         from dq.operations.delivery_state import record_changes
 
         record_changes(context, store, promises, server)
-    save_skip_cache(context, store, skip_cache, loaded, targets, findings)
+    if isinstance(skip_cache, SkipCache):
+        save_skip_cache(context, store, skip_cache, loaded, targets, findings)
     alerting.reroute(context, store, loaded.contracts, channel)
     return WatchOutcome(now, tick=result, findings=tuple(findings))
+
+
+def _only(loaded: LoadedContracts, key: str) -> LoadedContracts:
+    """Return the loaded contracts without findings about others. Raises ReadError without this contract."""
+    contracts = [contract for contract in loaded.contracts if contract.key == key]
+    if not contracts:
+        raise ReadError(
+            f"contract {key!r} is not in the registry, or cannot be read.",
+            "If it was removed, delete its schedules: dq register --apply --prune.",
+            [str(finding) for finding in loaded.findings],
+        )
+    files = {contract.file for contract in contracts}
+    findings = [finding for finding in loaded.findings if finding.at.file in files]
+    return replace(loaded, contracts=contracts, findings=findings)
 
 
 def send_alerts(
@@ -518,3 +567,46 @@ def tick_as_dict(result: TickResult) -> dict[str, object]:
             {**delivery_as_dict(unknown.record.cycle), "reason": unknown.reason} for unknown in result.unknown
         ],
     }
+
+
+@dataclass(frozen=True, slots=True)
+class PromiseVerdicts:
+    """Stored verdicts of a contract's deliveries: of each SLO the newest due one, and all that are open.
+
+    `next_at` is when an open one must be evaluated again at the earliest: at its breach, or for its alert.
+    """
+
+    verdicts: tuple[CycleRecord, ...]
+    next_at: datetime | None
+
+    def as_dicts(self) -> list[dict[str, object]]:
+        """Return the verdicts as JSON values."""
+        return [
+            {
+                **delivery_as_dict(record.cycle),
+                "breach_at": record.cycle.breach_at.isoformat(),
+                "partitions": [label(partition) for partition in record.cycle.partitions],
+                "status": record.status,
+                "reason": record.reason,
+                "delivered_at": record.delivered_at.isoformat() if record.delivered_at else None,
+                "source": record.source,
+            }
+            for record in self.verdicts
+        ]
+
+
+def verdicts(context: RuntimeContext, store: Store, contract: str) -> PromiseVerdicts:
+    """Return the stored verdicts of a contract, by its key."""
+    now = context.now()
+    with store.read() as tx:
+        records = {record.id: record for record in cycle_store.newest_cycles(tx, contract, now)}
+        for open_cycles in cycle_store.open_cycles(tx, now, [contract]).values():
+            records |= {record.id: record for record in open_cycles if record.cycle.due_at <= now}
+    times = [
+        record.cycle.breach_at if record.status is CycleStatus.PENDING else record.notify_at
+        for record in records.values()
+        if record.status is CycleStatus.PENDING
+        or (record.status is CycleStatus.MISSING and not record.notified)
+    ]
+    by_due = sorted(records.values(), key=lambda record: (record.cycle.due_at, record.cycle.key))
+    return PromiseVerdicts(tuple(by_due), min(times, default=None))

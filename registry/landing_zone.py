@@ -31,6 +31,9 @@ class ResourceScope(StrEnum):
     SCHEDULE_GROUP = "the group of schedules"
     SCHEDULER_ROLE = "the role that starts the schedule's target"
     LAKE_ROLE = "the role with which Lake Formation reads"
+    EVENT_QUEUE = "the queue of object events"
+    DEAD_LETTERS = "the dead-letter queue"
+    LOGS = "the log of the function"
     # Actions without resources, or restricted by the service's own grants.
     EVERYTHING = "everything"
 
@@ -72,6 +75,7 @@ class Duty:
 
 GOVERNED, _TIMED = "the setting `lake_formation`", "the setting `schedule_target`"
 _WATCHED = "the setting `watch_catalog`"
+FUNCTION, IN_VPC = "`dq.aws.handler` in AWS Lambda", "the function in a VPC"
 _LIST_BUCKETS = Privilege(ResourceScope.BUCKETS, "s3: ListBucket")
 _READ_FILES = Privilege(ResourceScope.FILES, "s3: GetObject")
 
@@ -167,12 +171,23 @@ CHECKER = Duty(
 WATCHER = Duty(
     "watcher",
     "detects whether deliveries have arrived",
-    "`dq watch`, `dq.cycle`, the sensor of Airflow",
+    "`dq watch`, `dq.cycle`, `dq.aws.handler`, the sensor of Airflow",
     (
         _LIST_BUCKETS,
         _READ_FILES,
         Privilege(ResourceScope.TABLES, "glue: GetTable UpdateTable", _WATCHED),
         Privilege(ResourceScope.TABLES, "glue: GetPartitionIndexes", f"{_WATCHED}, and partition indexes"),
+        Privilege(
+            ResourceScope.EVENT_QUEUE, "sqs: DeleteMessage GetQueueAttributes ReceiveMessage", FUNCTION
+        ),
+        Privilege(ResourceScope.DEAD_LETTERS, "sqs: SendMessage", FUNCTION),
+        Privilege(ResourceScope.LOGS, "logs: CreateLogStream PutLogEvents", FUNCTION),
+        Privilege(
+            ResourceScope.EVERYTHING,
+            "ec2: AssignPrivateIpAddresses CreateNetworkInterface DeleteNetworkInterface "
+            "DescribeNetworkInterfaces DescribeSubnets UnassignPrivateIpAddresses",
+            IN_VPC,
+        ),
     ),
 )
 CONSUMER = Duty(
@@ -317,6 +332,14 @@ def bucket_resources(folders: Iterable[str]) -> list[ConditionalResource]:
     ]
 
 
+def key_prefixes(folders: Iterable[str]) -> dict[str, list[str]]:
+    """Return the prefixes of the keys below these folders `s3://bucket/path`, by bucket; "" for all keys."""
+    by_bucket: dict[str, list[str]] = {}
+    for bucket, *path in _outer_paths(folders):
+        by_bucket.setdefault(bucket, []).append("".join(f"{name}/" for name in path))
+    return by_bucket
+
+
 def logical_id(name: str) -> str:
     """Return a unique logical id of letters and digits for each name."""
     return re.sub("[^A-Za-z0-9]", lambda match: f"x{ord(match[0]):02x}", name)
@@ -416,6 +439,7 @@ _MAX_POLICIES = 10
 _PUBLISHERS, _PLANNER = "HasPublishers", "HasPlanner"
 # Resources without an output of the stack.
 _UNNAMED = ("AWS::SNS::TopicPolicy", "AWS::IAM::ManagedPolicy")
+WATCHER_FUNCTION = "dq-watcher"
 DOMAIN_TAG = "dq-domain"
 """Principal tag with the domain, required to assume the role of the domain's publisher."""
 
@@ -424,8 +448,8 @@ DOMAIN_TAG = "dq-domain"
 class LandingZone:
     """Contents of the stack. `locations` are prefixes `s3://bucket/path` that Lake Formation reads.
 
-    `target` is the ARN that schedules start, or "" for no scheduler role. Without `locations` there is no
-    role that reads them.
+    `target` is the ARN that schedules start. The role of the scheduler starts it, and with `watcher` the
+    function of the watcher. Without `locations` there is no role that reads them.
     """
 
     domains: Sequence[Domain]
@@ -437,6 +461,7 @@ class LandingZone:
     scheduler_role: str = "dq-scheduler"
     lake_role: str = "dq-lake-reader"
     governed: bool = False
+    watcher: bool = False
 
 
 def template(zone: LandingZone) -> Node:
@@ -469,7 +494,7 @@ def template(zone: LandingZone) -> Node:
                 ),
             },
         )
-    if zone.target:
+    if zone.target or zone.watcher:
         resources["SchedulerRole"] = _scheduler_role(zone)
     if zone.locations:
         files: Places = {
@@ -535,7 +560,7 @@ def _registrars(zone: LandingZone) -> Node:
         ResourceScope.SCHEDULE_GROUP: [{"Fn::GetAtt": ["ScheduleGroup", "Arn"]}],
         ResourceScope.EVERYTHING: ["*"],
     }
-    if zone.target:
+    if zone.target or zone.watcher:
         places[ResourceScope.SCHEDULER_ROLE] = [{"Fn::GetAtt": ["SchedulerRole", "Arn"]}]
     if zone.locations and zone.governed:
         places[ResourceScope.LAKE_ROLE] = [{"Fn::GetAtt": ["LakeReader", "Arn"]}]
@@ -603,15 +628,18 @@ def _publisher(domain: Domain, topic: str) -> Node:
 
 
 def _scheduler_role(zone: LandingZone) -> Node:
-    service = service_of(zone.target)
-    targets = [zone.target]
-    if service == "lambda" and zone.target.count(":") == 6:
-        # The ARN of a version or alias of the function has one more part.
-        targets.append(f"{zone.target}:*")
-    statements = [
-        allow_statement(TARGETS[service][0], targets),
-        allow_statement("sqs:SendMessage", [{"Fn::GetAtt": ["DeadLetters", "Arn"]}]),
-    ]
+    statements = []
+    if zone.watcher:
+        function = {"Fn::GetAtt": ["Watcher", "Arn"]}
+        statements.append(allow_statement(TARGETS["lambda"][0], [function]))
+    if zone.target and not (zone.watcher and zone.target.endswith(f":function:{WATCHER_FUNCTION}")):
+        service = service_of(zone.target)
+        targets = [zone.target]
+        if service == "lambda" and zone.target.count(":") == 6:
+            # The ARN of a version or alias of the function has one more part.
+            targets.append(f"{zone.target}:*")
+        statements.append(allow_statement(TARGETS[service][0], targets))
+    statements.append(allow_statement("sqs:SendMessage", [{"Fn::GetAtt": ["DeadLetters", "Arn"]}]))
     # Prevents use of the role by the scheduler of another account (confused deputy).
     condition = {
         "StringEquals": {

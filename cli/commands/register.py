@@ -9,6 +9,7 @@ import typer
 from dq.cli import output
 from dq.cli.context import ACCOUNT, CATALOG, PATHS, ROLE
 from dq.cli.plan_output import as_markdown, describe, describe_governed, show_log
+from dq.contracts.outcome import UsageError
 from dq.operations.register import (
     RegisterOutcome,
     RegisterRequest,
@@ -50,6 +51,9 @@ def command(
         False,
         "--emit-landing-zone",
         help="Print a CloudFormation template for the account; makes no AWS calls.",
+    ),
+    watcher: bool = typer.Option(
+        False, "--watcher", help="With --emit-landing-zone: add a Lambda function that watches deliveries."
     ),
     format: output.PageFormat = output.COMMENT_FORMAT,
 ) -> None:
@@ -98,8 +102,11 @@ def command(
         out,
         agreed_plan,
         refresh_only,
+        watcher,
     )
     request.validate()
+    if watcher and not emit_landing_zone_:
+        raise UsageError("--watcher is for --emit-landing-zone.", "Add --emit-landing-zone.")
     context = runtime_context(paths=request.paths)
     store = context.store()
     if log is not None:

@@ -118,6 +118,32 @@ class Receipt:
 Receipts = Mapping[str, Receipt]
 
 
+@dataclass(frozen=True, slots=True)
+class ObjectTimes:
+    """Times of a partition's marker, or of its data objects, by the events of the storage.
+
+    They are the first and the newest creation and the newest removal, each None if there was none.
+    """
+
+    first_at: datetime | None
+    newest_at: datetime | None
+    removed_at: datetime | None = None
+
+    def present(self, after: datetime | None = None) -> ObjectTimes | None:
+        """Return the times since the newest removal and since `after`, or None if nothing is known to be
+        there.
+        """
+        begin = max((instant for instant in (self.removed_at, after) if instant is not None), default=None)
+        if self.newest_at is None or (begin is not None and self.newest_at <= begin):
+            return None
+        is_first_removed = begin is not None and self.first_at is not None and self.first_at <= begin
+        return replace(self, first_at=self.newest_at if is_first_removed else self.first_at)
+
+
+StorageEvents = Mapping[tuple[str, bool], ObjectTimes]
+"""Times of an object's partitions, by label and whether they are those of the marker."""
+
+
 def label(partition: Partition) -> str:
     """Return a partition as text, `dt=2026-01-01/region=eu`, or "" for a table without partitions.
 
@@ -549,10 +575,10 @@ def adjust_for_rewrites(
 
 
 def _has_write_time(cycle: Cycle, evidence: Evidence) -> bool:
-    """True if a source has the time of the newest write: files, and a marker that each delivery
-    overwrites.
+    """True if a source has the time of the newest write: files, also by events, and a marker that each
+    delivery overwrites.
     """
-    return evidence.source == "file" or (evidence.source == "marker" and not cycle.partitions)
+    return evidence.source in ("file", "event") or (evidence.source == "marker" and not cycle.partitions)
 
 
 # Re-checks of delivered data.
@@ -572,10 +598,10 @@ def next_recheck_at(
 ) -> datetime | None:
     """Return when to re-check that a delivery still exists, at growing intervals, or None for never.
 
-    Only deliveries shown by files, or by the commits of a table with a log, are re-checked: a receipt does
-    not show whether the data still exists.
+    Only deliveries shown by files and their events, or by the commits of a table with a log, are re-checked:
+    a receipt does not show whether the data still exists.
     """
-    sources = ("commit",) if place.format in LAKEHOUSE else FILE_SOURCES
+    sources = ("commit",) if place.format in LAKEHOUSE else (*FILE_SOURCES, "event")
     if not any(claim.source in sources and claim.delivered_at is not None for claim in claims):
         return None
     recheck_at = now + max(_FIRST_RECHECK, 2 * (now - cycle.due_at))

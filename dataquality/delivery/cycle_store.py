@@ -24,8 +24,10 @@ from dq.dataquality.delivery.cycle import (
     CycleState,
     CycleVerdict,
     Evidence,
+    ObjectTimes,
     Receipt,
     SourceAnswer,
+    StorageEvents,
     VerdictInputs,
     partition_from_label,
 )
@@ -136,6 +138,22 @@ def all_cycles(tx: sa.Connection, key: Sequence[str]) -> list[CycleRecord]:
     query = (
         sa.select(cycles_table).where(tables.matches_key(cycles_table, key)).order_by(cycles_table.c.due_at)
     )
+    return [record_from_row(row) for row in tx.execute(query)]
+
+
+def newest_cycles(tx: sa.Connection, contract: str, now: datetime) -> list[CycleRecord]:
+    """Return the newest cycle of each SLO of a contract that was due by `now`."""
+    columns = cycles_table.c
+    newest = (
+        sa.select(columns.object, columns.slo, sa.func.max(columns.due_at).label("due_at"))
+        .where(columns.contract == contract, columns.due_at <= now)
+        .group_by(columns.object, columns.slo)
+        .subquery()
+    )
+    is_newest = sa.and_(
+        columns.object == newest.c.object, columns.slo == newest.c.slo, columns.due_at == newest.c.due_at
+    )
+    query = sa.select(cycles_table).join(newest, is_newest).where(columns.contract == contract)
     return [record_from_row(row) for row in tx.execute(query)]
 
 
@@ -322,7 +340,7 @@ def inputs_from_json(row: Mapping[str, object]) -> VerdictInputs:
 
 def _evidence_from_json(row: Mapping[str, object]) -> Evidence:
     source, rows = row["source"], row.get("rows")
-    if source not in ("receipt", "marker", "commit", "file"):
+    if source not in ("receipt", "marker", "commit", "event", "file"):
         raise ValueError(f"{source!r} is not an evidence source")
     return Evidence(
         source,
@@ -837,3 +855,82 @@ def write_receipt(
 def set_receipt_rows(tx: sa.Connection, id: str, rows: int) -> None:
     """Set the row count of the receipt with this id."""
     tx.execute(sa.update(tables.receipt).where(tables.receipt.c.id == id).values(rows=rows))
+
+
+# Events of a storage about the objects in a partition's folder.
+
+
+@dataclass(frozen=True, slots=True)
+class StorageEvent:
+    """An object that was created in a partition's folder, or removed from it, at an instant.
+
+    `partition` is the partition's label, "" for the table's own folder. `is_marker`: it is the marker of a
+    complete delivery, not data.
+    """
+
+    contract: str
+    object: str
+    server: str
+    partition: str
+    is_marker: bool
+    at: datetime
+    is_removal: bool = False
+
+
+_EVENT_KEY = ("contract", "object", "server", "partition", "is_marker")
+
+
+def record_storage_events(tx: sa.Connection, events: Iterable[StorageEvent], now: datetime) -> None:
+    """Record events in any order; recording one again changes nothing. A time after `now` counts as now."""
+    by_key: dict[tuple[object, ...], list[StorageEvent]] = {}
+    for event in events:
+        by_key.setdefault(tuple(getattr(event, name) for name in _EVENT_KEY), []).append(event)
+    table = tables.storage_event
+    partitions: dict[object, set[str]] = {}
+    for contract, _, _, partition, _ in by_key:
+        partitions.setdefault(contract, set()).add(str(partition))
+    stored: dict[tuple[object, ...], sa.Row[Any]] = {}
+    for contract, names in partitions.items():
+        for chunk in tables.chunks(sorted(names)):
+            query = sa.select(table).where(table.c.contract == contract, table.c.partition.in_(chunk))
+            stored |= {tuple(getattr(row, name) for name in _EVENT_KEY): row for row in tx.execute(query)}
+    for key, same in by_key.items():
+        row = stored.get(key)
+        created = [min(event.at, now) for event in same if not event.is_removal]
+        removed = [min(event.at, now) for event in same if event.is_removal]
+        if row is not None:
+            created += [time for time in (row.first_at, row.newest_at) if time is not None]
+            removed += [row.removed_at] if row.removed_at is not None else []
+        values = {
+            "first_at": min(created, default=None),
+            "newest_at": max(created, default=None),
+            "removed_at": max(removed, default=None),
+        }
+        identity = dict(zip(_EVENT_KEY, key, strict=True))
+        if row is None:
+            tx.execute(sa.insert(table).values(**identity, **values, recorded_at=now))
+        elif any(getattr(row, name) != value for name, value in values.items()):
+            condition = sa.and_(*(table.c[name] == value for name, value in identity.items()))
+            tx.execute(sa.update(table).where(condition).values(**values, recorded_at=now))
+
+
+# Older events are not relevant to any cycle that is still watched.
+_KEEP_EVENTS_FOR = timedelta(days=90)
+
+
+def all_storage_events(
+    tx: sa.Connection, excluded_servers: Mapping[str, Collection[str]], now: datetime
+) -> Mapping[tuple[str, str], StorageEvents]:
+    """Return the recent events of all objects of these contracts, by contract and object.
+
+    `excluded_servers` has the servers whose events are ignored, by contract.
+    """
+    by_object: dict[tuple[str, str], dict[tuple[str, bool], ObjectTimes]] = {}
+    columns = tables.storage_event.c
+    for chunk in tables.chunks(sorted(excluded_servers)):
+        is_recent = sa.and_(columns.contract.in_(chunk), columns.recorded_at > now - _KEEP_EVENTS_FOR)
+        for row in tx.execute(sa.select(tables.storage_event).where(is_recent)):
+            if row.server not in excluded_servers[row.contract]:
+                times = ObjectTimes(row.first_at, row.newest_at, row.removed_at)
+                by_object.setdefault((row.contract, row.object), {})[row.partition, row.is_marker] = times
+    return by_object

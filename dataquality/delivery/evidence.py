@@ -1,4 +1,4 @@
-"""Evidence of cycles: receipts, markers, commits and files, in the contract's order of trust."""
+"""Evidence of cycles: receipts, markers, commits, events and files, in the contract's order of trust."""
 
 from __future__ import annotations
 
@@ -20,10 +20,12 @@ from dq.dataquality.delivery.cycle import (
     CycleWindow,
     DeliveryPlace,
     Evidence,
+    ObjectTimes,
     Observation,
     PresenceResult,
     Receipts,
     SourceAnswer,
+    StorageEvents,
     WatchTarget,
     cycle_window,
     disagreeing_claims,
@@ -284,6 +286,7 @@ def find_evidence(
     place: DeliveryPlace,
     files: Files,
     receipts: Receipts,
+    events: StorageEvents,
     commit_evidence: Callable[[Partition], Evidence | None],
     now: datetime,
     window: CycleWindow,
@@ -294,7 +297,8 @@ def find_evidence(
     None if every source was read and shows nothing. A source that cannot be read gives evidence with
     `readable=False`, unless another source has an answer. A cycle of several partitions has arrived when the
     last of them has. `commit_evidence` returns the evidence of a lakehouse table's commits for a partition.
-    `window` is when an update without a partition value counts.
+    `window` is when an update without a partition value counts. If `events` show the delivery, its files are
+    not probed.
     """
     source_names = probed_sources(slo, place)
     files_inside = cache(lambda partition: files.inside(partition_path(slo, partition, place)))
@@ -303,6 +307,7 @@ def find_evidence(
         "receipt": lambda _: _new_receipt(slo, cycle, receipts, window),
         "marker": lambda _: _new_marker(files_below(), place.marker, window),
         "commit": lambda partition: _commit(slo, place, partition, commit_evidence),
+        "event": lambda _: None,
         "file": lambda _: _new_file(files_below(), now, window),
     }
     sources: dict[EvidenceSource, Callable[[Partition], Evidence | None]] = (
@@ -318,19 +323,19 @@ def find_evidence(
                 else _stat_marker(slo, partition, place, files),
             ),
             "commit": lambda partition: _commit(slo, place, partition, commit_evidence),
+            "event": lambda partition: _event(slo, place, partition, events, now),
             "file": lambda partition: _file(files_inside(partition), now),
         }
     )
-    answers = [
-        answer
-        for name in source_names
-        for answer in (
-            _combine_partitions(
-                [_read_source(name, sources[name], part) for part in cycle.partitions or ((),)]
-            ),
+    read = cache(
+        lambda name: _combine_partitions(
+            [_read_source(name, sources[name], part) for part in cycle.partitions or ((),)]
         )
-        if answer is not None
-    ]
+    )
+    shown = read("event") if "event" in source_names else None
+    if shown is not None and (shown.delivered_at is not None or shown.arriving is not None):
+        source_names = [name for name in source_names if name not in FILE_SOURCES]
+    answers = [answer for answer in map(read, source_names) if answer is not None]
     if not answers:
         return None
     # The first of the strongest answers: a complete answer of another source beats a partial one.
@@ -437,12 +442,44 @@ def _file(files_inside: Iterable[FileStat], now: datetime) -> Evidence | None:
     data = [file for file in files_inside if is_data_name(file.name) and file.size > 0]
     if not data:
         return None
-    newest = max(file.modified_at for file in data)
+    return _if_stable("file", max(file.modified_at for file in data), now)
+
+
+def _if_stable(source: EvidenceSource, newest: datetime, now: datetime) -> Evidence:
+    """Return evidence of data by its newest time, which is not a delivery while it may still be written."""
     # A time far in the future comes from a wrong clock, and would never become stable.
     if abs(now - newest) >= STABLE_AFTER:
-        return Evidence("file", newest)
+        return Evidence(source, newest)
     detail = f"data is still being written, {newest:%F %T}Z last"
-    return Evidence("file", arriving=newest, detail=detail)
+    return Evidence(source, arriving=newest, detail=detail)
+
+
+def _event(
+    slo: Slo, place: DeliveryPlace, partition: Partition, events: StorageEvents, now: datetime
+) -> Evidence | None:
+    """Return what events say about the marker, or about data files if they are evidence themselves."""
+    marker, data = (times.present() if times else None for times in _object_times(place, partition, events))
+    has_files = "file" in slo.delivery.evidence
+    if marker is not None and ("marker" in slo.delivery.evidence or not has_files):
+        # Each update of a table without partitions writes the marker again.
+        delivered_at = marker.first_at if partition else marker.newest_at
+        return Evidence("event", delivered_at, names_cycle=bool(partition))
+    # Files of a table with a log are no delivery without their commit.
+    if data is not None and data.newest_at is not None and has_files and place.format not in LAKEHOUSE:
+        return _if_stable("event", data.newest_at, now)
+    return None
+
+
+def _object_times(
+    place: DeliveryPlace, partition: Partition, events: StorageEvents
+) -> tuple[ObjectTimes | None, ObjectTimes | None]:
+    """Return the times of a partition's marker and of its data."""
+    try:
+        name = label(place.layout.normalized(partition))
+    except ValueError:
+        # It has no folder in the layout.
+        return None, None
+    return events.get((name, True)), events.get((name, False))
 
 
 # New data in any partition: the first of each source in the cycle's window.
@@ -546,6 +583,14 @@ class Reachability:
 
 
 # Re-checks of deliveries.
+
+
+def is_untouched(place: DeliveryPlace, cycle: Cycle, events: StorageEvents) -> bool:
+    """Return whether events show that nothing was removed from the partitions of a cycle."""
+    pairs = [_object_times(place, partition, events) for partition in cycle.partitions or ((),)]
+    return all(
+        any(pair) and all(times is None or times.removed_at is None for times in pair) for pair in pairs
+    )
 
 
 def check_presence(
@@ -698,6 +743,7 @@ class ObservationContext:
     now: datetime
     roots: Mapping[tuple[str, str, str], str]
     receipts: Mapping[tuple[str, str], Receipts]
+    events: Mapping[tuple[str, str], StorageEvents]
     history: CommitHistory
     reachability: Reachability
 
@@ -747,8 +793,11 @@ class ObservationContext:
             live = partial(self.history.live, place, format, files)
             return delivery_in_commits(slo, cycle, partition, commits(), window, live, revoked=record.revoked)
 
+        events = self.events.get(slo.key[:2], {})
         if record.status.good:
             in_log = target.place.format in LAKEHOUSE
+            if record.source == "event" and is_untouched(target.place, cycle, events):
+                return Observation(target, record, None, ANY_TIME, presence=PresenceResult())
             presence = (
                 check_presence_in_log(cycle, commit_evidence)
                 if in_log
@@ -762,7 +811,11 @@ class ObservationContext:
                 name: receipt.only_after(record.gone_since) for name, receipt in receipts.items()
             }
             receipts = {name: receipt for name, receipt in later_receipts.items() if receipt is not None}
-        evidence = find_evidence(slo, cycle, target.place, files, receipts, commit_evidence, self.now, window)
+            later_events = {name: times.present(record.gone_since) for name, times in events.items()}
+            events = {name: times for name, times in later_events.items() if times is not None}
+        evidence = find_evidence(
+            slo, cycle, target.place, files, receipts, events, commit_evidence, self.now, window
+        )
         if evidence is None and self.now > cycle.breach_at:
             evidence = self.reachability.unreachable_evidence(slo, target.place, files)
         is_absent = evidence is None or (evidence.readable and evidence.delivered_at is None)

@@ -114,6 +114,7 @@ def prune(store: Store, before: datetime, kept_receipts: Select[tuple[str]] | No
     with store.write() as tx:
         receipts = tx.execute(delete(tables.receipt).where(old)).rowcount
         tx.execute(delete(tables.past_tick).where(tables.past_tick.c.at < before))
+        tx.execute(delete(tables.storage_event).where(tables.storage_event.c.recorded_at < before))
         excuses = tx.execute(
             delete(tables.cycle_excuse).where(tables.cycle_excuse.c.due_at < before)
         ).rowcount

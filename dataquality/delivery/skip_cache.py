@@ -263,7 +263,9 @@ def skipped_contracts(
 
 
 def files_with_news(tx: Connection) -> set[str]:
-    """Return the files with a receipt or an excuse (or an undone one) for one of their missing partitions."""
+    """Return the files with news about their missing partitions: a receipt, an excuse (or an undone one), or
+    an event of the storage since they were evaluated.
+    """
     parts, same_cycle = tables.resting_part.c, tables.resting_part.c.cycle_id == tables.cycle.c.id
     same_object = and_(
         tables.receipt.c.contract == tables.cycle.c.contract, tables.receipt.c.object == tables.cycle.c.object
@@ -275,8 +277,19 @@ def files_with_news(tx: Connection) -> set[str]:
         tables.matches_key(tables.cycle_excuse, tables.key_of(tables.cycle)),
         tables.cycle_excuse.c.due_at == tables.cycle.c.due_at,
     )
+    resting, event = tables.resting_contract.c, tables.storage_event.c
+    later_event = and_(
+        event.contract == tables.cycle.c.contract,
+        event.object == tables.cycle.c.object,
+        event.recorded_at >= resting.since,
+    )
     query = select(parts.file).join(tables.cycle, same_cycle)
     return {
+        *tx.scalars(
+            query.join(tables.resting_contract, resting.file == parts.file)
+            .join(tables.storage_event, later_event)
+            .distinct()
+        ),
         *tx.scalars(query.join(tables.receipt, and_(same_object, same_delivery)).distinct()),
         *tx.scalars(query.join(tables.cycle_excuse, same_excuse).distinct()),
     }

@@ -254,6 +254,23 @@ receipt = sa.Table(
     sa.Index("ix_receipt_what", "contract", "object", "partition"),
 )
 
+storage_event = sa.Table(
+    "storage_event",
+    metadata,
+    # Objects in a partition's folder, as the storage's events say: markers and data apart.
+    sa.Column("contract", sa.Text, primary_key=True),
+    sa.Column("object", sa.Text, primary_key=True),
+    sa.Column("server", sa.Text, primary_key=True),
+    # The partition's label; empty for the table's own folder.
+    sa.Column("partition", sa.Text, primary_key=True),
+    sa.Column("marker", sa.Boolean, primary_key=True, key="is_marker"),
+    # The first and the newest creation, and the newest removal; NULL: none.
+    sa.Column("first_at", UtcDateTime),
+    sa.Column("newest_at", UtcDateTime),
+    sa.Column("removed_at", UtcDateTime),
+    sa.Column("recorded_at", UtcDateTime, nullable=False),
+)
+
 
 # Tables of commits.
 

@@ -30,6 +30,7 @@ from dq.dataquality.delivery.cycle_store import (
     EmitEvent,
     Excuse,
     all_receipts,
+    all_storage_events,
     apply_updates,
     insert_cycles,
 )
@@ -143,8 +144,9 @@ def tick(
             for target in targets
             if target.slo.key in open_cycles
         }
-        receipts, excuses = (
+        receipts, events, excuses = (
             all_receipts(tx, servers_by_contract),
+            all_storage_events(tx, servers_by_contract, now),
             cycle_store.newest_excuses(tx, servers_by_contract),
         )
         reachability = Reachability(cycle_store.ever_delivered(tx))
@@ -169,7 +171,7 @@ def tick(
     ]
     # Excused cycles need no evidence.
     to_observe = [(target, record) for target, record in due if not record.excuse]
-    observations = ObservationContext(now, roots, receipts, history, reachability).observe(
+    observations = ObservationContext(now, roots, receipts, events, history, reachability).observe(
         probe_pool or ProbePool(), to_observe
     )
     evaluations = excused + [

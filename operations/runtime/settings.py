@@ -122,6 +122,7 @@ SEVERITY = Form('a severity, or "off"', '"error"', _mention, _mention)
 SCHEDULE_AT = Form('"breach" or "due"', '"breach"', _schedule_at, _schedule_at)
 TARGET = Form("a file or a URL", '"/var/log/dq/lineage.jsonl"', _text, _text, paths=True)
 CATALOG = Form(f'{", ".join(_CATALOGS)}, or "off"', '"glue"', _catalog, _catalog)
+PATH = Form("a file or a folder", '"registry"', _text, _text, paths=True)
 FOLDER = Form('a folder, or "off"', '"/var/lib/dq/alerts"', _folder, _folder, paths=True)
 
 
@@ -250,6 +251,9 @@ class Settings:
     )
     schedule_window_minutes: int = _setting(
         0, COUNT, "Start up to this many minutes later, to spread starts. Default: on time."
+    )
+    watch_registry: str = _setting(
+        "", PATH, "Contracts that `dq.aws.handler` watches. Default: `registry` in the function's folder."
     )
     smtp_host: str = _setting("", TEXT, "The mail server for alerts by email.")
     smtp_port: str = _setting(

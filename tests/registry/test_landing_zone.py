@@ -17,7 +17,15 @@ from fakes.scheduler import promising
 from dq.cli.main import run
 from dq.contracts.outcome import UsageError
 from dq.registry.aws.client import new_session
-from dq.registry.landing_zone import PUBLISHER, REGISTRAR, Domain, LandingZone, actions_of, template
+from dq.registry.landing_zone import (
+    PUBLISHER,
+    REGISTRAR,
+    WATCHER,
+    Domain,
+    LandingZone,
+    actions_of,
+    template,
+)
 
 TARGET = "arn:aws:lambda:eu-central-1:123456789012:function:check"
 
@@ -129,6 +137,60 @@ def test_aws_own_linter_finds_nothing(
     # What is wrong is found.
     wrong = whole.replace('"TopicName"', '"TopicNames"')
     assert any("TopicNames" in str(one) for one in lint(wrong, regions=["eu-central-1"]))
+
+
+def test_the_watcher_is_added_and_aws_own_linter_finds_nothing(
+    landing: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    without = json.loads(emitted(capsys))
+    whole = emitted(capsys, "--watcher")
+    for name in ("DQ_SCHEDULE_TARGET", "DQ_LAKE_FORMATION", "DQ_LAKE_FORMATION_LOCATIONS"):
+        monkeypatch.delenv(name)
+    least = emitted(capsys, "--watcher")
+
+    told = {text: [str(one) for one in lint(text, regions=["eu-central-1"])] for text in (whole, least)}
+    assert told == {whole: [], least: []}
+    stack = json.loads(whole)
+    kinds = {one["Type"] for name, one in stack["Resources"].items() if name not in without["Resources"]}
+    assert kinds == {
+        *("AWS::Lambda::Function", "AWS::Lambda::EventInvokeConfig", "AWS::Lambda::EventSourceMapping"),
+        *("AWS::IAM::Role", "AWS::Logs::LogGroup", "AWS::Scheduler::Schedule", "AWS::Events::Rule"),
+        *("AWS::SQS::Queue", "AWS::SQS::QueuePolicy", "AWS::CloudWatch::Alarm"),
+    }
+    # Nothing else changes but what the scheduler may start.
+    changed = [name for name, one in without["Resources"].items() if stack["Resources"][name] != one]
+    assert changed == ["SchedulerRole"]
+
+
+def test_the_watcher_gets_the_events_of_the_tables_and_reaches_nothing_else(
+    landing: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    made = json.loads(emitted(capsys, "--watcher"))["Resources"]
+
+    prefixes = [{"prefix": f"sales/{name}/"} for name in ("fares", "lines", "orders")]
+    pattern = made["ObjectEventslake"]["Properties"]["EventPattern"]
+    assert pattern["detail"] == {"bucket": {"name": ["lake"]}, "object": {"key": prefixes}}
+    variables = made["Watcher"]["Properties"]["Environment"]["Variables"]
+    assert variables["DQ_LAKE_ROOTS"] == "s3://lake"
+    assert variables["DQ_STORE_URL"] == {"Fn::Sub": "{{resolve:secretsmanager:${StoreSecret}}}"}
+    (policy,) = made["WatcherRole"]["Properties"]["Policies"]
+    plain = [one for one in policy["PolicyDocument"]["Statement"] if "Fn::If" not in one]
+    (network,) = [one["Fn::If"][1] for one in policy["PolicyDocument"]["Statement"] if "Fn::If" in one]
+    allowed = {action for one in (*plain, network) for action in one["Action"]}
+    # The catalog is the setting `watch_catalog`'s.
+    assert allowed == {action for action in actions_of(WATCHER) if not action.startswith("glue:")}
+    assert not [one for one in plain if "*" in one["Resource"]]
+    assert "s3:::lake/*" not in json.dumps(plain)
+    started = made["SchedulerRole"]["Properties"]["Policies"][0]["PolicyDocument"]["Statement"]
+    assert [one["Resource"] for one in started if one["Action"] == ["lambda:InvokeFunction"]] == [
+        [{"Fn::GetAtt": ["Watcher", "Arn"]}],
+        [TARGET, f"{TARGET}:*"],
+    ]
+
+
+def test_a_watcher_without_a_stack_is_a_mistake(landing: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["register", "contracts", "--watcher"]) == 2
+    assert "--watcher is for --emit-landing-zone" in capsys.readouterr().err
 
 
 def test_the_stack_has_what_the_settings_and_domains_name(

@@ -378,6 +378,19 @@ CREATE TABLE slo_watermark (
 	CONSTRAINT pk_slo_watermark PRIMARY KEY (contract, object, slo)
 );
 
+CREATE TABLE storage_event (
+	contract TEXT NOT NULL,
+	object TEXT NOT NULL,
+	server TEXT NOT NULL,
+	partition TEXT NOT NULL,
+	marker BOOLEAN NOT NULL,
+	first_at TIMESTAMP WITH TIME ZONE,
+	newest_at TIMESTAMP WITH TIME ZONE,
+	removed_at TIMESTAMP WITH TIME ZONE,
+	recorded_at TIMESTAMP WITH TIME ZONE NOT NULL,
+	CONSTRAINT pk_storage_event PRIMARY KEY (contract, object, server, partition, marker)
+);
+
 CREATE TABLE table_commit (
 	place TEXT NOT NULL,
 	ident TEXT NOT NULL,

@@ -378,6 +378,19 @@ CREATE TABLE slo_watermark (
 	CONSTRAINT pk_slo_watermark PRIMARY KEY (contract, object, slo)
 );
 
+CREATE TABLE storage_event (
+	contract TEXT NOT NULL,
+	object TEXT NOT NULL,
+	server TEXT NOT NULL,
+	partition TEXT NOT NULL,
+	marker BOOLEAN NOT NULL,
+	first_at VARCHAR(27),
+	newest_at VARCHAR(27),
+	removed_at VARCHAR(27),
+	recorded_at VARCHAR(27) NOT NULL,
+	CONSTRAINT pk_storage_event PRIMARY KEY (contract, object, server, partition, marker)
+);
+
 CREATE TABLE table_commit (
 	place TEXT NOT NULL,
 	ident TEXT NOT NULL,

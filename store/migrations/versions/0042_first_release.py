@@ -2,10 +2,10 @@
 
 Earlier numbers were schemas of development versions; no migration starts there.
 
-Revision ID: 0041
+Revision ID: 0042
 """
 
 from __future__ import annotations
 
-revision = "0041"
+revision = "0042"
 down_revision = None
