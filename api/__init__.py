@@ -81,7 +81,12 @@ if TYPE_CHECKING:
         prune_store,
         upgrade_store,
     )
-    from dq.operations.subscriptions import SubscriptionsOutcome, list_subscriptions
+    from dq.operations.subscriptions import (
+        SubscribeOutcome,
+        SubscriptionsOutcome,
+        list_subscriptions,
+        subscribe,
+    )
     from dq.operations.tables import TablesOutcome, tables
     from dq.operations.validate import validate
     from dq.operations.watch import WatchOutcome, watch
@@ -97,7 +102,8 @@ __all__ = [
     "GatedRows", "ImportOutcome", "IncidentsOutcome", "InitOutcome", "LinkOutcome", "Measure",
     "OutboxOutcome", "PendingOutcome", "PortalOutcome", "PromisesStanding", "Proposal", "ProposeOutcome",
     "Proposed", "Question", "RegisterOutcome", "RepairOutcome", "ReplayOutcome", "Report", "RuleInput",
-    "RulesOutcome", "SilenceOutcome", "StorePruneOutcome", "StoreUpgradeOutcome", "SubscriptionsOutcome",
+    "RulesOutcome", "SilenceOutcome", "StorePruneOutcome", "StoreUpgradeOutcome", "SubscribeOutcome",
+    "SubscriptionsOutcome",
     "TablesOutcome", "Unmeasured", "Violated", "WatchOutcome", "acknowledge", "aggregate", "audit",
     "backtest", "backtest_contracts", "build_portal", "check", "check_contracts", "check_store", "codeowners",
     "complete_through", "convert_schedule", "copy_store", "cycle", "demo", "demo_tables", "diff",
@@ -105,7 +111,7 @@ __all__ = [
     "init", "json_schema", "left_out", "link", "list_subscriptions", "load", "metrics", "next_deliveries",
     "next_dues", "outbox", "propose", "propose_contract", "prune_store", "publish", "publish_pending",
     "register", "repair", "replay", "rules", "sample", "schema", "send_test_alert", "silence", "split",
-    "sql_text", "status", "tables", "upgrade_store", "validate", "watch",
+    "sql_text", "status", "subscribe", "tables", "upgrade_store", "validate", "watch",
 ]  # fmt: skip
 
 # Defining module of each exported name.
@@ -147,8 +153,8 @@ _MODULES: dict[str, tuple[str, ...]] = {
         *("prune_store", "upgrade_store"),
     ),
     "dq.operations.subscriptions": (
-        "SubscriptionsOutcome",
-        "list_subscriptions",
+        *("SubscribeOutcome", "SubscriptionsOutcome"),
+        *("list_subscriptions", "subscribe"),
     ),
     "dq.operations.codeowners": ("CodeownersOutcome", "codeowners"),
     "dq.operations.demo": ("DemoOutcome", "DemoTable", "demo", "demo_tables"),

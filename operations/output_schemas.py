@@ -326,6 +326,10 @@ OUTPUTS: dict[str, Schema] = {
     }),
     "store upgrade": row({"before": nullable(TEXT), "after": TEXT}),
     "codeowners": row({"file": TEXT, "changed": BOOL, "findings": FINDINGS, "notes": array(TEXT)}),
+    "subscribe": row({
+        "file": TEXT, "text": TEXT, "approval_needed": nullable(TEXT), "branch": nullable(TEXT),
+        "commit": nullable(TEXT), "pushed": BOOL,
+    }),
     "subscriptions": row({"subscriptions": array(SUBSCRIPTION), "findings": FINDINGS}),
     "tables": array(row({
         "contract": TEXT, "object": TEXT, "state": enum("kept", "broken", "listed", "unknown"),

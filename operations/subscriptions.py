@@ -4,21 +4,22 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date, datetime, timedelta
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from dq.contracts.access import discovery
 from dq.contracts.access.discovery import SUBSCRIPTIONS, candidates, has_contract_name
-from dq.contracts.access.files import POLICY_FILE, FileRejected, read
+from dq.contracts.access.files import POLICY_FILE, FileRejected, exists, read, write
 from dq.contracts.model import Contract, Identity
 from dq.contracts.odcs import MISPLACED_SUBSCRIPTION, is_contract
-from dq.contracts.outcome import Finding
+from dq.contracts.outcome import Finding, UsageError
 from dq.contracts.subscriptions import Approval, Subscription
 from dq.contracts.subscriptions import read as typed
+from dq.contracts.yaml.insertion import block
 from dq.contracts.yaml.parse import parse
 from dq.operations.registry_files import parse_policy, read_policy_text
 from dq.operations.runtime.context import call_context, parse_duration, registry_root
@@ -29,6 +30,7 @@ from dq.validators.rules.subscriptions import subscription_without_approver
 
 if TYPE_CHECKING:
     from dq.validators.git.base import BaseCommit
+    from dq.validators.git.repository import OpenedBranch
 
 
 # Subscriptions of a registry, and lookup of their contracts by id.
@@ -426,3 +428,136 @@ def _as_dict(subscription: Subscription, state: SubscriptionState) -> dict[str, 
         "state": state.value,
         "file": subscription.file,
     }
+
+
+# New subscriptions.
+
+
+@dataclass(frozen=True, slots=True)
+class SubscribeOutcome:
+    """A new subscription: its file below the registry's root, its text, and the branch if it was opened.
+
+    `approval_needed` is the reason why an approval is needed, or "".
+    """
+
+    root: Path
+    file: str
+    text: str
+    approval_needed: str = ""
+    branch: OpenedBranch | None = None
+    notes: tuple[str, ...] = ()
+
+    exit_code: ClassVar[int] = 0
+
+    def as_dict(self) -> dict[str, object]:
+        """Return the output of `dq subscribe --format json` as JSON values."""
+        return {
+            "file": self.file,
+            "text": self.text,
+            "approval_needed": self.approval_needed or None,
+            "branch": self.branch.name if self.branch else None,
+            "commit": self.branch.commit if self.branch else None,
+            "pushed": self.branch is not None and not self.branch.unpushed,
+        }
+
+
+def subscribe(
+    contract: str,
+    path: Path | str = ".",
+    *,
+    team: str,
+    purpose: str,
+    major: int | None = None,
+    columns: Sequence[str] = (),
+    tags: Sequence[str] = (),
+    account: str | None = None,
+    principal: str | None = None,
+    contact: str | None = None,
+    row_filter: str | None = None,
+    since: date | None = None,
+    until: date | None = None,
+    open_branch: bool = False,
+    folder: Path | str | None = None,
+    now: datetime | None = None,
+) -> SubscribeOutcome:
+    """Write the subscription of a team to a contract of a registry, as `dq subscribe` does.
+
+    `contract` is an id, `path` a folder or file of the registry. The file is `subscriptions/ID/TEAM.yaml`.
+    `major` defaults to the newest, `since` to today in UTC. With `open_branch`, the file is committed on a
+    new branch, which is pushed if there is a remote, and the work tree is not changed. `folder` replaces the
+    working folder; `now` is an aware instant.
+
+    Raises UsageError for an unknown contract, for terms that `dq validate` rejects, with all findings, and if
+    the file or the branch exists.
+    """
+    context, (place,) = call_context(path, folder, now)
+    root, today = registry_root(place), context.now().date()
+    contracts = named_contracts(root, {contract}).contracts
+    majors = sorted(int(identity[1]) for identity in contracts if identity[1].isdecimal())
+    if not majors:
+        raise UsageError(f"there is no contract {contract!r} in {root}.", "Pass the id of a contract.")
+    if major is not None and major not in majors:
+        raise UsageError(
+            f"contract {contract!r} has no major version {major}.", f"It has {', '.join(map(str, majors))}."
+        )
+    major = majors[-1] if major is None else major
+    consumer = {"team": team, "account": account, "principal": principal, "contact": contact}
+    keys = {
+        "contract": contract,
+        "major": major,
+        "consumer": {key: value for key, value in consumer.items() if value is not None},
+        "purpose": purpose,
+        "columns": list(columns),
+        "tags": list(tags),
+        "rowFilter": row_filter,
+        "startDate": since or today,
+        "endDate": until,
+    }
+    present = {key: value for key, value in keys.items() if value not in (None, [])}
+    text = "".join(f"{line}\n" for line in block(present, ""))
+    suffix = "" if major == majors[0] else f"-{major}"
+    file = f"{SUBSCRIPTIONS}/{_file_name(contract)}/{_file_name(team)}{suffix}.yaml"
+    approval_needed = _require_valid(root, file, text.encode(), contracts, contract, today)
+    branch = None
+    target = root / file
+    if exists(file, root):
+        raise UsageError(f"{file} already exists.", "Change it there; wider terms need a new approval.")
+    if open_branch:
+        branch = _open_branch(root, file, text.encode(), contract, team)
+    else:
+        write(target, text.encode())
+    return SubscribeOutcome(root, file, text, approval_needed, branch, tuple(context.messages.notes))
+
+
+def _file_name(text: str) -> str:
+    return re.sub(r"[^A-Za-z0-9_-]+", "-", text).strip("-").lower() or "subscription"
+
+
+def _require_valid(
+    root: Path, file: str, data: bytes, contracts: Mapping[Identity, Contract], contract: str, today: date
+) -> str:
+    """Return the reason why the subscription needs an approval, or "". Raises UsageError if it is invalid."""
+    rules = load_rules()
+    linter = Linter(rules, parse_policy(read_policy_text(root, None), rules), today)
+    files = {**contents(root), file: data}
+    findings = lint_subscriptions(linter, SubscriptionFiles(files, frozenset((file,)), contracts), {contract})
+    blocking = [finding for finding in findings if finding.severity.blocks]
+    approval_rule = subscription_without_approver.RULE.id
+    wrong = [finding for finding in blocking if finding.rule != approval_rule]
+    if wrong:
+        raise UsageError(
+            "the subscription is not valid:",
+            details=[f"{finding.message} {finding.hint}" for finding in wrong],
+        )
+    return next((finding.message for finding in blocking), "")
+
+
+def _open_branch(root: Path, file: str, data: bytes, contract: str, team: str) -> OpenedBranch:
+    from dq.validators.git import repository
+
+    repo = repository.find_repository(root)
+    if repo is None:
+        raise UsageError(f"{root} is not in a Git repository.", "Omit --open, or run it in a clone.")
+    name = f"subscribe/{_file_name(contract)}-{_file_name(team)}"
+    inside = (root.relative_to(repo.top) / file).as_posix()
+    return repository.open_branch(repo.top, name, inside, data, f"subscribe {team} to {contract}")

@@ -994,3 +994,60 @@ def test_codeowners_is_the_command(tmp_path: Path) -> None:
     assert "\n/registry/sales/orders.odcs.yaml @acme/sales ana@example.com\n" in text
     assert "\n/registry/subscriptions/orders/ @acme/sales ana@example.com\n" in text
     assert "mallory" not in text
+
+
+@compares("subscribe")
+def test_subscribe_is_the_command(tmp_path: Path) -> None:
+    command, function = Place(tmp_path / "command"), Place(tmp_path / "function")
+    file = "registry/subscriptions/orders/bill-co.yaml"
+    for place in (command, function):
+        place.put("registry/dq-policy.yaml", "{}\n")
+        place.put("registry/orders.odcs.yaml", contract("orders"))
+        place.put("notes.txt", "not committed\n")
+        folder = str(place.folder)
+        subprocess.run(["git", "init", "-q", "-b", "main", folder], check=True)
+        for key, value in (("user.name", "Rita"), ("user.email", "rita@example.com")):
+            subprocess.run(["git", "-C", folder, "config", key, value], check=True)
+        subprocess.run(["git", "-C", folder, "add", "registry"], check=True)
+        subprocess.run(["git", "-C", folder, "commit", "-q", "-m", "one"], check=True)
+        subprocess.run(["git", "init", "-q", "--bare", f"{folder}-origin"], check=True)
+        subprocess.run(["git", "-C", folder, "remote", "add", "origin", f"{folder}-origin"], check=True)
+    options = (
+        "--team",
+        "Bill & Co",
+        "--purpose",
+        "a: b # c",
+        "--account",
+        "210987654321",
+        "--from",
+        "2026-01-01",
+    )
+    terms = {
+        "team": "Bill & Co",
+        "purpose": "a: b # c",
+        "account": "210987654321",
+        "since": date(2026, 1, 1),
+    }
+
+    ran = command.dq("subscribe", "orders", "registry", *options, "--open", "--format", "json")
+    outcome = dq.subscribe("orders", "registry", folder=function.folder, open_branch=True, **terms)
+
+    assert ran.code == outcome.exit_code == 0, ran.err
+    assert {**ran.json, "commit": None} == {**outcome.as_dict(), "commit": None}
+    assert outcome.as_dict()["pushed"] is True
+    assert "own_accounts" in outcome.approval_needed
+    for place in (command, function):
+        for repository in (place.folder, f"{place.folder}-origin"):
+            git = ["git", "-C", str(repository), "show", f"subscribe/orders-bill-co:{file}"]
+            assert subprocess.run(git, capture_output=True, text=True, check=True).stdout == outcome.text
+        git = ["git", "-C", str(place.folder), "status", "--porcelain", "--branch"]
+        status = subprocess.run(git, capture_output=True, text=True, check=True).stdout
+        assert status == "## main\n?? notes.txt\n"
+    # Mistakes, and the file itself.
+    for wrong in (("--columns", "orders.nothing"), ("--major", "7"), ("--row-filter", "1; DROP")):
+        assert command.dq("subscribe", "orders", "registry", *options, *wrong).code == 2
+    assert command.dq("subscribe", "nothing", "registry", *options).code == 2
+    assert command.dq("subscribe", "orders", "registry", *options, "--open").code == 2
+    assert command.dq("subscribe", "orders", "registry", *options).code == 0
+    assert (command.folder / file).read_text() == outcome.text
+    assert command.dq("subscribe", "orders", "registry", *options).code == 2

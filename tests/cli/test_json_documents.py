@@ -171,6 +171,7 @@ STORY: tuple[tuple[str, ...] | Callable[[Place], None], ...] = (
     ("store copy", "sqlite:///.dq/store.db", "sqlite:///copy.db"),
     as_repository,
     ("codeowners", "registry", "--check"),
+    ("subscribe", "orders", "registry", "--team", "search", "--purpose", "Ranks.", "--from", "2026-05-01"),
 )
 
 

@@ -97,8 +97,8 @@ ALLOWED = {
     ),
     # Git
     ("validators/git/repository.py", "git"): (
-        "git.Repo.init",
-        "door: makes the registry of `dq init --git`",
+        ".git git.Repo git.Repo.init",
+        "door: makes the registry of `dq init --git`, and the branch of `dq subscribe --open`",
     ),
     ("validators/git/repository.py", "environment"): (
         "os.environ",

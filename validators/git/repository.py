@@ -422,6 +422,59 @@ def make_repository(folder: Path, files: Sequence[Path], message: str) -> None:
         ) from error
 
 
+class OpenedBranch(NamedTuple):
+    """A new branch with one commit, and the reason why it was not pushed, or ""."""
+
+    name: str
+    commit: str
+    unpushed: str
+
+
+def open_branch(top: Path, branch: str, file: str, data: bytes, message: str) -> OpenedBranch:
+    """Commit a new file on a new branch from the remote's default branch, else from HEAD, and push it.
+
+    The work tree and its branch are not changed. The author comes from Git's settings. Without a remote
+    `origin`, nothing is pushed; if the push fails, the local branch is kept.
+
+    Raises UsageError if the branch exists, and ReadError if Git fails.
+    """
+    # Importing GitPython runs Git.
+    from git import GitError, Repo
+
+    try:
+        with Repo(top) as repo, TemporaryDirectory() as folder:
+            remotes = [remote.name for remote in repo.remotes]
+            refs = {ref.path for ref in repo.references}
+            default = "refs/remotes/origin/HEAD"
+            if {f"refs/heads/{branch}", f"refs/remotes/origin/{branch}"} & refs:
+                raise UsageError(
+                    f"branch {branch} already exists.", "Delete it, or use it: git switch " + branch
+                )
+            start = str(repo.commit(default if default in refs else "HEAD").hexsha)
+            content = Path(folder, "content")
+            content.write_bytes(data)
+            with repo.git.custom_environment(GIT_INDEX_FILE=str(Path(folder, "index"))):
+                blob = repo.git.hash_object("-w", "--no-filters", str(content))
+                repo.git.read_tree(start)
+                repo.git.update_index("--add", "--cacheinfo", f"100644,{blob},{file}")
+                tree = repo.git.write_tree()
+            commit = str(repo.git.commit_tree(tree, "-p", start, "-m", message))
+            repo.git.update_ref(f"refs/heads/{branch}", commit, "0" * len(commit))
+            if "origin" not in remotes:
+                return OpenedBranch(branch, commit, "there is no remote 'origin'")
+            try:
+                repo.git.push("origin", f"refs/heads/{branch}:refs/heads/{branch}")
+            except GitError:
+                # Git's message may contain the remote's URL with a password.
+                return OpenedBranch(branch, commit, "Git could not push it")
+            return OpenedBranch(branch, commit, "")
+    except (GitError, ValueError) as error:
+        reason = str(getattr(error, "stderr", "") or error).strip().removeprefix("stderr:").strip(" '\n")
+        raise ReadError(
+            f"Git could not commit in {top}: {reason[:300]}.", "Fix the error and run it again."
+        ) from error
+
+
 # Queries to Git: commits by name, objects by id, tags, and ignored files.
 
 MAX_OBJECT = 64_000_000
