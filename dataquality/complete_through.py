@@ -91,7 +91,8 @@ def complete_through(
 ) -> CompleteThrough:
     """Return how far an object is complete, at an aware instant or now. `contract` is the contract's key.
 
-    Only SLOs that are watched now count.
+    Only SLOs that are watched now count, and of these not those with `expect: new_data`: that something
+    arrived does not tell which partition is complete.
     """
     watched = cycle_store.watched_slos(tx, contract, object_name)
     stored = cycle_store.all_cycles(tx, (contract, object_name)) if watched else []

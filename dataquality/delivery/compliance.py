@@ -255,16 +255,17 @@ def _iso(instant: datetime | None) -> str | None:
 
 # Terms of watched SLOs, stored so that readers of the store do not need the contracts.
 
-Terms = dict[Key, tuple[str, str, int]]
+Terms = dict[Key, tuple[str, str, int, bool]]
 
 
 def terms_by_slo(slos: Iterable[Slo]) -> Terms:
-    """Return product (by default the contract's key), objective and window seconds of SLOs, by key."""
+    """Return product (by default the contract's key), objective, window seconds and `expects_new_data`."""
     return {
         slo.key: (
             slo.contract.data_product or slo.contract.key,
             str(slo.objective),
             round(slo.window.total_seconds()),
+            slo.expects_new_data,
         )
         for slo in slos
     }
@@ -275,7 +276,7 @@ def stored_terms(tx: Connection, contracts: Collection[str]) -> Terms:
     terms: Terms = {}
     for chunk in chunks(sorted(contracts)):
         for row in tx.execute(select(slo_terms).where(slo_terms.c.contract.in_(chunk))):
-            terms[row.contract, row.object, row.slo] = (row.product, row.objective, row.window_seconds)
+            terms[row.contract, row.object, row.slo] = tuple(row)[len(KEY) :]
     return terms
 
 
@@ -286,7 +287,7 @@ def changed_terms(stored: Terms, desired: Terms, withdrawal_reason: Callable[[Ke
     """
     changes = {key: terms for key, terms in desired.items() if stored.get(key) != terms}
     return changes | {
-        key: ("", "", 0) for key in stored if key not in desired and withdrawal_reason(key) is not None
+        key: ("", "", 0, False) for key in stored if key not in desired and withdrawal_reason(key) is not None
     }
 
 
@@ -294,7 +295,7 @@ def write_terms(tx: Connection, changes: Terms) -> None:
     """Write the result of `changed_terms`."""
     for key in changes:
         tx.execute(delete(slo_terms).where(matches_key(slo_terms, key)))
-    names = (*KEY, "product", "objective", "window_seconds")
+    names = slo_terms.columns.keys()
     rows = [dict(zip(names, (*key, *terms), strict=True)) for key, terms in changes.items() if terms[0]]
     if rows:
         tx.execute(insert(slo_terms), rows)

@@ -393,8 +393,13 @@ def watched_objects(tx: sa.Connection, contracts: Collection[str]) -> list[tuple
 
 
 def watched_slos(tx: sa.Connection, contract: str, object_name: str) -> set[tables.Key]:
-    """Return the keys of the watched SLOs of an object."""
-    return set(_column_by_key(tx, "through", tables.matches_key(tables.watermark, (contract, object_name))))
+    """Return the keys of the watched SLOs of an object, without those that any new data meets."""
+    terms = tables.slo_terms
+    any_data = sa.select(*tables.key_of(terms)).where(
+        tables.matches_key(terms, (contract, object_name)), terms.c.expects_new_data
+    )
+    watched = _column_by_key(tx, "through", tables.matches_key(tables.watermark, (contract, object_name)))
+    return set(watched) - {(row[0], row[1], row[2]) for row in tx.execute(any_data)}
 
 
 def advance_watermarks(

@@ -78,6 +78,8 @@ slo_terms = sa.Table(
     # A fraction, e.g. `19/20`.
     sa.Column("objective", sa.String(32), nullable=False),
     sa.Column("window_seconds", sa.BigInteger, nullable=False),
+    # Any new data meets it, so that it proves no partition to be complete.
+    sa.Column("expects_new_data", sa.Boolean, nullable=False),
 )
 
 heartbeat = sa.Table(

@@ -8,6 +8,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
+from fakes import command
 from fakes.command import Place, contract
 
 import dq
@@ -102,6 +103,18 @@ def test_an_slo_that_is_no_longer_watched_counts_no_longer(place: Place) -> None
     watch(place, DUE + DAY / 12)
 
     assert dq.complete_through("orders", folder=place.folder).state.value == "unwatched"
+
+
+def test_a_schedule_that_any_new_data_meets_says_nothing_of_completeness(place: Place) -> None:
+    delivery = command.PROMISE[command.PROMISE.index("    customProperties:") :]
+    place.put("orders.odcs.yaml", contract("orders").replace(delivery.format(name="orders"), ""))
+    deliver(place, "2026-05-09", DUE - DAY / 24)
+
+    watch(place, DUE + DAY / 4)
+
+    # Something came; whether the partition of this cycle did, nobody promised.
+    assert "orders/daily  ●" in place.dq("status", ".").out
+    assert through(place) == ("unwatched", None, None)
 
 
 def test_a_contract_can_be_named_by_its_file(place: Place) -> None:

@@ -364,6 +364,7 @@ CREATE TABLE slo_terms (
 	product TEXT NOT NULL,
 	objective VARCHAR(32) NOT NULL,
 	window_seconds BIGINT NOT NULL,
+	expects_new_data BOOLEAN NOT NULL,
 	CONSTRAINT pk_slo_terms PRIMARY KEY (contract, object, slo)
 );
 
