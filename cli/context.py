@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from dq.cli import output
+from dq.contracts.outcome import UsageError
 from dq.operations.runtime.context import MESSAGES, Messages, parse_instant
 
 if TYPE_CHECKING:
@@ -120,3 +121,11 @@ def undelivered(drained: DrainResult) -> int:
 def instant_or_none(as_of: str | None) -> datetime | None:
     """Return the instant of an option, or None if it is not set. Raises UsageError if it is invalid."""
     return parse_instant(as_of) if as_of else None
+
+
+def key_value(text: str, option: str, example: str) -> tuple[str, str]:
+    """Split the value of an option at its first equals sign. Raises UsageError if a part is missing."""
+    key, equals, value = text.partition("=")
+    if not equals or not key:
+        raise UsageError(f"invalid {option} {text!r}: expected KEY=VALUE", f"Use e.g. {example}.")
+    return key, value

@@ -68,8 +68,8 @@ class Group(NamedTuple):
 
 GROUPS = {
     "cycles": Group(
-        "Recompute, audit and correct the history of deliveries.",
-        {"replay": "replay", "audit": "audit", "exclude": "excuse"},
+        "Show a delivery; recompute, audit and correct the history of deliveries.",
+        {"show": "cycle", "replay": "replay", "audit": "audit", "exclude": "excuse"},
     ),
     "incidents": Group(
         "List, acknowledge and silence incidents, and test their channels. Without a command: list.",

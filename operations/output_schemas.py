@@ -282,6 +282,10 @@ OUTPUTS: dict[str, Schema] = {
                            "reason": TEXT,
                            "proven": BOOL, "differences": array(TEXT)})),
     }),
+    "cycles show": row({
+        **DELIVERY, "breach_at": INSTANT, "decide_at": INSTANT, "status": CYCLE_STATUS, "reason": TEXT,
+        "delivered_at": nullable(INSTANT),
+    }),
     "rules": array(row({"rule": TEXT, "severity": nullable(SEVERITY), "summary": TEXT})),
     "sample": array(REPORT),
     "schedule convert": one_of(

@@ -21,7 +21,7 @@ from dq.alerts.incident import Incident, incident_as_row
 from dq.alerts.incident_store import open_incidents_at as incidents_at
 from dq.contracts import slo as promise
 from dq.contracts.model import Contract
-from dq.contracts.outcome import CycleStatus, Finding, ReadError, UsageError, suggestion
+from dq.contracts.outcome import CycleStatus, Finding, ReadError, UsageError, iso, suggestion
 from dq.contracts.slo import NOT_IN_FORCE, Cycle, Slo
 from dq.contracts.yaml.parse import TEXT, read
 from dq.dataquality import complete_through as completeness
@@ -73,6 +73,20 @@ class CycleStanding:
     def delivered(self) -> bool:
         """True if it has arrived, on time or late."""
         return self.status.good or self.status is CycleStatus.LATE
+
+    def as_dict(self) -> dict[str, str | None]:
+        """As JSON values: what `dq cycles show --format json` prints."""
+        return {
+            "contract": self.contract,
+            "object": self.object,
+            "slo": self.slo,
+            "due_at": iso(self.due_at),
+            "breach_at": iso(self.breach_at),
+            "decide_at": iso(self.decide_at),
+            "status": self.status,
+            "reason": self.reason,
+            "delivered_at": iso(self.delivered_at),
+        }
 
 
 def cycle(

@@ -8,7 +8,7 @@ from pathlib import Path
 import typer
 
 from dq.cli import check_output, output
-from dq.cli.context import ACCOUNT, CATALOG, ROLE
+from dq.cli.context import ACCOUNT, CATALOG, ROLE, key_value
 from dq.contracts.layout import partition_folder
 from dq.contracts.model import Contract, SchemaObject
 from dq.contracts.outcome import UsageError, pluralize
@@ -81,7 +81,12 @@ def command(
     context = runtime_context(as_of, [contract])
     document, schema_object = select_object(load([contract], context.note), object)
     request = PublishRequest(
-        _pairs(partition), parse_instant(cycle) if cycle else None, rows, server, redelivery, run.strip()
+        values_by_key(key_value(text, "--partition", "day=2026-11-20") for text in partition),
+        parse_instant(cycle) if cycle else None,
+        rows,
+        server,
+        redelivery,
+        run.strip(),
     )
     choice = CatalogChoice(catalog, role_arn, catalog_id)
     source = check_output.new_source("dq publish --audit", [document], server, context.now(), audit or "")
@@ -151,13 +156,3 @@ def _show(contract: str, done: Delivered, repairs: Sequence[str], line: Callable
     line(f"{contract} {delivery}: {actions}.")
     for sentence in repairs:
         line(f"  fixed: {sentence}.")
-
-
-def _pairs(texts: list[str]) -> dict[str, str]:
-    pairs = []
-    for text in texts:
-        key, equals, value = text.partition("=")
-        if not equals or not key:
-            raise UsageError(f"invalid --partition {text!r}: expected KEY=VALUE", "Use e.g. day=2026-11-20.")
-        pairs.append((key, value))
-    return values_by_key(pairs)

@@ -159,6 +159,7 @@ STORY: tuple[tuple[str, ...] | Callable[[Place], None], ...] = (
     ),
     ("watch", "registry", "--as-of", LATER, *CONSOLE),
     ("status", "registry", "--by", "product", "--as-of", LATER),
+    ("cycles show", ORDERS, "--partition", "day=2026-05-10", "--as-of", LATER),
     ("cycles replay", "--as-of", LATER),
     ("incidents list", "00083402", "--as-of", LATER),
     ("cycles audit", "registry"),
