@@ -103,18 +103,37 @@ test-plain: install  ## all other tests without a Spark session
 install-spark35 install-spark43: install-spark%: $(UV)
 	@$(if $(INSTALLED),,UV_PROJECT_ENVIRONMENT=.venv-spark$* $(UV) sync --quiet --frozen --all-extras --no-extra airflow --no-group spark40 --group spark$*)
 
-test-airflow: $(UV)  ## the operators and the sensor in a real Airflow on SQLite, in .venv-airflow
+# The newest Airflow, in an environment that also has dq.
+install-airflow: $(UV)
 	@UV_PROJECT_ENVIRONMENT=.venv-airflow $(UV) sync --quiet --frozen --all-extras
-	.venv-airflow/bin/$(TESTS) tests/orchestration
+
+# Airflow 2 cannot be in the lock, since it excludes the SQLAlchemy of dq: dq is installed without dependencies.
+install-airflow-2.10 install-airflow-2.11: install-airflow-%: $(UV)
+	@test -x .venv-airflow-$*/bin/python || $(UV) venv --quiet --python 3.11 .venv-airflow-$*
+	@$(UV) pip sync --quiet --python .venv-airflow-$* --require-hashes tests/orchestration/airflow-$*.txt
+	@$(UV) pip install --quiet --python .venv-airflow-$* --no-deps .
+
+test-airflow: install install-airflow install-airflow-2.10  ## the operators in the oldest and the newest Airflow
+	DQ_AIRFLOW=.venv-airflow-2.10/bin/python:.venv-airflow/bin/python $(RUN) $(TESTS) -m "not slow" tests/orchestration
+
+test-airflow-all: install install-airflow install-airflow-2.10 install-airflow-2.11  ## also in 2.11, and with schedulers
+	DQ_AIRFLOW=.venv-airflow-2.10/bin/python:.venv-airflow-2.11/bin/python:.venv-airflow/bin/python \
+	    $(RUN) $(TESTS) tests/orchestration
 
 # Installed by the GitHub action: core and build dependencies, with hashes. A test compares it with uv.lock.
 EXPORT = $(UV) export --quiet --frozen --no-default-groups --group build --no-emit-project --no-annotate \
     --no-header --format requirements.txt
 
+# Airflow 2 is tested with what was released soon after it; without a date, incompatible releases are chosen.
+AIRFLOW_LOCK = printf 'apache-airflow==$(2)\nboto3\n' | $(UV) pip compile --quiet --universal --python-version 3.11 \
+    --exclude-newer $(3) --generate-hashes --no-annotate --no-header - --output-file tests/orchestration/airflow-$(1).txt
+
 lock: $(UV)  ## update uv.lock and requirements-*.txt after a change of pyproject.toml
 	@$(UV) lock
 	@$(EXPORT) > requirements-gate.txt
 	@$(EXPORT) --extra aws --extra postgres --extra iceberg > requirements-register.txt
+	@$(call AIRFLOW_LOCK,2.10,2.10.5,2025-03-01)
+	@$(call AIRFLOW_LOCK,2.11,2.11.2,2026-04-01)
 
 SBOM = dq.cdx.json
 
@@ -158,6 +177,6 @@ bench: install  ## the quick form of every benchmark
 	@for b in benchmarks/[a-z]*.py; do echo "== $$b"; $(RUN) python $$b --quick || exit 1; done
 
 clean:  ## remove what the other targets made
-	rm -rf .venv .venv-airflow .venv-spark35 .venv-spark43 .uv build $(DIST) dq-demo .dq $(SBOM)
+	rm -rf .venv .venv-airflow* .venv-spark35 .venv-spark43 .uv build $(DIST) dq-demo .dq $(SBOM)
 
-.PHONY: ready kit test-dbt dist docs goldens pictures help light lock sbom install install-spark35 install-spark43 demo lint format test test-airflow test-cli test-lakes test-plain test-portal test-spark35 test-spark40 test-spark43 bench clean
+.PHONY: ready kit test-dbt dist docs goldens pictures help light lock sbom install install-spark35 install-spark43 install-airflow install-airflow-2.10 install-airflow-2.11 demo lint format test test-airflow test-airflow-all test-cli test-lakes test-plain test-portal test-spark35 test-spark40 test-spark43 bench clean

@@ -12,7 +12,6 @@ import os
 import shutil
 import sys
 from collections.abc import Iterator
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -41,9 +40,7 @@ os.environ |= {"UV_COMPILE_BYTECODE": "0", "PIP_COMPILE": "0"}
 # Spark's tasks in Python take the first python3 on the path else, which may have neither dq nor pyarrow.
 os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
 
-# Airflow's own statements are none of ours.
-if find_spec("airflow") is None:
-    compiled.share()
+compiled.share()
 stores.hurry()
 
 for name, value in jvm.SETTINGS.items():

@@ -14,6 +14,7 @@ from fakes import wheel
 LOCK = tomllib.loads((wheel.ROOT / "uv.lock").read_text())
 GATE = wheel.ROOT / "requirements-gate.txt"
 REGISTER = wheel.ROOT / "requirements-register.txt"
+AIRFLOW = sorted((wheel.ROOT / "tests" / "orchestration").glob("airflow-*.txt"))
 WORKFLOWS = sorted((wheel.ROOT / ".github" / "workflows").glob("*.yml"))
 USES = re.compile(r"uses: *([^ #\n]+)(.*)")
 
@@ -36,8 +37,8 @@ def test_what_the_action_installs_is_what_is_locked(file, extras):
     assert file.read_text() == made, "run 'make lock'"
 
 
-@pytest.mark.parametrize("file", [GATE, REGISTER])
-def test_everything_that_the_action_installs_has_its_hashes(file):
+@pytest.mark.parametrize("file", [GATE, REGISTER, *AIRFLOW])
+def test_everything_that_is_installed_by_a_list_has_its_hashes(file):
     # One requirement, with its hashes on lines of their own that a backslash joins.
     wanted = [line for line in file.read_text().replace("\\\n", " ").splitlines() if line]
 

@@ -1,6 +1,7 @@
-"""dq in Airflow: `DqCheckOperator`, `DqPublishOperator`, and `DqDeliverySensor`, which waits for a product.
+"""dq in Airflow 2.10 to 3.x: operators, and `DqDeliverySensor`, which waits for a product.
 
-Needs the extra `airflow`: Airflow 3.1 or newer, since older versions exclude the SQLAlchemy that dq needs.
+Imports only Airflow and the standard library. dq may be installed here without its dependencies (`pip install
+--no-deps`) and run in an environment of its own, which `python=` names.
 """
 
 from __future__ import annotations

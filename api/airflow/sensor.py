@@ -7,14 +7,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from airflow.sdk import BaseSensorOperator
-from airflow.sdk.exceptions import AirflowFailException, AirflowSkipException
-
-from dq.airflow.trigger import DeliveryTrigger, as_event, is_terminal
+from dq.airflow.command import AirflowFailException, AirflowSkipException, BaseSensorOperator
+from dq.airflow.trigger import DELIVERED, DeliveryTrigger, Lookup, Standing
 from dq.contracts.outcome import CycleStatus
-from dq.operations.status import CycleStanding, cycle
-
-_DELIVERED = {CycleStatus.ON_TIME, CycleStatus.ON_TIME_IN_GRACE, CycleStatus.LATE}
 
 
 class DqDeliverySensor(BaseSensorOperator):
@@ -23,7 +18,12 @@ class DqDeliverySensor(BaseSensorOperator):
     The deadline is the contract's: if the delivery is missing after due time and grace, the task fails with
     the reason and is not retried. Cleared later, it succeeds if the delivery has arrived, however late. An
     excluded delivery (holiday, or by its owner) skips downstream tasks. `deferrable` waits in the triggerer,
-    which then needs access to contract, store and data; otherwise the worker waits.
+    which then needs access to contract, store and data; otherwise the worker waits. A relative `contract` is
+    one of `folder`.
+
+    With `python`, the interpreter of an environment that has dq, each look is a process of it; `env` are
+    variables in addition to Airflow's. Without them dq runs in the process of the worker and the triggerer,
+    whose environment then needs its dependencies.
     """
 
     template_fields: Sequence[str] = (
@@ -34,6 +34,7 @@ class DqDeliverySensor(BaseSensorOperator):
         "slo",
         "server",
         "folder",
+        "env",
     )
 
     def __init__(
@@ -46,6 +47,8 @@ class DqDeliverySensor(BaseSensorOperator):
         slo: str | None = None,
         server: str | None = None,
         folder: str | None = None,
+        python: str | None = None,
+        env: Mapping[str, str] | None = None,
         deferrable: bool = True,
         **kwargs: Any,
     ) -> None:
@@ -59,18 +62,20 @@ class DqDeliverySensor(BaseSensorOperator):
         self.slo = slo
         self.server = server
         self.folder = folder
+        self.python = python
+        self.env = dict(env or {})
         self.deferrable = deferrable
 
     def execute(self, context: Any) -> Any:
         """Probe once, and wait if the delivery has not arrived."""
         standing = self._look(context)
-        if is_terminal(standing, datetime.now(UTC)):
-            return self.resume(context, as_event(standing))
+        if standing.is_terminal(datetime.now(UTC)):
+            return self.resume(context, standing.as_event())
         if not self.deferrable:
             return super().execute(context)
         return self.defer(
             trigger=DeliveryTrigger(
-                str(Path(self.contract).absolute()),
+                self._path(),
                 standing.object,
                 standing.slo,
                 standing.due_at.isoformat(),
@@ -78,6 +83,8 @@ class DqDeliverySensor(BaseSensorOperator):
                 float(self.poke_interval),
                 self.server,
                 str(Path(self.folder or ".").absolute()),
+                self.python,
+                self.env,
             ),
             method_name="resume",
         )
@@ -85,31 +92,35 @@ class DqDeliverySensor(BaseSensorOperator):
     def poke(self, context: Any) -> bool:
         """True if the delivery has arrived. Raises as `resume` once the deadline has passed."""
         standing = self._look(context)
-        if not is_terminal(standing, datetime.now(UTC)):
+        if not standing.is_terminal(datetime.now(UTC)):
             return False
-        self.resume(context, as_event(standing))
+        self.resume(context, standing.as_event())
         return True
 
     def resume(self, context: Any, event: dict[str, str]) -> dict[str, str]:  # noqa: ARG002  # Airflow's own
         """Return the event of a delivery that arrived. Raises if it did not."""
         status, reason = CycleStatus(event["status"]), event["reason"]
         self.log.info("%s: %s. %s", self.contract, status.value, reason)
-        if status in _DELIVERED:
+        if status in DELIVERED:
             return event
         if status is CycleStatus.EXCUSED:
             raise AirflowSkipException(f"{self.contract}: no delivery expected. {reason}")
         outcome = "unknown whether it was delivered" if status is CycleStatus.UNKNOWN else status.value
         raise AirflowFailException(f"{self.contract}: {outcome}. {reason}")
 
-    def _look(self, context: Any) -> CycleStanding:
-        around = context.get("logical_date")
-        return cycle(
-            self.contract,
+    def _path(self) -> str:
+        return str(Path(self.folder or ".", self.contract).absolute())
+
+    def _look(self, context: Any) -> Standing:
+        return Lookup(
+            self._path(),
             self.object_name,
-            partition=self.partition,
-            due=datetime.fromisoformat(self.due) if self.due else None,
-            slo=self.slo,
-            server=self.server,
-            around=around,
-            folder=self.folder,
-        )
+            self.partition,
+            self.due,
+            self.slo,
+            self.server,
+            context.get("logical_date"),
+            self.folder,
+            self.python,
+            self.env,
+        ).look()

@@ -3,44 +3,179 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+import json
+import subprocess
+from collections.abc import AsyncIterator, Mapping
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
 from airflow.triggers.base import BaseTrigger, TriggerEvent
 
-from dq.contracts.outcome import CycleStatus, DqError, iso
-from dq.operations.status import CycleStanding, cycle
+from dq.airflow.command import (
+    AirflowException,
+    AirflowFailException,
+    Ended,
+    child_environment,
+    command_line,
+    failure,
+    options,
+    run_to_end,
+)
+from dq.contracts.outcome import CycleStatus, DqError, UsageError
 
-_FAILED = (CycleStatus.NEVER, CycleStatus.WITHDRAWN)
+DELIVERED = frozenset({CycleStatus.ON_TIME, CycleStatus.ON_TIME_IN_GRACE, CycleStatus.LATE})
+_UNEXPECTED = frozenset({CycleStatus.EXCUSED, CycleStatus.NEVER, CycleStatus.WITHDRAWN})
+# dq itself limits each request to a storage; this ends a process that hangs.
+_PROCESS_SECONDS = 600.0
 
 
-def is_terminal(standing: CycleStanding, now: datetime) -> bool:
-    """True if the delivery has arrived, is not expected, or its deadline has passed."""
-    if standing.delivered or standing.status is CycleStatus.EXCUSED or standing.status in _FAILED:
-        return True
-    return now > standing.decide_at
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """Status of a delivery, as `dq cycles show` prints it, in UTC; `delivered_at` may be empty."""
+
+    contract: str
+    object: str
+    slo: str
+    due_at: datetime
+    decide_at: datetime
+    status: CycleStatus
+    reason: str
+    delivered_at: str
+
+    @classmethod
+    def from_dict(cls, document: Mapping[str, Any]) -> Standing:
+        """From the JSON values of `dq cycles show`."""
+        return cls(
+            document["contract"],
+            document["object"],
+            document["slo"],
+            datetime.fromisoformat(document["due_at"]),
+            datetime.fromisoformat(document["decide_at"]),
+            CycleStatus(document["status"]),
+            document["reason"],
+            document["delivered_at"] or "",
+        )
+
+    def is_terminal(self, now: datetime) -> bool:
+        """True if the delivery has arrived, is not expected, or its deadline has passed."""
+        return self.status in DELIVERED | _UNEXPECTED or now > self.decide_at
+
+    def as_event(self) -> dict[str, str]:
+        """As the JSON values of a trigger event."""
+        return {
+            "contract": self.contract,
+            "object": self.object,
+            "slo": self.slo,
+            "due_at": self.due_at.isoformat(),
+            "status": self.status.value,
+            "reason": self.reason,
+            "delivered_at": self.delivered_at,
+        }
 
 
-def as_event(standing: CycleStanding) -> dict[str, str]:
-    """Return the standing as the JSON values of a trigger event."""
-    return {
-        "contract": standing.contract,
-        "object": standing.object,
-        "slo": standing.slo,
-        "due_at": standing.due_at.isoformat(),
-        "status": str(standing.status),
-        "reason": standing.reason,
-        "delivered_at": iso(standing.delivered_at) or "",
-    }
+@dataclass(frozen=True, slots=True)
+class Lookup:
+    """A delivery to look up: that of a `partition`, or the one `due` at an instant (ISO 8601).
+
+    In a process of `python`, if that or `env` is set; otherwise in this process, which then needs dq's
+    dependencies.
+    """
+
+    contract: str
+    object_name: str | None = None
+    partition: Mapping[str, str] | None = None
+    due: str | None = None
+    slo: str | None = None
+    server: str | None = None
+    around: datetime | None = None
+    folder: str | None = None
+    python: str | None = None
+    env: Mapping[str, str] = field(default_factory=dict)
+
+    def look(self) -> Standing:
+        """Return the status. Raises AirflowFailException for a wrong request, else AirflowException."""
+        if not self._is_process:
+            return self._look_here()
+        ended = subprocess.run(
+            command_line(self.python, self._words()),
+            cwd=self.folder,
+            env=child_environment(self.python, self.env),
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=_PROCESS_SECONDS,
+        )
+        return self._parse(Ended(ended.returncode, ended.stdout, ended.stderr.splitlines()))
+
+    async def look_later(self) -> Standing:
+        """As `look`, without blocking the event loop."""
+        if not self._is_process:
+            return await asyncio.to_thread(self._look_here)
+        ended = await run_to_end(
+            self._words(), python=self.python, folder=self.folder, env=self.env, seconds=_PROCESS_SECONDS
+        )
+        return self._parse(ended)
+
+    @property
+    def _is_process(self) -> bool:
+        return bool(self.python or self.env)
+
+    def _words(self) -> list[str]:
+        # Words before `--` begin with the name of their option, so that no value is read as one.
+        return [
+            *("cycles", "show"),
+            *(f"--partition={key}={value}" for key, value in (self.partition or {}).items()),
+            *options({
+                "due": self.due,
+                "around": self.around.isoformat() if self.around else None,
+                "object": self.object_name,
+                "slo": self.slo,
+                "server": self.server,
+                "format": "json",
+            }),
+            *("--", self.contract),
+        ]  # fmt: skip
+
+    def _parse(self, ended: Ended) -> Standing:
+        if ended.code:
+            raise failure(f"dq cycles show {self.contract}", ended)
+        return Standing.from_dict(json.loads(ended.printed))
+
+    def _look_here(self) -> Standing:
+        try:
+            from dq.operations.status import cycle
+        except ImportError as error:
+            raise AirflowFailException(
+                f"dq's dependencies are not installed in Airflow's environment: {error}. "
+                "Pass python=, the interpreter of an environment that has dq."
+            ) from error
+        try:
+            standing = cycle(
+                self.contract,
+                self.object_name,
+                partition=self.partition,
+                due=datetime.fromisoformat(self.due) if self.due else None,
+                slo=self.slo,
+                server=self.server,
+                around=self.around,
+                folder=self.folder,
+            )
+        except UsageError as error:
+            raise AirflowFailException(str(error)) from error
+        except DqError as error:
+            raise AirflowException(str(error)) from error
+        return Standing.from_dict(standing.as_dict())
 
 
 class DeliveryTrigger(BaseTrigger):
     """Probes for the delivery that was `due` until it has arrived or `decide_at` has passed.
 
     All state is in the arguments, texts and numbers, so that it survives a restart of the triggerer.
-    `contract` is a path that the triggerer can read, and `folder` its working folder for dq. Read errors are
-    retried until the deadline.
+    `contract` is a path that the triggerer can read, `folder` its working folder for dq, `python` the
+    interpreter of dq's environment there, None for the triggerer's own. Read errors are retried until the
+    deadline.
     """
 
     def __init__(
@@ -53,6 +188,8 @@ class DeliveryTrigger(BaseTrigger):
         poke_seconds: float = 60.0,
         server: str | None = None,
         folder: str | None = None,
+        python: str | None = None,
+        env: Mapping[str, str] | None = None,
     ) -> None:
         super().__init__()
         self.contract = contract
@@ -63,6 +200,8 @@ class DeliveryTrigger(BaseTrigger):
         self.poke_seconds = poke_seconds
         self.server = server
         self.folder = folder
+        self.python = python
+        self.env = dict(env or {})
 
     def serialize(self) -> tuple[str, dict[str, Any]]:
         """Return the class path and its arguments."""
@@ -75,30 +214,31 @@ class DeliveryTrigger(BaseTrigger):
             "poke_seconds": self.poke_seconds,
             "server": self.server,
             "folder": self.folder,
+            "python": self.python,
+            "env": self.env,
         }
-
-    def look(self) -> CycleStanding:
-        """Return the current standing of the delivery."""
-        return cycle(
-            self.contract,
-            self.object_name,
-            due=datetime.fromisoformat(self.due),
-            slo=self.slo,
-            server=self.server,
-            folder=self.folder,
-        )
 
     async def run(self) -> AsyncIterator[TriggerEvent]:
         """Yield one event when waiting is over."""
         deadline = datetime.fromisoformat(self.decide_at)
+        lookup = Lookup(
+            self.contract,
+            self.object_name,
+            due=self.due,
+            slo=self.slo,
+            server=self.server,
+            folder=self.folder,
+            python=self.python,
+            env=self.env,
+        )
         while True:
             now = datetime.now(UTC)
             try:
-                standing = await asyncio.to_thread(self.look)
-                if is_terminal(standing, now):
-                    yield TriggerEvent(as_event(standing))
+                standing = await lookup.look_later()
+                if standing.is_terminal(now):
+                    yield TriggerEvent(standing.as_event())
                     return
-            except DqError as error:
+            except AirflowException as error:
                 if now > deadline:
                     yield TriggerEvent({"status": CycleStatus.UNKNOWN.value, "reason": str(error)})
                     return
