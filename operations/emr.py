@@ -46,6 +46,7 @@ class Job:
     conf: tuple[tuple[str, str], ...] = ()
     timeout_minutes: int = 60
     once: str | None = None
+    logs: str | None = None
 
 
 def emr(
@@ -61,12 +62,14 @@ def emr(
     conf: Mapping[str, str] | None = None,
     timeout_minutes: int = 60,
     once: str | None = None,
+    logs: str | None = None,
 ) -> dict[str, Any]:
     """Return the parameters of StartJobRun for a dq command, as `dq emr` prints them. Nothing is sent.
 
     `arguments` are its words, e.g. `["check", "contracts/orders.odcs.yaml"]`; `application` is the id of the
     application, `role` the ARN that the job runs as, `entry` the S3 URL of `dq_submit.py`, `environment` and
     `contracts` archives on S3. `conf` are Spark settings. `once` is an idempotency key, e.g. the partition.
+    `logs` is an S3 prefix for the logs of the job and its output.
 
     Raises UsageError for a request that AWS would reject, and MissingTool without boto3.
     """
@@ -82,6 +85,7 @@ def emr(
         tuple((conf or {}).items()),
         timeout_minutes,
         once,
+        logs,
     )
     request = _request(job)
     if problems := aws_problems(request):
@@ -111,7 +115,12 @@ def _request(job: Job) -> dict[str, Any]:
             }
         },
         "tags": dict(job.tags),
+        **({"configurationOverrides": _logging(job.logs)} if job.logs else {}),
     }
+
+
+def _logging(prefix: str) -> dict[str, Any]:
+    return {"monitoringConfiguration": {"s3MonitoringConfiguration": {"logUri": prefix}}}
 
 
 def aws_problems(request: Mapping[str, Any]) -> list[str]:

@@ -6,8 +6,12 @@ Imports only Airflow and the standard library. dq may be installed here without 
 
 from __future__ import annotations
 
+from dq.airflow.emr_serverless import DqEmrServerlessOperator, EmrServerlessTrigger
 from dq.airflow.operators import DqCheckOperator, DqPublishOperator
 from dq.airflow.sensor import DqDeliverySensor
 from dq.airflow.trigger import DeliveryTrigger
 
-__all__ = ["DeliveryTrigger", "DqCheckOperator", "DqDeliverySensor", "DqPublishOperator"]
+__all__ = [
+    "DeliveryTrigger", "DqCheckOperator", "DqDeliverySensor", "DqEmrServerlessOperator", "DqPublishOperator",
+    "EmrServerlessTrigger",
+]  # fmt: skip

@@ -5,7 +5,7 @@ from __future__ import annotations
 import typer
 
 from dq.cli import output
-from dq.contracts.outcome import UsageError
+from dq.cli.context import key_value
 from dq.operations.emr import emr
 
 
@@ -25,6 +25,7 @@ def command(
     once: str = typer.Option(
         None, "--once", help="Idempotency key, e.g. the partition: a second run with it is ignored."
     ),
+    logs: str = typer.Option(None, "--logs", help="S3 prefix for the job's logs and output."),
 ) -> None:
     """Print the request that runs dq on EMR Serverless, validated against AWS's own API model.
 
@@ -46,16 +47,10 @@ def command(
             environment=environment,
             contracts=contracts,
             name=name,
-            tags=dict(_pair(text, "--tag") for text in tag),
-            conf=dict(_pair(text, "--conf") for text in conf),
+            tags=dict(key_value(text, "--tag", "team=sales") for text in tag),
+            conf=dict(key_value(text, "--conf", "spark.executor.memory=4g") for text in conf),
             timeout_minutes=timeout,
             once=once,
+            logs=logs,
         )
     )
-
-
-def _pair(text: str, option: str) -> tuple[str, str]:
-    key, equals, value = text.partition("=")
-    if not equals or not key:
-        raise UsageError(f"invalid {option} {text!r}: expected KEY=VALUE, e.g. {option} team=sales")
-    return key, value

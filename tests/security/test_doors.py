@@ -35,7 +35,8 @@ CALLS = {
     """,
     "git": "git.*",
     "process": """
-        subprocess.* os.system os.popen os.fork os.forkpty os.posix_spawn* os.exec* os.spawn* pty.*
+        subprocess.* asyncio.create_subprocess_*
+        os.system os.popen os.fork os.forkpty os.posix_spawn* os.exec* os.spawn* pty.*
         multiprocessing.* concurrent.futures.ProcessPoolExecutor concurrent.futures.process.*
     """,
     "output": """
@@ -133,7 +134,17 @@ ALLOWED = {
         "logging.getLogger",
         "door: the log of its function, as JSON",
     ),
-    ("api/airflow/operators.py", "environment"): ("os.environ", "the task's own, handed on to its command"),
+    ("api/airflow/command.py", "environment"): ("os.environ", "the task's own, handed on to its command"),
+    ("api/airflow/command.py", "process"): (
+        "asyncio.create_subprocess_exec",
+        "dq itself, in a list and without a shell",
+    ),
+    ("api/airflow/trigger.py", "process"): ("subprocess.run", "dq itself, in a list and without a shell"),
+    ("api/airflow/emr_serverless.py", "file"): (".open", "gzip.open of a response's body"),
+    ("api/airflow/emr_serverless.py", "host"): (
+        "boto3.client botocore.config.Config",
+        "EMR Serverless and its logs on S3, with the credentials of Airflow",
+    ),
     ("api/airflow/operators.py", "process"): ("subprocess.Popen", "dq itself, in a list and without a shell"),
     ("examples/airflow/orders_dag.py", "environment"): ("os.environ", "where the reader's registry is"),
     ("cli/main.py", "environment"): ("os.environ", "the words that a shell asks to complete"),
@@ -398,6 +409,7 @@ def test_every_row_of_the_table_has_a_reason() -> None:
         ("def f(repo):\n    return repo.git.diff()", "git"),
         ("import subprocess\nsubprocess.run([])", "process"),
         ("from subprocess import Popen\nPopen([])", "process"),
+        ("import asyncio\nasyncio.create_subprocess_exec('a')", "process"),
         ("import os\nos.execvp('a', [])", "process"),
         ("print('x')", "output"),
         ("import typer\ntyper.echo('x')", "output"),
