@@ -73,6 +73,16 @@ def _requirement(extras: tuple[str, ...]) -> str:
     return _quoted(f"{NAME}{extras_text} @ {url}")
 
 
+def pinned_requirement(*extras: str) -> str:
+    """Return a line of a requirements file for other machines: this version, or the commit it is from."""
+    extras_text = f"[{','.join(extras)}]" if extras else ""
+    vcs = (_origin() or {}).get("vcs_info")
+    if vcs is None:
+        return f"{NAME}{extras_text}=={release()}"
+    url = _without_password((_origin() or {})["url"])
+    return f"{NAME}{extras_text} @ {vcs['vcs']}+{url}@{vcs['commit_id']}"
+
+
 def _origin() -> dict[str, Any] | None:
     import json
     from importlib import metadata

@@ -17,6 +17,7 @@ from dq.contracts.schedule.clock import Schedule, shortest_gap
 from dq.contracts.schedule.clock import parse as parse_schedule
 from dq.contracts.yaml.formatting import Formatted, formatted
 from dq.contracts.yaml.insertion import quoted
+from dq.operations.project_files import CONTRACTS, Ci, dag_files, pipeline_files
 from dq.operations.runtime.context import runtime_context
 from dq.validators.git.repository import BRANCH, make_repository, require_no_repository
 from dq.validators.lint import lint, load_rules
@@ -131,12 +132,13 @@ class _Rhythm:
 
 @dataclass(frozen=True, slots=True)
 class InitOutcome:
-    """The files written, and the branch that they were committed on, if any.
+    """The files written, those that existed and are unchanged, and the branch of the commit, if any.
 
     `problem` is the error that stopped it, if any.
     """
 
     files: tuple[Path, ...]
+    existing: tuple[Path, ...] = ()
     branch: str | None = None
     problem: DqError | None = None
 
@@ -157,15 +159,22 @@ def init(
     timezone: str = "UTC",
     location: str = "lake/{object}",
     git: bool = False,
+    ci: str | None = None,
+    airflow: bool = False,
 ) -> InitOutcome:
     """Write a first valid contract and a policy into a folder, as `dq init` does.
 
+    With `ci` (`github`, `gitlab` or `codepipeline`) or `airflow` the folder is that of a whole project: the
+    contract and the policy are in its folder `contracts`, next to pipelines that validate pull requests and
+    register contracts after the merge, or a DAG that waits for each delivery and checks it.
+
     `id` is the contract's id, in lower case; `owner` is its owner, `channel` the Slack channel for alerts,
     and `schedule` the cron of its delivery in the IANA zone `timezone`. `location` is a folder or a URL of
-    the data. With `git` the folder becomes a Git repository with both files committed. Nothing is
-    overwritten.
+    the data. With `git` the folder becomes a Git repository with all files committed. Nothing is
+    overwritten: files of a project that exist are kept.
 
-    Raises UsageError if the contract exists, or if it would not pass the gate with these arguments.
+    Raises UsageError if the contract exists (unless there is a project to add), or if it would not pass the
+    gate with these arguments.
     """
     if not _ID.fullmatch(id):
         raise UsageError(
@@ -174,12 +183,16 @@ def init(
     due = parse_schedule(schedule, timezone=timezone)
     if isinstance(due, ValueProblem):
         raise UsageError(due.message, due.hint)
+    if ci is not None and ci not in list(Ci):
+        raise UsageError(f"ci={ci!r} is not a CI system.", f"Choose one of {', '.join(Ci)}.")
     context, root = runtime_context(), Path(folder)
+    is_project = ci is not None or airflow
     if git:
         require_no_repository(root)
-    root.mkdir(parents=True, exist_ok=True)
-    contract, policy = root / f"{id}.odcs.yaml", root / POLICY_FILE
-    if os.path.lexists(contract):
+    registry = root / CONTRACTS if is_project else root
+    registry.mkdir(parents=True, exist_ok=True)
+    contract, policy = registry / f"{id}.odcs.yaml", registry / POLICY_FILE
+    if os.path.lexists(contract) and not is_project:
         raise UsageError(f"{contract} already exists.", "Choose another --id, or edit the file.")
     answers = {"domain": domain, "owner": owner, "channel": channel, "schedule": schedule}
     text = _text(id, location, _rhythm(due, context.now()), {**answers, "timezone": timezone})
@@ -188,17 +201,26 @@ def init(
     )
     if findings:
         raise UsageError(f"a contract with these answers is invalid: {findings[0].message}", findings[0].hint)
-    _create(contract, text)
-    files = [contract]
+    texts = {contract: text, policy: POLICY}
+    if ci is not None:
+        texts |= {root / path: text for path, text in pipeline_files(Ci(ci)).items()}
+    if airflow:
+        today = context.now().date()
+        start = (today.year, today.month, today.day)
+        texts |= {root / path: text for path, text in dag_files(id, schedule, timezone, start).items()}
+    existing = [file for file in texts if os.path.lexists(file)]
+    files: list[Path] = []
     try:
-        if not os.path.lexists(policy):
-            _create(policy, POLICY)
-            files.append(policy)
+        for file in texts:
+            if file not in existing:
+                file.parent.mkdir(parents=True, exist_ok=True)
+                _create(file, texts[file])
+                files.append(file)
         if git:
-            make_repository(root, [contract, policy], f"registry: add the contract of {id}")
+            make_repository(root, list(texts), f"registry: add the contract of {id}")
     except DqError as error:
-        return InitOutcome(tuple(files), problem=error)
-    return InitOutcome(tuple(files), BRANCH if git else None)
+        return InitOutcome(tuple(files), tuple(existing), problem=error)
+    return InitOutcome(tuple(files), tuple(existing), BRANCH if git else None)
 
 
 def _create(file: Path, text: str) -> None:

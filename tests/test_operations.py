@@ -423,6 +423,25 @@ def test_schedules_are_the_commands(twins: tuple[Place, Place]) -> None:
         dq.next_dues("@daily", after=start.replace(tzinfo=None))
 
 
+@compares("cycles show")
+def test_cycle_is_the_command(missed: tuple[Place, Place]) -> None:
+    command, function = missed
+    contract_file, due = "registry/orders.odcs.yaml", datetime.fromisoformat("2026-05-11T06:00:00Z")
+    now = datetime.fromisoformat(MISSED)
+    for options, arguments in (
+        (("--due", "2026-05-11T06:00:00Z"), {"due": due}),
+        (("--partition", "day=2026-05-10", "--around", BEGIN), {"partition": {"day": "2026-05-10"}}),
+    ):
+        ran = command.dq("cycles", "show", contract_file, *options, "--as-of", MISSED, "--format", "json")
+        standing = dq.cycle(function.folder / contract_file, now=now, folder=function.folder, **arguments)
+        assert (ran.code, ran.json) == (0, standing.as_dict()), ran.all
+        assert ran.json["status"] == "missing"
+
+    both = ("--due", MISSED, "--partition", "day=2026-05-10")
+    for options in ((), both, ("--partition", "day")):
+        assert command.dq("cycles", "show", contract_file, *options).code == 2
+
+
 @compares("cycles exclude")
 def test_excuse_is_the_command(missed: tuple[Place, Place]) -> None:
     command, function = missed
@@ -541,6 +560,20 @@ def test_init_and_fmt_are_the_commands(tmp_path: Path) -> None:
     assert not formatted.changed
     with pytest.raises(dq.DqError, match="already exists"):
         dq.init(function.folder / "registry", id="items")
+
+    for _ in range(2):
+        ran = command.dq("init", "project", "--tz", "UTC", "--ci", "gitlab", "--airflow", *words)
+        project = dq.init(
+            function.folder / "project", id="items", owner="a", channel="#a", schedule="@daily",
+            ci="gitlab", airflow=True,
+        )  # fmt: skip
+        assert ran.code == 0 == project.exit_code, ran.all
+        for files, line in ((project.files, "Wrote {}."), (project.existing, "Kept {}, which exists.")):
+            names = [file.relative_to(function.folder) for file in files]
+            assert [line.format(name) in ran.out for name in names] == [True] * len(names)
+    assert (len(project.files), len(project.existing)) == (0, 6)
+    with pytest.raises(dq.DqError, match="is not a CI system"):
+        dq.init(function.folder / "other", ci="jenkins")
 
 
 @compares("store upgrade", "store check", "store prune", "store export", "store copy")
