@@ -116,7 +116,7 @@ install-airflow-2.10 install-airflow-2.11: install-airflow-%: $(UV)
 test-airflow: install install-airflow install-airflow-2.10  ## the operators in the oldest and the newest Airflow
 	DQ_AIRFLOW=.venv-airflow-2.10/bin/python:.venv-airflow/bin/python $(RUN) $(TESTS) -m "not slow" tests/orchestration
 
-test-airflow-all: install install-airflow install-airflow-2.10 install-airflow-2.11  ## also in 2.11, and with schedulers
+test-airflow-all: install install-airflow install-airflow-2.10 install-airflow-2.11  ## also in 2.11
 	DQ_AIRFLOW=.venv-airflow-2.10/bin/python:.venv-airflow-2.11/bin/python:.venv-airflow/bin/python \
 	    $(RUN) $(TESTS) tests/orchestration
 
