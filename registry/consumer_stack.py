@@ -5,26 +5,29 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from dq.contracts.outcome import UsageError
-from dq.registry.landing_zone import (
-    CONSUMER,
+from dq.registry.landing_zone import CONSUMER, Places, ResourceScope, duty_policy, glue_arns
+from dq.registry.stack import (
+    ALARM_PARAMETERS,
     Node,
-    Places,
-    ResourceScope,
+    alarm_conditions,
     allow_statement,
-    duty_policy,
-    glue_arns,
+    failure_destination,
+    function_alarm,
     iam_role,
+    image_function,
+    image_parameter,
+    log_group,
+    log_group_name,
     own_arn,
+    queue_alarm,
     stack_output,
     stack_resource,
 )
 
 HANDLER = "dq.aws.consumer_handler.handler"
 _RETENTION_SECONDS = 14 * 24 * 3600
-_LOG_DAYS = 90
 _TIMEOUT_SECONDS = 300
 _MEMORY_MEGABYTES = 512
 _RATE = "rate(1 hour)"
@@ -35,7 +38,6 @@ _PRINCIPAL = re.compile(r"arn:aws[a-z-]*:iam::[0-9]{12}:(role|user)/[\w+=,.@/-]+
 _DATABASE = re.compile(r"[a-z0-9_][a-z0-9_-]{0,49}", re.ASCII)
 _TABLE = re.compile(r"[a-z0-9_-]+\.[a-z0-9_-]+", re.ASCII)
 _REGION = re.compile(r"([a-z]{2}(-[a-z]+)+-[0-9])?", re.ASCII)
-_ALARMED = "HasAlarmTopic"
 _PREFIX = "DQ_LINK_"
 
 
@@ -94,10 +96,9 @@ def template(scope: LinkScope) -> Node:
         raise UsageError("--database is required with --emit-stack.", "Name the database of the links.")
     _check(scope)
     name = f"dq-link-{scope.database}"
-    log_group = f"/aws/lambda/{name}"
     resources: Node = {
         "Role": {
-            **iam_role(name, {"Service": "lambda.amazonaws.com"}, _policy(scope, log_group)),
+            **iam_role(name, {"Service": "lambda.amazonaws.com"}, _policy(scope, name)),
             # Only an administrator may grant what another account shares; a stack that set the
             # administrators would replace those of the account.
             "Metadata": {"DataLakeAdministrator": True},
@@ -111,23 +112,9 @@ def template(scope: LinkScope) -> Node:
             },
             retain=True,
         ),
-        "Logs": stack_resource(
-            "AWS::Logs::LogGroup", {"LogGroupName": log_group, "RetentionInDays": _LOG_DAYS}, retain=True
-        ),
-        "Function": {
-            **stack_resource("AWS::Lambda::Function", _function(scope, name)),
-            "DependsOn": ["Logs"],
-        },
-        "Failures": stack_resource(
-            "AWS::Lambda::EventInvokeConfig",
-            {
-                "FunctionName": {"Ref": "Function"},
-                "Qualifier": "$LATEST",
-                "DestinationConfig": {
-                    "OnFailure": {"Destination": {"Fn::GetAtt": ["DeadLetters", "Arn"]}},
-                },
-            },
-        ),
+        "Logs": log_group(name, retain=True),
+        "Function": _function(scope, name),
+        "Failures": failure_destination("Function", "DeadLetters"),
         **_rule("Schedule", f"{name}-schedule", {"ScheduleExpression": _RATE}),
         # RAM sends its events at best effort: the schedule is what counts.
         **_rule(
@@ -135,25 +122,18 @@ def template(scope: LinkScope) -> Node:
             f"{name}-shares",
             {"EventPattern": {"source": ["aws.ram"], "detail-type": ["Resource Sharing State Change"]}},
         ),
-        **_alarms(name),
+        **_alarms(),
     }
     return {
         "AWSTemplateFormatVersion": "2010-09-09",
         "Description": f"Links the tables that {scope.owner} shares into the database {scope.database}.",
         "Parameters": {
-            "Image": {
-                "Type": "String",
-                "AllowedPattern": r"[0-9]{12}\.dkr\.ecr\.[a-z0-9-]+\.amazonaws\.com(\.cn)?/.+",
-                "Description": "URI in Amazon ECR of an image for AWS Lambda with dq and its extra aws.",
-            },
-            "AlarmTopic": {
-                "Type": "String",
-                "Default": "",
-                "AllowedPattern": r"(arn:aws[a-z-]*:sns:[a-z0-9-]+:[0-9]{12}:.+)?",
-                "Description": "The ARN of the SNS topic for alarms; empty for none.",
-            },
+            "Image": image_parameter(
+                "URI in Amazon ECR of an image for AWS Lambda with dq and its extra aws."
+            ),
+            **ALARM_PARAMETERS,
         },
-        "Conditions": {_ALARMED: {"Fn::Not": [{"Fn::Equals": [{"Ref": "AlarmTopic"}, ""]}]}},
+        "Conditions": alarm_conditions(),
         "Resources": resources,
         "Outputs": {
             key: stack_output(key, resources[key]) for key in ("Role", "DeadLetters", "Logs", "Function")
@@ -179,7 +159,7 @@ def _check(scope: LinkScope) -> None:
             raise UsageError(f"invalid {what} {value!r}.", hint)
 
 
-def _policy(scope: LinkScope, log_group: str) -> Node:
+def _policy(scope: LinkScope, name: str) -> Node:
     places: Places = {
         ResourceScope.LINKS: glue_arns([scope.database or ""]),
         ResourceScope.SHARED: _shared_arns(scope),
@@ -191,7 +171,7 @@ def _policy(scope: LinkScope, log_group: str) -> Node:
         {
             "Effect": "Allow",
             "Action": ["logs:CreateLogStream", "logs:PutLogEvents"],
-            "Resource": [own_arn("logs", f"log-group:{log_group}:*")],
+            "Resource": [own_arn("logs", f"log-group:{log_group_name(name)}:*")],
         },
     ]
     return policy
@@ -207,18 +187,16 @@ def _shared_arns(scope: LinkScope) -> list[Node]:
 
 
 def _function(scope: LinkScope, name: str) -> Node:
-    return {
-        "FunctionName": name,
-        "PackageType": "Image",
-        "Code": {"ImageUri": {"Ref": "Image"}},
-        "ImageConfig": {"Command": [HANDLER]},
-        "Role": {"Fn::GetAtt": ["Role", "Arn"]},
-        "Timeout": _TIMEOUT_SECONDS,
-        "MemorySize": _MEMORY_MEGABYTES,
+    return image_function(
+        name,
+        HANDLER,
+        scope.as_environment(),
+        ids=("Image", "Role", "Logs"),
+        seconds=_TIMEOUT_SECONDS,
+        megabytes=_MEMORY_MEGABYTES,
         # The records in the database are read, changed and written: two runs at a time could lose one.
-        "ReservedConcurrentExecutions": 1,
-        "Environment": {"Variables": scope.as_environment()},
-    }
+        ReservedConcurrentExecutions=1,
+    )
 
 
 def _rule(key: str, name: str, trigger: Node) -> Node:
@@ -240,47 +218,14 @@ def _rule(key: str, name: str, trigger: Node) -> Node:
     }
 
 
-def _alarms(name: str) -> Node:
-    function = [{"Name": "FunctionName", "Value": {"Ref": "Function"}}]
-    queue = [{"Name": "QueueName", "Value": {"Fn::GetAtt": ["DeadLetters", "QueueName"]}}]
-    failed = _alarm(f"{name}-failed", "AWS/Lambda", "Errors", function, "A run of dq link failed.")
-    undelivered = _alarm(
-        f"{name}-dead-letters",
-        "AWS/SQS",
-        "ApproximateNumberOfMessagesVisible",
-        queue,
-        "A run of dq link failed for good; its event is in the queue.",
-    )
-    silent = _alarm(
-        f"{name}-silent", "AWS/Lambda", "Invocations", function, "dq link was not started for hours."
-    )
-    silent["Properties"] |= {
-        "Statistic": "Sum",
-        "Period": _SILENT_SECONDS,
-        "ComparisonOperator": "LessThanThreshold",
-        "TreatMissingData": "breaching",
+def _alarms() -> Node:
+    return {
+        "FailedAlarm": function_alarm("A run of dq link failed.", "Function", "Errors"),
+        "DeadLettersAlarm": queue_alarm(
+            "A run of dq link failed for good; its event is in the queue.",
+            *("DeadLetters", "ApproximateNumberOfMessagesVisible"),
+        ),
+        "SilentAlarm": function_alarm(
+            "dq link was not started for hours.", "Function", "Invocations", silent_seconds=_SILENT_SECONDS
+        ),
     }
-    return {"FailedAlarm": failed, "DeadLettersAlarm": undelivered, "SilentAlarm": silent}
-
-
-def _alarm(
-    name: str, namespace: str, metric: str, dimensions: list[Node], description: str
-) -> dict[str, Any]:
-    """Return an alarm on the first data point that is at least 1, sent to the topic of the stack, if any."""
-    return stack_resource(
-        "AWS::CloudWatch::Alarm",
-        {
-            "AlarmName": name,
-            "AlarmDescription": description,
-            "Namespace": namespace,
-            "MetricName": metric,
-            "Dimensions": dimensions,
-            "Statistic": "Maximum",
-            "Period": 300,
-            "EvaluationPeriods": 1,
-            "Threshold": 1,
-            "ComparisonOperator": "GreaterThanOrEqualToThreshold",
-            "TreatMissingData": "notBreaching",
-            "AlarmActions": [{"Fn::If": [_ALARMED, {"Ref": "AlarmTopic"}, {"Ref": "AWS::NoValue"}]}],
-        },
-    )

@@ -11,9 +11,16 @@ from typing import Any
 
 from dq.contracts.outcome import UsageError
 from dq.registry.schedules import TARGETS, service_of
-
-Node = dict[str, Any]
-VERSION = "2012-10-17"
+from dq.registry.stack import (
+    VERSION,
+    Node,
+    allow_statement,
+    iam_role,
+    logical_id,
+    own_arn,
+    stack_output,
+    stack_resource,
+)
 
 
 class ResourceScope(StrEnum):
@@ -299,11 +306,6 @@ class Domain:
     readers: Sequence[str] = ()
 
 
-def own_arn(service: str, suffix: str) -> Node:
-    """Return an ARN in the stack's own account and region."""
-    return {"Fn::Sub": f"arn:${{AWS::Partition}}:{service}:${{AWS::Region}}:${{AWS::AccountId}}:{suffix}"}
-
-
 def glue_arns(databases: Iterable[str]) -> list[Node]:
     """Return the ARNs of the catalog, these databases, and all of their tables."""
     names = [_literal(database) for database in sorted(set(databases))]
@@ -338,11 +340,6 @@ def key_prefixes(folders: Iterable[str]) -> dict[str, list[str]]:
     for bucket, *path in _outer_paths(folders):
         by_bucket.setdefault(bucket, []).append("".join(f"{name}/" for name in path))
     return by_bucket
-
-
-def logical_id(name: str) -> str:
-    """Return a unique logical id of letters and digits for each name."""
-    return re.sub("[^A-Za-z0-9]", lambda match: f"x{ord(match[0]):02x}", name)
 
 
 def _outer_paths(folders: Iterable[str]) -> list[list[str]]:
@@ -649,39 +646,3 @@ def _scheduler_role(zone: LandingZone) -> Node:
     }
     document = {"Version": VERSION, "Statement": statements}
     return iam_role(zone.scheduler_role, {"Service": "scheduler.amazonaws.com"}, document, condition)
-
-
-def iam_role(name: str, principal: Node, document: Node, condition: Node | None = None) -> Node:
-    """Return a role with one policy. `name` "" lets CloudFormation name it; `condition` limits its trust."""
-    trust: Node = {"Effect": "Allow", "Principal": principal, "Action": "sts:AssumeRole"}
-    if condition is not None:
-        trust["Condition"] = condition
-    role_name = {"RoleName": name} if name else {}
-    return stack_resource(
-        "AWS::IAM::Role",
-        {
-            **role_name,
-            "AssumeRolePolicyDocument": {"Version": VERSION, "Statement": [trust]},
-            "Policies": [{"PolicyName": "dq", "PolicyDocument": document}],
-        },
-    )
-
-
-def stack_resource(kind: str, properties: Node, *, retain: bool = False) -> Node:
-    """Return a resource of a stack; with `retain`, it outlives the stack."""
-    resource: Node = {"Type": kind, "Properties": properties}
-    if retain:
-        # Messages and subscriptions would be lost with it.
-        resource |= {"DeletionPolicy": "Retain", "UpdateReplacePolicy": "Retain"}
-    return resource
-
-
-def allow_statement(action: str, resources: Sequence[Any]) -> Node:
-    """Return a policy statement that allows an action on resources."""
-    return {"Effect": "Allow", "Action": [action], "Resource": list(resources)}
-
-
-def stack_output(name: str, resource: Node) -> Node:
-    """Return the output of a stack with the ARN of a resource, under the resource's condition."""
-    arn = {"Ref": name} if resource["Type"] == "AWS::SNS::Topic" else {"Fn::GetAtt": [name, "Arn"]}
-    return {"Value": arn} | ({"Condition": resource["Condition"]} if "Condition" in resource else {})

@@ -7,38 +7,48 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from dq.registry.landing_zone import (
     IN_VPC,
-    VERSION,
     WATCHER,
     WATCHER_FUNCTION,
-    Node,
     Places,
     ResourceScope,
     bucket_resources,
     duty_policy,
     file_arns,
     glue_arns,
-    iam_role,
     key_prefixes,
+)
+from dq.registry.stack import (
+    ALARM_PARAMETERS,
+    NO_VALUE,
+    VERSION,
+    Node,
+    alarm_conditions,
+    failure_destination,
+    function_alarm,
+    iam_role,
+    image_function,
+    image_parameter,
+    is_set,
+    log_group,
+    log_group_name,
     logical_id,
     own_arn,
+    queue_alarm,
     stack_output,
     stack_resource,
 )
 
 HANDLER = "dq.aws.handler"
 QUEUE = "dq-object-events"
-_IN_VPC, _HAS_ALARMS, _HAS_SLACK = "HasSubnets", "HasAlarmTopic", "HasSlackSecret"
+_IN_VPC, _HAS_SLACK = "HasSubnets", "HasSlackSecret"
 # Two evaluations, the wait for the alert of a breach in between, and time to send.
 _TIMEOUT_SECONDS, _MEMORY_MB = 180, 1024
 # As AWS advises for a queue that starts a function.
 _VISIBILITY_SECONDS = 6 * _TIMEOUT_SECONDS
-_LOG_DAYS = 90
 _BATCH, _BATCH_SECONDS = 100, 20
-_NO_VALUE = {"Ref": "AWS::NoValue"}
 _WITHOUT_OUTPUT = frozenset(
     {
         "AWS::CloudWatch::Alarm", "AWS::Lambda::EventInvokeConfig", "AWS::Lambda::EventSourceMapping",
@@ -80,12 +90,10 @@ def add_watcher(stack: Node, watcher: WatcherStack) -> Node:
 def _parameters() -> Node:
     arn = r"arn:aws[a-z-]*"
     return {
-        "WatcherImage": {
-            "Type": "String",
-            "AllowedPattern": r"[0-9]{12}\.dkr\.ecr\.[a-z0-9-]+\.amazonaws\.com(\.cn)?/[^@:]+[:@].+",
-            "Description": "The image of the function in ECR, with a tag or a digest: dq, its registry, and "
-            f"the command {HANDLER}.",
-        },
+        "WatcherImage": image_parameter(
+            "The image of the function in ECR, with a tag or a digest: dq, its registry, and "
+            f"the command {HANDLER}."
+        ),
         "StoreSecret": {
             "Type": "String",
             "AllowedPattern": f"{arn}:secretsmanager:.+",
@@ -107,22 +115,14 @@ def _parameters() -> Node:
             "Default": "",
             "Description": "Security groups of the function in its subnets.",
         },
-        "AlarmTopic": {
-            "Type": "String",
-            "Default": "",
-            "AllowedPattern": f"({arn}:sns:.+)?",
-            "Description": "ARN of the topic that alarms notify; empty for none.",
-        },
+        **ALARM_PARAMETERS,
     }
 
 
 def _conditions() -> Node:
-    def is_set(value: Any) -> Node:
-        return {"Fn::Not": [{"Fn::Equals": [value, ""]}]}
-
     return {
         _IN_VPC: is_set({"Fn::Join": ["", {"Ref": "WatcherSubnets"}]}),
-        _HAS_ALARMS: is_set({"Ref": "AlarmTopic"}),
+        **alarm_conditions(),
         _HAS_SLACK: is_set({"Ref": "SlackSecret"}),
     }
 
@@ -130,27 +130,10 @@ def _conditions() -> Node:
 def _resources(watcher: WatcherStack) -> Iterator[tuple[str, Node]]:
     dead_letters = {"Fn::GetAtt": ["DeadLetters", "Arn"]}
     name = {"Ref": "Watcher"}
-    yield (
-        "WatcherLogs",
-        stack_resource(
-            "AWS::Logs::LogGroup",
-            {"LogGroupName": f"/aws/lambda/{WATCHER_FUNCTION}", "RetentionInDays": _LOG_DAYS},
-        ),
-    )
+    yield "WatcherLogs", log_group(WATCHER_FUNCTION)
     yield "WatcherRole", _role(watcher)
     yield "Watcher", _function(watcher)
-    yield (
-        "WatcherFailures",
-        stack_resource(
-            "AWS::Lambda::EventInvokeConfig",
-            {
-                "FunctionName": name,
-                "Qualifier": "$LATEST",
-                "MaximumRetryAttempts": 2,
-                "DestinationConfig": {"OnFailure": {"Destination": dead_letters}},
-            },
-        ),
-    )
+    yield "WatcherFailures", failure_destination("Watcher", "DeadLetters")
     yield (
         "WatcherTick",
         stack_resource(
@@ -172,7 +155,7 @@ def _resources(watcher: WatcherStack) -> Iterator[tuple[str, Node]]:
         ),
     )
     yield from _object_events(watcher, name, dead_letters)
-    yield from _alarms(name)
+    yield from _alarms()
 
 
 def _role(watcher: WatcherStack) -> Node:
@@ -181,7 +164,7 @@ def _role(watcher: WatcherStack) -> Node:
         ResourceScope.BUCKETS: bucket_resources(watcher.folders),
         ResourceScope.EVENT_QUEUE: [{"Fn::GetAtt": ["ObjectEvents", "Arn"]}],
         ResourceScope.DEAD_LETTERS: [{"Fn::GetAtt": ["DeadLetters", "Arn"]}],
-        ResourceScope.LOGS: [own_arn("logs", f"log-group:/aws/lambda/{WATCHER_FUNCTION}:*")],
+        ResourceScope.LOGS: [own_arn("logs", f"log-group:{log_group_name(WATCHER_FUNCTION)}:*")],
     }
     if watcher.databases:
         places = {**places, ResourceScope.TABLES: glue_arns(watcher.databases)}
@@ -189,7 +172,7 @@ def _role(watcher: WatcherStack) -> Node:
     network = [privilege for privilege in WATCHER.privileges if privilege.condition == IN_VPC]
     actions = sorted(action for privilege in network for action in privilege.actions)
     statement = {"Effect": "Allow", "Action": actions, "Resource": ["*"]}
-    statements = [*document["Statement"], {"Fn::If": [_IN_VPC, statement, _NO_VALUE]}]
+    statements = [*document["Statement"], {"Fn::If": [_IN_VPC, statement, NO_VALUE]}]
     return iam_role(
         WATCHER_FUNCTION,
         {"Service": "lambda.amazonaws.com"},
@@ -204,31 +187,22 @@ def _function(watcher: WatcherStack) -> Node:
     variables = {
         **watcher.variables,
         "DQ_STORE_URL": secret("StoreSecret"),
-        "SLACK_BOT_TOKEN": {"Fn::If": [_HAS_SLACK, secret("SlackSecret"), _NO_VALUE]},
+        "SLACK_BOT_TOKEN": {"Fn::If": [_HAS_SLACK, secret("SlackSecret"), NO_VALUE]},
     }
     network = {
         "SubnetIds": {"Ref": "WatcherSubnets"},
         "SecurityGroupIds": {"Ref": "WatcherSecurityGroups"},
     }
-    return {
-        **stack_resource(
-            "AWS::Lambda::Function",
-            {
-                "FunctionName": WATCHER_FUNCTION,
-                "Description": "dq watch for schedules and object events.",
-                "PackageType": "Image",
-                "Code": {"ImageUri": {"Ref": "WatcherImage"}},
-                "ImageConfig": {"Command": [HANDLER]},
-                "Role": {"Fn::GetAtt": ["WatcherRole", "Arn"]},
-                "Timeout": _TIMEOUT_SECONDS,
-                "MemorySize": _MEMORY_MB,
-                "Environment": {"Variables": variables},
-                "VpcConfig": {"Fn::If": [_IN_VPC, network, _NO_VALUE]},
-            },
-        ),
-        # Otherwise the function would create a log group that never expires.
-        "DependsOn": ["WatcherLogs"],
-    }
+    return image_function(
+        WATCHER_FUNCTION,
+        HANDLER,
+        variables,
+        ids=("WatcherImage", "WatcherRole", "WatcherLogs"),
+        seconds=_TIMEOUT_SECONDS,
+        megabytes=_MEMORY_MB,
+        Description="dq watch for schedules and object events.",
+        VpcConfig={"Fn::If": [_IN_VPC, network, NO_VALUE]},
+    )
 
 
 def _object_events(watcher: WatcherStack, name: Node, dead_letters: Node) -> Iterator[tuple[str, Node]]:
@@ -302,68 +276,26 @@ def _object_events(watcher: WatcherStack, name: Node, dead_letters: Node) -> Ite
     )
 
 
-def _alarms(name: Node) -> Iterator[tuple[str, Node]]:
-    function = [{"Name": "FunctionName", "Value": name}]
-
-    def queue(resource: str) -> list[Node]:
-        return [{"Name": "QueueName", "Value": {"Fn::GetAtt": [resource, "QueueName"]}}]
-
-    yield (
-        "WatcherFails",
-        _alarm("The watcher fails.", "AWS/Lambda", "Errors", function, "Sum", "GreaterThanThreshold", 0),
-    )
+def _alarms() -> Iterator[tuple[str, Node]]:
+    yield "WatcherFails", function_alarm("The watcher fails.", "Watcher", "Errors")
     yield (
         "WatcherIsSilent",
-        _alarm(
-            "The watcher has not run for 15 minutes.",
-            *("AWS/Lambda", "Invocations", function, "Sum", "LessThanThreshold", 1),
-            seconds=900,
-            missing="breaching",
+        function_alarm(
+            "The watcher has not run for 15 minutes.", "Watcher", "Invocations", silent_seconds=900
         ),
     )
     yield (
         "StartsFailed",
-        _alarm(
+        queue_alarm(
             "Starts of the watcher or object events are in the dead-letter queue.",
-            *("AWS/SQS", "ApproximateNumberOfMessagesVisible", queue("DeadLetters"), "Maximum"),
-            *("GreaterThanThreshold", 0),
+            *("DeadLetters", "ApproximateNumberOfMessagesVisible"),
         ),
     )
     yield (
         "ObjectEventsWait",
-        _alarm(
-            "Object events have waited for more than 15 minutes.",
-            *("AWS/SQS", "ApproximateAgeOfOldestMessage", queue("ObjectEvents"), "Maximum"),
-            *("GreaterThanThreshold", 900),
+        queue_alarm(
+            "Object events have waited for 15 minutes.",
+            *("ObjectEvents", "ApproximateAgeOfOldestMessage"),
+            at_least=900,
         ),
-    )
-
-
-def _alarm(
-    description: str,
-    namespace: str,
-    metric: str,
-    dimensions: list[Node],
-    statistic: str,
-    comparison: str,
-    threshold: int,
-    *,
-    seconds: int = 300,
-    missing: str = "notBreaching",
-) -> Node:
-    return stack_resource(
-        "AWS::CloudWatch::Alarm",
-        {
-            "AlarmDescription": description,
-            "Namespace": namespace,
-            "MetricName": metric,
-            "Dimensions": dimensions,
-            "Statistic": statistic,
-            "ComparisonOperator": comparison,
-            "Threshold": threshold,
-            "Period": seconds,
-            "EvaluationPeriods": 1,
-            "TreatMissingData": missing,
-            "AlarmActions": {"Fn::If": [_HAS_ALARMS, [{"Ref": "AlarmTopic"}], _NO_VALUE]},
-        },
     )

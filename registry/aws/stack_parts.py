@@ -16,7 +16,7 @@ from dq.registry.aws.client import (
     opening,
     rate_limited_client,
 )
-from dq.registry.landing_zone import Node
+from dq.registry.stack import Node
 
 _MISSING_CODES = (
     "NoSuchEntity",

@@ -13,6 +13,7 @@ from types import TracebackType
 from typing import Any, Self
 
 import boto3
+from fakes import cloudformation
 from fakes.lambda_runtime import environment
 from moto.server import ThreadedMotoServer
 
@@ -59,6 +60,8 @@ class Lake:
         logger.setLevel(logging.INFO)
         logger.propagate = False
         self._server.start()
+        # All of moto's servers in a process have one account.
+        cloudformation.reset(self.variables)
         self.s3.create_bucket(Bucket="lake", CreateBucketConfiguration={"LocationConstraint": REGION})
         self.requests.clear()
         return self

@@ -24,7 +24,7 @@ def serving() -> Iterator[dict[str, str]]:
     """An account that is empty, as the environment that points boto3 there."""
     server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
     server.start()
-    yield {
+    environment = {
         "AWS_ENDPOINT_URL": f"http://127.0.0.1:{server.get_host_and_port()[1]}",
         "AWS_ACCESS_KEY_ID": "test",
         "AWS_SECRET_ACCESS_KEY": "test",
@@ -33,6 +33,9 @@ def serving() -> Iterator[dict[str, str]]:
         "AWS_SHARED_CREDENTIALS_FILE": os.devnull,
         "AWS_EC2_METADATA_DISABLED": "true",
     }
+    # All of moto's servers in a process have one account.
+    reset(environment)
+    yield environment
     server.stop()
 
 
@@ -87,7 +90,7 @@ def create_alarms(template: Mapping[str, Any], topic: str) -> None:
     resources = template["Resources"]
     names = {"FunctionName": "FunctionName", "QueueName": "QueueName"}
     client = new_session(region=REGION).client("cloudwatch")
-    for part in resources.values():
+    for alarm, part in resources.items():
         if part["Type"] != "AWS::CloudWatch::Alarm":
             continue
         dimensions = []
@@ -97,7 +100,7 @@ def create_alarms(template: Mapping[str, Any], topic: str) -> None:
             name = resources[key]["Properties"][names[dimension["Name"]]]
             dimensions.append({"Name": dimension["Name"], "Value": name})
         properties = {**part["Properties"], "Dimensions": dimensions, "AlarmActions": [topic]}
-        client.put_metric_alarm(**properties)
+        client.put_metric_alarm(AlarmName=alarm, **properties)
 
 
 def reset(environment: Mapping[str, str]) -> None:

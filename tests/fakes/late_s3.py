@@ -138,7 +138,9 @@ class LateS3:
         for name in objects:
             bucket, _, key = name.partition("/")
             if bucket not in made:
-                client.create_bucket(Bucket=bucket)
+                # All of moto's servers in a process have one account.
+                with suppress(client.exceptions.BucketAlreadyOwnedByYou):
+                    client.create_bucket(Bucket=bucket)
                 made.add(bucket)
             client.put_object(Bucket=bucket, Key=key)
         self.late = late

@@ -116,8 +116,8 @@ def test_each_part_that_is_wrong_says_what_it_lacks(account: Path) -> None:
     session.client("sqs").send_message(QueueUrl=url, MessageBody="{}")
     session.client("events").disable_rule(Name="dq-link-shared-schedule")
     cloudwatch = session.client("cloudwatch")
-    cloudwatch.delete_alarms(AlarmNames=["dq-link-shared-silent"])
-    cloudwatch.set_alarm_state(AlarmName="dq-link-shared-failed", StateValue="ALARM", StateReason="x")
+    cloudwatch.delete_alarms(AlarmNames=["SilentAlarm"])
+    cloudwatch.set_alarm_state(AlarmName="FailedAlarm", StateValue="ALARM", StateReason="x")
     session.client("logs").delete_log_group(logGroupName="/aws/lambda/dq-link-shared")
 
     assert list(broken(templates=["link.json"])) == [
@@ -126,8 +126,8 @@ def test_each_part_that_is_wrong_says_what_it_lacks(account: Path) -> None:
         "SQS::Queue dq-link-shared-dead-letters has 1 message of failed starts",
         f"Logs::LogGroup /aws/lambda/dq-link-shared does not exist in {ACCOUNT}",
         "Events::Rule dq-link-shared-schedule is disabled",
-        "CloudWatch::Alarm dq-link-shared-failed is in alarm: A run of dq link failed.",
-        f"CloudWatch::Alarm dq-link-shared-silent does not exist in {ACCOUNT}",
+        "CloudWatch::Alarm FailedAlarm is in alarm: A run of dq link failed.",
+        f"CloudWatch::Alarm SilentAlarm does not exist in {ACCOUNT}",
     ]
 
 
