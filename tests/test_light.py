@@ -26,24 +26,23 @@ def test_the_tutorial_of_deliveries_needs_no_extra(installed, tmp_path):
     pages.follow(wheel.ROOT / "docs" / "tutorial-delivery.md", tmp_path, installed.python, together=True)
 
 
-def test_the_first_hour_needs_what_it_says_and_no_spark_for_its_first_half(built, tmp_path):
+def test_the_first_hour_needs_what_it_says_and_no_spark(built, tmp_path):
     installed = light.install(built, tmp_path / "env", light.bases()[0])
     page = wheel.ROOT / "docs" / "tutorial.md"
     (tmp_path / "hour").mkdir()
 
-    light.install_more(installed, light.told_to_install(page, built)[0])
-    pages.follow(page, tmp_path / "hour", installed.python, together=True, spark=False)
+    light.install_more(installed, *light.told_to_install(page, built))
+    pages.follow(page, tmp_path / "hour", installed.python, together=True)
 
     assert not list(tmp_path.glob("env/lib/python3*/site-packages/pyspark*"))
 
 
-def test_the_first_hour_has_at_most_eight_commands():
+def test_the_first_hour_has_at_most_seven_commands():
     page = wheel.ROOT / "docs" / "tutorial.md"
 
     assert [line.split()[:2] for line in pages.commands(page)] == [
         ["pip", "install"],
         *(["dq", name] for name in ("demo", "import", "validate", "sample", "watch")),
-        ["pip", "install"],
         ["dq", "check"],
     ]
 

@@ -21,10 +21,13 @@ import re
 import shlex
 import shutil
 import subprocess
+import sys
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 from threading import Timer
+
+from fakes import jvm
 
 BLOCK = re.compile(r"^```(?P<kind>\w+)(?: (?P<how>[^\n]*))?\n(?P<body>.*?)^```$", re.MULTILINE | re.DOTALL)
 EXIT = re.compile(r"\s*# exit (\d+)$")
@@ -189,6 +192,10 @@ def _environment(python: Path) -> dict[str, str]:
     """Ours, with the dq beside this Python, which is then `python` too."""
     environment = {**os.environ, "PATH": f"{python.parent}:{os.environ['PATH']}", "COLUMNS": "100"}
     environment.pop("DQ_STORE_URL", None)
+    if python != Path(sys.executable):
+        # What the tests set for their own Spark is a setting of the reader's otherwise.
+        for name in jvm.SETTINGS:
+            environment.pop(name, None)
     return environment
 
 
