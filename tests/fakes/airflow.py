@@ -8,15 +8,19 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
+import time
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Timer
-from typing import Any
+from typing import Any, Self
 
 from fakes.airflow_worker import ANSWER
+from fakes.ports import free_port
 
 PYTHONS = [Path(name) for name in os.environ.get("DQ_AIRFLOW", "").split(os.pathsep) if name]
 WORKER = Path(__file__).with_name("airflow_worker.py")
@@ -85,3 +89,85 @@ def settings(home: Path) -> dict[str, str]:
         "AIRFLOW__CORE__LOAD_EXAMPLES": "False",
         "AIRFLOW__CORE__UNIT_TEST_MODE": "False",
     }
+
+
+class Deployment:
+    """The daemons of an Airflow while the block runs; the test starts the triggerer, and may kill it."""
+
+    def __init__(self, python: Path, version: str, home: Path, variables: Mapping[str, str]) -> None:
+        (home / "dags").mkdir()
+        self._python, self._log = python, (home / "daemons.log").open("a")
+        self._daemons: list[subprocess.Popen[bytes]] = []
+        self._names = ["scheduler"]
+        self._variables = {
+            **settings(home),
+            **variables,
+            # The executor of Airflow 2 starts tasks by this name.
+            "PATH": f"{python.absolute().parent}{os.pathsep}{os.environ['PATH']}",
+            "AIRFLOW__SCHEDULER__SCHEDULER_HEARTBEAT_SEC": "1",
+            "AIRFLOW__TRIGGERER__JOB_HEARTBEAT_SEC": "1",
+            "AIRFLOW__TRIGGERER__TRIGGERER_HEALTH_CHECK_THRESHOLD": "5",
+        }
+        if not version.startswith("2."):
+            port = free_port()
+            self._names = ["api-server", "scheduler", "dag-processor"]
+            self._variables |= {
+                "AIRFLOW__API__PORT": str(port),
+                "AIRFLOW__CORE__EXECUTION_API_SERVER_URL": f"http://localhost:{port}/execution/",
+                "AIRFLOW__API_AUTH__JWT_SECRET": "a secret of this test " * 4,
+            }
+
+    def __enter__(self) -> Self:
+        self.airflow("db", "migrate")
+        self._daemons = [self._start(name) for name in self._names]
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for daemon in self._daemons:
+            kill(daemon)
+        self._log.close()
+
+    def start_triggerer(self) -> subprocess.Popen[bytes]:
+        triggerer = self._start("triggerer")
+        self._daemons.append(triggerer)
+        return triggerer
+
+    def _start(self, name: str) -> subprocess.Popen[bytes]:
+        return subprocess.Popen(
+            [self._python, "-m", "airflow", name],
+            env=self._variables,
+            stdout=self._log,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
+
+    def airflow(self, *words: str) -> str:
+        """Output of Airflow's command line."""
+        command = [self._python, "-m", "airflow", *words]
+        ended = subprocess.run(
+            command, env=self._variables, capture_output=True, text=True, check=False, timeout=_LIMIT_SECONDS
+        )
+        assert ended.returncode == 0, ended.stdout + ended.stderr
+        return ended.stdout
+
+    def wait_for(self, state: str, dag: str, run: str) -> None:
+        """Wait until the only task of a run is in this state."""
+        seen, deadline = "", time.monotonic() + _LIMIT_SECONDS
+        while time.monotonic() < deadline:
+            printed = self.airflow("tasks", "states-for-dag-run", dag, run, "--output", "json")
+            [task] = json.loads(printed[printed.index("[{") :])
+            seen = task["state"]
+            if seen == state:
+                return
+            ended = [daemon.args for daemon in self._daemons[: len(self._names)] if daemon.poll() is not None]
+            assert not ended, f"{ended}: see {self._log.name}"
+            assert seen not in ("failed", "success", "upstream_failed"), f"{seen}, not {state}"
+            time.sleep(1)
+        raise AssertionError(f"still {seen}, not {state}")
+
+
+def kill(daemon: subprocess.Popen[bytes]) -> None:
+    """Kill a daemon and its children, as a machine that is lost."""
+    with suppress(ProcessLookupError):
+        os.killpg(daemon.pid, signal.SIGKILL)
+    daemon.wait()

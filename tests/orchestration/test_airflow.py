@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from datetime import UTC, datetime, timedelta
@@ -12,7 +13,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from fakes.airflow import Airflow
+from fakes.airflow import Airflow, Deployment, kill
 from fakes.command import Place, contract
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "airflow" / "orders_dag.py"
@@ -266,6 +267,57 @@ def test_a_sensor_that_waits_ends_with_the_deadline_of_the_contract(
     assert states == {"wait": "failed"}, log
     assert "Nothing arrived by" in log
     assert datetime.now(UTC) > due + timedelta(seconds=grace + 60)
+
+
+def test_the_dag_of_a_new_project_waits_and_checks(airflow: Airflow, tmp_path: Path) -> None:
+    written = Place(tmp_path).dq(
+        "init", ".", "--id", "items", "--domain", "sales", "--owner", "ana", "--channel", "#sales",
+        "--schedule", "0 5 * * *", "--tz", "UTC", "--airflow",
+    )  # fmt: skip
+    assert written.code == 0, written
+    file = tmp_path / "contracts/items.odcs.yaml"
+    file.write_text(file.read_text().replace("status: draft", "status: active").replace("slack", "console"))
+    day = tmp_path / "lake" / "items" / f"day={DAY}"
+    day.mkdir(parents=True)
+    amounts = pa.array([1, 2], pa.decimal128(18, 2))
+    pq.write_table(pa.table({"key": ["a", "b"], "amount": amounts}), day / "part.parquet")
+    (day / "_SUCCESS").touch()
+    arrived = datetime(2026, 5, 11, 4, tzinfo=UTC).timestamp()
+    for name in ("part.parquet", "_SUCCESS"):
+        os.utime(day / name, (arrived, arrived))
+
+    dag = tmp_path / "dags/items_dag.py"
+    dag.write_text(re.sub(r"datetime\(\d+, \d+, \d+,", "datetime(2026, 1, 1,", dag.read_text()))
+
+    states, log = airflow.run(tmp_path, dag)
+
+    assert states == {"wait": "success", "check": "success"}, log
+
+
+@pytest.mark.slow
+def test_a_sensor_outlives_its_triggerer(airflow: Airflow, tmp_path: Path) -> None:
+    (home := tmp_path / "home").mkdir()
+    (project := tmp_path / "project").mkdir()
+    due = datetime.now(UTC).replace(second=0, microsecond=0) - timedelta(minutes=1)
+    parts = {"0 6 * * *": "* * * * *", "30m": "1h", "{due - 1d:%F}": "{due:%FT%H-%M}"}
+    Place(project).put("orders.odcs.yaml", contract("orders", **parts))
+    (project / "lake" / "orders").mkdir(parents=True)
+    variables = {"DQ_PROJECT": str(project), **({"DQ_PYTHON": sys.executable} if airflow.separate else {})}
+    with Deployment(airflow.python, airflow.version, home, variables) as deployment:
+        text = WAITING.format(name="waiting", due=due.isoformat(), deferrable=True)
+        Place(home).put(
+            "dags/waiting.py", text.replace("schedule=None", "schedule=None, is_paused_upon_creation=False")
+        )
+        triggerer = deployment.start_triggerer()
+        deployment.airflow("dags", "reserialize")
+        deployment.airflow("dags", "trigger", "waiting", "--run-id", "once")
+        deployment.wait_for("deferred", "waiting", "once")
+
+        kill(triggerer)
+        Place(project).put(f"lake/orders/day={due:%FT%H-%M}/_SUCCESS", "")
+        deployment.start_triggerer()
+
+        deployment.wait_for("success", "waiting", "once")
 
 
 def test_a_trigger_goes_on_from_what_it_was_serialised_to(airflow: Airflow, tmp_path: Path) -> None:
