@@ -183,6 +183,7 @@ def _verdicts(reports: list[dict[str, Any]]) -> list[object]:
         ({}, True),
         ({"SPARK_LOCAL_DIRS": "/tmp", "PYSPARK_PYTHON": "python3", "HADOOP_HOME": "/opt/hadoop"}, True),
         ({"SPARK_SUBMIT_OPTS": "-Xmx2g -XX:+UseSerialGC"}, True),
+        ({"SPARK_AUTH_SOCKET_TIMEOUT": "15", "SPARK_BUFFER_SIZE": "65536"}, True),
         ({"SPARK_SUBMIT_OPTS": "-Xmx2g -Dspark.sql.caseSensitive=true"}, False),
         ({"JAVA_TOOL_OPTIONS": '"-Dspark.sql.files.ignoreCorruptFiles=true"'}, False),
         ({"JDK_JAVA_OPTIONS": "@/etc/java.options"}, False),
