@@ -15,6 +15,7 @@ from dq.contracts.extension import Date, NonEmptyText, Route
 from dq.contracts.model import Contract, Identity, Node, Property, SchemaObject, Team, empty_list, parse_model
 from dq.contracts.outcome import Finding, Location, nearest
 from dq.contracts.yaml import source
+from dq.contracts.yaml.insertion import block
 
 # A subscription: one consumer's agreed use of a contract, read from a file.
 
@@ -143,6 +144,21 @@ class Subscription(Node):
     def is_expired(self, today: date) -> bool:
         """Return True if its last day is past."""
         return self.end_date is not None and self.end_date < today
+
+
+def file_name(text: str) -> str:
+    """Return a text as the name of a file or folder: lower case, without spaces."""
+    return re.sub(r"[^A-Za-z0-9_-]+", "-", text).strip("-").lower() or "subscription"
+
+
+def empty_subscription(contract: Contract) -> str:
+    """Return the YAML text of a subscription to a contract whose consumer is to be filled in."""
+    id_, major = contract.identity
+    keys: dict[str, object] = {"contract": id_}
+    if major.isdecimal():
+        keys["major"] = int(major)
+    blank = ("consumer: {team: }", "purpose:", "columns: []", "startDate:")
+    return "".join(f"{line}\n" for line in (*block(keys, ""), *blank))
 
 
 def read(data: bytes, file: str) -> tuple[Subscription | None, list[Finding]]:

@@ -17,6 +17,7 @@ from dq.operations.key_ownership import resolve_key_owners
 from dq.operations.registry_files import LoadedContracts, parse_policy, read_policy_text
 from dq.operations.runtime.context import RuntimeContext, call_context, processors, registry_root
 from dq.operations.subscriptions import load_approvals, load_subscriptions
+from dq.portal.formatting import is_registry_url
 from dq.portal.output import OWN, PortalRequest, PortalSummary, WaiverEnd
 from dq.store.engine import Store
 from dq.validators.lint import load_rules
@@ -109,6 +110,16 @@ def _has_contracts(path: Path) -> bool:
         return False
 
 
+def _registry_url(context: RuntimeContext) -> str:
+    url = context.settings.registry_url
+    if url and not is_registry_url(url):
+        raise UsageError(
+            f"registry_url {url!r} is not the page of a folder on GitHub or GitLab.",
+            "Copy it from the browser, e.g. https://github.com/acme/contracts/tree/main/registry.",
+        )
+    return url
+
+
 def run(
     context: RuntimeContext,
     store: Store,
@@ -156,5 +167,6 @@ def run(
         workers=processors(),
         progress=progress,
         as_of=context.as_of,
+        registry_url=_registry_url(context),
     )
     return PortalOutcome(build(request), tuple(findings), tuple(policies))

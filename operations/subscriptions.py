@@ -17,7 +17,7 @@ from dq.contracts.access.files import POLICY_FILE, FileRejected, exists, read, w
 from dq.contracts.model import Contract, Identity
 from dq.contracts.odcs import MISPLACED_SUBSCRIPTION, is_contract
 from dq.contracts.outcome import Finding, UsageError
-from dq.contracts.subscriptions import Approval, Subscription
+from dq.contracts.subscriptions import Approval, Subscription, file_name
 from dq.contracts.subscriptions import read as typed
 from dq.contracts.yaml.insertion import block
 from dq.contracts.yaml.parse import parse
@@ -516,7 +516,7 @@ def subscribe(
     present = {key: value for key, value in keys.items() if value not in (None, [])}
     text = "".join(f"{line}\n" for line in block(present, ""))
     suffix = "" if major == majors[0] else f"-{major}"
-    file = f"{SUBSCRIPTIONS}/{_file_name(contract)}/{_file_name(team)}{suffix}.yaml"
+    file = f"{SUBSCRIPTIONS}/{file_name(contract)}/{file_name(team)}{suffix}.yaml"
     approval_needed = _require_valid(root, file, text.encode(), contracts, contract, today)
     branch = None
     target = root / file
@@ -527,10 +527,6 @@ def subscribe(
     else:
         write(target, text.encode())
     return SubscribeOutcome(root, file, text, approval_needed, branch, tuple(context.messages.notes))
-
-
-def _file_name(text: str) -> str:
-    return re.sub(r"[^A-Za-z0-9_-]+", "-", text).strip("-").lower() or "subscription"
 
 
 def _require_valid(
@@ -558,6 +554,6 @@ def _open_branch(root: Path, file: str, data: bytes, contract: str, team: str) -
     repo = repository.find_repository(root)
     if repo is None:
         raise UsageError(f"{root} is not in a Git repository.", "Omit --open, or run it in a clone.")
-    name = f"subscribe/{_file_name(contract)}-{_file_name(team)}"
+    name = f"subscribe/{file_name(contract)}-{file_name(team)}"
     inside = (root.relative_to(repo.top) / file).as_posix()
     return repository.open_branch(repo.top, name, inside, data, f"subscribe {team} to {contract}")

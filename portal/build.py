@@ -135,7 +135,7 @@ def _hash(job: PageJob) -> str:
     incidents = [(facts.incident.id, facts.incident.revision, facts.messages) for facts in job.incidents]
     consumers = [(consumer.subscription.model_dump_json(), consumer.approval) for consumer in job.consumers]
     card, linked = (job.card.digest, job.card.key, job.card.problems), sorted(job.linked.items())
-    inputs = (card, job.edges, neighbours, incidents, consumers, job.versions, linked)
+    inputs = (card, job.edges, neighbours, incidents, consumers, job.versions, linked, job.registry_url)
     return sha256(repr(inputs).encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
 
@@ -168,6 +168,7 @@ def _jobs(
             tuple(by_key.get(card.key, ())) if card.key else (),
             {other: pages[other] for side in around for _, other, _ in side if other in pages},
             versions.get(card.file, NOT_ASKED),
+            request.registry_url,
         )
 
 

@@ -98,6 +98,11 @@ def link(text: str | None) -> str | None:
     return text if web_address(text, WEB) or _MAIL.fullmatch(text) else None
 
 
+def is_registry_url(text: str) -> bool:
+    """True for the page of a branch's folder on GitHub or GitLab."""
+    return "/tree/" in text and link(text) is not None
+
+
 def cut(text: object, max_chars: int = MAX_CHARS) -> str:
     """Return the text, shortened to `max_chars`."""
     full_text = "" if text is None else str(text)

@@ -227,7 +227,8 @@ class PortalRequest:
 
     `tick` is the intended interval of the watcher. `settle` returns findings for files whose key another file
     owns. `waivers` are those that end soon, or None if unknown. `workers` is the maximum number of processes.
-    `as_of` equals `now` if it is a past instant, else None. `progress` is called with (what, done, total).
+    `as_of` equals `now` if it is a past instant, else None. `registry_url` is the page of the registry's
+    folder on GitHub or GitLab, "" if unknown. `progress` is called with (what, done, total).
     """
 
     out: Path
@@ -241,6 +242,7 @@ class PortalRequest:
     waivers: Sequence[WaiverEnd] | None = ()
     workers: int = 1
     as_of: datetime | None = None
+    registry_url: str = ""
     progress: Callable[[str, int, int], None] = lambda _what, _done, _all: None
 
 

@@ -121,7 +121,10 @@ _UP = "../../"
 
 @dataclass(frozen=True, slots=True)
 class PageJob:
-    """One product to render; `neighbours` are the files that its references may point to, with digests."""
+    """One product to render; `neighbours` are the files that its references may point to, with digests.
+
+    `registry_url` is the page of the registry's folder on GitHub or GitLab, "" if unknown.
+    """
 
     card: ContractCard
     file: FileRef
@@ -131,6 +134,7 @@ class PageJob:
     incidents: tuple[IncidentFacts, ...] = ()
     linked: Mapping[str, str] = field(default_factory=dict)
     versions: VersionHistory = NOT_ASKED
+    registry_url: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -233,7 +237,7 @@ def _load_batch(
 
 
 def _write(site: Site, job: PageJob, facts: ProductFacts) -> None:
-    page = render("product.html", _UP, **product_page.product_page(facts, job.linked.get))
+    page = render("product.html", _UP, **product_page.product_page(facts, job.linked.get, job.registry_url))
     _put(site, job, page, product_page.status_json(facts), facts.state)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from datetime import datetime
 from typing import Any
+from urllib.parse import quote, urlencode
 
 from dq.alerts.incident import incident_as_row
 from dq.contracts import extension
@@ -12,6 +13,7 @@ from dq.contracts.escaping import is_plain_name, python
 from dq.contracts.model import Contract, Property, SchemaObject, Server, identity
 from dq.contracts.outcome import Status, iso, pluralize
 from dq.contracts.slo import Slo
+from dq.contracts.subscriptions import empty_subscription, file_name
 from dq.contracts.types import catalog_type
 from dq.dataquality.delivery.budget import Budget
 from dq.dataquality.delivery.compliance import SloCompliance, percent, promise_as_dict
@@ -239,8 +241,8 @@ PageLookup = Callable[[str], str | None]
 """Returns the page of a contract by its key, or None if it is not in the registry."""
 
 
-def product_page(facts: ProductFacts, page_of: PageLookup) -> formatting.Values:
-    """Return the values of a product's page."""
+def product_page(facts: ProductFacts, page_of: PageLookup, registry_url: str = "") -> formatting.Values:
+    """Return the values of a product's page; with `registry_url`, also of a new subscription there."""
     contract = facts.contract
     description = contract.description
     return {
@@ -288,6 +290,7 @@ def product_page(facts: ProductFacts, page_of: PageLookup) -> formatting.Values:
         "objects": [object_values(object_facts) for object_facts in facts.objects],
         "reading": [_how_to_read(contract, server) for server in contract.servers],
         "consumers": [_consumer(consumer) for consumer in facts.consumers],
+        "subscribe": subscribe_values(contract, registry_url) if registry_url else None,
         "made_from": [_edge(edge, page_of) for edge in facts.made_from[:_MAX_EDGES]],
         "used_by": [_edge(edge, page_of) for edge in facts.used_by[:_MAX_EDGES]],
         "versions": versions(facts),
@@ -407,6 +410,18 @@ def _levels(contract: Contract, facts: ProductFacts) -> Iterator[tuple[str, str]
                 formatting.cut(value, 200)
                 + (f" ({formatting.cut(level.element, 80)})" if level.element else ""),
             )
+
+
+def subscribe_values(contract: Contract, registry_url: str) -> formatting.Values:
+    """Return the page on which a new subscription is edited, and its text: GitLab does not fill it in.
+
+    Source: the query strings documented for new files, of GitHub and GitLab.
+    """
+    text = empty_subscription(contract)
+    file = f"subscriptions/{file_name(contract.identity[0])}/TEAM.yaml"
+    names = {"file_name": file} if "/-/tree/" in registry_url else {"filename": file, "value": text}
+    url = registry_url.rstrip("/").replace("/tree/", "/new/", 1)
+    return {"url": formatting.link(f"{url}?{urlencode(names, quote_via=quote)}"), "file": file, "text": text}
 
 
 def _consumer(consumer: ConsumerFacts) -> formatting.Values:

@@ -212,6 +212,12 @@ class Settings:
         "It is a secret: `DQ_HEARTBEAT_URL_FILE` can name a file that contains it.",
         secret=True,
     )
+    registry_url: str = _setting(
+        "",
+        TEXT,
+        "Page of the registry's folder on GitHub or GitLab, e.g. "
+        "`https://github.com/acme/contracts/tree/main/registry`. The portal links to a new subscription.",
+    )
     lineage: str = _setting(
         "",
         TARGET,

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 from datetime import UTC, datetime
+from html import unescape
 from pathlib import Path
+from urllib.parse import parse_qs, urlsplit
 
 import pytest
 from fakes.command import BEGIN, Place, contract
 
+from dq.contracts.subscriptions import read
 from dq.portal.output import OWN, Site, load, save
 
 NOW, LATER = "2026-05-12T08:00:00Z", "2026-05-12T08:05:00Z"
@@ -288,6 +292,64 @@ def test_without_any_contract_the_pages_say_what_to_do(tmp_path: Path) -> None:
 
     assert ran.code == 3
     assert "contains no contract" in ran.err
+
+
+@pytest.mark.parametrize(
+    ("folder", "editor", "names"),
+    [
+        (
+            "https://github.com/acme/contracts/tree/main/registry",
+            "https://github.com/acme/contracts/new/main/registry",
+            {"filename", "value"},
+        ),
+        (
+            "https://gitlab.com/acme/data/contracts/-/tree/release/1/registry/",
+            "https://gitlab.com/acme/data/contracts/-/new/release/1/registry",
+            {"file_name"},
+        ),
+    ],
+)
+def test_a_product_links_to_a_new_subscription_in_the_registry(
+    place: Place, monkeypatch: pytest.MonkeyPatch, folder: str, editor: str, names: set[str]
+) -> None:
+    monkeypatch.setenv("DQ_REGISTRY_URL", folder)
+
+    built(place)
+
+    page = site(place, "products/orders/index.html")
+    [link] = re.findall(r'<a href="([^"]*)">Subscribe</a>', page)
+    url = urlsplit(unescape(link))
+    query = parse_qs(url.query)
+    assert f"{url.scheme}://{url.netloc}{url.path}" == editor
+    assert set(query) == names
+    [file] = query.get("filename") or query["file_name"]
+    assert file == "subscriptions/orders/TEAM.yaml"
+    [text] = [unescape(shown) for shown in re.findall(r"<pre>(contract: [^<]*)</pre>", page)]
+    assert query.get("value", [text]) == [text]
+    # Filled in, it is a subscription; as it is, it is none.
+    filled = text.replace("team: ", "team: billing").replace("purpose:", "purpose: The invoices.")
+    filled = filled.replace("[]", "[orders.id]").replace("startDate:", "startDate: 2026-05-01")
+    subscription, findings = read(filled.encode(), file)
+    assert (findings, subscription and subscription.contract) == ([], "orders")
+    assert read(text.encode(), file)[1]
+
+
+def test_without_the_page_of_the_registry_there_is_no_such_link(place: Place) -> None:
+    built(place)
+
+    assert "Subscribe" not in site(place, "products/orders/index.html")
+
+
+@pytest.mark.parametrize("url", ["https://github.com/acme/contracts", "javascript:/tree/alert(1)"])
+def test_a_registry_page_that_is_none_is_refused(
+    place: Place, monkeypatch: pytest.MonkeyPatch, url: str
+) -> None:
+    monkeypatch.setenv("DQ_REGISTRY_URL", url)
+
+    ran = built(place)
+
+    assert ran.code == 2
+    assert "Copy it from the browser" in ran.err
 
 
 @pytest.mark.parametrize("tick", ["0s", "never"])
