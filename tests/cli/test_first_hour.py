@@ -63,8 +63,8 @@ FAULTS = {
     ),
     "U9: nothing to import with, to run it by, or to read about that": (
         "cli/test_import.py",
-        "test_light.py::test_the_first_hour_needs_what_it_says_and_no_spark_for_its_first_half",
-        "test_light.py::test_the_first_hour_has_at_most_eight_commands",
+        "test_light.py::test_the_first_hour_needs_what_it_says_and_no_spark",
+        "test_light.py::test_the_first_hour_has_at_most_seven_commands",
         "orchestration/test_airflow.py",
         "test_examples.py",
         "dataquality/test_frames.py::test_the_example_publishes_the_good_rows_of_each_batch",

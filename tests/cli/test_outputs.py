@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import git
 import pytest
 import typer.main
 from fakes.command import BEGIN, MISSED, Place, contract
@@ -88,8 +89,11 @@ LINES = [
     ("incidents test", "--channel", "console"),
     ("cycles exclude", ORDERS, "--due", "2026-05-10T06:00:00Z", "--by", "ana", "--reason", "holiday"),
     ("cycles replay",),
+    ("cycles show", ORDERS, "--partition", "day=2026-05-08", "--as-of", MISSED),
     ("cycles audit", "registry"),
     ("subscriptions", "registry"),
+    ("codeowners", "registry"),
+    ("subscribe", "orders", "registry", "--team", "billing", "--purpose", "Invoices"),
     ("portal build", "site", "registry", "--as-of", MISSED),
     ("store upgrade",),
     ("store check",),
@@ -104,6 +108,8 @@ def test_what_is_printed_has_the_form(place: Place, line: tuple[str, ...]) -> No
     name, *rest = line
     if name == "publish":
         place.dq("register", "registry", "--apply")  # also where this test runs alone
+    if name == "codeowners":
+        git.Repo.init(place.folder).close()
 
     ran = place.dq(*name.split(), *rest, "--format", "json")
 
