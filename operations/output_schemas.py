@@ -284,7 +284,7 @@ OUTPUTS: dict[str, Schema] = {
     }),
     "cycles show": row({
         **DELIVERY, "breach_at": INSTANT, "decide_at": INSTANT, "status": CYCLE_STATUS, "reason": TEXT,
-        "delivered_at": nullable(INSTANT),
+        "delivered_at": nullable(INSTANT), "complete": nullable(BOOL),
     }),
     "rules": array(row({"rule": TEXT, "severity": nullable(SEVERITY), "summary": TEXT})),
     "sample": array(REPORT),

@@ -21,7 +21,7 @@ from dq.alerts.incident import Incident, incident_as_row
 from dq.alerts.incident_store import open_incidents_at as incidents_at
 from dq.contracts import slo as promise
 from dq.contracts.model import Contract
-from dq.contracts.outcome import CycleStatus, Finding, ReadError, UsageError, iso, suggestion
+from dq.contracts.outcome import CycleStatus, DeliveryState, Finding, ReadError, UsageError, iso, suggestion
 from dq.contracts.slo import NOT_IN_FORCE, Cycle, Slo
 from dq.contracts.yaml.parse import TEXT, read
 from dq.dataquality import complete_through as completeness
@@ -57,6 +57,8 @@ class CycleStanding:
     """Status of a delivery, and the reason. All instants are in UTC.
 
     `decide_at` is when it is declared missing, a little after `breach_at`, since evidence may appear late.
+    `complete` is set if `until` was asked: True if nothing is missing up to there, False if there is a hole,
+    None if that is not known yet. `reason` is then its reason.
     """
 
     contract: str
@@ -68,13 +70,14 @@ class CycleStanding:
     status: CycleStatus
     reason: str
     delivered_at: datetime | None = None
+    complete: bool | None = None
 
     @property
     def delivered(self) -> bool:
         """True if it has arrived, on time or late."""
         return self.status.good or self.status is CycleStatus.LATE
 
-    def as_dict(self) -> dict[str, str | None]:
+    def as_dict(self) -> dict[str, str | bool | None]:
         """As JSON values: what `dq cycles show --format json` prints."""
         return {
             "contract": self.contract,
@@ -86,6 +89,7 @@ class CycleStanding:
             "status": self.status,
             "reason": self.reason,
             "delivered_at": iso(self.delivered_at),
+            "complete": self.complete,
         }
 
 
@@ -95,29 +99,38 @@ def cycle(
     *,
     partition: Mapping[str, object] | None = None,
     due: datetime | None = None,
+    until: datetime | None = None,
     slo: str | None = None,
     server: str | None = None,
     around: datetime | None = None,
     now: datetime | None = None,
     folder: Path | str | None = None,
 ) -> CycleStanding:
-    """Return the status of the delivery of a partition, or of the one `due` at an instant.
+    """Return the status of a delivery: of a `partition`, `due` at an instant, or of all `until` one.
 
     A decision of the watcher is returned as it is; otherwise receipts, markers, commits and files are probed
     as by `dq watch`, and nothing is stored. The cycle of a `partition` is the first that delivers it, due
     within 40 days `around` an instant, by default the current time. `object` and `slo` are required if there
-    are several. `folder` replaces the working folder, which has settings and store.
+    are several. With `until`, the delivery is the newest of the object that was due by that instant, and
+    `complete` says whether there is a hole up to it, as `dq.complete_through`: only the watcher's decisions
+    count, and nothing is probed. `folder` replaces the working folder, which has settings and store.
 
     Raises UsageError if no cycle or several match, and ReadError for a contract, a store or a location that
     cannot be read.
     """
     parsed = read(contract)
     due_at, middle, as_of = to_utc("due", due), to_utc("around", around), to_utc("now", now)
-    if (partition is None) == (due is None):
-        raise UsageError("ambiguous delivery.", "Pass either partition={…} or due=….")
+    until = to_utc("until", until)
+    if [partition, due, until].count(None) != 2:
+        raise UsageError("ambiguous delivery.", "Pass one of partition={…}, due=… and until=….")
+    if until is not None and slo is not None:
+        raise UsageError("all SLOs of an object count with until.", "Omit slo.")
     paths = [] if parsed.file == TEXT else [Path(parsed.file)]
     context = runtime_context(None, paths, Path(folder) if folder is not None else None)
     instant = as_of or context.now()
+    if until is not None:
+        with closing(context.store()) as store, store.read() as tx:
+            return _until(tx, _slos(parsed, object, slo), until, as_of)
     values = {key: str(value) for key, value in (partition or {}).items()}
     selected_slo, delivery_cycle = _cycle(
         _slos(parsed, object, slo), values, due_at, middle or instant, parsed.id
@@ -169,6 +182,48 @@ def _near(slo: Slo, values: Mapping[str, str], due: datetime | None, around: dat
     for candidate in slo.cycles(around - SEARCH_WINDOW, around + SEARCH_WINDOW):
         if any(values.items() <= dict(part).items() for part in candidate.partitions):
             yield candidate
+
+
+def _until(tx: Connection, slos: list[Slo], until: datetime, as_of: datetime | None) -> CycleStanding:
+    contract, names = slos[0].contract.key, sorted({slo.object.name for slo in slos})
+    if len(names) > 1:
+        raise UsageError(f"several objects of {contract} have SLOs: {', '.join(names)}.", "Pass object.")
+    due = [
+        cycle
+        for slo in slos
+        if not slo.expects_new_data
+        for cycle in slo.cycles(until - SEARCH_WINDOW, until)
+    ]
+    if not due:
+        raise UsageError(
+            f"{contract}/{names[0]}: no partition is due within 40 days before {iso(until)}.",
+            "Run 'dq schedule explain'.",
+        )
+    newest = max(due, key=lambda cycle: cycle.due_at)
+    standing = completeness.complete_through(tx, contract, names[0], as_of)
+    if standing.state is DeliveryState.UNWATCHED or (standing.since and until < standing.since):
+        since = f"before {iso(standing.since)}" if standing.since else "yet"
+        raise UsageError(
+            f"{contract}/{names[0]}: no delivery was watched {since}.",
+            "Run 'dq watch', or pass a later time.",
+        )
+    found = cycle_store.find_cycle(tx, newest.key, newest.due_at)
+    stored = next(iter(records_as_of(tx, [found] if found else [], as_of)), None)
+    status, delivered_at = (stored.status, stored.delivered_at) if stored else (CycleStatus.PENDING, None)
+    complete, reason = _completeness(standing, newest.due_at)
+    return replace(_standing(newest, status, reason, delivered_at), complete=complete)
+
+
+def _completeness(standing: CompleteThrough, due_at: datetime) -> tuple[bool | None, str]:
+    """Return whether the cycles due up to an instant have no hole, None if unknown, and the reason."""
+    if standing.hole is not None and standing.hole.due_at <= due_at:
+        complete = None if standing.state is DeliveryState.UNKNOWN else False
+        return complete, f"{standing.hole.text} is {standing.state}. {standing.reason}"
+    if standing.includes(due_at):
+        return True, "Nothing is missing."
+    if standing.checked is None:
+        return None, "No delivery was evaluated yet."
+    return None, f"Deliveries are evaluated only up to {standing.checked.text}."
 
 
 def _stored_or_probed(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -13,13 +13,18 @@ from dq.contracts.outcome import CycleStatus
 
 
 class DqDeliverySensor(BaseSensorOperator):
-    """Waits until a delivery has arrived: that of a `partition`, or the one `due` at an instant.
+    """Waits for a delivery: that of a `partition`, the one `due` at an instant, or all due `until` one.
 
     The deadline is the contract's: if the delivery is missing after due time and grace, the task fails with
     the reason and is not retried. Cleared later, it succeeds if the delivery has arrived, however late. An
     excluded delivery (holiday, or by its owner) skips downstream tasks. `deferrable` waits in the triggerer,
     which then needs access to contract, store and data; otherwise the worker waits. A relative `contract` is
     one of `folder`.
+
+    With `until`, it succeeds when no delivery of the object that was due by that instant is missing or fails
+    its checks, as `dq.complete_through` says. It looks at the watcher's decisions only, and fails if there is
+    a hole after the deadline of the last of them. While the watcher has decided nothing, it waits until
+    Airflow's `timeout`.
 
     With `python`, the interpreter of an environment that has dq, each look is a process of it; `env` are
     variables in addition to Airflow's. Without them dq runs in the process of the worker and the triggerer,
@@ -31,6 +36,7 @@ class DqDeliverySensor(BaseSensorOperator):
         "object_name",
         "partition",
         "due",
+        "until",
         "slo",
         "server",
         "folder",
@@ -43,6 +49,7 @@ class DqDeliverySensor(BaseSensorOperator):
         contract: str,
         partition: Mapping[str, str] | None = None,
         due: str | None = None,
+        until: str | None = None,
         object_name: str | None = None,
         slo: str | None = None,
         server: str | None = None,
@@ -53,11 +60,12 @@ class DqDeliverySensor(BaseSensorOperator):
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
-        if (partition is None) == (due is None):
-            raise ValueError("DqDeliverySensor: pass either partition={…} or due=…")
+        if [partition, due, until].count(None) != 2:
+            raise ValueError("DqDeliverySensor: pass one of partition={…}, due=… and until=…")
         self.contract = contract
         self.partition = dict(partition) if partition is not None else None
         self.due = due
+        self.until = until
         self.object_name = object_name
         self.slo = slo
         self.server = server
@@ -85,8 +93,10 @@ class DqDeliverySensor(BaseSensorOperator):
                 str(Path(self.folder or ".").absolute()),
                 self.python,
                 self.env,
+                self.until,
             ),
             method_name="resume",
+            timeout=timedelta(seconds=self.timeout) if self.until else None,
         )
 
     def poke(self, context: Any) -> bool:
@@ -97,9 +107,15 @@ class DqDeliverySensor(BaseSensorOperator):
         self.resume(context, standing.as_event())
         return True
 
-    def resume(self, context: Any, event: dict[str, str]) -> dict[str, str]:  # noqa: ARG002  # Airflow's own
+    def resume(self, context: Any, event: dict[str, Any]) -> dict[str, Any]:  # noqa: ARG002  # Airflow's own
         """Return the event of a delivery that arrived. Raises if it did not."""
-        status, reason = CycleStatus(event["status"]), event["reason"]
+        status, reason, complete = CycleStatus(event["status"]), event["reason"], event.get("complete")
+        if complete is not None:
+            outcome = f"{'' if complete else 'not '}complete until {self.until}"
+            self.log.info("%s: %s. %s", self.contract, outcome, reason)
+            if complete:
+                return event
+            raise AirflowFailException(f"{self.contract}: {outcome}. {reason}")
         self.log.info("%s: %s. %s", self.contract, status.value, reason)
         if status in DELIVERED:
             return event
@@ -117,6 +133,7 @@ class DqDeliverySensor(BaseSensorOperator):
             self.object_name,
             self.partition,
             self.due,
+            self.until,
             self.slo,
             self.server,
             context.get("logical_date"),

@@ -32,7 +32,11 @@ _PROCESS_SECONDS = 600.0
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """Status of a delivery, as `dq cycles show` prints it, in UTC; `delivered_at` may be empty."""
+    """Status of a delivery, as `dq cycles show` prints it, in UTC; `delivered_at` may be empty.
+
+    `until` is true if all deliveries up to this one are asked for; `complete` is then whether all are there,
+    None if that is not known yet.
+    """
 
     contract: str
     object: str
@@ -42,9 +46,11 @@ class Standing:
     status: CycleStatus
     reason: str
     delivered_at: str
+    until: bool
+    complete: bool | None
 
     @classmethod
-    def from_dict(cls, document: Mapping[str, Any]) -> Standing:
+    def from_dict(cls, document: Mapping[str, Any], *, until: bool) -> Standing:
         """From the JSON values of `dq cycles show`."""
         return cls(
             document["contract"],
@@ -55,13 +61,20 @@ class Standing:
             CycleStatus(document["status"]),
             document["reason"],
             document["delivered_at"] or "",
+            until,
+            document["complete"],
         )
 
     def is_terminal(self, now: datetime) -> bool:
-        """True if the delivery has arrived, is not expected, or its deadline has passed."""
+        """True if the delivery has arrived, is not expected, or its deadline has passed.
+
+        With `until`: true if all have arrived, or the deadline of the last has passed and there is a hole.
+        """
+        if self.until:
+            return self.complete is not None and (self.complete or now > self.decide_at)
         return self.status in DELIVERED | _UNEXPECTED or now > self.decide_at
 
-    def as_event(self) -> dict[str, str]:
+    def as_event(self) -> dict[str, Any]:
         """As the JSON values of a trigger event."""
         return {
             "contract": self.contract,
@@ -71,12 +84,13 @@ class Standing:
             "status": self.status.value,
             "reason": self.reason,
             "delivered_at": self.delivered_at,
+            "complete": self.complete,
         }
 
 
 @dataclass(frozen=True, slots=True)
 class Lookup:
-    """A delivery to look up: that of a `partition`, or the one `due` at an instant (ISO 8601).
+    """A delivery to look up: of a `partition`, `due` at an instant (ISO 8601), or all due `until` one.
 
     In a process of `python`, if that or `env` is set; otherwise in this process, which then needs dq's
     dependencies.
@@ -86,6 +100,7 @@ class Lookup:
     object_name: str | None = None
     partition: Mapping[str, str] | None = None
     due: str | None = None
+    until: str | None = None
     slo: str | None = None
     server: str | None = None
     around: datetime | None = None
@@ -129,6 +144,7 @@ class Lookup:
             *(f"--partition={key}={value}" for key, value in (self.partition or {}).items()),
             *options({
                 "due": self.due,
+                "until": self.until,
                 "around": self.around.isoformat() if self.around else None,
                 "object": self.object_name,
                 "slo": self.slo,
@@ -141,7 +157,7 @@ class Lookup:
     def _parse(self, ended: Ended) -> Standing:
         if ended.code:
             raise failure(f"dq cycles show {self.contract}", ended)
-        return Standing.from_dict(json.loads(ended.printed))
+        return Standing.from_dict(json.loads(ended.printed), until=self.until is not None)
 
     def _look_here(self) -> Standing:
         try:
@@ -157,6 +173,7 @@ class Lookup:
                 self.object_name,
                 partition=self.partition,
                 due=datetime.fromisoformat(self.due) if self.due else None,
+                until=datetime.fromisoformat(self.until) if self.until else None,
                 slo=self.slo,
                 server=self.server,
                 around=self.around,
@@ -166,11 +183,13 @@ class Lookup:
             raise AirflowFailException(str(error)) from error
         except DqError as error:
             raise AirflowException(str(error)) from error
-        return Standing.from_dict(standing.as_dict())
+        return Standing.from_dict(standing.as_dict(), until=self.until is not None)
 
 
 class DeliveryTrigger(BaseTrigger):
     """Probes for the delivery that was `due` until it has arrived or `decide_at` has passed.
+
+    With `until`, looks whether all deliveries due by that instant have arrived, until it is decided.
 
     All state is in the arguments, texts and numbers, so that it survives a restart of the triggerer.
     `contract` is a path that the triggerer can read, `folder` its working folder for dq, `python` the
@@ -190,6 +209,7 @@ class DeliveryTrigger(BaseTrigger):
         folder: str | None = None,
         python: str | None = None,
         env: Mapping[str, str] | None = None,
+        until: str | None = None,
     ) -> None:
         super().__init__()
         self.contract = contract
@@ -202,6 +222,7 @@ class DeliveryTrigger(BaseTrigger):
         self.folder = folder
         self.python = python
         self.env = dict(env or {})
+        self.until = until
 
     def serialize(self) -> tuple[str, dict[str, Any]]:
         """Return the class path and its arguments."""
@@ -216,6 +237,7 @@ class DeliveryTrigger(BaseTrigger):
             "folder": self.folder,
             "python": self.python,
             "env": self.env,
+            "until": self.until,
         }
 
     async def run(self) -> AsyncIterator[TriggerEvent]:
@@ -224,8 +246,9 @@ class DeliveryTrigger(BaseTrigger):
         lookup = Lookup(
             self.contract,
             self.object_name,
-            due=self.due,
-            slo=self.slo,
+            due=None if self.until else self.due,
+            until=self.until,
+            slo=self.slo if not self.until else None,
             server=self.server,
             folder=self.folder,
             python=self.python,
@@ -243,6 +266,5 @@ class DeliveryTrigger(BaseTrigger):
                     yield TriggerEvent({"status": CycleStatus.UNKNOWN.value, "reason": str(error)})
                     return
             remaining_seconds = (deadline - datetime.now(UTC)).total_seconds()
-            await asyncio.sleep(
-                min(self.poke_seconds, remaining_seconds + 0.1) if remaining_seconds > 0 else 0.1
-            )
+            near = 0.1 if remaining_seconds <= 0 else min(self.poke_seconds, remaining_seconds + 0.1)
+            await asyncio.sleep(self.poke_seconds if self.until else near)

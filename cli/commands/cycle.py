@@ -18,6 +18,9 @@ def command(
         [], "--partition", help="Partition of the delivery, e.g. day=2026-11-20; repeatable for several keys."
     ),
     due: str = typer.Option(None, "--due", help="Due time of the delivery, e.g. 2026-11-20T06:00:00Z."),
+    until: str = typer.Option(
+        None, "--until", help="Show whether all deliveries due by this time have arrived."
+    ),
     around: str = typer.Option(
         None, "--around", help="Time near which the partition is due, within 40 days (default: now)."
     ),
@@ -30,7 +33,7 @@ def command(
     """Show the status of one delivery and the reason, without storing anything.
 
     The watcher's decision if there is one; otherwise receipts, markers, commits and files are probed. Pass
-    either --partition or --due.
+    one of --partition, --due and --until. With --until, only the watcher's decisions count.
 
     Exit codes: 0 shown, whatever the status; 2 no such delivery, or several; 3 the contract, the store or
     the data could not be read.
@@ -42,6 +45,7 @@ def command(
         object,
         partition=dict(key_value(text, "--partition", "day=2026-11-20") for text in partition) or None,
         due=instant_or_none(due),
+        until=instant_or_none(until),
         slo=slo,
         server=server,
         around=instant_or_none(around),
@@ -50,7 +54,10 @@ def command(
     if format is output.Format.JSON:
         output.as_json(standing.as_dict())
         return
-    output.line(f"{standing.contract}/{standing.object} {standing.slo}: {standing.status.replace('_', ' ')}")
+    status = standing.status.replace("_", " ")
+    if until:
+        status = {True: "complete", False: "not complete", None: "not known yet"}[standing.complete]
+    output.line(f"{standing.contract}/{standing.object} {standing.slo}: {status}")
     output.line(f"  {standing.reason}")
     delivered = format_instant(standing.delivered_at) if standing.delivered_at else "not yet"
     output.line(

@@ -140,3 +140,65 @@ def test_an_unknown_table_is_an_error(place: Place, arguments: tuple[str, ...], 
         dq.complete_through(*arguments, folder=place.folder)
 
     assert message in caught.value.message
+
+
+def until(place: Place, instant: datetime, **options: datetime) -> tuple[bool | None, str]:
+    """Whether nothing is missing until an instant, and the reason; the command and the function agree."""
+    file = place.folder / "orders.odcs.yaml"
+    standing = dq.cycle(file, until=instant, folder=place.folder, **options)
+    if not options:
+        words = ("cycles", "show", "orders.odcs.yaml", "--until", instant.isoformat())
+        assert place.dq(*words, "--format", "json").json == standing.as_dict()
+        shown = {True: ": complete\n", False: ": not complete\n", None: ": not known yet\n"}
+        assert shown[standing.complete] in place.dq(*words).out
+    return standing.complete, standing.reason
+
+
+def test_a_table_is_complete_until_an_instant_if_nothing_due_by_then_is_missing(place: Place) -> None:
+    undecided = until(place, DUE)
+    deliver(place, "2026-05-10", DUE)
+    watch(place, DUE + DAY / 24)
+    first = [until(place, DUE + part * DAY)[0] for part in (0, 0.99, 1)]
+    # The 11th does not come, the 12th does.
+    watch(place, DUE + DAY * 1.1)
+    folder = deliver(place, "2026-05-12", DUE + 2 * DAY).parent
+    watch(place, DUE + DAY * 2.1)
+    hole = [until(place, DUE + part * DAY) for part in (0.5, 1, 2, 2.5)]
+    deliver(place, "2026-05-11", DUE + 2.2 * DAY)
+    watch(place, DUE + DAY * 2.3)
+    filled = until(place, DUE + 2.5 * DAY)
+    shutil.rmtree(folder)
+    # A delivery is looked at again from time to time, and a second look confirms that it is gone.
+    watch(place, DUE + DAY * 2.95)
+    watch(place, DUE + DAY * 2.98)
+    revoked = until(place, DUE + 2.5 * DAY)
+
+    assert undecided == (None, "No delivery was evaluated yet.")
+    assert first == [True, True, None]
+    assert [complete for complete, _ in hole] == [True, False, False, False]
+    assert all("day=2026-05-11 is incomplete. Nothing arrived by" in reason for _, reason in hole[1:])
+    assert filled == (True, "Nothing is missing.")
+    assert revoked[0] is False
+    assert "day=2026-05-12 is incomplete." in revoked[1]
+    # As of the past it is what was known then.
+    assert until(place, DUE + 2 * DAY, now=DUE + DAY * 2.15) == hole[2]
+
+
+def test_until_an_instant_of_which_nothing_can_be_known_is_refused(place: Place) -> None:
+    file = place.folder / "orders.odcs.yaml"
+    deliver(place, "2026-05-10", DUE)
+    watch(place, DUE + DAY / 24)
+    asked = {
+        "no delivery was watched before 2026-05-11T06:00:00.00:00": {"until": DUE - DAY},
+        "several|ambiguous delivery": {"until": DUE, "due": DUE},
+        "all SLOs of an object count with until": {"until": DUE, "slo": "daily"},
+        "has no time zone": {"until": DUE.replace(tzinfo=None)},
+    }
+    for message, arguments in asked.items():
+        with pytest.raises(UsageError, match=message):
+            dq.cycle(file, folder=place.folder, **arguments)
+
+    delivery = command.PROMISE[command.PROMISE.index("    customProperties:") :]
+    place.put("orders.odcs.yaml", contract("orders").replace(delivery.format(name="orders"), ""))
+    with pytest.raises(UsageError, match="no partition is due within 40 days"):
+        dq.cycle(file, until=DUE, folder=place.folder)

@@ -61,8 +61,8 @@ def test_nothing_is_there_of_a_day_that_did_not_come(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("asked", "said"),
     [
-        ({"partition": DAY, "due": DUE}, "Pass either partition"),
-        ({}, "Pass either partition"),
+        ({"partition": DAY, "due": DUE}, "Pass one of partition"),
+        ({}, "Pass one of partition"),
         ({"due": DUE.replace(tzinfo=None)}, "has no time zone"),
         ({"due": DUE.replace(hour=5)}, "has no delivery due 2026-05-11T05:00"),
         ({"partition": {"day": "1999-01-01"}, "around": DUE}, "has no delivery day=1999-01-01"),

@@ -9,6 +9,7 @@ import subprocess
 import sys
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -294,6 +295,54 @@ def test_the_dag_of_a_new_project_waits_and_checks(airflow: Airflow, tmp_path: P
     assert states == {"wait": "success", "check": "success"}, log
 
 
+def test_a_sensor_waits_until_a_table_is_complete_and_never_passes_a_hole(
+    airflow: Airflow, project: Path
+) -> None:
+    def result(until: str) -> Any:
+        return airflow.task(
+            "DqDeliverySensor", contract="orders.odcs.yaml", until=until, folder=str(project),
+            deferrable=False, poke_interval=1, timeout=3, **airflow.where,
+        )  # fmt: skip
+
+    place = Place(project)
+    place.dq("watch", "orders.odcs.yaml", "--channel", "console", "--as-of", "2026-05-11T05:00:00Z")
+    undecided = result("2026-05-11T23:00:00+00:00")
+    for instant in ("2026-05-11T07:00:00Z", "2026-05-12T07:00:00Z"):
+        place.dq("watch", "orders.odcs.yaml", "--channel", "console", "--as-of", instant)
+    complete, hole = result("2026-05-11T23:00:00+00:00"), result("2026-05-12T06:00:00+00:00")
+
+    # What nobody evaluated is neither complete nor a hole.
+    assert "timed out" in undecided["error"].lower() or "time is out" in undecided["error"].lower()
+    assert complete["result"]["complete"] is True
+    assert hole["final"]
+    assert "not complete until 2026-05-12T06:00:00+00:00. day=2026-05-11 is incomplete." in hole["error"]
+
+
+def test_a_trigger_waits_until_a_table_is_complete(airflow: Airflow, project: Path) -> None:
+    place = Place(project)
+    for instant in ("2026-05-11T05:00:00Z", "2026-05-11T07:00:00Z"):
+        place.dq("watch", "orders.odcs.yaml", "--channel", "console", "--as-of", instant)
+    arguments = {
+        "contract": str(project / "orders.odcs.yaml"),
+        "object_name": "orders",
+        "slo": "daily",
+        "due": "2026-05-11T06:00:00+00:00",
+        "decide_at": "2026-05-11T06:31:00+00:00",
+        "poke_seconds": 1.0,
+        "server": None,
+        "folder": str(project),
+        "python": None,
+        "env": {},
+        "until": "2026-05-11T12:00:00+00:00",
+        **airflow.where,
+    }
+
+    answer, log = airflow.ask("run_trigger", "dq.airflow.trigger.DeliveryTrigger", arguments)
+
+    assert answer["serialized"] == ["dq.airflow.trigger.DeliveryTrigger", arguments], log
+    assert answer["event"]["complete"] is True, log
+
+
 @pytest.mark.slow
 def test_a_sensor_outlives_its_triggerer(airflow: Airflow, tmp_path: Path) -> None:
     (home := tmp_path / "home").mkdir()
@@ -333,6 +382,7 @@ def test_a_trigger_goes_on_from_what_it_was_serialised_to(airflow: Airflow, tmp_
         "folder": str(tmp_path),
         "python": None,
         "env": {},
+        "until": None,
         **airflow.where,
     }
 
