@@ -207,8 +207,8 @@ def _until(tx: Connection, slos: list[Slo], until: datetime, as_of: datetime | N
             f"{contract}/{names[0]}: no delivery was watched {since}.",
             "Run 'dq watch', or pass a later time.",
         )
-    found = cycle_store.find_cycle(tx, newest.key, newest.due_at)
-    stored = next(iter(records_as_of(tx, [found] if found else [], as_of)), None)
+    record = cycle_store.find_cycle(tx, newest.key, newest.due_at)
+    stored = next(iter(records_as_of(tx, [record] if record else [], as_of)), None)
     status, delivered_at = (stored.status, stored.delivered_at) if stored else (CycleStatus.PENDING, None)
     complete, reason = _completeness(standing, newest.due_at)
     return replace(_standing(newest, status, reason, delivered_at), complete=complete)
