@@ -1,6 +1,6 @@
 """`dq.aws.handler`: `dq watch` in AWS Lambda, for schedules, object events of S3, and ticks.
 
-Needs the extras `aws` and `postgres`: the store is in PostgreSQL.
+Needs the extras `aws` and `postgres`: in Lambda, the store is in PostgreSQL.
 """
 
 from __future__ import annotations
@@ -147,10 +147,12 @@ def _seconds_until(instant: datetime) -> float:
 
 
 def _runtime() -> tuple[RuntimeContext, Path]:
-    """Return the context of a tick, and the registry. Raises UsageError without a shared store."""
+    """Return the context of a tick, and the registry. Raises UsageError in Lambda without a shared store."""
     registry = Path(runtime_context().settings.watch_registry or _REGISTRY)
     runtime = runtime_context(paths=[registry])
-    if not runtime.settings.store_url.startswith("postgresql"):
+    # Lambda sets this variable. On a machine of its own, e.g. in `dq demo --aws`, SQLite outlives a call.
+    is_in_lambda = "AWS_LAMBDA_FUNCTION_NAME" in runtime.environment
+    if is_in_lambda and not runtime.settings.store_url.startswith("postgresql"):
         raise UsageError(
             "dq.aws.handler needs a store that outlives the function.",
             "Set DQ_STORE_URL to a PostgreSQL database.",
