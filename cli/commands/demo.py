@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from contextlib import chdir
+import time
+from contextlib import chdir, closing
 from datetime import datetime
 from pathlib import Path
 
@@ -12,11 +13,14 @@ from dq.alerts.drain import DrainResult
 from dq.cli import check_output, output, plan_output
 from dq.cli.commands import portal, status, watch
 from dq.cli.context import alerts_are_results, note, undelivered
-from dq.contracts.outcome import MissingTool
+from dq.contracts.escaping import shell
+from dq.contracts.outcome import MissingTool, UsageError
 from dq.dataquality.delivery.tick import TickResult
 from dq.dataquality.report import Report
-from dq.operations import demo
+from dq.operations import demo, demo_aws
 from dq.operations.demo import FIRST, SITE, DemoChapter, DemoDelivery, DemoStep, SourceRows
+from dq.operations.demo_aws import AwsChapter, AwsDemoStep, DemoCommand, DemoMoment, DemoNote
+from dq.operations.demo_servers import SlackMessage
 from dq.operations.portal import PortalOutcome
 from dq.operations.register import RegisterOutcome
 from dq.operations.runtime.context import format_instant, runtime_context
@@ -32,6 +36,15 @@ _TITLES = {
     DemoChapter.STATUS: "5. SLO status",
     DemoChapter.PORTAL: "6. The portal: status pages for consumers",
 }
+_AWS_TITLES = {
+    AwsChapter.ACCOUNT: "1. An AWS account: moto on this machine",
+    AwsChapter.MERGE: "2. Merge: a contract, and a consumer's subscription",
+    AwsChapter.REGISTER: "3. Register: the table in Glue, and a schedule for each breach",
+    AwsChapter.BREACH: "4. Nothing arrives: EventBridge starts the function, and Slack is notified",
+    AwsChapter.DELIVERY: "5. The late delivery: S3's events start the function",
+    AwsChapter.CONSUMER: "6. The consumer's queue, subscribed to the topic of the domain",
+    AwsChapter.STATUS: "7. SLO status",
+}
 
 
 def command(
@@ -41,6 +54,9 @@ def command(
     tables: Path = typer.Option(
         None, "--tables", help="Only write the sample tables to this folder, as Parquet; needs no Spark."
     ),
+    aws: bool = typer.Option(
+        False, "--aws", help="Play the loop on AWS instead, against moto's server; needs the extra demo-aws."
+    ),
 ) -> None:
     """Run the end-to-end demo on real data.
 
@@ -48,8 +64,16 @@ def command(
     delivered afterwards, and the defects of the real data. Needs Java 17 and the extras spark and demo;
     no network and no account. Takes about two minutes.
 
+    With --aws: merge, register, schedule, Lambda, Slack, late delivery and the consumer's queue, in half a
+    minute. AWS and Slack are servers on this machine; your AWS settings and credentials are not used.
+
     Example: dq demo
     """
+    if aws and tables is not None:
+        raise UsageError("--aws and --tables exclude each other.", "Pass one of them.")
+    if aws:
+        _play_aws(folder)
+        return
     if tables is not None:
         for table in demo.write_tables(tables, note):
             count = f"{table.files} {'file' if table.files == 1 else 'files'}"
@@ -110,3 +134,48 @@ def _print_next_commands(folder: Path, as_of: datetime) -> None:
         "dq explain decimal-without-precision",
     ):
         output.line(f"  {command_line}")
+
+
+def _play_aws(folder: Path) -> None:
+    started = time.monotonic()
+    moments: list[DemoMoment] = []
+    # Closed at once on Ctrl-C, so that its servers end.
+    with closing(demo_aws.play(demo_aws.prepare(runtime_context(), folder))) as steps:
+        for step in steps:
+            _show_aws(step)
+            if isinstance(step, DemoMoment):
+                moments.append(step)
+    seconds = time.monotonic() - started
+    output.line()
+    output.line(output.styled(f"Played in {seconds:.0f} seconds. Times in UTC:", bold=True))
+    for moment in moments:
+        output.line(f"  {moment.at:%H:%M:%S}  {moment.text}")
+    output.line()
+    output.line(output.styled(f"Everything is in {folder}; its servers have ended. Next steps:", bold=True))
+    for line in (
+        shell(("cd", str(folder))),
+        "dq --config dq.toml status registry",
+        "dq incidents list --all",
+        "dq --config dq.toml register registry --emit-landing-zone --watcher",
+    ):
+        output.line(f"  {line}")
+    output.line("The last one prints the stack for your account, where the store is PostgreSQL:")
+    output.line("docs/how-to/aws.md sets it up.")
+
+
+def _show_aws(step: AwsDemoStep) -> None:
+    """Print one step of the demo on AWS."""
+    match step:
+        case AwsChapter():
+            output.line()
+            output.line(output.styled(_AWS_TITLES[step], bold=True))
+        case DemoCommand():
+            output.line(output.styled(f"$ {step.line}", fg="cyan"))
+            if step.output:
+                output.block(step.output)
+        case DemoNote():
+            output.line(f"# {step.text}")
+        case SlackMessage():
+            what = {"chat.update": "message changed", "chat.postMessage": "message"}[step.method]
+            output.line(f"Slack {step.channel}: {'reply in the thread' if step.is_reply else what}")
+            output.block("\n".join(f"    {line}" for line in step.lines))

@@ -272,6 +272,7 @@ LIGHT = (
     _lacking("spark", "publish orders.odcs.yaml --partition day=2026-05-10 --catalog hive"),
     _lacking("spark,demo", "demo"),
     _lacking("sample,demo", "demo --tables lake"),
+    _lacking("demo-aws", "demo --aws"),
     _lacking("s3", "import parquet lake"),
     _lacking("aws", "emr --application a --role r --entry e --environment e -- check x"),
     _lacking("slack", f"{WATCH}1T07:00:00Z --channel slack:#sales", SLACK_BOT_TOKEN="xoxb-1"),

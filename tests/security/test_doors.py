@@ -266,6 +266,16 @@ ALLOWED = {
         "the demonstration's own folder, marked as such; its data, out of an installed package; its "
         "tables, where no table is yet",
     ),
+    ("operations/demo_aws.py", "file"): (
+        ".chmod .read_text .resolve .write_text",
+        "the demonstration's own folder: its settings, contract and events",
+    ),
+    ("operations/demo_aws.py", "process"): (
+        "subprocess.run",
+        "dq itself, Python and Git, in a list and without a shell, with variables of their own",
+    ),
+    ("operations/demo_servers.py", "file"): (".open", "the log of moto's server"),
+    ("operations/demo_servers.py", "process"): ("subprocess.Popen", "moto's server, as above"),
     ("operations/pull_request.py", "file"): (
         ".resolve",
         "whether a policy that is named lies in the checkout",
