@@ -82,6 +82,12 @@ def test_a_submodule_that_the_branch_leaves_alone_is_another_repository_s(scene:
     assert scene.gate("registry/theirs/registry", base="origin/main").code == 0
 
 
+def test_a_repository_around_the_registry_s_that_has_no_commit_is_another(scene: Scene) -> None:
+    subprocess.run(["git", "init", "-q", str(scene.folder.parent)], check=True)
+
+    assert scene.gate().code == 0
+
+
 def test_a_repository_of_sha_256_is_judged_alike(scene: Scene) -> None:
     shutil.rmtree(scene.folder / ".git")
     scene.git("init", "-q", "-b", "main", "--object-format=sha256")

@@ -225,13 +225,13 @@ def refuse_moved_submodule(repo: Repository, ref: str) -> None:
     """
     try:
         outer = find_repository(repo.top.parent)
+        if outer is None:
+            return
+        head = resolve_commit(outer, "HEAD")
     except BaseUnavailable:
-        # No commit can create a misleading `.git`, so this outer repository is unrelated.
-        return
-    if outer is None:
+        # No commit can create a misleading `.git`, nor one without a commit: this repository is unrelated.
         return
     name = path_below(repo.top, outer.top)
-    head = resolve_commit(outer, "HEAD")
     head_entry = tree_entries(outer, [head], name).get(head)
     if head_entry is None or head_entry.kind is not EntryKind.SUBMODULE:
         return
