@@ -1091,6 +1091,17 @@ def test_subscribe_is_the_command(tmp_path: Path) -> None:
         git = ["git", "-C", str(place.folder), "status", "--porcelain", "--branch"]
         status = subprocess.run(git, capture_output=True, text=True, check=True).stdout
         assert status == "## main\n?? notes.txt\n"
+        # The branch tracks the pushed one: a later `git push` needs no more words.
+        tracked = [
+            "git",
+            "-C",
+            str(place.folder),
+            "rev-parse",
+            "--abbrev-ref",
+            "subscribe/orders-bill-co@{upstream}",
+        ]
+        upstream = subprocess.run(tracked, capture_output=True, text=True, check=True).stdout
+        assert upstream == "origin/subscribe/orders-bill-co\n"
     # Mistakes, and the file itself.
     for wrong in (("--columns", "orders.nothing"), ("--major", "7"), ("--row-filter", "1; DROP")):
         assert command.dq("subscribe", "orders", "registry", *options, *wrong).code == 2

@@ -463,7 +463,7 @@ def open_branch(top: Path, branch: str, file: str, data: bytes, message: str) ->
             if "origin" not in remotes:
                 return OpenedBranch(branch, commit, "there is no remote 'origin'")
             try:
-                repo.git.push("origin", f"refs/heads/{branch}:refs/heads/{branch}")
+                repo.git.push("--set-upstream", "origin", f"refs/heads/{branch}:refs/heads/{branch}")
             except GitError:
                 # Git's message may contain the remote's URL with a password.
                 return OpenedBranch(branch, commit, "Git could not push it")
