@@ -108,7 +108,10 @@ def lint_pull_request(
     )
     contents = {**changed.contents, **{change.file: change.after for change in changes}}
     sources = {file: data for file, data in contents.items() if isinstance(data, bytes)}
-    return GateOutcome(LintResult(tuple(all_findings), linted.files, sources), base.root, comparison)
+    result = LintResult(
+        tuple(all_findings), linted.files, sources, subscription_count=linted.subscription_count
+    )
+    return GateOutcome(result, base.root, comparison)
 
 
 def _root(paths: list[Path], ref: str) -> tuple[Path, str, str]:
@@ -215,4 +218,5 @@ def _with_root_paths(linted: LintResult, names: Mapping[str, str]) -> LintResult
             for finding in linted.findings
         ),
         tuple(names[file] for file in linted.files),
+        subscription_count=linted.subscription_count,
     )

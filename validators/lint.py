@@ -559,7 +559,8 @@ def load_rules(package: ModuleType = rules_shelf) -> dict[str, Rule]:
 class LintResult:
     """Lint result of a run. `files` are all contract files; `sources` the bytes of those with findings.
 
-    `skipped` are the YAML files below the folders that are not contracts.
+    `subscription_count` is the number of subscriptions whose findings are reported. `skipped` are the YAML
+    files below the folders that are not contracts.
 
     Files are named relative to the registry's root. Findings are sorted by file, location and rule.
     """
@@ -568,6 +569,7 @@ class LintResult:
     files: tuple[str, ...]
     sources: Mapping[str, bytes] = field(default_factory=dict)
     skipped: tuple[SkippedFile, ...] = ()
+    subscription_count: int = 0
 
 
 def lint(
@@ -687,7 +689,10 @@ def _build_result(
         if file in files and isinstance(data, bytes)
     }
     return LintResult(
-        tuple(_brief(item) for item in findings), tuple(result.file for result in file_results), sources
+        tuple(_brief(item) for item in findings),
+        tuple(result.file for result in file_results),
+        sources,
+        subscription_count=len(subscription_files.reported_files),
     )
 
 
@@ -807,6 +812,7 @@ def relocate(result: LintResult, folder: PurePosixPath) -> LintResult:
         ),
         tuple(name(file) for file in result.files),
         {name(file): data for file, data in result.sources.items()},
+        subscription_count=result.subscription_count,
     )
 
 
@@ -823,6 +829,15 @@ def lines(data: bytes) -> list[str]:
 def count_text(number: int, word: str) -> str:
     """Return `1 error`, `2 errors`, `0 contracts`; "info" has no plural."""
     return f"{number} {word}{'' if number == 1 or word == Severity.INFO else 's'}"
+
+
+def linted_text(result: LintResult) -> str:
+    """Return what was linted: `2 contracts`, `1 contract and 3 subscriptions`, `1 subscription`."""
+    contracts = count_text(len(result.files), "contract")
+    if not result.subscription_count:
+        return contracts
+    subscriptions = count_text(result.subscription_count, "subscription")
+    return f"{contracts} and {subscriptions}" if result.files else subscriptions
 
 
 def count_texts(result: LintResult) -> list[str]:

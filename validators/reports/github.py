@@ -18,6 +18,7 @@ from dq.validators.lint import (
     by_severity,
     count_text,
     count_texts,
+    linted_text,
 )
 
 MAX_ANNOTATIONS = 10
@@ -36,9 +37,7 @@ def render(result: LintResult, _terminal: TerminalOptions) -> str:
     for finding in by_severity(result.findings):
         by_level[_LEVELS[finding.severity]].append(finding)
     rows = [row for level, findings in by_level.items() for row in _rows(level, findings)]
-    closing = (
-        f"dq: {count_text(len(result.files), 'contract')}, {', '.join(count_texts(result)) or 'no findings'}."
-    )
+    closing = f"dq: {linted_text(result)}, {', '.join(count_texts(result)) or 'no findings'}."
     return "\n".join([*rows, closing]) + "\n"
 
 

@@ -14,6 +14,7 @@ from dq.validators.lint import (
     by_severity,
     count_text,
     count_texts,
+    linted_text,
 )
 
 # First line of the comment, by which the next run finds it.
@@ -56,9 +57,8 @@ def table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 
 
 def _heading(result: LintResult) -> str:
-    contracts = count_text(len(result.files), "contract")
-    counts = ", ".join(count_texts(result))
-    heading = f"{counts} in {contracts}" if counts else f"{contracts}, no findings"
+    files, counts = linted_text(result), ", ".join(count_texts(result))
+    heading = f"{counts} in {files}" if counts else f"{files}, no findings"
     return f"## Data contracts: {heading}"
 
 

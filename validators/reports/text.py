@@ -15,6 +15,7 @@ from dq.validators.lint import (
     count_by_severity,
     count_text,
     lines,
+    linted_text,
 )
 
 _COLORS = {Severity.CRITICAL: "35;1", Severity.ERROR: "31;1", Severity.WARNING: "33;1", Severity.INFO: "36"}
@@ -91,7 +92,7 @@ def _cells(text: str) -> int:
 
 
 def _closing(result: LintResult, terminal: TerminalOptions) -> str:
-    files = count_text(len(result.files), "contract")
+    files = linted_text(result)
     parts = [
         terminal.paint(count_text(number, severity), _COLORS[severity])
         for severity, number in count_by_severity(result.findings).items()
