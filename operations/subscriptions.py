@@ -437,7 +437,7 @@ def _as_dict(subscription: Subscription, state: SubscriptionState) -> dict[str, 
 class SubscribeOutcome:
     """A new subscription: its file below the registry's root, its text, and the branch if it was opened.
 
-    `approval_needed` is the reason why an approval is needed, or "".
+    `approval_needed` is the reason why an approval is needed, and who may approve; or "".
     """
 
     root: Path
@@ -532,7 +532,10 @@ def subscribe(
 def _require_valid(
     root: Path, file: str, data: bytes, contracts: Mapping[Identity, Contract], contract: str, today: date
 ) -> str:
-    """Return the reason why the subscription needs an approval, or "". Raises UsageError if it is invalid."""
+    """Return why the subscription needs an approval, and who may approve, or "".
+
+    Raises UsageError if it is invalid.
+    """
     rules = load_rules()
     linter = Linter(rules, parse_policy(read_policy_text(root, None), rules), today)
     files = {**contents(root), file: data}
@@ -545,7 +548,7 @@ def _require_valid(
             "the subscription is not valid:",
             details=[f"{finding.message} {finding.hint}" for finding in wrong],
         )
-    return next((finding.message for finding in blocking), "")
+    return next((f"{finding.message} {finding.hint}" for finding in blocking), "")
 
 
 def _open_branch(root: Path, file: str, data: bytes, contract: str, team: str) -> OpenedBranch:

@@ -301,6 +301,49 @@ def test_t3_a_new_contract_comes_with_its_own_approvers(branch, capsys):
     assert "subscription-approver-unknown" not in {rule for rule, _, _ in found(capsys, "--base", "main")}
 
 
+@pytest.mark.parametrize(
+    ("format_", "contract", "subscription"),
+    [
+        ("text", "1 contract and 2 subscriptions: ", "1 subscription, no findings."),
+        ("markdown", "in 1 contract and 2 subscriptions", "## Data contracts: 1 subscription, no findings"),
+        ("github", "dq: 1 contract and 2 subscriptions, ", "dq: 1 subscription, no findings."),
+    ],
+)
+def test_the_summary_counts_subscriptions(branch, capsys, format_, contract, subscription):
+    assert run(["validate", "--format", format_]) == 1
+    assert contract in capsys.readouterr().out
+
+    subscribe(branch, "audit")
+    assert run(["validate", "--base", "main", "--format", format_]) == 0
+    assert subscription in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("proof", "hint"),
+    [
+        (
+            "signature",
+            "Ask an approver (sales, ana@example.com) to add their name under 'approvers', in a signed",
+        ),
+        (
+            "codeowners",
+            "Add 'approvers: [NAME]' with an approver (sales, ana@example.com), and ask them to review it.",
+        ),
+        ("names", "Add 'approvers: [NAME]' with an approver (sales, ana@example.com)."),
+    ],
+)
+def test_a_request_without_an_approver_names_whom_to_ask(registry, capsys, proof, hint):
+    (registry / "dq-policy.yaml").write_text(
+        f"rules: {{subscription-without-approver: {{proof: {proof}}}}}\n"
+    )
+    subscribe(registry, "billing", columns="[orders.email]")
+
+    run(["validate", "--format", "json"])
+
+    (finding,) = json.loads(capsys.readouterr().out)["findings"]
+    assert finding["hint"].startswith(hint)
+
+
 def test_a_branch_is_told_of_the_subscriptions_that_it_changes(branch, capsys):
     subscribe(branch, "audit", columns="[orders.nothing]")
     subscribe(branch, "again", consumer="{team: billing, contact: '#billing'}")

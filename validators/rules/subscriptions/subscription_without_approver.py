@@ -20,7 +20,7 @@ relies on the review that the branch in `branch` requires, and `proof: names` on
 import re
 
 from dq.contracts.model import Contract
-from dq.contracts.subscriptions import ProofTerms, covered_objects
+from dq.contracts.subscriptions import ProofTerms, approvers, covered_objects
 from dq.validators.rule import (
     Argument,
     Rule,
@@ -33,6 +33,12 @@ from dq.validators.rule import (
 )
 
 _DEFAULT = ProofTerms()
+_REQUESTS = {
+    "signature": "Ask an approver ({}) to add their name under 'approvers', in a signed commit of their own.",
+    "codeowners": "Add 'approvers: [NAME]' with an approver ({}), and ask them to review it.",
+    "names": "Add 'approvers: [NAME]' with an approver ({}).",
+}
+_SHOWN = 3
 _READER = re.compile(r"(arn:aws[a-z-]*:iam::)?(?P<account>[0-9]{12})(?(1):|$)", re.ASCII)
 CLASSES = Argument(
     "classifications",
@@ -63,7 +69,10 @@ def check(subscription: Subscription, context: SubscriptionContext) -> Violation
         return
     if not subscription.approvers:
         message = f"{reason}, but this use has no approver."
-        hint = "Add 'approvers: [NAME]' with the producer's approver, or remove the column."
+        approving = context.approving_contract(subscription) or contract
+        names = ", ".join(approvers(approving, subscription.start_date)[:_SHOWN])
+        request = _REQUESTS.get(context.value(PROOF), _REQUESTS["names"])
+        hint = request.format(names or "the contract has none yet")
         yield Violation(subscription.locate(key), message, hint, subscription.path(key))
     elif context.approval_of is not None:
         approval = context.approval_of(subscription, contract, proof_terms(context))
