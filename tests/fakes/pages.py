@@ -22,6 +22,7 @@ import shlex
 import shutil
 import subprocess
 import sys
+from collections.abc import Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -104,11 +105,11 @@ def follow(
                 file.write_text(_edited(file.read_text(), body, how, kind))
             elif kind == "sh":
                 printed = "".join(
-                    _run(line, folder, python, kept) for line in body.splitlines() if line.strip()
+                    run_line(line, folder, python, kept) for line in body.splitlines() if line.strip()
                 )
             elif kind == "python":
                 (folder / "program.py").write_text(body)
-                printed = _run("python program.py", folder, python, kept)
+                printed = run_line("python program.py", folder, python, kept)
             elif kind == "text":
                 assert matches(body, printed), f"{page.name} shows:\n{body}\nand it printed:\n{printed}"
 
@@ -165,7 +166,14 @@ def _edited(text: str, body: str, how: str, kind: str) -> str:
     return text.replace(before, after)
 
 
-def _run(line: str, folder: Path, python: Path, kept: _Kept | None) -> str:
+def run_line(
+    line: str,
+    folder: Path,
+    python: Path,
+    kept: _Kept | None = None,
+    variables: Mapping[str, str] | None = None,
+) -> str:
+    """What a line prints, with these variables besides ours. Asserts that it exits as it says."""
     wanted = EXIT.search(line)
     command = EXIT.sub("", line)
     own = OWN.match(command)
@@ -176,7 +184,7 @@ def _run(line: str, folder: Path, python: Path, kept: _Kept | None) -> str:
         done = subprocess.run(
             ["bash", "-c", command],
             cwd=folder,
-            env=_environment(python),
+            env={**_environment(python), **(variables or {})},
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
