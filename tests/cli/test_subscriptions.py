@@ -325,11 +325,13 @@ def test_the_summary_counts_subscriptions(branch, capsys, format_, contract, sub
             "signature",
             "Ask an approver (sales, ana@example.com) to add their name under 'approvers', in a signed",
         ),
-        (
-            "codeowners",
-            "Add 'approvers: [NAME]' with an approver (sales, ana@example.com), and ask them to review it.",
+        *(
+            (
+                proof,
+                "Add 'approvers: [NAME]' with an approver (sales, ana@example.com), who reviews the change.",
+            )
+            for proof in ("codeowners", "names")
         ),
-        ("names", "Add 'approvers: [NAME]' with an approver (sales, ana@example.com)."),
     ],
 )
 def test_a_request_without_an_approver_names_whom_to_ask(registry, capsys, proof, hint):

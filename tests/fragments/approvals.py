@@ -980,6 +980,13 @@ def squashed(case: Case) -> None:
     _in(case, "orders").request(approvers="[ana@example.com]")
 
 
+@right_owner
+def rebased(case: Case) -> None:
+    case.history.git("checkout", "-q", "main")
+    _in(case, "orders").request()
+    case.request(approvers="[ana@example.com]")
+
+
 @forged_owner
 def covered_by_nobody_who_may(case: Case) -> None:
     case.request(approvers="[ana@example.com]")

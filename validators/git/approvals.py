@@ -34,6 +34,7 @@ from dq.validators.git.repository import (
     entry_content,
     entry_contents,
     find_repository,
+    has_ssh_signature,
     is_signed_by,
     read_commits,
     read_objects,
@@ -166,7 +167,10 @@ class ApprovalHistory:
         if len(commit.parents) != 1:
             raise _Unproven(f"{_shown(name)} was added by {short_id}, which is a merge")
         if version.changes_terms:
-            raise _Unproven(f"{short_id} adds {_shown(name)} and makes or changes the request itself")
+            raise _Unproven(
+                f"{short_id} adds {_shown(name)} and makes or changes the request itself, as squashing does; "
+                "the approver's own signed commit is missing"
+            )
         requests = [
             earlier.commit
             for earlier in versions
@@ -192,7 +196,7 @@ class ApprovalHistory:
             if signers is None:
                 raise _Unproven(f"{terms.signers} was not committed before the approval in {short_id}")
             if not is_signed_by(self._repository, commit, name, signers):
-                raise _Unproven(f"{short_id} is not signed with a key of {_shown(name)} in {terms.signers}")
+                raise _Unproven(_signature_problem(commit, name, terms.signers))
             if any(is_signed_by(self._repository, request, name, signers) for request in requests):
                 raise _Unproven(f"{_shown(name)} signed the request")
         return commit.id
@@ -389,6 +393,17 @@ class _Log:
                 for change in changes
             ]
         return self._versions[path]
+
+
+def _signature_problem(commit: CommitInfo, name: str, signers: str) -> str:
+    """Return why a commit is not signed by `name`. Git hosts rewrite commits without their signatures."""
+    if not commit.signature:
+        problem = "is not signed, as after squashing or rebasing"
+    elif not has_ssh_signature(commit):
+        problem = "is not signed with an SSH key; Git hosts sign what they squash with a key of their own"
+    else:
+        return f"{commit.id[:12]} is not signed with a key of {_shown(name)} in {signers}"
+    return f"{commit.id[:12]}, which adds {_shown(name)}, {problem}"
 
 
 def _parsed(data: bytes, path: str) -> Subscription | None:

@@ -634,6 +634,11 @@ def _parse_commit(id_: str, data: bytes) -> CommitInfo:
     )
 
 
+def has_ssh_signature(commit: CommitInfo) -> bool:
+    """Return True if the commit has one signature, in the format of OpenSSH; it may be invalid."""
+    return commit.signature.startswith(b"-----BEGIN SSH SIGNATURE-----")
+
+
 def is_signed_by(repo: Repository, commit: CommitInfo, signer: str, allowed_signers: bytes) -> bool:
     """Return True if the commit has a valid SSH signature by a key of `signer`.
 
@@ -644,7 +649,7 @@ def is_signed_by(repo: Repository, commit: CommitInfo, signer: str, allowed_sign
         MissingTool: OpenSSH is not installed.
         BaseUnavailable: It does not answer in time.
     """
-    if not commit.signature.startswith(b"-----BEGIN SSH SIGNATURE-----") or not _SIGNER.fullmatch(signer):
+    if not has_ssh_signature(commit) or not _SIGNER.fullmatch(signer):
         return False
     own_lines = [
         line

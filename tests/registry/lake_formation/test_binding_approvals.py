@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -88,3 +89,84 @@ def test_reviewed_files_are_granted_and_others_are_not(
     assert granted_cases(glue, reviewed) == set(RIGHT_OWNERS), capsys.readouterr().err
     assert set(approved(reviewed, capsys)) == set(RIGHT_OWNERS)
     assert len(FORGED_OWNERS) >= 14
+
+
+def _squash(history: History) -> None:
+    history.git("merge", "-q", "--squash", "request")
+    history.commit("rita", committer="host")
+
+
+def _rebase(history: History) -> None:
+    """Rewrites each commit, as GitHub does even where a fast-forward is possible."""
+    for commit in history.git("rev-list", "--reverse", "main..request").split():
+        author = history.git("log", "-1", "--format=%an", commit).lower()
+        history.git("cherry-pick", "--no-commit", commit)
+        history.commit(author, committer="host")
+
+
+def _squash_signed_by_the_host(history: History) -> None:
+    """The request was merged before; the host signs the squashed approval with OpenPGP."""
+    first, last = history.git("rev-list", "--reverse", "main..request").split()
+    history.git("merge", "-q", "--ff-only", first)
+    history.git("merge", "-q", "--squash", last)
+    history.commit("ana", committer="host")
+    head, _, message = history.git("cat-file", "commit", "HEAD").partition("\n\n")
+    pgp = "gpgsig -----BEGIN PGP SIGNATURE-----\n \n iHUEABYIAB0=\n -----END PGP SIGNATURE-----"
+    raw = history.folder / ".git" / "signed"
+    raw.write_text(f"{head}\n{pgp}\n\n{message}\n")
+    history.git("reset", "-q", "--hard", history.git("hash-object", "-t", "commit", "-w", str(raw)))
+
+
+@pytest.mark.parametrize(
+    ("merge", "reason"),
+    [
+        (
+            _squash,
+            "adds 'ana@example.com' and makes or changes the request itself, as squashing does; the "
+            "approver's own signed commit is missing.",
+        ),
+        (_rebase, ", which adds 'ana@example.com', is not signed, as after squashing or rebasing."),
+        (
+            _squash_signed_by_the_host,
+            ", which adds 'ana@example.com', is not signed with an SSH key; Git hosts sign what they squash "
+            "with a key of their own.",
+        ),
+    ],
+)
+def test_a_merge_that_loses_the_signature_is_named_and_can_be_repaired(
+    glue: GlueShim,
+    registry: None,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    merge: Callable[[History], None],
+    reason: str,
+) -> None:
+    history = History(tmp_path / "repository")
+    case = Case(history, 1, "request")
+    history.branch("request")
+    case.request()
+    case.approve()
+    history.git("checkout", "-q", "main")
+    merge(history)
+    root = str(history.folder / approvals.ROOT)
+
+    lost = run(["register", root, "--catalog", "glue", "--apply"])
+    printed = capsys.readouterr().err
+    run(["validate", root, "--format", "json"])
+    (finding,) = json.loads(capsys.readouterr().out)["findings"]
+    refused = granted(glue)
+    # As the hint says.
+    history.branch("again")
+    case.write(approvers="")
+    history.commit("rita")
+    case.approve()
+    history.merge()
+    repaired = run(["register", root, "--catalog", "glue", "--apply"])
+
+    assert (lost, refused) == (3, {})
+    assert reason in " ".join(printed.split())
+    assert finding["rule"] == "subscription-without-approver"
+    assert finding["message"].endswith(reason)
+    assert "add it in a signed commit, merged with a merge commit" in finding["hint"]
+    assert repaired == 0, capsys.readouterr().err
+    assert granted_cases(glue, {"request": case}) == {"request"}

@@ -33,12 +33,10 @@ from dq.validators.rule import (
 )
 
 _DEFAULT = ProofTerms()
-_REQUESTS = {
-    "signature": "Ask an approver ({}) to add their name under 'approvers', in a signed commit of their own.",
-    "codeowners": "Add 'approvers: [NAME]' with an approver ({}), and ask them to review it.",
-    "names": "Add 'approvers: [NAME]' with an approver ({}).",
-}
-_SHOWN = 3
+_ASK_APPROVER = "Ask an approver ({}) to add their name under 'approvers', in a signed commit of their own."
+_NAME_APPROVER = "Add 'approvers: [NAME]' with an approver ({}), who reviews the change."
+_SIGN_AGAIN = "Remove the name, and let the approver add it in a signed commit, merged with a merge commit"
+_APPROVE = "An approver has to approve the current terms"
 _READER = re.compile(r"(arn:aws[a-z-]*:iam::)?(?P<account>[0-9]{12})(?(1):|$)", re.ASCII)
 CLASSES = Argument(
     "classifications",
@@ -67,18 +65,18 @@ def check(subscription: Subscription, context: SubscriptionContext) -> Violation
     key, reason = _requirement(subscription, contract, context)
     if not reason:
         return
+    is_signed = context.value(PROOF) == "signature"
     if not subscription.approvers:
         message = f"{reason}, but this use has no approver."
         approving = context.approving_contract(subscription) or contract
-        names = ", ".join(approvers(approving, subscription.start_date)[:_SHOWN])
-        request = _REQUESTS.get(context.value(PROOF), _REQUESTS["names"])
-        hint = request.format(names or "the contract has none yet")
+        names = ", ".join(approvers(approving, subscription.start_date)[:3])
+        hint = (_ASK_APPROVER if is_signed else _NAME_APPROVER).format(names or "the contract has none yet")
         yield Violation(subscription.locate(key), message, hint, subscription.path(key))
     elif context.approval_of is not None:
         approval = context.approval_of(subscription, contract, proof_terms(context))
         if not approval.binds:
             message = f"{reason}, but no approval binds: {'; '.join(approval.reasons)}."
-            hint = "An approver has to approve the current terms; see docs/how-to/subscriptions.md."
+            hint = f"{_SIGN_AGAIN if is_signed else _APPROVE}; see docs/how-to/subscriptions.md."
             yield Violation(subscription.locate("approvers"), message, hint, subscription.path("approvers"))
 
 
