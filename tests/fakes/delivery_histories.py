@@ -1,7 +1,8 @@
-"""Random histories of deliveries in a real store, with a catalog whose writers are overtaken and killed.
+"""Random histories of deliveries in a real store, with watchers that are overtaken and killed.
 
 The oracle knows only what was done: which days were delivered, taken away, excluded, and how they were
-checked. It shares nothing with the product.
+checked. It shares nothing with the product. Readers are those of a catalog, and those who ask for the state
+as of an earlier instant.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from dq.contracts.outcome import CheckResult, CycleStatus, DqError, Location, Re
 from dq.contracts.schedule.clock import DstNote
 from dq.contracts.slo import Cycle
 from dq.dataquality import results
+from dq.dataquality.complete_through import complete_through
 from dq.dataquality.delivery import cycle_store
 from dq.dataquality.delivery.cycle import CycleRecord, Evidence, VerdictInputs, evaluate_inputs
 from dq.dataquality.delivery.cycle_store import CycleUpdate, Excuse
@@ -35,7 +37,7 @@ GIVE_UP = 4 * DAY
 
 
 class Killed(BaseException):
-    """A writer that ends without doing anything further."""
+    """A watcher that ends without doing anything further."""
 
 
 @dataclass
@@ -124,6 +126,8 @@ class Scene:
         self.store, self.name, self.draw, self.outcome = store, name, draw, outcome
         self.key, self.table = (name, "orders", "daily"), ("shop", name)
         self.truth, self.now, self.depth = Truth(), FIRST - DAY / 2, 0
+        # What was complete at the end of each tick.
+        self.complete_at: dict[datetime, int] = {}
         self.catalog = Local(store)
         spec = TableSpec(*self.table, "s3://lake/orders", "parquet", ())
         table = marked(spec, {CONTRACT: name, OBJECT: "orders"})
@@ -188,11 +192,12 @@ class Scene:
     # What the watcher does, with its own functions.
 
     def tick(self) -> None:
-        """Insert what is due and evaluate all cycles; a kill leaves the one or the other undone."""
+        """Insert what is due and evaluate all cycles; a kill between transactions leaves a part undone."""
         with self.store.write() as tx:
             slo = SimpleNamespace(key=self.key, contract=SimpleNamespace(version="1.0.0", digest=""))
             cycles = [self.cycle(number) for number in range(len(self.truth.days))]
             cycle_store.insert_cycles(tx, [(slo, cycles)], self.now)  # type: ignore[list-item]
+        self.maybe_kill()
         with self.store.read() as tx:
             records = cycle_store.all_cycles(tx, self.key)
         verdicts = [self.verdict(record, self.truth.days[number]) for number, record in enumerate(records)]
@@ -206,7 +211,13 @@ class Scene:
                 day.verdict = "delivered"
             else:
                 day.verdict = status.value
+        self.complete_at[self.now] = self.truth.through()
+        self.maybe_kill()
         self.record()
+
+    def maybe_kill(self) -> None:
+        if self.draw.random() < 0.04:
+            raise Killed
 
     def record(self) -> None:
         writer.record_changes(self.context(), self.store, (), None)
@@ -259,8 +270,28 @@ class Scene:
             if self.draw.random() < 0.5:
                 self.now += delivery_state.LEASE
             self.change()
-            self.tick()
+            self.run()
+
+    def run(self) -> None:
+        """A tick and the writer after it, in one process: a kill of the first is the end of both."""
+        try:
+            if self.draw.random() < 0.9:
+                self.tick()
+        except Killed:
+            self.outcome.count("kills")
+        else:
             self.write()
+
+    def replay(self) -> None:
+        """Ask for the state as of the end of each tick."""
+        with self.store.read() as tx:
+            for at, expected in self.complete_at.items():
+                through = complete_through(tx, *self.key[:2], as_of=at).through
+                seen = (through.due_at - FIRST).days + 1 if through else 0
+                self.outcome.count("replays")
+                if seen != expected:
+                    violation = f"as of {at:%F %H:%M}, {seen} days are complete, {expected} were"
+                    self.outcome.violations.append(violation)
 
     def seen(self) -> tuple[int, str]:
         live = self.catalog.read(*self.table)
@@ -277,17 +308,22 @@ def play(store: Store, name: str, draw: random.Random) -> Outcome:
         if draw.random() < 0.3:
             scene.check()
             scene.record()
-        if draw.random() < 0.9:
-            scene.tick()
-        scene.write()
+        scene.run()
         if draw.random() < 0.3:
             # A writer that comes after the lease of killed ones, and that nothing disturbs.
             scene.now += delivery_state.LEASE
             scene.record()
             settle(scene, outcome)
     scene.now += delivery_state.LEASE
-    scene.tick()
+    while True:
+        try:
+            scene.tick()
+            break
+        except Killed:
+            outcome.count("kills")
+            scene.now += delivery_state.LEASE
     settle(scene, outcome)
+    scene.replay()
     return outcome
 
 
