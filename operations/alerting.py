@@ -672,13 +672,15 @@ def make_notifier(
     server: str | None = None,
     skipped: Mapping[str, str] | None = None,
     notices: Notices | None = None,
+    subscriptions: RegistrySubscriptions | None = None,
 ) -> Callable[[Connection, Breach | Recovery], None]:
     """Return the callback that the watcher calls in its transaction: it enriches and records an event.
 
     With `notices`, the events are added to them, and the caller settles them in the same transaction.
+    `subscriptions` may have been read before the transaction.
     """
     own_notices = notices or make_notices(context)
-    subscriptions = RegistrySubscriptions(context)
+    subscriptions = subscriptions or RegistrySubscriptions(context)
     known_channels, name = channels.load(), channel.partition(":")[0]
     # Fail at the start, not when the first alert is sent.
     if name in known_channels:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
@@ -53,14 +53,24 @@ class RegistrySubscriptions:
     def __init__(self, context: RuntimeContext) -> None:
         self._context = context
         self._registries: dict[Path, _Registry] = {}
+        self._by_contract: dict[tuple[str, str], list[Subscription]] = {}
+
+    def read(self, contracts: Iterable[Contract]) -> None:
+        """Read the subscriptions to these contracts, for which another transaction need not wait then."""
+        for contract in contracts:
+            self.for_contract(contract)
 
     def for_contract(self, contract: Contract) -> list[Subscription]:
         """Return the subscriptions to a contract that are approved, and active today, by file."""
-        root = registry_root(self._context.folder / contract.file)
-        if root not in self._registries:
-            self._registries[root] = _Registry.read(self._context, root)
-        registry = self._registries[root]
-        return registry.agreed(self._context, contract) if registry.linter is not None else []
+        name = (contract.file, contract.key)
+        if name not in self._by_contract:
+            root = registry_root(self._context.folder / contract.file)
+            if root not in self._registries:
+                self._registries[root] = _Registry.read(self._context, root)
+            registry = self._registries[root]
+            agreed = registry.agreed(self._context, contract) if registry.linter is not None else []
+            self._by_contract[name] = agreed
+        return self._by_contract[name]
 
 
 @dataclass(slots=True)
@@ -200,9 +210,11 @@ class Notices:
         for contract, event, affected in breaches:
             assert book is not None
             consumers = self._by_consumer(contract, event, affected)
+            # Once for all consumers: it reads the history of the product.
+            described = self._describe(tx, contract, event) if consumers else ()
             for (team, receiver), entry in consumers.items():
                 key, cause = book.key_for(team, receiver, event)
-                begins[key].append(self._notice(tx, key, entry, cause))
+                begins[key].append(_notice(key, entry, cause, described))
                 routes[key] += [route for route in entry.routes if route not in routes[key]]
             notified = {(team, receiver) for team, receiver in consumers}
             for key in _keys(tx, event.key, event.subject) if event.failed else ():
@@ -246,38 +258,39 @@ class Notices:
             at = subscription.alerts.locate("channel") if subscription.alerts else subscription.locate()
             self._context.note(f"{at}: {problem.message}. {problem.hint}")
 
-    def _notice(self, tx: Connection, key: IncidentKey, entry: _Affected, cause: Product | None) -> Breach:
-        """Return the breach of a consumer's notice, without anything about columns that it does not use."""
-        event = entry.event
-        product = (event.key.contract, event.key.object)
-        subscriptions = [affected.subscription for affected in entry.subscriptions]
-        failed = list(dict.fromkeys(clause for affected in entry.subscriptions for clause in affected.failed))
-        failed.sort(key=lambda clause: -clause.severity.rank)
-        described = dict(self._describe(tx, entry.contract, event))
-        facts = {
-            PRODUCT: described.pop(PRODUCT, ""),
-            USED_FOR: "; ".join(dict.fromkeys(map(_purpose, subscriptions))),
-            "needed by": "" if event.failed else _needed_by(subscriptions, event),
-            **described,
-            **dict(_clause_facts(failed)),
-            "cause": f"{'/'.join(cause)} is missing" if cause not in (None, product) and cause else "",
-            "subscription": join_limited([subscription.file for subscription in subscriptions], 2),
-        }
-        owner = facts.pop(OWNER, "")
-        title = event.title
-        if event.failed:
-            title = f"{event.key.object} fails {pluralize(len(failed), 'data check')}: {event.subject}"
-        severity = max((clause.severity for clause in failed), key=lambda level: level.rank,
-                       default=event.severity)  # fmt: skip
-        return replace(
-            event,
-            key=key,
-            subject=notice_subject(event.key, event.subject),
-            title=title,
-            severity=severity,
-            facts=tuple((label, text) for label, text in (*facts.items(), (OWNER, owner)) if text),
-            failed=(),
-        )
+
+def _notice(key: IncidentKey, entry: _Affected, cause: Product | None, description: Facts) -> Breach:
+    """Return the breach of a consumer's notice, without anything about columns that it does not use."""
+    event = entry.event
+    product = (event.key.contract, event.key.object)
+    subscriptions = [affected.subscription for affected in entry.subscriptions]
+    failed = list(dict.fromkeys(clause for affected in entry.subscriptions for clause in affected.failed))
+    failed.sort(key=lambda clause: -clause.severity.rank)
+    described = dict(description)
+    facts = {
+        PRODUCT: described.pop(PRODUCT, ""),
+        USED_FOR: "; ".join(dict.fromkeys(map(_purpose, subscriptions))),
+        "needed by": "" if event.failed else _needed_by(subscriptions, event),
+        **described,
+        **dict(_clause_facts(failed)),
+        "cause": f"{'/'.join(cause)} is missing" if cause not in (None, product) and cause else "",
+        "subscription": join_limited([subscription.file for subscription in subscriptions], 2),
+    }
+    owner = facts.pop(OWNER, "")
+    title = event.title
+    if event.failed:
+        title = f"{event.key.object} fails {pluralize(len(failed), 'data check')}: {event.subject}"
+    severity = max((clause.severity for clause in failed), key=lambda level: level.rank,
+                   default=event.severity)  # fmt: skip
+    return replace(
+        event,
+        key=key,
+        subject=notice_subject(event.key, event.subject),
+        title=title,
+        severity=severity,
+        facts=tuple((label, text) for label, text in (*facts.items(), (OWNER, owner)) if text),
+        failed=(),
+    )
 
 
 class _CauseBook:

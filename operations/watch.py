@@ -42,6 +42,7 @@ from dq.operations import alerting
 from dq.operations.data_places import resolve_links, resolve_locations, with_folders
 from dq.operations.key_ownership import close_withdrawn, make_withdrawal_reason, resolve_key_owners
 from dq.operations.metrics import is_loopback
+from dq.operations.notices import RegistrySubscriptions
 from dq.operations.registry_files import LoadedContracts, load_watched, slos
 from dq.operations.runtime.context import RuntimeContext, call_context, read_secret, to_utc
 from dq.store.engine import Store
@@ -431,16 +432,19 @@ def run_tick(
             tx, {*(contract.key for contract in loaded.contracts), *loaded.removed}
         )
     alerting.save_lineage(store, loaded, paths)
-    notices = alerting.make_notices(context)
+    notices, subscriptions = alerting.make_notices(context), RegistrySubscriptions(context)
     result = tick(
         store,
         targets,
         now,
-        alerting.make_notifier(context, loaded.contracts, channel, server, loaded.skipped, notices),
+        alerting.make_notifier(
+            context, loaded.contracts, channel, server, loaded.skipped, notices, subscriptions
+        ),
         since=request.since,
         unchanged_contracts=set(loaded.skipped.values()) if request.contract is None else (),
         withdrawal_reason=withdrawal_reason,
         record_unnotified=alerting.make_past_notifier(context, channel),
+        prepare=subscriptions.read,
         settle=alerting.make_settler(context, notices),
         probe_pool=probe_pool,
         last_tick_at=max((at for at in ticks if at is not None), default=None),

@@ -8,6 +8,7 @@ from datetime import datetime
 
 from sqlalchemy import Connection
 
+from dq.contracts.model import Contract
 from dq.contracts.outcome import LAKEHOUSE, Breach, CycleStatus, IncidentKey
 from dq.contracts.slo import Cycle, Slo
 from dq.dataquality.delivery import cycle_store, evidence, notify
@@ -114,6 +115,7 @@ def tick(
     unchanged_contracts: Collection[str] = (),
     withdrawal_reason: Callable[[Key], str | None] = lambda _: None,
     record_unnotified: Callable[[Connection, Sequence[UnnotifiedMiss]], object] = lambda *_: None,
+    prepare: Callable[[Collection[Contract]], object] = lambda _: None,
     settle: Callable[[Connection], object] = lambda _: None,
     probe_pool: ProbePool | None = None,
     last_tick_at: datetime | None = None,
@@ -130,6 +132,7 @@ def tick(
         withdrawal_reason: Returns why an SLO is withdrawn, or None if it is not: another watcher may watch
             it.
         record_unnotified: Receives the misses that ended before anyone was notified.
+        prepare: Called before the transaction that emits breaches, with the contracts of these.
         settle: Called in each transaction that emitted events, when all of them are emitted.
         probe_pool: The pool of the previous ticks.
         last_tick_at: The instant of the last completed tick, or None if there was none.
@@ -180,7 +183,7 @@ def tick(
         # Given-up cycles stay so, unless they were delivered after all.
         if evaluation.record.status is not CycleStatus.NEVER or evaluation.result.lateness is not None
     ]
-    changes = _commit_evaluations(store, evaluations, history, now, emit, record_unnotified, settle)
+    changes = _commit_evaluations(store, evaluations, history, now, emit, record_unnotified, prepare, settle)
     return TickResult(
         as_of=now,
         slos=len(targets),
@@ -251,6 +254,7 @@ def _commit_evaluations(
     now: datetime,
     emit: EmitEvent,
     record_unnotified: Callable[[Connection, Sequence[UnnotifiedMiss]], object],
+    prepare: Callable[[Collection[Contract]], object],
     settle: Callable[[Connection], object],
 ) -> list[CycleTransition]:
     outages = list(notify.outage_breaches(evaluations, now, SETTLE))
@@ -263,6 +267,12 @@ def _commit_evaluations(
     ]
     if not changed and not outages and not history.has_news:
         return []
+    broken = {
+        evaluation.target.slo.contract.key: evaluation.target.slo.contract
+        for evaluation, event, _ in changed
+        if isinstance(event, Breach)
+    }
+    prepare(broken.values())
     with store.write() as tx:
         history.write(tx)
         for outage_breach in outages:
