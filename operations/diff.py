@@ -14,6 +14,7 @@ from dq.contracts.outcome import ReadError
 from dq.contracts.subscriptions import Subscription
 from dq.contracts.subscriptions import read as read_subscription
 from dq.contracts.yaml.parse import TEXT, parse, read
+from dq.operations.registry_files import parse_policy, read_policy_text
 from dq.operations.runtime.context import MESSAGES, registry_root
 from dq.operations.subscriptions import Content, contents
 from dq.operations.validate import parse_mode
@@ -22,6 +23,8 @@ from dq.validators.compat.classified_change import Comparison
 from dq.validators.compat.comparison import DiffTerms
 from dq.validators.compat.comparison import diff as compare
 from dq.validators.git.base import bytes_at
+from dq.validators.lint import load_rules
+from dq.validators.policy.policy import DEFAULT, Policy
 
 
 def diff(
@@ -40,9 +43,11 @@ def diff(
     exit code of `dq diff`, `changes` are the classified changes, and `as_dict()` is its JSON. `mode` is the
     required compatibility: FORWARD, BACKWARD, FULL or NONE, by default the contract's; `engines` read the
     data, which is stored in a `table_format`, e.g. iceberg-v3. `subscriptions` is the folder of subscription
-    files, by default that of the registry around `after`. `today` is a date in UTC, by default the current.
+    files, by default that of the registry around `after`, whose policy applies to changes that affect none of
+    them. `today` is a date in UTC, by default the current.
 
-    Raises ReadError for a file that cannot be read, and BrokenContract for one that has errors.
+    Raises ReadError for a file that cannot be read, BrokenContract for one that has errors, and UsageError
+    for an invalid policy.
     """
     old, new = (read(version) if version is not None else None for version in (before, after))
     consumers, are_unclear = _subscriptions(subscriptions, new)
@@ -54,7 +59,15 @@ def diff(
         subscriptions=tuple(consumers),
         subscriptions_incomplete=are_unclear,
     )
+    if consumers and new is not None and new.file != TEXT:
+        terms = terms.with_unneeded(_policy(registry_root(Path(new.file))).unneeded_changes)
     return compare(old, new, terms)
+
+
+def _policy(root: Path) -> Policy:
+    named_text = read_policy_text(root, None)
+    # The rules are slow to import.
+    return DEFAULT if named_text is None else parse_policy(named_text, load_rules())
 
 
 def read_version(location: str) -> Contract:

@@ -11,12 +11,11 @@ from typing import TYPE_CHECKING
 
 from dq.contracts.access import files
 from dq.contracts.access.files import POLICY_FILE, FileRef
-from dq.contracts.outcome import Finding, Severity, UsageError
+from dq.contracts.outcome import Finding, UsageError
 from dq.operations import subscriptions
 from dq.operations.gate import GateOutcome, official_schema, unenforced
 from dq.operations.registry_files import parse_policy, read_policy_text
 from dq.operations.runtime.context import RuntimeContext
-from dq.validators.compat.classification import Level
 from dq.validators.compat.classified_change import Comparison, Waiver, findings
 from dq.validators.compat.comparison import DiffTerms
 from dq.validators.context import OfficialSchema, TablesAtBase
@@ -193,8 +192,8 @@ def _lint_with_policy(
         Waiver(waiver.rule, waiver.contract, waiver.path, waiver.reason, waiver.approved_by, waiver.expires)
         for waiver in scoped_policy.policy.waivers
     )
-    unneeded = Level.WARN if scoped_policy.policy.unneeded_changes is Severity.WARNING else Level.ERROR
-    comparison = compare_with_base(base, replace(terms, waivers=waivers, unneeded=unneeded), changed)
+    terms_of_policy = replace(terms, waivers=waivers).with_unneeded(scoped_policy.policy.unneeded_changes)
+    comparison = compare_with_base(base, terms_of_policy, changed)
     names = {posixpath.relpath(file, scoped_policy.folder): file for file in changed.contents}
     contents = [(name, changed.contents[file]) for name, file in names.items()]
     linted = lint_files(

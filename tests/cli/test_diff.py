@@ -113,6 +113,56 @@ def test_consumers_come_from_a_folder_of_subscriptions(
     assert "consumer billing" in told(capsys)["changes"][0]["who"]
 
 
+NULLABLE = text(document({"columns": ["a", "b"]}, version="2.0.0"))
+REQUIRED = text(document({"columns": ["a", "b!"]}))
+
+
+@pytest.mark.parametrize("policy", ["{}", "compatibility: {unneeded: warning}"])
+@pytest.mark.parametrize("column", ["a", "b"])
+def test_diff_and_the_gate_agree_on_changes_that_no_subscription_needs(
+    registry: Registry,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    policy: str,
+    column: str,
+) -> None:
+    subscription = (
+        "contract: orders\nmajor: 1\nconsumer: {team: billing}\npurpose: Invoices.\n"
+        f"columns: [orders.{column}]\nstartDate: 2020-01-01\n"
+    )
+    registry.commit(
+        {
+            "orders.odcs.yaml": REQUIRED,
+            "dq-policy.yaml": policy,
+            "subscriptions/billing.yaml": subscription,
+        }
+    )
+    registry.branch("nullable")
+    registry.commit({"orders.odcs.yaml": NULLABLE})
+    monkeypatch.chdir(registry.folder)
+
+    code = run(["diff", "main:orders.odcs.yaml", "orders.odcs.yaml", "--format", "json"])
+    changes = {change["rule"]: change["verdict"] for change in told(capsys)["changes"]}
+    run(["validate", ".", "--base", "main", "--format", "json"])
+    findings = {finding["rule"]: finding["severity"] for finding in told(capsys)["findings"]}
+
+    is_lowered = column == "a" and policy != "{}"
+    assert changes["required-removed"] == ("warn" if is_lowered else "break")
+    assert findings["required-removed"] == ("warning" if is_lowered else "error")
+    assert code == (0 if is_lowered else 1)
+
+
+def test_an_invalid_policy_is_a_mistake_of_usage(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (folder / "dq-policy.yaml").write_text("compatibility: {unneeded: sometimes}")
+    (folder / "subscriptions").mkdir()
+    (folder / "subscriptions" / "billing.yaml").write_text(
+        "contract: orders\nmajor: 1\nconsumer: {team: billing}\npurpose: Invoices.\nstartDate: 2020-01-01\n"
+    )
+
+    assert run(["diff", "before.odcs.yaml", "fine.odcs.yaml"]) == 2
+    assert "dq-policy.yaml:1" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     "wrong", [["--mode", "SIDEWAYS"], ["--today", "soon"], ["--format", "poem"]], ids=lambda one: one[0]
 )

@@ -17,7 +17,7 @@ from dq.contracts.extension import dataset
 from dq.contracts.model import Contract, Identity, Node
 from dq.contracts.needs import lost_need, needed_clauses
 from dq.contracts.normalize import normalize
-from dq.contracts.outcome import Location
+from dq.contracts.outcome import Location, Severity
 from dq.contracts.subscriptions import Subscription, affects, locate_use
 from dq.validators.compat import classification_table
 from dq.validators.compat.classification import (
@@ -260,6 +260,10 @@ class DiffTerms:
     subscriptions: tuple[Subscription, ...] = ()
     subscriptions_incomplete: bool = False
     unneeded: Level = Level.ERROR
+
+    def with_unneeded(self, severity: Severity) -> DiffTerms:
+        """Return the terms under a policy, with its severity for changes that affect no subscription."""
+        return replace(self, unneeded=Level.WARN if severity is Severity.WARNING else Level.ERROR)
 
     def comparison_context(
         self, before: Contract, after: Contract, normal: FlatElement | None = None
