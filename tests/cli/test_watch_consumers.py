@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 from collections.abc import Iterator
 from datetime import datetime
 from pathlib import Path
@@ -316,3 +318,145 @@ def test_a_consumer_that_names_its_clauses_hears_of_these_only(registry: Registr
     assert titles(slack, "#billing", "#audit") == [
         ("#audit", "ERROR: raw fails 1 data check: day=2026-05-10")
     ]
+
+
+def test_ten_products_of_one_cause_are_one_message(registry: Registry, slack: FakeSlack) -> None:
+    names = [f"p{number}" for number in range(10)]
+    for name in names:
+        inputs = "customProperties: [{property: inputs, value: [raw]}]\nservers:"
+        text = contract(name, **{f'"#{name}"': '"#mart"', "servers:": inputs})
+        registry.put(f"registry/{name}.odcs.yaml", text)
+        registry.subscribe("billing", name)
+    registry.watch(BEGIN)
+
+    registry.watch(MISSED)
+    registry.watch("2026-05-11T07:28:00Z")
+
+    assert titles(slack, "#billing") == [("#billing", "ERROR: 10 breaches of data that billing uses")]
+    assert [post for post in slack.replies if NAMES[post["channel"]] == "#billing"] == []
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        "removed",
+        {"columns": "[raw.nothing]"},
+        {"endDate": "2026-05-11"},
+        {"alerts": "{channel: '#search', tool: slack}"},
+        {"alerts": "-"},
+    ],
+    ids=str,
+)
+def test_the_end_reaches_the_channel_of_the_breach_whatever_became_of_the_subscription(
+    registry: Registry, slack: FakeSlack, change: str | dict[str, str]
+) -> None:
+    registry.subscribe("billing")
+    registry.watch(BEGIN)
+    registry.watch(MISSED)
+
+    if isinstance(change, str):
+        (registry.folder / "registry/subscriptions/billing-raw.yaml").unlink()
+    else:
+        registry.subscribe("billing", **change)
+    registry.watch(LATER)
+    registry.came("raw", "2026-05-11T08:00:00Z")
+    registry.watch("2026-05-11T08:05:00Z")
+
+    assert titles(slack, "#billing", "#search") == [
+        ("#billing", "RESOLVED: raw came 2 h late: day=2026-05-10")
+    ]
+
+
+def test_a_channel_that_does_not_exist_silences_nobody_else(registry: Registry, slack: FakeSlack) -> None:
+    registry.subscribe("audit", alerts="{channel: '#nowhere', tool: slack}")
+    registry.subscribe("billing")
+    registry.watch(BEGIN)
+
+    ran = registry.dq("watch", "registry", "--as-of", MISSED)
+
+    expected = "ERROR: raw is missing: day=2026-05-10"
+    assert sorted(titles(slack)) == [("#billing", expected), ("#platform", expected), ("#raw", expected)]
+    assert ran.code == 4
+    assert "slack:#nowhere" in ran.all
+    assert "channel_not_found" in ran.all
+
+
+def test_a_subscription_of_personal_data_without_a_binding_approval_is_not_notified(
+    registry: Registry, slack: FakeSlack
+) -> None:
+    """A name in the file is no approval: the policy asks for one that Git proves."""
+    personal = ID.replace("integer,", "integer, classification: pii,")
+    team = "team: {name: sales, members: [{username: ana@example.com, role: owner}]}\nservers:"
+    registry.put("registry/raw.odcs.yaml", contract("raw", **{ID: personal, "servers:": team}))
+    registry.subscribe("billing", approvers="[ana@example.com]")
+    registry.watch(BEGIN)
+
+    unproven = registry.dq("watch", "registry", "--as-of", MISSED)
+
+    assert titles(slack, "#billing") == []
+    assert "billing-raw.yaml" in unproven.all
+    assert "Its consumer is not notified." in unproven.all
+
+
+def test_by_names_alone_a_subscription_is_notified_where_the_policy_allows_it(
+    registry: Registry, slack: FakeSlack
+) -> None:
+    personal = ID.replace("integer,", "integer, classification: pii,")
+    team = "team: {name: sales, members: [{username: ana@example.com, role: owner}]}\nservers:"
+    registry.put("registry/raw.odcs.yaml", contract("raw", **{ID: personal, "servers:": team}))
+    registry.put("registry/dq-policy.yaml", "rules: {subscription-without-approver: {proof: names}}")
+    registry.subscribe("billing", approvers="[ana@example.com]")
+    registry.subscribe("audit")
+    registry.watch(BEGIN)
+
+    registry.watch(MISSED)
+
+    assert titles(slack, "#billing", "#audit") == [("#billing", "ERROR: raw is missing: day=2026-05-10")]
+
+
+_WATCHER = "import sys; from dq.cli.main import run; sys.exit(run(sys.argv[1:]))"
+
+
+def watch_in_process(registry: Registry, at: str) -> subprocess.Popen[bytes]:
+    """`dq watch` in a process of its own."""
+    words = ["watch", "registry", "--as-of", at]
+    return subprocess.Popen([sys.executable, "-c", _WATCHER, *words], cwd=registry.folder)
+
+
+def test_two_watchers_at_once_notify_once(registry: Registry, slack: FakeSlack) -> None:
+    for team in ("billing", "audit", "search"):
+        registry.subscribe(team)
+        registry.subscribe(team, "mart")
+    registry.watch(BEGIN)
+
+    watchers = [watch_in_process(registry, MISSED) for _ in range(2)]
+
+    assert [watcher.wait(timeout=300) in (0, 1) for watcher in watchers] == [True, True]
+    registry.watch(LATER)
+    posted = [(NAMES[post["channel"]], post.get("thread_ts")) for post in slack.posts]
+    assert sorted(row for row in posted if row[0] in ("#billing", "#audit", "#search")) == [
+        ("#audit", None),
+        ("#billing", None),
+        ("#search", None),
+    ]
+
+
+@pytest.mark.parametrize("accept", [True, False], ids=["after", "before"])
+def test_a_watcher_killed_at_the_answer_of_slack_neither_loses_nor_doubles(
+    registry: Registry, slack: FakeSlack, accept: bool
+) -> None:
+    for team in ("billing", "audit", "search"):
+        registry.subscribe(team)
+    registry.watch(BEGIN)
+    registry.watch(MISSED)
+    registry.came("raw", "2026-05-11T08:00:00Z")
+
+    watcher = watch_in_process(registry, "2026-05-11T08:05:00Z")
+    slack.fault("chat.postMessage", "kill", pid=watcher.pid, accept=accept)
+
+    assert watcher.wait(timeout=300) == -9
+    for minute in ("07", "09", "11"):
+        registry.watch(f"2026-05-11T08:{minute}:00Z")
+    ends = [NAMES[post["channel"]] for post in slack.posts if "thread_ts" in post]
+    assert sorted(ends) == ["#audit", "#billing", "#raw", "#search"]
+    assert {text.split(":")[0] for _, text in titles(slack)} == {"RESOLVED"}
