@@ -147,6 +147,10 @@ class Files(Protocol):
         """Return the names of the folders directly in a folder; empty if it does not exist."""
         ...
 
+    def with_files(self, path: str) -> list[str]:
+        """Return the names of the folders directly in a folder that contain a file themselves."""
+        ...
+
     def holds(self, path: str) -> bool:
         """Return whether a folder or bucket exists; a dangling link raises."""
         ...
@@ -233,6 +237,9 @@ class LocalFiles:
             return []
         except OSError as error:
             raise _unreadable(path, error) from error
+
+    def with_files(self, path: str) -> list[str]:
+        return [name for name in self.folders(path) if self.inside(f"{path}/{name}")]
 
     def holds(self, path: str) -> bool:
         self._stay(path)
@@ -322,6 +329,19 @@ class ArrowFiles:
         infos = self._get_info(path, folder=True)
         return [info.base_name for info in infos if info.type == fs.FileType.Directory]
 
+    def with_files(self, path: str) -> list[str]:
+        from pyarrow import fs
+
+        # Object storages list a thousand files of all folders in each response.
+        root = self.opened(path)[1].strip("/")
+        infos = self._get_info(path, folder=True, recursive=True)
+        paths = [
+            info.path.strip("/").removeprefix(root).strip("/")
+            for info in infos
+            if info.type == fs.FileType.File
+        ]
+        return list(dict.fromkeys(path.partition("/")[0] for path in paths if path.count("/") == 1))
+
     def holds(self, path: str) -> bool:
         from pyarrow import fs
 
@@ -394,7 +414,7 @@ class UnreachableFiles:
     def _raise_unreadable(self, path: str) -> NoReturn:
         raise ReadError(f"{self.problem}.", f"Check this storage and the connection to it: {path}.")
 
-    stat = inside = below = read = folders = holds = root = nothing = address = _raise_unreadable
+    stat = inside = below = read = folders = with_files = holds = root = nothing = address = _raise_unreadable
 
 
 class Storages:
@@ -583,6 +603,9 @@ class TimedFiles:
 
     def folders(self, path: str) -> list[str]:
         return self._timed_call(self.files.folders, path)
+
+    def with_files(self, path: str) -> list[str]:
+        return self._timed_call(self.files.with_files, path)
 
     def holds(self, path: str) -> bool:
         return self._timed_call(self.files.holds, path)

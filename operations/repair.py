@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Callable, Collection, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, suppress
 from dataclasses import dataclass, replace
@@ -15,7 +16,7 @@ from dq.contracts.layout import PlacedPartition
 from dq.contracts.model import Contract, SchemaObject
 from dq.contracts.outcome import DqError, Finding, UsageError
 from dq.contracts.slo import NOT_IN_FORCE
-from dq.lake.storage import Storages, files_for
+from dq.lake.storage import Files, Storages, files_for
 from dq.operations.data_places import placements
 from dq.operations.key_ownership import resolve_key_owners
 from dq.operations.register import ServerOf, server_choice
@@ -146,33 +147,49 @@ class RepairContext:
             self._table(
                 spec,
                 _partitions(spec, by_object.get((contract.key, schema_object.name), ())),
-                partial(self._with_published_location, contract, schema_object, spec, server),
+                partial(self._with_published_locations, contract, schema_object, spec, server),
             )
             for spec, schema_object in zip(table_specs, contract.objects, strict=True)
             if spec.partitions and spec.location and spec.format not in OPEN_FORMATS
         ]
 
-    def _with_published_location(
+    def _with_published_locations(
         self,
         contract: Contract,
         schema_object: SchemaObject,
         spec: TableSpec,
         server: str,
-        missing: Partition,
-    ) -> Partition:
-        """Return the partition at the location of its newest publication, which may be outside of the
+        missing: Sequence[Partition],
+    ) -> tuple[Partition, ...]:
+        """Return the partitions, each at the location of its newest publication, which may be outside of the
         table.
         """
-        partition = dict(missing.values)
-        delivery = build_publication(
-            contract, schema_object, spec, server=server, catalog=self.target.id, partition=partition
-        )
         with self.store.read() as tx:
-            newest = publish.newest_revision(tx, delivery.delivery)
-        return replace(missing, location=newest.folder) if newest and newest.folder else missing
+            folders = publish.published_folders(tx) if missing else {}
+        if not folders:
+            return tuple(missing)
+
+        def delivery(partition: Partition) -> str:
+            publication = build_publication(
+                contract,
+                schema_object,
+                spec,
+                server=server,
+                catalog=self.target.id,
+                partition=dict(partition.values),
+            )
+            return publication.delivery
+
+        return tuple(
+            replace(partition, location=folders.get(delivery(partition), partition.location))
+            for partition in missing
+        )
 
     def _table(
-        self, spec: TableSpec, published: Sequence[Partition], relocate: Callable[[Partition], Partition]
+        self,
+        spec: TableSpec,
+        published: Sequence[Partition],
+        relocate: Callable[[Sequence[Partition]], tuple[Partition, ...]],
     ) -> RepairedTable:
         if self.target.read(*spec.key) is None:
             raise no_table(*spec.key)
@@ -180,23 +197,47 @@ class RepairContext:
             files_for(spec.location, self.context.reach),
             self.target.partitions(*spec.key),
         )
-        plan = repair_plan(spec, catalog_partitions, files.folders, lambda folder: bool(files.inside(folder)))
-        plan = replace(plan, missing=tuple(map(relocate, plan.missing)))
-        plan = with_published(plan, catalog_partitions, published, self._with_files(published).__contains__)
-        errors = []
-        for partition in plan.missing if self.apply_it else ():
-            try:
-                self.target.add_partition(*spec.key, partition.values, partition.location)
-            except DqError as error:
-                errors.append(str(error))
-        return RepairedTable(spec, plan, tuple(errors))
-
-    def _with_files(self, published: Sequence[Partition]) -> set[str]:
-        """Return the folders that contain a file, with a request to the storage for each."""
-        storages, folders = Storages(self.context.reach), [partition.location for partition in published]
         with ThreadPoolExecutor(_CONCURRENCY) as pool:
-            results = pool.map(lambda folder: bool(storages.of(folder).inside(folder)), folders)
-            return {folder for folder, has_file in zip(folders, results, strict=True) if has_file}
+            plan = repair_plan(
+                spec,
+                catalog_partitions,
+                lambda folders: pool.map(files.folders, folders),
+                partial(_with_files, pool, files),
+            )
+            plan = replace(plan, missing=relocate(plan.missing))
+            storages, folders = Storages(self.context.reach), [partition.location for partition in published]
+            answers = pool.map(lambda folder: bool(storages.of(folder).inside(folder)), folders)
+            filled = {folder for folder, has_file in zip(folders, answers, strict=True) if has_file}
+        plan = with_published(plan, catalog_partitions, published, filled.__contains__)
+        errors: list[DqError] = []
+        if plan.missing and self.apply_it:
+            try:
+                results = self.target.add_partitions(*spec.key, plan.missing)
+                errors += [result for result in results if isinstance(result, DqError)]
+            except DqError as error:
+                errors.append(error)
+        return RepairedTable(spec, plan, tuple(map(str, errors)))
+
+
+def _with_files(
+    pool: ThreadPoolExecutor, files: Files, folders: Sequence[str], siblings: Collection[str]
+) -> set[str]:
+    """Return the folders that contain a file.
+
+    Where most folders of a parent are asked for, one listing of the parent answers all of them.
+    """
+    by_parent: dict[str, list[str]] = defaultdict(list)
+    for folder in folders:
+        by_parent[folder.rpartition("/")[0]].append(folder)
+    counts = Counter(folder.rpartition("/")[0] for folder in siblings)
+
+    def answer(parent: str, folders: Sequence[str]) -> list[str]:
+        if len(folders) * 2 > counts[parent]:
+            filled = {f"{parent}/{name}" for name in files.with_files(parent)}
+            return [folder for folder in folders if folder in filled]
+        return [folder for folder in folders if files.inside(folder)]
+
+    return {folder for filled in pool.map(answer, by_parent, by_parent.values()) for folder in filled}
 
 
 def _partitions(spec: TableSpec, published: Sequence[PlacedPartition]) -> list[Partition]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from enum import StrEnum
@@ -534,6 +534,14 @@ class Catalog(Protocol):
         """Add the partition. Return False, without writing, if it exists.
 
         Raises DqError if the table does not exist or the partition has another location.
+        """
+
+    def add_partitions(
+        self, database: str, name: str, partitions: Sequence[Partition]
+    ) -> list[bool | DqError]:
+        """Add partitions in batches. Return a result for each: as `add_partition`, or its error.
+
+        Raises DqError if the table does not exist.
         """
 
     def partition_location(self, database: str, name: str, values: Values) -> str | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -629,6 +629,11 @@ class Iceberg:
     def add_partition(self, database: str, name: str, values: catalog.Values, location: str) -> bool:
         if self.read(database, name) is None:
             raise catalog.no_table(database, name)
+        raise _by_commits(database, name)
+
+    def add_partitions(
+        self, database: str, name: str, partitions: Sequence[catalog.Partition]
+    ) -> list[bool | DqError]:
         raise _by_commits(database, name)
 
     def partition_location(self, database: str, name: str, values: catalog.Values) -> str | None:

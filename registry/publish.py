@@ -67,6 +67,13 @@ def newest_revision(tx: Connection, delivery: str) -> Revision | None:
     return None if row is None else Revision(*row)
 
 
+def published_folders(tx: Connection) -> dict[str, str]:
+    """Return the folders of the deliveries whose newest revision lies outside of its table, by delivery."""
+    columns = publication_revision.c
+    query = select(columns.delivery, columns.folder).where(columns.id.in_(staged_deliveries()))
+    return {row.delivery: row.folder for row in tx.execute(query)}
+
+
 def knows_run(tx: Connection, delivery: str, run: str) -> bool:
     """Return True if this run of the producer has published a revision."""
     matches = (publication_revision.c.delivery == delivery) & (publication_revision.c.run == run)

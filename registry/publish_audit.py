@@ -6,7 +6,7 @@ import hashlib
 import os
 import re
 import stat
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -406,8 +406,11 @@ def _remote(folder: str) -> list[File]:
     ]
 
 
-Listing = Callable[[str], Iterable[str]]
-"""The names of the folders directly inside a folder."""
+Listing = Callable[[Sequence[str]], Iterable[Iterable[str]]]
+"""The names of the folders directly inside each of several folders."""
+
+WithFiles = Callable[[Sequence[str], Collection[str]], Collection[str]]
+"""Those of the given folders that contain a file; the second argument has all folders of the same level."""
 
 # Folder value that Spark and Hive write for NULL or empty keys.
 _NULL = "__HIVE_DEFAULT_PARTITION__"
@@ -436,18 +439,18 @@ class RepairPlan:
 
 
 def repair_plan(
-    spec: TableSpec, registered: Iterable[Partition], list_folders: Listing, has_files: Callable[[str], bool]
+    spec: TableSpec, registered: Iterable[Partition], list_folders: Listing, with_files: WithFiles
 ) -> RepairPlan:
     """Compare the folders below the table with the `registered` partitions of the catalog. Read-only.
 
     Folders without a file, or with a value that does not fit the key's type, are not partitions.
     """
     places = {partition.values: partition.location for partition in registered}
-    missing: list[Partition] = []
+    unregistered: list[Partition] = []
     moved: list[tuple[Partition, str]] = []
     unrecognized: list[UnrecognizedFolder] = []
     folder_by_values: dict[str, str] = {}
-    for folder, entry in _walk(spec, spec.location, [], list_folders):
+    for folder, entry in _walk(spec, list_folders):
         if isinstance(entry, str):
             unrecognized.append(UnrecognizedFolder(folder, entry))
             continue
@@ -460,12 +463,17 @@ def repair_plan(
         place = places.get(values)
         if first_folder != folder:
             unrecognized.append(UnrecognizedFolder(folder, f"it has the same values as {first_folder}"))
-        elif place is None and has_files(folder):
-            missing.append(Partition(values, folder))
         elif place is None:
-            unrecognized.append(UnrecognizedFolder(folder, "it contains no files"))
+            unregistered.append(Partition(values, folder))
         elif fold_location(place) != fold_location(folder):
             moved.append((Partition(values, folder), place))
+    filled = with_files([partition.location for partition in unregistered], list(folder_by_values.values()))
+    missing = [partition for partition in unregistered if partition.location in filled]
+    unrecognized += [
+        UnrecognizedFolder(partition.location, "it contains no files")
+        for partition in unregistered
+        if partition.location not in filled
+    ]
     prefix = f"{fold_location(spec.location)}/"
     folders = {fold_location(folder) for folder in folder_by_values.values()}
     dangling = [
@@ -509,39 +517,42 @@ def with_published(
 Pairs = list[tuple[str, str]]
 
 
-def _walk(
-    spec: TableSpec, folder: str, parents: Pairs, list_folders: Listing
-) -> Iterator[tuple[str, Pairs | str]]:
-    """Yield each partition folder with its values, and each unrecognized folder with the reason."""
-    if spec.layout:
-        yield from _walk_layout(spec, "", list_folders)
-        return
-    if len(parents) == len(spec.partitions):
-        yield folder, parents
-        return
-    key = spec.partitions[len(parents)].name
-    for name in sorted(list_folders(folder)):
-        if not is_data_name(name):
-            continue
-        path = f"{folder.rstrip('/')}/{name}"
-        key_name, equals, value = name.partition("=")
-        if not equals or unescaped(key_name).lower() != key:
-            yield path, f"its name is not {key}=…"
-        elif value == _NULL:
-            yield path, f"its {key} is NULL"
-        else:
-            yield from _walk(spec, path, [*parents, (key, unescaped(value))], list_folders)
+def _walk(spec: TableSpec, list_folders: Listing) -> Iterator[tuple[str, Pairs | str]]:
+    """Yield each partition folder with its values, and each unrecognized folder with the reason, by level."""
+    location, parents = spec.location.rstrip("/"), [""]
+    depth = spec.layout.depth or len(spec.partitions)
+    for level in range(depth):
+        listed = list_folders([f"{location}/{parent}".rstrip("/") for parent in parents])
+        folders = [
+            f"{parent}/{name}" if parent else name
+            for parent, names in zip(parents, listed, strict=True)
+            for name in sorted(filter(is_data_name, names))
+        ]
+        parents = []
+        for folder in folders:
+            problem = _layout_problem(spec, folder) if spec.layout else _hive_problem(spec, folder, level)
+            values = spec.layout.partition_of(folder) if not problem and level + 1 == depth else None
+            if problem:
+                yield f"{location}/{folder}", problem
+            elif values is not None:
+                yield f"{location}/{folder}", list(values)
+            else:
+                parents.append(folder)
 
 
-def _walk_layout(spec: TableSpec, above: str, list_folders: Listing) -> Iterator[tuple[str, Pairs | str]]:
-    """Yield as `_walk`, for the folders below `above`, a folder of the layout or "" for the table's."""
-    for name in sorted(filter(is_data_name, list_folders("/".join(filter(None, (spec.location, above)))))):
-        folder = f"{above}/{name}" if above else name
-        path = f"{spec.location.rstrip('/')}/{folder}"
-        if not spec.layout.may_contain(folder):
-            yield path, f"it is not in the layout {spec.layout.template}"
-        elif folder.count("/") + 1 < spec.layout.depth:
-            yield from _walk_layout(spec, folder, list_folders)
-        else:
-            values = spec.layout.partition_of(folder)
-            yield path, list(values) if values else f"it does not match the layout {spec.layout.template}"
+def _layout_problem(spec: TableSpec, folder: str) -> str:
+    """Return the reason why a folder is neither one of the layout nor above one, or ""."""
+    if not spec.layout.may_contain(folder):
+        return f"it is not in the layout {spec.layout.template}"
+    if folder.count("/") + 1 == spec.layout.depth and spec.layout.partition_of(folder) is None:
+        return f"it does not match the layout {spec.layout.template}"
+    return ""
+
+
+def _hive_problem(spec: TableSpec, folder: str, level: int) -> str:
+    """Return the reason why the last part of a folder is not a value of the key at this level, or ""."""
+    key = spec.partitions[level].name
+    name, equals, value = folder.rpartition("/")[2].partition("=")
+    if not equals or unescaped(name).lower() != key:
+        return f"its name is not {key}=…"
+    return f"its {key} is NULL" if value == _NULL else ""

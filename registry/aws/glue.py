@@ -129,9 +129,21 @@ class Glue:
             current = partition_location(self.connection, raw, values)
             if current is not None and current != fold_location(location):
                 raise catalog.moved_partition(database, name, values, current, location)
-            return current is None and add_partition(
-                self.connection, raw, catalog.Partition(values, location)
-            )
+            if current is not None:
+                return False
+            (result,) = add_partitions(self.connection, raw, [catalog.Partition(values, location)])
+            if isinstance(result, DqError):
+                raise result
+            return result
+
+    def add_partitions(
+        self, database: str, name: str, partitions: Sequence[catalog.Partition]
+    ) -> list[bool | DqError]:
+        with explained(f"add partitions to {database}.{name}"):
+            raw = self._raw(database, name)
+            if raw is None:
+                raise catalog.no_table(database, name)
+            return add_partitions(self.connection, raw, partitions)
 
     def partition_location(self, database: str, name: str, values: catalog.Values) -> str | None:
         with explained(f"read a partition of {database}.{name}"):
@@ -317,29 +329,51 @@ def list_partitions(connection: Connection, raw: Raw) -> Iterator[catalog.Partit
         yield catalog.Partition(tuple(zip(keys, partition["Values"], strict=True)), _location(partition))
 
 
-def add_partition(connection: Connection, raw: Raw, partition: catalog.Partition) -> bool:
-    """Add a partition. Return False if another process has added it.
+def add_partitions(
+    connection: Connection, raw: Raw, partitions: Sequence[catalog.Partition]
+) -> list[bool | DqError]:
+    """Add partitions. Return for each True, False if it exists, or the error.
 
-    Raises DqError if that one has another location, and if Glue rejects it.
+    It is an error if an existing one has another location, and if Glue rejects it.
     """
-    values = ordered_values(raw, partition.values)
+    results: list[bool | DqError] = []
+    for start in range(0, len(partitions), _BATCH):
+        batch = {
+            tuple(ordered_values(raw, partition.values)): partition
+            for partition in partitions[start : start + _BATCH]
+        }
+        answer = connection.client.batch_create_partition(
+            PartitionInputList=[_new_partition(raw, *entry) for entry in batch.items()],
+            **_table(connection, raw),
+        )
+        # The call succeeds even when single partitions fail.
+        failures = {
+            tuple(failure["PartitionValues"]): failure["ErrorDetail"]
+            for failure in answer.get("Errors") or []
+        }
+        for values, partition in batch.items():
+            error = failures.get(values)
+            results.append(error is None or _existing_or_rejected(connection, raw, partition, error))
+    return results
+
+
+def _new_partition(raw: Raw, values: Sequence[str], partition: catalog.Partition) -> Raw:
     storage = {**(raw.get("StorageDescriptor") or {}), "Location": f"{fold_location(partition.location)}/"}
-    partition_input = {"Values": values, "StorageDescriptor": storage}
-    answer = connection.client.batch_create_partition(
-        PartitionInputList=[partition_input], **_table(connection, raw)
-    )
-    # The call succeeds even when single partitions fail.
-    for failure in answer.get("Errors") or []:
-        error = failure["ErrorDetail"]
-        if error["ErrorCode"] != ALREADY_EXISTS:
-            raise _rejected(raw, error)
-        current = partition_location(connection, raw, partition.values)
-        if current is not None and current != fold_location(partition.location):
-            raise catalog.moved_partition(
-                raw["DatabaseName"], raw["Name"], partition.values, current, partition.location
-            )
+    return {"Values": list(values), "StorageDescriptor": storage}
+
+
+def _existing_or_rejected(
+    connection: Connection, raw: Raw, partition: catalog.Partition, error: Raw
+) -> bool | DqError:
+    """Return False if the partition exists at its location, else the error."""
+    if error["ErrorCode"] != ALREADY_EXISTS:
+        return _rejected(raw, error)
+    current = partition_location(connection, raw, partition.values)
+    if current is None or current == fold_location(partition.location):
         return False
-    return True
+    return catalog.moved_partition(
+        raw["DatabaseName"], raw["Name"], partition.values, current, partition.location
+    )
 
 
 def move_partition(connection: Connection, raw: Raw, partition: catalog.Partition) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
@@ -379,6 +379,9 @@ def _option_text(scala: Any) -> str:
 # varchar), so tables are read through the session's external catalog, which Spark 3.5 and 4.0 share.
 
 
+_BATCH = 100
+
+
 @dataclass(frozen=True, slots=True)
 class Hive:
     """A `Catalog` in the session's metastore.
@@ -485,6 +488,47 @@ class Hive:
                     f"{partition_clause(values)} LOCATION {spark_literal(location)}"
                 )
         return current is None
+
+    def add_partitions(
+        self, database: str, name: str, partitions: Sequence[Partition]
+    ) -> list[bool | DqError]:
+        live = self.read(database, name)
+        if live is None:
+            raise no_table(database, name)
+        locations = {partition.values: partition.location for partition in self.partitions(database, name)}
+        results: dict[Values, bool | DqError] = {}
+        added: list[Partition] = []
+        for partition in partitions:
+            current = locations.get(partition.values)
+            if current is None:
+                added.append(partition)
+            elif current == fold_location(partition.location):
+                results[partition.values] = False
+            else:
+                results[partition.values] = moved_partition(
+                    database, name, partition.values, current, partition.location
+                )
+        for start in range(0, len(added), _BATCH):
+            results |= self._add(live.spec, added[start : start + _BATCH])
+        return [results[partition.values] for partition in partitions]
+
+    def _add(self, spec: TableSpec, partitions: Sequence[Partition]) -> dict[Values, bool | DqError]:
+        clauses = [
+            f"{partition_clause(partition.values)} LOCATION {spark_literal(partition.location)}"
+            for partition in partitions
+        ]
+        try:
+            with _explained():
+                self._run(f"ALTER TABLE {quoted_table(spec)} ADD IF NOT EXISTS {' '.join(clauses)}")
+        except ReadError as error:
+            if len(partitions) == 1:
+                return {partitions[0].values: error}
+            # A partition that is rejected rejects its batch.
+            results: dict[Values, bool | DqError] = {}
+            for partition in partitions:
+                results |= self._add(spec, [partition])
+            return results
+        return {partition.values: True for partition in partitions}
 
     def partition_location(self, database: str, name: str, values: Values) -> str | None:
         if self.read(database, name) is None:

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from sqlalchemy import ColumnElement, Connection, and_, delete, insert, select, update
 
 from dq.contracts.layout import partition_folder
-from dq.contracts.outcome import FORMATS, UsageError
+from dq.contracts.outcome import FORMATS, DqError, UsageError
 from dq.registry import catalog
 from dq.registry.table import TableSpec, fold_location, spec_from_json
 from dq.registry.tables import catalog_partition, catalog_table
 from dq.store.engine import Store
+
+# Partitions of one transaction: a query may have a limited number of values.
+_BATCH = 500
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,24 +69,21 @@ class Local:
                     connection.execute(delete(catalog_partition).where(_in_table(database, name)))
 
     def add_partition(self, database: str, name: str, values: catalog.Values, location: str) -> bool:
-        path = partition_folder(values)
-        query = select(catalog_partition.c.location).where(_partition(database, name, values))
-        with self.store.write() as connection:
-            if _read(connection, database, name) is None:
-                raise catalog.no_table(database, name)
-            current = connection.execute(query).scalar_one_or_none()
-            if current is not None and current != location:
-                raise catalog.moved_partition(database, name, values, current, location)
-            if current is None:
-                row = {
-                    "database_name": database,
-                    "table_name": name,
-                    "partition_path": path,
-                    "part_values": [list(pair) for pair in values],
-                    "location": location,
-                }
-                connection.execute(insert(catalog_partition).values(row))
-            return current is None
+        (result,) = self.add_partitions(database, name, [catalog.Partition(values, location)])
+        if isinstance(result, DqError):
+            raise result
+        return result
+
+    def add_partitions(
+        self, database: str, name: str, partitions: Sequence[catalog.Partition]
+    ) -> list[bool | DqError]:
+        results: list[bool | DqError] = []
+        for start in range(0, len(partitions), _BATCH):
+            with self.store.write() as connection:
+                if _read(connection, database, name) is None:
+                    raise catalog.no_table(database, name)
+                results += _add(connection, database, name, partitions[start : start + _BATCH])
+        return results
 
     def partition_location(self, database: str, name: str, values: catalog.Values) -> str | None:
         query = select(catalog_partition.c.location).where(_partition(database, name, values))
@@ -109,6 +110,37 @@ class Local:
             rows = connection.execute(query).all()
         partitions = [catalog.Partition(tuple((key, value) for key, value in row[0]), row[1]) for row in rows]
         return sorted(partitions, key=lambda partition: partition.values)
+
+
+def _add(
+    connection: Connection, database: str, name: str, partitions: Sequence[catalog.Partition]
+) -> Iterator[bool | DqError]:
+    part = catalog_partition.c
+    paths = [partition_folder(partition.values) for partition in partitions]
+    query = select(part.partition_path, part.location).where(
+        _in_table(database, name), part.partition_path.in_(paths)
+    )
+    locations = {row.partition_path: row.location for row in connection.execute(query)}
+    rows = []
+    for path, partition in zip(paths, partitions, strict=True):
+        current = locations.get(path)
+        if current is not None and current != partition.location:
+            yield catalog.moved_partition(database, name, partition.values, current, partition.location)
+            continue
+        if current is None:
+            locations[path] = partition.location
+            rows.append(
+                {
+                    "database_name": database,
+                    "table_name": name,
+                    "partition_path": path,
+                    "part_values": [list(pair) for pair in partition.values],
+                    "location": partition.location,
+                }
+            )
+        yield current is None
+    if rows:
+        connection.execute(insert(catalog_partition), rows)
 
 
 def _in_table(database: str, name: str) -> ColumnElement[bool]:

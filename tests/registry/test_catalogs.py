@@ -465,6 +465,35 @@ def test_a_partition_is_added_once(place: Place) -> None:
 
 
 @of_folders
+def test_partitions_are_added_in_batches(place: Place) -> None:
+    spec = place.flights()
+    place.register(spec)
+    partitions = [
+        Partition((("flight_date", f"2026-11-{day:02}"), ("hour", str(hour))), f"{place.folder}/{day}/{hour}")
+        for day in range(1, 11)
+        for hour in range(12)
+    ]
+    moved, existing, *missing = partitions
+    place.catalog.add_partition(*spec.key, moved.values, f"{place.folder}/elsewhere")
+    place.catalog.add_partition(*spec.key, existing.values, existing.location)
+
+    with place.write_counter() as writes:
+        first, *results = place.catalog.add_partitions(*spec.key, partitions)
+
+    assert isinstance(first, DqError)
+    assert "is at" in str(first)
+    assert results == [False, *[True] * len(missing)]
+    assert len(writes) <= 2
+    assert set(place.catalog.partitions(*spec.key)) == {
+        Partition(moved.values, f"{place.folder}/elsewhere"),
+        existing,
+        *missing,
+    }
+    with pytest.raises(DqError, match=r"no table air_flights\.nope"):
+        place.catalog.add_partitions("air_flights", "nope", partitions)
+
+
+@of_folders
 def test_a_partition_is_found_and_moved(place: Place) -> None:
     spec = place.flights()
     place.register(spec)

@@ -376,6 +376,22 @@ def test_a_partition_that_glue_refuses_in_an_answer_that_says_all_is_well_is_an_
         glue_catalog.add_partition("air_flights", "flights", values, f"{LAKE}/x")
 
 
+def test_glue_refuses_one_partition_of_a_batch(glue: GlueShim, glue_catalog: Glue, store: Store) -> None:
+    run(glue_catalog, store, flights(LAKE))
+    partitions = [
+        Partition((("flight_date", "2026-11-20"), ("hour", str(hour))), f"{LAKE}/{hour}") for hour in range(3)
+    ]
+    detail = {"ErrorCode": "InternalServiceException", "ErrorMessage": "sorry"}
+    error = {"PartitionValues": ["2026-11-20", "1"], "ErrorDetail": detail}
+    answer = Answer(200, json.dumps({"Errors": [error]}).encode())
+    glue.faults["BatchCreatePartition"] = [lambda call, forward: answer]
+
+    added, refused, last = glue_catalog.add_partitions("air_flights", "flights", partitions)
+
+    assert (added, last) == (True, True)
+    assert "refused partitions of air_flights.flights: InternalServiceException" in str(refused)
+
+
 def test_a_whole_database_is_listed_page_by_page_and_unchanged_costs_no_write(
     glue: GlueShim, glue_catalog: Glue, store: Store
 ) -> None:
