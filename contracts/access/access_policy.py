@@ -7,6 +7,7 @@ import os
 import re
 import unicodedata
 from collections.abc import Callable, Collection, Container, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from ipaddress import AddressValueError, IPv4Address, IPv6Address
@@ -372,10 +373,14 @@ def _hidden_problem() -> ValueProblem:
 def _links(location: Path) -> Iterator[Path | None]:
     """Yield the location itself, and for each entry below it the path of a link or None."""
     yield location
-    for folder, names, files in os.walk(location):
-        for name in (*names, *files):
-            path = Path(folder, name)
-            yield path if path.is_symlink() else None
+    folders = [str(location)]
+    while folders:
+        with suppress(OSError), os.scandir(folders.pop()) as entries:
+            # A table has tens of thousands of files: the entries know their type without a request each.
+            for entry in entries:
+                yield Path(entry.path) if entry.is_symlink() else None
+                if entry.is_dir(follow_symlinks=False):
+                    folders.append(entry.path)
 
 
 def _matches(folder: Path, pattern: str) -> Iterator[Path]:
