@@ -159,6 +159,10 @@ class Files(Protocol):
         """Return the lake root or bucket of a path, which exists even if the path does not."""
         ...
 
+    def root_exists(self, path: str) -> bool:
+        """Return whether the lake root or bucket of a path exists."""
+        ...
+
     def nothing(self, path: str) -> bool:
         """Return True if a folder is empty or does not exist; False if it must be listed to know."""
         ...
@@ -263,6 +267,9 @@ class LocalFiles:
         ]
         return str(max(roots, key=lambda folder: len(folder.parts), default=real.parent))
 
+    def root_exists(self, path: str) -> bool:
+        return self.holds(self.root(path))
+
     def nothing(self, path: str) -> bool:
         # A link is not followed; it counts as something that must be listed.
         try:
@@ -298,7 +305,13 @@ class ArrowFiles:
         self._opened: dict[str, tuple[FileSystem, str]] = {}
 
     def stat(self, path: str) -> FileStat | None:
-        files = self._infos(path, folder=False)
+        try:
+            files = self._infos(path, folder=False)
+        except ReadError as error:
+            if not _is_denied(error):
+                raise
+            folder, _, name = path.rpartition("/")
+            files = [file for file in self.inside(folder) if file.name == name]
         return files[0] if files else None
 
     def inside(self, path: str) -> list[FileStat]:
@@ -345,10 +358,37 @@ class ArrowFiles:
     def holds(self, path: str) -> bool:
         from pyarrow import fs
 
-        return bool(self._get_info(path, folder=False)[0].type != fs.FileType.NotFound)
+        try:
+            return bool(self._get_info(path, folder=False)[0].type != fs.FileType.NotFound)
+        except ReadError as error:
+            if not _is_denied(error):
+                raise
+            return self._has_files(path)
+
+    def _has_files(self, path: str) -> bool:
+        """Return whether a listing of the folder has an entry. Raises ReadError without its bucket."""
+        from pyarrow import fs
+
+        try:
+            system, file_path = self.opened(path)
+            return bool(system.get_file_info(fs.FileSelector(file_path)))
+        except FileNotFoundError:
+            return False
+        except (OSError, ValueError, NotImplementedError) as error:
+            raise _unreadable(path, error) from error
 
     def root(self, path: str) -> str:
         return split(path)[0]
+
+    def root_exists(self, path: str) -> bool:
+        try:
+            return self.holds(self.root(path))
+        except ReadError as error:
+            if not _is_denied(error):
+                raise
+            # Only an existing bucket answers a listing.
+            self._has_files(path)
+            return True
 
     def address(self, path: str) -> str:
         return path
@@ -395,6 +435,15 @@ class ArrowFiles:
         return system, prefix + path
 
 
+def _is_denied(error: ReadError) -> bool:
+    """Return whether S3 denies the request.
+
+    Without permission to list the whole bucket, S3 denies HEAD requests for the bucket and for missing
+    objects, but it answers listings of the permitted folders. Source: S3 API, HeadBucket and HeadObject.
+    """
+    return "ACCESS_DENIED" in str(error.__cause__)
+
+
 def _file_stats(infos: Iterable[FileInfo]) -> list[FileStat]:
     from pyarrow import fs
 
@@ -414,7 +463,9 @@ class UnreachableFiles:
     def _raise_unreadable(self, path: str) -> NoReturn:
         raise ReadError(f"{self.problem}.", f"Check this storage and the connection to it: {path}.")
 
-    stat = inside = below = read = folders = with_files = holds = root = nothing = address = _raise_unreadable
+    stat = inside = below = read = folders = with_files = holds = root = root_exists = nothing = address = (
+        _raise_unreadable
+    )
 
 
 class Storages:
@@ -612,6 +663,9 @@ class TimedFiles:
 
     def root(self, path: str) -> str:
         return self._timed_call(self.files.root, path)
+
+    def root_exists(self, path: str) -> bool:
+        return self._timed_call(self.files.root_exists, path)
 
     def nothing(self, path: str) -> bool:
         return self._timed_call(self.files.nothing, path)

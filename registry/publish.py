@@ -15,7 +15,7 @@ from sqlalchemy import Connection, Select, delete, func, insert, select, update
 
 from dq.contracts.access.access_policy import is_remote
 from dq.contracts.outcome import DqError, ReadError
-from dq.lake.storage import file_system, hint_for, split
+from dq.lake.storage import ArrowFiles, file_system, hint_for, split
 from dq.registry.catalog import Catalog, no_table
 from dq.registry.publications import DeliveryEvent, Publication, event_id, first_event_id
 from dq.registry.publications import write as write_notices
@@ -147,7 +147,8 @@ def require_folder(folder: str, make: bool = False) -> None:
 
 def folder_exists(folder: str) -> bool:
     """Return True if the folder exists. Raises MissingTool and ReadError as `require_folder` does."""
-    return _exists(folder, "", Path.is_dir, "Directory")
+    with _explained(folder):
+        return ArrowFiles().holds(folder.rstrip("/")) if is_remote(folder) else _local(folder).is_dir()
 
 
 def write_marker(folder: str, name: str) -> bool:
@@ -164,7 +165,7 @@ def write_marker(folder: str, name: str) -> bool:
                     raise OSError(errno.EEXIST, f"{name} is not a file") from None
                 return False
             return True
-        if _exists(folder, name, Path.is_file, "File"):
+        if marker_exists(folder, name):
             return False
         files, path = _remote(folder)
         files.open_output_stream(f"{path.rstrip('/')}/{name}").close()
@@ -173,17 +174,10 @@ def write_marker(folder: str, name: str) -> bool:
 
 def marker_exists(folder: str, name: str) -> bool:
     """Return True if the marker file exists. Raises as `require_folder` does."""
-    return _exists(folder, name, Path.is_file, "File")
-
-
-def _exists(folder: str, name: str, test: Callable[[Path], bool], kind: str) -> bool:
-    """Return True if the folder, or a file in it, exists and is of this Arrow file type."""
     with _explained(folder):
         if not is_remote(folder):
-            return test(_local(folder) / name)
-        files, path = _remote(folder)
-        info = files.get_file_info(f"{path.rstrip('/')}/{name}" if name else path)
-        return bool(info.type.name == kind)
+            return (_local(folder) / name).is_file()
+        return ArrowFiles().stat(f"{folder.rstrip('/')}/{name}") is not None
 
 
 def _local(folder: str) -> Path:

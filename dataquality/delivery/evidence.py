@@ -574,7 +574,7 @@ class Reachability:
                 return f"{path} does not exist", True
             root = files.root(path)
             if root not in self.roots:
-                self.roots[root] = files.holds(root)
+                self.roots[root] = files.root_exists(path)
             return "" if self.roots[root] else f"{root} does not exist", False
         except DqError as error:
             return error.message.rstrip("."), False
