@@ -46,7 +46,14 @@ from dq.portal.product import (
     summary,
 )
 from dq.portal.product_page import incident_row
-from dq.portal.store_queries import IncidentFacts, Watcher, histories, quality
+from dq.portal.store_queries import (
+    IncidentFacts,
+    Watcher,
+    histories,
+    placed_elsewhere,
+    quality,
+    registered_tables,
+)
 from dq.store.engine import open_without_migrating
 
 if TYPE_CHECKING:
@@ -233,7 +240,10 @@ def _load_batch(
     incidents = {job.card.key: job.incidents for job in jobs}
     cycles = {key: records_as_of(tx, records, as_of) for key, records in histories(tx, keys).items()}
     complete = {pair: complete_through(tx, *pair, as_of) for pair in watched_objects(tx, keys)}
-    return ProductBatch(cycles, quality(tx, keys, now, as_of), incidents, complete)
+    quality_by_object = quality(tx, keys, now, as_of)
+    placed = placed_elsewhere(tx, keys)
+    tables = registered_tables(tx) if placed else {}
+    return ProductBatch(cycles, quality_by_object, incidents, complete, placed, tables)
 
 
 def _write(site: Site, job: PageJob, facts: ProductFacts) -> None:

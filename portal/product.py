@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import astuple, dataclass
+from dataclasses import astuple, dataclass, field
 from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Any
@@ -27,7 +27,7 @@ from dq.dataquality.delivery.compliance import SloCompliance, slo_compliance
 from dq.dataquality.delivery.cycle import CycleRecord
 from dq.dataquality.results import GROUP, StoredResult
 from dq.portal.contracts import NOT_ASKED, ContractCard, Edge, Edges, Problem, VersionHistory
-from dq.portal.store_queries import NO_QUALITY, IncidentFacts, ObjectQuality
+from dq.portal.store_queries import NO_QUALITY, IncidentFacts, ObjectQuality, PlacedElsewhere
 
 # Evaluation of each clause of an object: passed (by which evidence), broken, unknown or not enforced.
 
@@ -147,7 +147,11 @@ class ObjectFacts:
 
 @dataclass(frozen=True, slots=True)
 class ProductFacts:
-    """A readable product. `wrong` are the problems of invalid SLOs."""
+    """A readable product. `wrong` are the problems of invalid SLOs.
+
+    `placed` are the partitions outside of their table's folder, by contract key and server; `tables` are the
+    tables of catalogs by location.
+    """
 
     card: ContractCard
     contract: Contract
@@ -162,6 +166,8 @@ class ProductFacts:
     versions: VersionHistory
     tick: timedelta
     complete_through: tuple[CompleteThrough, ...] = ()
+    placed: Mapping[tuple[str, str], PlacedElsewhere] = field(default_factory=dict)
+    tables: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     def evaluated_until(self, promise: SloCompliance) -> datetime | None:
         """Return until when the evaluations of an SLO are complete, or None if nothing is evaluated.
@@ -205,6 +211,8 @@ class ProductBatch:
     quality: Mapping[tuple[str, str], ObjectQuality]
     incidents: Mapping[str, Sequence[IncidentFacts]]
     complete_through: Mapping[tuple[str, str], CompleteThrough]
+    placed: Mapping[tuple[str, str], PlacedElsewhere]
+    tables: Mapping[str, tuple[str, ...]]
 
 
 def product(
@@ -241,6 +249,8 @@ def product(
             batch.complete_through.get(pair) or CompleteThrough(*pair, DeliveryState.UNWATCHED)
             for pair in dict.fromkeys((contract.key, slo.object.name) for slo in ready)
         ),
+        batch.placed,
+        batch.tables,
     )
 
 

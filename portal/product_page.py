@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
 from typing import Any
 from urllib.parse import quote, urlencode
@@ -23,6 +23,8 @@ from dq.dataquality.results import StoredResult
 from dq.portal import formatting
 from dq.portal.contracts import VersionChange, VersionImpact, domain_page
 from dq.portal.product import ClauseStatus, ConsumerFacts, ObjectFacts, ProductFacts, ProductState
+from dq.portal.store_queries import PlacedElsewhere
+from dq.registry.table import fold_location
 
 # The section of one object: schema, clauses, row counts.
 
@@ -288,7 +290,7 @@ def product_page(facts: ProductFacts, page_of: PageLookup, registry_url: str = "
         "wrong": facts.wrong,
         "other_levels": list(_levels(contract, facts)),
         "objects": [object_values(object_facts) for object_facts in facts.objects],
-        "reading": [_how_to_read(contract, server) for server in contract.servers],
+        "reading": [_how_to_read(facts, server) for server in contract.servers],
         "consumers": [_consumer(consumer) for consumer in facts.consumers],
         "subscribe": subscribe_values(contract, registry_url) if registry_url else None,
         "made_from": [_edge(edge, page_of) for edge in facts.made_from[:_MAX_EDGES]],
@@ -443,8 +445,9 @@ def _consumer(consumer: ConsumerFacts) -> formatting.Values:
     }
 
 
-def _how_to_read(contract: Contract, server: Server) -> formatting.Values:
+def _how_to_read(facts: ProductFacts, server: Server) -> formatting.Values:
     """Return the access instructions of a server: its keys, and SQL and Spark lines."""
+    contract = facts.contract
     database = server.get("database") or server.get("schema")
     catalog = server.get("catalog")
     tables = [
@@ -457,22 +460,25 @@ def _how_to_read(contract: Contract, server: Server) -> formatting.Values:
     form = server.get("format") or "parquet"
     layout, _ = extension.layout(server)
     read = f"spark.read.format({python(form)})"
-    lines, note = [], ""
+    lines, notes = [], []
     if database:
-        # Quoting depends on the server's SQL dialect, so only names that need no quotes are shown.
-        plain = [name for name in tables if all(map(is_plain_name, name.split(".")))][:3]
-        lines += [f"SELECT * FROM {name}" for name in plain]  # noqa: S608
-        lines += [f"spark.table({python(name)})" for name in plain]
+        lines += _table_lines(tables)
     elif place:
         paths = [place.replace("{object}", schema_object.name) for schema_object in contract.objects][:3]
+        tables = [table for path in paths for table in facts.tables.get(fold_location(path), ())]
+        placed = facts.placed.get((contract.key, server.server))
+        if placed:
+            lines += _table_lines(tables)
+            notes.append(_placed_note(placed, bool(tables)))
         if layout:
             read += '.option("recursiveFileLookup", "true")'
-            note = (
+            notes.append(
                 f"The folders are named {formatting.cut(layout.template, 200)}, and Spark does not read "
                 f"columns from these names: {', '.join(layout.columns)}. Read the table from the catalog to "
                 "get them."
             )
-        lines += [f"{read}.load({python(path)})" for path in dict.fromkeys(paths)]
+        if not lines:
+            lines += [f"{read}.load({python(path)})" for path in dict.fromkeys(paths)]
     keys = [
         (name, formatting.cut(value, 500))
         for name, value in (server.model_extra or {}).items()
@@ -488,8 +494,31 @@ def _how_to_read(contract: Contract, server: Server) -> formatting.Values:
         "places": [(name, value, formatting.link(value)) for name, value in keys],
         # Long lines are left out, because a shortened one would do something else when pasted.
         "lines": [line for line in lines if len(line) <= _MAX_LINE_CHARS],
-        "note": note,
+        "note": " ".join(notes),
     }
+
+
+def _table_lines(tables: Sequence[str]) -> list[str]:
+    # Quoting depends on the server's SQL dialect, so only names that need no quotes are shown.
+    plain = [name for name in tables if all(map(is_plain_name, name.split(".")))][:3]
+    return [
+        *(f"SELECT * FROM {name}" for name in plain),  # noqa: S608
+        *(f"spark.table({python(name)})" for name in plain),
+    ]
+
+
+def _placed_note(placed: PlacedElsewhere, in_catalog: bool) -> str:
+    """Return the note on partitions that a reader of the server's location misses."""
+    return (
+        f"{pluralize(placed.count, 'partition')} published outside of this location, e.g. "
+        f"{formatting.cut(placed.partition, 200)} at {formatting.cut(placed.folder, 300)}. "
+        + (
+            "The catalog has the location of each partition: read the table from it, not the files below "
+            "this location."
+            if in_catalog
+            else "Read these folders too: the files below this location are not all of the table."
+        )
+    )
 
 
 def _edge(edge: tuple[str, str, str], page_of: PageLookup) -> formatting.Values:

@@ -29,12 +29,16 @@ from dq.dataquality.delivery import heartbeat
 from dq.dataquality.delivery.cycle import OPEN, CycleRecord
 from dq.dataquality.delivery.cycle_store import record_from_row
 from dq.dataquality.delivery.notify import PLATFORM
-from dq.dataquality.delivery.tables import chunks, cycle, cycle_event, cycle_excuse
+from dq.dataquality.delivery.tables import chunks, cycle, cycle_event, cycle_excuse, receipt
 from dq.dataquality.results import StoredResult, check_run
+from dq.registry.publish import staged_deliveries
+from dq.registry.table import spec_from_json
+from dq.registry.tables import catalog_applied, publication_revision
 
 # The cycles of many products, with a few queries.
 
 Key = tuple[str, str, str]
+_OWN_CATALOG = "local"
 _UNUSED_COLUMNS = ("partitions", "claims")
 
 
@@ -51,6 +55,44 @@ def histories(tx: Connection, contracts: Collection[str]) -> dict[Key, list[Cycl
         for row in tx.execute(query.where(columns.contract.in_(batch))):
             by_slo.setdefault((row.contract, row.object, row.slo), []).append(record_from_row(row))
     return by_slo
+
+
+# Partitions that were published outside of their table's folder, which only a catalog locates.
+
+
+@dataclass(frozen=True, slots=True)
+class PlacedElsewhere:
+    """Partitions of a server that were published outside of their table's folder.
+
+    `partition` is one of them, as in a path, and `folder` the folder with its files.
+    """
+
+    count: int
+    partition: str
+    folder: str
+
+
+def placed_elsewhere(tx: Connection, contracts: Collection[str]) -> dict[tuple[str, str], PlacedElsewhere]:
+    """Return the placed partitions of each server that has any, by contract key and server name."""
+    columns, by_server = receipt.c, dict[tuple[str, str], list[tuple[str, str]]]()
+    query = (
+        select(columns.contract, columns.server, columns.partition, publication_revision.c.folder)
+        .join(publication_revision, publication_revision.c.id == columns.id)
+        .where(publication_revision.c.id.in_(staged_deliveries()), columns.partition != "")
+    )
+    for batch in chunks(sorted(contracts)):
+        for row in tx.execute(query.where(columns.contract.in_(batch))):
+            by_server.setdefault((row.contract, row.server or ""), []).append((row.partition, row.folder))
+    return {key: PlacedElsewhere(len(set(rows)), *max(rows)) for key, rows in by_server.items()}
+
+
+def registered_tables(tx: Connection) -> dict[str, tuple[str, ...]]:
+    """Return the tables that `dq register` has written to catalogs that engines read, by location."""
+    by_location: dict[str, tuple[str, ...]] = {}
+    query = select(catalog_applied.c.spec).where(catalog_applied.c.catalog != _OWN_CATALOG)
+    for spec in sorted((spec_from_json(row.spec) for row in tx.execute(query)), key=lambda spec: spec.key):
+        by_location[spec.location] = (*by_location.get(spec.location, ()), ".".join(spec.key))
+    return by_location
 
 
 # Incidents with their history and messages.
@@ -287,4 +329,12 @@ def _open(tx: Connection) -> dict[str, str]:
     # Sorted here: with ORDER BY, SQLite scans every cycle in the order of their keys.
     for row in sorted(tx.execute(query), key=lambda row: row[1]):
         hashes[row[0]].update(repr(tuple(row[1:])).encode("utf-8", "surrogatepass"))
+    placed = (
+        select(receipt.c.contract, func.count(), func.max(publication_revision.c.published_at))
+        .join(publication_revision, publication_revision.c.id == receipt.c.id)
+        .where(publication_revision.c.id.in_(staged_deliveries()))
+        .group_by(receipt.c.contract)
+    )
+    for row in tx.execute(placed):
+        hashes[row[0]].update(repr(tuple(row[1:])).encode())
     return {key: digest.hexdigest()[:_HASH] for key, digest in hashes.items()}

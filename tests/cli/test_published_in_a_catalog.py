@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import html
+import re
 import shutil
 from dataclasses import dataclass
 
@@ -73,6 +75,10 @@ def orders(request, spark, desk):
     return published(desk, spark, *request.param)
 
 
+def text_of(page):
+    return " ".join(html.unescape(re.sub("<[^>]+>", " ", page.read_text())).split())
+
+
 def rows(ran):
     return ran.json[0]["rows"]
 
@@ -126,6 +132,24 @@ def test_every_command_sees_it(orders):
     assert seen == expected
     pages = [page.read_text() for page in (orders.desk.folder / "site").rglob("*") if page.is_file()]
     assert any(BESIDE in page for page in pages)
+
+
+def test_the_portal_says_how_to_read_it(orders):
+    orders.dq("portal build site")
+
+    (page,) = (orders.desk.folder / "site" / "products").rglob("orders*/index.html")
+    reading = text_of(page).partition("How to read it")[2].partition("Consumers")[0]
+    if "glue" in (orders.desk.folder / "orders.odcs.yaml").read_text():
+        assert (f'spark.table("{orders.table}")' in reading, "outside" in reading) == (True, False), reading
+        return
+    note = "1 partition published outside of this location, e.g. "
+    assert f"{note}{BESIDE} at {orders.desk.folder}/staged/run-1/{BESIDE}." in reading, reading
+    if orders.catalog == "hive":
+        assert f'spark.table("{orders.table}")' in reading
+        assert ".load(" not in reading
+        assert "The catalog has the location of each partition: read the table from it" in reading
+    else:
+        assert "Read these folders too" in reading
 
 
 def test_import_tells_that_it_does_not_lie_below_the_table(orders):
