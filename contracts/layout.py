@@ -11,7 +11,7 @@ those that the producer writes.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from functools import cached_property, lru_cache
@@ -137,6 +137,10 @@ class Layout:
         return tuple(piece for segment in self._segments for piece in segment if piece.column)
 
     @cached_property
+    def _time_columns(self) -> tuple[str, ...]:
+        return tuple(column for column in self.columns if self.precision(column))
+
+    @cached_property
     def _levels(self) -> dict[str, tuple[int, int]]:
         """Lower-case column -> the first and the last folder level with its value."""
         levels: dict[str, tuple[int, int]] = {}
@@ -175,8 +179,13 @@ class Layout:
             if name not in self._levels or self._levels[name][1] > levels:
                 problem = "needs a value for each column above" if name in self._levels else "has no column"
                 raise ValueError(f"the layout {self.template!r} {problem} {name!r}")
+        times = {
+            column: self._time(column, texts[column.lower()])
+            for column in self._time_columns
+            if column.lower() in texts
+        }
         return "/".join(
-            "".join(self._render(piece, texts) for piece in segment) for segment in self._segments[:levels]
+            "".join(_render(piece, texts, times) for piece in segment) for segment in self._segments[:levels]
         )
 
     def partition_of(self, folder: str) -> Values | None:
@@ -240,14 +249,6 @@ class Layout:
             (name, _text_of(self._time(name, text), self.precision(name)) if self.precision(name) else text)
             for name, text in pairs
         )
-
-    def _render(self, piece: _Piece, texts: Mapping[str, str]) -> str:
-        if not piece.column:
-            return piece.text
-        text = texts[piece.column.lower()]
-        if not piece.directive:
-            return _write_name(text, hive=piece.hive)
-        return _write_field(piece.directive, self._time(piece.column, text))
 
     def _time(self, column: str, text: str) -> datetime:
         """Return a value as a time. Raises ValueError if it is not a whole unit of the layout."""
@@ -392,19 +393,24 @@ def _text_of(moment: datetime, precision: str) -> str:
     return date if precision in _DATES else f"{date} {moment.hour:02}:{moment.minute:02}:{moment.second:02}"
 
 
-def _write_field(directive: str, moment: datetime) -> str:
-    if directive == "F":
-        return _text_of(moment, "day")
-    number = {
-        "Y": moment.year,
-        "m": moment.month,
-        "d": moment.day,
-        "j": moment.timetuple().tm_yday,
-        "H": moment.hour,
-        "M": moment.minute,
-        "S": moment.second,
-    }[directive]
-    return f"{number:0{ {'Y': 4, 'j': 3}.get(directive, 2) }}"
+def _render(piece: _Piece, texts: Mapping[str, str], times: Mapping[str, datetime]) -> str:
+    if not piece.column:
+        return piece.text
+    if piece.directive:
+        return _WRITERS[piece.directive](times[piece.column])
+    return _write_name(texts[piece.column.lower()], hive=piece.hive)
+
+
+_WRITERS: Mapping[str, Callable[[datetime], str]] = {
+    "Y": lambda moment: f"{moment.year:04}",
+    "m": lambda moment: f"{moment.month:02}",
+    "d": lambda moment: f"{moment.day:02}",
+    "j": lambda moment: f"{moment.timetuple().tm_yday:03}",
+    "F": lambda moment: _text_of(moment, "day"),
+    "H": lambda moment: f"{moment.hour:02}",
+    "M": lambda moment: f"{moment.minute:02}",
+    "S": lambda moment: f"{moment.second:02}",
+}
 
 
 def _write_name(text: str, *, hive: bool) -> str:

@@ -531,22 +531,20 @@ def _walk(spec: TableSpec, list_folders: Listing) -> Iterator[tuple[str, Pairs |
         parents = []
         for folder in folders:
             problem = _layout_problem(spec, folder) if spec.layout else _hive_problem(spec, folder, level)
-            values = spec.layout.partition_of(folder) if not problem and level + 1 == depth else None
             if problem:
                 yield f"{location}/{folder}", problem
-            elif values is not None:
-                yield f"{location}/{folder}", list(values)
-            else:
+            elif level + 1 < depth:
                 parents.append(folder)
+            else:
+                values = spec.layout.partition_of(folder)
+                problem = f"it does not match the layout {spec.layout.template}"
+                yield f"{location}/{folder}", problem if values is None else list(values)
 
 
 def _layout_problem(spec: TableSpec, folder: str) -> str:
     """Return the reason why a folder is neither one of the layout nor above one, or ""."""
-    if not spec.layout.may_contain(folder):
-        return f"it is not in the layout {spec.layout.template}"
-    if folder.count("/") + 1 == spec.layout.depth and spec.layout.partition_of(folder) is None:
-        return f"it does not match the layout {spec.layout.template}"
-    return ""
+    may_contain = spec.layout.may_contain(folder)
+    return "" if may_contain else f"it is not in the layout {spec.layout.template}"
 
 
 def _hive_problem(spec: TableSpec, folder: str, level: int) -> str:

@@ -132,6 +132,16 @@ def part_states(aws: StackAccount, template: Mapping[str, Any]) -> Iterator[Part
             yield PartState(kind, name)
 
 
+def has_function(aws: StackAccount, name: str) -> bool:
+    """Return whether the account has the function. Raises as `explained`."""
+    try:
+        with explained(f"read Lambda::Function {name}"):
+            aws.call("lambda", "get_function_configuration", FunctionName=name)
+    except _Missing:
+        return False
+    return True
+
+
 # Names and ARNs of the parts, as far as the template has them.
 
 _NAMES = {
