@@ -34,9 +34,10 @@ class DqEmrServerlessOperator(CommandOperator):
 
     `arguments` are the words of the command, e.g. `["check", "contracts/orders.odcs.yaml"]`; the other
     arguments are those of `dq emr`, which builds the request and needs the extra `aws` in dq's environment.
-    Credentials and region are boto3's, in Airflow's environment. `logs` is an S3 prefix for the driver's
-    output, which is uploaded within `log_seconds` of the end: XCom then gets the counts of each report of
-    `check`, and a failed task names the failed checks.
+    Credentials and region are those of the connection `aws_conn_id`, which needs Airflow's Amazon provider;
+    by default boto3's, in Airflow's environment. `logs` is an S3 prefix for the driver's output, which is
+    uploaded within `log_seconds` of the end: XCom then gets the counts of each report of `check`, and a
+    failed task names the failed checks.
     By default an attempt of a task starts one job, also if its worker is restarted.
 
     `deferrable` waits in the triggerer; the job of a killed task is then cancelled from Airflow 3.3 on.
@@ -45,7 +46,7 @@ class DqEmrServerlessOperator(CommandOperator):
     template_fields: Sequence[str] = (
         *CommandOperator.template_fields,
         *("arguments", "application", "role", "entry", "environment", "contracts"),
-        *("tags", "conf", "once", "logs"),
+        *("tags", "conf", "once", "logs", "aws_conn_id"),
     )  # fmt: skip
 
     def __init__(
@@ -64,6 +65,7 @@ class DqEmrServerlessOperator(CommandOperator):
         once: str | None = None,
         logs: str | None = None,
         region: str | None = None,
+        aws_conn_id: str | None = None,
         poll_seconds: float = 30.0,
         log_seconds: float = 180.0,
         deferrable: bool = False,
@@ -83,6 +85,7 @@ class DqEmrServerlessOperator(CommandOperator):
         self.once = once
         self.logs = logs
         self.region = region
+        self.aws_conn_id = aws_conn_id
         self.poll_seconds = poll_seconds
         self.log_seconds = log_seconds
         self.deferrable = deferrable
@@ -91,7 +94,7 @@ class DqEmrServerlessOperator(CommandOperator):
     def execute(self, context: Any) -> Any:
         """Start the job and wait; return its id, exit code and the counts of its reports, if any."""
         request = self._request(context)
-        client = _client("emr-serverless", self.region)
+        client = _client("emr-serverless", self.region, self.aws_conn_id)
         try:
             self._job_run = job_run = client.start_job_run(**request)["jobRunId"]
         except client.exceptions.ClientError as error:
@@ -102,7 +105,9 @@ class DqEmrServerlessOperator(CommandOperator):
         self.log.info("Started job run %s on application %s", job_run, self.application)
         if self.deferrable:
             return self.defer(
-                trigger=EmrServerlessTrigger(self.application, job_run, self.region, self.poll_seconds),
+                trigger=EmrServerlessTrigger(
+                    self.application, job_run, self.region, self.poll_seconds, self.aws_conn_id
+                ),
                 method_name="resume",
             )
         while (event := _state(client, self.application, job_run))["state"] not in _ENDED:
@@ -132,7 +137,7 @@ class DqEmrServerlessOperator(CommandOperator):
         """Cancel the job."""
         super().on_kill()
         if self._job_run is not None:
-            _cancel(self.application, self._job_run, self.region)
+            _cancel(self.application, self._job_run, self.region, self.aws_conn_id)
             self.log.info("Cancelled job run %s", self._job_run)
 
     @property
@@ -168,7 +173,7 @@ class DqEmrServerlessOperator(CommandOperator):
     def _output(self, job_run: str) -> str | None:
         """Return the reports in the driver's output as JSON, or None if they are not there in time."""
         url = urlsplit(self._stdout(job_run))
-        client = _client("s3", self.region)
+        client = _client("s3", self.region, self.aws_conn_id)
         deadline = time.monotonic() + self.log_seconds
         while True:
             try:
@@ -193,13 +198,19 @@ class EmrServerlessTrigger(BaseTrigger):
     """Polls a job run until it has ended. All state is in the arguments; read errors are retried."""
 
     def __init__(
-        self, application: str, job_run: str, region: str | None = None, poll_seconds: float = 30.0
+        self,
+        application: str,
+        job_run: str,
+        region: str | None = None,
+        poll_seconds: float = 30.0,
+        aws_conn_id: str | None = None,
     ) -> None:
         super().__init__()
         self.application = application
         self.job_run = job_run
         self.region = region
         self.poll_seconds = poll_seconds
+        self.aws_conn_id = aws_conn_id
 
     def serialize(self) -> tuple[str, dict[str, Any]]:
         """Return the class path and its arguments."""
@@ -208,11 +219,12 @@ class EmrServerlessTrigger(BaseTrigger):
             "job_run": self.job_run,
             "region": self.region,
             "poll_seconds": self.poll_seconds,
+            "aws_conn_id": self.aws_conn_id,
         }
 
     async def run(self) -> AsyncIterator[TriggerEvent]:
         """Yield one event when the job has ended."""
-        client = await asyncio.to_thread(_client, "emr-serverless", self.region)
+        client = await asyncio.to_thread(_client, "emr-serverless", self.region, self.aws_conn_id)
         while True:
             event = await asyncio.to_thread(_state, client, self.application, self.job_run)
             if event["state"] in _ENDED:
@@ -222,11 +234,13 @@ class EmrServerlessTrigger(BaseTrigger):
 
     async def on_kill(self) -> None:
         """Cancel the job if a user ends the task. Called by Airflow 3.3 and newer."""
-        await asyncio.to_thread(_cancel, self.application, self.job_run, self.region)
+        await asyncio.to_thread(_cancel, self.application, self.job_run, self.region, self.aws_conn_id)
 
 
-def _client(service: str, region: str | None) -> Any:
-    """Return a client with boto3's credentials. Raises AirflowFailException without boto3."""
+def _client(service: str, region: str | None, aws_conn_id: str | None) -> Any:
+    """Return a client with the credentials of the connection, or boto3's. Raises AirflowFailException without
+    boto3 or, for a connection, Airflow's Amazon provider.
+    """
     try:
         import boto3
         from botocore.config import Config
@@ -236,7 +250,17 @@ def _client(service: str, region: str | None) -> Any:
         ) from error
     # With its backoff this bridges some minutes: the job goes on meanwhile.
     config = Config(retries={"mode": "standard", "max_attempts": 20})
-    return boto3.client(service, region_name=region, config=config)
+    if aws_conn_id is None:
+        return boto3.client(service, region_name=region, config=config)
+    try:
+        from airflow.providers.amazon.aws.hooks.base_aws import AwsBaseHook
+    except ImportError as error:
+        raise AirflowFailException(
+            f"The connection {aws_conn_id!r} needs Airflow's Amazon provider: install "
+            "apache-airflow-providers-amazon, or leave out aws_conn_id."
+        ) from error
+    hook = AwsBaseHook(aws_conn_id, client_type=service, region_name=region, config=config)
+    return hook.get_conn()
 
 
 def _state(client: Any, application: str, job_run: str) -> dict[str, str]:
@@ -245,8 +269,9 @@ def _state(client: Any, application: str, job_run: str) -> dict[str, str]:
     return {"job_run_id": job_run, "state": job["state"], "details": job.get("stateDetails") or ""}
 
 
-def _cancel(application: str, job_run: str, region: str | None) -> None:
-    _client("emr-serverless", region).cancel_job_run(applicationId=application, jobRunId=job_run)
+def _cancel(application: str, job_run: str, region: str | None, aws_conn_id: str | None) -> None:
+    client = _client("emr-serverless", region, aws_conn_id)
+    client.cancel_job_run(applicationId=application, jobRunId=job_run)
 
 
 def _attempt(context: Any) -> str | None:

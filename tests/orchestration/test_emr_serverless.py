@@ -116,6 +116,14 @@ def test_a_wrong_request_fails_before_anything_is_sent(newest: Airflow, emr: Pla
     assert "cannot start the job" in str(refused["error"])
 
 
+def test_a_connection_needs_the_amazon_provider(airflow: Airflow, emr: Platform) -> None:
+    answer = ran(airflow, emr, aws_conn_id="aws_sales")
+
+    assert answer["final"]
+    assert "The connection 'aws_sales' needs Airflow's Amazon provider" in str(answer["error"])
+    assert emr.requests == []
+
+
 def test_killing_the_task_cancels_the_job(airflow: Airflow, emr: Platform) -> None:
     emr.runs_jobs = False
 
