@@ -58,8 +58,9 @@ def handler(event: object, context: Any) -> dict[str, object]:
         context: Lambda's context; its remaining time limits how long an alert is waited for.
 
     Returns:
-        `verdicts` of each evaluated contract, `ticks`, numbers of `recorded` and `ignored` object events, and
-        for SQS `batchItemFailures`.
+        `verdicts` of each evaluated contract, `ticks`, numbers of `recorded` and `ignored` object events,
+        `deferred` contracts, whose object events are recorded and which the next tick evaluates because the
+        function's time ends, and for SQS `batchItemFailures`.
 
     Raises:
         UsageError: The event is not understood, or a setting is missing.
@@ -70,7 +71,7 @@ def handler(event: object, context: Any) -> dict[str, object]:
     requests = [request for message in messages for request in message.requests]
     failures = [{"itemIdentifier": message.id} for message in messages if message.error is not None]
     runtime, registry = _runtime()
-    answer: dict[str, object] = {"verdicts": [], "ticks": [], "recorded": 0, "ignored": 0}
+    answer: dict[str, object] = {"verdicts": [], "ticks": [], "recorded": 0, "ignored": 0, "deferred": []}
     with closing(runtime.store()) as store:
         watcher = _Watcher(store, registry, deadline)
         objects = [request for request in requests if isinstance(request, ObjectEvent)]
@@ -83,7 +84,7 @@ def handler(event: object, context: Any) -> dict[str, object]:
         if any(isinstance(request, Tick) for request in requests):
             watcher.tick(None)
         watcher.watch(dict.fromkeys((*promised, *waiting)), promised)
-        answer |= {"verdicts": watcher.verdicts, "ticks": watcher.ticks}
+        answer |= {"verdicts": watcher.verdicts, "ticks": watcher.ticks, "deferred": watcher.deferred}
     if any(message.id for message in messages):
         answer["batchItemFailures"] = failures
     return answer
@@ -96,6 +97,7 @@ class _Watcher:
         self._store, self._registry, self._deadline = store, registry, deadline
         self.verdicts: list[dict[str, object]] = []
         self.ticks: list[dict[str, object]] = []
+        self.deferred: list[str] = []
 
     def watch(self, contracts: Iterable[str], promised: Collection[str]) -> None:
         """Evaluate contracts; the `promised` ones again when a breach is certain and its alert is due."""
@@ -103,7 +105,10 @@ class _Watcher:
         pending = list(contracts)
         for _ in range(_EVALUATIONS):
             for contract in pending:
-                current[contract] = verdicts(self.tick(contract), self._store, contract)
+                if contract not in promised and self._remaining() <= 0:
+                    self.deferred.append(contract)
+                else:
+                    current[contract] = verdicts(self.tick(contract), self._store, contract)
             pending = [
                 contract for contract in pending if contract in promised and self._is_soon(current[contract])
             ]
@@ -115,9 +120,12 @@ class _Watcher:
 
     def _is_soon(self, standing: PromiseVerdicts) -> bool:
         """Return whether the function lives until the next evaluation."""
-        remaining = self._deadline - time.monotonic() - _RESERVE.total_seconds()
-        longest = min(_LONGEST_WAIT.total_seconds(), remaining)
+        longest = min(_LONGEST_WAIT.total_seconds(), self._remaining())
         return standing.next_at is not None and _seconds_until(standing.next_at) <= longest
+
+    def _remaining(self) -> float:
+        """Return the seconds until a tick could be too late to end."""
+        return self._deadline - time.monotonic() - _RESERVE.total_seconds()
 
     def tick(self, contract: str | None) -> RuntimeContext:
         """Run one tick with a context of its own, and send its alerts."""

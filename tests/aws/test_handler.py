@@ -120,6 +120,30 @@ def test_object_events_deliver_without_a_list_and_what_is_no_delivery_does_not(
     assert slack.roots == []
 
 
+def test_events_of_more_contracts_than_fit_into_the_call_are_left_to_the_next_tick(
+    tmp_path: Path, lake: Lake
+) -> None:
+    at = due(timedelta(minutes=5))
+    names = ("orders", "lines")
+    for name in names:
+        write_contract(tmp_path, at, name)
+    with postgres.new_store() as url:
+        shared = {**lake.variables, "DQ_STORE_URL": url}
+        begin(tmp_path, shared)
+        events = [object_created(key(at, "_SUCCESS", name), at, size=0) for name in names]
+        with LambdaRuntime(environment(**shared), tmp_path, timeout_seconds=60) as watcher:
+            for name in names:
+                watcher.invoke(payload(name))
+        # Less is left than what a tick may take.
+        with LambdaRuntime(environment(**shared), tmp_path, timeout_seconds=20) as watcher:
+            hurried = watcher.invoke(sqs(events))
+            tick = watcher.invoke({"tick": True})
+
+    assert (hurried["recorded"], hurried["ticks"], hurried["batchItemFailures"]) == (2, [], []), hurried
+    assert sorted(hurried["deferred"]) == ["lines", "orders"]
+    assert [change["after"] for change in tick["ticks"][0]["changes"]] == ["on_time", "on_time"]
+
+
 def test_a_late_object_ends_the_incident_with_its_event(tmp_path: Path, lake: Lake, slack: FakeSlack) -> None:
     at = due(timedelta(minutes=5))
     write_contract(tmp_path, at)
