@@ -20,7 +20,7 @@ from dq.contracts.access.access_policy import is_remote
 from dq.contracts.access.discovery import find
 from dq.contracts.access.files import read_own
 from dq.contracts.install import NAME, install_command, require_extras
-from dq.contracts.outcome import DqError, UsageError, pluralize
+from dq.contracts.outcome import DqError, ReadError, UsageError, pluralize
 from dq.dataquality.delivery import retention
 from dq.dataquality.model.run_context import JARS, PACKAGES, line
 from dq.lake.storage import Storages
@@ -29,6 +29,7 @@ from dq.operations.register import RegisterRequest, emit_landing_zone
 from dq.operations.runtime.context import RuntimeContext, call_context
 from dq.operations.runtime.settings import TABLE, unknown_variables
 from dq.operations.runtime.spark import open_named_catalog
+from dq.registry.landing_zone import WATCHER_FUNCTION
 from dq.store import engine
 from dq.store.engine import open_without_migrating, parse_url, redacted_url, stored_version
 
@@ -352,26 +353,36 @@ def _write_failure(folder: Path) -> HealthCheck | None:
 
 
 def check_stacks(context: RuntimeContext, templates: Sequence[Path], role: str) -> Iterator[HealthCheck]:
-    """Check the parts of these templates in the account; without any, of the registry's landing zone."""
+    """Check the parts of these templates in the account; without any, of the registry's landing zone.
+
+    The landing zone includes the watcher if its function is deployed.
+    """
     with require_extras("dq doctor --aws needs boto3", "aws"):
-        from dq.registry.aws.stack_parts import connect_account, part_states, read_template
+        from dq.registry.aws.stack_parts import connect_account, has_function, part_states, read_template
     stacks: list[Mapping[str, object]] = [
         read_template(read_own(context.folder / path), str(path)) for path in templates
     ]
     aws = connect_account(role)
     yield HealthCheck("account", True, f"{aws.account} in {aws.session.region_name}")
-    for stack in stacks or [_landing_zone(context)]:
+    if not stacks:
+        watcher = False
+        try:
+            watcher = has_function(aws, WATCHER_FUNCTION)
+        except ReadError as error:
+            yield HealthCheck("watcher", None, f"may be deployed, but {error.message}", error.hint)
+        stacks = [_landing_zone(context, watcher)]
+    for stack in stacks:
         for part in part_states(aws, stack):
             ok = None if part.lacks and part.is_optional else not part.lacks
             yield HealthCheck(part.kind, ok, f"{part.name} {part.lacks or 'is there'}", part.hint)
 
 
-def _landing_zone(context: RuntimeContext) -> Mapping[str, object]:
+def _landing_zone(context: RuntimeContext, watcher: bool) -> Mapping[str, object]:
     """Return the template of `dq register --emit-landing-zone`, without using or creating the state store."""
     with tempfile.TemporaryDirectory() as folder:
         empty = engine.open_store(f"sqlite:///{folder}/empty.db")
         try:
-            zone = emit_landing_zone(context, empty, RegisterRequest((context.folder,)))
+            zone = emit_landing_zone(context, empty, RegisterRequest((context.folder,), watcher=watcher))
         finally:
             empty.close()
     if zone.stack is None:
@@ -432,7 +443,8 @@ def doctor(
 
     `catalog`, e.g. `glue`, is checked too, in AWS as the role `role_arn` and in the account `catalog_id`.
     `aws` checks that each part of the `templates`, CloudFormation templates emitted by dq, is in the account
-    and complete; without templates, each part of the registry's landing zone.
+    and complete; without templates, each part of the registry's landing zone, and of its watcher if there
+    is one.
     `folder` replaces the working folder. A check that fails or times out is a row.
 
     Raises UsageError for invalid settings.

@@ -35,9 +35,9 @@ def command(
     timed out; extras and channels that are not used are summarised.
 
     With --aws, checks that each part of the landing zone (dq register --emit-landing-zone) is in the account
-    of the current credentials: roles with their permissions, functions, queues and failed starts in them,
-    alarms and their topics, schedules, data lake administrators. --template checks a template that was
-    emitted, e.g. by dq link --emit-stack.
+    of the current credentials, and of its watcher if that is deployed: roles with their permissions,
+    functions, queues and failed starts in them, alarms and their topics, schedules, data lake administrators.
+    --template checks a template that was emitted, e.g. by dq link --emit-stack.
 
     Exit codes: 0 everything needed works, 3 something is broken.
 

@@ -175,6 +175,26 @@ def test_without_a_template_the_landing_zone_of_the_registry_is_checked(account:
     assert broken(aws=True) == {}
 
 
+def test_the_watcher_is_checked_with_the_landing_zone_if_it_is_deployed(
+    account: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    create_consumer()
+    without = [row.detail for row in parts(aws=True)]
+    client = new_session().client("lambda")
+    client.create_function(
+        FunctionName="dq-watcher", Role=ROLE, Code={"ImageUri": IMAGE}, PackageType="Image"
+    )
+
+    assert not any("dq-watcher" in detail for detail in without)
+    rows = broken(aws=True)
+    assert f"IAM::Role dq-watcher does not exist in {ACCOUNT}" in rows
+    assert f"SQS::Queue dq-object-events does not exist in {ACCOUNT}" in rows
+    with cloudformation.refusing("lambda") as url:
+        monkeypatch.setenv("AWS_ENDPOINT_URL_LAMBDA", url)
+        (unknown,) = [row for row in parts(aws=True) if row.name == "watcher"]
+    assert (unknown.ok, "AWS refused to read Lambda::Function dq-watcher" in unknown.detail) == (None, True)
+
+
 def test_every_type_of_both_stacks_has_a_check(account: Path) -> None:
     stacks: list[Any] = [CONSUMER, landing_zone()]
 
