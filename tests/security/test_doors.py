@@ -179,7 +179,7 @@ ALLOWED = {
         "whether the output folder that a person names is a registry",
     ),
     ("contracts/access/access_policy.py", "file"): (
-        ".glob os.walk",
+        ".glob .is_dir os.scandir",
         "door: looks for links in what a contract names",
     ),
     ("alerts/channels/_slack_sdk.py", "host"): (
@@ -231,7 +231,7 @@ ALLOWED = {
         "the files of a small table, in a place that a reach vouched for",
     ),
     ("registry/publish.py", "file"): (
-        ".is_file .mkdir .touch",
+        ".is_dir .is_file .mkdir .touch",
         "door: the marker in a local lake",
     ),
     ("registry/aws/client.py", "host"): (
