@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator
 from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from fakes.command import Place, Ran, contract
@@ -23,11 +24,15 @@ from fakes.iceberg import RestProxy
 from dq.dataquality.delivery import cycle_store
 from dq.operations.delivery_state import NO_VALUE
 from dq.registry.aws.glue import Glue
-from dq.registry.catalog import Catalog, LiveTable
+from dq.registry.catalog import Catalog, CatalogSettings, LiveTable
+from dq.registry.catalogs import open_catalog
 from dq.registry.catalogs.local import Local
 from dq.registry.delivery_state import LEASE
 from dq.registry.table import DELIVERY_KEYS
 from dq.store.engine import open_store
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 DUE = datetime(2026, 5, 11, 6, tzinfo=UTC)
 DAY, HOUR = timedelta(days=1), timedelta(hours=1)
@@ -154,6 +159,28 @@ def test_an_iceberg_table_says_it_too(
     with iceberg_server.counted() as writes:
         place.watch(DUE + 3.5 * DAY)
     assert writes == []
+
+
+@pytest.mark.spark
+def test_a_table_of_hive_says_it_too(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server = f"{{server: lake, type: local, path: {tmp_path}/lake/orders, format: parquet}}"
+    parts = {key: server if "format: parquet" in key else text for key, text in S3.items()}
+    catalog = open_catalog("hive", CatalogSettings(session=lambda: spark))
+    place = with_reader(scene(tmp_path, monkeypatch, "hive", **parts), catalog)
+    try:
+        assert fill(place) == FILLED
+
+        # Readers see it, register neither shows nor removes it, and an unchanged value is not written.
+        shown = {row.key: row.value for row in spark.sql("SHOW TBLPROPERTIES orders.orders").collect()}
+        assert tuple(shown[key] for key in DELIVERY_KEYS) == FILLED[-1]
+        unchanged = place.register("--check")
+        assert unchanged.code == 0, unchanged.all
+        again = place.watch(DUE + 3.5 * DAY, "--format", "json")
+        assert again.json["catalog"]["written"] == []
+    finally:
+        spark.sql("DROP DATABASE IF EXISTS orders CASCADE")
 
 
 def test_register_neither_shows_nor_removes_it(in_glue: Scene, glue: GlueShim) -> None:
