@@ -430,12 +430,14 @@ class ProofTerms(NamedTuple):
     """Terms of a policy for approvals; `proof` is one of `PROOFS`.
 
     `signers` is the file with the keys of the approvers, below the registry's root, and `branch` the branch
-    that changes only reach after a review by their code owners.
+    that changes only reach after a review by their code owners. With `signed_requests`, a signed approval
+    needs a request that its author signed with another key of `signers`.
     """
 
     proof: str = PROOFS[0]
     signers: str = "allowed_signers"
     branch: str = "origin/main"
+    signed_requests: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -199,6 +199,12 @@ class ApprovalHistory:
                 raise _Unproven(_signature_problem(commit, name, terms.signers))
             if any(is_signed_by(self._repository, request, name, signers) for request in requests):
                 raise _Unproven(f"{_shown(name)} signed the request")
+            for request in requests if terms.signed_requests else ():
+                if not is_signed_by(self._repository, request, request.author, signers):
+                    raise _Unproven(
+                        f"the request in {request.id[:12]} is not signed with a key of its author "
+                        f"{_shown(request.author)} in {terms.signers}"
+                    )
         return commit.id
 
     # Proof by CODEOWNERS and a branch that requires their review.

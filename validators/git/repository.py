@@ -458,7 +458,10 @@ def open_branch(top: Path, branch: str, file: str, data: bytes, message: str) ->
                 repo.git.read_tree(start)
                 repo.git.update_index("--add", "--cacheinfo", f"100644,{blob},{file}")
                 tree = repo.git.write_tree()
-            commit = str(repo.git.commit_tree(tree, "-p", start, "-m", message))
+            # commit-tree does not read the setting of `git commit`.
+            is_signed = repo.git.config("--type=bool", "--default=false", "--get", "commit.gpgsign")
+            signing = ("-S",) if is_signed == "true" else ()
+            commit = str(repo.git.commit_tree(tree, "-p", start, "-m", message, *signing))
             repo.git.update_ref(f"refs/heads/{branch}", commit, "0" * len(commit))
             if "origin" not in remotes:
                 return OpenedBranch(branch, commit, "there is no remote 'origin'")
@@ -591,12 +594,14 @@ _IDENTITY = re.compile(rb"(?P<name>.*?) ?<(?P<address>[^<>]*)> (?P<seconds>-?\d{
 class CommitInfo:
     """A commit: its tree, its parents, the names and addresses of author and committer, and its Unix time.
 
-    `payload` are the signed bytes, and `signature` the signature in PEM form, or b"" without exactly one.
+    `author` is the author's address, as the commit says: only a signature proves it. `payload` are the signed
+    bytes, and `signature` the signature in PEM form, or b"" without exactly one.
     """
 
     id: str
     tree: str
     parents: tuple[str, ...]
+    author: str
     people: frozenset[str]
     time: int
     payload: bytes
@@ -622,6 +627,7 @@ def _parse_commit(id_: str, data: bytes) -> CommitInfo:
         id_,
         fields[0].removeprefix(b"tree ").decode("ascii", "replace"),
         tuple(value.decode("ascii", "replace") for name, value in pairs if name == b"parent"),
+        identities[b"author"]["address"].decode("utf-8", "replace").strip(),
         frozenset(
             text
             for match in identities.values()

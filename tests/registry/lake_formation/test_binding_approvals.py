@@ -170,3 +170,106 @@ def test_a_merge_that_loses_the_signature_is_named_and_can_be_repaired(
     assert "add it in a signed commit, merged with a merge commit" in finding["hint"]
     assert repaired == 0, capsys.readouterr().err
     assert granted_cases(glue, {"request": case}) == {"request"}
+
+
+def _request(history: History, author: str, key: str = "") -> Case:
+    """A subscription, requested by this author with this key, and approved by Ana in a signed commit."""
+    case = Case(history, 1, "request")
+    history.branch("request")
+    case.write()
+    history.commit(author, key)
+    case.approve()
+    history.merge()
+    return case
+
+
+def _key_of_the_branch(history: History) -> Case:
+    history.branch("request")
+    signers = history.read("allowed_signers")
+    history.write("allowed_signers", signers + history.signer("other", "new@example.com"))
+    history.commit("new")
+    case = Case(history, 1, "request")
+    case.write()
+    history.commit("new", "other")
+    case.approve()
+    history.merge()
+    return case
+
+
+def _changed_by_another(history: History) -> Case:
+    case = Case(history, 1, "request")
+    history.branch("request")
+    case.write(purpose="Letters.")
+    history.commit("rita", "rita")
+    case.request("rita", purpose="Advertising.")
+    case.approve()
+    history.merge()
+    return case
+
+
+UNPROVEN = "is not signed with a key of its author 'rita@example.com' in allowed_signers"
+
+
+@pytest.mark.parametrize(
+    ("policy", "act", "reason"),
+    [
+        # By default, dq believes the author, whom anyone can name.
+        ("", lambda history: _request(history, "rita"), ""),
+        ("signed_requests: true", lambda history: _request(history, "rita", "rita"), ""),
+        ("signed_requests: true", lambda history: _request(history, "rita"), UNPROVEN),
+        ("signed_requests: true", lambda history: _request(history, "rita", "mallory"), UNPROVEN),
+        ("signed_requests: true", lambda history: _request(history, "rita", "ana"), "signed the request"),
+        ("signed_requests: true", lambda history: _request(history, "ana", "rita"), "wrote the request"),
+        ("signed_requests: true", _key_of_the_branch, "is not signed with a key of its author 'new@"),
+        ("signed_requests: true", _changed_by_another, UNPROVEN),
+    ],
+    ids=["default", "signed", "unsigned", "of_another", "of_the_approver", "own", "new_key", "second_commit"],
+)
+def test_where_requests_have_to_be_signed_nobody_can_name_another_as_their_author(
+    glue: GlueShim,
+    registry: None,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    policy: str,
+    act: Callable[[History], Case],
+    reason: str,
+) -> None:
+    history = History(tmp_path / "repository", f"rules: {{subscription-without-approver: {{{policy}}}}}\n")
+    cases = {"case": act(history)}
+
+    code = run(["register", folder(cases), "--catalog", "glue", "--apply"])
+
+    assert reason in " ".join(capsys.readouterr().err.split())
+    assert (granted_cases(glue, cases), code) == ((set(), 3) if reason else ({"case"}, 0))
+
+
+def test_a_request_that_dq_commits_is_signed_if_git_is_set_up_to_sign(
+    glue: GlueShim, registry: None, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    history = History(
+        tmp_path / "repository", "rules: {subscription-without-approver: {signed_requests: true}}\n"
+    )
+    settings = {
+        "user.name": "Rita", "user.email": "rita@example.com", "gpg.format": "ssh",
+        "user.signingkey": str(history.keys / "rita"), "commit.gpgsign": "on",
+    }  # fmt: skip
+    for name, value in settings.items():
+        history.git("config", name, value)
+    case = Case(history, 1, "request")
+    terms = (
+        *("--columns", "orders.email", "--account", case.account),
+        *("--purpose", "Invoices.", "--from", "2026-01-01"),
+    )
+    root = str(history.folder / approvals.ROOT)
+
+    opened = run(["subscribe", "orders", root, "--team", "billing", *terms, "--open"])
+    history.git("checkout", "-q", "subscribe/orders-billing")
+    file = "subscriptions/orders/billing.yaml"
+    history.write(file, history.read(file) + "approvers: [ana@example.com]\n")
+    # The request is dated now.
+    history.commit("ana", "ana", when="2099-01-01T00:00:00Z")
+    history.merge()
+
+    assert opened == 0, capsys.readouterr().err
+    assert run(["register", root, "--catalog", "glue", "--apply"]) == 0, capsys.readouterr().err
+    assert granted_cases(glue, {"case": case}) == {"case"}

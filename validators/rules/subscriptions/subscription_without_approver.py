@@ -14,7 +14,8 @@ Good:
 
 How to fix: Ask the contract's owner to approve the request as in docs/how-to/subscriptions.md, or remove the
 columns. Without `columns` and `tags`, a subscription covers every column. In the policy, `proof: codeowners`
-relies on the review that the branch in `branch` requires, and `proof: names` on the names alone.
+relies on the review that the branch in `branch` requires, and `proof: names` on the names alone. With
+`signed_requests: true`, the consumer has to sign the request, too: Git proves nothing about unsigned authors.
 """
 
 import re
@@ -47,15 +48,11 @@ OTHER_ACCOUNTS = Argument("other_accounts", True, "Access of other AWS accounts 
 OWN_ACCOUNTS: Argument[tuple[str, ...]] = Argument(
     "own_accounts", (), "AWS accounts that are not other accounts."
 )
-PROOF = Argument(
-    "proof", _DEFAULT.proof, "What proves an approval: a signature, codeowners, or nothing but names."
-)
-SIGNERS = Argument(
-    "signers", _DEFAULT.signers, "File with the SSH keys of the approvers, below the registry's root."
-)
-BRANCH = Argument(
-    "branch", _DEFAULT.branch, "For codeowners: the branch that requires a review by code owners."
-)
+PROOF = Argument("proof", _DEFAULT.proof, "What proves an approval: signature, codeowners or names.")
+SIGNERS = Argument("signers", _DEFAULT.signers, "File with the SSH keys, below the registry's root.")
+BRANCH = Argument("branch", _DEFAULT.branch, "For codeowners: the branch that requires their review.")
+
+SIGNED_REQUESTS = Argument("signed_requests", False, "The author of the request has to sign it, too.")
 
 
 def check(subscription: Subscription, context: SubscriptionContext) -> Violations:
@@ -82,7 +79,9 @@ def check(subscription: Subscription, context: SubscriptionContext) -> Violation
 
 def proof_terms(context: SubscriptionContext) -> ProofTerms:
     """Return the policy's terms for approvals."""
-    return ProofTerms(context.value(PROOF), context.value(SIGNERS), context.value(BRANCH))
+    return ProofTerms(
+        context.value(PROOF), context.value(SIGNERS), context.value(BRANCH), context.value(SIGNED_REQUESTS)
+    )
 
 
 def _requirement(
@@ -114,5 +113,5 @@ RULE: Rule = subscription_rule(
     Severity.ERROR,
     __doc__,
     check,
-    arguments=(CLASSES, OTHER_ACCOUNTS, OWN_ACCOUNTS, PROOF, SIGNERS, BRANCH),
+    arguments=(CLASSES, OTHER_ACCOUNTS, OWN_ACCOUNTS, PROOF, SIGNERS, BRANCH, SIGNED_REQUESTS),
 )
