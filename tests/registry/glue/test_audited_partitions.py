@@ -182,6 +182,31 @@ def test_every_command_reads_it_at_its_location_in_the_catalog(
     partitions = glue.get_partitions(DatabaseName="web", TableName="views")["Partitions"]
     assert {tuple(row["Values"]): row["StorageDescriptor"]["Location"] for row in partitions} == locations
 
+    # The next hour is missing, and is published elsewhere an hour later.
+    def status_at(instant: str) -> str:
+        ran = place.dq("watch", file, "--channel", "console", "--as-of", instant, "--format", "json")
+        [status] = {change["after"] for change in ran.json["changes"]}
+        return str(status)
+
+    missing = status_at("2026-11-20T06:50:00Z")
+    for tenant in ("a", "d"):
+        buckets.put("staging", f"run-1/{folder.format(tenant, '05')}", 6)
+        audit = (
+            "--partition",
+            "hour=2026-11-20 05:00:00",
+            "--catalog",
+            "glue",
+            "--audit",
+            "s3://staging/run-1",
+        )
+        at = ("--as-of", "2026-11-20T07:30:00Z")
+        assert place.dq("publish", file, "--partition", f"tenant={tenant}", *audit, *at).code == 0
+    assert (missing, status_at("2026-11-20T07:40:00Z")) == ("missing", "late")
+    incidents = place.dq("incidents", "list", "--as-of", "2026-11-20T07:41:00Z", "--format", "json").json
+    # Only the first hour is open: nobody published it.
+    assert [incident["open"] for incident in incidents["incidents"]] == [["2026-11-20T04:15:00+00:00"]]
+    assert rows_of("check", file, "--partition", "hour=2026-11-20 05:00:00") == 12
+
 
 def rows_at(s3: Any, location: str) -> int:
     """The rows below a location, as a reader without dq counts them."""
