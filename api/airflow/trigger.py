@@ -172,8 +172,8 @@ class Lookup:
                 self.contract,
                 self.object_name,
                 partition=self.partition,
-                due=datetime.fromisoformat(self.due) if self.due else None,
-                until=datetime.fromisoformat(self.until) if self.until else None,
+                due=_instant(self.due),
+                until=_instant(self.until),
                 slo=self.slo,
                 server=self.server,
                 around=self.around,
@@ -184,6 +184,14 @@ class Lookup:
         except DqError as error:
             raise AirflowException(str(error)) from error
         return Standing.from_dict(standing.as_dict(), until=self.until is not None)
+
+
+def _instant(text: str | None) -> datetime | None:
+    """Parse a template's instant, as the command does. Raises UsageError if it is invalid."""
+    try:
+        return datetime.fromisoformat(text) if text else None
+    except ValueError:
+        raise UsageError(f"invalid time {text!r}.", "Use e.g. 2026-05-01T06:00:00Z.") from None
 
 
 class DeliveryTrigger(BaseTrigger):

@@ -184,6 +184,18 @@ def test_a_table_is_complete_until_an_instant_if_nothing_due_by_then_is_missing(
     assert until(place, DUE + 2 * DAY, now=DUE + DAY * 2.15) == hole[2]
 
 
+def test_until_midnight_does_not_include_a_delivery_that_is_due_in_the_morning(place: Place) -> None:
+    """As the page of Airflow says: the day before midnight is delivered afterwards."""
+    deliver(place, "2026-05-10", DUE)
+    watch(place, DUE + DAY / 24)
+    midnight = DUE + timedelta(hours=18)
+
+    at_midnight, in_the_morning = until(place, midnight), until(place, midnight + timedelta(hours=6))
+
+    assert at_midnight[0] is True
+    assert in_the_morning[0] is None
+
+
 def test_until_an_instant_of_which_nothing_can_be_known_is_refused(place: Place) -> None:
     file = place.folder / "orders.odcs.yaml"
     deliver(place, "2026-05-10", DUE)

@@ -369,6 +369,23 @@ def test_a_sensor_outlives_its_triggerer(airflow: Airflow, tmp_path: Path) -> No
         deployment.wait_for("success", "waiting", "once")
 
 
+@pytest.mark.parametrize("argument", ["due", "until"])
+def test_an_instant_that_is_none_fails_without_a_retry(
+    airflow: Airflow, project: Path, argument: str
+) -> None:
+    # Airflow renders the end of the interval of a run without one as this text.
+    task = airflow.task(
+        "DqDeliverySensor",
+        contract="orders.odcs.yaml",
+        folder=str(project),
+        **{argument: "None"},
+        **airflow.where,
+    )
+
+    assert task["final"]
+    assert "invalid time 'None'" in task["error"]
+
+
 def test_a_trigger_goes_on_from_what_it_was_serialised_to(airflow: Airflow, tmp_path: Path) -> None:
     Place(tmp_path).put("orders.odcs.yaml", contract("orders"))
     arguments = {
