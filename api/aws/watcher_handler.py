@@ -55,7 +55,8 @@ def handler(event: object, context: Any) -> dict[str, object]:
         event: The payload of a schedule, for which only its contract is evaluated; object events of S3, which
             are recorded as evidence, and for which contracts are evaluated that wait for the object's
             partition; or `{"tick": true}` for all contracts. Events can be in messages of SNS and SQS.
-        context: Lambda's context; its remaining time limits how long an alert is waited for.
+        context: Lambda's context; its remaining time limits how long an alert is waited for, and how many
+            contracts are evaluated. Without one, e.g. None, no alert is waited for, and all are evaluated.
 
     Returns:
         `verdicts` of each evaluated contract, `ticks`, numbers of `recorded` and `ignored` object events,
@@ -93,7 +94,7 @@ def handler(event: object, context: Any) -> dict[str, object]:
 class _Watcher:
     """Ticks of one call, and their results as JSON values."""
 
-    def __init__(self, store: Store, registry: Path, deadline: float) -> None:
+    def __init__(self, store: Store, registry: Path, deadline: float | None) -> None:
         self._store, self._registry, self._deadline = store, registry, deadline
         self.verdicts: list[dict[str, object]] = []
         self.ticks: list[dict[str, object]] = []
@@ -105,7 +106,7 @@ class _Watcher:
         pending = list(contracts)
         for _ in range(_EVALUATIONS):
             for contract in pending:
-                if contract not in promised and self._remaining() <= 0:
+                if contract not in promised and self._deadline is not None and self._remaining() <= 0:
                     self.deferred.append(contract)
                 else:
                     current[contract] = verdicts(self.tick(contract), self._store, contract)
@@ -124,7 +125,9 @@ class _Watcher:
         return standing.next_at is not None and _seconds_until(standing.next_at) <= longest
 
     def _remaining(self) -> float:
-        """Return the seconds until a tick could be too late to end."""
+        """Return the seconds until a tick could be too late to end, 0 without a deadline."""
+        if self._deadline is None:
+            return 0.0
         return self._deadline - time.monotonic() - _RESERVE.total_seconds()
 
     def tick(self, contract: str | None) -> RuntimeContext:
@@ -168,9 +171,9 @@ def _runtime() -> tuple[RuntimeContext, Path]:
     return runtime, registry
 
 
-def _deadline(context: Any) -> float:
+def _deadline(context: Any) -> float | None:
     remaining = getattr(context, "get_remaining_time_in_millis", None)
-    return time.monotonic() + (remaining() / 1000 if remaining is not None else 0)
+    return None if remaining is None else time.monotonic() + remaining() / 1000
 
 
 def _load_tables(runtime: RuntimeContext, store: Store, registry: Path) -> Tables:
