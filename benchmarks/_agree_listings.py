@@ -140,7 +140,7 @@ def default_partition(folder: Path, chance: random.Random) -> bool:
     key = chosen.name.partition("=")[0]
     target = folder / f"{key}=__HIVE_DEFAULT_PARTITION__"
     if not target.exists():
-        shutil.copytree(chosen, target)
+        shutil.copytree(chosen, target, symlinks=True)
     return True
 
 
@@ -148,7 +148,7 @@ def hidden_partition(folder: Path, chance: random.Random) -> bool:
     inner = sorted(each for each in folder.iterdir() if each.is_dir() and "=" in each.name)
     if inner:
         chosen = chance.choice(inner)
-        shutil.copytree(chosen, folder / f".{chosen.name}", dirs_exist_ok=True)
+        shutil.copytree(chosen, folder / f".{chosen.name}", symlinks=True, dirs_exist_ok=True)
     return False
 
 
