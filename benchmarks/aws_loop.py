@@ -57,7 +57,7 @@ def main() -> int:
         )
         metrics |= _demo(Path(folder))
     goals = {
-        "dq demo --aws, seconds": ("<", 180.0),
+        "dq demo --aws / three minutes": ("<", 1.0),
         "breaches without an evaluation in 60 seconds, number": ("<", 1.0),
         "LIST requests of object events": ("<", 1.0),
         "LIST requests of the evaluation": ("<", 1.0),
@@ -148,7 +148,11 @@ def _demo(folder: Path) -> dict[str, float]:
     begun = time.monotonic()
     command = [sys.executable, "-P", "-m", "dq", "demo", "--aws"]
     subprocess.run(command, cwd=folder, env=environment(), stdout=subprocess.DEVNULL, check=True)
-    return {"dq demo --aws, seconds": time.monotonic() - begun}
+    seconds = time.monotonic() - begun
+    return {
+        "dq demo --aws, seconds": seconds,
+        "dq demo --aws / three minutes": seconds / 180,
+    }
 
 
 def _peak_mb(pid: int) -> float:
