@@ -125,7 +125,7 @@ def _print_next_commands(folder: Path, as_of: datetime) -> None:
     output.line()
     output.line(output.styled(f"Everything is in {folder}. Next steps:", bold=True))
     for command_line in (
-        f"cd {folder}",
+        shell(("cd", str(folder))),
         "dq validate registry",
         f"dq status registry --as-of {format_instant(as_of)}",
         "dq check registry/weather.odcs.yaml --partition obs_date=2013-11-03",
