@@ -10,11 +10,12 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
-from datetime import date, timedelta
+from datetime import UTC, date, datetime, timedelta
 from functools import lru_cache
+from zoneinfo import ZoneInfo
 
 from dq.contracts.outcome import ValueProblem
-from dq.contracts.schedule.calendar import Transition, transitions
+from dq.contracts.schedule.calendar import Transition, load_zone, transitions
 from dq.contracts.schedule.clock import Schedule, day_fields, numbers_text, parse, times_of_day
 from dq.contracts.schedule.cron import LAST, LAST_WEEKDAY, WEEKDAYS, DayRule, Dialect
 
@@ -43,7 +44,8 @@ def breach_starts(schedule: Schedule, grace: timedelta, year: int) -> list[Start
     starts = [(text, zone) for text in _local_starts(schedule, grace)]
     # Only what clock changes depend on, so that equal times are computed once.
     daily = replace(schedule, expression="", days=_EVERY_DATE, calendar=None)
-    return starts + [(text, "UTC") for text in _clock_change_starts(daily, grace, year)]
+    is_daily = grace > _LONGEST_SHIFT * _DAY or _date_fields(schedule, 0) == [_EVERY_DAY]
+    return starts + [(text, "UTC") for text in _clock_change_starts(daily, grace, year, is_daily=is_daily)]
 
 
 def _local_starts(schedule: Schedule, grace: timedelta) -> Iterator[str]:
@@ -142,10 +144,11 @@ def _later_days(rule: DayRule, days: int) -> tuple[frozenset[int], frozenset[int
 
 
 @lru_cache(maxsize=4_096)
-def _clock_change_starts(daily: Schedule, grace: timedelta, year: int) -> tuple[str, ...]:
+def _clock_change_starts(daily: Schedule, grace: timedelta, year: int, *, is_daily: bool) -> tuple[str, ...]:
     """Return the expressions in UTC for breaches at which EventBridge does not start the local ones.
 
-    It skips a time that a clock change skips, and starts at a repeated time once.
+    It skips a time that a clock change skips, and starts at a repeated time once. Unless the local ones start
+    on every day (`is_daily`), a start that belongs to the due time of another date may not exist.
     """
     local_starts = [
         parsed
@@ -153,15 +156,19 @@ def _clock_change_starts(daily: Schedule, grace: timedelta, year: int) -> tuple[
         if isinstance(parsed := parse(text, timezone=daily.timezone, dialect=Dialect.EVENTBRIDGE), Schedule)
     ]
     starts: dict[str, None] = {}
+    zone = load_zone(daily.timezone)
     for change, dates in _clock_changes(daily.timezone, year, exact=grace > _LONGEST_SHIFT * _DAY):
         midnight = change.at.replace(hour=0, minute=0, second=0)
         low, high = change.at - grace - _DAY, change.at + _DAY
-        breaches = {midnight + _next_minute(due.at + grace - midnight) for due in daily.between(low, high)}
+        due_times = [due.at for due in daily.between(low, high)]
+        breaches = {due_at: midnight + _next_minute(due_at + grace - midnight) for due_at in due_times}
         started = {
             start.at for schedule in local_starts for start in schedule.between(low, high + grace + _DAY)
         }
         days_by_time: dict[timedelta, set[int]] = defaultdict(set)
-        for breach in breaches - started:
+        for due_at, breach in breaches.items():
+            if breach in started and (is_daily or breach == _local_start(due_at, grace, zone)):
+                continue
             days, time = divmod(breach - midnight, _DAY)
             days_by_time[time].add(days)
         times: dict[str, set[timedelta]] = defaultdict(set)
@@ -170,6 +177,13 @@ def _clock_change_starts(daily: Schedule, grace: timedelta, year: int) -> tuple[
         for fields, missing_times in sorted(times.items()):
             starts |= dict.fromkeys(_expressions(missing_times, [fields]))
     return tuple(starts)
+
+
+def _local_start(due_at: datetime, grace: timedelta, zone: ZoneInfo) -> datetime:
+    """Return the start of due time plus grace on the clock of the zone, in UTC."""
+    wall = due_at.astimezone(zone).replace(tzinfo=None) + grace
+    midnight = wall.replace(hour=0, minute=0, second=0, microsecond=0)
+    return (midnight + _next_minute(wall - midnight)).replace(tzinfo=zone).astimezone(UTC)
 
 
 def _date_field(dates: Iterable[date]) -> str:
