@@ -1,4 +1,4 @@
-"""Random histories of deliveries against their readers: nobody sees more than is complete.
+"""Random histories of deliveries: no reader is ever told that more is complete than there is.
 
 Each history has deliveries, late arrivals, removed data, exclusions, failed checks, and watchers that are
 overtaken by others between any two requests, refused by the catalog, and killed between any two transactions

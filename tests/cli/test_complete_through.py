@@ -200,13 +200,13 @@ def test_until_an_instant_of_which_nothing_can_be_known_is_refused(place: Place)
     file = place.folder / "orders.odcs.yaml"
     deliver(place, "2026-05-10", DUE)
     watch(place, DUE + DAY / 24)
-    asked = {
-        "no delivery was watched before 2026-05-11T06:00:00.00:00": {"until": DUE - DAY},
-        "several|ambiguous delivery": {"until": DUE, "due": DUE},
+    arguments_by_message = {
+        r"no delivery was watched before 2026-05-11T06:00:00\+00:00": {"until": DUE - DAY},
+        "ambiguous delivery": {"until": DUE, "due": DUE},
         "all SLOs of an object count with until": {"until": DUE, "slo": "daily"},
         "has no time zone": {"until": DUE.replace(tzinfo=None)},
     }
-    for message, arguments in asked.items():
+    for message, arguments in arguments_by_message.items():
         with pytest.raises(UsageError, match=message):
             dq.cycle(file, folder=place.folder, **arguments)
 

@@ -318,31 +318,6 @@ def test_a_sensor_waits_until_a_table_is_complete_and_never_passes_a_hole(
     assert "not complete until 2026-05-12T06:00:00+00:00. day=2026-05-11 is incomplete." in hole["error"]
 
 
-def test_a_trigger_waits_until_a_table_is_complete(airflow: Airflow, project: Path) -> None:
-    place = Place(project)
-    for instant in ("2026-05-11T05:00:00Z", "2026-05-11T07:00:00Z"):
-        place.dq("watch", "orders.odcs.yaml", "--channel", "console", "--as-of", instant)
-    arguments = {
-        "contract": str(project / "orders.odcs.yaml"),
-        "object_name": "orders",
-        "slo": "daily",
-        "due": "2026-05-11T06:00:00+00:00",
-        "decide_at": "2026-05-11T06:31:00+00:00",
-        "poke_seconds": 1.0,
-        "server": None,
-        "folder": str(project),
-        "python": None,
-        "env": {},
-        "until": "2026-05-11T12:00:00+00:00",
-        **airflow.where,
-    }
-
-    answer, log = airflow.ask("run_trigger", "dq.airflow.trigger.DeliveryTrigger", arguments)
-
-    assert answer["serialized"] == ["dq.airflow.trigger.DeliveryTrigger", arguments], log
-    assert answer["event"]["complete"] is True, log
-
-
 @pytest.mark.slow
 def test_a_sensor_outlives_its_triggerer(airflow: Airflow, tmp_path: Path) -> None:
     (home := tmp_path / "home").mkdir()
@@ -386,27 +361,40 @@ def test_an_instant_that_is_none_fails_without_a_retry(
     assert "invalid time 'None'" in task["error"]
 
 
-def test_a_trigger_goes_on_from_what_it_was_serialised_to(airflow: Airflow, tmp_path: Path) -> None:
-    Place(tmp_path).put("orders.odcs.yaml", contract("orders"))
+@pytest.mark.parametrize(
+    ("until", "result"),
+    [(None, ("never", None)), ("2026-05-11T12:00:00+00:00", ("on_time", True))],
+    ids=["one delivery", "all until an instant"],
+)
+def test_a_trigger_goes_on_from_what_it_was_serialised_to(
+    airflow: Airflow, tmp_path: Path, project: Path, until: str | None, result: tuple[str, bool | None]
+) -> None:
+    folder = tmp_path / "empty"
+    Place(folder).put("orders.odcs.yaml", contract("orders"))
+    if until:
+        folder = project
+        for instant in ("2026-05-11T05:00:00Z", "2026-05-11T07:00:00Z"):
+            Place(project).dq("watch", "orders.odcs.yaml", "--channel", "console", "--as-of", instant)
     arguments = {
-        "contract": str(tmp_path / "orders.odcs.yaml"),
+        "contract": str(folder / "orders.odcs.yaml"),
         "object_name": "orders",
         "slo": "daily",
         "due": "2026-05-11T06:00:00+00:00",
         "decide_at": "2026-05-11T06:31:00+00:00",
         "poke_seconds": 1.0,
         "server": None,
-        "folder": str(tmp_path),
+        "folder": str(folder),
         "python": None,
         "env": {},
-        "until": None,
+        "until": until,
         **airflow.where,
     }
 
     answer, log = airflow.ask("run_trigger", "dq.airflow.trigger.DeliveryTrigger", arguments)
 
     assert answer["serialized"] == ["dq.airflow.trigger.DeliveryTrigger", arguments], log
-    assert (answer["event"]["due_at"], answer["event"]["status"]) == (arguments["due"], "never")
+    event = answer["event"]
+    assert (event["due_at"], event["status"], event["complete"]) == (arguments["due"], *result)
 
 
 def test_the_tasks_of_the_page_make_a_dag(airflow: Airflow) -> None:
