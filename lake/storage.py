@@ -363,19 +363,20 @@ class ArrowFiles:
         except ReadError as error:
             if not _is_denied(error):
                 raise
-            return self._has_files(path)
+            return self.is_folder(path)
 
-    def _has_files(self, path: str) -> bool:
-        """Return whether a listing of the folder has an entry. Raises ReadError without its bucket."""
+    def is_folder(self, path: str) -> bool:
+        """Return whether a listing shows a folder or bucket. Raises ReadError without its bucket."""
         from pyarrow import fs
 
         try:
             system, file_path = self.opened(path)
-            return bool(system.get_file_info(fs.FileSelector(file_path)))
-        except FileNotFoundError:
+            system.get_file_info(fs.FileSelector(file_path))
+        except (FileNotFoundError, NotADirectoryError):
             return False
         except (OSError, ValueError, NotImplementedError) as error:
             raise _unreadable(path, error) from error
+        return True
 
     def root(self, path: str) -> str:
         return split(path)[0]
@@ -387,7 +388,7 @@ class ArrowFiles:
             if not _is_denied(error):
                 raise
             # Only an existing bucket answers a listing.
-            self._has_files(path)
+            self.is_folder(path)
             return True
 
     def address(self, path: str) -> str:

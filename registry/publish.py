@@ -148,7 +148,7 @@ def require_folder(folder: str, make: bool = False) -> None:
 def folder_exists(folder: str) -> bool:
     """Return True if the folder exists. Raises MissingTool and ReadError as `require_folder` does."""
     with _explained(folder):
-        return ArrowFiles().holds(folder.rstrip("/")) if is_remote(folder) else _local(folder).is_dir()
+        return ArrowFiles().is_folder(folder.rstrip("/")) if is_remote(folder) else _local(folder).is_dir()
 
 
 def write_marker(folder: str, name: str) -> bool:

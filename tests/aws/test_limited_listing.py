@@ -75,6 +75,47 @@ def test_files_are_listed_where_head_requests_are_denied(place: Place, lake: Lak
             question("s3://lake/hr/x")
 
 
+def test_an_object_that_may_not_be_read_is_not_missing(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = f"{TABLE}/day=2026-11-20/part-0.parquet"
+    lake.s3.put_object(Bucket="lake", Key=file.removeprefix("s3://lake/"), Body=b"rows")
+    for name, value in lake.variables.items():
+        monkeypatch.setenv(name, value)
+
+    with limited(
+        lake.variables["AWS_ENDPOINT_URL_S3"], ("sales/orders/day=2026-11-20/",), ("*.parquet",)
+    ) as endpoint:
+        monkeypatch.setenv("AWS_ENDPOINT_URL_S3", endpoint)
+        stat = ArrowFiles().stat(file)
+        with pytest.raises(ReadError, match="ACCESS_DENIED"):
+            ArrowFiles().read(file)
+
+    assert stat is not None
+    assert (stat.name, stat.size) == ("part-0.parquet", 4)
+
+
+def test_an_empty_bucket_or_folder_exists(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With the permission to list the root, HEAD requests for the bucket are denied as well."""
+    lake.s3.create_bucket(Bucket="new", CreateBucketConfiguration={"LocationConstraint": "eu-central-1"})
+    lake.s3.put_object(Bucket="lake", Key="sales/orders/", Body=b"")
+    for name, value in lake.variables.items():
+        monkeypatch.setenv(name, value)
+
+    with limited(lake.variables["AWS_ENDPOINT_URL_S3"], ("", *PREFIXES)) as endpoint:
+        monkeypatch.setenv("AWS_ENDPOINT_URL_S3", endpoint)
+        files = ArrowFiles()
+        answers = files.root_exists("s3://new/sales/orders"), files.holds("s3://new/sales/orders")
+        folder = files.holds(TABLE)
+
+    assert answers == (True, False)
+    assert folder
+
+
+def test_a_file_is_not_a_folder_to_publish(place: Place, lake: Lake) -> None:
+    lake.s3.put_object(Bucket="lake", Key="sales/orders/all.parquet", Body=b"")
+
+    assert not folder_exists(f"{TABLE}/all.parquet")
+
+
 def test_a_bucket_that_does_not_exist_is_an_error(place: Place) -> None:
     with pytest.raises(ReadError, match="NO_SUCH_BUCKET"):
         ArrowFiles().root_exists("s3://gone/sales/orders")

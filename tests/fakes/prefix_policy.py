@@ -19,11 +19,12 @@ _HOP_BY_HOP = {"content-length", "connection", "transfer-encoding", "date", "ser
 
 
 @contextmanager
-def limited(upstream: str, prefixes: Sequence[str]) -> Iterator[str]:
+def limited(upstream: str, prefixes: Sequence[str], unreadable: Sequence[str] = ()) -> Iterator[str]:
     """Yield the endpoint of `upstream` for a role whose `s3:ListBucket` has the condition `s3:prefix`.
 
     Listings of other prefixes are denied. So are HEAD requests for a bucket and for a missing object, because
-    they need the permission to list the bucket and have no prefix.
+    they need the permission to list the bucket and have no prefix. The objects `unreadable`, as patterns of
+    `/bucket/key`, are listed, but the role may not read them.
     """
 
     class Proxy(BaseHTTPRequestHandler):
@@ -33,7 +34,8 @@ def limited(upstream: str, prefixes: Sequence[str]) -> Iterator[str]:
             target = urlsplit(self.path)
             query = parse_qs(target.query, keep_blank_values=True)
             lists, prefix = "list-type" in query, query.get("prefix", [""])[0]
-            has_key = "/" in target.path.strip("/")
+            readable = not any(fnmatchcase(target.path, pattern) for pattern in unreadable)
+            has_key = "/" in target.path.strip("/") and readable
             allowed = any(fnmatchcase(prefix, pattern) for pattern in prefixes) if lists else has_key
             if not allowed:
                 self._answer(403, {}, _DENIED)
