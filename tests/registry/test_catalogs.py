@@ -493,6 +493,23 @@ def test_partitions_are_added_in_batches(place: Place) -> None:
         place.catalog.add_partitions("air_flights", "nope", partitions)
 
 
+@pytest.mark.parametrize("place", [HIVE], indirect=True)
+def test_a_partition_that_hive_refuses_does_not_keep_its_batch_out(place: Place) -> None:
+    spec = place.flights()
+    place.register(spec)
+    before, refused, after = (
+        Partition((("flight_date", "2026-11-20"), ("hour", hour)), f"{place.folder}/{hour}")
+        for hour in ("1", "noon", "2")
+    )
+
+    results = place.catalog.add_partitions(*spec.key, [before, refused, after])
+
+    assert (results[0], results[2]) == (True, True)
+    assert "Spark's catalog refused: " in str(results[1])
+    assert "noon" in str(results[1])
+    assert sorted(place.catalog.partitions(*spec.key), key=str) == [before, after]
+
+
 @of_folders
 def test_a_partition_is_found_and_moved(place: Place) -> None:
     spec = place.flights()
