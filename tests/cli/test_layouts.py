@@ -15,50 +15,20 @@ import pyarrow.csv
 import pyarrow.orc
 import pyarrow.parquet as pq
 import pytest
+from fakes import views
 from fakes.command import Place
 from sqlalchemy import create_engine, text
 
-CONTRACT = """\
-apiVersion: v3.2.0
-kind: DataContract
-id: views
-version: 1.0.0
-status: active
-servers:
-  - server: lake
-    type: local
-    path: {path}
-    format: {format}
-{layout}
-schema:
-  - name: views
-    quality:
-      - {{id: enough, metric: rowCount, mustBeGreaterThan: 2}}
-      - {{id: spend, type: sql, query: 'SELECT SUM(amount) FROM {{object}}', mustBeLessThan: 20}}
-      - id: b
-        type: sql
-        query: "SELECT COUNT(*) FROM {{object}} WHERE tenant = 'b' AND amount < 0"
-        mustBe: 0
-    properties:
-      - {{name: tenant, logicalType: string, partitioned: true, partitionKeyPosition: 1}}
-      - {{name: hour, logicalType: timestamp, partitioned: true, partitionKeyPosition: 2}}
-      - {{name: id, logicalType: integer, physicalType: bigint, required: true, unique: true}}
-      - {{name: amount, logicalType: number, physicalType: double, logicalTypeOptions: {{minimum: 0}}}}
-slaProperties:
-  - id: hourly
-    property: frequency
-    value: 1
-    unit: h
-    element: views
-    schedule: "15 * * * *"
-    customProperties:
-      - property: delivery
-        vendor: dq
-        value:
-          grace: 30m
-          objective: 90%
-          partition: {{tenant: [a, b], hour: "{{due - 1h:%Y-%m-%d %H:00:00}}"}}
-"""
+COLUMNS = (
+    "{name: id, logicalType: integer, physicalType: bigint, required: true, unique: true}",
+    "{name: amount, logicalType: number, physicalType: double, logicalTypeOptions: {minimum: 0}}",
+)
+QUALITY = (
+    "{id: enough, metric: rowCount, mustBeGreaterThan: 2}",
+    "{id: spend, type: sql, query: 'SELECT SUM(amount) FROM {object}', mustBeLessThan: 20}",
+    "{id: b, type: sql, mustBe: 0, "
+    "query: \"SELECT COUNT(*) FROM {object} WHERE tenant = 'b' AND amount < 0\"}",
+)
 HOUR = "hour=2026-11-20 04:00:00"
 TEMPLATES = {
     "hive": "",
@@ -108,14 +78,13 @@ def write(place: Place, name: str, form: str = "parquet", hours: tuple[int, ...]
             for file in folder.iterdir():
                 os.utime(file, (written, written))
     file = f"registry/{name}.odcs.yaml"
-    template = TEMPLATES[name]
-    layout = (
-        f'    customProperties: [{{property: layout, vendor: dq, value: {{path: "{template}"}}}}]'
-        if template
-        else ""
-    )
-    place.put(file, CONTRACT.format(path=f"${{DQ_LAKE}}/{name}", format=form, layout=layout))
+    place.put(file, contract(name, form, TEMPLATES[name]))
     return file
+
+
+def contract(name: str, form: str, template: str) -> str:
+    server = f'{{server: lake, type: local, path: "${{DQ_LAKE}}/{name}", format: {form}}}'
+    return views.contract("a, b", server=server, template=template, quality=QUALITY, columns=COLUMNS)
 
 
 def verdicts(report: Any) -> list[tuple[str, str, str]]:
@@ -353,11 +322,7 @@ def test_whole_table_rules_see_partitions_that_are_published_elsewhere(spark, pl
 )
 def test_local_hours_of_a_night_with_a_clock_change_are_each_on_time(place, begin, end, hours):
     """As docs/how-to/layouts.md advises: due in the last minute of the hour itself."""
-    contract = CONTRACT.format(
-        path="${DQ_LAKE}/local",
-        format="csv",
-        layout="    customProperties: [{property: layout, vendor: dq, value: {path: '{hour:%Y/%m/%d/%H}'}}]",
-    )
+    text = contract("local", "csv", "{hour:%Y/%m/%d/%H}")
     for old, new in {
         "      - {name: tenant, logicalType: string, partitioned: true, partitionKeyPosition: 1}\n": "",
         "partitionKeyPosition: 2": "partitionKeyPosition: 1",
@@ -365,10 +330,10 @@ def test_local_hours_of_a_night_with_a_clock_change_are_each_on_time(place, begi
         "grace: 30m": "timezone: Europe/Berlin\n          grace: 31m",
         'tenant: [a, b], hour: "{due - 1h:': 'hour: "{due:',
     }.items():
-        assert old in contract, old
-        contract = contract.replace(old, new)
+        assert old in text, old
+        text = text.replace(old, new)
     file = "registry/local.odcs.yaml"
-    place.put(file, contract)
+    place.put(file, text)
     # Every file was there before the first tick.
     arrived = datetime.fromisoformat(begin).timestamp()
     for hour in set(hours):

@@ -16,48 +16,14 @@ import boto3
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from fakes import views
 from fakes.command import Place
 from fakes.glue import GlueShim
 from pyspark.sql import SparkSession
 
 pytestmark = pytest.mark.spark
 
-CONTRACT = """\
-apiVersion: v3.2.0
-kind: DataContract
-id: views
-version: 1.0.0
-status: active
-domain: web
-servers:
-  - {{server: lake, type: s3, location: s3://lake/views, format: parquet{layout}}}
-schema:
-  - name: views
-    quality: [{{id: enough, metric: rowCount, mustBeGreaterThan: 2}}]
-    properties:
-      - {{name: tenant, logicalType: string, partitioned: true, partitionKeyPosition: 1}}
-      - {{name: hour, logicalType: timestamp, partitioned: true, partitionKeyPosition: 2}}
-      - {{name: id, logicalType: integer, physicalType: bigint, required: true}}
-slaProperties:
-  - id: hourly
-    property: frequency
-    value: 1
-    unit: h
-    element: views
-    schedule: "15 * * * *"
-    customProperties:
-      - property: delivery
-        vendor: dq
-        value:
-          grace: 30m
-          evidence: [receipt]
-          partition: {{tenant: [a, d], hour: "{{due - 1h:%Y-%m-%d %H:00:00}}"}}
-"""
-LAYOUTS = {
-    "hive": ("", "tenant={}/hour=2026-11-20 {}%3A00%3A00"),
-    "template": ("{tenant}/{hour:%Y/%m/%d/%H}", "{}/2026/11/20/{}"),
-    "mixed": ("tenant={tenant}/{hour:%Y/%m/%d/%H}", "tenant={}/2026/11/20/{}"),
-}
+QUALITY = ("{id: enough, metric: rowCount, mustBeGreaterThan: 2}",)
 # Rows of each partition: 03 lies below the table, 04 where it was staged.
 ROWS = {("a", "03"): 3, ("d", "03"): 3, ("a", "04"): 4, ("d", "04"): 5}
 
@@ -81,9 +47,7 @@ class Buckets:
 def buckets(
     glue: GlueShim, spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[Buckets]:
-    # The shim has no HEAD, moto behind it has.
-    monkeypatch.setenv("AWS_ENDPOINT_URL_S3", f"http://127.0.0.1:{glue.backend}")
-    monkeypatch.setenv("DQ_LAKE_ROOTS", "s3://lake,s3://staging")
+    views.buckets(glue, monkeypatch)
     mounts = {"lake": "views", "staging": "run-1"}
     settings = {
         "fs.s3a.impl": "org.apache.hadoop.fs.viewfs.ViewFileSystemOverloadScheme",
@@ -91,7 +55,6 @@ def buckets(
         "fs.viewfs.overload.scheme.target.file.impl": "org.apache.hadoop.fs.LocalFileSystem",
     }
     for bucket, folder in mounts.items():
-        boto3.client("s3", region_name="us-east-1").create_bucket(Bucket=bucket)
         (tmp_path / "mirror" / bucket / folder).mkdir(parents=True)
         settings[f"fs.viewfs.mounttable.{bucket}.link./{folder}"] = (
             f"file://{tmp_path}/mirror/{bucket}/{folder}"
@@ -105,15 +68,15 @@ def buckets(
         hadoop.unset(key) if value is None else hadoop.set(key, value)
 
 
-@pytest.mark.parametrize("name", LAYOUTS)
+@pytest.mark.parametrize("name", views.LAYOUTS)
 def test_every_command_reads_it_at_its_location_in_the_catalog(
     buckets: Buckets, tmp_path: Path, name: str
 ) -> None:
-    template, folder = LAYOUTS[name]
-    layout = f', customProperties: [{{property: layout, vendor: dq, value: {{path: "{template}"}}}}]'
+    template, folder = views.LAYOUTS[name]
     place = Place(tmp_path)
     place.put("registry/dq-policy.yaml", "{}\n")
-    file = str(place.put("registry/views.odcs.yaml", CONTRACT.format(layout=layout if template else "")))
+    text = views.contract("a, d", template=template, quality=QUALITY, delivery="evidence: [receipt]")
+    file = str(place.put("registry/views.odcs.yaml", text))
     locations = {
         (tenant, f"2026-11-20 {hour}:00:00"): (
             f"s3://lake/views/{folder.format(tenant, hour)}/"

@@ -9,69 +9,26 @@ import boto3
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from fakes import views
 from fakes.command import Place
 from fakes.glue import GlueShim
 
 from dq.contracts import extension
 from dq.contracts.yaml.parse import read
 
-CONTRACT = """\
-apiVersion: v3.2.0
-kind: DataContract
-id: views
-version: 1.0.0
-status: active
-domain: web
-servers:
-  - server: lake
-    type: s3
-    location: s3://lake/views
-    format: parquet
-{layout}
-schema:
-  - name: views
-    properties:
-      - {{name: tenant, logicalType: string, partitioned: true, partitionKeyPosition: 1}}
-      - {{name: hour, logicalType: timestamp, partitioned: true, partitionKeyPosition: 2}}
-      - {{name: id, logicalType: integer, physicalType: bigint}}
-slaProperties:
-  - id: hourly
-    property: frequency
-    value: 1
-    unit: h
-    element: views
-    schedule: "15 * * * *"
-    customProperties:
-      - property: delivery
-        vendor: dq
-        value:
-          grace: 30m
-          objective: 90%
-          evidence: [marker, file]
-          partition: {{tenant: ["a b+c", d], hour: "{{due - 1h:%Y-%m-%d %H:00:00}}"}}
-"""
-LAYOUTS = {
-    "hive": ("", "tenant={}/hour=2026-11-20 {}%3A00%3A00"),
-    "template": ("{tenant}/{hour:%Y/%m/%d/%H}", "{}/2026/11/20/{}"),
-    "mixed": ("tenant={tenant}/{hour:%Y/%m/%d/%H}", "tenant={}/2026/11/20/{}"),
-}
 
-
-@pytest.mark.parametrize("name", LAYOUTS)
+@pytest.mark.parametrize("name", views.LAYOUTS)
 def test_another_reader_of_glue_finds_each_partition(
     glue: GlueShim, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
-    # The shim has no HEAD, moto behind it has.
-    monkeypatch.setenv("AWS_ENDPOINT_URL_S3", f"http://127.0.0.1:{glue.backend}")
-    monkeypatch.setenv("DQ_LAKE_ROOTS", "s3://lake,s3://staging")
-    template, folder = LAYOUTS[name]
+    views.buckets(glue, monkeypatch)
+    template, folder = views.LAYOUTS[name]
     place = Place(tmp_path)
     place.put("registry/dq-policy.yaml", "{}\n")
-    layout = f'    customProperties: [{{property: layout, vendor: dq, value: {{path: "{template}"}}}}]'
-    file = place.put("registry/views.odcs.yaml", CONTRACT.format(layout=layout if template else ""))
+    delivery = "evidence: [marker, file]"
+    text = views.contract('"a b+c", d', template=template, delivery=delivery)
+    file = place.put("registry/views.odcs.yaml", text)
     s3 = boto3.client("s3", region_name="us-east-1")
-    for bucket in ("lake", "staging"):
-        s3.create_bucket(Bucket=bucket)
     data = io.BytesIO()
     pq.write_table(pa.table({"id": [1, 2]}), data)
 
