@@ -12,7 +12,7 @@ from pathlib import Path
 
 from dq.contracts.access.data_location import other_servers, resolve
 from dq.contracts.access.data_location import select_server as chosen_server
-from dq.contracts.layout import PlacedPartition
+from dq.contracts.layout import PlacedPartition, partition_folder
 from dq.contracts.model import Contract, SchemaObject
 from dq.contracts.outcome import DqError, Finding, UsageError
 from dq.contracts.slo import NOT_IN_FORCE
@@ -35,11 +35,16 @@ _CONCURRENCY = 32
 
 @dataclass(frozen=True, slots=True)
 class RepairedTable:
-    """Differences between a table's folders and the catalog's partitions, and errors of adding."""
+    """Differences between a table's folders and the catalog's partitions, and errors of adding.
+
+    `added` counts the missing partitions that the catalog has now. None if none were to be added, or if the
+    catalog failed on the way.
+    """
 
     spec: TableSpec
     plan: RepairPlan
     errors: tuple[str, ...] = ()
+    added: int | None = None
 
     def as_dict(self) -> dict[str, object]:
         """As JSON values."""
@@ -209,14 +214,18 @@ class RepairContext:
             answers = pool.map(lambda folder: bool(storages.of(folder).inside(folder)), folders)
             filled = {folder for folder, has_file in zip(folders, answers, strict=True) if has_file}
         plan = with_published(plan, catalog_partitions, published, filled.__contains__)
-        errors: list[DqError] = []
-        if plan.missing and self.apply_it:
-            try:
-                results = self.target.add_partitions(*spec.key, plan.missing)
-                errors += [result for result in results if isinstance(result, DqError)]
-            except DqError as error:
-                errors.append(error)
-        return RepairedTable(spec, plan, tuple(map(str, errors)))
+        if not self.apply_it:
+            return RepairedTable(spec, plan)
+        try:
+            results = self.target.add_partitions(*spec.key, plan.missing) if plan.missing else []
+        except DqError as error:
+            return RepairedTable(spec, plan, (str(error),))
+        errors = tuple(
+            f"{partition_folder(partition.values)}: {result}"
+            for partition, result in zip(plan.missing, results, strict=True)
+            if isinstance(result, DqError)
+        )
+        return RepairedTable(spec, plan, errors, len(results) - len(errors))
 
 
 def _with_files(

@@ -54,17 +54,16 @@ def command(
         output.as_json(outcome.as_dict())
     else:
         for table in outcome.tables:
-            _print(table, applied=apply_it)
+            _print(table)
     raise typer.Exit(outcome.exit_code or int(check and outcome.pending))
 
 
-def _print(table: RepairedTable, *, applied: bool) -> None:
-    spec, plan, errors = table.spec, table.plan, table.errors
-    action = "added" if applied and not errors else "missing"
-    output.line(
-        f"{'.'.join(spec.key)}: {len(plan.missing)} {action}, {len(plan.dangling)} gone, "
-        f"{len(plan.moved)} elsewhere"
-    )
+def _print(table: RepairedTable) -> None:
+    spec, plan, errors, added = table.spec, table.plan, table.errors, table.added
+    missing = f"{len(plan.missing)} missing"
+    if added is not None:
+        missing = f"{added} of {len(plan.missing)} added" if errors else f"{added} added"
+    output.line(f"{'.'.join(spec.key)}: {missing}, {len(plan.dangling)} gone, {len(plan.moved)} elsewhere")
     below = f"{fold_location(spec.location)}/"
     for partition in plan.missing:
         elsewhere = not fold_location(partition.location).startswith(below)

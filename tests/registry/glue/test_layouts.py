@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import io
+import json
+from collections.abc import Callable
 from pathlib import Path
 
 import boto3
@@ -11,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 from fakes import views
 from fakes.command import Place
-from fakes.glue import GlueShim
+from fakes.glue import Answer, Call, GlueShim
 
 from dq.contracts import extension
 from dq.contracts.yaml.parse import read
@@ -70,3 +72,45 @@ def test_another_reader_of_glue_finds_each_partition(
     contract = read(tmp_path / "imported.odcs.yaml")
     assert [extension.layout(server)[0].template for server in contract.servers] == [template]
     assert [key.name for key in contract.objects[0].partition_keys()] == ["tenant", "hour"]
+
+
+def test_a_repair_names_and_counts_what_glue_refuses(
+    glue: GlueShim, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    views.buckets(glue, monkeypatch)
+    place = Place(tmp_path)
+    file = str(place.put("registry/views.odcs.yaml", views.contract("d")))
+    hours = ("03", "04", "05")
+    s3 = boto3.client("s3", region_name="us-east-1")
+    for hour in hours:
+        key = f"views/{views.LAYOUTS['hive'][1].format('d', hour)}/part-0.parquet"
+        s3.put_object(Bucket="lake", Key=key, Body=b"PAR1")
+    assert place.dq("register", "registry", "--catalog", "glue", "--apply").code == 0
+
+    def refuse_the_second(call: Call, forward: Callable[[], Answer]) -> Answer:
+        refused = call.body["PartitionInputList"].pop(1)
+        detail = {"ErrorCode": "InternalServiceException", "ErrorMessage": "sorry"}
+        error = {"PartitionValues": refused["Values"], "ErrorDetail": detail}
+        answer = forward()
+        return Answer(answer.status, json.dumps({"Errors": [error]}).encode())
+
+    glue.faults["BatchCreatePartition"] = [refuse_the_second]
+    repaired = place.dq("repair", file, "--catalog", "glue", "--apply")
+    glue.faults["BatchCreatePartition"] = [lambda call, forward: None] * 10
+    silent = place.dq("repair", file, "--catalog", "glue", "--apply")
+    glue.faults.clear()
+    again = place.dq("repair", file, "--catalog", "glue", "--apply")
+
+    assert repaired.code == 3
+    assert "web.views: 2 of 3 added, 0 gone, 0 elsewhere\n" in repaired.out
+    assert (
+        "tenant=d/hour=2026-11-20 04%3A00%3A00: Glue refused partitions of web.views: "
+        "InternalServiceException: sorry"
+    ) in repaired.out
+    # It is not known what Glue did before it hung up.
+    assert silent.code == 3
+    assert "web.views: 1 missing, 0 gone, 0 elsewhere\n" in silent.out
+    assert (again.code, again.out) == (
+        0,
+        "web.views: 1 added, 0 gone, 0 elsewhere\n  + tenant=d/hour=2026-11-20 04%3A00%3A00\n",
+    )
