@@ -27,6 +27,8 @@ from dq.contracts.install import install_command
 from dq.contracts.outcome import MissingTool, ReadError
 from dq.contracts.schedule.clock import Schedule, parse
 from dq.contracts.schedule.cron import Dialect
+from dq.contracts.slo import read_slos
+from dq.contracts.yaml.parse import read
 from dq.operations.demo import copy_examples, new_folder
 from dq.operations.demo_servers import SlackMessage, SlackServer, aws_server
 from dq.operations.runtime.context import RuntimeContext, call_context, format_instant
@@ -42,8 +44,7 @@ topic = "arn:aws:sns:{REGION}:{ACCOUNT}:dq-{{domain}}"
 schedule_target = "arn:aws:lambda:{REGION}:{ACCOUNT}:function:dq-watcher"
 schedule_role = "arn:aws:iam::{ACCOUNT}:role/dq-scheduler"
 """
-# The delivery was due so long ago that its alert, a minute after the breach, is due as well.
-GRACE = timedelta(minutes=10)  # as in the contract
+# The breach was so long ago that its alert, a minute later, is due as well.
 _BREACH_AGE = timedelta(minutes=2)
 _WATCHED = timedelta(hours=1)
 _ROWS = 912
@@ -152,6 +153,7 @@ def prepare(context: RuntimeContext, folder: Path) -> RuntimeContext:
     if shutil.which("git") is None:
         raise MissingTool("dq demo --aws needs Git, which is not installed.", "Install Git 2.30 or later.")
     new_folder(folder)
+    copy_examples("aws", folder / "registry")
     return replace(context, folder=folder.resolve())
 
 
@@ -206,8 +208,10 @@ class _Story:
 
     def __init__(self, folder: Path, environment: Mapping[str, str], slack: SlackServer) -> None:
         self._folder, self._environment, self._slack = folder, environment, slack
+        self._contract = folder / "registry" / "orders.odcs.yaml"
+        [slo], _ = read_slos(read(self._contract))
         self._started_at = datetime.now(UTC)
-        self._due_at = self._started_at.replace(second=0, microsecond=0) - GRACE - _BREACH_AGE
+        self._due_at = self._started_at.replace(second=0, microsecond=0) - slo.grace - _BREACH_AGE
         self._partition = f"day={self._due_at:%F}"
 
     def play(self) -> Iterator[AwsDemoStep]:
@@ -259,11 +263,8 @@ class _Story:
 
     def _merge(self) -> Iterator[AwsDemoStep]:
         """Merge a branch with a contract and the subscription of a consumer, after its validation."""
-        registry = self._folder / "registry"
-        copy_examples("aws", registry)
-        contract = registry / "orders.odcs.yaml"
-        text = contract.read_text()
-        contract.write_text(text.replace('"0 6 * * *"', f'"{self._due_at:%-M %-H} * * *"'))
+        text = self._contract.read_text()
+        self._contract.write_text(text.replace('"0 6 * * *"', f'"{self._due_at:%-M %-H} * * *"'))
         yield self._git("init", "--quiet", "--initial-branch", "main")
         yield self._git("add", "registry/dq-policy.yaml")
         yield self._git("commit", "--quiet", "--message", "registry: policy")
