@@ -9,16 +9,16 @@ import shlex
 import signal
 import subprocess
 import sys
-import threading
 import time
 from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler
 from pathlib import Path
+from typing import Any
 
 import jsonschema
 import pytest
 from fakes.command import Place
-from fakes.quiet_server import QuietServer
+from fakes.quiet_server import Loopback
 
 DQ = [sys.executable, "-P", "-m", "dq"]
 SCHEMA = json.loads(
@@ -28,29 +28,24 @@ SECRET = "the-secret-of-the-caller"
 CHAPTERS = 7
 
 
-class Trap:
+class Trapped(BaseHTTPRequestHandler):
+    def log_message(self, format: str, *args: object) -> None:
+        pass
+
+    def answer(self) -> None:
+        server: Any = self.server
+        server.place.calls.append(self.requestline)
+        self.send_error(500)
+
+    do_GET = do_POST = do_PUT = do_HEAD = do_DELETE = do_CONNECT = answer  # noqa: N815  # names of http.server
+
+
+class Trap(Loopback):
     """A server that nobody may call, as the AWS, Slack and proxy of the caller."""
 
     def __init__(self) -> None:
-        calls = self.calls = list[str]()
-
-        class Handler(BaseHTTPRequestHandler):
-            def log_message(self, format: str, *args: object) -> None:
-                pass
-
-            def answer(self) -> None:
-                calls.append(self.requestline)
-                self.send_error(500)
-
-        for method in ("GET", "POST", "PUT", "HEAD", "DELETE", "CONNECT"):
-            setattr(Handler, f"do_{method}", Handler.answer)
-        self._server = QuietServer(("127.0.0.1", 0), Handler)
-        self.url = f"http://127.0.0.1:{self._server.server_port}"
-        threading.Thread(target=self._server.serve_forever, args=(0.02,), daemon=True).start()
-
-    def close(self) -> None:
-        self._server.shutdown()
-        self._server.server_close()
+        super().__init__(Trapped)
+        self.calls = list[str]()
 
 
 @dataclass(frozen=True)
@@ -99,22 +94,21 @@ def hostile(home: Path, url: str) -> dict[str, str]:
 
 @pytest.fixture(scope="module")
 def played(tmp_path_factory: pytest.TempPathFactory) -> Played:
-    working, trap = tmp_path_factory.mktemp("demo"), Trap()
-    environment = hostile(tmp_path_factory.mktemp("caller") / "home", trap.url)
+    working, home = tmp_path_factory.mktemp("demo"), tmp_path_factory.mktemp("caller") / "home"
     # In another repository, e.g. a checkout of dq.
     author = ("-c", "user.name=Caller", "-c", "user.email=caller@example.com")
     for command in (("init", "--quiet"), (*author, "commit", "--quiet", "--allow-empty", "--message", "x")):
         subprocess.run(["git", *command], cwd=working, check=True)
-    ran = subprocess.run(
-        [*DQ, "demo", "--aws"],
-        cwd=working,
-        env=environment,
-        capture_output=True,
-        encoding="utf-8",
-        timeout=600,
-        umask=0,
-    )
-    trap.close()
+    with Trap() as trap:
+        ran = subprocess.run(
+            [*DQ, "demo", "--aws"],
+            cwd=working,
+            env=hostile(home, trap.origin),
+            capture_output=True,
+            encoding="utf-8",
+            timeout=600,
+            umask=0,
+        )
     return Played(ran.returncode, ran.stdout, ran.stderr, working / "dq-demo", tuple(trap.calls))
 
 
