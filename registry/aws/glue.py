@@ -334,7 +334,8 @@ def add_partitions(
 ) -> list[bool | DqError]:
     """Add partitions. Return for each True, False if it exists, or the error.
 
-    It is an error if an existing one has another location, and if Glue rejects it.
+    It is an error if an existing one has another location, and if Glue rejects it. Raises ReadError if Glue's
+    answer does not say which one it rejects.
     """
     results: list[bool | DqError] = []
     for start in range(0, len(partitions), _BATCH):
@@ -348,9 +349,11 @@ def add_partitions(
         )
         # The call succeeds even when single partitions fail.
         failures = {
-            tuple(failure["PartitionValues"]): failure["ErrorDetail"]
+            tuple(failure.get("PartitionValues") or ()): failure["ErrorDetail"]
             for failure in answer.get("Errors") or []
         }
+        for unmatched in failures.keys() - batch.keys():
+            raise _rejected(raw, failures[unmatched])
         for values, partition in batch.items():
             error = failures.get(values)
             results.append(error is None or _existing_or_rejected(connection, raw, partition, error))

@@ -392,6 +392,21 @@ def test_glue_refuses_one_partition_of_a_batch(glue: GlueShim, glue_catalog: Glu
     assert "refused partitions of air_flights.flights: InternalServiceException" in str(refused)
 
 
+@pytest.mark.parametrize("values", [{"PartitionValues": ["2026-11-20", "01"]}, {}])
+def test_an_error_of_a_batch_without_its_partition_is_not_ignored(
+    glue: GlueShim, glue_catalog: Glue, store: Store, values: dict[str, list[str]]
+) -> None:
+    run(glue_catalog, store, flights(LAKE))
+    detail = {"ErrorCode": "InternalServiceException", "ErrorMessage": "sorry"}
+    answer = Answer(200, json.dumps({"Errors": [{**values, "ErrorDetail": detail}]}).encode())
+    glue.faults["BatchCreatePartition"] = [lambda call, forward: answer]
+
+    with pytest.raises(DqError, match="InternalServiceException: sorry"):
+        glue_catalog.add_partition(
+            "air_flights", "flights", (("flight_date", "2026-11-20"), ("hour", "1")), f"{LAKE}/1"
+        )
+
+
 def test_a_whole_database_is_listed_page_by_page_and_unchanged_costs_no_write(
     glue: GlueShim, glue_catalog: Glue, store: Store
 ) -> None:
