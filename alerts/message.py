@@ -10,6 +10,7 @@ from textwrap import wrap
 from typing import Any
 
 from dq.alerts.incident import (
+    DIGEST_CONTRACT,
     FLAPPING,
     MAX_LISTED,
     REMINDER,
@@ -180,7 +181,7 @@ def render(incident: Incident, operation: str, repeat: bool = False) -> Message:
         incident=incident.id,
         revision=incident.revision,
         key=incident.key,
-        title=cut(_message_title(incident), MAX_TITLE),
+        title=cut(incident_title(incident), MAX_TITLE),
         severity=incident.severity,
         state=incident.state,
         facts=_limit_facts(visible, MAX_LISTED + 2 if is_digest(incident) else MAX_FACTS),
@@ -215,30 +216,26 @@ def headline(message: Message) -> str:
     return f"{mark.upper()}: {message.title}"
 
 
-def promise_name(message: Message) -> str:
-    """Return the contract, object and SLO id of a message, or a short name for dq's own incidents.
+def promise_fact(message: Message) -> Facts:
+    """Return the contract, object and SLO id of a message as a fact, or a short name for dq's own incidents.
 
-    For a consumer's notice it is the team.
+    For a consumer's notice it is the team. Digests and summaries of the past list the promises of others, and
+    have no fact.
     """
     key = message.key
+    if key.contract == DIGEST_CONTRACT or message.state is IncidentState.PAST:
+        return ()
     if is_notice(key):
-        return cut(notified_team(key), MAX_LABEL)
-    if not key.contract.startswith("("):
-        return cut(str(key), MAX_VALUE)
+        return (("consumer", cut(notified_team(key), MAX_LABEL)),)
     # dq's own incidents have a source in brackets, e.g. "(platform)", which cannot be a contract id.
-    source = key.contract.strip("()")
-    return f"{source}: {key.group}" if source == "platform" else source
-
-
-def promise_label(message: Message) -> str:
-    """Return the label of `promise_name`."""
-    return "consumer" if is_notice(message.key) else "promise"
+    source = key.contract.strip("()") if key.contract.startswith("(") else ""
+    name = f"{source}: {key.group}" if source == "platform" else source
+    return (("promise", name or cut(str(key), MAX_VALUE)),)
 
 
 def facts_with_promise(message: Message) -> Facts:
     """Return the facts including the promise, with the product first."""
-    promise = (promise_label(message), promise_name(message))
-    return tuple(sorted([promise, *message.facts], key=lambda fact: fact[0] != PRODUCT))
+    return tuple(sorted([*promise_fact(message), *message.facts], key=lambda fact: fact[0] != PRODUCT))
 
 
 def text_lines(message: Message) -> list[str]:
@@ -377,7 +374,8 @@ def _notice_facts(incident: Incident) -> Facts:
     return (*notice_lines(incident), *shared)
 
 
-def _message_title(incident: Incident) -> str:
+def incident_title(incident: Incident) -> str:
+    """Return the title of an incident's message, with the number of its open subjects."""
     other_count = len(incident.open_subjects) - 1
     if is_notice(incident.key):
         return _notice_title(incident)

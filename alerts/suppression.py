@@ -25,6 +25,7 @@ from dq.alerts.incident import (
     is_notice,
     step,
 )
+from dq.alerts.message import USED_FOR, incident_title
 from dq.alerts.outbox import (
     NOT_MUTED,
     NOW,
@@ -38,7 +39,7 @@ from dq.alerts.route import DeferralReason
 from dq.alerts.tables import OutboxStatus, outbox
 from dq.alerts.tables import incident as incidents
 from dq.alerts.tables import silence as silences
-from dq.contracts.outcome import Breach, IncidentKey, Recovery, Severity
+from dq.contracts.outcome import Breach, IncidentKey, Recovery
 
 # Grouping: many new incidents for one target become one digest, with each of them in its thread.
 #
@@ -69,7 +70,7 @@ def group_into_digest(tx: Connection, channel: str, can: Capabilities, now: date
         key = digest.key if digest else IncidentKey(DIGEST_CONTRACT, f"{channel}:{target}", group)
         existing = digest
         for row in rows:
-            digest = _add_member(tx, digest, key, row, now)
+            digest = _add_member(tx, digest, key, row.incident_id, now)
         assert digest is not None
         stream = NotificationStream(digest.id, channel, target)
         enqueue(tx, stream, UPDATE if existing else CREATE, digest.revision, now)
@@ -82,15 +83,8 @@ def group_into_digest(tx: Connection, channel: str, can: Capabilities, now: date
     return grouped
 
 
-_OF_INCIDENT = (
-    incidents.c.contract,
-    incidents.c.object,
-    incidents.c.group_id,
-    incidents.c.severity,
-    incidents.c.title,
-)
 _NEW_NOTIFICATIONS = (
-    select(outbox.c.id, outbox.c.target, outbox.c.incident_id, *_OF_INCIDENT)
+    select(outbox.c.id, outbox.c.target, outbox.c.incident_id)
     .join(incidents, incidents.c.id == outbox.c.incident_id)
     .where(
         outbox.c.channel == bindparam("of"),
@@ -135,21 +129,25 @@ def _open_digest(tx: Connection, channel: str, target: str, now: datetime) -> In
 
 
 def _add_member(
-    tx: Connection, digest: Incident | None, key: IncidentKey, row: Any, now: datetime
+    tx: Connection, digest: Incident | None, key: IncidentKey, incident_id: str, now: datetime
 ) -> Incident:
-    member_key = IncidentKey(row.contract, row.object, row.group_id)
-    members = len(digest.subjects) + 1 if digest else 1
-    facts = ((_member_label(member_key), row.title),)
-    event = Breach(key, Severity(row.severity), row.incident_id, digest_title(members), now, facts)
+    member = incident_store.get(tx, incident_id)
+    assert member is not None, "a notification belongs to an incident"
+    title = digest_title(len(digest.subjects) + 1 if digest else 1)
+    event = Breach(key, member.severity, member.id, title, now, (_member_fact(member),))
     change = step(digest, event, now)
     assert change is not None, "a row is put into a digest once"
-    incident_store.save(tx, change.incident, row.incident_id)
+    incident_store.save(tx, change.incident, member.id)
     return change.incident
 
 
-def _member_label(key: IncidentKey) -> str:
-    """Return the promise of a member, for a consumer's notice the product of its cause."""
-    return key.group if is_notice(key) else str(key)
+def _member_fact(member: Incident) -> tuple[str, str]:
+    """Return a member's promise and title, of a consumer's notice the product of its cause, and the use."""
+    if not is_notice(member.key):
+        return str(member.key), member.title
+    purposes = (dict(subject.facts).get(USED_FOR, "") for subject in member.subjects.values())
+    used_for = "; ".join(dict.fromkeys(filter(None, purposes)))
+    return member.key.group, "; used for ".join(filter(None, (incident_title(member), used_for)))
 
 
 # Updates of digests.
@@ -191,7 +189,7 @@ def update_digests(tx: Connection, incident: Incident, now: datetime) -> None:
 def _digest_event(incident: Incident, digest: Incident, now: datetime) -> Breach | Recovery | None:
     if incident.id not in digest.subjects:
         return None
-    facts = ((_member_label(incident.key), incident.title),)
+    facts = (_member_fact(incident),)
     if incident.state.is_closed:
         end = _ENDS.get(incident.state)
         return Recovery(digest.key, incident.id, now, facts, end) if end else None

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from dq.alerts import channel
 from dq.alerts.channels import _http
 from dq.alerts.incident import IncidentState
-from dq.alerts.message import MAX_VALUE, Message, cut, headline, promise_label, promise_name
+from dq.alerts.message import MAX_VALUE, Message, cut, headline, promise_fact
 from dq.contracts.outcome import UsageError
 
 _ENQUEUE = "https://events.pagerduty.com/v2/enqueue"
@@ -68,7 +68,7 @@ def _failure(
 
 
 def _event(message: Message) -> dict[str, object]:
-    details = {promise_label(message): promise_name(message), **dict(message.facts), "budget": message.budget}
+    details = {**dict(promise_fact(message)), **dict(message.facts), "budget": message.budget}
     return {
         "event_action": _ACTIONS.get(message.state, "resolve"),
         "dedup_key": message.incident,

@@ -43,8 +43,7 @@ from dq.alerts.message import (
     colour,
     cut,
     headline,
-    promise_label,
-    promise_name,
+    promise_fact,
     repeat_lines,
     step_lines,
     text_lines,
@@ -412,8 +411,8 @@ def rich(message: Message, actions: Sequence[dict[str, object]] = ()) -> dict[st
     A command is a separate block, to be copied. Mentions of the contract are next to the owner. `actions` are
     blocks of buttons.
     """
-    promise = f"{promise_label(message)} {promise_name(message)}"
-    small_lines = [*message.steps, message.budget, promise, *repeat_lines(message)]
+    promise = [f"{label} {name}" for label, name in promise_fact(message)]
+    small_lines = [*message.steps, message.budget, *promise, *repeat_lines(message)]
     context = slack("\n".join(line for line in small_lines if line), _CONTEXT)
     blocks = [*_blocks(message), *actions, {"type": "context", "elements": [_text(context)]}]
     title = {"type": "plain_text", "text": cut(headline(message), HEADER), "emoji": False}

@@ -254,6 +254,12 @@ def test_many_causes_at_once_are_a_digest_for_the_consumer(registry: Registry, s
 
     (digest,) = titles(slack, "#billing")
     assert digest[1].endswith("8 incidents at once")
+    (text,) = [str(post) for post in slack.roots if NAMES[post["channel"]] == "#billing"]
+    assert "p0 is missing: day=2026-05-10; used for Reports of billing" in text
+    assert "promise" not in text
+    (of_owner,) = [str(post) for post in slack.roots if NAMES[post["channel"]] == "#raw"]
+    assert "p0 is missing: day=2026-05-10" in of_owner
+    assert "used for" not in of_owner
 
 
 def test_consumers_hear_of_the_end_of_a_retired_contract(registry: Registry, slack: FakeSlack) -> None:
