@@ -17,7 +17,7 @@ from dq.operations.key_ownership import resolve_key_owners
 from dq.operations.registry_files import LoadedContracts, parse_policy, read_policy_text
 from dq.operations.runtime.context import RuntimeContext, call_context, processors, registry_root
 from dq.operations.subscriptions import load_approvals, load_subscriptions
-from dq.portal.formatting import is_registry_url
+from dq.portal.formatting import new_file_page
 from dq.portal.output import OWN, PortalRequest, PortalSummary, WaiverEnd
 from dq.store.engine import Store
 from dq.validators.lint import load_rules
@@ -112,9 +112,10 @@ def _has_contracts(path: Path) -> bool:
 
 def _registry_url(context: RuntimeContext) -> str:
     url = context.settings.registry_url
-    if url and not is_registry_url(url):
+    if url and new_file_page(url) is None:
+        # It may contain a token, so it is not shown.
         raise UsageError(
-            f"registry_url {url!r} is not the page of a folder on GitHub or GitLab.",
+            "registry_url is not the page of a branch's folder on GitHub or GitLab, without '?' and '#'.",
             "Copy it from the browser, e.g. https://github.com/acme/contracts/tree/main/registry.",
         )
     return url
@@ -133,6 +134,7 @@ def run(
     from dq.portal.product import ConsumerFacts
 
     _require_output_folder(out, paths)
+    registry_url = _registry_url(context)
     consumers: list[ConsumerFacts] = []
     findings: list[Finding] = []
     for root in context.registries or (registry_root(paths[0]),):
@@ -167,6 +169,6 @@ def run(
         workers=processors(),
         progress=progress,
         as_of=context.as_of,
-        registry_url=_registry_url(context),
+        registry_url=registry_url,
     )
     return PortalOutcome(build(request), tuple(findings), tuple(policies))

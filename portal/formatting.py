@@ -98,9 +98,19 @@ def link(text: str | None) -> str | None:
     return text if web_address(text, WEB) or _MAIL.fullmatch(text) else None
 
 
-def is_registry_url(text: str) -> bool:
-    """True for the page of a branch's folder on GitHub or GitLab."""
-    return "/tree/" in text and link(text) is not None
+# GitHub: /OWNER/REPOSITORY/tree/BRANCH/FOLDER; GitLab: /GROUP/…/PROJECT/-/tree/BRANCH/FOLDER.
+_FOLDER_PAGE = re.compile(
+    r"(?P<project>https?://[^/?#]+/(?:(?:[^/?#]+/)+-|[^/?#]+/[^/?#]+))/tree/(?P<folder>[^/?#][^?#]*?)/*"
+)
+
+
+def new_file_page(folder_page: str) -> str | None:
+    """Return the page on which GitHub or GitLab edits a new file of a folder, given the folder's page.
+
+    None for another page, and for one with a query or fragment.
+    """
+    match = _FOLDER_PAGE.fullmatch(folder_page)
+    return link(f"{match['project']}/new/{match['folder']}") if match else None
 
 
 def cut(text: object, max_chars: int = MAX_CHARS) -> str:

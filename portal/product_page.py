@@ -417,13 +417,14 @@ def _levels(contract: Contract, facts: ProductFacts) -> Iterator[tuple[str, str]
 def subscribe_values(contract: Contract, registry_url: str) -> formatting.Values:
     """Return the page on which a new subscription is edited, and its text: GitLab does not fill it in.
 
-    Source: the query strings documented for new files, of GitHub and GitLab.
+    The page is None if its URL is too long. Source: the query strings documented for new files, of GitHub and
+    GitLab.
     """
     text = empty_subscription(contract)
     file = f"subscriptions/{file_name(contract.identity[0])}/TEAM.yaml"
+    page = formatting.new_file_page(registry_url)
     names = {"file_name": file} if "/-/tree/" in registry_url else {"filename": file, "value": text}
-    url = registry_url.rstrip("/").replace("/tree/", "/new/", 1)
-    return {"url": formatting.link(f"{url}?{urlencode(names, quote_via=quote)}"), "file": file, "text": text}
+    return {"url": formatting.link(f"{page}?{urlencode(names, quote_via=quote)}"), "file": file, "text": text}
 
 
 def _consumer(consumer: ConsumerFacts) -> formatting.Values:

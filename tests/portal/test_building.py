@@ -303,6 +303,11 @@ def test_without_any_contract_the_pages_say_what_to_do(tmp_path: Path) -> None:
             {"filename", "value"},
         ),
         (
+            "https://github.com/acme/tree/tree/main/tree//",
+            "https://github.com/acme/tree/new/main/tree",
+            {"filename", "value"},
+        ),
+        (
             "https://gitlab.com/acme/data/contracts/-/tree/release/1/registry/",
             "https://gitlab.com/acme/data/contracts/-/new/release/1/registry",
             {"file_name"},
@@ -334,13 +339,40 @@ def test_a_product_links_to_a_new_subscription_in_the_registry(
     assert read(text.encode(), file)[1]
 
 
+def test_a_product_whose_text_is_too_long_for_a_link_shows_the_text_alone(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DQ_REGISTRY_URL", "https://github.com/acme/contracts/tree/main/registry")
+    name = "\u00e4" * 400
+    file = place.folder / "registry" / "orders.odcs.yaml"
+    file.write_text(file.read_text().replace("id: orders", f"id: {name}"))
+
+    built(place)
+
+    pages = [file.read_text() for file in place.folder.glob("site/products/*/index.html")]
+    (page,) = [page for page in pages if f'<pre>contract: "{name}' in unescape(page)]
+    assert "Subscribe: create <code>subscriptions/" in page
+
+
 def test_without_the_page_of_the_registry_there_is_no_such_link(place: Place) -> None:
     built(place)
 
     assert "Subscribe" not in site(place, "products/orders/index.html")
 
 
-@pytest.mark.parametrize("url", ["https://github.com/acme/contracts", "javascript:/tree/alert(1)"])
+@pytest.mark.parametrize(
+    "url",
+    [
+        "https://github.com/acme/contracts",
+        "https://github.com/acme/contracts/tree/",
+        "https://github.com/acme/contracts/tree/main?tab=readme-ov-file",
+        "https://github.com/acme/contracts/tree/main/registry#readme",
+        "https://github.com/acme/contracts/blob/main/tree/registry",
+        "https://gitlab.com/acme/data/contracts/tree/main",
+        "https://ana:hunter2@github.com/acme/contracts/tree/main",
+        "javascript:/tree/alert(1)",
+    ],
+)
 def test_a_registry_page_that_is_none_is_refused(
     place: Place, monkeypatch: pytest.MonkeyPatch, url: str
 ) -> None:
@@ -350,6 +382,7 @@ def test_a_registry_page_that_is_none_is_refused(
 
     assert ran.code == 2
     assert "Copy it from the browser" in ran.err
+    assert "hunter2" not in ran.all
 
 
 @pytest.mark.parametrize("tick", ["0s", "never"])
