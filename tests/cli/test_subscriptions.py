@@ -323,7 +323,7 @@ def test_the_summary_counts_subscriptions(branch, capsys, format_, contract, sub
     [
         (
             "signature",
-            "Ask an approver (sales, ana@example.com) to add their name under 'approvers', in a signed",
+            "Ask an approver (ana@example.com) to add their name under 'approvers', in a signed commit",
         ),
         *(
             (
@@ -344,6 +344,18 @@ def test_a_request_without_an_approver_names_whom_to_ask(registry, capsys, proof
 
     (finding,) = json.loads(capsys.readouterr().out)["findings"]
     assert finding["hint"].startswith(hint)
+
+
+def test_a_request_does_not_name_approvers_who_have_left(registry, capsys):
+    left = "[{username: zoe@example.com, role: owner, dateOut: 2026-04-01}, {username: ana@"
+    (registry / "orders.odcs.yaml").write_text(CONTRACT.replace("[{username: ana@", left))
+    (registry / "dq-policy.yaml").write_text("{}")
+    subscribe(registry, "billing", columns="[orders.email]")
+
+    run(["validate", "--format", "json"])
+
+    (finding,) = json.loads(capsys.readouterr().out)["findings"]
+    assert finding["hint"].startswith("Ask an approver (ana@example.com) to add")
 
 
 def test_a_branch_is_told_of_the_subscriptions_that_it_changes(branch, capsys):

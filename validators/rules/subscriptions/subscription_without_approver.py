@@ -21,6 +21,7 @@ relies on the review that the branch in `branch` requires, and `proof: names` on
 import re
 
 from dq.contracts.model import Contract
+from dq.contracts.outcome import join_limited
 from dq.contracts.subscriptions import ProofTerms, approvers, covered_objects
 from dq.validators.rule import (
     Argument,
@@ -51,7 +52,6 @@ OWN_ACCOUNTS: Argument[tuple[str, ...]] = Argument(
 PROOF = Argument("proof", _DEFAULT.proof, "What proves an approval: signature, codeowners or names.")
 SIGNERS = Argument("signers", _DEFAULT.signers, "File with the SSH keys, below the registry's root.")
 BRANCH = Argument("branch", _DEFAULT.branch, "For codeowners: the branch that requires their review.")
-
 SIGNED_REQUESTS = Argument("signed_requests", False, "The author of the request has to sign it, too.")
 
 
@@ -66,8 +66,11 @@ def check(subscription: Subscription, context: SubscriptionContext) -> Violation
     if not subscription.approvers:
         message = f"{reason}, but this use has no approver."
         approving = context.approving_contract(subscription) or contract
-        names = ", ".join(approvers(approving, subscription.start_date)[:3])
-        hint = (_ASK_APPROVER if is_signed else _NAME_APPROVER).format(names or "the contract has none yet")
+        names = approvers(approving, max(context.today, subscription.start_date))
+        # Keys belong to people, by their address.
+        people = [name for name in names if is_signed and "@" in name]
+        shown = join_limited(people or names, 3) or "the contract has none yet"
+        hint = (_ASK_APPROVER if is_signed else _NAME_APPROVER).format(shown)
         yield Violation(subscription.locate(key), message, hint, subscription.path(key))
     elif context.approval_of is not None:
         approval = context.approval_of(subscription, contract, proof_terms(context))
