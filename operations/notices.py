@@ -24,6 +24,7 @@ from dq.contracts.outcome import (
     Breach,
     FailedClause,
     IncidentKey,
+    ReadError,
     Recovery,
     UsageError,
     ValueProblem,
@@ -103,7 +104,7 @@ class _Registry:
                 linter = Linter(
                     rules, parse_policy(read_policy_text(root, None), rules), context.now().date()
                 )
-            except UsageError as error:
+            except (UsageError, ReadError) as error:
                 context.note(f"{root}: {error.message} Consumers are not notified.")
         today = context.now().date()
         return _Registry(files, by_id, linter, ApprovalHistory(root, today).approval if files else None)

@@ -420,6 +420,23 @@ def test_by_names_alone_a_subscription_is_notified_where_the_policy_allows_it(
     assert titles(slack, "#billing", "#audit") == [("#billing", "ERROR: raw is missing: day=2026-05-10")]
 
 
+@pytest.mark.parametrize("policy", ["rules: 5", "a folder"])
+def test_a_policy_that_cannot_be_read_silences_consumers_and_not_the_owners(
+    registry: Registry, slack: FakeSlack, policy: str
+) -> None:
+    registry.subscribe("billing")
+    registry.watch(BEGIN)
+    file = registry.put("registry/dq-policy.yaml", policy)
+    if policy == "a folder":
+        file.unlink()
+        file.mkdir()
+
+    printed = registry.watch(MISSED)
+
+    assert titles(slack) == [("#raw", "ERROR: raw is missing: day=2026-05-10")]
+    assert "Consumers are not notified." in printed
+
+
 _WATCHER = "import sys; from dq.cli.main import run; sys.exit(run(sys.argv[1:]))"
 
 
