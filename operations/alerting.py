@@ -703,7 +703,7 @@ def make_notifier(
         elif contract is None:
             record(tx, event, (), context.now())
         else:
-            affected = affected_subscriptions(subscriptions.for_contract(contract), contract, event)
+            affected = affected_subscriptions(subscriptions, contract, event)
             enriched = enrich(contract, replace(event, facts=(*event.facts, *subscribers_fact(affected))))
             record(tx, enriched, routes(contract, channel, context.settings), context.now())
             # A single channel for all alerts receives each incident once.

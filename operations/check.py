@@ -499,6 +499,7 @@ Notify = Callable[[Connection, Breach | Recovery], None]
 class CheckSetup:
     """Shared inputs of the runs of a command. `notify` records an event, see `alerting.make_notifier`.
 
+    `prepare` is called with the contract of failed checks before the transaction with their event.
     `quarantine` is the location for bad rows, `unmasked` with classified columns.
     """
 
@@ -506,6 +507,7 @@ class CheckSetup:
     store: Store
     spark: LazySparkSession
     notify: Notify
+    prepare: Callable[[Collection[Contract]], object] = lambda _: None
     server: str | None = None
     rules: tuple[str, ...] = ()
     quarantine: str | None = None
@@ -577,6 +579,8 @@ def run(
         start_session=begin,
     )
     report = with_delivered_rows(check(request), request, setup.store, setup.server, begin)
+    if any(result.status in results.BROKEN for result in report.results):
+        setup.prepare([contract])
     report = save_run(setup, report, scope_label)
     if setup.quarantine:
         now = context.now()

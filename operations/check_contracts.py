@@ -21,6 +21,7 @@ from dq.dataquality.results import append, broken_contract_row, is_path, lines, 
 from dq.operations import alerting, check
 from dq.operations.check import CheckSetup, CheckTask, FailedScope, RowSelection, Work
 from dq.operations.key_ownership import resolve_key_owners
+from dq.operations.notices import RegistrySubscriptions
 from dq.operations.openlineage import recording
 from dq.operations.registry_files import load
 from dq.operations.runtime.context import RuntimeContext, call_context, processors, to_utc
@@ -207,7 +208,10 @@ def run_checks(context: RuntimeContext, store: Store, request: CheckRequest) -> 
     tasks = check.with_location_errors(
         context, check.plan_tasks(store, pairs, request.rows, request.server), request.server
     )
-    notify = alerting.make_notifier(context, loaded.contracts, request.channel, request.server)
+    subscriptions = RegistrySubscriptions(context)
+    notify = alerting.make_notifier(
+        context, loaded.contracts, request.channel, request.server, subscriptions=subscriptions
+    )
     results: Sequence[Result] = [failed for task in tasks for failed in check.untestable_scopes(task)]
     bugs: Sequence[Exception] = ()
     if request.dry_run or any(task.scopes for task in tasks):
@@ -224,6 +228,7 @@ def run_checks(context: RuntimeContext, store: Store, request: CheckRequest) -> 
             store,
             spark,
             notify,
+            subscriptions.read,
             request.server,
             request.rules,
             request.quarantine,

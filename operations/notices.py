@@ -8,6 +8,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
+from threading import Lock
 from typing import TYPE_CHECKING
 
 from sqlalchemy import Connection
@@ -48,11 +49,12 @@ _MAX_CLAUSES = 6
 class RegistrySubscriptions:
     """Approved, active subscriptions of the registries of some contracts. Files are read on first use.
 
-    `note` receives why subscriptions are left out.
+    The context's messages receive why subscriptions are left out. Threads may share it.
     """
 
     def __init__(self, context: RuntimeContext) -> None:
         self._context = context
+        self._lock = Lock()
         self._registries: dict[Path, _Registry] = {}
         self._by_contract: dict[tuple[str, str], list[Subscription]] = {}
 
@@ -64,14 +66,21 @@ class RegistrySubscriptions:
     def for_contract(self, contract: Contract) -> list[Subscription]:
         """Return the subscriptions to a contract that are approved, and active today, by file."""
         name = (contract.file, contract.key)
-        if name not in self._by_contract:
-            root = registry_root(self._context.folder / contract.file)
-            if root not in self._registries:
-                self._registries[root] = _Registry.read(self._context, root)
-            registry = self._registries[root]
-            agreed = registry.agreed(self._context, contract) if registry.linter is not None else []
-            self._by_contract[name] = agreed
-        return self._by_contract[name]
+        agreed = self._by_contract.get(name)
+        # Without the lock: a transaction does not wait for another thread that reads.
+        if agreed is None:
+            with self._lock:
+                if name not in self._by_contract:
+                    self._by_contract[name] = self._agreed(contract)
+                agreed = self._by_contract[name]
+        return agreed
+
+    def _agreed(self, contract: Contract) -> list[Subscription]:
+        root = registry_root(self._context.folder / contract.file)
+        if root not in self._registries:
+            self._registries[root] = _Registry.read(self._context, root)
+        registry = self._registries[root]
+        return registry.agreed(self._context, contract) if registry.linter is not None else []
 
 
 @dataclass(slots=True)
@@ -142,9 +151,12 @@ class AffectedSubscription:
 
 
 def affected_subscriptions(
-    subscriptions: Sequence[Subscription], contract: Contract, event: Breach
+    subscriptions: RegistrySubscriptions, contract: Contract, event: Breach
 ) -> list[AffectedSubscription]:
-    """Return the subscriptions that a breach of a delivery or of data checks affects."""
+    """Return the subscriptions that a breach of a delivery or of data checks affects.
+
+    For another breach, e.g. of an error budget, none is read.
+    """
     # Imported here, because the normal form of contracts is slow to import.
     from dq.contracts.needs import affected_clauses
 
@@ -152,7 +164,7 @@ def affected_subscriptions(
     if not is_quality and not suppression.is_delivery(event.key):
         return []
     affected = []
-    for subscription in subscriptions:
+    for subscription in subscriptions.for_contract(contract):
         failed = affected_clauses(subscription, contract, event.key.object, event.failed)
         if failed is not None and (failed or not is_quality):
             affected.append(AffectedSubscription(subscription, failed))

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pyarrow as pa
@@ -14,6 +15,8 @@ import pyarrow.parquet as pq
 import pytest
 from fakes.command import BEGIN, MISSED, Place, contract
 from fakes.slack import TOKEN, FakeSlack
+
+import dq
 
 CHANNELS = {"#raw": "C0RAW00001", "#mart": "C0MART0001", "#platform": "C0PLATFORM"} | {
     f"#{team}": f"C0TEAM{team.upper():0<6.6}" for team in ("billing", "audit", "search")
@@ -483,3 +486,82 @@ def test_a_watcher_killed_at_the_answer_of_slack_neither_loses_nor_doubles(
     ends = [NAMES[post["channel"]] for post in slack.posts if "thread_ts" in post]
     assert sorted(ends) == ["#audit", "#billing", "#raw", "#search"]
     assert {text.split(":")[0] for _, text in titles(slack)} == {"RESOLVED"}
+
+
+_GIT = """\
+#!{python}
+import os, sqlite3, sys
+store = sqlite3.connect({store!r}, timeout=0)
+try:
+    store.execute("BEGIN IMMEDIATE")
+    state = "free"
+except sqlite3.OperationalError:
+    state = "locked"
+store.close()
+with open({log!r}, "a") as log:
+    log.write(state + "\\n")
+os.execv({git!r}, [{git!r}, *sys.argv[1:]])
+"""
+
+
+@pytest.fixture
+def git_log(registry: Registry, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The file in which each call of Git notes whether another writer of the store could begin.
+
+    Git is called for the approval of a subscription to personal data.
+    """
+    store, log = registry.folder / "own.db", registry.folder / "git.log"
+    monkeypatch.setenv("DQ_STORE_URL", f"sqlite:///{store}")
+    personal = CHECKED.replace(
+        "string\n        required", "string\n        classification: pii\n        required"
+    )
+    team = "team: {name: sales, members: [{username: ana@example.com, role: owner}]}\nservers:"
+    parts = {ID: personal, "path: lake": f"path: {registry.folder}/lake", "servers:": team}
+    registry.put("registry/raw.odcs.yaml", contract("raw", **parts, **{"90%": "50%"}))
+    registry.subscribe("billing", approvers="[ana@example.com]")
+    git = str(shutil.which("git"))
+    subprocess.run([git, "init", "-q"], cwd=registry.folder / "registry", check=True)
+    text = _GIT.format(python=sys.executable, store=str(store), log=str(log), git=git)
+    program = registry.put("bin/git", text)
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{program.parent}{os.pathsep}{os.environ['PATH']}")
+    return log
+
+
+@pytest.mark.parametrize("url", ["sqlite"], indirect=True)
+@pytest.mark.parametrize("command", ["watch", pytest.param("check", marks=pytest.mark.spark)])
+def test_approvals_are_read_while_the_store_is_free_for_others(
+    registry: Registry, git_log: Path, command: str
+) -> None:
+    registry.watch(BEGIN)
+    partition = registry.folder / "lake/raw/day=2026-05-10"
+    words = {"watch": ["registry"], "check": ["registry/raw.odcs.yaml", "--partition", partition.name]}
+    if command == "check":
+        partition.mkdir(parents=True)
+        columns = {"id": [1], "amount": [-1.0], "email": ["eve"]}
+        pq.write_table(pa.table(columns), partition / "part-0.parquet")
+
+    ran = registry.dq(command, *words[command], "--as-of", MISSED)
+
+    assert "Its consumer is not notified." in ran.all
+    assert set(git_log.read_text().split()) == {"free"}
+
+
+@pytest.mark.parametrize("url", ["sqlite"], indirect=True)
+def test_no_subscription_is_read_for_an_error_budget(registry: Registry, git_log: Path) -> None:
+    registry.watch(BEGIN)
+    for day in range(10, 14):
+        registry.came("raw", f"2026-05-{day + 1}T08:00:00Z", f"2026-05-{day}")
+    registry.watch("2026-05-14T08:05:00Z")
+    git_log.unlink(missing_ok=True)
+    now, since = datetime(2026, 5, 14, 9, tzinfo=UTC), datetime(2026, 5, 11, tzinfo=UTC)
+
+    for undo in (False, True):
+        dq.excuse(
+            "registry", by="ana", reason="holiday", since=since, until=now, undo=undo,
+            folder=registry.folder, now=now + timedelta(minutes=undo),
+        )  # fmt: skip
+
+    opened = registry.dq("incidents", "--format", "json", "--as-of", "2026-05-14T09:15:00Z").json
+    assert "daily:budget" in str(opened), opened
+    assert not git_log.exists()
