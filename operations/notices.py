@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
 from threading import Lock
@@ -19,11 +19,11 @@ from dq.alerts.message import BUDGET, OWNER, PRODUCT, USED_FOR
 from dq.alerts.record import record_all
 from dq.alerts.route import AlertRoute, matching_routes
 from dq.alerts.suppression import Product
-from dq.contracts.access.files import FileRejected
 from dq.contracts.model import Contract
 from dq.contracts.outcome import (
     Breach,
     FailedClause,
+    Finding,
     IncidentKey,
     ReadError,
     Recovery,
@@ -91,6 +91,7 @@ class _Registry:
     by_id: Mapping[str, Sequence[str]]
     linter: Linter | None
     approval_of: ApprovalOf | None = None
+    noted: set[Finding] = field(default_factory=set)
 
     @staticmethod
     def read(context: RuntimeContext, root: Path) -> _Registry:
@@ -133,7 +134,9 @@ class _Registry:
         )
         approved = agreed_subscriptions(self.linter, requested, [contract.id])
         for finding in approved.findings:
-            if finding.contract == contract.id or isinstance(files.get(finding.at.file), FileRejected):
+            # A file that cannot be read may be about any contract, and is reported once.
+            if finding.contract in ("", contract.id) and finding not in self.noted:
+                self.noted.add(finding)
                 context.note(f"{finding.at}: {finding.message} Its consumer is not notified.")
         return [
             subscription

@@ -423,6 +423,31 @@ def test_by_names_alone_a_subscription_is_notified_where_the_policy_allows_it(
     assert titles(slack, "#billing", "#audit") == [("#billing", "ERROR: raw is missing: day=2026-05-10")]
 
 
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("contract: raw\nconsumer: {team: billing\n", "this is not YAML"),
+        (
+            "contract: raw\nmajor: 1\nconsumer: {team: billing}\npurpose: Invoices.\n",
+            "the subscription needs 'startDate'",
+        ),
+        ("{team: billing", "this is not YAML"),
+    ],
+)
+def test_a_subscription_that_cannot_be_read_is_noted_once(
+    registry: Registry, slack: FakeSlack, text: str, problem: str
+) -> None:
+    registry.put("registry/mart.odcs.yaml", contract("mart"))
+    registry.put("registry/subscriptions/billing.yaml", text)
+    registry.watch(BEGIN)
+
+    printed = registry.watch(MISSED)
+
+    (note,) = [line for line in printed.splitlines() if "Its consumer is not notified." in line]
+    assert "subscriptions/billing.yaml:" in note
+    assert problem in note
+
+
 @pytest.mark.parametrize("policy", ["rules: 5", "a folder"])
 def test_a_policy_that_cannot_be_read_silences_consumers_and_not_the_owners(
     registry: Registry, slack: FakeSlack, policy: str
