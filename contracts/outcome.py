@@ -361,6 +361,11 @@ class CycleStatus(StrEnum):
         """Counts against the service level."""
         return self in (CycleStatus.MISSING, CycleStatus.LATE, CycleStatus.NEVER)
 
+    @property
+    def delivered(self) -> bool:
+        """The data has arrived, on time or late."""
+        return self.good or self is CycleStatus.LATE
+
 
 class DeliveryState(StrEnum):
     """State of an object's deliveries: `complete`, or the reason of its first hole.

@@ -75,7 +75,7 @@ class CycleStanding:
     @property
     def delivered(self) -> bool:
         """True if it has arrived, on time or late."""
-        return self.status.good or self.status is CycleStatus.LATE
+        return self.status.delivered
 
     def as_dict(self) -> dict[str, str | bool | None]:
         """As JSON values: what `dq cycles show --format json` prints."""
@@ -232,7 +232,7 @@ def _stored_or_probed(
     with store.read() as tx:
         stored = cycle_store.find_cycle(tx, slo.key, cycle.due_at)
         newest_excuse = excuses.newest_excuses(tx, [slo.contract.key]).get((slo.key, cycle.due_at))
-    if stored is not None and (stored.status.good or stored.status in _FINAL):
+    if stored is not None and (stored.status.delivered or stored.status in _FINAL):
         return _standing(cycle, stored.status, stored.reason, stored.delivered_at)
     excuse = (
         ""

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from dq.airflow.command import AirflowFailException, AirflowSkipException, BaseSensorOperator
-from dq.airflow.trigger import DELIVERED, DeliveryTrigger, Lookup, Standing
+from dq.airflow.trigger import DeliveryTrigger, Lookup, Standing
 from dq.contracts.outcome import CycleStatus
 
 
@@ -117,7 +117,7 @@ class DqDeliverySensor(BaseSensorOperator):
                 return event
             raise AirflowFailException(f"{self.contract}: {outcome}. {reason}")
         self.log.info("%s: %s. %s", self.contract, status.value, reason)
-        if status in DELIVERED:
+        if status.delivered:
             return event
         if status is CycleStatus.EXCUSED:
             raise AirflowSkipException(f"{self.contract}: no delivery expected. {reason}")

@@ -24,7 +24,6 @@ from dq.airflow.command import (
 )
 from dq.contracts.outcome import CycleStatus, DqError, UsageError
 
-DELIVERED = frozenset({CycleStatus.ON_TIME, CycleStatus.ON_TIME_IN_GRACE, CycleStatus.LATE})
 _UNEXPECTED = frozenset({CycleStatus.EXCUSED, CycleStatus.NEVER, CycleStatus.WITHDRAWN})
 # dq itself limits each request to a storage; this ends a process that hangs.
 _PROCESS_SECONDS = 600.0
@@ -72,7 +71,7 @@ class Standing:
         """
         if self.until:
             return self.complete is not None and (self.complete or now > self.decide_at)
-        return self.status in DELIVERED | _UNEXPECTED or now > self.decide_at
+        return self.status.delivered or self.status in _UNEXPECTED or now > self.decide_at
 
     def as_event(self) -> dict[str, Any]:
         """As the JSON values of a trigger event."""

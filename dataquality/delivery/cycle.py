@@ -235,7 +235,7 @@ class CycleRecord:
 
     `blind` is the root or format whose outage makes it unknown. `inhibiting_root` is the root under which so
     many deliveries are missing that the owners' alerts are inhibited until `inhibited_until`. `claims` are
-    the sources' answers at the last evaluation. A good cycle is re-checked at `look_again_at`; its data is
+    the sources' answers at the last evaluation. A delivery is re-checked at `look_again_at`; its data is
     gone since `gone_since`, and was rewritten at `anew_at`. `contract_hash` is the SHA-256 of the contract
     file it came from, empty if an older dq wrote it. `recorded_at` is the tick that wrote the row, or None
     for an older dq. `excuse` is the reason why it does not count, and `counts_since` when an excuse was
@@ -275,7 +275,7 @@ class CycleRecord:
     @property
     def revoked(self) -> bool:
         """True if it was delivered and its data has disappeared since."""
-        return self.gone_since is not None and not self.status.good
+        return self.gone_since is not None and not self.status.delivered
 
 
 @dataclass(frozen=True, slots=True)
@@ -372,8 +372,8 @@ class CycleEvaluation:
 
     @property
     def revoked(self) -> bool:
-        """True if a good delivery has just become bad because its data disappeared."""
-        return self.record.status.good and not self.result.status.good
+        """True if the data of a delivery has just been found to have disappeared."""
+        return self.record.status.delivered and not self.result.status.delivered
 
     @property
     def arriving(self) -> bool:
@@ -670,9 +670,9 @@ def evaluate_cycle(observation: Observation, now: datetime, last_tick_at: dateti
     if record.status is CycleStatus.MISSING and result.status is CycleStatus.UNKNOWN:
         result = CycleVerdict(CycleStatus.MISSING, None, record.reason)
     # New data in any partition is no longer looked for once it has arrived.
-    if result.status.good and evidence is not None and not observation.target.slo.expects_new_data:
+    if result.status.delivered and evidence is not None and not observation.target.slo.expects_new_data:
         recheck_at = next_recheck_at(record.cycle, observation.target.place, evidence.claims, now)
-    gone_since = None if result.status.good else record.gone_since
+    gone_since = None if result.status.delivered else record.gone_since
     return CycleEvaluation(
         observation.target,
         record,
@@ -708,7 +708,7 @@ def _evaluate_observation(
 
 
 def _recheck_delivered(observation: Observation, presence: PresenceResult, now: datetime) -> CycleEvaluation:
-    """Re-evaluate a good delivery. It is revoked once its data has been gone for CONFIRMED_AFTER."""
+    """Re-evaluate a delivery. It is revoked once its data has been gone for CONFIRMED_AFTER."""
     record, cycle = observation.record, observation.record.cycle
     lateness = record.delivered_at - cycle.due_at if record.delivered_at else None
     claims = record.claims

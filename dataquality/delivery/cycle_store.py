@@ -649,7 +649,7 @@ def clear_inhibition(tx: sa.Connection, root: str) -> None:
 def _values(update: CycleUpdate) -> dict[str, object]:
     record, evidence = update.record, update.evidence
     arriving = evidence.arriving if evidence else None
-    revoked = record.status.good and not update.verdict.status.good
+    revoked = record.status.delivered and not update.verdict.status.delivered
     return {
         "row": record.id,
         "status": update.verdict.status,

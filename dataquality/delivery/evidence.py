@@ -794,7 +794,7 @@ class ObservationContext:
             return delivery_in_commits(slo, cycle, partition, commits(), window, live, revoked=record.revoked)
 
         events = self.events.get(slo.key[:2], {})
-        if record.status.good:
+        if record.status.delivered:
             in_log = target.place.format in LAKEHOUSE
             if record.source == "event" and is_untouched(target.place, cycle, events):
                 return Observation(target, record, None, ANY_TIME, presence=PresenceResult())

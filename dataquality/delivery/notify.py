@@ -207,7 +207,7 @@ def root_recovery(root: str, ends: Mapping[CycleStatus, int], now: datetime) -> 
         now: When it ended.
     """
     total = sum(ends.values())
-    delivered = sum(ends.get(status, 0) for status in _DELIVERED)
+    delivered = sum(number for status, number in ends.items() if status.delivered)
     facts = (("now", ", ".join(f"{number} {status.replace('_', ' ')}" for status, number in ends.items())),)
     key = IncidentKey(PLATFORM, root, MISSES_GROUP)
     if delivered == total:
@@ -220,7 +220,6 @@ def root_recovery(root: str, ends: Mapping[CycleStatus, int], now: datetime) -> 
     raise AssertionError(f"no end for {dict(ends)}")
 
 
-_DELIVERED = (CycleStatus.ON_TIME, CycleStatus.ON_TIME_IN_GRACE, CycleStatus.LATE)
 # The first status with deliveries decides. An upstream alert may replace those of downstream products, so
 # these texts do not claim who was notified.
 _OTHER_ENDS = (
@@ -408,7 +407,7 @@ def emit_platform_recoveries(
 def transition_event(evaluation: CycleEvaluation, now: datetime) -> Breach | Recovery | None:
     """Return the incident event that an evaluation causes, or None if it causes none."""
     slo, record, result = evaluation.target.slo, evaluation.record, evaluation.result
-    if record.status.good and not evaluation.revoked:
+    if record.status.delivered and not evaluation.revoked:
         return None
     key, subject = IncidentKey(*slo.key), record.cycle.due_at.isoformat()
     notified = record.notified and not evaluation.revoked

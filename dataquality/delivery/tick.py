@@ -334,7 +334,9 @@ def _commit_evaluations(
         unnotified = [
             UnnotifiedMiss(evaluation.target.slo, evaluation.record, evaluation.result)
             for evaluation, _ in committed
-            if evaluation.result.status in _ENDED_BADLY and not evaluation.record.notified
+            if evaluation.result.status in _ENDED_BADLY
+            and evaluation.result.status is not evaluation.record.status
+            and not evaluation.record.notified
         ]
         if unnotified:
             record_unnotified(tx, unnotified)

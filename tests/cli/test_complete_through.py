@@ -96,6 +96,31 @@ def test_removed_data_and_an_undone_exclusion_take_it_back(place: Place) -> None
     assert through(place) == removed
 
 
+def test_removed_data_of_a_late_delivery_takes_it_back_and_opens_its_incident_again(place: Place) -> None:
+    def incidents() -> list[str]:
+        listed = place.dq("incidents", "list", "--as-of", (DUE + DAY).isoformat(), "--format", "json").json
+        return [incident["state"] for incident in listed["incidents"]]
+
+    watch(place, DUE + DAY / 24)
+    missing = (through(place), incidents())
+    folder = deliver(place, "2026-05-10", DUE + DAY / 20).parent
+    watch(place, DUE + DAY / 16)
+    late = (through(place), incidents())
+    shutil.rmtree(folder)
+    watch(place, DUE + DAY / 4)
+    watch(place, DUE + DAY / 3)
+    removed = (through(place), incidents())
+    deliver(place, "2026-05-10", DUE + DAY / 2)
+    watch(place, DUE + DAY / 1.9)
+
+    hole = (("incomplete", None, "day=2026-05-10"), ["open"])
+    complete = (("complete", "day=2026-05-10", "day=2026-05-10"), [])
+    assert (missing, late, removed) == (hole, complete, hole)
+    assert (through(place), incidents()) == complete
+    printed = place.dq("status", ".").out
+    assert "orders/daily  ◐" in printed
+
+
 def test_an_slo_that_is_no_longer_watched_counts_no_longer(place: Place) -> None:
     deliver(place, "2026-05-10", DUE)
     watch(place, DUE + DAY / 24)
