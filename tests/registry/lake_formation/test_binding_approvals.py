@@ -1,15 +1,22 @@
-"""Only an approval that Git proves grants access: forged, stale and own approvals in a real repository."""
+"""Only an approval that Git proves grants access and notifies the consumer of breaches.
+
+Forged, stale and own approvals in a real repository.
+"""
 
 from __future__ import annotations
 
 import json
+import re
 import shutil
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from fakes.command import BEGIN, MISSED, Place
 from fakes.glue import GlueShim
 from fakes.lake_formation import granted
+from fakes.slack import TOKEN, FakeSlack
 from fragments import approvals
 from fragments.approvals import FORGED, FORGED_OWNERS, RIGHT, RIGHT_OWNERS, Case, History
 
@@ -27,6 +34,18 @@ def signed(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Case]:
 @pytest.fixture(scope="module")
 def reviewed(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Case]:
     return approvals.build_owners(tmp_path_factory.mktemp("approvals") / "reviewed")
+
+
+PROMISE = """\
+slaProperties:
+  - id: daily
+    property: frequency
+    value: 1
+    unit: d
+    element: {name}
+    schedule: "0 6 * * *"
+    customProperties: [{{property: delivery, vendor: dq, value: {{grace: 30m, objective: 90%}}}}]
+"""
 
 
 @pytest.fixture
@@ -89,6 +108,96 @@ def test_reviewed_files_are_granted_and_others_are_not(
     assert granted_cases(glue, reviewed) == set(RIGHT_OWNERS), capsys.readouterr().err
     assert set(approved(reviewed, capsys)) == set(RIGHT_OWNERS)
     assert len(FORGED_OWNERS) >= 14
+
+
+@pytest.fixture
+def slack(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeSlack]:
+    with FakeSlack() as workspace:
+        monkeypatch.setenv("SLACK_BOT_TOKEN", TOKEN)
+        monkeypatch.setenv("DQ_SLACK_URL", workspace.url)
+        yield workspace
+
+
+def promise_deliveries(root: Path) -> None:
+    """Changes the contracts so that their deliveries are missing every day from 6:30."""
+    (root.parent / "lake").mkdir()
+    for file in root.rglob("*.odcs.yaml"):
+        text = file.read_text().replace("type: s3, location: 's3://lake", "type: local, path: 'lake")
+        file.write_text(text + PROMISE.format(name=re.findall(r"\n  - name: (.+)", text)[-1]))
+
+
+@pytest.mark.parametrize(("built", "right"), [("signed", RIGHT), ("reviewed", RIGHT_OWNERS)])
+def test_breaches_reach_the_consumers_whose_approvals_bind_and_no_others(
+    request: pytest.FixtureRequest, slack: FakeSlack, tmp_path: Path, built: str, right: dict[str, object]
+) -> None:
+    cases: dict[str, Case] = request.getfixturevalue(built)
+    place = Place(tmp_path / "repository")
+    shutil.copytree(next(iter(cases.values())).history.folder, place.folder)
+    promise_deliveries(place.folder / approvals.ROOT)
+    slack.channels = {f"#{name}": f"C0CASE{number:04}" for number, name in enumerate(cases)}
+    # Alerts are the consumer's own, and need no approval.
+    for name, case in cases.items():
+        with (place.folder / approvals.ROOT / case.file).open("a") as file:
+            file.write(f"alerts: {{channel: '#{name}', tool: slack}}\n")
+
+    # So many misses at once are held for a quarter of an hour.
+    watched = [
+        place.dq("watch", approvals.ROOT, "--as-of", at) for at in (BEGIN, MISSED, "2026-05-11T07:28:00Z")
+    ]
+
+    printed = "".join(tick.all for tick in watched)
+    assert all(tick.code in (0, 1) for tick in watched), printed
+    assert Counter(post["channel"] for post in slack.posts) == Counter(
+        slack.channels[f"#{name}"] for name in right
+    )
+    noted = {name for name, case in cases.items() if f"{case.file}:" in printed or f"{case.file})" in printed}
+    assert noted == cases.keys() - right.keys()
+
+
+def test_a_consumer_is_notified_of_breaches_while_its_approval_binds(
+    slack: FakeSlack, tmp_path: Path
+) -> None:
+    history = History(tmp_path / "repository")
+    place, root = Place(history.folder), history.folder / approvals.ROOT
+    promise_deliveries(root)
+    history.commit("ana")
+    case = Case(history, 1, "request")
+    history.branch("request")
+    case.request(approvers="[ana@example.com]", alerts="{channel: '#orders-alerts', tool: slack}")
+    history.merge()
+    place.dq("watch", approvals.ROOT, "--as-of", BEGIN)
+
+    def reasons(number: int) -> tuple[list[str], list[str]]:
+        """The findings of the gate and the notes of the watcher on a day."""
+        findings = place.dq("validate", approvals.ROOT, "--format", "json").json["findings"]
+        watched = place.dq("watch", approvals.ROOT, "--as-of", f"2026-05-{number}T06:40:00Z")
+        notes = [line.partition(": ")[2] for line in watched.err.splitlines() if case.file in line]
+        return [finding["message"] for finding in findings], notes
+
+    unsigned = reasons(11)
+    assert slack.posts == []
+    history.branch("again")
+    case.write(approvers="")
+    history.commit("rita")
+    case.approve()
+    history.merge()
+    signed = reasons(12)
+    signers = history.read("allowed_signers")
+    history.write("allowed_signers", signers.replace(history.signer("ana"), ""))
+    history.commit("bo")
+    withdrawn = reasons(13)
+
+    for (findings, notes), reason in (
+        (unsigned, "the approver's own signed commit is missing."),
+        (withdrawn, "is not signed with a key of 'ana@example.com' in allowed_signers."),
+    ):
+        (finding,), (note,) = findings, notes
+        assert finding.endswith(reason)
+        assert note.endswith(f"{finding} Its consumer is not notified.")
+    assert signed == ([], [])
+    (breach,) = slack.roots
+    assert "2026-05-12 06:00 UTC, 30 min grace" in str(breach)
+    assert not re.search("2026-05-1[13]", str(slack.posts))
 
 
 def _squash(history: History) -> None:
