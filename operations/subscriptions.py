@@ -17,7 +17,7 @@ from dq.contracts.access.files import POLICY_FILE, FileRejected, exists, read, w
 from dq.contracts.model import Contract, Identity
 from dq.contracts.odcs import MISPLACED_SUBSCRIPTION, is_contract
 from dq.contracts.outcome import Finding, UsageError
-from dq.contracts.subscriptions import Approval, Subscription, file_name
+from dq.contracts.subscriptions import Approval, ProofTerms, Subscription, file_name
 from dq.contracts.subscriptions import read as typed
 from dq.contracts.yaml.insertion import block
 from dq.contracts.yaml.parse import parse
@@ -272,13 +272,17 @@ def subscription_approval(
     contract = files.contracts.get(subscription.identity)
     if contract is None or files.approval_of is None:
         return None
-    enabled = linter.enabled_rules(RuleScope.SUBSCRIPTION, subscription.file, contract.domain)
+    return files.approval_of(subscription, contract, _proof_terms(linter, subscription.file, contract))
+
+
+def _proof_terms(linter: Linter, file: str, contract: Contract) -> ProofTerms:
+    """Return the policy's terms for approvals of a subscription file."""
+    enabled = linter.enabled_rules(RuleScope.SUBSCRIPTION, file, contract.domain)
     arguments = next(
         (rule.arguments for rule in enabled if rule.rule is subscription_without_approver.RULE),
         {subscription_without_approver.PROOF.name: "names"},
     )
-    terms = subscription_without_approver.proof_terms(SubscriptionContext(linter.today, arguments=arguments))
-    return files.approval_of(subscription, contract, terms)
+    return subscription_without_approver.proof_terms(SubscriptionContext(linter.today, arguments=arguments))
 
 
 def _names_contract(name: str, data: Content, ids: Collection[str]) -> bool:
@@ -476,6 +480,9 @@ def subscribe(
     row_filter: str | None = None,
     since: date | None = None,
     until: date | None = None,
+    approvers: Sequence[str] = (),
+    alerts: Mapping[str, object] | None = None,
+    needs: Mapping[str, object] | None = None,
     open_branch: bool = False,
     folder: Path | str | None = None,
     now: datetime | None = None,
@@ -483,12 +490,13 @@ def subscribe(
     """Write the subscription of a team to a contract of a registry, as `dq subscribe` does.
 
     `contract` is an id, `path` a folder or file of the registry. The file is `subscriptions/ID/TEAM.yaml`.
-    `major` defaults to the newest, `since` to today in UTC. With `open_branch`, the file is committed on a
-    new branch, which is pushed if there is a remote, and the work tree is not changed. `folder` replaces the
-    working folder; `now` is an aware instant.
+    `major` defaults to the newest, `since` to today in UTC. `alerts` and `needs` have the keys of the file,
+    e.g. `{"channel": "#billing", "tool": "slack"}` and `{"by": "07:30", "timezone": "Europe/Berlin"}`. With
+    `open_branch`, the file is committed on a new branch, which is pushed if there is a remote, and the work
+    tree is not changed. `folder` replaces the working folder; `now` is an aware instant.
 
-    Raises UsageError for an unknown contract, for terms that `dq validate` rejects, with all findings, and if
-    the file or the branch exists.
+    Raises UsageError for an unknown contract, for terms that `dq validate` rejects, with all findings, for
+    approvers if the policy requires a signed commit of theirs, and if the file or the branch exists.
     """
     context, (place,) = call_context(path, folder, now)
     root, today = registry_root(place), context.now().date()
@@ -512,12 +520,15 @@ def subscribe(
         "rowFilter": row_filter,
         "startDate": since or today,
         "endDate": until,
+        "approvers": list(approvers),
+        "alerts": alerts,
+        "needs": needs,
     }
     present = {key: value for key, value in keys.items() if value not in (None, [])}
     text = "".join(f"{line}\n" for line in block(present, ""))
     suffix = "" if major == majors[0] else f"-{major}"
     file = f"{SUBSCRIPTIONS}/{file_name(contract)}/{file_name(team)}{suffix}.yaml"
-    approval_needed = _require_valid(root, file, text.encode(), contracts, contract, today)
+    approval_needed, warnings = _require_valid(root, file, text.encode(), contracts, today)
     branch = None
     target = root / file
     if exists(file, root):
@@ -526,29 +537,51 @@ def subscribe(
         branch = _open_branch(root, file, text.encode(), contract, team)
     else:
         write(target, text.encode())
-    return SubscribeOutcome(root, file, text, approval_needed, branch, tuple(context.messages.notes))
+    notes = (*warnings, *context.messages.notes)
+    return SubscribeOutcome(root, file, text, approval_needed, branch, notes)
 
 
 def _require_valid(
-    root: Path, file: str, data: bytes, contracts: Mapping[Identity, Contract], contract: str, today: date
-) -> str:
-    """Return why the subscription needs an approval, and who may approve, or "".
+    root: Path, file: str, data: bytes, contracts: Mapping[Identity, Contract], today: date
+) -> tuple[str, tuple[str, ...]]:
+    """Return why the subscription needs an approval, and who may approve, or ""; and its warnings.
 
-    Raises UsageError if it is invalid.
+    Raises UsageError if it is invalid, or names an approver whose signed commit is required.
     """
+    # Imported here: reading subscriptions needs no history.
+    from dq.validators.git.approvals import ApprovalHistory
+
     rules = load_rules()
     linter = Linter(rules, parse_policy(read_policy_text(root, None), rules), today)
-    files = {**contents(root), file: data}
-    findings = lint_subscriptions(linter, SubscriptionFiles(files, frozenset((file,)), contracts), {contract})
-    blocking = [finding for finding in findings if finding.severity.blocks]
-    approval_rule = subscription_without_approver.RULE.id
-    wrong = [finding for finding in blocking if finding.rule != approval_rule]
+    files = SubscriptionFiles(
+        {**contents(root), file: data},
+        frozenset((file,)),
+        contracts,
+        approval_of=ApprovalHistory(root, today).approval,
+    )
+    subscription, _ = typed(data, file)
+    contract = contracts.get(subscription.identity) if subscription is not None else None
+    # A name in the request keeps the approver from adding it in a signed commit.
+    names_signer = (
+        subscription is not None
+        and bool(subscription.approvers)
+        and contract is not None
+        and _proof_terms(linter, file, contract).proof == "signature"
+    )
+    wrong: list[str] = []
+    unapproved: list[str] = []
+    warnings: list[str] = []
+    for finding in lint_subscriptions(linter, files, {id_ for id_, _ in contracts}):
+        text = f"{finding.message} {finding.hint}"
+        if not finding.severity.blocks:
+            warnings.append(text)
+        elif finding.rule == subscription_without_approver.RULE.id and not names_signer:
+            unapproved.append(text)
+        else:
+            wrong.append(text)
     if wrong:
-        raise UsageError(
-            "the subscription is not valid:",
-            details=[f"{finding.message} {finding.hint}" for finding in wrong],
-        )
-    return next((f"{finding.message} {finding.hint}" for finding in blocking), "")
+        raise UsageError("the subscription is not valid:", details=wrong)
+    return "".join(unapproved), tuple(warnings)
 
 
 def _open_branch(root: Path, file: str, data: bytes, contract: str, team: str) -> OpenedBranch:

@@ -1069,12 +1069,16 @@ def test_subscribe_is_the_command(tmp_path: Path) -> None:
         "210987654321",
         "--from",
         "2026-01-01",
+        *("--alert-channel", "#billing", "--alert-tool", "slack", "--severity", "error"),
+        *("--needs-by", "09:30", "--timezone", "Europe/Berlin"),
     )
     terms = {
         "team": "Bill & Co",
         "purpose": "a: b # c",
         "account": "210987654321",
         "since": date(2026, 1, 1),
+        "alerts": {"channel": "#billing", "tool": "slack", "severities": ["error"]},
+        "needs": {"by": "09:30", "timezone": "Europe/Berlin"},
     }
 
     ran = command.dq("subscribe", "orders", "registry", *options, "--open", "--format", "json")

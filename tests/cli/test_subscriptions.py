@@ -6,10 +6,13 @@ import json
 import re
 import subprocess
 from pathlib import Path
+from typing import Any
 
 import pytest
+import yaml
 
 from dq.cli.main import run
+from dq.contracts.subscriptions import json_schema
 
 CONTRACT = """\
 apiVersion: v3.2.0
@@ -505,3 +508,134 @@ def test_a_subscription_away_from_the_registrys_folder_is_told(
     assert "1 like a subscription outside the registry's folder subscriptions" in said
     assert "teams/subscriptions/teams/audit.yaml)" in said
     assert "billing.yaml" not in said
+
+
+PROMISE = """\
+slaProperties:
+  - id: daily
+    property: frequency
+    value: 1
+    unit: d
+    element: orders
+    schedule: "0 6 * * *"
+    customProperties: [{property: delivery, vendor: dq, value: {grace: 30m}}]
+"""
+USE = ("--team", "billing", "--purpose", "Invoices.", "--from", "2026-05-01", "--columns", "orders.id")
+
+
+def _dq_subscribe(capsys: pytest.CaptureFixture[str], *options: str) -> tuple[int, str]:
+    """The exit code of `dq subscribe`, and what it says on stderr."""
+    capsys.readouterr()
+    code = run(["subscribe", "orders", *USE, *options])
+    return code, capsys.readouterr().err
+
+
+def _keys(value: object, path: str = "") -> set[str]:
+    """The paths of all mappings' keys in a document."""
+    if not isinstance(value, dict):
+        return set()
+    return {
+        found for key, inner in value.items() for found in (f"{path}{key}", *_keys(inner, f"{path}{key}."))
+    }
+
+
+def _schema_keys(schema: dict[str, Any], whole: dict[str, Any], path: str = "") -> set[str]:
+    keys = set()
+    for key, prop in schema["properties"].items():
+        keys.add(f"{path}{key}")
+        for option in (prop, *prop.get("anyOf", ())):
+            if "$ref" in option:
+                inner = whole["$defs"][option["$ref"].rpartition("/")[2]]
+                keys |= _schema_keys(inner, whole, f"{path}{key}.")
+    return keys
+
+
+def test_every_key_of_a_subscription_has_an_option(
+    registry: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (registry / "orders.odcs.yaml").write_text(
+        CONTRACT.replace("bigint}", "bigint, required: true}") + PROMISE
+    )
+    ran = _dq_subscribe(
+        capsys,
+        *("--tag", "finance", "--row-filter", "id > 1", "--until", "2099-12-31"),
+        *("--account", "210987654321", "--contact", "#billing", "--approver", "ana@example.com"),
+        *("--principal", "arn:aws:iam::210987654321:role/billing"),
+        *("--alert-channel", "#billing", "--alert-tool", "slack", "--severity", "error"),
+        *("--severity", "critical", "--escalate-after", "30m", "--quiet-hours", "22:00-06:00"),
+        *("--quiet-severity", "error", "--timezone", "Europe/Berlin"),
+        *("--needs-by", "09:30", "--needs-quality", "orders.id.required,orders.id.unique"),
+        *("--needs-quality", "orders.total.minimum"),
+    )
+
+    (file,) = (registry / "subscriptions").rglob("*.yaml")
+    written = yaml.safe_load(file.read_text())
+    schema = json_schema()
+    assert ran[0] == 0, ran
+    assert _keys(written) == _schema_keys(schema, schema)
+    assert written["alerts"] == {
+        "channel": "#billing", "tool": "slack", "severities": ["error", "critical"], "escalateAfter": "30m",
+        "quiet": "22:00-06:00", "timezone": "Europe/Berlin", "quietSeverities": ["error"],
+    }  # fmt: skip
+    assert written["needs"] == {
+        "by": "09:30", "timezone": "Europe/Berlin",
+        "quality": ["orders.id.required", "orders.id.unique", "orders.total.minimum"],
+    }  # fmt: skip
+    # The contract has only the first of the three clauses.
+    lines = file.read_text().splitlines()
+    unmet = [lines.index(f"    - {clause}") + 1 for clause in ("orders.id.unique", "orders.total.minimum")]
+    assert ran[1].count("dq: ") == 2
+    assert found(capsys) == [
+        ("subscription-need-unmet", file.relative_to(registry).as_posix(), line) for line in unmet
+    ]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--alert-channel", "#billing"), "alerts needs 'tool'."),
+        (("--severity", "error"), "alerts needs 'channel'."),
+        (("--alert-channel", "#billing", "--alert-tool", "slak"), "dq has no channel 'slak'. Did you mean"),
+        (("--alert-channel", "ana", "--alert-tool", "email"), "Write one address"),
+        (("--alert-channel", "", "--alert-tool", "slack"), "channel"),
+        (
+            ("--alert-channel", "#b", "--alert-tool", "slack", "--escalate-after", "soon"),
+            "escalateAfter: 'soon'",
+        ),
+        (("--alert-channel", "#b", "--alert-tool", "slack", "--quiet-hours", "25:00"), "quiet: '25:00'"),
+        (("--needs-by", "7.30"), "'7.30' is not a time of the day."),
+        (("--needs-by", ""), "--needs-by is empty."),
+        (("--needs-by", "07:30", "--timezone", "Europe/Berln"), "Europe/Berln"),
+        (("--timezone", "Europe/Berlin"), "--timezone needs --needs-by or --quiet-hours."),
+        (("--needs-quality", ""), "needs"),
+        (("--approver", "eve@example.com"), "'eve@example.com' is not an owner"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",
+)
+def test_terms_that_the_gate_rejects_are_not_written(
+    registry: Path, capsys: pytest.CaptureFixture[str], options: tuple[str, ...], message: str
+) -> None:
+    code, printed = _dq_subscribe(capsys, *options)
+
+    assert (code, (registry / "subscriptions").exists()) == (2, False)
+    assert message in printed, printed
+
+
+@pytest.mark.parametrize(
+    ("proof", "code", "message"),
+    [
+        ("names", 0, ""),
+        ("codeowners", 0, ""),
+        ("signature", 2, "Remove the name, and let the approver add it in a signed commit"),
+    ],
+)
+def test_an_approver_is_only_written_where_the_name_can_count(
+    registry: Path, capsys: pytest.CaptureFixture[str], proof: str, code: int, message: str
+) -> None:
+    rule = f"subscription-without-approver: {{proof: {proof}}}"
+    (registry / "dq-policy.yaml").write_text(f"rules: {{{rule}}}\n")
+
+    ran = _dq_subscribe(capsys, "--columns", "orders.email", "--approver", "ana@example.com")
+
+    assert (ran[0], message in ran[1]) == (code, True), ran
+    assert (registry / "subscriptions").exists() == (code == 0)
