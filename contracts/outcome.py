@@ -281,6 +281,10 @@ class GroupResult:
     value: float | None = None
 
 
+GroupCounts = tuple[tuple[str, tuple[tuple[str | None, int], ...]], ...]
+"""Numbers of rows that a producer published: for each column the count of each group, None for NULL."""
+
+
 class AnsweredBy(StrEnum):
     """Source of a result: the schema, column statistics, cached results of unchanged files (only changed ones
     were read), or a scan of the rows."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import hashlib
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial, reduce
@@ -12,8 +13,15 @@ from urllib.parse import unquote, urlsplit
 
 from dq.contracts.model import clause_namer
 from dq.contracts.outcome import AnsweredBy, CheckResult, Severity, Status
+from dq.contracts.sql import text as sql
 from dq.contracts.types import DataType
-from dq.dataquality.answers.memory import RequiresSpark, answers, small_samples
+from dq.dataquality.answers.memory import (
+    RequiresSpark,
+    SmallTable,
+    answers,
+    leave_errors_to_spark,
+    small_samples,
+)
 from dq.dataquality.answers.sources import KnownAnswers, Optimization, answer_without_scan
 from dq.dataquality.answers.statistics import FileStatistics
 from dq.dataquality.clauses.clause import Clause, RowScope
@@ -28,7 +36,7 @@ from dq.dataquality.clauses.kind import (
     subject,
 )
 from dq.dataquality.clauses.metric_rule import metric_request_of
-from dq.dataquality.model.column import classified
+from dq.dataquality.model.column import classified, struct_field
 from dq.dataquality.model.metric import (
     SCHEMA,
     Aggregate,
@@ -36,6 +44,7 @@ from dq.dataquality.model.metric import (
     Answers,
     Disagreement,
     Failure,
+    Group,
     Metric,
     MetricExecution,
     Proof,
@@ -58,7 +67,15 @@ from dq.dataquality.request import (
 )
 from dq.dataquality.spark.dataset import Dataset, coalesce_small, note_on_files, repartition_small
 from dq.dataquality.spark.failing_rows import Samples, samples
-from dq.dataquality.spark.measure import COUNT, OpenObject, is_implied, measure, plan, schema_of
+from dq.dataquality.spark.measure import (
+    COUNT,
+    OpenObject,
+    group_name,
+    is_implied,
+    measure,
+    plan,
+    schema_of,
+)
 from dq.dataquality.spark.schema import with_notes
 from dq.dataquality.spark.session import attempt, time_limit
 from dq.dataquality.sql_predicate import question
@@ -368,6 +385,56 @@ def _check(request: Request, data: OpenedData) -> Report:
         notes=tuple(notes),
         verification=verification(request.verify_statistics, [scope.verification for scope in scopes]),
     )
+
+
+# Rows by the values of columns.
+
+MOST_COUNTED_GROUPS = 100_000
+# Types whose values Python and Spark write alike.
+_SAME_TEXT = frozenset({"string", "boolean", "tinyint", "smallint", "int", "bigint", "date"})
+
+
+def count_rows(request: Request, columns: Sequence[str]) -> dict[Group, int] | Failure:
+    """Return the number of rows of the requested partitions by the texts of these columns.
+
+    Without columns, the only group is empty. A column that the data does not have, and more than
+    `MOST_COUNTED_GROUPS` groups, are a Failure. Raises as `check`.
+    """
+    try:
+        return _count_rows(OpenedData(request), columns)
+    except RequiresSpark:
+        return _count_rows(OpenedData(request, in_memory=False), columns)
+
+
+def _count_rows(data: OpenedData, columns: Sequence[str]) -> dict[Group, int] | Failure:
+    names = []
+    for column in columns:
+        kind = struct_field(data.schema, column)
+        if kind is None:
+            return Failure(f"the data has no column {column!r}")
+        names.append(next(name for name in data.schema.names if name.lower() == column.lower()))
+        if data.small is not None and kind.name not in _SAME_TEXT:
+            raise RequiresSpark
+    if data.small is not None:
+        return _count_in_memory(data.small, names)
+    rows = data.rows(RowScope.PARTITION)
+    if not names:
+        return {(): rows.count()}
+    texts = [f"CAST({sql.name(name)} AS STRING) AS _dq_{index}" for index, name in enumerate(names)]
+    texts_frame = rows.selectExpr(*texts)
+    groups = texts_frame.groupBy(*texts_frame.columns).count().limit(MOST_COUNTED_GROUPS + 1).collect()
+    if len(groups) > MOST_COUNTED_GROUPS:
+        return Failure(f"there are more than {MOST_COUNTED_GROUPS:,} groups by {', '.join(columns)}")
+    return {tuple(group[: len(names)]): int(group[len(names)]) for group in groups}
+
+
+def _count_in_memory(table: SmallTable, names: Sequence[str]) -> dict[Group, int]:
+    if not names:
+        return {(): table.rows}
+    with leave_errors_to_spark():
+        values = table.columns(names)
+        columns = [map(group_name, values[name].to_pylist()) for name in names]
+        return dict(Counter(zip(*columns, strict=True)))
 
 
 class _Scope:

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import closing
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
@@ -21,8 +22,16 @@ from dq.dataquality.clauses.coverage import JsonObject, filter_by_words, testabl
 from dq.dataquality.clauses.foreign_key import ContractSet
 from dq.dataquality.clauses.kind import clauses_of
 from dq.dataquality.request import Request
-from dq.operations.check import Pair, formats, referenced_data, select_objects, select_with_rules
+from dq.operations.check import (
+    Pair,
+    formats,
+    published_counts,
+    referenced_data,
+    select_objects,
+    select_with_rules,
+)
 from dq.operations.data_places import located_data
+from dq.operations.delivered_rows import with_delivered_rows_by_partition
 from dq.operations.registry_files import load
 from dq.operations.runtime.context import RuntimeContext, call_context, processors
 from dq.operations.runtime.spark import default_parallelism, run_concurrently, session
@@ -183,7 +192,12 @@ def test(history: PastRequest, pair: Pair) -> Backtest | UntestedPast:
             neighbours=history.neighbours,
         )
         with context.messages.step(f"{contract.id}/{schema_object.name}"):
-            return backtest(request, history.last, partial(_run_in_parallel, history))
+            past = backtest(request, history.last, partial(_run_in_parallel, history))
+            if request.rules or not context.has_store():
+                return past
+            with closing(context.store()) as store:
+                claims = published_counts(store, contract, schema_object, history.server, context.now())
+            return with_delivered_rows_by_partition(past, request, claims)
     except DqError as error:
         return UntestedPast(contract.id, schema_object.name, error)
 

@@ -20,16 +20,11 @@ from dq.contracts.access.data_location import matching_server, other_servers
 from dq.contracts.model import Contract, SchemaObject, clause_namer, contract_key
 from dq.contracts.outcome import (
     Breach,
-    CheckResult,
     DqError,
-    GroupResult,
     MissingTool,
     ReadError,
     Recovery,
-    Severity,
-    Status,
     UsageError,
-    pluralize,
     suggestion,
 )
 from dq.dataquality import results
@@ -52,10 +47,10 @@ from dq.dataquality.delivery.cycle_store import RowClaim, receipts, row_claims
 from dq.dataquality.model.run_context import PastMeasurement, PastRowCount
 from dq.dataquality.quarantine import Run, write
 from dq.dataquality.report import Quarantined, Report
-from dq.dataquality.request import Request, find_object, open_data
-from dq.dataquality.spark.columnar_files import only_partitions
+from dq.dataquality.request import Request
 from dq.dataquality.spark.dataset import FILE_FORMATS, Dataset, locate
 from dq.operations.data_places import located_data
+from dq.operations.delivered_rows import with_delivered_rows
 from dq.operations.registry_files import LoadedContracts
 from dq.operations.runtime.context import Progress, RuntimeContext, format_instant
 from dq.operations.runtime.spark import LazySparkSession
@@ -319,146 +314,6 @@ def formats(context: RuntimeContext, pairs: Sequence[Pair], server: str | None) 
     return names
 
 
-# Row counts published by producers, compared with the counted rows.
-
-CHECK = "delivered_rows"
-# Number of contradicting partitions named in a message.
-_NAMED = 3
-
-
-def with_delivered_rows(
-    report: Report, request: Request, store: Store, server: str | None, begin: Callable[[], SparkSession]
-) -> Report:
-    """Return the report with a result for the row counts in receipts, if there are any for this scope.
-
-    A run of selected rules compares none.
-    """
-    contract, schema_object = request.contract, find_object(request.contract, request.object)
-    if request.rules or request.now is None:
-        return report
-    with store.read() as tx:
-        claims = row_claims(
-            tx, contract.key, schema_object.name, other_servers(contract, server), request.now
-        )
-    comparisons = _compare_rows(claims, report, request, schema_object, begin)
-    if not comparisons:
-        return report
-    return replace(report, results=(*report.results, _result(schema_object, comparisons)))
-
-
-RowComparisons = Sequence[tuple[RowClaim, int]]
-"""Row claims, each with the counted number of rows."""
-
-
-def _compare_rows(
-    claims: Sequence[RowClaim],
-    report: Report,
-    request: Request,
-    schema_object: SchemaObject,
-    begin: Callable[[], SparkSession],
-) -> RowComparisons:
-    keys = [prop.column for prop in schema_object.partition_keys()]
-    if not keys:
-        # Tables with a log keep rows of earlier deliveries, so that counts are not comparable.
-        is_replaced = isinstance(request.data, Dataset) and request.data.format in FILE_FORMATS
-        newest = max(
-            (claim for claim in claims if is_replaced), key=lambda claim: claim.delivered_at, default=None
-        )
-        return [(newest, _rows(report, request, begin))] if newest is not None else []
-    scopes = [_lower_keys(scope) for scope in request.partitions or ()]
-    if scopes:
-        selected_claims = [claim for claim in claims if _lower_keys(dict(claim.partition)) in scopes]
-        return [(claim, _rows(report, request, begin)) for claim in selected_claims]
-    complete_claims = [
-        claim
-        for claim in claims
-        if _lower_keys(dict(claim.partition)).keys() == {key.lower() for key in keys}
-    ]
-    if not complete_claims:
-        return []
-    table = only_partitions(
-        open_data(request.data, begin()), [dict(claim.partition) for claim in complete_claims]
-    )
-    rows = table.groupBy(*(table[key].cast("string").alias(key.lower()) for key in keys)).count().collect()
-    counts = {tuple(row[: len(keys)]): int(row[len(keys)]) for row in rows}
-    # A partition that was removed since does not contradict its receipt.
-    order = [key.lower() for key in keys]
-    values = [(claim, _lower_keys(dict(claim.partition))) for claim in complete_claims]
-    pairs = [(claim, tuple(partition[key] for key in order)) for claim, partition in values]
-    return [(claim, counts[key]) for claim, key in pairs if key in counts]
-
-
-def _rows(report: Report, request: Request, begin: Callable[[], SparkSession]) -> int:
-    if report.rows is not None:
-        return report.rows
-    table = open_data(request.data, begin(), request.partitions)
-    return (only_partitions(table, request.partitions) if request.partitions else table).count()
-
-
-def _lower_keys(partition: Mapping[str, str]) -> dict[str, str]:
-    return {key.lower(): value for key, value in partition.items()}
-
-
-def _result(schema_object: SchemaObject, comparisons: RowComparisons) -> CheckResult:
-    contradictions = [(claim, rows) for claim, rows in comparisons if claim.rows != rows]
-    status = Status.FAIL if contradictions else Status.PASS
-    if contradictions:
-        message = (
-            f"{schema_object.name}: "
-            f"{'; '.join(_contradiction(claim, rows) for claim, rows in contradictions[:_NAMED])}"
-        )
-        message += f"; and {len(contradictions) - _NAMED:,} more" if len(contradictions) > _NAMED else ""
-    else:
-        message = (
-            f"{schema_object.name}: row counts match {pluralize(len(comparisons), 'receipt')} of 'dq publish'"
-        )
-    single = comparisons[0] if len(comparisons) == 1 else None
-    key_columns = tuple(key for key, _ in comparisons[0][0].partition)
-    groups = tuple(
-        GroupResult(
-            tuple(value for _, value in claim.partition),
-            Status.PASS if claim.rows == rows else Status.FAIL,
-            pluralize(rows, "row"),
-            float(rows),
-        )
-        for claim, rows in comparisons
-    )
-    return CheckResult(
-        check=CHECK,
-        clause="receipt",
-        object=schema_object.name,
-        property="",
-        status=status,
-        severity=Severity.ERROR,
-        observed=pluralize(single[1], "row")
-        if single
-        else f"{len(contradictions):,} of {pluralize(len(comparisons), 'partition')}",
-        allowed=_claim(single[0]) if single else "row counts of the receipts",
-        message=message,
-        at=schema_object.locate(),
-        value=float(single[1]) if single else float(len(contradictions)),
-        group_columns=() if single else key_columns,
-        groups=() if single else groups,
-        threshold={"mustBe": single[0].rows if single else 0},
-        unit="rows" if single else "",
-        name=f"schema/{schema_object.name}/receipt",
-    )
-
-
-def _contradiction(claim: RowClaim, rows: int) -> str:
-    prefix = f"{label(claim.partition)} has " if claim.partition else ""
-    return f"{prefix}{pluralize(rows, 'row')}, but its receipt says {claim.rows:,} ({_source(claim)})"
-
-
-def _claim(claim: RowClaim) -> str:
-    return f"{pluralize(claim.rows, 'row')} per receipt ({_source(claim)})"
-
-
-def _source(claim: RowClaim) -> str:
-    server = f" on {claim.server}" if claim.server else ""
-    return f"revision {claim.revision}, published {claim.delivered_at:%Y-%m-%d %H:%MZ}{server}"
-
-
 # Quarantine of bad rows.
 
 
@@ -578,7 +433,8 @@ def run(
         verify_statistics=setup.verify_statistics,
         start_session=begin,
     )
-    report = with_delivered_rows(check(request), request, setup.store, setup.server, begin)
+    claims = published_counts(setup.store, contract, schema_object, setup.server, context.now())
+    report = with_delivered_rows(check(request), request, claims)
     if any(result.status in results.BROKEN for result in report.results):
         setup.prepare([contract])
     report = save_run(setup, report, scope_label)
@@ -624,6 +480,14 @@ def _may_be_equal(folder_text: str, text: str) -> bool:
 
 
 _ISO_DATE = re.compile(r"\d{4}-\d\d-\d\d")
+
+
+def published_counts(
+    store: Store, contract: Contract, schema_object: SchemaObject, server: str | None, now: datetime
+) -> list[RowClaim]:
+    """Return the row counts of the object's receipts as of `now`."""
+    with store.read() as tx:
+        return row_claims(tx, contract.key, schema_object.name, other_servers(contract, server), now)
 
 
 def load_history(

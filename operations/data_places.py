@@ -25,7 +25,6 @@ from dq.dataquality.delivery.tables import receipt
 from dq.dataquality.spark.dataset import FILE_FORMATS, Dataset, locate
 from dq.lake.storage import Files, UnreachableFiles
 from dq.operations.registry_files import refusal, watch_target
-from dq.operations.runtime import context
 from dq.operations.runtime.context import RuntimeContext, mount_points
 from dq.registry.tables import publication_revision
 from dq.store.engine import Store
@@ -54,7 +53,7 @@ def located_data(
     if dataset.path is None or dataset.format not in FILE_FORMATS or not dataset.partitions:
         return dataset
     if store is None:
-        if not ctx.settings.store_url and not (ctx.folder / context.FOLDER / context.STORE).exists():
+        if not ctx.has_store():
             return dataset
         with closing(ctx.store()) as store:
             return located_data(ctx, contract, schema_object, server, store)

@@ -6,9 +6,11 @@ import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import closing, nullcontext, suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import reduce
+from math import isnan
+from operator import index
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -27,12 +29,19 @@ from dq.dataquality.clauses.clause import RowScope
 from dq.dataquality.clauses.foreign_key import ContractSet
 from dq.dataquality.clauses.kind import clauses_of
 from dq.dataquality.delivery.cycle import label
-from dq.dataquality.delivery.cycle_store import has_receipt, set_receipt_rows, write_receipt
+from dq.dataquality.delivery.cycle_store import (
+    RowClaim,
+    has_receipt,
+    receipt_group_counts,
+    set_receipt_rows,
+    write_receipt,
+)
 from dq.dataquality.report import Report, Violated
 from dq.dataquality.request import Request, find_object
 from dq.dataquality.spark.columnar_files import for_hadoop, only_partitions
 from dq.dataquality.spark.dataset import TEXT_FORMATS, Dataset, locate, open_table
 from dq.operations.check import load_history, referenced_data, scope_name
+from dq.operations.delivered_rows import with_delivered_rows
 from dq.operations.openlineage import recording
 from dq.operations.runtime.context import (
     RuntimeContext,
@@ -194,11 +203,16 @@ class CatalogChoice:
     catalog_id: str = ""
 
 
+RowsBy = Mapping[str, Mapping[str | None, int]]
+"""Number of rows by column and value; None is NULL."""
+
+
 @dataclass(frozen=True, slots=True)
 class PublishRequest:
     """Delivery to publish; see `registry.publish` for `redelivery` and `run`.
 
     `folder` is the folder of its files, if not the one below the table's location that its layout names.
+    `rows_by` are the numbers of rows by group, which add up to `rows`.
     """
 
     partition: Mapping[str, str]
@@ -208,6 +222,7 @@ class PublishRequest:
     redelivery: bool = False
     run: str = ""
     folder: str | None = None
+    rows_by: RowsBy = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -240,6 +255,10 @@ class Delivered:
         """Return the output of `dq publish --format json` as JSON values."""
         return {
             **self.event.as_json(),
+            "rows_by": {
+                column: [{"value": value, "rows": rows} for value, rows in groups]
+                for column, groups in self.event.publication.rows_by
+            },
             "done": list(self.published.steps),
             "repairs": list(self.repairs),
             "waiting": [place for place, _ in self.unsent],
@@ -260,6 +279,33 @@ class Delivered:
             f"Published, but consumers were not notified yet: {reasons}",
             "The notice is pending. The next 'dq publish' or 'dq publish --pending' sends it.",
         )
+
+
+_GROUP_COUNT = re.compile(r"(?:'(?P<quoted>(?:[^']|'')*)'|(?P<plain>[^'=,]+))=(?P<rows>[0-9]{1,19})(?:,|$)")
+
+
+def parse_group_counts(texts: Iterable[str]) -> dict[str, dict[str | None, int]]:
+    """Parse counts by group, e.g. `region:eu=600,'a,b'=3,NULL=1`.
+
+    Raises UsageError for an invalid text and for a group given twice.
+    """
+    rows_by: dict[str, dict[str | None, int]] = {}
+    for text in texts:
+        column, _, groups = text.partition(":")
+        matches = list(_GROUP_COUNT.finditer(groups))
+        if not column or not groups or "".join(match[0] for match in matches) != groups or groups[-1] == ",":
+            raise UsageError(
+                f"invalid --rows-by {text!r}: expected COLUMN:VALUE=N,VALUE=N",
+                "Use e.g. region:eu=600,us=400; write other values as 'a,b', the empty one as '', and NULL.",
+            )
+        for match in matches:
+            plain, quoted = match["plain"], match["quoted"]
+            value = None if plain == "NULL" else plain or quoted.replace("''", "'")
+            counts = rows_by.setdefault(column, {})
+            if value in counts:
+                raise UsageError(f"--rows-by has {column}:{plain or quoted} twice.", "Give each group once.")
+            counts[value] = int(match["rows"])
+    return rows_by
 
 
 def publish_delivery(
@@ -353,6 +399,7 @@ def delivery_of(
         partition=request.partition,
         cycle=request.cycle,
         rows=request.rows,
+        rows_by=request.rows_by,
         folder=request.folder,
         other_locations=_other_locations(context, contract, schema_object, server.server, catalog_name),
     )
@@ -398,10 +445,11 @@ def _write_receipt(tx: Connection, event: publications.DeliveryEvent) -> None:
         version=publication.contract_version,
         revision=event.revision,
         server=publication.server,
+        rows_by=publication.rows_by,
     )
 
 
-RECEIPTS = ReceiptStore(has_receipt, _write_receipt, set_receipt_rows)
+RECEIPTS = ReceiptStore(has_receipt, _write_receipt, receipt_group_counts, set_receipt_rows)
 
 
 # Publishing from Python: `dq.publish("orders.odcs.yaml", partition={"day": day}, report=report)`.
@@ -416,6 +464,7 @@ def publish(
     report: Report | None = None,
     audit: str | None = None,
     rows: int | None = None,
+    rows_by: Mapping[str, Mapping[object, int]] | None = None,
     redelivery: bool = False,
     run: str = "",
     server: str | None = None,
@@ -429,10 +478,12 @@ def publish(
     `contract` is the path of its file, its YAML as text, or a loaded contract; `object` is optional if it has
     only one. `partition` has a value for each partition key; `cycle` is the due instant, with a zone,
     required without partitions. `report` is that of `dq.check` on this data: a failed one is raised, and its
-    row count is the default of `rows`. `audit` is a folder with the partition below it, or a branch of an
-    Iceberg table, with the staged delivery: it is checked first, and published only if it meets the contract.
-    `redelivery` makes a new revision, once per `run`, an id of your scheduler's run; so does a changed number
-    of `rows`. The other arguments are the options of the command; settings are those of the working folder
+    row count is the default of `rows`. `rows_by` has the number of rows by column and value, with None for
+    NULL, e.g. `{"region": {"eu": 600, "us": 400}}`; the counts by a column add up to `rows`. `audit` is a
+    folder with the partition below it, or a branch of an Iceberg table, with the staged delivery: it is
+    checked first, also against `rows` and `rows_by`, and published only if it meets the contract.
+    `redelivery` makes a new revision, once per `run`, an id of your scheduler's run; so do changed `rows` and
+    `rows_by`. The other arguments are the options of the command; settings are those of the working folder
     and environment.
 
     Notices that cannot be sent are sent later; `raise_for_status()` of the result raises for them. Raises
@@ -450,10 +501,37 @@ def publish(
         report.raise_for_status()
         if rows is None and len(report.partitions) <= 1:
             rows = report.rows
+        elif _covers_only(report, values) and None not in (rows, report.rows) and rows != report.rows:
+            raise UsageError(f"rows is {rows}, but the report counted {report.rows}.", "Remove rows.")
     context = runtime_context(None, [] if parsed.file == TEXT else [Path(parsed.file)])
-    request = PublishRequest(values, due, rows, server, redelivery, run.strip())
+    counts = {column: _group_texts(groups) for column, groups in (rows_by or {}).items()}
+    request = PublishRequest(values, due, rows, server, redelivery, run.strip(), rows_by=counts)
     choice = CatalogChoice(catalog, role_arn, catalog_id)
     return publish_delivery(replace(context, as_of=as_of), parsed, schema_object, request, choice, audit)
+
+
+def _group_texts(groups: Mapping[object, int]) -> dict[str | None, int]:
+    """Return the groups by the texts of their values; NaN, which pandas has for NULL, is None.
+
+    Raises UsageError for two values with one text, and for a count that is not an integer.
+    """
+    by_text: dict[str | None, int] = {}
+    for value, rows in groups.items():
+        is_null = value is None or (isinstance(value, float) and isnan(value))
+        text = None if is_null else str(value).lower() if isinstance(value, bool) else str(value)
+        if text in by_text:
+            raise UsageError(f"rows_by has the group {text!r} twice.", "Give each group once.")
+        try:
+            by_text[text] = index(rows)
+        except TypeError as error:
+            raise UsageError(f"rows_by: {rows!r} is not a number of rows.", "Give an integer.") from error
+    return by_text
+
+
+def _covers_only(report: Report, partition: Mapping[str, str]) -> bool:
+    """Return True if the report is of exactly this partition, or of a table without partitions."""
+    checked = [{key.lower(): str(value) for key, value in part} for part in report.partitions]
+    return (checked or [{}]) == [{key.lower(): value for key, value in partition.items()}]
 
 
 def _require_same_subject(
@@ -643,14 +721,24 @@ class _AuditContext:
 
     def knows(self, request: PublishRequest) -> bool:
         """True if this run was published. Raises UsageError for an invalid delivery."""
-        delivery = self._delivery(request)
+        publication = self._publication(request)
         with self.store.read() as tx:
-            return knows_run(tx, delivery, request.run)
+            return knows_run(tx, publication.delivery, request.run)
+
+    def has_new_counts(self, request: PublishRequest) -> bool:
+        """True if the request has row counts that the newest revision does not have: they are not checked."""
+        publication = self._publication(request)
+        with self.store.read() as tx:
+            newest = newest_revision(tx, publication.delivery)
+            rows_by = receipt_group_counts(tx, newest.id) if newest is not None else ()
+        return newest is None or (
+            publication.rows not in (None, newest.newest_count) or publication.rows_by not in ((), rows_by)
+        )
 
     def require_newest(self, request: PublishRequest) -> None:
         """Raise DqError if another run was published since: a late retry must not replace it."""
         with self.store.read() as tx:
-            newest = newest_revision(tx, self._delivery(request))
+            newest = newest_revision(tx, self._publication(request).delivery)
         if newest is not None and newest.run != request.run:
             newer = newest.folder if newest.folder not in (None, request.folder) else "another delivery"
             raise DqError(
@@ -658,11 +746,10 @@ class _AuditContext:
                 "To restore it, write it again to a new folder, and publish that.",
             )
 
-    def _delivery(self, request: PublishRequest) -> str:
-        publication = delivery_of(
+    def _publication(self, request: PublishRequest) -> publications.Publication:
+        return delivery_of(
             self.context, self.contract, self.schema_object, request, self.choice.name, self.catalog.id
         )
-        return publication.delivery
 
     def save_report(self, report: Report, partition: dict[str, str], staged: str) -> None:
         """Store the audit separately from published results; `dq status` shows both."""
@@ -680,35 +767,40 @@ class _AuditContext:
                 verdict=report.verdict,
             )
 
-    def run_check(self, data: object, partition: dict[str, str]) -> Report:
-        """Run the check on the data as for published data."""
+    def run_check(self, data: object, partition: dict[str, str], published: PublishRequest) -> Report:
+        """Run the check on the data as for published data, and compare it with the given row counts."""
         context, contract, schema_object = self.context, self.contract, self.schema_object
         spark = session(context)
         job_label = f"dq publish --audit {contract.id}/{schema_object.name}"
         label_jobs(spark, job_label, job_label)
         neighbours = ContractSet.from_contracts([contract])
-        return measure(
-            Request(
+        request = Request(
+            contract,
+            data,  # type: ignore[arg-type]  # a frame of Spark, or a Dataset
+            schema_object.name,
+            spark=spark,
+            partitions=[partition] if partition else None,
+            now=context.now(),
+            other_objects=referenced_data(
+                context,
                 contract,
-                data,  # type: ignore[arg-type]  # a frame of Spark, or a Dataset
-                schema_object.name,
-                spark=spark,
-                partitions=[partition] if partition else None,
-                now=context.now(),
-                other_objects=referenced_data(
-                    context,
-                    contract,
-                    schema_object,
-                    self.publish_request.server,
-                    neighbours,
-                    store=self.store,
-                ),
-                history=load_history(self.store, contract, schema_object),
-                optimizations=ALL if isinstance(data, Dataset) else NONE,
-                limit_seconds=context.settings.rule_seconds,
-                neighbours=neighbours,
-            )
+                schema_object,
+                self.publish_request.server,
+                neighbours,
+                store=self.store,
+            ),
+            history=load_history(self.store, contract, schema_object),
+            optimizations=ALL if isinstance(data, Dataset) else NONE,
+            limit_seconds=context.settings.rule_seconds,
+            neighbours=neighbours,
         )
+        publication = self._publication(published)
+        # A table with a log and without partitions keeps rows of earlier deliveries.
+        is_comparable = bool(partition) or self.place.format in FOLDERS
+        if publication.rows is None or not is_comparable:
+            return measure(request)
+        claim = RowClaim(publication.values, publication.rows, 0, context.now(), "", publication.rows_by)
+        return with_delivered_rows(measure(request), request, [claim])
 
 
 def _audit_folder(case: _AuditContext, root: str) -> Audited:
@@ -733,26 +825,22 @@ def _audit_folder(case: _AuditContext, root: str) -> Audited:
     if case.knows(request):
         # Publishing again restores a changed or missing catalog entry.
         case.require_newest(request)
-        return Audited(None, request)
+        if not case.has_new_counts(request):
+            return Audited(None, request)
     live = folder.is_published(case.catalog, spec.database, spec.name)
     spark = session(context, formats={case.place.format}, hive=case.choice.name == "hive")
     dataset = locate(case.contract, case.schema_object, case.publish_request.server, context.reach)
     staging = Staging(dataset, case.place.format, folder, spec, case.catalog)
     data = staged_data(spark, case.contract, case.schema_object, staging)
-    report = case.run_check(data, dict(folder.values))
+    report = case.run_check(data, dict(folder.values), request)
     folder.require_unchanged(files)
     case.save_report(report, dict(folder.values), folder.folder)
-    if report.exit_code == 0 and None not in (request.rows, report.rows) and request.rows != report.rows:
-        raise UsageError(
-            f"--rows {request.rows}, and {folder.folder} has {report.rows}.",
-            "Remove --rows: the audit counts rows.",
-        )
     return Audited(report, _counted(request, report), live)
 
 
 def _counted(request: PublishRequest, report: Report) -> PublishRequest:
     """Return the request with the row count of the audit, unless the producer gave one."""
-    return replace(request, rows=report.rows) if request.rows is None else request
+    return replace(request, rows=report.rows) if request.rows is None and not request.rows_by else request
 
 
 def _audit_branch(case: _AuditContext, branch: str) -> Audited:
@@ -764,7 +852,7 @@ def _audit_branch(case: _AuditContext, branch: str) -> Audited:
     request = case.request(case.spec.location or table.place(), staged.run)
     # This also validates the delivery, before main moves.
     is_published = case.knows(request)
-    if is_published and staged.published:
+    if is_published and staged.published and not case.has_new_counts(request):
         return Audited(None, request, live=True)
     values = (
         dict(publications.partition_values(case.spec, publish_request.partition))
@@ -773,7 +861,7 @@ def _audit_branch(case: _AuditContext, branch: str) -> Audited:
     )
     if values and not staged.published:
         _require_only_partition(staged, values)
-    report = case.run_check(table.frame(staged.id), values)
+    report = case.run_check(table.frame(staged.id), values, request)
     case.save_report(report, values, f"branch {branch}, snapshot {staged.id}")
     repairs: tuple[str, ...] = ()
     if report.exit_code == 0:

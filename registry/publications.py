@@ -27,7 +27,7 @@ from dq.contracts.extension import dataset
 from dq.contracts.layout import partition_folder
 from dq.contracts.model import Contract, SchemaObject, identity
 from dq.contracts.model import contract_key as contract_key
-from dq.contracts.outcome import DqError, UsageError
+from dq.contracts.outcome import DqError, GroupCounts, UsageError, pluralize, suggestion
 from dq.contracts.types import DataType
 from dq.registry.catalog import Values
 from dq.registry.table import OPEN_FORMATS, TableColumn, TableSpec, kind_of
@@ -117,6 +117,10 @@ def partition_values(spec: TableSpec, partition: Mapping[str, str]) -> Values:
 def _value(table: str, column: TableColumn, text: str) -> str:
     if not text:
         raise UsageError(f"{table}: partition key {column.name} has no value.", f"Give {column.name}=….")
+    return _canonical_value(f"{table}: partition key {column.name}", column, text)
+
+
+def _canonical_value(subject: str, column: TableColumn, text: str) -> str:
     kind = kind_of(column.type)
     if kind.name not in _SPELLINGS:
         return text
@@ -127,9 +131,97 @@ def _value(table: str, column: TableColumn, text: str) -> str:
         return spelling(text, kind)
     except ValueError as error:
         raise UsageError(
-            f"{table}: partition key {column.name} has type {column.type}, but the value is {text!r}.",
+            f"{subject} has type {column.type}, but the value is {text!r}.",
             f"Write it as {column.name}={example}.",
         ) from error
+
+
+# The numbers of rows by group that a producer publishes.
+
+MAX_ROWS = 2**63 - 1
+MAX_GROUPS = 1_000
+# Types whose values have one text, in every engine.
+_GROUP_TYPES = frozenset({"string", "char", "varchar", "date", "boolean", *_BITS})
+
+
+def group_counts(
+    schema_object: SchemaObject, spec: TableSpec, rows_by: Mapping[str, Mapping[str | None, int]]
+) -> GroupCounts:
+    """Return the counts with the columns' names and values in canonical spelling, in a fixed order.
+
+    Args:
+        rows_by: Number of rows by column name and value; None is NULL.
+
+    Raises:
+        UsageError: A column that is unknown or has a type without groups, a value that is not of its type,
+            a group given twice, or more than `MAX_GROUPS` groups.
+    """
+    counts = {}
+    for name, groups in rows_by.items():
+        column = _group_column(schema_object, spec, name)
+        if column.name in counts:
+            raise UsageError(f"The column {column.name} is given twice.", "Give each column once.")
+        if len(groups) > MAX_GROUPS:
+            raise UsageError(
+                f"{len(groups):,} groups of {column.name} are too many.", f"Give at most {MAX_GROUPS:,}."
+            )
+        by_value: dict[str | None, int] = {}
+        for text, rows in groups.items():
+            value = None if text is None else _canonical_value(f"The column {column.name}", column, text)
+            if value in by_value:
+                raise UsageError(f"{column.name}: the group {value!r} is given twice.", "Give it once.")
+            _require_count(f"{column.name}={'NULL' if value is None else value}", rows)
+            by_value[value] = rows
+        counts[column.name] = tuple(
+            sorted(by_value.items(), key=lambda group: (group[0] is None, group[0] or ""))
+        )
+    return tuple(sorted(counts.items()))
+
+
+def _group_column(schema_object: SchemaObject, spec: TableSpec, name: str) -> TableColumn:
+    names = {
+        text.lower(): prop
+        for prop in schema_object.properties
+        for text in (prop.column, prop.name or prop.column)
+    }
+    prop = names.get(name.lower())
+    if prop is None:
+        raise UsageError(
+            f"{schema_object.name!r} has no column {name!r}.",
+            suggestion(name, names, "Give a column of the contract."),
+            at=schema_object.locate("properties"),
+        )
+    column = next(
+        column for column in (*spec.columns, *spec.partitions) if column.name == prop.column.lower()
+    )
+    if kind_of(column.type).name not in _GROUP_TYPES:
+        raise UsageError(
+            f"rows cannot be counted by {column.name}, which has type {column.type}.",
+            "Give a column with texts, integers, dates or booleans.",
+            at=prop.locate(),
+        )
+    return column
+
+
+def total_rows(rows: int | None, rows_by: GroupCounts) -> int | None:
+    """Return the number of rows: `rows`, or the sum of the groups. Raises UsageError if they disagree."""
+    total, source = rows, "the delivery has"
+    for column, groups in rows_by:
+        group_total = sum(count for _, count in groups)
+        if total is not None and group_total != total:
+            raise UsageError(
+                f"The counts by {column} add up to {group_total:,}, but {source} {pluralize(total, 'row')}.",
+                "Give the count of each group, including NULL.",
+            )
+        total, source = group_total, f"those by {column} to"
+    if total is not None:
+        _require_count("A delivery", total)
+    return total
+
+
+def _require_count(subject: str, rows: int) -> None:
+    if not 0 <= rows <= MAX_ROWS:
+        raise UsageError(f"{subject} cannot have {rows} rows.", f"Give a number from 0 to {MAX_ROWS}.")
 
 
 # A publication: one delivery of one object, with an identity that is the same on retry.
@@ -137,8 +229,6 @@ def _value(table: str, column: TableColumn, text: str) -> str:
 # Arbitrary, but fixed: other values would change the id of every published delivery.
 _NAMESPACE = uuid.UUID("2b0e4c1a-7d53-5f0e-9a64-5d1c7e0b8f31")
 _LEGACY_NAMESPACE = uuid.UUID("6f1f1f3e-52f0-5d7a-9c7b-3f1c8f0b1d2a")
-
-MAX_ROWS = 2**63 - 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,8 +238,8 @@ class Publication:
     `folder` holds its files; with `staged` it is not the folder below the table that its layout names.
     `marker` is the file that marks it complete, or "" if the table's own log does. `table_location` is its
     location in the contract, or "" if only the catalog knows it. `rows` is None if the producer does not
-    report them. `environment` is the server's, or "". `other_locations` are the table's locations on the
-    contract's other servers, by server.
+    report them; `rows_by` are its counts by group, which add up to `rows`. `environment` is the server's, or
+    "". `other_locations` are the table's locations on the contract's other servers, by server.
     """
 
     contract: str
@@ -168,6 +258,7 @@ class Publication:
     catalog: str = "local"
     table_location: str = ""
     staged: bool = False
+    rows_by: GroupCounts = ()
     other_locations: tuple[tuple[str, str], ...] = ()
 
     @property
@@ -264,6 +355,7 @@ def build_publication(
     partition: Mapping[str, str],
     cycle: datetime | None = None,
     rows: int | None = None,
+    rows_by: Mapping[str, Mapping[str | None, int]] | None = None,
     folder: str | None = None,
     other_locations: Mapping[str, str] | None = None,
 ) -> Publication:
@@ -272,11 +364,12 @@ def build_publication(
     Args:
         server: Server that holds the data, in `environment`.
         catalog: Id of the catalog that has the table.
+        rows_by: Number of rows by column name and value, see `group_counts`; they add up to `rows`.
         folder: Folder of the files, if it is not the one below the table that its layout names.
 
     Raises:
-        UsageError: The partition does not fit the table's keys, the delivery has no identity, or the table
-            has no known location.
+        UsageError: The partition does not fit the table's keys, the delivery has no identity, the table has
+            no known location, or the row counts are invalid or disagree.
     """
     values = partition_values(spec, partition)
     if not values and cycle is None:
@@ -284,8 +377,7 @@ def build_publication(
             f"{spec.database}.{spec.name} has no partitions, so deliveries cannot be distinguished.",
             "Pass the due time with --cycle, e.g. --cycle 2026-11-20T06:00:00Z.",
         )
-    if rows is not None and not 0 <= rows <= MAX_ROWS:
-        raise UsageError(f"A delivery cannot have {rows} rows.", f"Give a number from 0 to {MAX_ROWS}.")
+    counts = group_counts(schema_object, spec, rows_by or {})
     if folder is None and not spec.location:
         raise UsageError(
             f"The location of {spec.database}.{spec.name} is unknown.", "Set the location of the server."
@@ -300,13 +392,14 @@ def build_publication(
         spec.partition_location(values) if folder is None else folder,
         values,
         cycle,
-        rows,
+        total_rows(rows, counts),
         "" if spec.format in OPEN_FORMATS else dataset(schema_object)[0].marker,
         server,
         environment,
         catalog,
         spec.location,
         folder is not None,
+        counts,
         tuple(sorted((other_locations or {}).items())),
     )
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from sqlalchemy import Connection, Select, delete, func, insert, select, update
 
 from dq.contracts.access.access_policy import is_remote
-from dq.contracts.outcome import DqError, ReadError
+from dq.contracts.outcome import DqError, GroupCounts, ReadError
 from dq.lake.storage import ArrowFiles, file_system, hint_for, split
 from dq.registry.catalog import Catalog, no_table
 from dq.registry.publications import DeliveryEvent, Publication, event_id, first_event_id
@@ -215,13 +215,14 @@ def _explained(folder: str) -> Iterator[None]:
 class ReceiptStore:
     """Storage of receipts.
 
-    All functions get an open transaction, so that receipts commit with the journal. `set_row_count` adds the
-    number of rows to a receipt without one.
+    All functions get an open transaction, so that receipts commit with the journal. `group_counts` returns
+    the counts by group of a receipt; `set_counts` adds the number of rows and these to a receipt without.
     """
 
     exists: Callable[[Connection, str], bool]
     write: Callable[[Connection, DeliveryEvent], None]
-    set_row_count: Callable[[Connection, str, int], None]
+    group_counts: Callable[[Connection, str], GroupCounts]
+    set_counts: Callable[[Connection, str, int, GroupCounts], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -250,24 +251,28 @@ def publish(
     """Do the missing steps of this delivery and return them.
 
     Deliveries are identified by contract major, object, partition, cycle, server and catalog. One that was
-    published before gets a new revision if `rows` differs from its newest row count, and with `redelivery`:
+    published before gets a new revision if its row counts differ from its newest ones, and with `redelivery`:
     each time, or once for each `run` of the producer's scheduler. `targets` are notified of each revision:
     the notices stay in the store until `send_notices` has sent them.
 
     Raises DqError when a step fails. Earlier steps stay done, and the next call continues after them.
     """
 
-    def needs_revision(tx: Connection, revision: Revision | None) -> bool:
-        return _is_new(tx, publication, revision, redelivery, run)
+    def read_journal(tx: Connection) -> _Journal:
+        newest = newest_revision(tx, publication.delivery)
+        rows_by = receipts.group_counts(tx, newest.id) if newest else ()
+        return _Journal(
+            newest,
+            rows_by,
+            is_new=_is_new(tx, publication, newest, rows_by, redelivery, run),
+            has_receipt=newest is not None and receipts.exists(tx, newest.id),
+        )
 
     with store.read() as tx:
-        previous = newest_revision(tx, publication.delivery)
-        legacy = None if previous else newest_revision(tx, publication.legacy_delivery)
-        is_new, receipt_missing = (
-            needs_revision(tx, previous),
-            previous is not None and not receipts.exists(tx, previous.id),
-        )
-    if previous is not None and previous.folder and not is_new and not publication.staged:
+        journal = read_journal(tx)
+        legacy = None if journal.newest else newest_revision(tx, publication.legacy_delivery)
+    previous = journal.newest
+    if previous is not None and previous.folder and not journal.is_new and not publication.staged:
         # Its files are still in the staging folder; those below the table are older.
         publication = replace(publication, folder=previous.folder)
         if publication.marker and not folder_exists(publication.folder):
@@ -282,45 +287,70 @@ def publish(
             # It was published before servers and catalogs were part of the id.
             matches = publication_revision.c.delivery == publication.legacy_delivery
             tx.execute(update(publication_revision).where(matches).values(delivery=publication.delivery))
-            previous = newest_revision(tx, publication.delivery)
-            is_new, receipt_missing = (
-                needs_revision(tx, previous),
-                previous is not None and not receipts.exists(tx, previous.id),
-            )
-    steps = _ensure_files(publication, catalog, state, store, now, first=previous is None)
-    completed = previous is not None and previous.rows is None and publication.rows is not None
-    if not is_new and not receipt_missing and not completed:
-        assert previous is not None
-        return Published(previous.event(publication), tuple(steps), tuple(steps.values()))
+            journal = read_journal(tx)
+    steps = _ensure_files(publication, catalog, state, store, now, first=journal.newest is None)
+    missing_count = journal.missing_count(publication)
+    if journal.newest and journal.has_receipt and not journal.is_new and not missing_count:
+        event = journal.newest.event(replace(publication, rows_by=journal.rows_by))
+        return Published(event, tuple(steps), tuple(steps.values()))
     with store.write() as tx:
         # Read again, because another process may have published meanwhile. No change until this commits.
-        newest = newest_revision(tx, publication.delivery)
-        is_new = needs_revision(tx, newest)
-        revision = finish_revision(tx, publication, newest, run, now) if is_new or newest is None else newest
+        journal = read_journal(tx)
+        revision = journal.newest
+        is_repeat = revision is not None and not journal.is_new
+        if revision is None or not is_repeat:
+            revision = finish_revision(tx, publication, journal.newest, run, now)
+        elif not publication.rows_by:
+            publication = replace(publication, rows_by=journal.rows_by)
         event = revision.event(publication)
-        is_repeat = revision is newest
+        missing_count = journal.missing_count(publication)
         if not receipts.exists(tx, event.id):
             receipts.write(tx, event)
             steps["receipt"] = "the receipt was not in the store"
-        elif is_repeat and event.publication.rows is None and publication.rows is not None:
+        elif is_repeat and missing_count:
+            # A publication with counts by group has their sum.
+            assert publication.rows is not None
             tx.execute(
                 update(publication_revision)
                 .where(publication_revision.c.id == event.id)
                 .values(rows=publication.rows)
             )
             event = replace(revision, rows=publication.rows).event(publication)
-            receipts.set_row_count(tx, event.id, publication.rows)
-            steps["receipt"] = "the receipt had no number of rows"
+            receipts.set_counts(tx, event.id, publication.rows, publication.rows_by)
+            steps["receipt"] = f"the receipt had no {missing_count}"
         if not is_repeat:
             write_notices(tx, event, targets, now)
             steps["notify"] = "consumers were not notified"
     return Published(event, tuple(steps), tuple(steps.values()) if is_repeat else ())
 
 
+@dataclass(frozen=True, slots=True)
+class _Journal:
+    """Newest revision of a delivery with the counts by group of its receipt, and whether another is due."""
+
+    newest: Revision | None
+    rows_by: GroupCounts
+    is_new: bool
+    has_receipt: bool
+
+    def missing_count(self, publication: Publication) -> str:
+        """Return the name of the count that the publication has and the newest revision lacks, or ""."""
+        if self.newest is not None and self.newest.rows is None and publication.rows is not None:
+            return "number of rows"
+        return "counts by group" if publication.rows_by and not self.rows_by else ""
+
+
 def _is_new(
-    tx: Connection, publication: Publication, newest: Revision | None, redelivery: bool, run: str
+    tx: Connection,
+    publication: Publication,
+    newest: Revision | None,
+    rows_by: GroupCounts,
+    redelivery: bool,
+    run: str,
 ) -> bool:
     if newest is None:
+        return True
+    if rows_by and publication.rows_by not in ((), rows_by):
         return True
     if publication.rows is not None and publication.rows != newest.newest_count:
         return True

@@ -17,6 +17,7 @@ from dq.operations.publish import (
     CatalogChoice,
     Delivered,
     PublishRequest,
+    parse_group_counts,
     publish_delivery,
     send_pending,
 )
@@ -33,6 +34,13 @@ def command(
         None, "--cycle", help="Due time of the delivery; required for tables without partitions."
     ),
     rows: int = typer.Option(None, "--rows", min=0, help="Number of rows, if known."),
+    rows_by: list[str] = typer.Option(
+        [],
+        "--rows-by",
+        metavar="COLUMN:VALUE=N,…",
+        help="Number of rows of each value of a column, which add up to --rows, e.g. region:eu=600,us=400. "
+        "NULL is NULL; quote a value with comma, equals sign or quotes as in SQL. Repeatable.",
+    ),
     redelivery: bool = typer.Option(
         False, "--redelivery", help="The partition was rewritten: make a new revision and notify consumers."
     ),
@@ -58,8 +66,11 @@ def command(
 
     Run it after the data is written. Idempotent: a killed run is completed by the next one, and a
     repeated run verifies partition, marker and receipt and restores what is missing. A different --rows
-    or --redelivery makes a new revision and notifies consumers. Notices that could not be sent are stored;
-    the next publish or --pending sends them.
+    or --rows-by, or --redelivery, makes a new revision and notifies consumers. Notices that could not be
+    sent are stored; the next publish or --pending sends them.
+
+    Checks of the partition compare --rows and --rows-by with its rows: they are those of the whole
+    partition after the delivery.
 
     With --audit, readers never see data that violates the contract: an Iceberg branch is fast-forwarded
     to main, or a staged folder becomes the partition's location in the catalog, only if the checks pass.
@@ -87,6 +98,7 @@ def command(
         server,
         redelivery,
         run.strip(),
+        rows_by=parse_group_counts(rows_by),
     )
     choice = CatalogChoice(catalog, role_arn, catalog_id)
     source = check_output.new_source("dq publish --audit", [document], server, context.now(), audit or "")

@@ -14,7 +14,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from dq.contracts.install import release
-from dq.contracts.outcome import Breach, CycleStatus, Recovery
+from dq.contracts.outcome import Breach, CycleStatus, GroupCounts, Recovery
 from dq.contracts.schedule.clock import DstNote
 from dq.contracts.slo import Cycle, Partition, Slo
 from dq.dataquality.delivery import tables
@@ -781,9 +781,10 @@ def all_receipts(
 
 @dataclass(frozen=True, slots=True)
 class RowClaim:
-    """Row count that the producer claims for a partition, in the receipt of its newest revision.
+    """Row counts that the producer claims for a partition, in its newest receipt.
 
-    `partition` is empty for an object without partitions.
+    `partition` is empty for an object without partitions. `revision` is 0 for counts without a receipt.
+    `rows_by` has the counts by group.
     """
 
     partition: Partition
@@ -791,6 +792,7 @@ class RowClaim:
     revision: int
     delivered_at: datetime
     server: str
+    rows_by: GroupCounts = ()
 
 
 def row_claims(
@@ -798,24 +800,34 @@ def row_claims(
 ) -> list[RowClaim]:
     """Return the claimed row counts as of `now`, one per partition.
 
-    Partitions of several cycles have none, because each count covers a part only. Neither have partitions
-    whose newest revision has no count. Receipts of `excluded_servers` are ignored.
+    The newest receipt of a partition counts, whatever its cycle: its count covers the whole partition.
+    Partitions whose newest receipt has no count have none. Receipts of `excluded_servers` are ignored.
     """
     columns = tables.receipt.c
     condition = (columns.contract == contract) & (columns.object == object) & (columns.delivered_at <= now)
-    newest: dict[str, sa.Row[Any]] = {}
-    cycles: dict[str, set[datetime | None]] = {}
-    for row in tx.execute(
-        sa.select(tables.receipt).where(condition).order_by(columns.delivered_at, columns.revision)
-    ):
-        if row.server not in excluded_servers:
-            newest[row.partition] = row
-            cycles.setdefault(row.partition, set()).add(row.due_at)
+    # Simultaneous receipts are of cycles that one run published in the order of their due times.
+    order = (columns.delivered_at, columns.due_at.nulls_first(), columns.revision)
+    newest = {
+        row.partition: row
+        for row in tx.execute(sa.select(tables.receipt).where(condition).order_by(*order))
+        if row.server not in excluded_servers
+    }
     return [
-        RowClaim(partition_from_label(name), row.rows, row.revision, row.delivered_at, row.server or "")
+        RowClaim(
+            partition_from_label(name),
+            row.rows,
+            row.revision,
+            row.delivered_at,
+            row.server or "",
+            _group_counts(row.rows_by),
+        )
         for name, row in newest.items()
-        if row.rows is not None and (not name or len(cycles[name]) == 1)
+        if row.rows is not None
     ]
+
+
+def _group_counts(stored: Sequence[Any] | None) -> GroupCounts:
+    return tuple((column, tuple((value, rows) for value, rows in groups)) for column, groups in stored or ())
 
 
 def has_receipt(tx: sa.Connection, id: str) -> bool:
@@ -836,6 +848,7 @@ def write_receipt(
     version: str,
     revision: int = 1,
     server: str | None = None,
+    rows_by: GroupCounts = (),
 ) -> bool:
     """Write a receipt and return True; if the id already exists, change nothing and return False."""
     if has_receipt(tx, id):
@@ -849,6 +862,7 @@ def write_receipt(
             due_at=due_at,
             delivered_at=delivered_at,
             rows=rows,
+            rows_by=rows_by or None,
             contract_version=version,
             revision=revision,
             server=server,
@@ -857,9 +871,16 @@ def write_receipt(
     return True
 
 
-def set_receipt_rows(tx: sa.Connection, id: str, rows: int) -> None:
-    """Set the row count of the receipt with this id."""
-    tx.execute(sa.update(tables.receipt).where(tables.receipt.c.id == id).values(rows=rows))
+def set_receipt_rows(tx: sa.Connection, id: str, rows: int, rows_by: GroupCounts) -> None:
+    """Set the row counts of the receipt with this id."""
+    matches = tables.receipt.c.id == id
+    tx.execute(sa.update(tables.receipt).where(matches).values(rows=rows, rows_by=rows_by or None))
+
+
+def receipt_group_counts(tx: sa.Connection, id: str) -> GroupCounts:
+    """Return the counts by group of the receipt with this id; empty without them, or without the receipt."""
+    query = sa.select(tables.receipt.c.rows_by).where(tables.receipt.c.id == id)
+    return _group_counts(tx.execute(query).scalar_one_or_none())
 
 
 # Events of a storage about the objects in a partition's folder.

@@ -248,6 +248,8 @@ receipt = sa.Table(
     sa.Column("due_at", UtcDateTime),
     sa.Column("delivered_at", UtcDateTime, nullable=False),
     sa.Column("rows", Count),
+    # Lists of [column, groups], each group a list of [value or null, rows]; NULL: no counts by group.
+    sa.Column("rows_by", Json),
     sa.Column("contract_version", sa.Text, nullable=False),
     # Incremented with each redelivery.
     sa.Column("revision", sa.Integer, nullable=False, server_default="1"),

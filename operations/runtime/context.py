@@ -283,6 +283,10 @@ class RuntimeContext:
             resolve=resolve,
         )
 
+    def has_store(self) -> bool:
+        """Return True unless the state store is a SQLite file that does not exist yet."""
+        return bool(self.settings.store_url) or (self.folder / FOLDER / STORE).exists()
+
     def store(self) -> Store:
         """Open the state store; a missing SQLite file is created."""
         from dq.store.engine import open_store

@@ -442,9 +442,27 @@ def test_consumers_hear_how_many_rows_were_audited(registered):
 def test_another_number_of_rows_than_was_audited_is_refused(registered):
     ran = publish(registered, "--audit", stage(registered, "run-1", [1, 2]), "--rows", "3")
 
-    assert ran.code == 2
-    assert "--rows 3, and" in ran.err
+    assert ran.code == 1
+    assert "orders: day=2026-05-11 has 2 rows, but --rows says 3" in ran.out
     assert places(registered) == {}
+
+
+@pytest.mark.spark
+def test_rows_and_groups_are_compared_with_staged_data_by_each_run(registered):
+    staged = stage(registered, "run-1", [1, 2], amounts=[7, 8])
+    other = publish(registered, "--audit", staged, "--rows-by", "amount:7=2")
+    good = publish(registered, "--audit", staged, "--rows-by", "amount:7=1,8=1")
+    again = publish(registered, "--audit", staged, "--rows", "3")
+    same = publish(registered, "--audit", staged, "--rows", "2")
+
+    assert (other.code, good.code, again.code, same.code) == (1, 0, 1, 0)
+    assert (
+        "has other groups than --rows: amount 7: 1 row, 2 published; amount 8: 1 row, 0 published"
+        in other.out
+    )
+    assert "has 2 rows, but --rows says 3" in again.out
+    assert "is already visible to readers" in again.err
+    assert "nothing to do, published before" in same.out
 
 
 @pytest.mark.spark

@@ -83,6 +83,16 @@ def test_a_bad_branch_is_left_as_it_is(spark, desk):
     assert told(desk) == []
 
 
+def test_a_branch_with_another_number_of_rows_does_not_become_main(spark, desk):
+    write(spark, (2, 3), branch="audit")
+
+    ran = publish(desk, "--partition", DAY, "--rows", "3")
+
+    assert ran.code == 1
+    assert f"orders: {DAY} has 2 rows, but --rows says 3" in ran.out
+    assert (read(spark), told(desk)) == ([1], [])
+
+
 def test_a_retry_changes_nothing_and_the_next_write_of_the_branch_is_another_delivery(spark, desk):
     write(spark, (2,), branch="audit")
     publish(desk)

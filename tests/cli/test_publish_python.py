@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 from datetime import date, datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pytest
 
 import dq
@@ -42,6 +43,34 @@ def test_rows_are_those_that_the_gate_counted(spark: SparkSession, lake: Path, f
     assert report.rows == 3
     assert done.published.steps == ("partition", "marker", "receipt", "notify")
     assert [(one["rows"], one["revision"]) for one in heard(folder)] == [(3, 1)]
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize(
+    ("arguments", "problem"),
+    [
+        ({"rows": 4}, "rows is 4, but the report counted 3"),
+        ({"rows_by": {"id": {0: 1, 1: 1}}}, "The counts by id add up to 2, but the delivery has 3 rows"),
+        ({"rows_by": {"id": {0: 1.5}}}, "1.5 is not a number of rows"),
+        ({"rows_by": {"id": {0: 1, "0": 1}}}, "the group '0' twice"),
+    ],
+)
+def test_other_counts_than_the_report_are_refused(
+    spark: SparkSession, lake: Path, arguments: dict[str, Any], problem: str
+) -> None:
+    frame = spark.createDataFrame([(date(2026, 5, 10), n) for n in range(3)], "day date, id bigint")
+    report = dq.check("orders.odcs.yaml", frame, partitions=[{"day": "2026-05-10"}])
+
+    with pytest.raises(UsageError, match=problem):
+        dq.publish("orders.odcs.yaml", partition=DAY, report=report, **arguments)
+
+
+def test_groups_are_texts_and_null(lake: Path) -> None:
+    counts = {1: np.int64(2), float("nan"): 1}
+    done = dq.publish("orders.odcs.yaml", partition=DAY, rows_by={"id": counts})
+
+    assert done.event.publication.rows == 3
+    assert done.as_dict()["rows_by"] == {"id": [{"value": "1", "rows": 2}, {"value": None, "rows": 1}]}
 
 
 @pytest.mark.spark

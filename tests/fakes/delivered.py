@@ -42,10 +42,11 @@ def contract(
     desk.write(FILE, (text.replace(*replaced) if replaced[0] else text) + more)
 
 
-def write(folder: Path, ids: Iterable[int]) -> None:
-    """Write a Parquet file with these ids into a folder, in the place of the one that is there."""
+def write(folder: Path, ids: Iterable[int], **columns: list[object]) -> None:
+    """Write a Parquet file with these ids, and other columns, in the place of the one that is there."""
     folder.mkdir(parents=True, exist_ok=True)
-    pq.write_table(pa.table({"id": pa.array(list(ids), pa.int64())}), folder / "part-0.parquet")
+    table = pa.table({"id": pa.array(list(ids), pa.int64()), **columns})
+    pq.write_table(table, folder / "part-0.parquet")
 
 
 def register(desk: Desk, *options: str) -> None:

@@ -14,7 +14,7 @@ from fakes.flights import contract, flights
 from fakes.s3 import FakeS3
 from sqlalchemy import Connection, text
 
-from dq.contracts.outcome import DqError, UsageError
+from dq.contracts.outcome import DqError, GroupCounts, UsageError
 from dq.registry import publications
 from dq.registry.catalog import Catalog, CatalogSettings
 from dq.registry.catalogs import open_catalog
@@ -64,11 +64,17 @@ def _write(connection: Connection, event: DeliveryEvent) -> None:
     connection.execute(text("INSERT INTO receipts VALUES (:id)"), {"id": event.id})
 
 
-def _count(connection: Connection, id: str, rows: int) -> None:
+def _groups(connection: Connection, id: str) -> GroupCounts:
     assert _knows(connection, id)
+    return ()
 
 
-RECEIPTS = ReceiptStore(_knows, _write, _count)
+def _count(connection: Connection, id: str, rows: int, rows_by: GroupCounts) -> None:
+    assert _knows(connection, id)
+    assert rows_by == ()
+
+
+RECEIPTS = ReceiptStore(_knows, _write, _groups, _count)
 
 
 def delivery(lake: Path, rows: int | None = 7, server: str = "lake", **partition: str) -> Publication:

@@ -297,6 +297,7 @@ CREATE TABLE receipt (
 	due_at TIMESTAMP WITH TIME ZONE,
 	delivered_at TIMESTAMP WITH TIME ZONE NOT NULL,
 	rows BIGINT,
+	rows_by JSONB,
 	contract_version TEXT NOT NULL,
 	revision INTEGER DEFAULT '1' NOT NULL,
 	server TEXT,

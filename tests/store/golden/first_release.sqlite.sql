@@ -297,6 +297,7 @@ CREATE TABLE receipt (
 	due_at VARCHAR(27),
 	delivered_at VARCHAR(27) NOT NULL,
 	rows INTEGER,
+	rows_by JSON,
 	contract_version TEXT NOT NULL,
 	revision INTEGER DEFAULT '1' NOT NULL,
 	server TEXT,

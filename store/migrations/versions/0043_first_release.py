@@ -2,10 +2,10 @@
 
 Earlier numbers were schemas of development versions; no migration starts there.
 
-Revision ID: 0042
+Revision ID: 0043
 """
 
 from __future__ import annotations
 
-revision = "0042"
+revision = "0043"
 down_revision = None
