@@ -139,8 +139,13 @@ def pause(tx: Connection, channel: str, until: datetime, target: str = "") -> No
 def mark_stale_unconfirmed(tx: Connection, channel: str, before: datetime, now: datetime) -> None:
     """Mark rows as unconfirmed that should have been sent `before` an instant and were never tried.
 
-    The database may have been restored from a backup that is older than the message.
+    The database may have been restored from a backup that is older than the message. Rows that were silenced
+    until after that instant, or until their incident had ended, need not have been sent.
     """
+    silenced = select(incident.c.id).where(
+        incident.c.id == outbox.c.incident_id,
+        (incident.c.silenced_until > before) | (incident.c.silenced_until > incident.c.resolved_at),
+    )
     is_stale = (
         (outbox.c.channel == channel)
         & (outbox.c.state == OutboxStatus.READY)
@@ -151,6 +156,7 @@ def mark_stale_unconfirmed(tx: Connection, channel: str, before: datetime, now: 
         & (outbox.c.not_before < before)
         & UNPAUSED
         & NOT_MUTED
+        & ~silenced.exists()
     )
     first_lookup = {"attempt": 1, "looks": 1, "tried_at": outbox.c.not_before, "rendered": outbox.c.revision}
     state = {"state": OutboxStatus.AMBIGUOUS, "not_before": now, "reason": "waited too long"}

@@ -40,15 +40,31 @@ def test_a_silenced_breach_is_told_when_the_silence_ends(tell, send, slack, sile
     assert kinds() == ["opened", "silenced", "sent"]
 
 
-def test_what_is_over_before_its_silence_is_never_told(tell, send, slack, silence, clock):
+@pytest.mark.parametrize("hours", [2, 3])
+@pytest.mark.parametrize("unreachable", [False, True])
+def test_what_is_over_before_its_silence_is_never_told(tell, send, slack, silence, clock, hours, unreachable):
     silence()
     tell(breach(1))
     send()
     given_up = Recovery(KEY, breach(1).subject, clock(), end=Resolution.GIVEN_UP)
     tell(given_up)
-    clock.pass_by(hours=3)
+    if unreachable:
+        slack.fault("conversations.history", "status", status=500)
+    clock.pass_by(hours=hours)
 
     assert (send().overdue, slack.posts) == (0, [])
+
+
+def test_what_a_silence_held_back_is_not_looked_up_as_after_a_restore(tell, send, slack, silence, clock):
+    silence()
+    tell(breach(1))
+    slack.fault("conversations.history", "status", status=500)
+    clock.pass_by(hours=2)
+    send()
+
+    [post] = slack.posts
+    assert "Possible duplicate" not in str(post)
+    assert slack.called("conversations.history") == []
 
 
 def test_the_end_of_what_was_told_before_is_told_in_a_silence(tell, send, slack, silence):
