@@ -444,6 +444,9 @@ def digest_summary(incident: Incident) -> str:
 NOTICE_CONTRACT = "(subscription)"
 """Contract key of notices; not a contract id, because ids have no brackets."""
 
+SUBSCRIPTION = "subscription"
+"""Label of the fact with the files of the subscriptions that a breach affects."""
+
 _VIA = " via "
 
 
@@ -460,6 +463,26 @@ def is_notice(key: IncidentKey) -> bool:
 def notified_team(key: IncidentKey) -> str:
     """Return the team of a consumer's notice."""
     return key.object.rpartition(_VIA)[0]
+
+
+def key_label(key: IncidentKey) -> str:
+    """Return a key for a list of incidents; that of a notice names the team, its channel and the cause."""
+    if not is_notice(key):
+        return str(key)
+    team, _, receiver = key.object.rpartition(_VIA)
+    return f"subscription of {team} ({receiver}), cause {key.group}"
+
+
+def notice_terms(incident: Incident) -> dict[str, str]:
+    """Return the team, channel and cause of a notice, and the files of its subscriptions."""
+    team, _, receiver = incident.key.object.rpartition(_VIA)
+    files = (dict(subject.facts).get(SUBSCRIPTION, "") for subject in incident.subjects.values())
+    return {
+        "team": team,
+        "channel": receiver,
+        "cause": incident.key.group,
+        SUBSCRIPTION: ", ".join(filter(None, dict.fromkeys(files))),
+    }
 
 
 def notice_subject(key: IncidentKey, subject: str) -> str:

@@ -17,7 +17,7 @@ from dq.alerts import channels, drain, incident_store, record
 from dq.alerts import suppression as silence_store
 from dq.alerts.channel import MessageRef, PermanentFailure, SendResult, Sent, UnconfirmedSend, UpdatingSender
 from dq.alerts.drain import DrainResult, UndeliveredNotifications
-from dq.alerts.incident import Incident, IncidentState, step
+from dq.alerts.incident import Incident, IncidentState, is_notice, notice_terms, step
 from dq.alerts.incident_store import PastStep, incidents_as_of, open_incidents_at, steps_until
 from dq.alerts.message import Message, render
 from dq.alerts.route import CONSOLE, AlertRoute
@@ -565,4 +565,5 @@ def _incident_as_dict(incident: Incident, now: datetime) -> dict[str, object]:
         "flapping_since": iso(incident.flapping_since),
         "breaches": incident.breaches,
         "open": list(incident.open_subjects),
+        "consumer": notice_terms(incident) if is_notice(incident.key) else None,
     }

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from sqlalchemy import Connection
 
 from dq.alerts import incident_store, suppression
-from dq.alerts.incident import NOTICE_CONTRACT, Facts, notice_key, notice_subject
+from dq.alerts.incident import NOTICE_CONTRACT, SUBSCRIPTION, Facts, notice_key, notice_subject
 from dq.alerts.message import BUDGET, OWNER, PRODUCT, USED_FOR
 from dq.alerts.record import record_all
 from dq.alerts.route import AlertRoute, matching_routes
@@ -290,7 +290,7 @@ def _notice(key: IncidentKey, entry: _Affected, cause: Product | None, descripti
         **described,
         **dict(_clause_facts(failed)),
         "cause": f"{'/'.join(cause)} is missing" if cause not in (None, product) and cause else "",
-        "subscription": join_limited([subscription.file for subscription in subscriptions], 2),
+        SUBSCRIPTION: join_limited([subscription.file for subscription in subscriptions], 2),
     }
     owner = facts.pop(OWNER, "")
     title = event.title

@@ -124,6 +124,7 @@ _INCIDENT = {
     "acked_by": nullable(TEXT), "silenced_until": nullable(INSTANT), "silenced_why": nullable(TEXT),
     "root": nullable(TEXT), "holds_up": array(TEXT), "flapping_since": nullable(INSTANT), "breaches": INT,
     "open": array(TEXT),
+    "consumer": nullable(row({"team": TEXT, "channel": TEXT, "cause": TEXT, "subscription": TEXT})),
 }  # fmt: skip
 STEP = row({"at": INSTANT, "kind": TEXT, "revision": INT, "subject": TEXT, "detail": TEXT})
 CYCLE = {

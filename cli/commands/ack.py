@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import typer
 
-from dq.alerts.incident import IncidentState
+from dq.alerts.incident import IncidentState, key_label
 from dq.cli import output
 from dq.cli.context import CHANNEL, instant_or_none, undelivered
 from dq.operations.incidents import acknowledge
@@ -33,11 +33,12 @@ def command(
         output.as_json(outcome.as_list())
     else:
         for row in outcome.incidents:
+            name = f"{row.short_id} {key_label(row.key)}"
             if row.id in outcome.acknowledged:
-                output.line(f"{row.short_id} {row.key}: acknowledged by {outcome.by}.")
+                output.line(f"{name}: acknowledged by {outcome.by}.")
             elif row.state is IncidentState.ACKED:
-                output.line(f"{row.short_id} {row.key}: already acknowledged by {row.acked_by}.")
+                output.line(f"{name}: already acknowledged by {row.acked_by}.")
             else:
-                output.line(f"{row.short_id} {row.key}: already closed ({row.state.replace('_', ' ')}).")
+                output.line(f"{name}: already closed ({row.state.replace('_', ' ')}).")
     undelivered(outcome.drained)
     raise typer.Exit(outcome.exit_code)

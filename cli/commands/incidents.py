@@ -8,7 +8,7 @@ from datetime import datetime
 import typer
 
 from dq.alerts import suppression
-from dq.alerts.incident import SHORT_ID, Incident
+from dq.alerts.incident import SHORT_ID, Incident, is_notice, key_label, notice_lines, notice_terms
 from dq.alerts.incident_store import PastStep
 from dq.alerts.suppression import AlertSilence
 from dq.cli import output
@@ -56,13 +56,16 @@ _HEADER = ("id", "state", "severity", "since", "promise", "what")
 
 def _cells(incident: Incident, now: datetime) -> tuple[str, ...]:
     count = len(incident.open_subjects)
-    what = f"{incident.title} ({count} open)" if count > 1 else incident.title
+    title = incident.title
+    if is_notice(incident.key):
+        title = ", ".join(text for _, text in notice_lines(incident)[:2])
+    what = f"{title} ({count} open)" if count > 1 else title
     return (
         incident.short_id,
         _state(incident, now),
         incident.severity,
         _instant(incident.opened_at),
-        str(incident.key),
+        key_label(incident.key),
         what,
     )
 
@@ -86,7 +89,8 @@ def _show_incident(
 ) -> None:
     facts = [
         ("id", incident.id),
-        ("slo", str(incident.key)),
+        ("slo" if not is_notice(incident.key) else "key", str(incident.key)),
+        *(notice_terms(incident).items() if is_notice(incident.key) else ()),
         ("state", _state(incident, now)),
         ("severity", str(incident.severity)),
         ("since", _instant(incident.opened_at)),
@@ -103,8 +107,9 @@ def _show_incident(
         output.block(_incident_as_markdown(incident, facts, steps))
         return
     output.line(output.styled(incident.title, bold=True))
+    width = max(len(label) for label, _ in facts)
     for label, value in facts:
-        output.line(f"  {label.ljust(8)}  {value}")
+        output.line(f"  {label.ljust(width)}  {value}")
     for step in steps:
         output.line(f"  {_instant(step.at)}  {step.kind.ljust(10)}  {step.subject} {step.detail}".rstrip())
 

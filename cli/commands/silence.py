@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import typer
 
+from dq.alerts.incident import key_label
 from dq.cli import output
 from dq.cli.context import CHANNEL, instant_or_none, undelivered
 from dq.operations.incidents import SilenceOutcome, silence
@@ -48,7 +49,7 @@ def _show(outcome: SilenceOutcome) -> None:
         until, concerned = outcome.until, outcome.incidents
         output.line(f"Silenced until {until:%Y-%m-%d %H:%M}Z; open incidents affected: {len(concerned)}")
         for incident in concerned:
-            output.line(f"  {incident.short_id} {incident.key}: {incident.title}")
+            output.line(f"  {incident.short_id} {key_label(incident.key)}: {incident.title}")
         return
     for row in outcome.silences:
         if outcome.drained is not None:

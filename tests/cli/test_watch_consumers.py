@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -185,6 +186,44 @@ def test_the_allow_list_of_channels_applies_to_consumers(
     assert sorted(channel for channel, _ in titles(slack)) == ["#audit", "#raw"]
     assert "billing-raw.yaml:6:19: alerts may not go to 'slack:#billing'" in ran.all
     assert ran.code == 1, "a consumer's mistake is not the watcher's"
+
+
+def test_incidents_of_consumers_are_listed_by_team_and_cause(registry: Registry, slack: FakeSlack) -> None:
+    registry.subscribe("billing", "raw")
+    registry.subscribe("billing", "mart")
+    registry.watch(BEGIN)
+    registry.watch(MISSED)
+
+    listed = registry.dq("incidents", "--as-of", LATER)
+    (own,) = [
+        row
+        for row in registry.dq("incidents", "--format", "json", "--as-of", LATER).json["incidents"]
+        if row["contract"] == "(subscription)"
+    ]
+    shown = registry.dq("incidents", own["id"], "--as-of", LATER)
+    muted = registry.dq(
+        *("incidents", "silence", own["id"], "--for", "1h", "--reason", "known", "--by", "bo"),
+        *("--as-of", LATER),
+    )
+    acked = registry.dq("incidents", "ack", own["id"], "--by", "bo", "--as-of", LATER)
+
+    label = "subscription of billing (slack:#billing), cause raw/raw"
+    (line,) = [line for line in listed.out.splitlines() if "billing" in line]
+    assert f"  {label}  " in line
+    assert "raw is missing: day=2026-05-10" in line
+    assert "mart is missing: day=2026-05-10" in line
+    assert "(subscription)" not in listed.out
+    assert (own["object"], own["group"]) == ("billing via slack:#billing", "raw/raw")
+    files = "subscriptions/billing-mart.yaml, subscriptions/billing-raw.yaml"
+    assert own["consumer"] == {
+        "team": "billing", "channel": "slack:#billing", "cause": "raw/raw", "subscription": files,
+    }  # fmt: skip
+    rows = dict(re.findall(r"^  (\w+) +(.+)$", shown.out, re.MULTILINE))
+    # The key is what a silence's pattern matches.
+    assert rows["key"] == "(subscription)/billing via slack:#billing/raw/raw"
+    assert {name: rows[name] for name in own["consumer"]} == own["consumer"]
+    assert f"{label}: " in muted.out
+    assert f"{label}: acknowledged by bo." in acked.out
 
 
 def test_owners_see_the_consumers_in_their_message(registry: Registry, slack: FakeSlack) -> None:
