@@ -188,6 +188,11 @@ class Delivery(Node):
     evidence: list[EvidenceSource] = Field(
         [*get_args(EvidenceSource)], description="Evidence of an arrival, most trusted first."
     )
+    servers: list[str] = Field(
+        [],
+        description="Servers on which the delivery must arrive, each with its own history and error budget; "
+        "default: the watched server.",
+    )
     empty: Literal["allowed", "forbidden"] = Field(
         "forbidden", description="Whether a delivery may have zero rows."
     )

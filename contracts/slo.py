@@ -318,7 +318,10 @@ _PERCENT = re.compile(r"(\d{1,3}(?:\.\d{1,6})?)\s*%")
 
 @dataclass(frozen=True, slots=True)
 class Slo:
-    """One delivery SLO of one object. `objective` is the promised share of good cycles, in (0, 1]."""
+    """One delivery SLO of one object. `objective` is the promised share of good cycles, in (0, 1].
+
+    `server` is set if the delivery names its servers; each of them is an SLO, e.g. `daily@eu`.
+    """
 
     contract: Contract
     object: SchemaObject
@@ -332,11 +335,21 @@ class Slo:
     give_up_after: timedelta | None
     severity: Severity
     partition: Mapping[str, list[str]] = field(default_factory=dict)
+    server: str = ""
     key: tuple[str, str, str] = field(init=False, repr=False, compare=False)
     """(contract key, object name, SLO id): key of its cycles and incidents."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "key", (self.contract.key, self.object.name, self.id))
+
+    @property
+    def object_text(self) -> str:
+        """The object for messages, with the server if the delivery names it."""
+        return f"{self.object.name} on {self.server}" if self.server else self.object.name
+
+    def is_on(self, server: str | None) -> bool:
+        """True if the SLO may be about data on this server, or on any server for None."""
+        return not self.server or server in (None, self.server)
 
     @property
     def is_implied(self) -> bool:
@@ -391,11 +404,13 @@ def _read(contract: Contract) -> tuple[list[Slo], list[Finding], list[Finding]]:
                 without_terms.append(sla)
             continue
         slo, slo_findings = _build_slo(contract, sla, delivery)
-        if slo is not None and slo.key in slos:
-            slo_findings = [_duplicate_slo(slo, slos[slo.key])]
+        slos_by_server = _by_server(slo) if slo is not None else []
+        duplicate = next((copy for copy in slos_by_server if copy.key in slos), None)
+        if duplicate is not None:
+            slo_findings = [_duplicate_slo(duplicate, slos[duplicate.key])]
         findings += slo_findings
-        if slo is not None and not form_findings and not slo_findings:
-            slos[slo.key] = slo
+        if not form_findings and not slo_findings:
+            slos |= {copy.key: copy for copy in slos_by_server}
     unwatched: list[Finding] = []
     for sla in without_terms:
         implied = _implied_slo(contract, sla, slos)
@@ -404,6 +419,12 @@ def _read(contract: Contract) -> tuple[list[Slo], list[Finding], list[Finding]]:
         else:
             unwatched.append(implied)
     return list(slos.values()), findings, unwatched
+
+
+def _by_server(slo: Slo) -> list[Slo]:
+    """Return the SLO of each server that the delivery names, or the SLO itself."""
+    names = slo.delivery.servers
+    return [replace(slo, id=f"{slo.id}@{name}", server=name) for name in names] or [slo]
 
 
 # Schedules by the keys of ODCS alone, without delivery terms.
@@ -549,6 +570,16 @@ def _build_slo(
     if delivery.partition and delivery.expect == "new_data":
         message = "'expect: new_data' counts new data in any partition."
         report("partition-template-invalid", delivery, "partition", message, "Remove one of the two.")
+    known_servers = [server.server for server in contract.servers]
+    for number, name in enumerate(delivery.servers):
+        if name not in known_servers:
+            hint = suggestion(name, known_servers, f"It has {', '.join(known_servers) or 'none'}.")
+            report(
+                "delivery-server-invalid", delivery, "servers", f"the contract has no server {name!r}.", hint
+            )
+        elif name in delivery.servers[:number]:
+            message = f"the server {name!r} is listed twice."
+            report("delivery-server-invalid", delivery, "servers", message, "Remove one of the two.")
     count = math.prod(len(templates) for templates in delivery.partition.values())
     if count > MAX_PARTITIONS:
         message = f"each delivery would have {count:,} partitions, more than {MAX_PARTITIONS:,}."

@@ -154,7 +154,7 @@ def plan_tasks(
     """
     with store.read() as tx:
         if selection.cycles:
-            return _tasks_for_cycles(tx, pairs, selection.cycles)
+            return _tasks_for_cycles(tx, pairs, selection.cycles, server)
         return [
             CheckTask(contract, schema_object, _scopes(tx, contract, schema_object, selection, server))
             for contract, schema_object in pairs
@@ -195,6 +195,7 @@ def _scopes(
         return (None,)
     # New data in any partition does not say which one to check.
     ignored = _slos_of_new_data(contract, schema_object) if schema_object.partition_keys() else set()
+    ignored |= _slos_of_other_servers(contract, server)
     if selection.since is not None:
         return _unique_scopes(
             cycle_store.delivered_since(
@@ -220,6 +221,11 @@ def _slos_of_new_data(contract: Contract, schema_object: SchemaObject) -> set[st
     return {slo.id for slo in ready if slo.object is schema_object and slo.expects_new_data}
 
 
+def _slos_of_other_servers(contract: Contract, server: str | None) -> set[str]:
+    ready, _ = promise.read_slos(contract)
+    return {slo.id for slo in ready if not slo.is_on(server)}
+
+
 def _delivered_by_promise(
     tx: Connection, contract: Contract, schema_object: SchemaObject, other_server_names: Collection[str]
 ) -> bool:
@@ -231,12 +237,17 @@ def _delivered_by_promise(
 
 
 def _tasks_for_cycles(
-    tx: Connection, pairs: Sequence[Pair], due_instants: Sequence[datetime]
+    tx: Connection, pairs: Sequence[Pair], due_instants: Sequence[datetime], server: str | None
 ) -> list[CheckTask]:
     tasks: list[CheckTask] = []
     known_dues: dict[datetime, None] = {}
     for contract, schema_object in pairs:
-        cycles = cycle_store.all_cycles(tx, (contract.key, schema_object.name))
+        ignored = _slos_of_other_servers(contract, server)
+        cycles = [
+            stored_cycle
+            for stored_cycle in cycle_store.all_cycles(tx, (contract.key, schema_object.name))
+            if stored_cycle.cycle.slo not in ignored
+        ]
         known_dues |= {stored_cycle.cycle.due_at: None for stored_cycle in cycles}
         matches = [
             stored_cycle

@@ -101,12 +101,21 @@ def placements(
 
 def with_folders(store: Store, targets: Sequence[WatchTarget]) -> list[WatchTarget]:
     """Return the targets with the folders of partitions that were published outside of their table."""
+    contracts: dict[frozenset[str], dict[str, frozenset[str]]] = {}
+    for target in targets:
+        contracts.setdefault(_own_servers(target), {})[target.slo.key[0]] = target.place.other_servers
     with store.read() as tx:
-        by_object = placements(tx, {target.slo.key[0]: target.place.other_servers for target in targets})
-    return [
-        replace(target, place=replace(target.place, folders=_folders(by_object.get(target.slo.key[:2], ()))))
-        for target in targets
-    ]
+        by_servers = {servers: placements(tx, excluded) for servers, excluded in contracts.items()}
+    located = []
+    for target in targets:
+        partitions = by_servers[_own_servers(target)].get(target.slo.key[:2], ())
+        located.append(replace(target, place=replace(target.place, folders=_folders(partitions))))
+    return located
+
+
+def _own_servers(target: WatchTarget) -> frozenset[str]:
+    """Return the ignored servers of an SLO that names its own; all other SLOs of a contract have the same."""
+    return target.place.other_servers if target.slo.server else frozenset()
 
 
 def _folders(partitions: Sequence[PlacedPartition]) -> frozenset[tuple[str, str]]:

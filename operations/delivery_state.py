@@ -116,7 +116,9 @@ def _tables(context: RuntimeContext, slos: Iterable[Slo], server: str | None) ->
     for slo in slos:
         contract, schema_object = slo.contract, slo.object
         try:
-            database = database_name(contract, resolve(contract, schema_object, server, reach).database)
+            database = database_name(
+                contract, resolve(contract, schema_object, slo.server or server, reach).database
+            )
         except DqError:
             # The watcher reports that its location is unknown.
             continue

@@ -141,12 +141,14 @@ def watch_target(
 ) -> WatchTarget:
     """Return an SLO with the location of its data and a reader for it.
 
+    `server` is that of SLOs whose delivery names no servers.
+
     Raises UsageError if the location cannot be determined.
     """
     # Imported here because it pulls in the state store.
     from dq.dataquality.delivery.cycle import WatchTarget
 
-    place = resolve(slo.contract, slo.object, server, reach)
+    place = resolve(slo.contract, slo.object, slo.server or server, reach)
     if not place.path:
         raise UsageError(
             f"server {place.server!r} of {slo.contract.id!r} has no location.",

@@ -31,7 +31,7 @@ from dq.dataquality.delivery import compliance, cycle_store, evidence, heartbeat
 from dq.dataquality.delivery import cycle_store as excuses
 from dq.dataquality.delivery import cycle_store as watermarks
 from dq.dataquality.delivery.cycle import SETTLE, CycleRecord, evaluate_cycle
-from dq.dataquality.delivery.cycle_store import all_receipts, all_storage_events
+from dq.dataquality.delivery.cycle_store import receipts_by_slo, storage_events_by_slo
 from dq.dataquality.delivery.evidence import ObservationContext, Reachability
 from dq.dataquality.delivery.notify import PLATFORM
 from dq.dataquality.delivery.probe_pool import ProbePool
@@ -130,16 +130,16 @@ def cycle(
     instant = as_of or context.now()
     if until is not None:
         with closing(context.store()) as store, store.read() as tx:
-            return _until(tx, _slos(parsed, object, slo), until, as_of)
+            return _until(tx, _slos(parsed, object, slo, server), until, as_of)
     values = {key: str(value) for key, value in (partition or {}).items()}
     selected_slo, delivery_cycle = _cycle(
-        _slos(parsed, object, slo), values, due_at, middle or instant, parsed.id
+        _slos(parsed, object, slo, server), values, due_at, middle or instant, parsed.id
     )
     with closing(context.store()) as store:
         return _stored_or_probed(context, store, selected_slo, delivery_cycle, server, instant)
 
 
-def _slos(contract: Contract, object: str | None, slo: str | None) -> list[Slo]:
+def _slos(contract: Contract, object: str | None, slo: str | None, server: str | None) -> list[Slo]:
     ready, findings = promise.read_slos(contract)
     if findings:
         details = [str(finding) for finding in findings]
@@ -147,7 +147,7 @@ def _slos(contract: Contract, object: str | None, slo: str | None) -> list[Slo]:
     matches = [
         candidate
         for candidate in ready
-        if object in (None, candidate.object.name) and slo in (None, candidate.id)
+        if object in (None, candidate.object.name) and slo in (None, candidate.id) and candidate.is_on(server)
     ]
     if not matches:
         names = ", ".join(f"{candidate.object.name}/{candidate.id}" for candidate in ready) or "none"
@@ -171,7 +171,7 @@ def _cycle(
         )
     if len(matches) > 1:
         names = ", ".join(f"{object_name}/{slo}" for _, object_name, slo in matches)
-        raise UsageError(f"several SLOs of {name} match: {names}.", "Pass object or slo.")
+        raise UsageError(f"several SLOs of {name} match: {names}.", "Pass object, slo or server.")
     return next(iter(matches.values()))
 
 
@@ -265,9 +265,9 @@ def _probe(
         )
     [target] = with_folders(store, ready)
     with store.read() as tx:
-        other_servers = {slo.key[0]: target.place.other_servers}
-        receipts = all_receipts(tx, other_servers)
-        events = all_storage_events(tx, other_servers, now)
+        excluded_servers = {slo.key: target.place.other_servers}
+        receipts = receipts_by_slo(tx, excluded_servers)
+        events = storage_events_by_slo(tx, excluded_servers, now)
         sight = Reachability(watermarks.ever_delivered(tx))
         history = evidence.load_history(tx, {target.place.path.rstrip("/")}, now)
     view = ObservationContext(now, {slo.key: notify.storage_root(target)}, receipts, events, history, sight)

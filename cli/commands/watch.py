@@ -177,7 +177,9 @@ def _describe_changes(changes: Sequence[CycleTransition]) -> None:
         what = ", ".join(label(partition) for partition in cycle.partitions) or "snapshot"
         good = True if change.after.good else False if change.after.bad else None
         status = change.after.replace("_", " ")
-        output.line(f"  {output.mark(good)} {cycle.contract} {what}: {status}. {change.reason}")
+        # SLOs of servers have the same partitions.
+        name = f"{cycle.contract}/{cycle.slo}" if "@" in cycle.slo else cycle.contract
+        output.line(f"  {output.mark(good)} {name} {what}: {status}. {change.reason}")
     if len(not_on_time) > output.MAX_DELIVERIES:
         output.line(f"  … and {len(not_on_time) - output.MAX_DELIVERIES} earlier")
 

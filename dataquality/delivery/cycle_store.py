@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from statistics import median
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 import sqlalchemy as sa
 
@@ -751,32 +751,60 @@ def receipts(
 
     Receipts of `excluded_servers` are ignored. Receipts without a server are of an older dq, and count.
     """
-    return all_receipts(tx, {contract: excluded_servers}).get((contract, object_name), {})
+    key = (contract, object_name, "")
+    return receipts_by_slo(tx, {key: excluded_servers})[key]
 
 
-def all_receipts(
-    tx: sa.Connection, excluded_servers: Mapping[str, Collection[str]]
-) -> dict[tuple[str, str], dict[str, Receipt]]:
-    """Return the receipts of all objects of these contracts, by contract and object, each as from `receipts`.
+def receipts_by_slo(
+    tx: sa.Connection, excluded_servers: Mapping[tables.Key, Collection[str]]
+) -> dict[tables.Key, dict[str, Receipt]]:
+    """Return the receipts of the objects of these SLOs, each as from `receipts`.
 
-    `excluded_servers` has the servers whose receipts are ignored, by contract.
+    `excluded_servers` has the servers whose receipts are ignored, by SLO.
     """
-    by_object: dict[tuple[str, str], dict[str, Receipt]] = {}
-    columns, names = tables.receipt.c, sorted(excluded_servers)
-    for chunk in tables.chunks(names):
+    by_servers: _ByServers[dict[str, Receipt]] = _ByServers(excluded_servers, dict)
+    columns = tables.receipt.c
+    for chunk in tables.chunks(by_servers.contracts):
         condition = columns.contract.in_(chunk)
         for row in tx.execute(
             sa.select(tables.receipt).where(condition).order_by(columns.delivered_at, columns.revision)
         ):
-            if row.server in excluded_servers[row.contract]:
-                continue
-            by_label = by_object.setdefault((row.contract, row.object), {})
             cycle = f"due:{row.due_at.isoformat()}" if row.due_at is not None else ""
-            for name in filter(None, (row.partition, cycle)):
-                first = by_label.get(name)
-                redelivery = Receipt(row.delivered_at, row.rows, row.revision, server=row.server or "")
-                by_label[name] = first.with_redelivery(redelivery) if first else redelivery
-    return by_object
+            for by_label in by_servers.containing(row):
+                for name in filter(None, (row.partition, cycle)):
+                    first = by_label.get(name)
+                    redelivery = Receipt(row.delivered_at, row.rows, row.revision, server=row.server or "")
+                    by_label[name] = first.with_redelivery(redelivery) if first else redelivery
+    return by_servers.by_slo()
+
+
+T = TypeVar("T")
+
+
+class _ByServers(Generic[T]):
+    """A value for each object and set of excluded servers: SLOs of one object may be on other servers."""
+
+    def __init__(
+        self, excluded_servers: Mapping[tables.Key, Collection[str]], create: Callable[[], T]
+    ) -> None:
+        self._servers = {key: frozenset(servers) for key, servers in excluded_servers.items()}
+        self._values: dict[tuple[str, str], dict[frozenset[str], T]] = {}
+        for key, servers in self._servers.items():
+            self._values.setdefault(key[:2], {}).setdefault(servers, create())
+
+    @property
+    def contracts(self) -> list[str]:
+        """Keys of the contracts, sorted."""
+        return sorted({contract for contract, _ in self._values})
+
+    def containing(self, row: sa.Row[Any]) -> list[T]:
+        """Return the values to which a row of an object and a server belongs."""
+        values = self._values.get((row.contract, row.object), {})
+        return [value for servers, value in values.items() if row.server not in servers]
+
+    def by_slo(self) -> dict[tables.Key, T]:
+        """Return the values by SLO."""
+        return {key: self._values[key[:2]][servers] for key, servers in self._servers.items()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -944,19 +972,19 @@ def record_storage_events(tx: sa.Connection, events: Iterable[StorageEvent], now
 _KEEP_EVENTS_FOR = timedelta(days=90)
 
 
-def all_storage_events(
-    tx: sa.Connection, excluded_servers: Mapping[str, Collection[str]], now: datetime
-) -> Mapping[tuple[str, str], StorageEvents]:
-    """Return the recent events of all objects of these contracts, by contract and object.
+def storage_events_by_slo(
+    tx: sa.Connection, excluded_servers: Mapping[tables.Key, Collection[str]], now: datetime
+) -> Mapping[tables.Key, StorageEvents]:
+    """Return the recent events of the objects of these SLOs.
 
-    `excluded_servers` has the servers whose events are ignored, by contract.
+    `excluded_servers` has the servers whose events are ignored, by SLO.
     """
-    by_object: dict[tuple[str, str], dict[tuple[str, bool], ObjectTimes]] = {}
+    by_servers: _ByServers[dict[tuple[str, bool], ObjectTimes]] = _ByServers(excluded_servers, dict)
     columns = tables.storage_event.c
-    for chunk in tables.chunks(sorted(excluded_servers)):
+    for chunk in tables.chunks(by_servers.contracts):
         is_recent = sa.and_(columns.contract.in_(chunk), columns.recorded_at > now - _KEEP_EVENTS_FOR)
         for row in tx.execute(sa.select(tables.storage_event).where(is_recent)):
-            if row.server not in excluded_servers[row.contract]:
-                times = ObjectTimes(row.first_at, row.newest_at, row.removed_at)
-                by_object.setdefault((row.contract, row.object), {})[row.partition, row.is_marker] = times
-    return by_object
+            times = ObjectTimes(row.first_at, row.newest_at, row.removed_at)
+            for events in by_servers.containing(row):
+                events[row.partition, row.is_marker] = times
+    return by_servers.by_slo()

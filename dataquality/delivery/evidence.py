@@ -742,8 +742,8 @@ class ObservationContext:
 
     now: datetime
     roots: Mapping[tuple[str, str, str], str]
-    receipts: Mapping[tuple[str, str], Receipts]
-    events: Mapping[tuple[str, str], StorageEvents]
+    receipts: Mapping[tuple[str, str, str], Receipts]
+    events: Mapping[tuple[str, str, str], StorageEvents]
     history: CommitHistory
     reachability: Reachability
 
@@ -793,7 +793,7 @@ class ObservationContext:
             live = partial(self.history.live, place, format, files)
             return delivery_in_commits(slo, cycle, partition, commits(), window, live, revoked=record.revoked)
 
-        events = self.events.get(slo.key[:2], {})
+        events = self.events.get(slo.key, {})
         if record.status.delivered:
             in_log = target.place.format in LAKEHOUSE
             if record.source == "event" and is_untouched(target.place, cycle, events):
@@ -804,7 +804,10 @@ class ObservationContext:
                 else check_presence(slo, cycle, target.place, record.claims, files)
             )
             return Observation(target, record, None, ANY_TIME, presence=presence)
-        receipts = self.receipts.get(slo.key[:2], {})
+        receipts = self.receipts.get(slo.key, {})
+        if slo.server:
+            # A receipt of a server that the contract no longer has could be of either copy.
+            receipts = {name: receipt for name, receipt in receipts.items() if receipt.server == slo.server}
         if record.revoked and record.gone_since is not None:
             # Receipts from before the revocation do not count.
             later_receipts = {

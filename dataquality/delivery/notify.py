@@ -429,7 +429,7 @@ def transition_event(evaluation: CycleEvaluation, now: datetime) -> Breach | Rec
             key=key,
             severity=slo.severity,
             subject=subject,
-            title=f"{slo.object.name} {problem}: {expected_label(record.cycle)}",
+            title=f"{slo.object_text} {problem}: {expected_label(record.cycle)}",
             occurred_at=event_at,
             facts=(
                 ("promised", promise_text(slo, record.cycle)),
@@ -442,7 +442,7 @@ def transition_event(evaluation: CycleEvaluation, now: datetime) -> Breach | Rec
         if result.lateness is not None:
             event_at = record.cycle.due_at + result.lateness
             facts = (("delivered", outcome_text(slo, record.cycle, result)),)
-            title = f"{slo.object.name} {arrival_text(slo, result.lateness)}: {expected_label(record.cycle)}"
+            title = f"{slo.object_text} {arrival_text(slo, result.lateness)}: {expected_label(record.cycle)}"
             return Recovery(key, subject, event_at, facts, title=title)
         return closing_event(key, record, result, now)
     return None

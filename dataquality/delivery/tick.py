@@ -30,10 +30,10 @@ from dq.dataquality.delivery.cycle_store import (
     CycleUpdate,
     EmitEvent,
     Excuse,
-    all_receipts,
-    all_storage_events,
     apply_updates,
     insert_cycles,
+    receipts_by_slo,
+    storage_events_by_slo,
 )
 from dq.dataquality.delivery.evidence import CommitHistory, ObservationContext, Reachability
 from dq.dataquality.delivery.notify import background_facts, closing_event, emit_platform_recoveries
@@ -142,15 +142,13 @@ def tick(
     new_slos, new_cycles = _enumerate(store, targets, roots, now, since or now, unchanged_contracts)
     with store.read() as tx:
         open_cycles = cycle_store.open_cycles(tx, now, {target.slo.key[0] for target in targets})
-        servers_by_contract = {
-            target.slo.key[0]: target.place.other_servers
-            for target in targets
-            if target.slo.key in open_cycles
+        excluded_servers = {
+            target.slo.key: target.place.other_servers for target in targets if target.slo.key in open_cycles
         }
         receipts, events, excuses = (
-            all_receipts(tx, servers_by_contract),
-            all_storage_events(tx, servers_by_contract, now),
-            cycle_store.newest_excuses(tx, servers_by_contract),
+            receipts_by_slo(tx, excluded_servers),
+            storage_events_by_slo(tx, excluded_servers, now),
+            cycle_store.newest_excuses(tx, {key[0] for key in excluded_servers}),
         )
         reachability = Reachability(cycle_store.ever_delivered(tx))
         lakehouse_locations = [

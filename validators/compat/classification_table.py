@@ -460,7 +460,7 @@ _QUALITY: Mapping[str, Comparator] = {
 _DELIVERY: Mapping[str, Comparator] = {
     "grace": LevelComparator(smaller_is_better=True),
     "objective": LevelComparator(smaller_is_better=False),
-    **dict.fromkeys(("window", "partition"), _SLA),
+    **dict.fromkeys(("window", "partition", "servers"), _SLA),
     **dict.fromkeys(("giveUpAfter", "evidence", "severity"), _SLA_LABEL),
     "expect": Ranked(
         ("new_data", "delivery"),

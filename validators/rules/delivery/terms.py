@@ -40,6 +40,47 @@ RULES = (
         """,
     ),
     delivery_rule(
+        "delivery-server-invalid",
+        """Delivery that names an unknown server, or one twice.
+
+        Why: dq could not tell on which servers the data must arrive.
+
+        Bad:
+            servers:
+              - {server: eu, type: s3, location: s3://lake-eu, format: parquet}
+              - {server: us, type: s3, location: s3://lake-us, format: parquet}
+            slaProperties:
+              - id: daily
+                property: frequency
+                value: 1
+                unit: d
+                element: orders
+                schedule: "0 6 * * *"
+                customProperties:
+                  - property: delivery
+                    vendor: dq
+                    value: {servers: [eu, asia]}
+
+        Good:
+            servers:
+              - {server: eu, type: s3, location: s3://lake-eu, format: parquet}
+              - {server: us, type: s3, location: s3://lake-us, format: parquet}
+            slaProperties:
+              - id: daily
+                property: frequency
+                value: 1
+                unit: d
+                element: orders
+                schedule: "0 6 * * *"
+                customProperties:
+                  - property: delivery
+                    vendor: dq
+                    value: {servers: [eu, us]}
+
+        How to fix: Write names of the contract's servers, each once.
+        """,
+    ),
+    delivery_rule(
         "duration-invalid",
         """Invalid duration in a delivery.
 
