@@ -29,7 +29,7 @@ from dq.dataquality.clauses.clause import RowScope
 from dq.dataquality.clauses.coverage import EnforcementState, JsonObject
 from dq.dataquality.delivery.cycle import label
 from dq.dataquality.model.metric import MetricExecution, Tally, Verification
-from dq.dataquality.report import Report
+from dq.dataquality.report import Cleaned, Report
 from dq.operations.check import FailedScope, scope_name
 from dq.operations.check_contracts import Result, as_list
 
@@ -321,6 +321,11 @@ def describe_report(report: Report, *, quiet: bool = False) -> None:
         rows, path = report.quarantine.rows, report.quarantine.path
         quarantined = f"{rows:,} row(s) in {path}." if path else "no rows to write."
         output.line(f"  Quarantine: {report.quarantine.problem or quarantined}")
+    if report.cleaned is not None:
+        cleaned = report.cleaned
+        output.line(f"  Good rows: {cleaned.problem or f'{cleaned.rows:,} row(s) in {cleaned.path}.'}")
+        if cleaned.superseded:
+            output.line(f"  {_superseded(cleaned)}")
     states = Counter(account.state for account in report.coverage)
     clauses = ", ".join(f"{states[state]} {state.value}" for state in EnforcementState if states[state])
     proven = f", {report.proven} answered from statistics" if report.proven else ""
@@ -337,6 +342,20 @@ def describe_report(report: Report, *, quiet: bool = False) -> None:
         output.line(f"  {_verification_text(report.verification)}")
     if report.rules:
         output.line(f"  Only {', '.join(report.rules)}: other clauses were not tested in this run.")
+
+
+# Superseded partitions that are listed; JSON has all.
+_MAX_SUPERSEDED = 5
+
+
+def _superseded(cleaned: Cleaned) -> str:
+    names = [label(partition) for partition in cleaned.superseded[:_MAX_SUPERSEDED]]
+    remaining = len(cleaned.superseded) - len(names)
+    names += [f"{remaining:,} more"] if remaining else []
+    return (
+        f"Rows of {', '.join(names)} are superseded by these rows: their earlier good rows repeat a key. "
+        "Clean these partitions again."
+    )
 
 
 def _verification_text(verification: Verification) -> str:

@@ -37,6 +37,15 @@ UNMASKED = typer.Option(
 )
 
 
+KEEP = typer.Option(
+    None,
+    "--keep",
+    metavar="newest|first by COLUMN",
+    help="Row of a repeated key that is good, e.g. 'newest by updated_at'; by default none.",
+)
+CLEAN = typer.Option(None, "--clean", help="Write good rows below this path as Parquet, with all values.")
+
+
 class TerminalMessages(Messages):
     """Prints notes, alerts and progress immediately, on stderr; alerts with `show`."""
 

@@ -105,13 +105,28 @@ class Quarantined:
 
 
 @dataclass(frozen=True, slots=True)
+class Cleaned:
+    """Number of good rows that were written, and their folder, or None if nothing was written.
+
+    `problem` is the reason if writing failed. `superseded` are other partitions with rows whose keys were
+    kept in this one: good rows of them that were written earlier repeat these keys.
+    """
+
+    rows: int
+    path: str | None
+    problem: str = ""
+    superseded: tuple[Partition, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Report:
     """Results of one object's clauses on one scope of data.
 
     `partitions` are the requested partitions, empty for the whole table. `passes` is the number of passes
     over the data, not counting those for samples; `proven` is the number of clauses answered from statistics
     without a pass, `from_cache` the number answered from the partition cache. `at` is the time given by the
-    caller. `quarantine` is set if bad rows were to be quarantined. `rules` are the words that selected the
+    caller. `quarantine` is set if bad rows were to be quarantined, `cleaned` if good rows were to be written.
+    `rules` are the words that selected the
     clauses, empty for all. `verification` is set if a share of the statistics was verified. `notes` give
     reasons for reading more than necessary. `rows` is the number of rows, if a check counted them all.
     `separated_clauses` are the paths of the failed clauses whose rows a gate separated.
@@ -133,6 +148,7 @@ class Report:
     rows: int | None = None
     separated_clauses: tuple[str, ...] = ()
     from_cache: int = 0
+    cleaned: Cleaned | None = None
 
     def with_status(self, *statuses: Status) -> tuple[CheckResult, ...]:
         """Return the results with one of these statuses."""
@@ -227,9 +243,14 @@ class Report:
             "results": [_result(result) for result in self.results],
             "clauses": [entry.as_dict() for entry in self.coverage],
             "quarantine": asdict(self.quarantine) if self.quarantine else None,
+            "cleaned": _cleaned(self.cleaned) if self.cleaned else None,
             "notes": list(self.notes),
             "verification": asdict(self.verification) if self.verification else None,
         }
+
+
+def _cleaned(cleaned: Cleaned) -> JsonObject:
+    return {**asdict(cleaned), "superseded": [dict(partition) for partition in cleaned.superseded]}
 
 
 def _result(result: CheckResult) -> JsonObject:

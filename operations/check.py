@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
@@ -11,11 +12,18 @@ from functools import partial
 from itertools import takewhile
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
+from urllib.parse import quote
 
 from sqlalchemy import Connection
 
 from dq.contracts import slo as promise
-from dq.contracts.access.access_policy import is_remote
+from dq.contracts.access.access_policy import (
+    Address,
+    has_pattern,
+    is_remote,
+    parse_location,
+    segments_before_pattern,
+)
 from dq.contracts.access.data_location import matching_server, other_servers
 from dq.contracts.model import Contract, SchemaObject, clause_namer, contract_key
 from dq.contracts.outcome import (
@@ -25,6 +33,7 @@ from dq.contracts.outcome import (
     ReadError,
     Recovery,
     UsageError,
+    ValueProblem,
     suggestion,
 )
 from dq.dataquality import results
@@ -41,12 +50,13 @@ from dq.dataquality.clauses.foreign_key import (
 )
 from dq.dataquality.clauses.kind import clauses_of
 from dq.dataquality.clauses.metric_rule import comparing_rules
+from dq.dataquality.deduplication import Precedence, precedence_column
 from dq.dataquality.delivery import cycle_store
 from dq.dataquality.delivery.cycle import CycleRecord, label
 from dq.dataquality.delivery.cycle_store import RowClaim, receipts, row_claims
 from dq.dataquality.model.run_context import PastMeasurement, PastRowCount
-from dq.dataquality.quarantine import Run, write
-from dq.dataquality.report import Quarantined, Report
+from dq.dataquality.quarantine import Run, write, write_good_rows
+from dq.dataquality.report import Cleaned, Quarantined, Report
 from dq.dataquality.request import Request
 from dq.dataquality.spark.dataset import FILE_FORMATS, Dataset, locate
 from dq.operations.data_places import located_data
@@ -325,7 +335,7 @@ def formats(context: RuntimeContext, pairs: Sequence[Pair], server: str | None) 
     return names
 
 
-# Quarantine of bad rows.
+# Quarantine of bad rows, and folders of good rows.
 
 
 def quarantine_rows(
@@ -336,6 +346,7 @@ def quarantine_rows(
     begin: Callable[[], SparkSession],
     *,
     unmasked: bool,
+    precedence: Precedence | None = None,
 ) -> Report:
     """Write the bad rows of a report; return it with the quarantine result, or with the problem."""
     try:
@@ -350,10 +361,122 @@ def quarantine_rows(
             other_objects=request.other_objects,
             unmasked=unmasked,
             neighbours=request.neighbours,
+            precedence=precedence,
         )
     except DqError as error:
         quarantined = Quarantined(0, None, f"{error.message} {error.hint}")
     return replace(report, quarantine=quarantined)
+
+
+def clean_rows(request: Request, report: Report, folder: str, precedence: Precedence | None) -> Report:
+    """Write the good rows of a report; return it with their number and folder, or with the problem."""
+    try:
+        cleaned = write_good_rows(request, report, folder, precedence)
+    except DqError as error:
+        cleaned = Cleaned(0, None, f"{error.message} {error.hint}")
+    return replace(report, cleaned=cleaned)
+
+
+def refuse_unusable_precedence(
+    pairs: Sequence[Pair], precedence: Precedence, rule_names: Sequence[str], neighbours: ContractSet
+) -> None:
+    """Raise UsageError, with all problems, for objects without a key or without the column."""
+    problems = []
+    for contract, schema_object in pairs:
+        clauses = clauses_of(contract, schema_object, built_in(), neighbours)
+        try:
+            selected = filter_by_words(schema_object, clauses, rule_names)
+            precedence_column(contract, schema_object, selected, precedence)
+        except UsageError as error:
+            problems.append(error)
+    if problems:
+        hint = problems[0].hint if len(pairs) == 1 else f"{problems[0].hint} Or select objects with --object."
+        raise UsageError("; ".join(problem.message.rstrip(".") for problem in problems) + ".", hint)
+
+
+def good_rows_folder(path: str, contract: Contract, schema_object: SchemaObject) -> str:
+    """Return the folder of an object's good rows below the path of `--clean`."""
+    names = (quote(name, safe="") for name in (contract.key, schema_object.name))
+    # `quote` leaves dots, and `..` is another folder.
+    return "/".join(
+        [path.rstrip("/"), *(name if name.strip(".") else name.replace(".", "%2E") for name in names)]
+    )
+
+
+def refuse_unusable_folder(
+    context: RuntimeContext,
+    pairs: Sequence[Pair],
+    contracts: Sequence[Contract],
+    server: str | None,
+    path: str,
+    quarantine: str | None,
+) -> None:
+    """Raise UsageError if good rows may not be written below the path, or would be mixed with other rows.
+
+    Good rows are not masked, so they may only be written where contracts may have their data.
+    """
+    if has_pattern(path):
+        raise UsageError(f"--clean: {path!r} is a pattern.", "Name one folder.")
+    folders = [good_rows_folder(path, contract, schema_object) for contract, schema_object in pairs]
+    reach = context.reach
+    for folder in (path, *folders):
+        allowed = reach.validate(folder)
+        if isinstance(allowed, ValueProblem):
+            raise UsageError(f"--clean: {folder!r} {allowed.message}.", allowed.hint)
+    addresses = [_real_address(context, folder) for folder in folders]
+    bad_rows = None if quarantine is None else _real_address(context, quarantine)
+    if bad_rows is not None and any(folder is not None and bad_rows.is_below(folder) for folder in addresses):
+        raise UsageError(
+            f"--clean: the good rows would replace the bad rows in {quarantine!r}.",
+            "Choose another folder for --quarantine.",
+        )
+    for contract in contracts:
+        for schema_object in contract.objects:
+            overlap = _overlap(addresses, _locations(context, contract, schema_object, server))
+            if overlap is not None:
+                raise UsageError(
+                    f"--clean: the good rows in {str(overlap)!r} would be mixed with the data of "
+                    f"{contract.id} {schema_object.name}, or replace it.",
+                    "Choose a folder that is neither inside nor above the data.",
+                )
+
+
+def _locations(
+    context: RuntimeContext, contract: Contract, schema_object: SchemaObject, server: str | None
+) -> list[Address]:
+    """Return the folders of an object's data: empty for a catalog table or an unusable location."""
+    try:
+        data = located_data(context, contract, schema_object, server)
+    except DqError:
+        return []
+    folders = (data.path, *(partition.folder for partition in data.external_partitions))
+    addresses = (_real_address(context, folder) for folder in folders if folder is not None)
+    return [address for address in addresses if address is not None]
+
+
+def _real_address(context: RuntimeContext, location: str) -> Address | None:
+    """Return a location with its links resolved, up to its first pattern, or None if it cannot be parsed."""
+    address = parse_location(location)
+    if isinstance(address, ValueProblem):
+        return None
+    address = replace(address, segments=segments_before_pattern(address.segments))
+    if address.scheme:
+        return address
+    real_path = Path(os.path.realpath(context.folder.joinpath(*address.segments)))
+    return replace(address, segments=real_path.parts)
+
+
+def _overlap(folders: Sequence[Address | None], locations: Sequence[Address]) -> Address | None:
+    """Return the first folder that is inside or above one of the locations, or None."""
+    return next(
+        (
+            folder
+            for folder in folders
+            for location in locations
+            if folder is not None and (folder.is_below(location) or location.is_below(folder))
+        ),
+        None,
+    )
 
 
 # One run of a check: one object and scope is measured, stored and reported.
@@ -366,7 +489,8 @@ class CheckSetup:
     """Shared inputs of the runs of a command. `notify` records an event, see `alerting.make_notifier`.
 
     `prepare` is called with the contract of failed checks before the transaction with their event.
-    `quarantine` is the location for bad rows, `unmasked` with classified columns.
+    `quarantine` is the location for bad rows, `unmasked` with classified columns. `clean` is that for good
+    rows, and `precedence` decides which row of a repeated key is good.
     """
 
     context: RuntimeContext
@@ -381,6 +505,8 @@ class CheckSetup:
     optimizations: frozenset[Optimization] = ALL
     neighbours: ContractSet = NO_NEIGHBOURS
     verify_statistics: float = 0.0
+    precedence: Precedence | None = None
+    clean: str | None = None
 
 
 T = TypeVar("T")
@@ -452,9 +578,18 @@ def run(
     if setup.quarantine:
         now = context.now()
         quarantine_run = Run(f"{now:%Y-%m-%dT%H%M%SZ}", scope_label, now)
-        return quarantine_rows(
-            request, report, setup.quarantine, quarantine_run, begin, unmasked=setup.unmasked
+        report = quarantine_rows(
+            request,
+            report,
+            setup.quarantine,
+            quarantine_run,
+            begin,
+            unmasked=setup.unmasked,
+            precedence=setup.precedence,
         )
+    if setup.clean:
+        folder = context.resolve_path(good_rows_folder(setup.clean, contract, schema_object))
+        report = clean_rows(request, report, folder, setup.precedence)
     return report
 
 

@@ -11,11 +11,12 @@ from typing import Any
 
 from dq.alerts.drain import DrainResult
 from dq.contracts.model import Contract
-from dq.contracts.outcome import Finding, ReadError
+from dq.contracts.outcome import Finding, ReadError, UsageError
 from dq.dataquality.answers.sources import ALL, NONE
 from dq.dataquality.check import Outline
 from dq.dataquality.clauses.coverage import JsonObject
 from dq.dataquality.clauses.foreign_key import ContractSet
+from dq.dataquality.deduplication import Precedence
 from dq.dataquality.report import Report
 from dq.dataquality.results import append, broken_contract_row, is_path, lines, quoted_target, untested_row
 from dq.operations import alerting, check
@@ -49,6 +50,8 @@ class CheckRequest:
     channel: str = alerting.FROM_CONTRACT
     quarantine: str | None = None
     quarantine_unmasked: bool = False
+    precedence: Precedence | None = None
+    clean: str | None = None
 
     @property
     def needs_hive(self) -> bool:
@@ -103,8 +106,9 @@ class CheckOutcome:
 def _code(result: Result) -> int:
     if isinstance(result, Outline):
         return 0
-    # A failed quarantine must fail the command, since callers publish the remaining rows.
-    unwritten = isinstance(result, Report) and result.quarantine is not None and result.quarantine.problem
+    # Rows that were not written must fail the command, since callers publish the others.
+    outputs = (result.quarantine, result.cleaned) if isinstance(result, Report) else ()
+    unwritten = any(output is not None and output.problem for output in outputs)
     return ReadError.exit_code if unwritten else result.exit_code
 
 
@@ -156,6 +160,8 @@ def check_contracts(
     channel: str = alerting.FROM_CONTRACT,
     quarantine: str | None = None,
     quarantine_unmasked: bool = False,
+    keep: str | None = None,
+    clean: str | None = None,
     folder: Path | str | None = None,
     now: datetime | None = None,
 ) -> CheckOutcome:
@@ -165,11 +171,12 @@ def check_contracts(
     are deliveries not checked yet, or one of: `partitions`, the deliveries due at `cycles`, all delivered
     `since`, or `everything`. `object` and `rules` select objects and clauses; `server` is required if a
     contract has several. `parallel` objects are checked concurrently. `results_table` is a table or folder
-    that results are appended to, `quarantine` a path for bad rows, masked unless `quarantine_unmasked`. A
-    `dry_run` only reads schemas, and stores and sends nothing. `scan` reads everything with Spark;
-    `verify_statistics` is the share of answers from statistics that is verified by counting. `channel` is
-    `contract` for the channels of the contracts, or one channel, e.g. `console`. `folder` replaces the
-    working folder, `now` is an aware instant.
+    that results are appended to, `quarantine` a path for bad rows, masked unless `quarantine_unmasked`.
+    `clean` is a path for good rows, with all their values; `keep`, e.g. `newest by updated_at`, is the row of
+    a repeated key that is good. A `dry_run` only reads schemas, and stores and sends nothing. `scan` reads
+    everything with Spark; `verify_statistics` is the share of answers from statistics that is verified by
+    counting. `channel` is `contract` for the channels of the contracts, or one channel, e.g. `console`.
+    `folder` replaces the working folder, `now` is an aware instant.
 
     Raises UsageError for invalid arguments, ReadError for a path or a store that cannot be read, and
     MissingTool if Spark is needed and missing. Problems of data or contracts are in the outcome.
@@ -190,6 +197,8 @@ def check_contracts(
         channel,
         context.resolve_path(quarantine) if quarantine else quarantine,
         quarantine_unmasked,
+        None if keep is None else Precedence.parse(keep),
+        clean,
     )
     with closing(context.store()) as store:
         outcome = finish(context, store, request, run_checks(context, store, request))
@@ -205,6 +214,17 @@ def run_checks(context: RuntimeContext, store: Store, request: CheckRequest) -> 
         context.messages.finding(finding)
     neighbours = ContractSet.from_contracts(loaded.contracts)
     pairs = check.select_with_rules(check.select_objects(loaded, request.object), request.rules, neighbours)
+    if request.precedence is not None:
+        if request.quarantine is None and request.clean is None:
+            raise UsageError(
+                f"'{request.precedence}' has no effect without --quarantine or --clean.",
+                "Pass a folder for the bad or the good rows.",
+            )
+        check.refuse_unusable_precedence(pairs, request.precedence, request.rules, neighbours)
+    if request.clean is not None:
+        check.refuse_unusable_folder(
+            context, pairs, loaded.contracts, request.server, request.clean, request.quarantine
+        )
     tasks = check.with_location_errors(
         context, check.plan_tasks(store, pairs, request.rows, request.server), request.server
     )
@@ -236,6 +256,8 @@ def run_checks(context: RuntimeContext, store: Store, request: CheckRequest) -> 
             NONE if request.scan else ALL,
             neighbours,
             request.verify_statistics,
+            request.precedence,
+            request.clean,
         )
         results, bugs = _run_tasks(setup, tasks, request, loaded.contracts)
     return CheckOutcome(

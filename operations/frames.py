@@ -18,6 +18,7 @@ from dq.dataquality.backtest import LAST, Backtest
 from dq.dataquality.backtest import backtest as run
 from dq.dataquality.check import check as run_check
 from dq.dataquality.clauses.foreign_key import ContractSet
+from dq.dataquality.deduplication import Precedence
 from dq.dataquality.quarantine import GatedRows
 from dq.dataquality.report import Report
 from dq.dataquality.request import Request, as_arrow, as_spark, find_object, needs_session
@@ -97,15 +98,17 @@ def split(
     spark: SparkSession | None = None,
     report: Report | None = None,
     now: datetime | None = None,
+    keep: str | None = None,
 ) -> tuple[DataFrame, DataFrame]:
     """Split the data into good rows, and bad rows with `_dq_rules`, the clauses that each of them violates.
 
-    `report` is that of `dq.check` on the same data; without it the data is checked, as of `now`. See
-    `dataquality.quarantine.split`, and `dq.check` for the errors raised.
+    `report` is that of `dq.check` on the same data; without it the data is checked, as of `now`. `keep` is
+    the row of a repeated key that is good, see `dq.gate`. See `dataquality.quarantine.split`, and `dq.check`
+    for the errors raised.
     """
-    return quarantine.split(
-        _frame_request(contract, data, object, other_objects, registry, spark, now), report
-    )
+    precedence = None if keep is None else Precedence.parse(keep)
+    request = _frame_request(contract, data, object, other_objects, registry, spark, now)
+    return quarantine.split(request, report, precedence)
 
 
 def gate(
@@ -117,15 +120,19 @@ def gate(
     registry: Sequence[ContractSource] = (),
     spark: SparkSession | None = None,
     now: datetime | None = None,
+    keep: str | None = None,
 ) -> GatedRows:
     """Check the data before it is written: `good, bad, report = dq.gate(frame, "orders.odcs.yaml")`.
 
     The report is that of `dq.check`, computed immediately. A row is bad if it violates a failed clause of
     severity error or critical by itself: an invalid value, a missing required value, or a key without a
-    matching row in the other object. All rows of a duplicate key are bad, since it is unknown which is right.
-    Violations within a tolerated bound or of a mere warning are good. Failures that cannot be attributed to
-    rows (too few rows, missing or undeclared columns, SQL rules) are evaluated on all data and leave the rows
-    as they are.
+    matching row in the other object. All rows of a duplicate key are bad, since it is unknown which is right,
+    unless `keep` is set: with `newest by updated_at`, the row with the largest `updated_at` is good and the
+    others of its key are bad, with `first by created_at` the one with the smallest. NULL is older than every
+    value; ties are decided by the partition columns, then by the others in their order. With several keys, a
+    row is good if it is the one to keep for each of them. Violations within a tolerated bound or of a mere
+    warning are good. Failures that cannot be attributed to rows (too few rows, missing or undeclared columns,
+    SQL rules) are evaluated on all data and leave the rows as they are.
 
     `report.raise_for_status()` raises for all failures, `raise_for_status()` of the result only for those not
     attributed to rows. `good` and `bad` are lazy and recomputed from `data` at each use: persist data that is
@@ -133,9 +140,12 @@ def gate(
     and each failed key one that groups by it. Nothing is written or masked, and no Spark setting is changed.
 
     Arguments and errors are as for `dq.check`. Raises ReadError if a clause could not be measured, because
-    it is then unknown which rows are good.
+    it is then unknown which rows are good, and UsageError if `keep` names no column of the contract or one
+    without an order, or if no key is declared.
     """
-    return quarantine.gate(_frame_request(contract, data, object, other_objects, registry, spark, now))
+    precedence = None if keep is None else Precedence.parse(keep)
+    request = _frame_request(contract, data, object, other_objects, registry, spark, now)
+    return quarantine.gate(request, precedence=precedence)
 
 
 def backtest(

@@ -99,7 +99,8 @@ REPORT = row({
     "at": nullable(INSTANT), "rules": array(TEXT), "rows": nullable(INT),
     "passes": INT, "proven": INT, "kept": INT,
     "counts": mapping(INT), "results": array(RESULT),
-    "clauses": array(CLAUSE), "quarantine": nullable(mapping(ANY)), "notes": array(TEXT),
+    "clauses": array(CLAUSE), "quarantine": nullable(mapping(ANY)), "cleaned": nullable(mapping(ANY)),
+    "notes": array(TEXT),
     "verification": nullable(mapping(ANY)), "error?": {"type": "null"},
 })  # fmt: skip
 UNTESTED = row({

@@ -31,7 +31,7 @@ class ResourceScope(StrEnum):
     SHARED = "the owner's catalog, and its shared databases and tables"
     FILES = "the files of the tables"
     MARKERS = "the markers of deliveries"
-    QUARANTINE = "the folder of the quarantine"
+    QUARANTINE = "the folder of the quarantine or of the good rows"
     BUCKETS = "the bucket, below the folders of the tables"
     TOPICS = "the topic of the domain"
     SCHEDULES = "the schedules of the group"
@@ -171,7 +171,7 @@ CHECKER = Duty(
         Privilege(
             ResourceScope.QUARANTINE,
             "s3: DeleteObject GetObject PutObject",
-            "`--quarantine` with a folder in S3",
+            "`--quarantine` or `--clean` with a folder in S3",
         ),
     ),
 )

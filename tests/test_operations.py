@@ -703,7 +703,7 @@ def lakes(twins: tuple[Place, Place]) -> tuple[Place, Place]:
             folder = place.folder / f"lake/orders/day={day}"
             folder.mkdir(parents=True)
             pq.write_table(pa.table({"id": pa.array(values, pa.int64())}), folder / "part-0.parquet")
-        text = contract("orders", **{"Type: bigint": "Type: bigint, required: true"})
+        text = contract("orders", **{"Type: bigint": "Type: bigint, required: true, unique: true"})
         # Spark's working folder is that of the process, and a test before may have begun it.
         at_lake = f"path: {place.folder}/lake/" if place is twins[0] else "path: lake/"
         place.put("registry/orders.odcs.yaml", text.replace("path: lake/", at_lake))
@@ -734,6 +734,14 @@ def test_check_is_the_command(lakes: tuple[Place, Place]) -> None:
     command.dq("check", *words, "--all", "--results-table", f"{out}/results", "--quarantine", f"{out}/bad")
     outputs = {"results_table": "out/results", "quarantine": "out/bad"}
     dq.check_contracts("registry", channel="console", everything=True, **outputs, **at)
+    ran = command.dq("check", *words, "--all", "--clean", f"{out}/clean", "--keep", "newest by day")
+    cleaning = {"clean": "out/clean", "keep": "newest by day"}
+    outcome = dq.check_contracts("registry", channel="console", everything=True, **cleaning, **at)
+    for place, [entry] in ((command, ran.json), (function, outcome.as_list())):
+        path = f"{place.folder}/out/clean/orders/orders"
+        assert entry["cleaned"] == {"rows": 3, "path": path, "problem": "", "superseded": []}
+    with pytest.raises(dq.DqError, match="no effect without"):
+        dq.check_contracts("registry", keep="newest by day", **at)
     for output in outputs.values():
         theirs, ours = ([*place.folder.glob(f"{output}/**/*.parquet")] for place in lakes)
         assert len(theirs) == len(ours) > 0, output

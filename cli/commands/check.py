@@ -8,8 +8,9 @@ from pathlib import Path
 import typer
 
 from dq.cli import check_output, output
-from dq.cli.context import CHANNEL, QUARANTINE, UNMASKED, alerts_are_results
+from dq.cli.context import CHANNEL, CLEAN, KEEP, QUARANTINE, UNMASKED, alerts_are_results
 from dq.contracts.outcome import UsageError
+from dq.dataquality.deduplication import Precedence
 from dq.operations.check import parse_partition, select_rows
 from dq.operations.check_contracts import CheckRequest, finish, run_checks
 from dq.operations.runtime.context import parse_instant, runtime_context
@@ -57,6 +58,8 @@ def command(
     channel: str = CHANNEL,
     quarantine: str = QUARANTINE,
     quarantine_unmasked: bool = UNMASKED,
+    keep: str = KEEP,
+    clean: str = CLEAN,
     as_of: str = output.AS_OF,
     format: output.ResultFormat = output.RESULT_FORMAT,
 ) -> None:
@@ -69,7 +72,7 @@ def command(
     checked without Spark and Java.
 
     Exit codes: 0 passed, 1 an error-level check failed, 2 invalid options, or Spark or Java is needed and
-    missing, 3 something could not be measured, statistics were wrong, or bad rows could not be written, 4
+    missing, 3 something could not be measured, statistics were wrong, or rows could not be written, 4
     an alert could not be delivered.
 
     Example: dq check flights.odcs.yaml --partition flight_date=2013-11-03
@@ -102,6 +105,8 @@ def command(
         channel,
         quarantine,
         quarantine_unmasked,
+        None if keep is None else Precedence.parse(keep),
+        clean,
     )
     with closing(context.store()) as store:
         outcome = run_checks(context, store, request)

@@ -165,6 +165,124 @@ def test_bad_rows_are_written_apart_and_counted_for_machines(spark, desk):
     assert "Check the path, and that Spark may write there." in nowhere.out
 
 
+PAYMENTS = """
+apiVersion: v3.2.0
+kind: DataContract
+id: pay
+version: 2.0.0
+servers: [{server: lake, type: local, path: '${DQ_LAKE}/{object}', format: csv}]
+schema:
+  - name: payments
+    properties:
+      - {name: id, logicalType: integer, primaryKey: true, primaryKeyPosition: 1}
+      - {name: card, logicalType: string, required: true, classification: restricted}
+      - {name: updated, logicalType: timestamp}
+      - {name: day, logicalType: date, partitioned: true, partitionKeyPosition: 1}
+      - {name: hour, logicalType: integer, partitioned: true, partitionKeyPosition: 2}
+"""
+
+
+def payments(desk):
+    desk.write("pay.odcs.yaml", PAYMENTS)
+    head = "id,card,updated\n"
+    desk.write("lake/payments/day=2026-11-19/hour=1/a.csv", f"{head}1,A,2026-11-19T01:00:00Z\n")
+    desk.write(
+        "lake/payments/day=2026-11-20/hour=2/a.csv",
+        f"{head}1,B,2026-11-20T02:00:00Z\n2,C,\n2,D,2026-11-20T02:30:00Z\n",
+    )
+    return ("check", "--channel", "console", "--as-of", "2026-11-21T00:00:00Z", "--format", "json")
+
+
+@pytest.mark.spark
+def test_the_newest_row_of_a_key_is_written_with_the_good_rows(spark, desk):
+    command = payments(desk)
+    clean = desk.folder / "clean"
+    options = ("--keep", "newest by updated", "--clean", f"{clean}/")
+
+    bad = ("--quarantine", str(desk.folder / "bad"))
+    ran = desk.dq(*command, *options, *bad, "--partition", "day=2026-11-20")
+
+    assert ran.code == 1, ran.err
+    [report] = ran.json
+    assert report["quarantine"]["rows"] == 1
+    assert report["cleaned"] == {
+        "rows": 2,
+        "path": f"{clean}/pay%402/payments/day=2026-11-20",
+        "problem": "",
+        "superseded": [{"day": "2026-11-19", "hour": "1"}],
+    }
+    ran = desk.dq(*command, *options, "--partition", "day=2026-11-19")
+    assert ran.json[0]["cleaned"]["rows"] == 0
+    table = desk.write(
+        "clean.odcs.yaml", PAYMENTS.replace("csv", "parquet").replace("{object}", "pay%402/{object}")
+    )
+    rows = spark.read.parquet(f"{clean}/pay%402/payments")
+    assert rows.columns == ["id", "card", "updated", "day", "hour"]
+    assert sorted(row["card"] for row in rows.collect()) == ["B", "D"]
+    assert desk.dq(*command, str(table), "--all", DQ_LAKE=str(clean)).code == 0
+
+
+@pytest.mark.spark
+def test_good_rows_that_cannot_be_written_are_exit_3(spark, desk):
+    command = payments(desk)
+    desk.write("clean/pay%402", "a file")
+
+    ran = desk.dq(*command, "--clean", str(desk.folder / "clean"), "--all", "--rule", "required")
+    hour = desk.dq(*command, "--clean", str(desk.folder / "other"), "--partition", "hour=2")
+
+    assert (ran.code, hour.code) == (3, 3), ran.err
+    target = desk.folder / "clean/pay%402/payments"
+    assert f"the good rows cannot be written to '{target}'" in ran.json[0]["cleaned"]["problem"]
+    assert "the rows of hour=2 have no folder of their own" in hour.json[0]["cleaned"]["problem"]
+    assert ran.json[0]["cleaned"]["path"] is None
+    desk.write("lake/payments/day=2026-11-20/hour=3/a.csv", "id,card,updated\n2,E,soon\n")
+    typeless = ("--clean", str(desk.folder / "other"), "--all")
+    clean = desk.dq(*command, *typeless)
+    newest = desk.dq(
+        *command, *typeless, "--keep", "newest by updated", "--quarantine", str(desk.folder / "q")
+    )
+    assert (clean.code, newest.code) == (3, 3), clean.err
+    assert "column 'updated' has values that are not timestamp" in clean.json[0]["cleaned"]["problem"]
+    for output in ("cleaned", "quarantine"):
+        assert "the data has texts that are not timestamp" in newest.json[0][output]["problem"]
+    assert not (desk.folder / "other").exists()
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--keep", "newest by updated"), "has no effect without --quarantine or --clean"),
+        (("--keep", "newest by updatd", "--clean", "c"), "Did you mean 'updated'?"),
+        (("--keep", "last by updated", "--clean", "c"), "invalid keep 'last by updated'"),
+        (
+            ("--keep", "first by id", "--clean", "c", "--rule", "required"),
+            "no primary or unique key is checked",
+        ),
+        (("--clean", "/elsewhere"), "'/elsewhere' is outside the registry and the working folder"),
+        (("--clean", "s3://bucket/clean"), "no lake root is set"),
+        (("--clean", "link"), "'link' is outside the registry and the working folder"),
+        (("--clean", "lake/payments"), "would be mixed with the data of pay payments"),
+        (("--clean", "mixed"), "would be mixed with the data of pay payments"),
+        (("--clean", "c*"), "'c*' is a pattern"),
+        (
+            ("--clean", "c", "--quarantine", "c/pay%402/payments/bad"),
+            "would replace the bad rows in 'c/pay%402/payments/bad'",
+        ),
+    ],
+)
+def test_rows_are_not_cleaned_in_a_way_that_loses_or_moves_them(desk, options, message):
+    command = payments(desk)
+    (desk.folder / "link").symlink_to("/")
+    (desk.folder / "mixed").mkdir()
+    (desk.folder / "mixed/pay%402").symlink_to("../lake")
+
+    ran = desk.dq(*command, *options)
+
+    assert ran.code == 2, ran.out
+    assert message in ran.err
+    assert not (desk.folder / "c").exists()
+
+
 VOLUME = """
 apiVersion: v3.2.0
 kind: DataContract

@@ -9,6 +9,7 @@ import sys
 import zipfile
 from pathlib import Path
 
+import pyarrow.parquet as pq
 import pytest
 from fakes import jvm
 from fakes.wheel import ROOT, built, python_without_dq
@@ -155,3 +156,16 @@ def test_spark_connect_gives_the_same_report(orders):
     assert done.returncode == 1, done.stderr
     assert found(done.stdout) == FOUND
     assert json.loads(done.stdout)[0]["proven"] == 0
+
+
+@pytest.mark.slow
+def test_spark_connect_writes_the_good_rows(orders):
+    command = (sys.executable, "-m", "dq", "check", "orders.odcs.yaml", "--format", "json")
+    places = ("--channel", "console", "--keep", "first by state", "--clean", orders / "clean")
+
+    done = run(orders, *command, *places, SPARK_REMOTE="local[1]")
+
+    assert done.returncode == 1, done.stderr
+    assert json.loads(done.stdout)[0]["cleaned"]["rows"] == 1
+    [file] = (orders / "clean/orders/orders").glob("*.parquet")
+    assert pq.read_table(file).to_pylist() == [{"id": 1, "state": "open"}]
