@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime, timedelta
 from functools import reduce
@@ -24,10 +25,10 @@ from dq.dataquality.clauses.coverage import bind_clauses
 from dq.dataquality.clauses.coverage import select as select_clauses
 from dq.dataquality.model.column import struct_field as field_of
 from dq.dataquality.model.run_context import RunContext
-from dq.dataquality.spark.columnar_files import NOT_OPENED, open_input
+from dq.dataquality.spark.columnar_files import NOT_OPENED, connected_storage, open_input
 from dq.lake import delta, iceberg
 from dq.lake.parquet import ParquetColumn, columns, require_distinct
-from dq.lake.storage import Files, FileStat, is_data_name
+from dq.lake.storage import ArrowFiles, Files, FileStat, is_data_name
 from dq.lake.table_log import NOT_UNDERSTOOD, LiveFile, LiveTable, StatedNulls, row_count, unknown
 from dq.store.schema import Json, metadata
 
@@ -400,13 +401,11 @@ def read_facts(
         return listed_facts
     rows: int | None = 0
     nulls, schemas = _NullCounts(), dict[tuple[ParquetColumn, ...], None]()
-    for path, file in listing.files:
-        # Readers skip empty files.
-        if file.size:
-            meta, schema = _footer(path, files.address(path))
-            rows = _add(rows, meta.num_rows if counts_rows([meta.created_by or ""]) else None)
-            nulls.add(meta, schema)
-            schemas[schema] = None
+    # Readers skip empty files.
+    for meta, schema in _footers([(path, files.address(path)) for path, file in listing.files if file.size]):
+        rows = _add(rows, meta.num_rows if counts_rows([meta.created_by or ""]) else None)
+        nulls.add(meta, schema)
+        schemas[schema] = None
     broken = dict.fromkeys(message for schema in schemas for message in _broken_promises(schema, validate))
     return replace(
         listed_facts, rows=rows, nulls=nulls.total(rows), broken=tuple(broken), judged=bool(schemas)
@@ -431,12 +430,33 @@ def _broken_promises(columns: Sequence[ParquetColumn], validate: SchemaValidator
     return validate(DataType("struct", (), tuple(kinds.values()), tuple(kinds)), unreadable)
 
 
-def _footer(path: str, address: str) -> tuple[FileMetaData, tuple[ParquetColumn, ...]]:
+_PARALLEL_READS = 16
+_FOOTERS_AT_ONCE = 1_000
+
+
+def _footers(
+    addresses: Sequence[tuple[str, str]],
+) -> Iterator[tuple[FileMetaData, tuple[ParquetColumn, ...]]]:
+    """Yield the footers of files, given as path and address, in their order."""
+    storage = connected_storage(address for _, address in addresses)
+    if storage is None:
+        yield from (_footer(path, address, None) for path, address in addresses)
+        return
+    with ThreadPoolExecutor(_PARALLEL_READS) as pool:
+        # Not all at once: the footers of a table may not fit into memory.
+        for start in range(0, len(addresses), _FOOTERS_AT_ONCE):
+            batch = addresses[start : start + _FOOTERS_AT_ONCE]
+            yield from pool.map(lambda pair: _footer(pair[0], pair[1], storage), batch)
+
+
+def _footer(
+    path: str, address: str, storage: ArrowFiles | None
+) -> tuple[FileMetaData, tuple[ParquetColumn, ...]]:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     try:
-        with open_input(_encoded(address)) as source:
+        with open_input(_encoded(address), storage) as source:
             meta = pq.read_metadata(source)
             parquet_columns = columns(meta.schema)
     except (*NOT_OPENED, pa.ArrowException) as error:

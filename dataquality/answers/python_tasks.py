@@ -33,6 +33,7 @@ from dq.dataquality.spark.columnar_files import open_input
 from dq.dataquality.spark.measure import schema_of
 from dq.dataquality.spark.session import attempt, in_exchanging_tasks, in_tasks
 from dq.lake.parquet import unreadable_column
+from dq.lake.storage import ArrowFiles
 from dq.lake.types import arrow_array, arrow_type
 
 if TYPE_CHECKING:
@@ -823,8 +824,9 @@ def _batches(paths: Sequence[str], work: Work) -> Iterator[Batch]:
     # Compared columns are cast to one Arrow type; the others are only counted.
     compared = {name: kind for name in names if (kind := work.types[name]).name in COMPARED}
     arrow = {name: arrow_type(kind) for name, kind in compared.items()}
+    storage = ArrowFiles()
     for path in paths:
-        with open_input(path) as source:
+        with open_input(path, storage) as source:
             file = pq.ParquetFile(source, pre_buffer=False)
             if not names:
                 yield Batch(file.metadata.num_rows, {})

@@ -21,12 +21,13 @@ from dq.contracts.types import DataType
 from dq.dataquality.model.column import Column, resolve
 from dq.dataquality.model.column import struct_field as column_field
 from dq.dataquality.model.metric import Failure
-from dq.dataquality.spark.columnar_files import NULL_PARTITION, open_input
+from dq.dataquality.spark.columnar_files import NULL_PARTITION, connected_storage, open_input
 from dq.dataquality.spark.dataset import Dataset
 from dq.dataquality.spark.file_listing import data_files, values_in_path
 from dq.dataquality.spark.measure import schema_of
 from dq.dataquality.spark.session import attempt, in_tasks
 from dq.lake import parquet
+from dq.lake.storage import ArrowFiles
 
 if TYPE_CHECKING:
     from pyarrow import NativeFile
@@ -975,19 +976,24 @@ def _read_in_parallel(
         parts = [None] if isinstance(outputs, Failure) else outputs
     elif paths and urlsplit(paths[0]).scheme not in ("", "file"):
         with ThreadPoolExecutor(_AT_A_TIME) as pool:
-            parts = list(pool.map(work, ([path] for path in paths)))
+            parts = list(
+                pool.map(partial(work, storage=connected_storage(paths)), ([path] for path in paths))
+            )
     else:
         parts = [work(paths)]
     complete = [part for part in parts if part is not None]
     return [file for part in complete for file in part] if len(complete) == len(parts) else None
 
 
-def read_footers(paths: Iterable[str], requested: tuple[RequestedColumn, ...]) -> list[FileStatistics] | None:
+def read_footers(
+    paths: Iterable[str], requested: tuple[RequestedColumn, ...], storage: ArrowFiles | None = None
+) -> list[FileStatistics] | None:
     """Return the statistics of these files in their order, or None if one of them cannot be read."""
+    storage = storage or ArrowFiles()
     file_statistics = []
     for path in paths:
         try:
-            with open_input(path) as source:
+            with open_input(path, storage) as source:
                 file_statistics.append(read_statistics(source, path, requested))
         except (OSError, ValueError, NotImplementedError):
             return None

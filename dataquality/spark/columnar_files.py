@@ -7,7 +7,7 @@ import json
 import math
 import re
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from decimal import Decimal
@@ -36,7 +36,7 @@ from dq.dataquality.spark.schema import (
 from dq.dataquality.spark.session import attempt, spark_errors
 from dq.lake.compression import avro_header
 from dq.lake.parquet import columns as parquet_columns
-from dq.lake.storage import file_system, split
+from dq.lake.storage import ArrowFiles
 from dq.lake.types import from_spark_json
 
 if TYPE_CHECKING:
@@ -149,19 +149,28 @@ class FileColumns:
     types: tuple[str, ...]
 
 
-def open_input(path: str) -> Any:
+def open_input(path: str, storage: ArrowFiles | None = None) -> Any:
     """Open a file by Spark's address on a file system that pyarrow supports.
 
-    Raises OSError or ValueError if it cannot be opened.
+    Pass the same `storage` for several files: each new one creates a client, which for S3 takes longer than
+    to read a footer. Raises OSError or ValueError if it cannot be opened.
     """
     if not is_remote(path):
         from pyarrow.fs import LocalFileSystem
 
         return LocalFileSystem().open_input_file(unquote(urlsplit(path).path))
     # The address is URL-encoded, the path is not: a `?` belongs to the name.
-    root, inside = split(path)
-    system, before = file_system(root)
-    return system.open_input_file(before + unquote(inside))
+    system, inside = (storage or ArrowFiles()).opened(path)
+    return system.open_input_file(unquote(inside))
+
+
+def connected_storage(files: Iterable[str]) -> ArrowFiles | None:
+    """Return access to the storage of these files, opened once for all threads; None if all are local."""
+    storage, first = ArrowFiles(), next(filter(is_remote, files), None)
+    if first is None:
+        return None
+    storage.connect(first)
+    return storage
 
 
 def columns_of(files: Sequence[str], file_format: str) -> list[FileColumns]:
@@ -169,21 +178,21 @@ def columns_of(files: Sequence[str], file_format: str) -> list[FileColumns]:
 
     Raises ReadError for a file that cannot be opened, because it may have any column.
     """
-    remote = any(is_remote(file) for file in files)
-    with ThreadPoolExecutor(_PARALLEL_READS if remote else 1) as pool:
+    storage = connected_storage(files)
+    with ThreadPoolExecutor(_PARALLEL_READS if storage is not None else 1) as pool:
         return [
             file_columns
-            for file_columns in pool.map(lambda file: _columns_of(file, file_format), files)
+            for file_columns in pool.map(lambda file: _columns_of(file, file_format, storage), files)
             if file_columns is not None
         ]
 
 
-def _columns_of(file: str, file_format: str) -> FileColumns | None:
+def _columns_of(file: str, file_format: str, storage: ArrowFiles | None) -> FileColumns | None:
     import pyarrow.orc as orc
     import pyarrow.parquet as pq
 
     try:
-        with open_input(file) as source:
+        with open_input(file, storage) as source:
             if source.size() == 0:
                 return None
             if file_format == "orc":
