@@ -542,13 +542,13 @@ def union_with_external(
     name: str,
     table_frame: DataFrame | None,
     external: Mapping[PlacedPartition, str | None],
-    open_folder: Callable[[str], DataFrame],
+    open_folder: Callable[[str, Sequence[Mapping[str, str]]], DataFrame],
 ) -> DataFrame:
     """Return the rows of the table, with the external partitions in place of those of the same values.
 
     `table_frame` is None if the table has no other partitions. `external` are these with the folder below
-    which their own is named as one of the table, if there is one; `open_folder` opens all data below such a
-    folder.
+    which their own is named as one of the table, if there is one; `open_folder` opens these partitions below
+    such a folder.
 
     Raises ReadError for more folders than Spark can plan, and for a folder that is not named like its
     partition.
@@ -567,7 +567,8 @@ def union_with_external(
             "Stage below one folder, or set the contract's server to the catalog that has the partitions.",
         )
     frames = [
-        only_partitions(open_folder(for_hadoop(root)), partitions) for root, partitions in roots.items()
+        only_partitions(open_folder(for_hadoop(root), partitions), partitions)
+        for root, partitions in roots.items()
     ]
     if table_frame is not None:
         frames.insert(0, without_partitions(table_frame, [dict(partition.values) for partition in external]))

@@ -196,7 +196,7 @@ def open_table(
         relevant = in_scope(dataset.external_partitions, scope or (), _partition_types(dataset))
         dataset = replace(dataset, external_partitions=relevant)
     if dataset.external_partitions:
-        return _with_external_partitions(spark, dataset)
+        return _with_external_partitions(spark, dataset, scope or ())
     frame = attempt(lambda: _read(spark, dataset, scope or ()))
     if isinstance(frame, Failure):
         if not any(sign in frame.message for sign in _WITHOUT_FILES):
@@ -213,15 +213,21 @@ def open_table(
 _WITHOUT_FILES = ("UNABLE_TO_INFER_SCHEMA", "No Avro files found")
 
 
-def _with_external_partitions(spark: SparkSession, dataset: Dataset) -> DataFrame:
-    """Return all rows of a dataset with external partitions."""
+def _with_external_partitions(
+    spark: SparkSession, dataset: Dataset, scope: Sequence[Mapping[str, str]]
+) -> DataFrame:
+    """Return the rows of a dataset with external partitions; `scope` is that of `open_table`."""
     base_dataset = replace(dataset, external_partitions=())
-    folders = [base_dataset.values_of(file) for file in files_of(spark, base_dataset)[0]]
-    has_other_folders = any(
-        not any(partition.is_named_in(values or {}) for partition in dataset.external_partitions)
-        for values in folders
-    )
-    base_frame = open_table(spark, base_dataset) if has_other_folders else None
+    external_values = [dict(partition.values) for partition in dataset.external_partitions]
+    base_scope = [partition for partition in scope if dict(partition) not in external_values]
+    has_other_folders = False
+    if base_scope or not scope:
+        folders = [base_dataset.values_of(file) for file in files_of(spark, base_dataset, base_scope)[0]]
+        has_other_folders = any(
+            not any(partition.is_named_in(values or {}) for partition in dataset.external_partitions)
+            for values in folders
+        )
+    base_frame = open_table(spark, base_dataset, base_scope) if has_other_folders else None
     roots = {
         partition: partition.root(dataset.partitions, dataset.layout)
         for partition in dataset.external_partitions
@@ -229,7 +235,8 @@ def _with_external_partitions(spark: SparkSession, dataset: Dataset) -> DataFram
     arguments = (dataset.object, base_frame, roots)
     frame = attempt(
         lambda: union_with_external(
-            *arguments, lambda root: open_table(spark, replace(base_dataset, path=root))
+            *arguments,
+            lambda root, partitions: open_table(spark, replace(base_dataset, path=root), partitions),
         )
     )
     if isinstance(frame, Failure):
@@ -237,14 +244,17 @@ def _with_external_partitions(spark: SparkSession, dataset: Dataset) -> DataFram
     return frame
 
 
-def files_of(spark: SparkSession, dataset: Dataset) -> tuple[tuple[str, ...], tuple[StructField, ...]]:
+def files_of(
+    spark: SparkSession, dataset: Dataset, scope: Sequence[Mapping[str, str]] = ()
+) -> tuple[tuple[str, ...], tuple[StructField, ...]]:
     """Return the addresses of a dataset's files, and the columns in their folder names.
 
-    Only for plain files; no file is read. Raises ReadError if the path does not exist.
+    In a layout other than Hive's, those outside of the `scope` may be absent (empty: none is). Only for
+    plain files; no file is read. Raises ReadError if the path does not exist.
     """
     assert dataset.path is not None
     path = dataset.path
-    file_listing = attempt(lambda: listing(spark, path, _partition_types(dataset), dataset.layout))
+    file_listing = attempt(lambda: listing(spark, path, _partition_types(dataset), dataset.layout, scope))
     if isinstance(file_listing, Failure):
         raise _unopened_error(dataset, file_listing.message, spark)
     return file_listing.files, file_listing.partitions

@@ -5,9 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from functools import reduce
 from typing import TYPE_CHECKING
 from urllib.parse import unquote, urlsplit
 
@@ -30,7 +28,6 @@ _GLOB = re.compile(r"/[^/]*[*?\[{]")
 _SCHEME = re.compile("([A-Za-z][A-Za-z0-9+.-]*):(?=/)")
 # Hive's value for NULL in paths.
 _NULL = "__HIVE_DEFAULT_PARTITION__"
-_LISTED_AT_ONCE = 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -290,9 +287,9 @@ def _existing_files(spark: SparkSession, folders: Sequence[str]) -> list[str]:
         return list(together)
     if len(folders) == 1:
         return []
-    with ThreadPoolExecutor(_LISTED_AT_ONCE) as pool:
-        lists = pool.map(lambda folder: _existing_files(spark, [folder]), folders)
-    return reduce(lambda left, right: left + right, lists, [])
+    # Mostly few are missing, and each listing is a job.
+    middle = len(folders) // 2
+    return _existing_files(spark, folders[:middle]) + _existing_files(spark, folders[middle:])
 
 
 def files_in_scope(

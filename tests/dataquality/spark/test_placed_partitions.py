@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 from fakes.reach import anywhere
 
-from dq.contracts.layout import PlacedPartition
+from dq.contracts.layout import Layout, PlacedPartition, parse_layout
 from dq.contracts.outcome import ReadError
 from dq.contracts.yaml.parse import parse
 from dq.dataquality.spark.columnar_files import MOST_FOLDERS
@@ -67,3 +67,35 @@ def test_one_of_hundreds_of_staging_folders_is_read_alone(
     assert frame.count() == 2
     with pytest.raises(ReadError, match=f"from {MOST_FOLDERS + 1} folders, more than {MOST_FOLDERS}"):
         open_table(spark, data)
+
+
+@pytest.mark.spark
+def test_the_table_is_not_opened_for_a_partition_beside_it(spark: SparkSession, tmp_path: Path) -> None:
+    data = dataset(tmp_path, "string", "string")
+    (tmp_path / "lake" / "run=a").mkdir()
+    (tmp_path / "lake" / "run=a" / "part-0.parquet").write_bytes(b"PAR1, and no footer")
+    data = replace(data, external_partitions=data.external_partitions[-1:])
+
+    frame = open_table(spark, data, [{"run": str(MOST_FOLDERS)}])
+
+    assert frame.count() == 2
+
+
+@pytest.mark.spark
+def test_of_a_staging_folder_with_other_partitions_only_the_requested_are_opened(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    data = dataset(tmp_path, "string", "string")
+    layout = parse_layout("{run}")
+    assert isinstance(layout, Layout)
+    staged = tmp_path / "staged"
+    for run in ("good", "bad"):
+        (staged / run).mkdir(parents=True)
+    pq.write_table(pa.table({"id": pa.array([1, 2, 3], pa.int64())}), staged / "good" / "part-0.parquet")
+    (staged / "bad" / "part-0.parquet").write_bytes(b"PAR1, and no footer")
+    placed = tuple(PlacedPartition((("run", run),), str(staged / run)) for run in ("good", "bad"))
+    data = replace(data, layout=layout, external_partitions=placed)
+
+    frame = open_table(spark, data, [{"run": "good"}])
+
+    assert frame.count() == 3
