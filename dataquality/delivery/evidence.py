@@ -10,6 +10,7 @@ from functools import cache, partial
 
 from sqlalchemy import Connection, and_, delete, insert, select, update
 
+from dq.contracts.access.access_policy import is_remote
 from dq.contracts.extension import EvidenceSource
 from dq.contracts.outcome import LAKEHOUSE, DqError, ReadError, join_limited
 from dq.contracts.slo import Cycle, Partition, Slo
@@ -753,10 +754,13 @@ class ObservationContext:
         """Observe cycles concurrently. Those in unresponsive storage are unreadable unless they have a
         receipt.
         """
-        places: dict[tuple[str, int], list[tuple[WatchTarget, CycleRecord]]] = {}
-        for target, record in cycles:
-            # One task per location, so that its log is read once.
-            place = (target.place.path.rstrip("/"), id(target.files))
+        places: dict[tuple[str, int, int], list[tuple[WatchTarget, CycleRecord]]] = {}
+        for number, (target, record) in enumerate(cycles):
+            # One task per location, so that its log is read once. In a bucket, each cycle may have hundreds
+            # of folders to list, and no log: one task per cycle.
+            path = target.place.path.rstrip("/")
+            is_listed = is_remote(path) and target.place.format not in LAKEHOUSE
+            place = (path, id(target.files), number if is_listed else -1)
             places.setdefault(place, []).append((target, record))
         groups = list(places.values())
         tasks = [

@@ -13,6 +13,7 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
+from fakes import views
 from fakes.command import contract
 from fakes.hung_mount import hung_mount
 from fakes.late_s3 import LateS3, environment
@@ -99,6 +100,35 @@ def test_a_mount_that_hangs_is_unknown_and_nobody_else(tmp_path: Path, server: L
     # When it answers again, what is missing there is told.
     after = json.loads(watch(tmp_path, server, "2026-05-11T07:05:00Z", **own).stdout)
     assert {one["after"] for one in after["changes"]} == {"missing"}
+
+
+class ConcurrencyS3(LateS3):
+    """The server with the largest number of requests that waited for it at the same time."""
+
+    most = _answered = 0
+
+    def _known(self, method: str, target: str, headers: dict[str, str], body: bytes) -> bytes:
+        self.most = max(self.most, self.asked - self._answered)
+        self._answered += 1
+        return super()._known(method, target, headers, body)
+
+
+def test_the_cycles_of_a_table_in_a_bucket_are_listed_concurrently(tmp_path: Path) -> None:
+    server = ConcurrencyS3()
+    hours = ("03", "04", "05", "06", "07", "08")
+    folder = views.LAYOUTS["hive"][1]
+    server.put([f"lake/views/{folder.format(tenant, hour)}/part-0.csv" for tenant in "ad" for hour in hours])
+    (tmp_path / "registry").mkdir()
+    (tmp_path / "registry" / "views.odcs.yaml").write_text(views.contract("a, d, gone"))
+    watch(tmp_path, server, "2026-11-20T04:00:00Z")
+    server.late, server.most = 0.1, 0
+
+    ran = watch(tmp_path, server, "2026-11-20T09:50:00Z")
+
+    server.close()
+    changes = json.loads(ran.stdout)["changes"]
+    assert [change["after"] for change in changes] == ["missing"] * len(hours)
+    assert server.most > 1
 
 
 def test_a_bucket_answers_while_another_one_is_silent(
