@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime, timedelta
 from functools import reduce
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 from urllib.parse import quote, unquote
 
 from sqlalchemy import Column, Connection, String, Table, Text, delete, insert, select, tuple_
@@ -34,6 +34,9 @@ from dq.store.schema import Json, metadata
 
 if TYPE_CHECKING:
     from pyarrow.parquet import FileMetaData
+
+A = TypeVar("A")
+B = TypeVar("B")
 
 
 table_metadata = Table(
@@ -159,29 +162,31 @@ def table_files(
     if place.layout:
         yield from _files_in_layout(files, root, _layout_of(place), outside)
         return
-    top = [(f"{root}/{file.name}", file) for file in files.inside(root) if is_data_name(file.name)]
+    top: list[tuple[str, FileStat]] = []
     partitioned = False
-    pending: list[tuple[str, tuple[str, ...], int]] = [(root, (), 0)]
-    visited = 0
-    while pending:
-        folder, columns, depth = pending.pop()
-        visited += 1
-        if visited > MAX_FOLDERS or depth > MAX_DEPTH:
-            raise unknown(
-                root, f"has more than {MAX_FOLDERS:,} folders, or is nested more than {MAX_DEPTH} deep"
-            )
-        data_files = [file for file in files.inside(folder) if is_data_name(file.name)] if depth else []
-        if data_files:
-            partitioned = True
-            _require_keys(root, columns, keys)
-            yield from ((f"{folder}/{file.name}", file) for file in data_files)
-        for name in filter(is_data_name, files.folders(folder)):
-            key, equals, _ = name.partition("=")
-            if equals and len(columns) < depth:
-                raise unknown(f"{folder}/{name}", "is a partition folder inside a folder that is not one")
-            if equals or depth:
-                partition_columns = (*columns, unquote(key)) if equals else columns
-                pending.append((f"{folder}/{name}", partition_columns, depth + 1))
+    level: list[tuple[str, tuple[str, ...]]] = [(root, ())]
+    visited = depth = 0
+    while level:
+        visited += len(level)
+        _require_limits(root, visited, depth)
+        next_level = []
+        listings = _map_requests(files.entries, [folder for folder, _ in level], is_remote(root))
+        for (folder, folder_columns), (files_inside, folders) in zip(level, listings, strict=True):
+            data = [(f"{folder}/{file.name}", file) for file in files_inside if is_data_name(file.name)]
+            if data and depth:
+                partitioned = True
+                _require_keys(root, folder_columns, keys)
+                yield from data
+            elif data:
+                top = data
+            for name in filter(is_data_name, folders):
+                key, equals, _ = name.partition("=")
+                if equals and len(folder_columns) < depth:
+                    raise unknown(f"{folder}/{name}", "is a partition folder inside a folder that is not one")
+                if equals or depth:
+                    partition_columns = (*folder_columns, unquote(key)) if equals else folder_columns
+                    next_level.append((f"{folder}/{name}", partition_columns))
+        level, depth = next_level, depth + 1
     if not partitioned:
         yield from top
 
@@ -193,33 +198,54 @@ def _files_in_layout(
 
     Raises ReadError if there are other folders, and none is in the layout.
     """
-    pending, visited, has_data = [""], 0, False
-    while pending:
-        above = pending.pop()
-        visited += 1
-        if visited > MAX_FOLDERS or above.count("/") > MAX_DEPTH:
-            raise unknown(
-                root, f"has more than {MAX_FOLDERS:,} folders, or is nested more than {MAX_DEPTH} deep"
-            )
-        folder = f"{root}/{above}".rstrip("/")
-        data = [file for file in files.inside(folder) if is_data_name(file.name)]
-        if above and above.count("/") + 1 >= layout.depth:
-            has_data = has_data or bool(data)
-            yield from ((f"{folder}/{file.name}", file) for file in data)
-        else:
-            outside += [f"{above}/{file.name}".lstrip("/") for file in data]
-        for name in filter(is_data_name, files.folders(folder)):
-            below = f"{above}/{name}" if above else name
-            partition = "/".join(below.split("/")[: layout.depth])
-            depth = below.count("/") + 1
-            if layout.may_contain(partition) and (depth != layout.depth or layout.partition_of(partition)):
-                pending.append(below)
+    level, visited, depth, has_data = [""], 0, 0, False
+    while level:
+        visited += len(level)
+        _require_limits(root, visited, depth)
+        next_level = []
+        folders = [f"{root}/{above}".rstrip("/") for above in level]
+        listings = _map_requests(files.entries, folders, is_remote(root))
+        for above, folder, (files_inside, names) in zip(level, folders, listings, strict=True):
+            data = [file for file in files_inside if is_data_name(file.name)]
+            if above and depth >= layout.depth:
+                has_data = has_data or bool(data)
+                yield from ((f"{folder}/{file.name}", file) for file in data)
             else:
-                outside.append(f"{below}/")
-    folders = [name for name in outside if name.endswith("/")]
-    if folders and not has_data:
-        example = min(folders).rstrip("/")
+                outside += [f"{above}/{file.name}".lstrip("/") for file in data]
+            for name in filter(is_data_name, names):
+                below = f"{above}/{name}" if above else name
+                partition = "/".join(below.split("/")[: layout.depth])
+                is_partition = depth + 1 == layout.depth
+                if layout.may_contain(partition) and (not is_partition or layout.partition_of(partition)):
+                    next_level.append(below)
+                else:
+                    outside.append(f"{below}/")
+        level, depth = next_level, depth + 1
+    other_folders = [name for name in outside if name.endswith("/")]
+    if other_folders and not has_data:
+        example = min(other_folders).rstrip("/")
         raise unknown(root, f"has no folder of the layout {layout.template!r}, only others, e.g. {example!r}")
+
+
+def _require_limits(root: str, visited: int, depth: int) -> None:
+    """Raise ReadError for more folders, or deeper ones, than a table is expected to have."""
+    if visited > MAX_FOLDERS or depth > MAX_DEPTH:
+        raise unknown(root, f"has more than {MAX_FOLDERS:,} folders, or is nested more than {MAX_DEPTH} deep")
+
+
+_CONCURRENT_REQUESTS = 16
+# Requests sent ahead of the answer that is used next; their answers have to fit into memory.
+_REQUESTS_AHEAD = 1_000
+
+
+def _map_requests(request: Callable[[A], B], arguments: Sequence[A], remote: bool) -> Iterator[B]:
+    """Yield the answers in the order of the arguments; a remote storage gets many requests at once."""
+    if not remote:
+        yield from map(request, arguments)
+        return
+    with ThreadPoolExecutor(_CONCURRENT_REQUESTS) as pool:
+        for start in range(0, len(arguments), _REQUESTS_AHEAD):
+            yield from pool.map(request, arguments[start : start + _REQUESTS_AHEAD])
 
 
 def _require_keys(root: str, columns: Sequence[str], keys: Sequence[str]) -> None:
@@ -430,23 +456,12 @@ def _broken_promises(columns: Sequence[ParquetColumn], validate: SchemaValidator
     return validate(DataType("struct", (), tuple(kinds.values()), tuple(kinds)), unreadable)
 
 
-_PARALLEL_READS = 16
-_FOOTERS_AT_ONCE = 1_000
-
-
 def _footers(
     addresses: Sequence[tuple[str, str]],
 ) -> Iterator[tuple[FileMetaData, tuple[ParquetColumn, ...]]]:
     """Yield the footers of files, given as path and address, in their order."""
     storage = connected_storage(address for _, address in addresses)
-    if storage is None:
-        yield from (_footer(path, address, None) for path, address in addresses)
-        return
-    with ThreadPoolExecutor(_PARALLEL_READS) as pool:
-        # Not all at once: the footers of a table may not fit into memory.
-        for start in range(0, len(addresses), _FOOTERS_AT_ONCE):
-            batch = addresses[start : start + _FOOTERS_AT_ONCE]
-            yield from pool.map(lambda pair: _footer(pair[0], pair[1], storage), batch)
+    yield from _map_requests(lambda pair: _footer(pair[0], pair[1], storage), addresses, storage is not None)
 
 
 def _footer(

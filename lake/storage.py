@@ -147,6 +147,10 @@ class Files(Protocol):
         """Return the names of the folders directly in a folder; empty if it does not exist."""
         ...
 
+    def entries(self, path: str) -> tuple[list[FileStat], list[str]]:
+        """Return what `inside` and `folders` return, in object storages from one listing."""
+        ...
+
     def with_files(self, path: str) -> list[str]:
         """Return the names of the folders directly in a folder that contain a file themselves."""
         ...
@@ -241,6 +245,9 @@ class LocalFiles:
             return []
         except OSError as error:
             raise _unreadable(path, error) from error
+
+    def entries(self, path: str) -> tuple[list[FileStat], list[str]]:
+        return self.inside(path), self.folders(path)
 
     def with_files(self, path: str) -> list[str]:
         return [name for name in self.folders(path) if self.inside(f"{path}/{name}")]
@@ -337,10 +344,14 @@ class ArrowFiles:
             raise _unreadable(path, error) from error
 
     def folders(self, path: str) -> list[str]:
+        return self.entries(path)[1]
+
+    def entries(self, path: str) -> tuple[list[FileStat], list[str]]:
         from pyarrow import fs
 
         infos = self._get_info(path, folder=True)
-        return [info.base_name for info in infos if info.type == fs.FileType.Directory]
+        folders = [info.base_name for info in infos if info.type == fs.FileType.Directory]
+        return _file_stats(infos), folders
 
     def with_files(self, path: str) -> list[str]:
         from pyarrow import fs
@@ -464,9 +475,8 @@ class UnreachableFiles:
     def _raise_unreadable(self, path: str) -> NoReturn:
         raise ReadError(f"{self.problem}.", f"Check this storage and the connection to it: {path}.")
 
-    stat = inside = below = read = folders = with_files = holds = root = root_exists = nothing = address = (
-        _raise_unreadable
-    )
+    stat = inside = below = read = folders = entries = with_files = _raise_unreadable
+    holds = root = root_exists = nothing = address = _raise_unreadable
 
 
 class Storages:
@@ -655,6 +665,9 @@ class TimedFiles:
 
     def folders(self, path: str) -> list[str]:
         return self._timed_call(self.files.folders, path)
+
+    def entries(self, path: str) -> tuple[list[FileStat], list[str]]:
+        return self._timed_call(self.files.entries, path)
 
     def with_files(self, path: str) -> list[str]:
         return self._timed_call(self.files.with_files, path)

@@ -1,10 +1,11 @@
-"""Footers of many files in a bucket: they are read by one client, whose connections are used again."""
+"""Requests to a bucket: one listing for each folder, and footers by one client that keeps its connections."""
 
 from __future__ import annotations
 
 import asyncio
 import io
 from collections.abc import Callable, Iterator, Sequence
+from datetime import UTC, datetime
 
 import boto3
 import pyarrow as pa
@@ -14,6 +15,8 @@ from fakes.late_s3 import LateS3, environment
 
 from dq.dataquality.answers.statistics import read_footers
 from dq.dataquality.spark.columnar_files import columns_of
+from dq.dataquality.table_metadata import TableLocation, list_files
+from dq.lake.storage import ArrowFiles
 
 FILES = 60
 # Of reads in 16 threads, some of which have two requests at once.
@@ -63,3 +66,25 @@ def test_many_footers_need_few_connections(
 
     assert columns == [("id",)] * FILES
     assert bucket.connections <= MOST_CONNECTIONS
+
+
+@pytest.mark.parametrize(
+    ("table", "layout", "folder"),
+    [
+        ("hive", "", "tenant={}/day=2026-{}-01"),
+        ("template", "{tenant}/{day:%Y/%m}", "{}/2026/{}"),
+    ],
+)
+def test_a_folder_is_listed_once(bucket: CountingS3, table: str, layout: str, folder: str) -> None:
+    names = [folder.format(tenant, month) for tenant in "ab" for month in ("03", "04")]
+    bucket.put(f"lake/{table}/{name}/part-0.parquet" for name in names)
+    place = TableLocation(f"s3://lake/{table}", "parquet", ("tenant", "day"), layout)
+    bucket.asked = 0
+
+    listing = list_files(ArrowFiles(), place, datetime.now(UTC))
+
+    assert sorted(path for path, _ in listing.files) == [
+        f"s3://lake/{table}/{name}/part-0.parquet" for name in names
+    ]
+    every_folder = {"/".join(name.split("/")[:depth]) for name in names for depth in range(5)}
+    assert bucket.asked == len(every_folder)
