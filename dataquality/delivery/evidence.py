@@ -756,11 +756,11 @@ class ObservationContext:
         """
         places: dict[tuple[str, int, int], list[tuple[WatchTarget, CycleRecord]]] = {}
         for number, (target, record) in enumerate(cycles):
-            # One task per location, so that its log is read once. In a bucket, each cycle may have hundreds
-            # of folders to list, and no log: one task per cycle.
-            path = target.place.path.rstrip("/")
-            is_listed = is_remote(path) and target.place.format not in LAKEHOUSE
-            place = (path, id(target.files), number if is_listed else -1)
+            # One task per location, so that its log is read once. In a bucket, a cycle may have hundreds of
+            # partitions to list, and no log: one task per cycle.
+            path, partitions = target.place.path.rstrip("/"), record.cycle.partitions
+            has_task = partitions and is_remote(path) and target.place.format not in LAKEHOUSE
+            place = (path, id(target.files), number if has_task else -1)
             places.setdefault(place, []).append((target, record))
         groups = list(places.values())
         tasks = [
