@@ -275,6 +275,9 @@ def _spark(folder: Path, layouts: list[str]) -> Iterator[None]:
     """Spark, which reads the buckets from the folder."""
     spark = session(runtime_context(None, [Path()]))
     spark.sparkContext.setLogLevel("OFF")
+    # Otherwise Spark lists `s3a://` by a method with which local files cost a process each, for permissions.
+    spark.conf.set("spark.sql.sources.useListFilesFileSystemList", "")
+    spark.conf.set("spark.sql.sources.ignoreDataLocality", "true")
     hadoop: Any = spark.sparkContext._jsc.hadoopConfiguration()  # type: ignore[union-attr]
     hadoop.set("fs.s3a.impl", "org.apache.hadoop.fs.viewfs.ViewFileSystemOverloadScheme")
     hadoop.set("fs.viewfs.overload.scheme.target.file.impl", "org.apache.hadoop.fs.LocalFileSystem")
