@@ -1,0 +1,680 @@
+"""Comparison of two sides with Spark: hashes of all rows first, then the rows of buckets that differ."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import reduce
+from itertools import combinations
+from typing import TYPE_CHECKING, Any
+
+from dq.contracts.model import SchemaObject
+from dq.contracts.outcome import ReadError, UsageError
+from dq.contracts.sql import text as sql
+from dq.contracts.types import DataType
+from dq.dataquality.model.column import hidden_columns
+from dq.dataquality.model.metric import Failure
+from dq.dataquality.reconcile.columns import ComparedColumn, Pairing, Terms, hash_of, pair_columns
+from dq.dataquality.reconcile.equality import Family
+from dq.dataquality.reconcile.metadata import Partition, one_sided, same_files, statistics_differences
+from dq.dataquality.reconcile.outcome import (
+    ColumnDifference,
+    Decision,
+    Difference,
+    Kind,
+    PartitionResult,
+    Reconciliation,
+)
+from dq.dataquality.spark.columnar_files import NULL_PARTITION, only_partitions, without_partitions
+from dq.dataquality.spark.dataset import Dataset
+from dq.dataquality.spark.failing_rows import (
+    MAX_SAMPLES,
+    masked_column,
+    masked_where_repeated,
+    repeats_classified,
+)
+from dq.dataquality.spark.measure import schema_of
+from dq.dataquality.spark.session import attempt_without_values
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+    from pyspark.sql import Row as SparkRow
+
+
+# Groups of rows by key (or by hash, without a key) in all partitions; of each only sums of hashes are kept.
+# With more, sums need more memory; with fewer, more equal rows are compared next to the rows that differ.
+BUCKETS = 1 << 16
+# From this share of differing buckets on, all rows are compared, without selecting them by bucket.
+_MOST = 0.2
+# Up to this number of buckets, the filter is a list in the query.
+_LISTED = 10_000
+# Changed columns whose patterns and swaps are looked for.
+_MOST_COLUMNS, _MOST_SWAPS = 50, 12
+# Characters of a sample's value.
+_MOST_CHARACTERS = 200
+_JSON = (
+    "map('timestampFormat', 'yyyy-MM-dd HH:mm:ss.SSSSSSXXX',"
+    " 'timestampNTZFormat', 'yyyy-MM-dd HH:mm:ss.SSSSSS')"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """Rows to compare. `dataset` is their location, if they are all of its rows; `schema_object` tells which
+    columns are classified.
+    """
+
+    label: str
+    frame: DataFrame
+    dataset: Dataset | None = None
+    schema_object: SchemaObject | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """How rows are compared.
+
+    `partitioned_by` are columns by which both sides are divided; the result names the partitions. With
+    `partitions`, only these are compared. Without `details`, it is only known which partitions differ.
+    `write_to` is a folder for the rows that differ, masked unless `unmasked`.
+    """
+
+    partitioned_by: tuple[str, ...] = ()
+    partitions: tuple[Mapping[str, str], ...] = ()
+    details: bool = True
+    write_to: str | None = None
+    unmasked: bool = False
+
+
+def reconcile(left: Side, right: Side, terms: Terms, options: Options) -> Reconciliation:
+    """Compare two sides.
+
+    Raises:
+        UsageError: Unknown columns or partitions, a key or tolerance that does not apply (see
+            `pair_columns`), or no column to compare.
+        ReadError: Spark cannot read a side or write the differing rows; the message has no values.
+    """
+    pairing = pair_columns(_schema(left), _schema(right), terms)
+    if not pairing.columns:
+        raise UsageError(
+            f"{left.label} and {right.label} have no column in common.", "Pass --rename LEFT=RIGHT."
+        )
+    run = _Run(left, right, pairing, options, pairing.named(options.partitioned_by))
+    outcome = attempt_without_values(run.result)
+    if isinstance(outcome, Failure):
+        raise ReadError(
+            f"{left.label} and {right.label} could not be compared: {outcome.message}", "Check both sides."
+        )
+    return outcome
+
+
+def _schema(side: Side) -> DataType:
+    """Return the columns of a side; those that a catalog or the contract declares as char are char."""
+    schema = schema_of(side.frame)
+    declared = {
+        field.name: str(field.metadata.get("__CHAR_VARCHAR_TYPE_STRING", ""))
+        for field in side.frame.schema.fields
+    }
+    promised: dict[str, str] = {}
+    if side.dataset is not None:
+        promised = {
+            name.lower(): kind.name
+            for name, kind in zip(side.dataset.columns.names, side.dataset.columns.parts, strict=True)
+        }
+    parts = tuple(
+        DataType("char", (1,))
+        if kind.name == "string"
+        and (declared[name].startswith("char") or promised.get(name.lower()) == "char")
+        else kind
+        for name, kind in zip(schema.names, schema.parts, strict=True)
+    )
+    return replace(schema, parts=parts)
+
+
+@dataclass(frozen=True, slots=True)
+class _PartitionHashes:
+    """Row counts of a partition, and the numbers of its buckets that differ."""
+
+    values: tuple[Any, ...]
+    left_rows: int
+    right_rows: int
+    buckets: int
+    unequal: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Run:
+    left: Side
+    right: Side
+    pairing: Pairing
+    options: Options
+    keys: tuple[ComparedColumn, ...]
+
+    def result(self) -> Reconciliation:
+        """Compare: metadata first, then hashes, then rows."""
+        decided = self._by_metadata()
+        remaining = self._remaining(decided)
+        results = list(decided)
+        differences: tuple[Difference, ...] = ()
+        swapped: tuple[tuple[str, str, int], ...] = ()
+        columns = self._columns({}, {})
+        hashes: list[_PartitionHashes] = []
+        if remaining is not None:
+            hashes = self._hashes(*remaining)
+        written = None
+        if remaining is not None and self.options.details and any(group.unequal for group in hashes):
+            diffs = self._differences(*remaining, hashes).persist()
+            try:
+                counts = self._counts(diffs)
+                columns, swapped = self._changed_columns(diffs)
+                differences = tuple(self._samples(diffs))
+                if self.options.write_to is not None:
+                    written = self._write(diffs, self.options.write_to)
+            finally:
+                diffs.unpersist()
+            results += [self._partition_result(group, counts) for group in hashes]
+        else:
+            results += [self._partition_result(group, None) for group in hashes]
+        order = sorted(
+            results, key=lambda result: [(value is not None, value or "") for _, value in result.partition]
+        )
+        return Reconciliation(
+            self.left.label,
+            self.right.label,
+            tuple(column.name for column in self.pairing.key),
+            columns,
+            tuple(order),
+            self.pairing.uncompared,
+            differences,
+            swapped,
+            self.options.details,
+            written=written,
+        )
+
+    def _by_metadata(self) -> list[PartitionResult]:
+        """Return the partitions that are decided without reading rows."""
+        if self.options.partitions:
+            # The metadata is of all partitions.
+            return []
+        left, right = self.left.dataset, self.right.dataset
+        if left is None or right is None:
+            return []
+        spark = self.left.frame.sparkSession
+        named = tuple(column.name for column in self.keys)
+        is_plain = all(column.left_type == column.right_type for column in self.pairing.columns)
+        decided = [
+            PartitionResult(partition, Decision.SAME_FILES)
+            for partition in (same_files(spark, left, right, named) if is_plain else ())
+        ]
+        if self.options.write_to is None and named:
+            for partition, is_left in one_sided(spark, left, right, named):
+                side = self.left if is_left else self.right
+                rows = only_partitions(side.frame, [_texts(partition)]).count()
+                difference = {Kind.MISSING if is_left else Kind.EXTRA: rows}
+                counted = (rows, 0) if is_left else (0, rows)
+                decided.append(PartitionResult(partition, Decision.ONE_SIDE, *counted, difference))
+        if not self.options.details:
+            known = {result.partition for result in decided}
+            for partition, reason, sizes in statistics_differences(
+                (self.left.frame, left), (self.right.frame, right), self.pairing.columns, named
+            ):
+                if partition not in known:
+                    decided.append(PartitionResult(partition, Decision.STATISTICS, *sizes, reason=reason))
+        return decided
+
+    def _remaining(self, decided: Sequence[PartitionResult]) -> tuple[DataFrame, DataFrame] | None:
+        """Return the rows of both sides that are not decided yet, or None if all are."""
+        partitions = [_texts(result.partition) for result in decided]
+        if any(not partition for partition in partitions):
+            return None
+        frames = [self.left.frame, self.right.frame]
+        if self.options.partitions:
+            frames = [only_partitions(frame, self.options.partitions) for frame in frames]
+        if partitions:
+            frames = [without_partitions(frame, partitions) for frame in frames]
+        return frames[0], frames[1]
+
+    # Hashes.
+
+    def _hashes(self, left: DataFrame, right: DataFrame) -> list[_PartitionHashes]:
+        """Return the sums of hashes of all partitions: one pass over each side."""
+        number = BUCKETS if not self.keys else max(64, BUCKETS >> 6)
+        sides = [
+            self._hashed(frame, number, is_left=is_left) for frame, is_left in ((left, True), (right, False))
+        ]
+        parts = self._partition_parts()
+        sums = (
+            sides[0]
+            .unionByName(sides[1])
+            .groupBy(*parts, "_dq_bucket")
+            .agg(
+                *_exprs(
+                    "sum(IF(_dq_sign = 1, 1L, 0L)) AS _dq_left",
+                    "sum(IF(_dq_sign = 1, 0L, 1L)) AS _dq_right",
+                    # Halves, because a sum of 64-bit numbers would overflow.
+                    "sum(_dq_sign * (_dq_hash & 4294967295L)) AS _dq_low",
+                    "sum(_dq_sign * shiftrightunsigned(_dq_hash, 32)) AS _dq_high",
+                )
+            )
+        )
+        rows = (
+            sums.groupBy(*parts)
+            .agg(
+                *_exprs(
+                    "sum(_dq_left) AS left_rows",
+                    "sum(_dq_right) AS right_rows",
+                    "count(*) AS buckets",
+                    "collect_list(IF(_dq_left <> _dq_right OR _dq_low <> 0 OR _dq_high <> 0,"
+                    " _dq_bucket, NULL)) AS unequal",
+                )
+            )
+            .collect()
+        )
+        return [
+            _PartitionHashes(
+                tuple(row[: len(parts)]),
+                row["left_rows"],
+                row["right_rows"],
+                row["buckets"],
+                tuple(row["unequal"]),
+            )
+            for row in rows
+        ]
+
+    def _hashed(self, frame: DataFrame, buckets: int, *, is_left: bool) -> DataFrame:
+        """Return the partition, bucket and hash of each row."""
+        rows = self._normal(frame, is_left=is_left)
+        by_row = hash_of(self.pairing.columns)
+        by_key = hash_of(self.pairing.key) if self.pairing.key else "_dq_hash"
+        return rows.selectExpr(
+            *self._partition_parts(),
+            f"{by_row} AS _dq_hash",
+            *([f"{by_key} AS _dq_key"] if self.pairing.key else []),
+        ).selectExpr(
+            *self._partition_parts(),
+            "_dq_hash",
+            f"pmod({'_dq_key' if self.pairing.key else '_dq_hash'}, {buckets}L) AS _dq_bucket",
+            f"{1 if is_left else -1}L AS _dq_sign",
+        )
+
+    def _normal(self, frame: DataFrame, *, is_left: bool, extra: Iterable[str] = ()) -> DataFrame:
+        """Return the normal forms of all compared columns."""
+        return frame.selectExpr(
+            *(text for column in self.pairing.columns for text in column.select(is_left=is_left)), *extra
+        )
+
+    def _partition_parts(self) -> list[str]:
+        return [part for column in self.keys for part in column.parts]
+
+    def _partition_of(self, values: Sequence[Any]) -> Partition:
+        numbers = iter(values)
+        found = []
+        for column in self.keys:
+            value, *_ = [next(numbers) for _ in column.parts]
+            found.append((column.name, None if value is None else _as_path(value)))
+        return tuple(found)
+
+    def _partition_result(
+        self, group: _PartitionHashes, counts: Mapping[tuple[Any, ...], Mapping[Kind, int]] | None
+    ) -> PartitionResult:
+        partition = self._partition_of(group.values)
+        sizes = (group.left_rows, group.right_rows)
+        if not group.unequal:
+            return PartitionResult(partition, Decision.HASHES, *sizes)
+        if counts is None:
+            reason = f"{len(group.unequal):,} of {group.buckets:,} groups of rows have other hashes"
+            return PartitionResult(partition, Decision.HASHES, *sizes, reason=reason)
+        return PartitionResult(partition, Decision.ROWS, *sizes, counts.get(group.values, {}))
+
+    # Rows.
+
+    def _differences(
+        self, left: DataFrame, right: DataFrame, hashes: Sequence[_PartitionHashes]
+    ) -> DataFrame:
+        """Return a row for each key (or each whole row) that differs, from the buckets that differ."""
+        number = BUCKETS if not self.keys else max(64, BUCKETS >> 6)
+        sides = [
+            self._candidates(frame, number, hashes, is_left=is_left)
+            for frame, is_left in ((left, True), (right, False))
+        ]
+        identity = self.pairing.key or self.pairing.columns
+        group = [*self._partition_parts(), *(part for column in identity for part in column.parts)]
+        grouped = (
+            sides[0]
+            .unionByName(sides[1])
+            .groupBy(*dict.fromkeys(group))
+            .agg(
+                *_exprs(
+                    "sum(IF(_dq_sign = 1, 1L, 0L)) AS _dq_left",
+                    "sum(IF(_dq_sign = 1, 0L, 1L)) AS _dq_right",
+                    "sum(_dq_sign * (_dq_hash & 4294967295L)) AS _dq_low",
+                    "sum(_dq_sign * shiftrightunsigned(_dq_hash, 32)) AS _dq_high",
+                    *(
+                        f"first(IF(_dq_sign = {sign}, {struct}, NULL), true) AS {struct}_{side}"
+                        for sign, side in ((1, "left"), (-1, "right"))
+                        for struct in ("_dq_row", "_dq_shown")
+                    ),
+                )
+            )
+        )
+        return grouped.withColumn("_dq_kind", _expr(self._kind())).where("_dq_kind IS NOT NULL")
+
+    def _kind(self) -> str:
+        """Return SQL for the kind of difference of a key, or NULL."""
+        if not self.pairing.key:
+            return (
+                f"CASE WHEN _dq_left > _dq_right THEN '{Kind.MISSING}'"
+                f" WHEN _dq_right > _dq_left THEN '{Kind.EXTRA}' END"
+            )
+        differs = " OR ".join(
+            column.differs("_dq_row_left", "_dq_row_right") for column in self.pairing.values
+        )
+        return (
+            f"CASE WHEN _dq_right = 0 THEN '{Kind.MISSING}' WHEN _dq_left = 0 THEN '{Kind.EXTRA}'"
+            f" WHEN _dq_left = 1 AND _dq_right = 1 THEN IF({differs or 'FALSE'}, '{Kind.CHANGED}', NULL)"
+            f" WHEN _dq_left <> _dq_right OR _dq_low <> 0 OR _dq_high <> 0 THEN '{Kind.REPEATED}' END"
+        )
+
+    def _candidates(
+        self, frame: DataFrame, number: int, hashes: Sequence[_PartitionHashes], *, is_left: bool
+    ) -> DataFrame:
+        """Return the rows of a side in the buckets that differ, with their normal forms and shown values."""
+        shown = self._shown(frame, is_left=is_left)
+        parts = [part for column in self.pairing.columns for part in column.parts]
+        partition = hash_of(self.keys)
+        bucket = hash_of(self.pairing.key) if self.pairing.key else "_dq_hash"
+        rows = (
+            self._normal(frame, is_left=is_left, extra=[f"{shown} AS _dq_shown"])
+            .selectExpr("*", f"{hash_of(self.pairing.columns)} AS _dq_hash")
+            .selectExpr("*", f"xxhash64({partition}, pmod({bucket}, {number}L)) AS _dq_group")
+        )
+        rows = self._in_buckets(rows, hashes)
+        return rows.selectExpr(
+            *parts,
+            f"named_struct({', '.join(f'{sql.text(part)}, {part}' for part in parts)}) AS _dq_row",
+            "_dq_shown",
+            "_dq_hash",
+            f"{1 if is_left else -1}L AS _dq_sign",
+        )
+
+    def _in_buckets(self, rows: DataFrame, hashes: Sequence[_PartitionHashes]) -> DataFrame:
+        """Return the rows in buckets that differ, or all if that is cheaper."""
+        unequal = sum(len(group.unequal) for group in hashes)
+        if unequal > _MOST * sum(group.buckets for group in hashes):
+            return rows
+        spark = rows.sparkSession
+        from pyspark.sql.functions import broadcast, col
+
+        values = [(*group.values, bucket) for group in hashes for bucket in group.unequal]
+        fields = [rows.schema[part] for part in self._partition_parts()]
+        from pyspark.sql.types import LongType, StructField, StructType
+
+        schema = StructType([*fields, StructField("_dq_bucket", LongType())])
+        groups = spark.createDataFrame(values, schema).selectExpr(
+            f"xxhash64({hash_of(self.keys)}, _dq_bucket) AS _dq_group"
+        )
+        if unequal <= _LISTED:
+            return rows.where(col("_dq_group").isin([row[0] for row in groups.collect()]))
+        return rows.join(broadcast(groups), "_dq_group", "left_semi")
+
+    def _shown(self, frame: DataFrame, *, is_left: bool) -> str:
+        """Return SQL for a struct of the values to show, classified ones masked."""
+        side = self.left if is_left else self.right
+        names = [column.name if is_left else column.right_name for column in self.pairing.columns]
+        if side.schema_object is None or self.options.unmasked:
+            texts = {name: sql.name(name) for name in names}
+        else:
+            schema = schema_of(frame)
+            kinds = dict(zip(schema.names, schema.parts, strict=True))
+            hidden = hidden_columns(side.schema_object, schema) if self._has_secrets(side) else frozenset()
+            secrets = repeats_classified(side.schema_object, schema)
+            texts = {
+                name: (
+                    masked_column(name, kinds[name])
+                    if name.lower() in hidden
+                    else masked_where_repeated(name, kinds[name], secrets)
+                ).rpartition(" AS ")[0]
+                or sql.name(name)
+                for name in names
+            }
+        members = ", ".join(
+            f"{sql.text(column.name)}, {texts[name]}"
+            for column, name in zip(self.pairing.columns, names, strict=True)
+        )
+        return f"named_struct({members})"
+
+    @staticmethod
+    def _has_secrets(side: Side) -> bool:
+        from dq.dataquality.model.column import classified
+
+        return side.schema_object is not None and bool(classified(side.schema_object))
+
+    def _counts(self, diffs: DataFrame) -> Mapping[tuple[Any, ...], Mapping[Kind, int]]:
+        """Return the number of differing rows by partition and kind."""
+        parts = self._partition_parts()
+        rows = (
+            diffs.groupBy(*parts, "_dq_kind")
+            .agg(
+                *_exprs(
+                    f"sum(CASE _dq_kind WHEN '{Kind.MISSING}' THEN _dq_left - _dq_right"
+                    f" WHEN '{Kind.EXTRA}' THEN _dq_right - _dq_left"
+                    f" WHEN '{Kind.CHANGED}' THEN 1L ELSE greatest(_dq_left, _dq_right) END) AS number"
+                )
+            )
+            .collect()
+        )
+        counts: dict[tuple[Any, ...], dict[Kind, int]] = {}
+        for row in rows:
+            counts.setdefault(tuple(row[: len(parts)]), {})[Kind(row["_dq_kind"])] = row["number"]
+        return counts
+
+    def _changed_columns(
+        self, diffs: DataFrame
+    ) -> tuple[tuple[ColumnDifference, ...], tuple[tuple[str, str, int], ...]]:
+        """Return all columns with the number of changed rows, what they have in common, and swapped pairs."""
+        values = self.pairing.values if self.pairing.key else ()
+        changed = diffs.where(f"_dq_kind = '{Kind.CHANGED}'")
+        numbers = _numbers(
+            changed, {column.number: column.differs("_dq_row_left", "_dq_row_right") for column in values}
+        )
+        differing = sorted(
+            (column for column in values if numbers[column.number]),
+            key=lambda column: -numbers[column.number],
+        )
+        questions = {
+            (column.number, pattern): f"({column.differs('_dq_row_left', '_dq_row_right')}) AND {condition}"
+            for column in differing[:_MOST_COLUMNS]
+            for pattern, condition in _patterns(column)
+        }
+        by_pattern = _numbers(changed, questions)
+        patterns: dict[int, dict[str, int]] = {}
+        for (number, pattern), rows in by_pattern.items():
+            if rows:
+                patterns.setdefault(number, {})[pattern] = rows
+        pairs = [
+            (first, second)
+            for first, second in combinations(differing[:_MOST_SWAPS], 2)
+            if first.equality.compared_as == second.equality.compared_as
+        ]
+        swaps = _numbers(
+            changed, {(first.number, second.number): _swapped(first, second) for first, second in pairs}
+        )
+        names = {column.number: column.name for column in values}
+        swapped = tuple(
+            (names[first], names[second], rows) for (first, second), rows in swaps.items() if rows
+        )
+        return self._columns(numbers, patterns), swapped
+
+    def _columns(
+        self, numbers: Mapping[int, int], patterns: Mapping[int, Mapping[str, int]]
+    ) -> tuple[ColumnDifference, ...]:
+        return tuple(
+            ColumnDifference(
+                column.name,
+                column.right_name,
+                str(column.left_type).replace("char(1)", "char"),
+                str(column.right_type).replace("char(1)", "char"),
+                column.equality.compared_as,
+                None if column.tolerance is None else str(column.tolerance),
+                numbers.get(column.number, 0),
+                patterns.get(column.number, {}),
+            )
+            for column in self.pairing.columns
+        )
+
+    def _samples(self, diffs: DataFrame) -> Iterator[Difference]:
+        """Yield examples of each kind: the same ones for the same data."""
+        identity = self.pairing.key or self.pairing.columns
+        order = [part for column in identity for part in column.parts]
+        parts = self._partition_parts()
+        values = self.pairing.values
+        flags = ", ".join(column.differs("_dq_row_left", "_dq_row_right") for column in values) or "FALSE"
+        columns = (
+            "_dq_kind",
+            "_dq_left",
+            "_dq_right",
+            *parts,
+            f"to_json(_dq_shown_left, {_JSON}) AS _dq_left_json",
+            f"to_json(_dq_shown_right, {_JSON}) AS _dq_right_json",
+            f"array({flags}) AS _dq_flags",
+        )
+        each = [
+            diffs.where(f"_dq_kind = '{kind}'").orderBy(*order).limit(MAX_SAMPLES // 4).selectExpr(*columns)
+            for kind in Kind
+        ]
+        key_names = [column.name for column in self.pairing.key]
+        for row in reduce(lambda first, second: first.unionByName(second), each).collect():
+            yield self._difference(row, parts, key_names, [column.name for column in values])
+
+    def _difference(
+        self, row: SparkRow, parts: Sequence[str], key_names: Sequence[str], value_names: Sequence[str]
+    ) -> Difference:
+        kind = Kind(row["_dq_kind"])
+        left, right = (
+            None if row[name] is None else json.loads(row[name])
+            for name in ("_dq_left_json", "_dq_right_json")
+        )
+        present = left if left is not None else right or {}
+        key = {name: _short(present.get(name)) for name in key_names}
+        names = value_names
+        if kind is Kind.CHANGED:
+            names = [name for name, flag in zip(value_names, row["_dq_flags"], strict=True) if flag]
+        sides = [
+            None if side is None or (not rows) else {name: _short(side.get(name)) for name in names}
+            for side, rows in ((left, row["_dq_left"]), (right, row["_dq_right"]))
+        ]
+        partition = self._partition_of([row[part] for part in parts])
+        return Difference(kind, partition, key, row["_dq_left"], row["_dq_right"], *sides)
+
+    def _write(self, diffs: DataFrame, folder: str) -> str:
+        """Write the differing rows, a folder for each kind, and return the folder."""
+        for kind in Kind:
+            rows = diffs.where(f"_dq_kind = '{kind}'")
+            if kind in (Kind.MISSING, Kind.EXTRA):
+                side = "left" if kind is Kind.MISSING else "right"
+                frame = rows.selectExpr(f"_dq_shown_{side}.*", "abs(_dq_left - _dq_right) AS _dq_rows")
+            else:
+                frame = rows.selectExpr(
+                    "_dq_left AS _dq_left_rows",
+                    "_dq_right AS _dq_right_rows",
+                    "_dq_shown_left AS left",
+                    "_dq_shown_right AS right",
+                )
+            frame.write.mode("overwrite").parquet(f"{folder.rstrip('/')}/{kind}")
+        return folder
+
+
+def _texts(partition: Partition) -> dict[str, str]:
+    return {name: NULL_PARTITION if value is None else value for name, value in partition}
+
+
+def _as_path(value: Any) -> str:
+    """Return a partition value as text in a path."""
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _short(value: Any) -> Any:
+    if isinstance(value, str):
+        return value if len(value) <= _MOST_CHARACTERS else f"{value[:_MOST_CHARACTERS]}…"
+    text = json.dumps(value, ensure_ascii=False)
+    return value if len(text) <= _MOST_CHARACTERS else f"{text[:_MOST_CHARACTERS]}…"
+
+
+def _expr(text: str) -> Any:
+    from pyspark.sql.functions import expr
+
+    return expr(text)
+
+
+def _exprs(*texts: str) -> list[Any]:
+    return [_expr(text) for text in texts]
+
+
+# Conditions counted in one job.
+_CHUNK = 200
+
+
+def _numbers(frame: DataFrame, conditions: Mapping[Any, str]) -> dict[Any, int]:
+    """Return the number of rows that fulfil each condition."""
+    numbers: Counter[Any] = Counter()
+    entries = list(conditions.items())
+    for start in range(0, len(entries), _CHUNK):
+        chunk = entries[start : start + _CHUNK]
+        row = frame.agg(
+            *_exprs(*(f"count_if({text}) AS c{place}" for place, (_, text) in enumerate(chunk)))
+        ).first()
+        assert row is not None
+        numbers.update({name: row[place] for place, (name, _) in enumerate(chunk)})
+    return {name: numbers[name] for name in conditions}
+
+
+def _patterns(column: ComparedColumn) -> Iterator[tuple[str, str]]:
+    """Yield what a changed value can have in common with the other, each with SQL; the first that holds
+    counts.
+    """
+    left, right = f"_dq_row_left.{column.normal}", f"_dq_row_right.{column.normal}"
+    nulls = [("NULL on the right", f"{right} IS NULL"), ("NULL on the left", f"{left} IS NULL")]
+    family = column.equality.family
+    candidates = nulls
+    if family is Family.TEXT:
+        candidates = [
+            ("empty instead of NULL", f"coalesce({left}, '') = coalesce({right}, '')"),
+            *nulls,
+            ("case or spaces", f"lower(trim({left})) = lower(trim({right}))"),
+            ("truncated on the right", f"startswith({left}, {right})"),
+            ("truncated on the left", f"startswith({right}, {left})"),
+        ]
+    elif family is Family.NUMBER:
+        rounded = " OR ".join(
+            f"round({left}, {digits}) = {right} OR round({right}, {digits}) = {left}" for digits in range(7)
+        )
+        candidates = [*nulls, ("opposite sign", f"try_add({left}, {right}) = 0"), ("rounded", f"({rounded})")]
+    elif family in (Family.TIMESTAMP, Family.MICROSECONDS):
+        distance = (
+            f"({left} - {right})"
+            if family is Family.MICROSECONDS
+            else f"timestampdiff(MICROSECOND, {right}, {left})"
+        )
+        shifted = f"(abs({distance}) <= {14 * 3600}000000L AND {distance} % 900000000L = 0)"
+        candidates = [*nulls, ("shifted by a zone's offset", shifted)]
+    elif family is Family.ARRAY:
+        candidates = [*nulls, ("items in another order", f"array_sort({left}) = array_sort({right})")]
+    earlier: list[str] = []
+    for pattern, condition in candidates:
+        yield (
+            pattern,
+            " AND ".join(
+                [f"coalesce({condition}, FALSE)", *(f"NOT coalesce({text}, FALSE)" for text in earlier)]
+            ),
+        )
+        earlier.append(condition)
+
+
+def _swapped(first: ComparedColumn, second: ComparedColumn) -> str:
+    """Return SQL that is true if the values of two columns changed places."""
+    left = [f"_dq_row_left.{column.normal}" for column in (first, second)]
+    right = [f"_dq_row_right.{column.normal}" for column in (second, first)]
+    equal = " AND ".join(f"{one} <=> {other}" for one, other in zip(left, right, strict=True))
+    return f"{equal} AND NOT ({left[0]} <=> {left[1]})"
