@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from dq.dataquality.propose import Proposed
     from dq.dataquality.proposed_rules import Proposal
     from dq.dataquality.quarantine import GatedRows
+    from dq.dataquality.reconcile.outcome import Reconciliation
     from dq.dataquality.report import Report, Unmeasured, Violated
     from dq.operations.audit import AuditOutcome, ReplayOutcome, audit, replay
     from dq.operations.authoring import FmtOutcome, InitOutcome, fmt, init
@@ -59,6 +60,7 @@ if TYPE_CHECKING:
     from dq.operations.portal import PortalOutcome, build_portal
     from dq.operations.propose import ProposeOutcome, propose, propose_contract
     from dq.operations.publish import Delivered, PendingOutcome, publish, publish_pending
+    from dq.operations.reconcile import ReconcileOutcome, reconcile, reconcile_servers
     from dq.operations.register import RegisterOutcome, register
     from dq.operations.repair import RepairOutcome, repair
     from dq.operations.sample import sample
@@ -95,25 +97,24 @@ if TYPE_CHECKING:
     __version__: str
 
 __all__ = [
-    "AckOutcome", "AlertTestOutcome", "AuditOutcome", "AwsDemoOutcome", "Backtest", "BacktestOutcome",
-    "Broken",
-    "BrokenContract", "CheckOutcome", "CodeownersOutcome", "Column", "CompleteThrough", "Contract",
-    "ConvertOutcome",
-    "CycleStanding", "Delivered", "DeliveriesOutcome", "DemoOutcome", "DemoTable", "DoctorOutcome",
-    "DqError", "DuesOutcome", "ExcuseOutcome", "ExplainOutcome", "ExportOutcome", "Finding", "FmtOutcome",
-    "GatedRows", "ImportOutcome", "IncidentsOutcome", "InitOutcome", "LinkOutcome", "Measure",
-    "OutboxOutcome", "PendingOutcome", "PortalOutcome", "PromisesStanding", "Proposal", "ProposeOutcome",
-    "Proposed", "Question", "RegisterOutcome", "RepairOutcome", "ReplayOutcome", "Report", "RuleInput",
-    "RulesOutcome", "SilenceOutcome", "StorePruneOutcome", "StoreUpgradeOutcome", "SubscribeOutcome",
-    "SubscriptionsOutcome",
-    "TablesOutcome", "Unmeasured", "Violated", "WatchOutcome", "acknowledge", "aggregate", "audit",
-    "backtest", "backtest_contracts", "build_portal", "check", "check_contracts", "check_store", "codeowners",
+    "AckOutcome", "AlertTestOutcome", "AuditOutcome", "AwsDemoOutcome", "Backtest",
+    "BacktestOutcome", "Broken", "BrokenContract", "CheckOutcome", "CodeownersOutcome", "Column",
+    "CompleteThrough", "Contract", "ConvertOutcome", "CycleStanding", "Delivered",
+    "DeliveriesOutcome", "DemoOutcome", "DemoTable", "DoctorOutcome", "DqError", "DuesOutcome",
+    "ExcuseOutcome", "ExplainOutcome", "ExportOutcome", "Finding", "FmtOutcome", "GatedRows",
+    "ImportOutcome", "IncidentsOutcome", "InitOutcome", "LinkOutcome", "Measure", "OutboxOutcome",
+    "PendingOutcome", "PortalOutcome", "PromisesStanding", "Proposal", "ProposeOutcome", "Proposed",
+    "Question", "ReconcileOutcome", "Reconciliation", "RegisterOutcome", "RepairOutcome",
+    "ReplayOutcome", "Report", "RuleInput", "RulesOutcome", "SilenceOutcome", "StorePruneOutcome",
+    "StoreUpgradeOutcome", "SubscribeOutcome", "SubscriptionsOutcome", "TablesOutcome",
+    "Unmeasured", "Violated", "WatchOutcome", "acknowledge", "aggregate", "audit", "backtest",
+    "backtest_contracts", "build_portal", "check", "check_contracts", "check_store", "codeowners",
     "complete_through", "convert_schedule", "copy_store", "cycle", "demo", "demo_aws",
-    "demo_tables", "diff",
-    "doctor", "emr", "excuse", "explain", "export", "export_store", "fmt", "gate", "import_", "incidents",
-    "init", "json_schema", "left_out", "link", "list_subscriptions", "load", "metrics", "next_deliveries",
-    "next_dues", "outbox", "propose", "propose_contract", "prune_store", "publish", "publish_pending",
-    "register", "repair", "replay", "rules", "sample", "schema", "send_test_alert", "silence", "split",
+    "demo_tables", "diff", "doctor", "emr", "excuse", "explain", "export", "export_store", "fmt",
+    "gate", "import_", "incidents", "init", "json_schema", "left_out", "link", "list_subscriptions",
+    "load", "metrics", "next_deliveries", "next_dues", "outbox", "propose", "propose_contract",
+    "prune_store", "publish", "publish_pending", "reconcile", "reconcile_servers", "register",
+    "repair", "replay", "rules", "sample", "schema", "send_test_alert", "silence", "split",
     "sql_text", "status", "subscribe", "tables", "upgrade_store", "validate", "watch",
 ]  # fmt: skip
 
@@ -141,6 +142,8 @@ _MODULES: dict[str, tuple[str, ...]] = {
     "dq.operations.import_": ("ImportOutcome", "import_"),
     "dq.operations.portal": ("PortalOutcome", "build_portal"),
     "dq.operations.register": ("RegisterOutcome", "register"),
+    "dq.dataquality.reconcile.outcome": ("Reconciliation",),
+    "dq.operations.reconcile": ("ReconcileOutcome", "reconcile", "reconcile_servers"),
     "dq.operations.repair": ("RepairOutcome", "repair"),
     "dq.operations.tables": ("TablesOutcome", "tables"),
     "dq.operations.explain": ("ExplainOutcome", "RulesOutcome", "explain", "rules"),

@@ -50,7 +50,7 @@ PANELS = {
     "Write": ("init", "import", "propose", "fmt", "export", "schema"),
     "Gate": ("validate", "diff", "sample", "backtest", "rules", "explain", "codeowners"),
     "Catalog": ("register", "repair", "link", "subscribe", "subscriptions"),
-    "Data": ("check", "tables", "emr"),
+    "Data": ("check", "reconcile", "tables", "emr"),
     "Deliveries": ("publish", "watch", "cycles", "schedule"),
     "Alerts": ("incidents", "outbox"),
     "Look": ("status", "portal", "metrics", "demo"),
@@ -91,6 +91,7 @@ ALIASES = {
 _SYNONYMS = {
     "test": "'dq check' for tables, 'dq sample' for files",
     **dict.fromkeys(("scan", "run", "verify"), "'dq check'"),
+    "compare": "'dq reconcile' for data, 'dq diff' for contracts",
     "lint": "'dq validate'",
     **dict.fromkeys(("plan", "apply", "sync", "deploy"), "'dq register'"),
     **dict.fromkeys(("monitor", "start"), "'dq watch'"),

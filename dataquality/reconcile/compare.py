@@ -27,7 +27,7 @@ from dq.dataquality.reconcile.outcome import (
     PartitionResult,
     Reconciliation,
 )
-from dq.dataquality.spark.columnar_files import NULL_PARTITION, only_partitions, without_partitions
+from dq.dataquality.spark.columnar_files import NULL_PARTITION, literal, only_partitions, without_partitions
 from dq.dataquality.spark.dataset import Dataset
 from dq.dataquality.spark.failing_rows import (
     MAX_SAMPLES,
@@ -45,11 +45,14 @@ if TYPE_CHECKING:
 
 # Groups of rows by key (or by hash, without a key) in all partitions; of each only sums of hashes are kept.
 # With more, sums need more memory; with fewer, more equal rows are compared next to the rows that differ.
-BUCKETS = 1 << 16
+BUCKETS = 1 << 15
 # From this share of differing buckets on, all rows are compared, without selecting them by bucket.
 _MOST = 0.2
 # Up to this number of buckets, the filter is a list in the query.
 _LISTED = 10_000
+# The lower half of a hash. Halves are summed, because a sum of whole hashes would overflow.
+_LOW = (1 << 32) - 1
+_SUMS = tuple(f"sum({name}) AS {name}" for name in ("_dq_left", "_dq_right", "_dq_low", "_dq_high"))
 # Changed columns whose patterns and swaps are looked for.
 _MOST_COLUMNS, _MOST_SWAPS = 50, 12
 # Characters of a sample's value.
@@ -77,12 +80,14 @@ class Options:
     """How rows are compared.
 
     `partitioned_by` are columns by which both sides are divided; the result names the partitions. With
-    `partitions`, only these are compared. Without `details`, it is only known which partitions differ.
+    `partitions`, only these are compared, and with `since` those with at least this value of the first
+    column. Without `details`, it is only known which partitions differ.
     `write_to` is a folder for the rows that differ, masked unless `unmasked`.
     """
 
     partitioned_by: tuple[str, ...] = ()
     partitions: tuple[Mapping[str, str], ...] = ()
+    since: str | None = None
     details: bool = True
     write_to: str | None = None
     unmasked: bool = False
@@ -150,7 +155,7 @@ class _Run:
     right: Side
     pairing: Pairing
     options: Options
-    keys: tuple[ComparedColumn, ...]
+    partitioned_by: tuple[ComparedColumn, ...]
 
     def result(self) -> Reconciliation:
         """Compare: metadata first, then hashes, then rows."""
@@ -195,14 +200,11 @@ class _Run:
 
     def _by_metadata(self) -> list[PartitionResult]:
         """Return the partitions that are decided without reading rows."""
-        if self.options.partitions:
-            # The metadata is of all partitions.
-            return []
         left, right = self.left.dataset, self.right.dataset
         if left is None or right is None:
             return []
         spark = self.left.frame.sparkSession
-        named = tuple(column.name for column in self.keys)
+        named = tuple(column.name for column in self.partitioned_by)
         is_plain = all(column.left_type == column.right_type for column in self.pairing.columns)
         decided = [
             PartitionResult(partition, Decision.SAME_FILES)
@@ -210,6 +212,8 @@ class _Run:
         ]
         if self.options.write_to is None and named:
             for partition, is_left in one_sided(spark, left, right, named):
+                if not self._is_in_scope(partition):
+                    continue
                 side = self.left if is_left else self.right
                 rows = only_partitions(side.frame, [_texts(partition)]).count()
                 difference = {Kind.MISSING if is_left else Kind.EXTRA: rows}
@@ -222,7 +226,21 @@ class _Run:
             ):
                 if partition not in known:
                     decided.append(PartitionResult(partition, Decision.STATISTICS, *sizes, reason=reason))
-        return decided
+        return [result for result in decided if self._is_in_scope(result.partition)]
+
+    def _is_in_scope(self, partition: Partition) -> bool:
+        """Return whether a partition is to be compared; the whole table always is."""
+        if not partition:
+            return True
+        values = {name.lower(): value for name, value in partition}
+        asked = [{name.lower(): text for name, text in scope.items()} for scope in self.options.partitions]
+        if asked and not any(
+            all(name in values and (values[name] or NULL_PARTITION) == text for name, text in scope.items())
+            for scope in asked
+        ):
+            return False
+        first = partition[0][1]
+        return self.options.since is None or (first is not None and first >= self.options.since)
 
     def _remaining(self, decided: Sequence[PartitionResult]) -> tuple[DataFrame, DataFrame] | None:
         """Return the rows of both sides that are not decided yet, or None if all are."""
@@ -232,33 +250,35 @@ class _Run:
         frames = [self.left.frame, self.right.frame]
         if self.options.partitions:
             frames = [only_partitions(frame, self.options.partitions) for frame in frames]
+        if self.options.since is not None:
+            frames = [self._since(frame, self.options.since) for frame in frames]
         if partitions:
             frames = [without_partitions(frame, partitions) for frame in frames]
         return frames[0], frames[1]
+
+    def _since(self, frame: DataFrame, value: str) -> DataFrame:
+        """Return the rows from this value of the first partition column on."""
+        if not self.partitioned_by:
+            raise UsageError("the data has no partitions.", "Remove --since, or compare all rows.")
+        column = self.partitioned_by[0].name
+        kind = dict(zip(*_names_and_types(frame), strict=True))[column.lower()]
+        try:
+            start = literal(value, kind)
+        except (ValueError, ArithmeticError) as error:
+            raise UsageError(
+                f"{value!r} is not a valid value of the partition column {column!r} of type {kind}.",
+                "Write it as in the path.",
+            ) from error
+        return frame.where(f"{sql.name(column)} >= {start}")
 
     # Hashes.
 
     def _hashes(self, left: DataFrame, right: DataFrame) -> list[_PartitionHashes]:
         """Return the sums of hashes of all partitions: one pass over each side."""
-        number = BUCKETS if not self.keys else max(64, BUCKETS >> 6)
-        sides = [
-            self._hashed(frame, number, is_left=is_left) for frame, is_left in ((left, True), (right, False))
-        ]
         parts = self._partition_parts()
-        sums = (
-            sides[0]
-            .unionByName(sides[1])
-            .groupBy(*parts, "_dq_bucket")
-            .agg(
-                *_exprs(
-                    "sum(IF(_dq_sign = 1, 1L, 0L)) AS _dq_left",
-                    "sum(IF(_dq_sign = 1, 0L, 1L)) AS _dq_right",
-                    # Halves, because a sum of 64-bit numbers would overflow.
-                    "sum(_dq_sign * (_dq_hash & 4294967295L)) AS _dq_low",
-                    "sum(_dq_sign * shiftrightunsigned(_dq_hash, 32)) AS _dq_high",
-                )
-            )
-        )
+        sides = [self._sums(frame, is_left=is_left) for frame, is_left in ((left, True), (right, False))]
+        # Each side is summed on its own first, because Spark does not compile rows through a union.
+        sums = sides[0].unionByName(sides[1]).groupBy(*parts, "_dq_bucket").agg(*_exprs(*_SUMS))
         rows = (
             sums.groupBy(*parts)
             .agg(
@@ -283,21 +303,35 @@ class _Run:
             for row in rows
         ]
 
-    def _hashed(self, frame: DataFrame, buckets: int, *, is_left: bool) -> DataFrame:
-        """Return the partition, bucket and hash of each row."""
-        rows = self._normal(frame, is_left=is_left)
-        by_row = hash_of(self.pairing.columns)
-        by_key = hash_of(self.pairing.key) if self.pairing.key else "_dq_hash"
-        return rows.selectExpr(
-            *self._partition_parts(),
-            f"{by_row} AS _dq_hash",
-            *([f"{by_key} AS _dq_key"] if self.pairing.key else []),
-        ).selectExpr(
-            *self._partition_parts(),
-            "_dq_hash",
-            f"pmod({'_dq_key' if self.pairing.key else '_dq_hash'}, {buckets}L) AS _dq_bucket",
-            f"{1 if is_left else -1}L AS _dq_sign",
+    def _sums(self, frame: DataFrame, *, is_left: bool) -> DataFrame:
+        """Return the number of rows and the sums of hashes of each partition and bucket, negative on the
+        right.
+        """
+        parts, sign = self._partition_parts(), "" if is_left else "-"
+        key = self.pairing.key
+        hashes = [
+            f"{hash_of(self.pairing.columns)} AS _dq_hash",
+            *([f"{hash_of(key)} AS _dq_key"] if key else []),
+        ]
+        hashed = self._normal(frame, is_left=is_left).selectExpr(*parts, *hashes)
+        buckets = f"pmod({'_dq_key' if key else '_dq_hash'}, {self._buckets}L) AS _dq_bucket"
+        return (
+            hashed.selectExpr(*parts, "_dq_hash", buckets)
+            .groupBy(*parts, "_dq_bucket")
+            .agg(
+                *_exprs(
+                    f"{'count(*)' if is_left else '0L'} AS _dq_left",
+                    f"{'0L' if is_left else 'count(*)'} AS _dq_right",
+                    f"{sign}sum(_dq_hash & {_LOW}L) AS _dq_low",
+                    f"{sign}sum(shiftrightunsigned(_dq_hash, 32)) AS _dq_high",
+                )
+            )
         )
+
+    @property
+    def _buckets(self) -> int:
+        """Number of buckets of each partition."""
+        return max(64, BUCKETS >> 6) if self.partitioned_by else BUCKETS
 
     def _normal(self, frame: DataFrame, *, is_left: bool, extra: Iterable[str] = ()) -> DataFrame:
         """Return the normal forms of all compared columns."""
@@ -306,12 +340,12 @@ class _Run:
         )
 
     def _partition_parts(self) -> list[str]:
-        return [part for column in self.keys for part in column.parts]
+        return [part for column in self.partitioned_by for part in column.parts]
 
     def _partition_of(self, values: Sequence[Any]) -> Partition:
         numbers = iter(values)
         found = []
-        for column in self.keys:
+        for column in self.partitioned_by:
             value, *_ = [next(numbers) for _ in column.parts]
             found.append((column.name, None if value is None else _as_path(value)))
         return tuple(found)
@@ -324,7 +358,7 @@ class _Run:
         if not group.unequal:
             return PartitionResult(partition, Decision.HASHES, *sizes)
         if counts is None:
-            reason = f"{len(group.unequal):,} of {group.buckets:,} groups of rows have other hashes"
+            reason = f"{len(group.unequal):,} of {group.buckets:,} groups of rows differ"
             return PartitionResult(partition, Decision.HASHES, *sizes, reason=reason)
         return PartitionResult(partition, Decision.ROWS, *sizes, counts.get(group.values, {}))
 
@@ -334,9 +368,8 @@ class _Run:
         self, left: DataFrame, right: DataFrame, hashes: Sequence[_PartitionHashes]
     ) -> DataFrame:
         """Return a row for each key (or each whole row) that differs, from the buckets that differ."""
-        number = BUCKETS if not self.keys else max(64, BUCKETS >> 6)
         sides = [
-            self._candidates(frame, number, hashes, is_left=is_left)
+            self._candidates(frame, hashes, is_left=is_left)
             for frame, is_left in ((left, True), (right, False))
         ]
         identity = self.pairing.key or self.pairing.columns
@@ -347,13 +380,10 @@ class _Run:
             .groupBy(*dict.fromkeys(group))
             .agg(
                 *_exprs(
-                    "sum(IF(_dq_sign = 1, 1L, 0L)) AS _dq_left",
-                    "sum(IF(_dq_sign = 1, 0L, 1L)) AS _dq_right",
-                    "sum(_dq_sign * (_dq_hash & 4294967295L)) AS _dq_low",
-                    "sum(_dq_sign * shiftrightunsigned(_dq_hash, 32)) AS _dq_high",
+                    *_SUMS,
                     *(
-                        f"first(IF(_dq_sign = {sign}, {struct}, NULL), true) AS {struct}_{side}"
-                        for sign, side in ((1, "left"), (-1, "right"))
+                        f"first(IF(_dq_{side} = 1, {struct}, NULL), true) AS {struct}_{side}"
+                        for side in ("left", "right")
                         for struct in ("_dq_row", "_dq_shown")
                     ),
                 )
@@ -378,25 +408,27 @@ class _Run:
         )
 
     def _candidates(
-        self, frame: DataFrame, number: int, hashes: Sequence[_PartitionHashes], *, is_left: bool
+        self, frame: DataFrame, hashes: Sequence[_PartitionHashes], *, is_left: bool
     ) -> DataFrame:
         """Return the rows of a side in the buckets that differ, with their normal forms and shown values."""
-        shown = self._shown(frame, is_left=is_left)
+        shown, sign = self._shown(frame, is_left=is_left), "" if is_left else "-"
         parts = [part for column in self.pairing.columns for part in column.parts]
-        partition = hash_of(self.keys)
+        partition = hash_of(self.partitioned_by)
         bucket = hash_of(self.pairing.key) if self.pairing.key else "_dq_hash"
         rows = (
             self._normal(frame, is_left=is_left, extra=[f"{shown} AS _dq_shown"])
             .selectExpr("*", f"{hash_of(self.pairing.columns)} AS _dq_hash")
-            .selectExpr("*", f"xxhash64({partition}, pmod({bucket}, {number}L)) AS _dq_group")
+            .selectExpr("*", f"xxhash64({partition}, pmod({bucket}, {self._buckets}L)) AS _dq_group")
         )
         rows = self._in_buckets(rows, hashes)
         return rows.selectExpr(
             *parts,
             f"named_struct({', '.join(f'{sql.text(part)}, {part}' for part in parts)}) AS _dq_row",
             "_dq_shown",
-            "_dq_hash",
-            f"{1 if is_left else -1}L AS _dq_sign",
+            f"{1 if is_left else 0}L AS _dq_left",
+            f"{0 if is_left else 1}L AS _dq_right",
+            f"{sign}(_dq_hash & {_LOW}L) AS _dq_low",
+            f"{sign}shiftrightunsigned(_dq_hash, 32) AS _dq_high",
         )
 
     def _in_buckets(self, rows: DataFrame, hashes: Sequence[_PartitionHashes]) -> DataFrame:
@@ -413,7 +445,7 @@ class _Run:
 
         schema = StructType([*fields, StructField("_dq_bucket", LongType())])
         groups = spark.createDataFrame(values, schema).selectExpr(
-            f"xxhash64({hash_of(self.keys)}, _dq_bucket) AS _dq_group"
+            f"xxhash64({hash_of(self.partitioned_by)}, _dq_bucket) AS _dq_group"
         )
         if unequal <= _LISTED:
             return rows.where(col("_dq_group").isin([row[0] for row in groups.collect()]))
@@ -584,6 +616,11 @@ class _Run:
                 )
             frame.write.mode("overwrite").parquet(f"{folder.rstrip('/')}/{kind}")
         return folder
+
+
+def _names_and_types(frame: DataFrame) -> tuple[list[str], Sequence[DataType]]:
+    schema = schema_of(frame)
+    return [name.lower() for name in schema.names], schema.parts
 
 
 def _texts(partition: Partition) -> dict[str, str]:
