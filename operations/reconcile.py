@@ -38,6 +38,10 @@ Source = object
 # Folders that only a table of this format has.
 _LOG_FOLDERS = {"_delta_log": "delta", "metadata": "iceberg", ".hoodie": "hudi"}
 _ENDINGS = {"parq": "parquet", "jsonl": "json", "ndjson": "json"}
+# The contract of frames that are not of Spark and have none.
+_UNDESCRIBED = """\
+{apiVersion: v3.2.0, kind: DataContract, id: frame, version: 1.0.0, status: active, schema: [{name: frame}]}
+"""
 _PATH_FORMATS = (*FILE_FORMATS, *_LOG_FOLDERS.values())
 
 
@@ -292,7 +296,7 @@ def _needs_types(source: _Source) -> bool:
 
 def _opened(source: _Source, other: _Source, other_side: Side | None, spark: SparkSession) -> Side:
     if source.frame is not None:
-        described = other.schema_object or SchemaObject(name="frame")
+        described = other.schema_object or read(_UNDESCRIBED).objects[0]
         frame = open_data(as_spark(source.frame, described, spark), spark)
         return Side(source.label, frame, None, None)
     if source.dataset is not None:

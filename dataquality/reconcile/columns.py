@@ -103,6 +103,8 @@ def pair_columns(left: DataType, right: DataType, terms: Terms) -> Pairing:
         UsageError: A name that no side has, a key column that is missing on one side or not comparable, or a
             tolerance for a column that is not a number on both sides.
     """
+    if terms.tolerance and not terms.key:
+        raise UsageError("A tolerance needs a key.", "Pass the columns that identify a row.")
     left_columns, right_columns = _by_name(left, "left"), _by_name(right, "right")
     renamed = {name.lower(): other.lower() for name, other in terms.renamed.items()}
     _require_known(

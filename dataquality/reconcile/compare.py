@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import threading
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import reduce
 from itertools import combinations
@@ -39,7 +41,7 @@ from dq.dataquality.spark.measure import schema_of
 from dq.dataquality.spark.session import attempt_without_values
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql import Row as SparkRow
 
 
@@ -107,12 +109,39 @@ def reconcile(left: Side, right: Side, terms: Terms, options: Options) -> Reconc
             f"{left.label} and {right.label} have no column in common.", "Pass --rename LEFT=RIGHT."
         )
     run = _Run(left, right, pairing, options, pairing.named(options.partitioned_by))
-    outcome = attempt_without_values(run.result)
+    with _without_constraints(left.frame.sparkSession):
+        outcome = attempt_without_values(run.result)
     if isinstance(outcome, Failure):
         raise ReadError(
             f"{left.label} and {right.label} could not be compared: {outcome.message}", "Check both sides."
         )
     return outcome
+
+
+_CONSTRAINTS = "spark.sql.constraintPropagation.enabled"
+_lock, _running, _before = threading.Lock(), Counter[int](), dict[int, str]()
+
+
+@contextmanager
+def _without_constraints(spark: SparkSession) -> Iterator[None]:
+    """Let Spark infer no constraints while one or more comparisons run in the session.
+
+    For ten columns with constants, it would infer a constraint for each subset of the hashed columns, and run
+    out of memory.
+    """
+    session = id(spark)
+    with _lock:
+        if not _running[session]:
+            _before[session] = str(spark.conf.get(_CONSTRAINTS, "true"))
+            spark.conf.set(_CONSTRAINTS, "false")
+        _running[session] += 1
+    try:
+        yield
+    finally:
+        with _lock:
+            _running[session] -= 1
+            if not _running[session]:
+                spark.conf.set(_CONSTRAINTS, _before.pop(session))
 
 
 def _schema(side: Side) -> DataType:
@@ -376,13 +405,14 @@ class _Run:
         group = [*self._partition_parts(), *(part for column in identity for part in column.parts)]
         grouped = (
             sides[0]
-            .unionByName(sides[1])
+            # Types of shown values differ between the sides, so each has columns of its own.
+            .unionByName(sides[1], allowMissingColumns=True)
             .groupBy(*dict.fromkeys(group))
             .agg(
                 *_exprs(
                     *_SUMS,
                     *(
-                        f"first(IF(_dq_{side} = 1, {struct}, NULL), true) AS {struct}_{side}"
+                        f"first({struct}_{side}, true) AS {struct}_{side}"
                         for side in ("left", "right")
                         for struct in ("_dq_row", "_dq_shown")
                     ),
@@ -411,7 +441,8 @@ class _Run:
         self, frame: DataFrame, hashes: Sequence[_PartitionHashes], *, is_left: bool
     ) -> DataFrame:
         """Return the rows of a side in the buckets that differ, with their normal forms and shown values."""
-        shown, sign = self._shown(frame, is_left=is_left), "" if is_left else "-"
+        shown = self._shown(frame, is_left=is_left)
+        side, sign = ("left", "") if is_left else ("right", "-")
         parts = [part for column in self.pairing.columns for part in column.parts]
         partition = hash_of(self.partitioned_by)
         bucket = hash_of(self.pairing.key) if self.pairing.key else "_dq_hash"
@@ -423,8 +454,8 @@ class _Run:
         rows = self._in_buckets(rows, hashes)
         return rows.selectExpr(
             *parts,
-            f"named_struct({', '.join(f'{sql.text(part)}, {part}' for part in parts)}) AS _dq_row",
-            "_dq_shown",
+            f"named_struct({', '.join(f'{sql.text(part)}, {part}' for part in parts)}) AS _dq_row_{side}",
+            f"_dq_shown AS _dq_shown_{side}",
             f"{1 if is_left else 0}L AS _dq_left",
             f"{0 if is_left else 1}L AS _dq_right",
             f"{sign}(_dq_hash & {_LOW}L) AS _dq_low",
@@ -528,7 +559,7 @@ class _Run:
         pairs = [
             (first, second)
             for first, second in combinations(differing[:_MOST_SWAPS], 2)
-            if first.equality.compared_as == second.equality.compared_as
+            if (first.left_type, first.right_type) == (second.left_type, second.right_type)
         ]
         swaps = _numbers(
             changed, {(first.number, second.number): _swapped(first, second) for first, second in pairs}

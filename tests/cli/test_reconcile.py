@@ -1,0 +1,203 @@
+"""`dq reconcile` on contracts, servers and paths of several formats."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable
+from decimal import Decimal
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from fakes.command import Place
+
+import dq
+
+pytestmark = pytest.mark.spark
+
+CONTRACT = """\
+apiVersion: v3.2.0
+kind: DataContract
+id: orders
+version: 1.0.0
+status: active
+servers:
+  - {server: eu, type: local, path: eu, format: parquet}
+  - {server: us, type: local, path: us, format: parquet}
+  - {server: gone, type: local, path: gone, format: parquet}
+schema:
+  - name: orders
+    properties:
+      - {name: day, logicalType: date, partitioned: true}
+      - {name: order_id, logicalType: integer, physicalType: bigint, primaryKey: true}
+      - {name: email, logicalType: string, classification: restricted}
+      - {name: amount, logicalType: number, physicalType: "decimal(12,2)"}
+"""
+DAYS = ("2026-11-20", "2026-11-21", "2026-11-22")
+
+
+def rows(change: Callable[[int], Decimal] = lambda number: Decimal(0)) -> pa.Table:
+    ids = list(range(20))
+    amounts = [Decimal(number) + Decimal("0.50") + change(number) for number in ids]
+    return pa.table(
+        {
+            "order_id": ids,
+            "email": [f"person{number}@example.com" for number in ids],
+            "amount": pa.array(amounts, pa.decimal128(12, 2)),
+        }
+    )
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Place:
+    """Two copies: order 7 of the 21st differs, the 22nd is missing in the US."""
+    place = Place(tmp_path)
+    place.put("orders.odcs.yaml", CONTRACT)
+    for server in ("eu", "us"):
+        for day in DAYS:
+            if (server, day) == ("us", "2026-11-22"):
+                continue
+            folder = tmp_path / server / f"day={day}"
+            folder.mkdir(parents=True)
+            is_changed = (server, day) == ("us", "2026-11-21")
+            table = rows(lambda number, changed=is_changed: Decimal(changed and number == 7))  # type: ignore[misc]
+            pq.write_table(table, folder / "part-0.parquet")
+    return place
+
+
+def test_servers_of_a_contract_by_its_primary_key(place: Place) -> None:
+    ran = place.dq("reconcile", "orders.odcs.yaml", "--left-server", "eu", "--right-server", "us")
+
+    assert ran.code == 1, ran.all
+    assert ran.out.splitlines() == [
+        "orders/orders on eu and orders/orders on us differ.",
+        "3 partitions: 1 by one side, 1 by hashes, 1 by rows.",
+        "Rows: 20 missing, 0 extra, 1 changed, 0 repeated.",
+        "  day=2026-11-21: 1 changed (rows: 20 on the left, 20 on the right)",
+        "  day=2026-11-22: 20 missing (rows: 20 on the left, 0 on the right)",
+        "  amount (decimal(12,2)) differs in 1 row",
+        "  changed  order_id=7: amount 7.5 -> 8.5",
+    ]
+
+
+def test_a_partition_and_a_start_limit_the_rows(place: Place) -> None:
+    sides = ("reconcile", "orders.odcs.yaml", "--left-server", "eu", "--right-server", "us")
+    same = place.dq(*sides, "--partition", "day=2026-11-20")
+    since = place.dq(*sides, "--since", "2026-11-21", "--format", "json")
+
+    assert (same.code, same.out.splitlines()[0]) == (0, "orders/orders on eu and orders/orders on us agree.")
+    assert since.code == 1, since.all
+    (document,) = since.json
+    assert document["decided_by"] == {
+        "same files": 0, "one side": 1, "statistics": 0, "hashes": 0, "rows": 1,
+    }  # fmt: skip
+    assert document["rows"] == {"missing": 20, "extra": 0, "changed": 1, "repeated": 0}
+
+
+def test_a_summary_is_decided_by_statistics_and_compares_no_rows(place: Place) -> None:
+    ran = place.dq("reconcile", "eu", "us", "--key", "order_id", "--summary")
+
+    assert ran.code == 1, ran.all
+    assert ran.out.splitlines()[1:] == [
+        "3 partitions: 1 by one side, 1 by statistics, 1 by hashes.",
+        "  day=2026-11-21: other bounds of amount",
+        "  day=2026-11-22: 20 missing (rows: 20 on the left, 0 on the right)",
+    ]
+
+
+def test_the_same_files_are_not_read(place: Place) -> None:
+    # A file that cannot be read shows that it is not.
+    (place.folder / "eu/day=2026-11-21/part-0.parquet").write_bytes(b"PAR1 no Parquet PAR1")
+    place.put("copy.odcs.yaml", CONTRACT.replace("id: orders", "id: copy"))
+    ran = place.dq(
+        "reconcile", "orders.odcs.yaml", "copy.odcs.yaml", "--left-server", "eu", "--right-server", "eu"
+    )
+
+    assert (ran.code, ran.out.splitlines()[1]) == (0, "Decided by same files."), ran.all
+
+
+@pytest.mark.parametrize("form", ["csv", "json"])
+def test_text_files_get_the_types_of_the_other_side(place: Place, form: str) -> None:
+    lines = ["order_id,email,amount"] if form == "csv" else []
+    for row in rows().to_pylist():
+        row["amount"] = row["amount"] if row["order_id"] != 5 else "five"
+        texts = {name: str(value) for name, value in row.items()}
+        lines.append(",".join(texts.values()) if form == "csv" else json.dumps(texts))
+    place.put(f"export.{form}", "\n".join(lines) + "\n")
+    ran = place.dq(
+        "reconcile", "orders.odcs.yaml", f"export.{form}", "--left-server", "eu", "--partition", "day=2026-11-20",
+        "--ignore", "day", "--format", "json",
+    )  # fmt: skip
+    # The export has no partitions.
+    assert ran.code == 2, ran.all
+    shutil.rmtree(place.folder / "us")
+    pq.write_table(rows(), place.folder / "orders.parquet")
+    ran = place.dq("reconcile", "orders.parquet", f"export.{form}", "--key", "order_id", "--format", "json")
+
+    assert ran.code == 1, ran.all
+    (document,) = ran.json
+    assert document["rows"] == {"missing": 0, "extra": 0, "changed": 1, "repeated": 0}
+    (difference,) = document["differences"]
+    assert difference["key"] == {"order_id": 5}
+    assert difference["right"] == {"amount": "five"}
+
+
+def test_all_servers_compares_every_copy_and_says_which_cannot_be_read(place: Place) -> None:
+    ran = place.dq("reconcile", "orders.odcs.yaml", "--all-servers", "--format", "json")
+    outcome = dq.reconcile_servers(place.folder / "orders.odcs.yaml", folder=place.folder)
+
+    assert ran.code == 3 == outcome.exit_code, ran.all
+    assert ran.json == json.loads(json.dumps(outcome.as_list()))
+    copy, gone = ran.json
+    assert (copy["right"], copy["agrees"]) == ("orders/orders on us", False)
+    assert gone["error"].startswith("eu and gone: ")
+
+
+def test_differing_rows_are_written_masked(place: Place) -> None:
+    sides = ("reconcile", "orders.odcs.yaml", "--left-server", "eu", "--right-server", "us")
+    masked = place.dq(*sides, "--write", "masked")
+    plain = place.dq(*sides, "--write", "plain", "--unmasked")
+
+    assert (masked.code, plain.code) == (1, 1), masked.all
+    assert "The rows that differ are in masked." in masked.out
+    missing = pq.read_table(place.folder / "masked/missing").to_pylist()
+    assert len(missing) == 20
+    assert {row["email"] for row in missing} == {"***"}
+    (changed,) = pq.read_table(place.folder / "plain/changed").to_pylist()
+    assert (changed["left"]["amount"], changed["right"]["amount"]) == (Decimal("7.50"), Decimal("8.50"))
+    assert changed["left"]["email"] == "person7@example.com"
+    assert "person7@" not in masked.all
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("orders.odcs.yaml",), "has 3 servers"),
+        (("orders.odcs.yaml", "--left-server", "eu", "--right-server", "eu"), "both sides are the same"),
+        (("eu", "us", "--key", "order"), "unknown column 'order' on the left"),
+        (("eu", "us", "--tolerance", "amount"), "invalid --tolerance 'amount': expected NAME=VALUE"),
+        (
+            ("eu", "us", "--key", "order_id", "--tolerance", "amount=x"),
+            "the tolerance 'x' of 'amount' is not",
+        ),
+        (("eu", "us", "--left-server", "eu"), "is a path, which has no server"),
+        (("eu", "us", "--summary", "--write", "out"), "--summary compares no rows to write"),
+        (("eu", "us", "--all-servers"), "--all-servers takes one contract"),
+    ],
+)
+def test_invalid_arguments_say_what_is_wrong(place: Place, words: tuple[str, ...], message: str) -> None:
+    ran = place.dq("reconcile", *words)
+
+    assert (ran.code, message in ran.err) == (2, True), ran.all
+
+
+def test_paths_that_are_no_table_are_errors(place: Place) -> None:
+    place.put("notes/a.txt", "x")
+    for words, message in (
+        (("eu", "nowhere"), "nowhere does not exist"),
+        (("eu", "notes"), "notes has no file of a known format"),
+    ):
+        ran = place.dq("reconcile", *words)
+        assert (ran.code, message in ran.err) == (3, True), ran.all
