@@ -223,6 +223,7 @@ AUDIT = row({
 _PROPOSAL = {"column": nullable(TEXT), "path": TEXT, "key": nullable(TEXT), "value": ANY, "evidence": TEXT}
 
 # Command without arguments -> schema of its output.
+DIFFERENCE_KINDS = ("missing", "extra", "changed", "repeated")
 OUTPUTS: dict[str, Schema] = {
     "incidents ack": array(
         row({"id": TEXT, "key": TEXT, "acknowledged": BOOL, "by": nullable(TEXT), "state": TEXT})
@@ -268,6 +269,28 @@ OUTPUTS: dict[str, Schema] = {
         row({"sent": INT, "waiting": array(row({
             "target": TEXT, "events": INT, "since": INSTANT, "problem": TEXT}))}),
     ),
+    "reconcile": array(one_of(
+        row({
+            "left": TEXT, "right": TEXT, "agrees": BOOL, "detailed": BOOL, "key": array(TEXT),
+            "rows": nullable(row(dict.fromkeys(DIFFERENCE_KINDS, INT))),
+            "columns": array(row({
+                "name": TEXT, "right_name": TEXT, "left_type": TEXT, "right_type": TEXT, "compared_as": TEXT,
+                "tolerance": nullable(TEXT), "differing": INT, "patterns": mapping(INT)})),
+            "not_compared": array(row({"name": TEXT, "reason": TEXT})),
+            "swapped": array(row({"columns": array(TEXT), "rows": INT})),
+            "decided_by": mapping(INT),
+            "partitions": array(row({
+                "partition": mapping(nullable(TEXT)), "decided_by": TEXT, "left_rows": nullable(INT),
+                "right_rows": nullable(INT), "reason": nullable(TEXT),
+                **dict.fromkeys(DIFFERENCE_KINDS, INT)})),
+            "differences": array(row({
+                "kind": enum(*DIFFERENCE_KINDS), "partition": mapping(nullable(TEXT)), "key": mapping(ANY),
+                "left_rows": INT, "right_rows": INT, "left": nullable(mapping(ANY)),
+                "right": nullable(mapping(ANY))})),
+            "written": nullable(TEXT), "notes": array(TEXT), "error": {"type": "null"},
+        }),
+        row({"error": TEXT}),
+    )),
     "register": one_of(
         row({"actions": array(ACTION), "orphans": row({"judged": BOOL, "reasons": array(TEXT)}),
              "findings": FINDINGS, "lake_formation?": GOVERNED, "schedules?": GOVERNED}),

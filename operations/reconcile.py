@@ -23,7 +23,7 @@ from dq.dataquality.request import as_spark, find_object, open_data
 from dq.dataquality.spark.columnar_files import for_hadoop
 from dq.dataquality.spark.dataset import FILE_FORMATS, Dataset, files_of
 from dq.dataquality.spark.measure import schema_of
-from dq.lake.storage import Files, files_for
+from dq.lake.storage import files_for
 from dq.operations.data_places import located_data
 from dq.operations.runtime.context import RuntimeContext, runtime_context
 from dq.operations.runtime.spark import lazy_session
@@ -113,8 +113,14 @@ def reconcile(
         spark,
         Path(folder) if folder is not None else None,
     )
-    left_source = _source(left, left_server, request)
-    right_source = _source(left if right is None else right, right_server, request)
+    if write_to is not None:
+        # Spark resolves paths in the process's working folder.
+        target = (
+            str(write_to) if is_remote(str(write_to)) else str(_context(request).folder.absolute() / write_to)
+        )
+        request = replace(request, options=replace(request.options, write_to=target))
+    left_source = _source(left, left_server, request, "left")
+    right_source = _source(left if right is None else right, right_server, request, "right")
     if right is None and left_source == right_source:
         raise UsageError(
             "both sides are the same.", "Pass a second side, or --left-server and --right-server."
@@ -176,14 +182,14 @@ class _Source:
     frame: Any = None
 
 
-def _source(source: Source, server: str | None, request: _Request) -> _Source:
+def _source(source: Source, server: str | None, request: _Request, side: str) -> _Source:
     if isinstance(source, Contract):
-        return _contract_source(source, request.object, server, request)
+        return _contract_source(source, request.object, server, request, side)
     if not isinstance(source, str | Path):
         return _Source("the frame", frame=source)
     path, object_name = _contract_and_object(source)
     if _is_contract(path):
-        return _contract_source(read(Path(path)), object_name or request.object, server, request)
+        return _contract_source(read(Path(path)), object_name or request.object, server, request, side)
     if server is not None:
         raise UsageError(f"{source} is a path, which has no server.", "Remove the option for its server.")
     return _path_source(str(source), request)
@@ -201,8 +207,13 @@ def _is_contract(source: Any) -> bool:
 
 
 def _contract_source(
-    contract: Contract, object_name: str | None, server: str | None, request: _Request
+    contract: Contract, object_name: str | None, server: str | None, request: _Request, side: str
 ) -> _Source:
+    if server is None and len(contract.servers) > 1:
+        names = ", ".join(candidate.server or "" for candidate in contract.servers)
+        raise UsageError(
+            f"contract {contract.id} has several servers: {names}.", f"Choose one with --{side}-server."
+        )
     schema_object = find_object(contract, object_name)
     context = _context(request, [] if not Path(contract.file).exists() else [Path(contract.file)])
     dataset = located_data(context, contract, schema_object, server)
@@ -218,9 +229,9 @@ def _context(request: _Request, paths: Sequence[Path] = ()) -> RuntimeContext:
 
 
 def _path_source(text: str, request: _Request) -> _Source:
-    prefix, colon, rest = text.partition(":")
+    prefix, colon, remainder = text.partition(":")
     named = prefix.lower() if colon and prefix.lower() in _PATH_FORMATS else ""
-    path = rest if named else text
+    path = remainder if named else text
     if not is_remote(path):
         path = str(_context(request).folder / path)
     return _Source(path, path=path, format=named or _format_of(path))
@@ -233,22 +244,20 @@ def _format_of(path: str) -> str:
     for folder, name in _LOG_FOLDERS.items():
         if folder in folders:
             return name
-    endings = {
-        _ending(name) for name in ([path] if not folders and files.stat(path) else _names(files, path))
-    }
+    # A file has nothing below.
+    names = [file.name for file in files.below(path)] or [path]
+    endings = {_ending(name) for name in names}
     formats = sorted(endings & set(FILE_FORMATS))
     if len(formats) == 1:
         return formats[0]
     if not formats and not files.holds(path) and files.stat(path) is None:
         raise ReadError(f"{path} does not exist.", "Check the path.")
-    found = (
+    problem = (
         f"has files of several formats: {', '.join(formats)}" if formats else "has no file of a known format"
     )
-    raise ReadError(f"{path} {found}.", f"Write the format before the path, e.g. {_PATH_FORMATS[0]}:{path}.")
-
-
-def _names(files: Files, path: str) -> list[str]:
-    return [file.name for file in files.below(path)]
+    raise ReadError(
+        f"{path} {problem}.", f"Write the format before the path, e.g. {_PATH_FORMATS[0]}:{path}."
+    )
 
 
 def _ending(name: str) -> str:

@@ -248,6 +248,21 @@ def test_repair_is_the_command(twins: tuple[Place, Place]) -> None:
     assert not dq.repair("registry", folder=function.folder).pending
 
 
+@pytest.mark.spark
+@compares("reconcile")
+def test_reconcile_is_the_command(tmp_path: Path) -> None:
+    place = Place(tmp_path)
+    for name, values in (("left", [1, 2]), ("right", [1, 3])):
+        (tmp_path / name).mkdir()
+        pq.write_table(pa.table({"id": [1, 2], "value": values}), tmp_path / name / "part-0.parquet")
+    ran = place.dq("reconcile", "left", "right", "--key", "id", "--format", "json")
+    result = dq.reconcile("left", "right", key=["id"], folder=tmp_path)
+
+    assert ran.code == 1 == result.exit_code, ran.all
+    (document,) = ran.json
+    assert document == json.loads(json.dumps({**result.as_dict(), "error": None}))
+
+
 @compares("tables")
 def test_tables_is_the_command(twins: tuple[Place, Place]) -> None:
     command, function = twins

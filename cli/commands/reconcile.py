@@ -12,6 +12,8 @@ from dq.contracts.outcome import UsageError, one_line, pluralize
 from dq.operations.check import parse_partition
 from dq.operations.reconcile import ReconcileOutcome, parse_pairs, reconcile, reconcile_servers
 
+from dq.dataquality.reconcile.outcome import Kind
+
 if TYPE_CHECKING:
     from dq.dataquality.reconcile.outcome import Difference, Reconciliation
 
@@ -150,7 +152,8 @@ def _lines(result: Reconciliation) -> Iterator[str]:
 def _partition(partition: Any) -> str:
     if partition.reason:
         return str(partition.reason)
-    counts = ", ".join(f"{number:,} {kind}" for kind, number in partition.differences.items() if number)
+    differences = partition.differences
+    counts = ", ".join(f"{differences[kind]:,} {kind}" for kind in Kind if differences.get(kind))
     return f"{counts} (rows: {partition.left_rows:,} on the left, {partition.right_rows:,} on the right)"
 
 
@@ -161,8 +164,8 @@ def _difference(difference: Difference) -> str:
             f"{name} {_value(value)} -> {_value(difference.right.get(name))}"
             for name, value in list(difference.left.items())[:_MAX_VALUES]
         )
-        more = len(difference.left) - _MAX_VALUES
-        return f"changed  {place}: {values}{f' and {more} more' if more > 0 else ''}"
+        omitted = len(difference.left) - _MAX_VALUES
+        return f"changed  {place}: {values}{f' and {omitted} more' if omitted > 0 else ''}"
     if difference.kind == "repeated":
         rows = f"{difference.left_rows:,} on the left, {difference.right_rows:,} on the right"
         return f"repeated  {place}: {rows}"

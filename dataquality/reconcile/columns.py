@@ -1,16 +1,17 @@
-"""Which columns of two sides are compared with each other, and how; and the SQL of their normal forms."""
+"""Pairs of columns of two sides, and the SQL of their normal forms."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
+from typing import Any
 
 from dq.contracts.outcome import UsageError, suggestion
 from dq.contracts.sql import text as sql
 from dq.contracts.types import DataType
 from dq.dataquality.reconcile.equality import Equality, equality, is_number
-from dq.dataquality.reconcile.outcome import UncomparedColumn
+from dq.dataquality.reconcile.outcome import Partition, UncomparedColumn
 
 # Bits of one number that tell which columns are NULL.
 _BITS = 62
@@ -18,7 +19,7 @@ _BITS = 62
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """What is compared, by the names of the columns on the left, ignoring case.
+    """Compared columns, by their names on the left, ignoring case.
 
     `key` identifies a row; without it, rows are compared as a whole, with their number. `columns` are the
     compared ones (empty: all) besides the key; `ignored` are left out. `renamed` maps names on the left to
@@ -118,12 +119,12 @@ def pair_columns(left: DataType, right: DataType, terms: Terms) -> Pairing:
     tolerances = {name.lower(): amount for name, amount in terms.tolerance.items()}
     columns: list[ComparedColumn] = []
     uncompared: list[UncomparedColumn] = []
-    wanted = [
+    selected_names = [
         name
         for name in (*key, *(name for name in left_columns if name not in key))
         if (selected is None or name in selected) and (name in key or name not in ignored)
     ]
-    for name in wanted:
+    for name in selected_names:
         shown, left_type = left_columns[name]
         other = right_columns.get(renamed.get(name, name))
         if other is None:
@@ -179,10 +180,10 @@ def _require_known(
 ) -> None:
     for name in names:
         if name.lower() not in columns:
-            known = [shown for shown, _ in columns.values()]
+            names_shown = [shown for shown, _ in columns.values()]
             raise UsageError(
                 f"unknown {what} {name!r} {where}.",
-                suggestion(name, known, f"Columns: {', '.join(known)}."),
+                suggestion(name, names_shown, f"Columns: {', '.join(names_shown)}."),
             )
 
 
@@ -227,3 +228,23 @@ def hash_of(columns: Sequence[ComparedColumn]) -> str:
         for start in range(0, len(parts), _BITS)
     ]
     return f"xxhash64({', '.join([*masks, *(text for _, text in parts)])})" if parts else "0L"
+
+
+def partition_parts(columns: Sequence[ComparedColumn]) -> list[str]:
+    """Return the names of the normal forms of the partition columns."""
+    return [part for column in columns for part in column.parts]
+
+
+def partition_of(columns: Sequence[ComparedColumn], values: Sequence[Any]) -> Partition:
+    """Return the partition with these normal forms, with values as in paths."""
+    numbers = iter(values)
+    partition = []
+    for column in columns:
+        value, *_ = [next(numbers) for _ in column.parts]
+        partition.append((column.name, None if value is None else _as_path(value)))
+    return tuple(partition)
+
+
+def _as_path(value: Any) -> str:
+    """Return a partition value as text in a path."""
+    return str(value).lower() if isinstance(value, bool) else str(value)

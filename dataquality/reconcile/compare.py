@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import threading
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from functools import reduce
-from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
 from dq.contracts.model import SchemaObject
@@ -18,21 +15,28 @@ from dq.contracts.sql import text as sql
 from dq.contracts.types import DataType
 from dq.dataquality.model.column import hidden_columns
 from dq.dataquality.model.metric import Failure
-from dq.dataquality.reconcile.columns import ComparedColumn, Pairing, Terms, hash_of, pair_columns
-from dq.dataquality.reconcile.equality import Family
-from dq.dataquality.reconcile.metadata import Partition, one_sided, same_files, statistics_differences
+from dq.dataquality.reconcile.columns import (
+    ComparedColumn,
+    Pairing,
+    Terms,
+    hash_of,
+    pair_columns,
+    partition_of,
+    partition_parts,
+)
+from dq.dataquality.reconcile.differing_rows import DifferingRows, column_differences, expressions
+from dq.dataquality.reconcile.metadata import one_sided, same_files, statistics_differences
 from dq.dataquality.reconcile.outcome import (
-    ColumnDifference,
     Decision,
     Difference,
     Kind,
+    Partition,
     PartitionResult,
     Reconciliation,
 )
 from dq.dataquality.spark.columnar_files import NULL_PARTITION, literal, only_partitions, without_partitions
 from dq.dataquality.spark.dataset import Dataset
 from dq.dataquality.spark.failing_rows import (
-    MAX_SAMPLES,
     masked_column,
     masked_where_repeated,
     repeats_classified,
@@ -42,14 +46,13 @@ from dq.dataquality.spark.session import attempt_without_values
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
-    from pyspark.sql import Row as SparkRow
 
 
 # Groups of rows by key (or by hash, without a key) in all partitions; of each only sums of hashes are kept.
 # With more, sums need more memory; with fewer, more equal rows are compared next to the rows that differ.
 BUCKETS = 1 << 15
-# From this share of differing buckets on, all rows are compared, without selecting them by bucket.
-_MOST = 0.2
+# Below this share of differing buckets, rows are selected by bucket.
+_FILTER_BELOW = 0.2
 # Up to this number of buckets, the filter is a list in the query.
 _LISTED = 10_000
 # The lower half of a hash. Halves are summed, because a sum of whole hashes would overflow.
@@ -79,7 +82,7 @@ class Side:
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """How rows are compared.
+    """Options of a comparison.
 
     `partitioned_by` are columns by which both sides are divided; the result names the partitions. With
     `partitions`, only these are compared, and with `since` those with at least this value of the first
@@ -193,21 +196,22 @@ class _Run:
         results = list(decided)
         differences: tuple[Difference, ...] = ()
         swapped: tuple[tuple[str, str, int], ...] = ()
-        columns = self._columns({}, {})
+        columns = column_differences(self.pairing, {}, {})
         hashes: list[_PartitionHashes] = []
         if remaining is not None:
             hashes = self._hashes(*remaining)
         written = None
         if remaining is not None and self.options.details and any(group.unequal for group in hashes):
-            diffs = self._differences(*remaining, hashes).persist()
+            frame = self._differences(*remaining, hashes).persist()
+            rows = DifferingRows(frame, self.pairing, self.partitioned_by)
             try:
-                counts = self._counts(diffs)
-                columns, swapped = self._changed_columns(diffs)
-                differences = tuple(self._samples(diffs))
+                counts = rows.counts()
+                columns, swapped = rows.changed_columns()
+                differences = tuple(rows.samples())
                 if self.options.write_to is not None:
-                    written = self._write(diffs, self.options.write_to)
+                    written = rows.write(self.options.write_to)
             finally:
-                diffs.unpersist()
+                frame.unpersist()
             results += [self._partition_result(group, counts) for group in hashes]
         else:
             results += [self._partition_result(group, None) for group in hashes]
@@ -249,11 +253,11 @@ class _Run:
                 counted = (rows, 0) if is_left else (0, rows)
                 decided.append(PartitionResult(partition, Decision.ONE_SIDE, *counted, difference))
         if not self.options.details:
-            known = {result.partition for result in decided}
+            decided_partitions = {result.partition for result in decided}
             for partition, reason, sizes in statistics_differences(
                 (self.left.frame, left), (self.right.frame, right), self.pairing.columns, named
             ):
-                if partition not in known:
+                if partition not in decided_partitions:
                     decided.append(PartitionResult(partition, Decision.STATISTICS, *sizes, reason=reason))
         return [result for result in decided if self._is_in_scope(result.partition)]
 
@@ -262,10 +266,10 @@ class _Run:
         if not partition:
             return True
         values = {name.lower(): value for name, value in partition}
-        asked = [{name.lower(): text for name, text in scope.items()} for scope in self.options.partitions]
-        if asked and not any(
+        scopes = [{name.lower(): text for name, text in scope.items()} for scope in self.options.partitions]
+        if scopes and not any(
             all(name in values and (values[name] or NULL_PARTITION) == text for name, text in scope.items())
-            for scope in asked
+            for scope in scopes
         ):
             return False
         first = partition[0][1]
@@ -304,14 +308,14 @@ class _Run:
 
     def _hashes(self, left: DataFrame, right: DataFrame) -> list[_PartitionHashes]:
         """Return the sums of hashes of all partitions: one pass over each side."""
-        parts = self._partition_parts()
+        parts = partition_parts(self.partitioned_by)
         sides = [self._sums(frame, is_left=is_left) for frame, is_left in ((left, True), (right, False))]
         # Each side is summed on its own first, because Spark does not compile rows through a union.
-        sums = sides[0].unionByName(sides[1]).groupBy(*parts, "_dq_bucket").agg(*_exprs(*_SUMS))
+        sums = sides[0].unionByName(sides[1]).groupBy(*parts, "_dq_bucket").agg(*expressions(*_SUMS))
         rows = (
             sums.groupBy(*parts)
             .agg(
-                *_exprs(
+                *expressions(
                     "sum(_dq_left) AS left_rows",
                     "sum(_dq_right) AS right_rows",
                     "count(*) AS buckets",
@@ -336,7 +340,7 @@ class _Run:
         """Return the number of rows and the sums of hashes of each partition and bucket, negative on the
         right.
         """
-        parts, sign = self._partition_parts(), "" if is_left else "-"
+        parts, sign = partition_parts(self.partitioned_by), "" if is_left else "-"
         key = self.pairing.key
         hashes = [
             f"{hash_of(self.pairing.columns)} AS _dq_hash",
@@ -348,7 +352,7 @@ class _Run:
             hashed.selectExpr(*parts, "_dq_hash", buckets)
             .groupBy(*parts, "_dq_bucket")
             .agg(
-                *_exprs(
+                *expressions(
                     f"{'count(*)' if is_left else '0L'} AS _dq_left",
                     f"{'0L' if is_left else 'count(*)'} AS _dq_right",
                     f"{sign}sum(_dq_hash & {_LOW}L) AS _dq_low",
@@ -368,21 +372,10 @@ class _Run:
             *(text for column in self.pairing.columns for text in column.select(is_left=is_left)), *extra
         )
 
-    def _partition_parts(self) -> list[str]:
-        return [part for column in self.partitioned_by for part in column.parts]
-
-    def _partition_of(self, values: Sequence[Any]) -> Partition:
-        numbers = iter(values)
-        found = []
-        for column in self.partitioned_by:
-            value, *_ = [next(numbers) for _ in column.parts]
-            found.append((column.name, None if value is None else _as_path(value)))
-        return tuple(found)
-
     def _partition_result(
         self, group: _PartitionHashes, counts: Mapping[tuple[Any, ...], Mapping[Kind, int]] | None
     ) -> PartitionResult:
-        partition = self._partition_of(group.values)
+        partition = partition_of(self.partitioned_by, group.values)
         sizes = (group.left_rows, group.right_rows)
         if not group.unequal:
             return PartitionResult(partition, Decision.HASHES, *sizes)
@@ -402,14 +395,17 @@ class _Run:
             for frame, is_left in ((left, True), (right, False))
         ]
         identity = self.pairing.key or self.pairing.columns
-        group = [*self._partition_parts(), *(part for column in identity for part in column.parts)]
+        group = [
+            *partition_parts(self.partitioned_by),
+            *(part for column in identity for part in column.parts),
+        ]
         grouped = (
             sides[0]
             # Types of shown values differ between the sides, so each has columns of its own.
             .unionByName(sides[1], allowMissingColumns=True)
             .groupBy(*dict.fromkeys(group))
             .agg(
-                *_exprs(
+                *expressions(
                     *_SUMS,
                     *(
                         f"first({struct}_{side}, true) AS {struct}_{side}"
@@ -419,7 +415,7 @@ class _Run:
                 )
             )
         )
-        return grouped.withColumn("_dq_kind", _expr(self._kind())).where("_dq_kind IS NOT NULL")
+        return grouped.withColumn("_dq_kind", *expressions(self._kind())).where("_dq_kind IS NOT NULL")
 
     def _kind(self) -> str:
         """Return SQL for the kind of difference of a key, or NULL."""
@@ -465,13 +461,13 @@ class _Run:
     def _in_buckets(self, rows: DataFrame, hashes: Sequence[_PartitionHashes]) -> DataFrame:
         """Return the rows in buckets that differ, or all if that is cheaper."""
         unequal = sum(len(group.unequal) for group in hashes)
-        if unequal > _MOST * sum(group.buckets for group in hashes):
+        if unequal > _FILTER_BELOW * sum(group.buckets for group in hashes):
             return rows
         spark = rows.sparkSession
         from pyspark.sql.functions import broadcast, col
 
         values = [(*group.values, bucket) for group in hashes for bucket in group.unequal]
-        fields = [rows.schema[part] for part in self._partition_parts()]
+        fields = [rows.schema[part] for part in partition_parts(self.partitioned_by)]
         from pyspark.sql.types import LongType, StructField, StructType
 
         schema = StructType([*fields, StructField("_dq_bucket", LongType())])
@@ -514,140 +510,6 @@ class _Run:
 
         return side.schema_object is not None and bool(classified(side.schema_object))
 
-    def _counts(self, diffs: DataFrame) -> Mapping[tuple[Any, ...], Mapping[Kind, int]]:
-        """Return the number of differing rows by partition and kind."""
-        parts = self._partition_parts()
-        rows = (
-            diffs.groupBy(*parts, "_dq_kind")
-            .agg(
-                *_exprs(
-                    f"sum(CASE _dq_kind WHEN '{Kind.MISSING}' THEN _dq_left - _dq_right"
-                    f" WHEN '{Kind.EXTRA}' THEN _dq_right - _dq_left"
-                    f" WHEN '{Kind.CHANGED}' THEN 1L ELSE greatest(_dq_left, _dq_right) END) AS number"
-                )
-            )
-            .collect()
-        )
-        counts: dict[tuple[Any, ...], dict[Kind, int]] = {}
-        for row in rows:
-            counts.setdefault(tuple(row[: len(parts)]), {})[Kind(row["_dq_kind"])] = row["number"]
-        return counts
-
-    def _changed_columns(
-        self, diffs: DataFrame
-    ) -> tuple[tuple[ColumnDifference, ...], tuple[tuple[str, str, int], ...]]:
-        """Return all columns with the number of changed rows, what they have in common, and swapped pairs."""
-        values = self.pairing.values if self.pairing.key else ()
-        changed = diffs.where(f"_dq_kind = '{Kind.CHANGED}'")
-        numbers = _numbers(
-            changed, {column.number: column.differs("_dq_row_left", "_dq_row_right") for column in values}
-        )
-        differing = sorted(
-            (column for column in values if numbers[column.number]),
-            key=lambda column: -numbers[column.number],
-        )
-        questions = {
-            (column.number, pattern): f"({column.differs('_dq_row_left', '_dq_row_right')}) AND {condition}"
-            for column in differing[:_MOST_COLUMNS]
-            for pattern, condition in _patterns(column)
-        }
-        by_pattern = _numbers(changed, questions)
-        patterns: dict[int, dict[str, int]] = {}
-        for (number, pattern), rows in by_pattern.items():
-            if rows:
-                patterns.setdefault(number, {})[pattern] = rows
-        pairs = [
-            (first, second)
-            for first, second in combinations(differing[:_MOST_SWAPS], 2)
-            if (first.left_type, first.right_type) == (second.left_type, second.right_type)
-        ]
-        swaps = _numbers(
-            changed, {(first.number, second.number): _swapped(first, second) for first, second in pairs}
-        )
-        names = {column.number: column.name for column in values}
-        swapped = tuple(
-            (names[first], names[second], rows) for (first, second), rows in swaps.items() if rows
-        )
-        return self._columns(numbers, patterns), swapped
-
-    def _columns(
-        self, numbers: Mapping[int, int], patterns: Mapping[int, Mapping[str, int]]
-    ) -> tuple[ColumnDifference, ...]:
-        return tuple(
-            ColumnDifference(
-                column.name,
-                column.right_name,
-                str(column.left_type).replace("char(1)", "char"),
-                str(column.right_type).replace("char(1)", "char"),
-                column.equality.compared_as,
-                None if column.tolerance is None else str(column.tolerance),
-                numbers.get(column.number, 0),
-                patterns.get(column.number, {}),
-            )
-            for column in self.pairing.columns
-        )
-
-    def _samples(self, diffs: DataFrame) -> Iterator[Difference]:
-        """Yield examples of each kind: the same ones for the same data."""
-        identity = self.pairing.key or self.pairing.columns
-        order = [part for column in identity for part in column.parts]
-        parts = self._partition_parts()
-        values = self.pairing.values
-        flags = ", ".join(column.differs("_dq_row_left", "_dq_row_right") for column in values) or "FALSE"
-        columns = (
-            "_dq_kind",
-            "_dq_left",
-            "_dq_right",
-            *parts,
-            f"to_json(_dq_shown_left, {_JSON}) AS _dq_left_json",
-            f"to_json(_dq_shown_right, {_JSON}) AS _dq_right_json",
-            f"array({flags}) AS _dq_flags",
-        )
-        each = [
-            diffs.where(f"_dq_kind = '{kind}'").orderBy(*order).limit(MAX_SAMPLES // 4).selectExpr(*columns)
-            for kind in Kind
-        ]
-        key_names = [column.name for column in self.pairing.key]
-        for row in reduce(lambda first, second: first.unionByName(second), each).collect():
-            yield self._difference(row, parts, key_names, [column.name for column in values])
-
-    def _difference(
-        self, row: SparkRow, parts: Sequence[str], key_names: Sequence[str], value_names: Sequence[str]
-    ) -> Difference:
-        kind = Kind(row["_dq_kind"])
-        left, right = (
-            None if row[name] is None else json.loads(row[name])
-            for name in ("_dq_left_json", "_dq_right_json")
-        )
-        present = left if left is not None else right or {}
-        key = {name: _short(present.get(name)) for name in key_names}
-        names = value_names
-        if kind is Kind.CHANGED:
-            names = [name for name, flag in zip(value_names, row["_dq_flags"], strict=True) if flag]
-        sides = [
-            None if side is None or (not rows) else {name: _short(side.get(name)) for name in names}
-            for side, rows in ((left, row["_dq_left"]), (right, row["_dq_right"]))
-        ]
-        partition = self._partition_of([row[part] for part in parts])
-        return Difference(kind, partition, key, row["_dq_left"], row["_dq_right"], *sides)
-
-    def _write(self, diffs: DataFrame, folder: str) -> str:
-        """Write the differing rows, a folder for each kind, and return the folder."""
-        for kind in Kind:
-            rows = diffs.where(f"_dq_kind = '{kind}'")
-            if kind in (Kind.MISSING, Kind.EXTRA):
-                side = "left" if kind is Kind.MISSING else "right"
-                frame = rows.selectExpr(f"_dq_shown_{side}.*", "abs(_dq_left - _dq_right) AS _dq_rows")
-            else:
-                frame = rows.selectExpr(
-                    "_dq_left AS _dq_left_rows",
-                    "_dq_right AS _dq_right_rows",
-                    "_dq_shown_left AS left",
-                    "_dq_shown_right AS right",
-                )
-            frame.write.mode("overwrite").parquet(f"{folder.rstrip('/')}/{kind}")
-        return folder
-
 
 def _names_and_types(frame: DataFrame) -> tuple[list[str], Sequence[DataType]]:
     schema = schema_of(frame)
@@ -656,93 +518,3 @@ def _names_and_types(frame: DataFrame) -> tuple[list[str], Sequence[DataType]]:
 
 def _texts(partition: Partition) -> dict[str, str]:
     return {name: NULL_PARTITION if value is None else value for name, value in partition}
-
-
-def _as_path(value: Any) -> str:
-    """Return a partition value as text in a path."""
-    return str(value).lower() if isinstance(value, bool) else str(value)
-
-
-def _short(value: Any) -> Any:
-    if isinstance(value, str):
-        return value if len(value) <= _MOST_CHARACTERS else f"{value[:_MOST_CHARACTERS]}…"
-    text = json.dumps(value, ensure_ascii=False)
-    return value if len(text) <= _MOST_CHARACTERS else f"{text[:_MOST_CHARACTERS]}…"
-
-
-def _expr(text: str) -> Any:
-    from pyspark.sql.functions import expr
-
-    return expr(text)
-
-
-def _exprs(*texts: str) -> list[Any]:
-    return [_expr(text) for text in texts]
-
-
-# Conditions counted in one job.
-_CHUNK = 200
-
-
-def _numbers(frame: DataFrame, conditions: Mapping[Any, str]) -> dict[Any, int]:
-    """Return the number of rows that fulfil each condition."""
-    numbers: Counter[Any] = Counter()
-    entries = list(conditions.items())
-    for start in range(0, len(entries), _CHUNK):
-        chunk = entries[start : start + _CHUNK]
-        row = frame.agg(
-            *_exprs(*(f"count_if({text}) AS c{place}" for place, (_, text) in enumerate(chunk)))
-        ).first()
-        assert row is not None
-        numbers.update({name: row[place] for place, (name, _) in enumerate(chunk)})
-    return {name: numbers[name] for name in conditions}
-
-
-def _patterns(column: ComparedColumn) -> Iterator[tuple[str, str]]:
-    """Yield what a changed value can have in common with the other, each with SQL; the first that holds
-    counts.
-    """
-    left, right = f"_dq_row_left.{column.normal}", f"_dq_row_right.{column.normal}"
-    nulls = [("NULL on the right", f"{right} IS NULL"), ("NULL on the left", f"{left} IS NULL")]
-    family = column.equality.family
-    candidates = nulls
-    if family is Family.TEXT:
-        candidates = [
-            ("empty instead of NULL", f"coalesce({left}, '') = coalesce({right}, '')"),
-            *nulls,
-            ("case or spaces", f"lower(trim({left})) = lower(trim({right}))"),
-            ("truncated on the right", f"startswith({left}, {right})"),
-            ("truncated on the left", f"startswith({right}, {left})"),
-        ]
-    elif family is Family.NUMBER:
-        rounded = " OR ".join(
-            f"round({left}, {digits}) = {right} OR round({right}, {digits}) = {left}" for digits in range(7)
-        )
-        candidates = [*nulls, ("opposite sign", f"try_add({left}, {right}) = 0"), ("rounded", f"({rounded})")]
-    elif family in (Family.TIMESTAMP, Family.MICROSECONDS):
-        distance = (
-            f"({left} - {right})"
-            if family is Family.MICROSECONDS
-            else f"timestampdiff(MICROSECOND, {right}, {left})"
-        )
-        shifted = f"(abs({distance}) <= {14 * 3600}000000L AND {distance} % 900000000L = 0)"
-        candidates = [*nulls, ("shifted by a zone's offset", shifted)]
-    elif family is Family.ARRAY:
-        candidates = [*nulls, ("items in another order", f"array_sort({left}) = array_sort({right})")]
-    earlier: list[str] = []
-    for pattern, condition in candidates:
-        yield (
-            pattern,
-            " AND ".join(
-                [f"coalesce({condition}, FALSE)", *(f"NOT coalesce({text}, FALSE)" for text in earlier)]
-            ),
-        )
-        earlier.append(condition)
-
-
-def _swapped(first: ComparedColumn, second: ComparedColumn) -> str:
-    """Return SQL that is true if the values of two columns changed places."""
-    left = [f"_dq_row_left.{column.normal}" for column in (first, second)]
-    right = [f"_dq_row_right.{column.normal}" for column in (second, first)]
-    equal = " AND ".join(f"{one} <=> {other}" for one, other in zip(left, right, strict=True))
-    return f"{equal} AND NOT ({left[0]} <=> {left[1]})"

@@ -1,4 +1,4 @@
-"""When a value on the left equals a value on the right: the normal form of every pair of types.
+"""Equality of a value on the left and a value on the right: the normal form of every pair of types.
 
 TABLE: the meaning of equality, in the order in which it is decided.
 
@@ -56,7 +56,7 @@ class Family(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Equality:
-    """How values of two types are compared: equal if and only if their normal forms are, with NULL = NULL.
+    """Comparison of values of two types: equal if and only if their normal forms are, with NULL = NULL.
 
     `compared_as` names the normal form. `invalid` is set if a side is text of another type; it returns the
     texts that are not values of that type, and NULL for others, for the left and the right side.
@@ -168,10 +168,10 @@ def _exact(left: DataType, right: DataType) -> Equality:
         return Equality(kind, Family.NUMBER, *(lambda value: f"CAST({value} AS {kind})",) * 2)
 
     def parts(value: str) -> str:
-        # No decimal has all digits of both: the whole and the fraction are compared separately.
-        whole = f"CAST(floor({value}) AS DECIMAL({MAX_PRECISION},0))"
+        # No decimal has all digits of both: the integer and the fraction are compared separately.
+        integer = f"CAST(floor({value}) AS DECIMAL({MAX_PRECISION},0))"
         fraction = f"CAST({value} % 1 AS DECIMAL({MAX_PRECISION},{scale}))"
-        return f"IF({value} IS NULL, NULL, named_struct('whole', {whole}, 'fraction', {fraction}))"
+        return f"IF({value} IS NULL, NULL, named_struct('integer', {integer}, 'fraction', {fraction}))"
 
     return Equality("decimal", Family.OTHER, parts, parts, is_nested=True)
 
@@ -180,14 +180,14 @@ def _time(left: DataType, right: DataType) -> Equality:
     kind = "timestamp" if "timestamp" in (left.name, right.name) else "timestamp_ntz"
     is_instant = kind == "timestamp"
 
-    def normal(value: str, held: DataType) -> str:
+    def normal(value: str, kind: DataType) -> str:
         civil = f"CAST({value} AS TIMESTAMP_NTZ)"
         if not is_instant:
             return civil
         # Microseconds, because the session's zone need not be UTC.
         return (
             f"unix_micros({value})"
-            if held.name == "timestamp"
+            if kind.name == "timestamp"
             else f"timestampdiff(MICROSECOND, TIMESTAMP_NTZ'1970-01-01 00:00:00', {civil})"
         )
 
@@ -220,11 +220,15 @@ def _array(left: DataType, right: DataType, depth: int) -> Equality | str:
         return f"the items {item}"
     name = f"item{depth}"
 
-    def each(form: Expression) -> Expression:
+    def for_items(form: Expression) -> Expression:
         return lambda value: f"transform({value}, {name} -> {form(name)})"
 
     return Equality(
-        f"array<{item.compared_as}>", Family.ARRAY, each(item.left), each(item.right), is_nested=True
+        f"array<{item.compared_as}>",
+        Family.ARRAY,
+        for_items(item.left),
+        for_items(item.right),
+        is_nested=True,
     )
 
 
@@ -233,18 +237,18 @@ def _map(left: DataType, right: DataType, depth: int) -> Equality | str:
     for name, form in zip(("keys", "values"), pairs, strict=True):
         if isinstance(form, str):
             return f"the {name} {form}"
-    key, held = pairs
+    key, item = pairs
     assert isinstance(key, Equality)
-    assert isinstance(held, Equality)
+    assert isinstance(item, Equality)
     entry = f"entry{depth}"
 
     def entries(key_form: Expression, value_form: Expression) -> Expression:
         fields = f"'key', {key_form(f'{entry}.key')}, 'value', {value_form(f'{entry}.value')}"
         return lambda value: f"array_sort(transform(map_entries({value}), {entry} -> named_struct({fields})))"
 
-    label = f"map<{key.compared_as},{held.compared_as}>"
+    label = f"map<{key.compared_as},{item.compared_as}>"
     return Equality(
-        label, Family.OTHER, entries(key.left, held.left), entries(key.right, held.right), is_nested=True
+        label, Family.OTHER, entries(key.left, item.left), entries(key.right, item.right), is_nested=True
     )
 
 
@@ -254,8 +258,8 @@ def _struct(left: DataType, right: DataType, depth: int) -> Equality | str:
     if len(left_names) != len(left.names) or len(right_names) != len(right.names):
         return "structs with field names that differ only in case are not comparable"
     if left_names != set(right_names):
-        one_sided = ", ".join(sorted(left_names ^ set(right_names)))
-        return f"structs have different fields: {one_sided}"
+        different_names = ", ".join(sorted(left_names ^ set(right_names)))
+        return f"structs have different fields: {different_names}"
     forms: list[tuple[str, str, Equality]] = []
     for name, kind in zip(left.names, left.parts, strict=True):
         right_name, right_kind = right_names[name.lower()]

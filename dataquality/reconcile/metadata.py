@@ -1,4 +1,4 @@
-"""What two sides' files and statistics say about their partitions, without reading a row."""
+"""Differences of partitions that follow from files and statistics, without reading a row."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from dq.dataquality.answers.sources import source_of
 from dq.dataquality.answers.statistics import ColumnStatistics, FileStatistics, StatisticsRequest, is_cached
 from dq.dataquality.model.column import Column
 from dq.dataquality.reconcile.columns import ComparedColumn
+from dq.dataquality.reconcile.outcome import Partition
 from dq.dataquality.spark.columnar_files import NULL_PARTITION
 from dq.dataquality.spark.dataset import FILE_FORMATS, Dataset, files_of
 from dq.dataquality.spark.session import attempt
@@ -17,8 +18,6 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 
-Partition = tuple[tuple[str, str | None], ...]
-"""Names and values of partition columns, as in paths; None is NULL. Empty: the whole table."""
 Sizes = tuple[int | None, int | None]
 
 
@@ -89,9 +88,9 @@ def statistics_differences(
     if sides[0] is None or sides[1] is None:
         return
     for partition in sides[0].keys() & sides[1].keys():
-        one, other = sides[0][partition], sides[1][partition]
-        sizes = _rows(one), _rows(other)
-        reason = _difference(one, other, sizes, columns)
+        left_files, right_files = sides[0][partition], sides[1][partition]
+        sizes = _rows(left_files), _rows(right_files)
+        reason = _difference(left_files, right_files, sizes, columns)
         if reason:
             yield partition, reason, sizes
 

@@ -13,8 +13,8 @@ from dq.dataquality.clauses.coverage import JsonObject
 
 
 class Kind(StrEnum):
-    """What differs: rows without a partner on the right or left, a row with other values, or a key that
-    stands more than once and whose rows are not the same on both sides.
+    """Kind of a difference: a row without a partner on the right or left, a row with other values, or a key
+    that occurs more than once with different rows on both sides.
     """
 
     MISSING = "missing"
@@ -24,7 +24,7 @@ class Kind(StrEnum):
 
 
 class Decision(StrEnum):
-    """How a partition was decided, the cheapest first.
+    """Proof by which a partition was decided, the cheapest first.
 
     SAME_FILES: both sides are the same files, nothing was read. ONE_SIDE: the partition exists on one side
     only, and its rows were counted. STATISTICS: column statistics differ, nothing else was read. HASHES: all
@@ -37,6 +37,9 @@ class Decision(StrEnum):
     HASHES = "hashes"
     ROWS = "rows"
 
+
+Partition = tuple[tuple[str, str | None], ...]
+"""Names and values of partition columns, as in paths; None is NULL. Empty: the whole table."""
 
 Counts = Mapping[Kind, int]
 """Rows that differ by kind; of repeated keys, the rows of the side that has more."""
@@ -93,7 +96,7 @@ class PartitionResult:
     Row counts are None if nothing was read. `reason` is the difference of statistics, if that decided.
     """
 
-    partition: tuple[tuple[str, str | None], ...]
+    partition: Partition
     decision: Decision
     left_rows: int | None = None
     right_rows: int | None = None
@@ -128,7 +131,7 @@ class Difference:
     """
 
     kind: Kind
-    partition: tuple[tuple[str, str | None], ...]
+    partition: Partition
     key: Row
     left_rows: int
     right_rows: int

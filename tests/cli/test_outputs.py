@@ -118,7 +118,7 @@ def test_what_is_printed_has_the_form(place: Place, line: tuple[str, ...]) -> No
 
 
 def test_every_form_is_tried() -> None:
-    assert set(OUTPUTS) - {line[0] for line in LINES} == {"backtest", "check", "propose"}
+    assert set(OUTPUTS) - {line[0] for line in LINES} == {"backtest", "check", "propose", "reconcile"}
 
 
 @pytest.mark.spark

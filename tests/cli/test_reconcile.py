@@ -12,8 +12,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from fakes.command import Place
+from jsonschema import Draft202012Validator
 
 import dq
+from dq.operations.output_schemas import json_schema
 
 pytestmark = pytest.mark.spark
 
@@ -97,25 +99,33 @@ def test_a_partition_and_a_start_limit_the_rows(place: Place) -> None:
 
 
 def test_a_summary_is_decided_by_statistics_and_compares_no_rows(place: Place) -> None:
+    longer = pa.concat_tables([rows(), rows().slice(0, 1)])
+    pq.write_table(longer, place.folder / "us/day=2026-11-20/part-0.parquet")
     ran = place.dq("reconcile", "eu", "us", "--key", "order_id", "--summary")
 
     assert ran.code == 1, ran.all
     assert ran.out.splitlines()[1:] == [
         "3 partitions: 1 by one side, 1 by statistics, 1 by hashes.",
-        "  day=2026-11-21: other bounds of amount",
+        "  day=2026-11-20: 20 and 21 rows",
+        "  day=2026-11-21: 1 of 20 groups of rows differ",
         "  day=2026-11-22: 20 missing (rows: 20 on the left, 0 on the right)",
     ]
 
 
 def test_the_same_files_are_not_read(place: Place) -> None:
-    # A file that cannot be read shows that it is not.
-    (place.folder / "eu/day=2026-11-21/part-0.parquet").write_bytes(b"PAR1 no Parquet PAR1")
+    file = place.folder / "eu/day=2026-11-21/part-0.parquet"
+    content = bytearray(file.read_bytes())
+    # Columns that cannot be read, and an intact footer.
+    content[4:200] = b"x" * 196
+    file.write_bytes(content)
     place.put("copy.odcs.yaml", CONTRACT.replace("id: orders", "id: copy"))
     ran = place.dq(
         "reconcile", "orders.odcs.yaml", "copy.odcs.yaml", "--left-server", "eu", "--right-server", "eu"
     )
 
-    assert (ran.code, ran.out.splitlines()[1]) == (0, "Decided by same files."), ran.all
+    assert (ran.code, ran.out.splitlines()[1:]) == (0, ["Decided by same files."]), ran.all
+    shutil.copytree(place.folder / "eu", place.folder / "other")
+    assert place.dq("reconcile", "eu", "other", "--key", "order_id").code == 3
 
 
 @pytest.mark.parametrize("form", ["csv", "json"])
@@ -127,8 +137,8 @@ def test_text_files_get_the_types_of_the_other_side(place: Place, form: str) -> 
         lines.append(",".join(texts.values()) if form == "csv" else json.dumps(texts))
     place.put(f"export.{form}", "\n".join(lines) + "\n")
     ran = place.dq(
-        "reconcile", "orders.odcs.yaml", f"export.{form}", "--left-server", "eu", "--partition", "day=2026-11-20",
-        "--ignore", "day", "--format", "json",
+        "reconcile", "orders.odcs.yaml", f"export.{form}", "--left-server", "eu",
+        "--partition", "day=2026-11-20", "--ignore", "day", "--format", "json",
     )  # fmt: skip
     # The export has no partitions.
     assert ran.code == 2, ran.all
@@ -150,6 +160,7 @@ def test_all_servers_compares_every_copy_and_says_which_cannot_be_read(place: Pl
 
     assert ran.code == 3 == outcome.exit_code, ran.all
     assert ran.json == json.loads(json.dumps(outcome.as_list()))
+    assert list(Draft202012Validator(json_schema("reconcile")).iter_errors(ran.json)) == []
     copy, gone = ran.json
     assert (copy["right"], copy["agrees"]) == ("orders/orders on us", False)
     assert gone["error"].startswith("eu and gone: ")
@@ -161,7 +172,7 @@ def test_differing_rows_are_written_masked(place: Place) -> None:
     plain = place.dq(*sides, "--write", "plain", "--unmasked")
 
     assert (masked.code, plain.code) == (1, 1), masked.all
-    assert "The rows that differ are in masked." in masked.out
+    assert f"The rows that differ are in {place.folder}/masked." in masked.out
     missing = pq.read_table(place.folder / "masked/missing").to_pylist()
     assert len(missing) == 20
     assert {row["email"] for row in missing} == {"***"}
@@ -174,7 +185,7 @@ def test_differing_rows_are_written_masked(place: Place) -> None:
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (("orders.odcs.yaml",), "has 3 servers"),
+        (("orders.odcs.yaml",), "has several servers: eu, us, gone"),
         (("orders.odcs.yaml", "--left-server", "eu", "--right-server", "eu"), "both sides are the same"),
         (("eu", "us", "--key", "order"), "unknown column 'order' on the left"),
         (("eu", "us", "--tolerance", "amount"), "invalid --tolerance 'amount': expected NAME=VALUE"),
