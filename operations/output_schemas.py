@@ -264,7 +264,8 @@ OUTPUTS: dict[str, Schema] = {
         row({"event_id": TEXT, "event": TEXT, "contract": TEXT, "domain": TEXT, "major_version": TEXT,
              "environment": TEXT, "contract_version": TEXT, "object": TEXT, "server": TEXT, "catalog": TEXT,
              "table": TEXT, "partition": PARTITION, "location": TEXT, "cycle": nullable(INSTANT),
-             "rows": nullable(INT), "revision": INT, "previous_rows": nullable(INT), "at": INSTANT,
+             "rows": nullable(INT), "rows_by": mapping(array(row({"value": ANY, "rows": INT}))),
+             "revision": INT, "previous_rows": nullable(INT), "at": INSTANT,
              "done": array(TEXT), "repairs": array(TEXT), "waiting": array(TEXT)}),
         row({"sent": INT, "waiting": array(row({
             "target": TEXT, "events": INT, "since": INSTANT, "problem": TEXT}))}),

@@ -218,7 +218,7 @@ def _contract_source(
     context = _context(request, [] if not Path(contract.file).exists() else [Path(contract.file)])
     dataset = located_data(context, contract, schema_object, server)
     if dataset.path is not None and not is_remote(dataset.path):
-        dataset = replace(dataset, path=str(context.folder / dataset.path))
+        dataset = replace(dataset, path=str(context.folder.absolute() / dataset.path))
     name = server or (contract.servers[0].server if len(contract.servers) == 1 else None)
     label = f"{contract.id}/{schema_object.name}" + (f" on {name}" if name else "")
     return _Source(label, contract, schema_object, dataset)
@@ -233,8 +233,8 @@ def _path_source(text: str, request: _Request) -> _Source:
     named = prefix.lower() if colon and prefix.lower() in _PATH_FORMATS else ""
     path = remainder if named else text
     if not is_remote(path):
-        path = str(_context(request).folder / path)
-    return _Source(path, path=path, format=named or _format_of(path))
+        path = str(_context(request).folder.absolute() / path)
+    return _Source(remainder if named else text, path=path, format=named or _format_of(path))
 
 
 def _format_of(path: str) -> str:

@@ -9,10 +9,9 @@ import typer
 
 from dq.cli import output
 from dq.contracts.outcome import UsageError, one_line, pluralize
+from dq.dataquality.reconcile.outcome import Kind
 from dq.operations.check import parse_partition
 from dq.operations.reconcile import ReconcileOutcome, parse_pairs, reconcile, reconcile_servers
-
-from dq.dataquality.reconcile.outcome import Kind
 
 if TYPE_CHECKING:
     from dq.dataquality.reconcile.outcome import Difference, Reconciliation

@@ -182,6 +182,7 @@ OF_SPARK: tuple[tuple[str, ...], ...] = (
     ("check", ORDERS, "mixed/broken.odcs.yaml", "--all", "--dry-run", "--as-of", LATER, *CONSOLE),
     ("backtest", ORDERS, "--last", "3"),
     ("propose", ORDERS),
+    ("reconcile", ORDERS, "lake/orders", "--key", "id"),
 )
 
 
