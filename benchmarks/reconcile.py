@@ -34,13 +34,14 @@ PLANTED, QUICK_PLANTED = 10_000_000, 100_000
 GROWTH = 60_000_000
 PAIRS, QUICK_PAIRS = 1_000, 4
 COLUMNS = (
-    "id", "customer", "amount", "price", "item", "note", "at", "day", "flag", "store", "score", "region", "net",
-    "gross", "tags",
+    "id", "customer", "amount", "price", "item", "note", "at", "day", "flag", "store", "score", "region",
+    "net", "gross", "tags",
 )  # fmt: skip
 ORDERS = """
     SELECT id, id % 100003 AS customer, CAST(rand(1) * 100000 AS DECIMAL(12,2)) + 0.55 AS amount,
         rand(2) * 1000 AS price, concat('name of item ', id % 5000) AS item,
-        IF(id % 10 = 0, NULL, concat('note ', id % 1000003)) AS note, timestamp_seconds(1700000000 + id) AS at,
+        IF(id % 10 = 0, NULL, concat('note ', id % 1000003)) AS note,
+        timestamp_seconds(1700000000 + id) AS at,
         date_add(DATE'2026-11-01', CAST(id % 10 AS INT)) AS day, id % 7 = 0 AS flag,
         CAST(id % 1000 AS INT) AS store, rand(5) AS score, concat('eu-', id % 12) AS region, id * 2 AS net,
         id * 3 AS gross{tags}
@@ -48,7 +49,8 @@ ORDERS = """
 """
 # Column -> its planted changes, by the last digits of the id.
 CHANGES = {
-    "amount": "CAST(CASE id WHEN 1011 THEN round(amount, 1) WHEN 1012 THEN amount + 3 ELSE amount END AS DECIMAL(13,2))",
+    "amount": "CAST(CASE id WHEN 1011 THEN round(amount, 1) WHEN 1012 THEN amount + 3 ELSE amount END"
+    " AS DECIMAL(13,2))",
     "item": "CASE id WHEN 1021 THEN 'name of' ELSE item END",
     "note": "CASE id WHEN 1030 THEN '' ELSE note END",
     "at": "CASE id WHEN 1041 THEN at + INTERVAL 1 HOUR ELSE at END",
@@ -172,16 +174,16 @@ def _problems(result: Reconciliation, late_rows: int) -> list[str]:
 
 def _counted_by_duckdb() -> tuple[int, int]:
     """Return the rows that only one side has, by DuckDB."""
-    names = ", ".join(name for name in COLUMNS if name != "tags")
+    names = ", ".join(f'"{name}"' for name in COLUMNS if name != "tags")
     sides = [
         f"SELECT {names} FROM read_parquet('planted-{side}/*/*.parquet', hive_partitioning = true)"
         for side in ("left", "right")
     ]
     code = "import duckdb\n" + "".join(
-        f"print(duckdb.sql({f'SELECT count(*) FROM ({one} EXCEPT ALL {other})'!r}).fetchone()[0])\n"
+        f"print(duckdb.sql({f'SELECT count(*) FROM ({one} EXCEPT ALL {other})'!r}).fetchall()[0][0])\n"
         for one, other in (sides, reversed(sides))
     )
-    work = Path(os.environ.get("DQ_BENCHMARK_WORK", Path.home() / ".cache" / "dq-benchmarks"))
+    work = (Path(os.environ.get("XDG_CACHE_HOME", "~/.cache")) / "dq-bench").expanduser()
     python = environments.python("tools", work)
     printed = subprocess.run(
         [str(python), "-c", code], check=True, capture_output=True, text=True

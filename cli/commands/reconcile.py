@@ -9,7 +9,7 @@ import typer
 
 from dq.cli import output
 from dq.contracts.outcome import UsageError, one_line, pluralize
-from dq.dataquality.reconcile.outcome import Kind
+from dq.dataquality.reconcile.outcome import Decision, Kind
 from dq.operations.check import parse_partition
 from dq.operations.reconcile import ReconcileOutcome, parse_pairs, reconcile, reconcile_servers
 
@@ -109,7 +109,11 @@ def _lines(result: Reconciliation) -> Iterator[str]:
     verdict = "agree" if result.agrees else "differ"
     yield output.styled(f"{result.left} and {result.right} {verdict}.", bold=True)
     decided = [f"{number:,} by {decision}" for decision, number in result.decisions.items() if number]
-    if len(result.partitions) > 1 or any(partition.partition for partition in result.partitions):
+    if not any(partition.left_rows or partition.right_rows for partition in result.partitions) and not any(
+        partition.decision is Decision.SAME_FILES for partition in result.partitions
+    ):
+        yield "Both sides have no rows."
+    elif len(result.partitions) > 1 or any(partition.partition for partition in result.partitions):
         yield f"{pluralize(len(result.partitions), 'partition')}: {', '.join(decided)}."
     else:
         yield f"Decided by {', '.join(partition.decision for partition in result.partitions)}."

@@ -53,10 +53,9 @@ if TYPE_CHECKING:
 BUCKETS = 1 << 15
 # Below this share of differing buckets, rows are selected by bucket.
 _FILTER_BELOW = 0.2
-# Up to this number of buckets, the filter is a list in the query.
-_LISTED = 10_000
 # The lower half of a hash. Halves are summed, because a sum of whole hashes would overflow.
 _LOW = (1 << 32) - 1
+_UNEQUAL = "(_dq_left <> _dq_right OR _dq_low <> 0 OR _dq_high <> 0)"
 _SUMS = tuple(f"sum({name}) AS {name}" for name in ("_dq_left", "_dq_right", "_dq_low", "_dq_high"))
 # Changed columns whose patterns and swaps are looked for.
 _MOST_COLUMNS, _MOST_SWAPS = 50, 12
@@ -172,13 +171,13 @@ def _schema(side: Side) -> DataType:
 
 @dataclass(frozen=True, slots=True)
 class _PartitionHashes:
-    """Row counts of a partition, and the numbers of its buckets that differ."""
+    """Row counts of a partition, and the number of its buckets, and of those that differ."""
 
     values: tuple[Any, ...]
     left_rows: int
     right_rows: int
     buckets: int
-    unequal: tuple[int, ...]
+    unequal: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,23 +197,26 @@ class _Run:
         swapped: tuple[tuple[str, str, int], ...] = ()
         columns = column_differences(self.pairing, {}, {})
         hashes: list[_PartitionHashes] = []
-        if remaining is not None:
-            hashes = self._hashes(*remaining)
+        counts: Mapping[tuple[Any, ...], Mapping[Kind, int]] | None = None
         written = None
-        if remaining is not None and self.options.details and any(group.unequal for group in hashes):
-            frame = self._differences(*remaining, hashes).persist()
-            rows = DifferingRows(frame, self.pairing, self.partitioned_by)
+        if remaining is not None:
+            sums = self._hashes(*remaining).persist()
             try:
-                counts = rows.counts()
-                columns, swapped = rows.changed_columns()
-                differences = tuple(rows.samples())
-                if self.options.write_to is not None:
-                    written = rows.write(self.options.write_to)
+                hashes = self._partition_hashes(sums)
+                if self.options.details and any(group.unequal for group in hashes):
+                    frame = self._differences(*remaining, self._unequal(sums, hashes)).persist()
+                    try:
+                        rows = DifferingRows(frame, self.pairing, self.partitioned_by)
+                        counts = rows.counts()
+                        columns, swapped = rows.changed_columns()
+                        differences = tuple(rows.samples())
+                        if self.options.write_to is not None:
+                            written = rows.write(self.options.write_to)
+                    finally:
+                        frame.unpersist()
             finally:
-                frame.unpersist()
-            results += [self._partition_result(group, counts) for group in hashes]
-        else:
-            results += [self._partition_result(group, None) for group in hashes]
+                sums.unpersist()
+        results += [self._partition_result(group, counts) for group in hashes]
         order = sorted(
             results, key=lambda result: [(value is not None, value or "") for _, value in result.partition]
         )
@@ -306,35 +308,34 @@ class _Run:
 
     # Hashes.
 
-    def _hashes(self, left: DataFrame, right: DataFrame) -> list[_PartitionHashes]:
-        """Return the sums of hashes of all partitions: one pass over each side."""
+    def _hashes(self, left: DataFrame, right: DataFrame) -> DataFrame:
+        """Return the sums of hashes by partition and bucket: one pass over each side."""
         parts = partition_parts(self.partitioned_by)
         sides = [self._sums(frame, is_left=is_left) for frame, is_left in ((left, True), (right, False))]
         # Each side is summed on its own first, because Spark does not compile rows through a union.
-        sums = sides[0].unionByName(sides[1]).groupBy(*parts, "_dq_bucket").agg(*expressions(*_SUMS))
-        rows = (
-            sums.groupBy(*parts)
-            .agg(
-                *expressions(
-                    "sum(_dq_left) AS left_rows",
-                    "sum(_dq_right) AS right_rows",
-                    "count(*) AS buckets",
-                    "collect_list(IF(_dq_left <> _dq_right OR _dq_low <> 0 OR _dq_high <> 0,"
-                    " _dq_bucket, NULL)) AS unequal",
-                )
-            )
-            .collect()
+        return sides[0].unionByName(sides[1]).groupBy(*parts, "_dq_bucket").agg(*expressions(*_SUMS))
+
+    def _partition_hashes(self, sums: DataFrame) -> list[_PartitionHashes]:
+        parts = partition_parts(self.partitioned_by)
+        numbers = (
+            "sum(_dq_left) AS left_rows",
+            "sum(_dq_right) AS right_rows",
+            "count(*) AS buckets",
+            f"count_if({_UNEQUAL}) AS unequal",
         )
-        return [
-            _PartitionHashes(
-                tuple(row[: len(parts)]),
-                row["left_rows"],
-                row["right_rows"],
-                row["buckets"],
-                tuple(row["unequal"]),
-            )
-            for row in rows
-        ]
+        rows = sums.groupBy(*parts).agg(*expressions(*numbers)).collect()
+        size = len(parts)
+        return [_PartitionHashes(tuple(row[:size]), *(number or 0 for number in row[size:])) for row in rows]
+
+    def _unequal(self, sums: DataFrame, hashes: Sequence[_PartitionHashes]) -> DataFrame | None:
+        """Return the groups of rows that differ, or None if comparing all rows is cheaper."""
+        if sum(group.unequal for group in hashes) > _FILTER_BELOW * sum(group.buckets for group in hashes):
+            return None
+        return sums.where(_UNEQUAL).selectExpr(f"{self._group('_dq_bucket')} AS _dq_group")
+
+    def _group(self, bucket: str) -> str:
+        """Return SQL for a number of a partition and a bucket."""
+        return f"xxhash64({hash_of(self.partitioned_by)}, {bucket})"
 
     def _sums(self, frame: DataFrame, *, is_left: bool) -> DataFrame:
         """Return the number of rows and the sums of hashes of each partition and bucket, negative on the
@@ -380,18 +381,16 @@ class _Run:
         if not group.unequal:
             return PartitionResult(partition, Decision.HASHES, *sizes)
         if counts is None:
-            reason = f"{len(group.unequal):,} of {group.buckets:,} groups of rows differ"
+            reason = f"{group.unequal:,} of {group.buckets:,} groups of rows differ"
             return PartitionResult(partition, Decision.HASHES, *sizes, reason=reason)
         return PartitionResult(partition, Decision.ROWS, *sizes, counts.get(group.values, {}))
 
     # Rows.
 
-    def _differences(
-        self, left: DataFrame, right: DataFrame, hashes: Sequence[_PartitionHashes]
-    ) -> DataFrame:
+    def _differences(self, left: DataFrame, right: DataFrame, groups: DataFrame | None) -> DataFrame:
         """Return a row for each key (or each whole row) that differs, from the buckets that differ."""
         sides = [
-            self._candidates(frame, hashes, is_left=is_left)
+            self._candidates(frame, groups, is_left=is_left)
             for frame, is_left in ((left, True), (right, False))
         ]
         identity = self.pairing.key or self.pairing.columns
@@ -433,21 +432,19 @@ class _Run:
             f" WHEN _dq_left <> _dq_right OR _dq_low <> 0 OR _dq_high <> 0 THEN '{Kind.REPEATED}' END"
         )
 
-    def _candidates(
-        self, frame: DataFrame, hashes: Sequence[_PartitionHashes], *, is_left: bool
-    ) -> DataFrame:
+    def _candidates(self, frame: DataFrame, groups: DataFrame | None, *, is_left: bool) -> DataFrame:
         """Return the rows of a side in the buckets that differ, with their normal forms and shown values."""
         shown = self._shown(frame, is_left=is_left)
         side, sign = ("left", "") if is_left else ("right", "-")
         parts = [part for column in self.pairing.columns for part in column.parts]
-        partition = hash_of(self.partitioned_by)
-        bucket = hash_of(self.pairing.key) if self.pairing.key else "_dq_hash"
+        bucket = f"pmod({hash_of(self.pairing.key) if self.pairing.key else '_dq_hash'}, {self._buckets}L)"
         rows = (
             self._normal(frame, is_left=is_left, extra=[f"{shown} AS _dq_shown"])
             .selectExpr("*", f"{hash_of(self.pairing.columns)} AS _dq_hash")
-            .selectExpr("*", f"xxhash64({partition}, pmod({bucket}, {self._buckets}L)) AS _dq_group")
+            .selectExpr("*", f"{self._group(bucket)} AS _dq_group")
         )
-        rows = self._in_buckets(rows, hashes)
+        if groups is not None:
+            rows = rows.join(groups.hint("broadcast"), "_dq_group", "left_semi")
         return rows.selectExpr(
             *parts,
             f"named_struct({', '.join(f'{sql.text(part)}, {part}' for part in parts)}) AS _dq_row_{side}",
@@ -457,26 +454,6 @@ class _Run:
             f"{sign}(_dq_hash & {_LOW}L) AS _dq_low",
             f"{sign}shiftrightunsigned(_dq_hash, 32) AS _dq_high",
         )
-
-    def _in_buckets(self, rows: DataFrame, hashes: Sequence[_PartitionHashes]) -> DataFrame:
-        """Return the rows in buckets that differ, or all if that is cheaper."""
-        unequal = sum(len(group.unequal) for group in hashes)
-        if unequal > _FILTER_BELOW * sum(group.buckets for group in hashes):
-            return rows
-        spark = rows.sparkSession
-        from pyspark.sql.functions import broadcast, col
-
-        values = [(*group.values, bucket) for group in hashes for bucket in group.unequal]
-        fields = [rows.schema[part] for part in partition_parts(self.partitioned_by)]
-        from pyspark.sql.types import LongType, StructField, StructType
-
-        schema = StructType([*fields, StructField("_dq_bucket", LongType())])
-        groups = spark.createDataFrame(values, schema).selectExpr(
-            f"xxhash64({hash_of(self.partitioned_by)}, _dq_bucket) AS _dq_group"
-        )
-        if unequal <= _LISTED:
-            return rows.where(col("_dq_group").isin([row[0] for row in groups.collect()]))
-        return rows.join(broadcast(groups), "_dq_group", "left_semi")
 
     def _shown(self, frame: DataFrame, *, is_left: bool) -> str:
         """Return SQL for a struct of the values to show, classified ones masked."""

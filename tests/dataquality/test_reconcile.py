@@ -229,6 +229,14 @@ def test_repeated_keys_with_the_same_rows_agree_and_with_others_do_not(spark: Sp
     assert not dq.reconcile(twice, twice.replace("x", "y"), key=["id"]).agrees
 
 
+def test_sides_without_rows_agree_and_one_without_rows_does_not(orders: DataFrame) -> None:
+    nothing = orders.where("id < 0")
+
+    assert dq.reconcile(nothing, nothing.repartition(2), key=["id"]).agrees
+    result = dq.reconcile(orders, nothing, key=["id"])
+    assert dict(result.counts) == {Kind.MISSING: 300, Kind.EXTRA: 0, Kind.CHANGED: 0, Kind.REPEATED: 0}
+
+
 def test_a_column_on_one_side_is_a_difference_and_a_rename_is_suggested(orders: DataFrame) -> None:
     renamed = orders.withColumnRenamed("note", "comment")
     result = dq.reconcile(orders, renamed, key=["id"])
