@@ -179,16 +179,16 @@ def _counted_by_duckdb() -> tuple[int, int]:
         f"SELECT {names} FROM read_parquet('planted-{side}/*/*.parquet', hive_partitioning = true)"
         for side in ("left", "right")
     ]
+    # DuckDB shows its progress on the same stream.
     code = "import duckdb\n" + "".join(
-        f"print(duckdb.sql({f'SELECT count(*) FROM ({one} EXCEPT ALL {other})'!r}).fetchall()[0][0])\n"
+        f"print('rows', duckdb.sql({f'SELECT count(*) FROM ({one} EXCEPT ALL {other})'!r}).fetchall()[0][0])\n"
         for one, other in (sides, reversed(sides))
     )
     work = (Path(os.environ.get("XDG_CACHE_HOME", "~/.cache")) / "dq-bench").expanduser()
     python = environments.python("tools", work)
-    printed = subprocess.run(
-        [str(python), "-c", code], check=True, capture_output=True, text=True
-    ).stdout.split()
-    return int(printed[0]), int(printed[1])
+    ran = subprocess.run([str(python), "-c", code], check=True, capture_output=True, text=True)
+    counts = [line.split()[-1] for line in ran.stdout.splitlines() if "rows " in line]
+    return int(counts[0]), int(counts[1])
 
 
 def _costs(spark: SparkSession, rows: int, *, grows: bool) -> dict[str, float]:

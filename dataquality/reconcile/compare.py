@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import threading
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -53,6 +54,12 @@ if TYPE_CHECKING:
 BUCKETS = 1 << 15
 # Below this share of differing buckets, rows are selected by bucket.
 _FILTER_BELOW = 0.2
+# Types of partition columns of which a value has one spelling in paths, if it matches.
+_ONE_SPELLING = {
+    "string": re.compile(".*", re.DOTALL),
+    "date": re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}"),
+    "timestamp": re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2} [0-9]{2}:[0-9]{2}:[0-9]{2}"),
+}
 # The lower half of a hash. Halves are summed, because a sum of whole hashes would overflow.
 _LOW = (1 << 32) - 1
 _UNEQUAL = "(_dq_left <> _dq_right OR _dq_low <> 0 OR _dq_high <> 0)"
@@ -240,33 +247,45 @@ class _Run:
             return []
         spark = self.left.frame.sparkSession
         named = tuple(column.name for column in self.partitioned_by)
-        is_plain = all(column.left_type == column.right_type for column in self.pairing.columns)
+        # The same files are equal only if each column is compared with itself.
+        is_same_column = all(
+            column.left_type == column.right_type and column.name.lower() == column.right_name.lower()
+            for column in self.pairing.columns
+        )
         decided = [
             PartitionResult(partition, Decision.SAME_FILES)
-            for partition in (same_files(spark, left, right, named) if is_plain else ())
+            for partition in (same_files(spark, left, right, named) if is_same_column else ())
+            if self._is_in_scope(partition)
         ]
         if self.options.write_to is None and named:
             for partition, is_left in one_sided(spark, left, right, named):
-                if not self._is_in_scope(partition):
-                    continue
-                side = self.left if is_left else self.right
-                rows = only_partitions(side.frame, [_texts(partition)]).count()
-                difference = {Kind.MISSING if is_left else Kind.EXTRA: rows}
-                counted = (rows, 0) if is_left else (0, rows)
-                decided.append(PartitionResult(partition, Decision.ONE_SIDE, *counted, difference))
+                if self._is_in_scope(partition):
+                    side = self.left if is_left else self.right
+                    rows = only_partitions(side.frame, [_texts(partition)]).count()
+                    difference = {Kind.MISSING if is_left else Kind.EXTRA: rows}
+                    counted = (rows, 0) if is_left else (0, rows)
+                    decided.append(PartitionResult(partition, Decision.ONE_SIDE, *counted, difference))
         if not self.options.details:
             decided_partitions = {result.partition for result in decided}
             for partition, reason, sizes in statistics_differences(
                 (self.left.frame, left), (self.right.frame, right), self.pairing.columns, named
             ):
-                if partition not in decided_partitions:
+                if partition not in decided_partitions and self._is_in_scope(partition):
                     decided.append(PartitionResult(partition, Decision.STATISTICS, *sizes, reason=reason))
-        return [result for result in decided if self._is_in_scope(result.partition)]
+        return decided
 
     def _is_in_scope(self, partition: Partition) -> bool:
-        """Return whether a partition is to be compared; the whole table always is."""
+        """Return whether metadata can decide a partition: it is to be compared, and its values have one
+        spelling. The whole table always is.
+        """
         if not partition:
-            return True
+            return not (self.options.partitions or self.options.since) or not self.partitioned_by
+        for column, (_, text) in zip(self.partitioned_by, partition, strict=True):
+            spelling = _ONE_SPELLING.get(column.left_type.name)
+            if column.left_type != column.right_type or spelling is None:
+                return False
+            if text is not None and not spelling.fullmatch(text):
+                return False
         values = {name.lower(): value for name, value in partition}
         scopes = [{name.lower(): text for name, text in scope.items()} for scope in self.options.partitions]
         if scopes and not any(

@@ -128,6 +128,24 @@ def test_the_same_files_are_not_read(place: Place) -> None:
     assert place.dq("reconcile", "eu", "other", "--key", "order_id").code == 3
 
 
+def test_another_spelling_of_a_partition_is_the_same_partition(place: Place) -> None:
+    for side, hours in (("left", ("07", "9", "10")), ("right", ("7", "09", "10"))):
+        for hour in hours:
+            folder = place.folder / side / f"hour={hour}"
+            folder.mkdir(parents=True)
+            pq.write_table(rows(), folder / "part-0.parquet")
+    for words in ((), ("--summary",), ("--since", "9"), ("--partition", "hour=7")):
+        ran = place.dq("reconcile", "left", "right", "--key", "order_id", *words)
+        assert (ran.code, ran.out.splitlines()[0]) == (0, "left and right agree."), ran.all
+
+
+def test_the_same_files_differ_if_a_column_is_compared_with_another(place: Place) -> None:
+    ran = place.dq(
+        "reconcile", "eu", "eu", "--key", "order_id", "--columns", "order_id", "--rename", "order_id=amount"
+    )
+    assert (ran.code, "Rows: 60 missing, 60 extra" in ran.out) == (1, True), ran.all
+
+
 @pytest.mark.parametrize("form", ["csv", "json"])
 def test_text_files_get_the_types_of_the_other_side(place: Place, form: str) -> None:
     lines = ["order_id,email,amount"] if form == "csv" else []
