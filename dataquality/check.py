@@ -11,8 +11,9 @@ from functools import partial, reduce
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, urlsplit
 
+from dq.contracts.agreement import Agreement
 from dq.contracts.model import clause_namer
-from dq.contracts.outcome import AnsweredBy, CheckResult, Severity, Status
+from dq.contracts.outcome import AnsweredBy, CheckResult, DqError, Severity, Status
 from dq.contracts.sql import text as sql
 from dq.contracts.types import DataType
 from dq.dataquality.answers.memory import (
@@ -42,12 +43,14 @@ from dq.dataquality.model.metric import (
     Aggregate,
     Answer,
     Answers,
+    ComparedRows,
     Disagreement,
     Failure,
     Group,
     Metric,
     MetricExecution,
     Proof,
+    RowDifferences,
     SuspectFile,
     Tally,
     Verification,
@@ -55,6 +58,9 @@ from dq.dataquality.model.metric import (
     merge_answers,
 )
 from dq.dataquality.model.run_context import Partition, RunContext
+from dq.dataquality.reconcile.columns import Terms
+from dq.dataquality.reconcile.compare import Options, Side, partition_columns, reconcile
+from dq.dataquality.reconcile.outcome import Kind
 from dq.dataquality.report import Report
 from dq.dataquality.request import (
     CheckSelection,
@@ -462,9 +468,14 @@ class _Scope:
     def answer_metrics(self, metrics: Iterable[Metric]) -> Answers:
         """Answer the metrics from each source in turn; Spark answers what remains."""
         requested = list(metrics)
+        compared = [metric for metric in requested if isinstance(metric, ComparedRows)]
+        measured = [metric for metric in requested if not isinstance(metric, ComparedRows)]
         for source in (_answer_in_memory, _answer_without_scan, _answer_by_spark):
-            if unanswered := self.known_answers.unanswered(requested):
+            if unanswered := self.known_answers.unanswered(measured):
                 self.known_answers = source(unanswered, self)
+        for metric in compared:
+            if metric not in self.known_answers.answers:
+                self.known_answers = _with_comparison(metric, self)
         return self.known_answers.answers
 
 
@@ -557,6 +568,52 @@ def _answer_by_spark(metrics: Sequence[Metric], scope: _Scope) -> KnownAnswers:
     )
     passes = sum(not is_implied(spark_pass, spark_answers) for spark_pass in spark_plan.passes)
     return replace(known_answers, answers=spark_answers, passes=known_answers.passes + passes)
+
+
+def _with_comparison(metric: ComparedRows, scope: _Scope) -> KnownAnswers:
+    """Add the comparison with another side; reasons why it is impossible are Failures."""
+    known_answers = scope.known_answers
+    try:
+        answer = _compare(metric.agreement, scope)
+    except DqError as error:
+        answer = Failure(error.message.rstrip("."))
+    passes = known_answers.passes + isinstance(answer, RowDifferences)
+    return replace(known_answers, answers={**known_answers.answers, metric: answer}, passes=passes)
+
+
+def _compare(agreement: Agreement, scope: _Scope) -> RowDifferences | Failure | str:
+    request, other = scope.request, agreement.other
+    data = (request.other_objects or {}).get(other.name)
+    if isinstance(data, Dataset) and data == request.data and not agreement.renamed:
+        return f"the data of this run is that of {other}; check another server"
+    other_frame = scope.open_object(other.name)
+    if isinstance(other_frame, Failure):
+        return other_frame
+    schema_object = scope.selection.schema_object
+    dataset, other_dataset = (side if isinstance(side, Dataset) else None for side in (request.data, data))
+    left = Side(schema_object.name, scope.data.source(scope.rows), dataset, schema_object)
+    right = Side(str(other), other_frame, other_dataset, None)
+    terms = Terms(
+        agreement.key,
+        agreement.columns,
+        agreement.ignored,
+        dict(agreement.renamed),
+        dict(agreement.tolerance),
+    )
+    partitions = tuple(request.partitions or ()) if scope.rows is RowScope.PARTITION else ()
+    outcome = reconcile(left, right, terms, Options(partition_columns(left, right), partitions))
+    counts = outcome.counts
+    changed = sorted(
+        (column for column in outcome.columns if column.differing), key=lambda column: -column.differing
+    )
+    return RowDifferences(
+        counts[Kind.MISSING],
+        counts[Kind.EXTRA],
+        counts[Kind.CHANGED],
+        counts[Kind.REPEATED],
+        tuple(column.name for column in changed),
+        tuple(f"{column.name} {column.reason}" for column in outcome.uncompared),
+    )
 
 
 def evaluate(
@@ -695,6 +752,7 @@ _PASS_DESCRIPTIONS = {
     MetricExecution.GROUPED: "groups of rows, a small shuffle",
     MetricExecution.SQL: "a query of the contract",
     MetricExecution.UNMATCHED: "keys looked up in another object, a join",
+    MetricExecution.COMPARED: "rows compared with another side",
 }
 
 

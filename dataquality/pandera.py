@@ -180,8 +180,9 @@ def why_untestable(
     return _NEEDS_RUN.get(clause.check) or why_unsupported(schema_object, clause, kinds)
 
 
-# Checks that need the time of the run or earlier runs.
+# Checks that need another side, the time of the run or earlier runs.
 _NEEDS_RUN = {
+    "agrees": "it compares the rows with another side; a schema sees one frame",
     "latency": "it needs the time of a run; a schema sees one frame",
     "retention": "it needs the time of a run; a schema sees one frame",
     "row_count_anomaly": "it needs earlier runs; a schema sees one frame",

@@ -25,6 +25,7 @@ from dq.contracts.access.access_policy import (
     segments_before_pattern,
 )
 from dq.contracts.access.data_location import matching_server, other_servers
+from dq.contracts.agreement import OtherSide, agreements_of
 from dq.contracts.model import Contract, SchemaObject, clause_namer, contract_key
 from dq.contracts.outcome import (
     Breach,
@@ -45,6 +46,7 @@ from dq.dataquality.clauses.coverage import filter_by_words, refuse_unknown, tes
 from dq.dataquality.clauses.foreign_key import (
     NO_NEIGHBOURS,
     ContractSet,
+    ExternalReference,
     has_relationships,
     referenced_objects,
 )
@@ -57,7 +59,7 @@ from dq.dataquality.delivery.cycle_store import RowClaim, receipts, row_claims
 from dq.dataquality.model.run_context import PastMeasurement, PastRowCount
 from dq.dataquality.quarantine import Run, write, write_good_rows
 from dq.dataquality.report import Cleaned, Quarantined, Report
-from dq.dataquality.request import Request
+from dq.dataquality.request import Request, find_object
 from dq.dataquality.spark.dataset import FILE_FORMATS, Dataset, locate
 from dq.operations.data_places import located_data
 from dq.operations.delivered_rows import with_delivered_rows
@@ -332,6 +334,11 @@ def formats(context: RuntimeContext, pairs: Sequence[Pair], server: str | None) 
             # Data that cannot be located is reported by its check.
             with suppress(DqError):
                 names.add(locate(contract, schema_object, server, context.reach).format or "")
+            for side in (agreement.other for agreement in agreements_of(schema_object)):
+                if side.contract is None and side.server is not None:
+                    with suppress(DqError):
+                        compared = find_object(contract, side.object)
+                        names.add(locate(contract, compared, side.server, context.reach).format or "")
     return names
 
 
@@ -732,12 +739,19 @@ def referenced_data(
 ) -> dict[str, Dataset]:
     """Return the data of objects that the object's relationships refer to, including other contracts'.
 
-    Objects without a usable location are reported as notes.
+    Data that the object should agree with is included. Objects without a usable location are reported as
+    notes.
     """
-    if not has_relationships(schema_object):
-        return {}
-    own_objects = {sibling.name: (contract, sibling) for sibling in contract.objects}
     datasets = {}
+    for agreement in agreements_of(schema_object):
+        side = agreement.other
+        try:
+            datasets[side.name] = _other_side(context, contract, side, server, neighbours, store)
+        except (ExternalReference, UsageError) as error:
+            context.note(f"{side}: {error}")
+    if not has_relationships(schema_object):
+        return datasets
+    own_objects = {sibling.name: (contract, sibling) for sibling in contract.objects}
     for name, (holder, target) in {
         **own_objects,
         **referenced_objects(contract, schema_object, neighbours),
@@ -748,3 +762,21 @@ def referenced_data(
         except UsageError as error:
             context.note(f"{error.message} {error.hint}")
     return datasets
+
+
+def _other_side(
+    context: RuntimeContext,
+    contract: Contract,
+    side: OtherSide,
+    server: str | None,
+    neighbours: ContractSet,
+    store: Store | None,
+) -> Dataset:
+    """Return the data of the other side of a comparison. Raises UsageError and ExternalReference."""
+    if side.contract is None:
+        return located_data(
+            context, contract, find_object(contract, side.object), side.server or server, store
+        )
+    holder = neighbours.contract_with(side.contract, side.object)
+    other_server = side.server or matching_server(contract, server, holder)
+    return located_data(context, holder, find_object(holder, side.object), other_server, store)

@@ -16,7 +16,7 @@ from dq.contracts.types import DataType, row_type
 from dq.contracts.yaml.parse import read
 from dq.dataquality.clauses.coverage import JsonObject
 from dq.dataquality.reconcile.columns import Terms
-from dq.dataquality.reconcile.compare import Options, Side
+from dq.dataquality.reconcile.compare import Options, Side, partition_columns
 from dq.dataquality.reconcile.compare import reconcile as compare
 from dq.dataquality.reconcile.outcome import Reconciliation
 from dq.dataquality.request import as_spark, find_object, open_data
@@ -289,7 +289,7 @@ def _compare(left: _Source, right: _Source, request: _Request) -> Reconciliation
     columns = {name.lower() for name in schema_of(sides[0].frame).names}
     ignored = {name.lower() for name in request.terms.ignored}
     key = tuple(name for name in key if request.terms.key or name.lower() in columns - ignored)
-    options = replace(request.options, partitioned_by=_partition_columns(sides))
+    options = replace(request.options, partitioned_by=partition_columns(*sides))
     return compare(*sides, replace(request.terms, key=key), options)
 
 
@@ -322,18 +322,6 @@ def _opened(source: _Source, other: _Source, other_side: Side | None, spark: Spa
         partitions = tuple(field.name for field in files_of(spark, dataset)[1])
         dataset = replace(dataset, partitions=partitions, text=RFC_4180)
     return Side(source.label, open_data(dataset, spark), dataset, None)
-
-
-def _partition_columns(sides: tuple[Side, Side]) -> tuple[str, ...]:
-    """Return the partition columns of a side that both sides have, as named on the left."""
-    names = [{name.lower(): name for name in schema_of(side.frame).names} for side in sides]
-    for side in sides:
-        columns = side.dataset.partitions if side.dataset is not None else ()
-        if not columns and side.schema_object is not None:
-            columns = tuple(prop.column for prop in side.schema_object.partition_keys())
-        if columns and all(name.lower() in names[0] and name.lower() in names[1] for name in columns):
-            return tuple(names[0][name.lower()] for name in columns)
-    return ()
 
 
 def _terms(

@@ -12,6 +12,7 @@ from posixpath import dirname, join, normpath
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from dq.contracts import slo
+from dq.contracts.agreement import Agreement, is_agreement, read_agreement
 from dq.contracts.lineage import PromisedTable, TableFolder, promised_tables
 from dq.contracts.model import Contract, Identity, Node, Property, Quality, Relationship, SchemaObject
 from dq.contracts.outcome import Finding, Location
@@ -451,13 +452,17 @@ def confusable_note(name: str, other: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class CrossReference:
-    """Reference to another contract: key, text, location, path, and the paths that it relies on."""
+    """Reference to another contract: key, text, location, path, and the paths that it relies on.
+
+    With `contract`, an id, the text is that contract and its object: `ledger/bookings`.
+    """
 
     key: str
     text: str
     location: Location
     path: str
     needs: tuple[str, ...]
+    contract: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -513,6 +518,18 @@ def _external_references(contract: Contract, context: Context) -> Iterable[Cross
             relationship.path(reference.key),
             needs,
         )
+    for clause in context.walk.clauses:
+        quality = clause.quality
+        agreement = read_agreement(clause.object, clause.property, quality) if is_agreement(quality) else None
+        if isinstance(agreement, Agreement) and agreement.other.contract is not None:
+            yield CrossReference(
+                "with",
+                f"{agreement.other.contract}/{agreement.other.object}",
+                quality.locate("implementation"),
+                f"{quality.path('implementation')}.arguments.with",
+                (),
+                agreement.other.contract,
+            )
 
 
 @dataclass(frozen=True, slots=True)
@@ -559,6 +576,9 @@ class Registry:
 
     def is_key(self, reference: CrossReference, file: str) -> bool:
         """Return True if the target of a reference in this file can be compared with a key."""
+        if reference.contract:
+            # An object is compared, not a key.
+            return True
         target = reference.text.rpartition("#")[2].lstrip("/")
         if target.startswith("schema/"):
             # Ids belong to objects and to columns that are not inside an array or map.
@@ -568,6 +588,10 @@ class Registry:
 
     def holders(self, reference: CrossReference, file: str) -> tuple[ContractEntry, ...]:
         """Return the contracts with the target of a reference in this file; one if it is unambiguous."""
+        if reference.contract:
+            name = reference.text.removeprefix(f"{reference.contract}/")
+            candidates = self.by_object.get(name, ())
+            return tuple(entry for entry in candidates if entry.identity[0] == reference.contract)
         if "#" in reference.text:
             target_file, _, path = reference.text.rpartition("#")
             relative = normpath(join(dirname(file), target_file.removeprefix("file://")))

@@ -183,6 +183,7 @@ _AGGREGATES: Mapping[str, Callable[[Sequence[Any], Aggregate], Aggregated]] = {
 _UNSUPPORTED = {
     MetricExecution.SQL: "a query needs Spark",
     MetricExecution.UNMATCHED: "it looks up keys in another object",
+    MetricExecution.COMPARED: "it compares the rows with another side, which needs Spark",
 }
 
 

@@ -11,6 +11,7 @@ from enum import StrEnum
 from functools import cache
 
 from dq.contracts.access.data_location import data_formats
+from dq.contracts.agreement import AGREES, is_agreement
 from dq.contracts.diff import service_level_name
 from dq.contracts.extension import delivery
 from dq.contracts.metrics import named_metric
@@ -371,7 +372,7 @@ def _element(
     for quality in element.quality:
         state, reason = _rule(quality, enforced.get(quality.path()))
         measure_kind = named_metric(quality)
-        fallback = measure_kind.name if measure_kind else quality.type
+        fallback = measure_kind.name if measure_kind else AGREES if is_agreement(quality) else quality.type
         title = quality.name or metric(quality) or fallback
         yield ClauseCoverage(
             quality.path(), name, column_name, f"quality: {title}", state, reason, quality.locate()

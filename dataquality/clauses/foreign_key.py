@@ -48,6 +48,18 @@ class ContractSet:
         owners = (other for other in self.by_object.get(inside, ()) if other.key == key)
         return next((other.object(inside) for other in owners), None)
 
+    def contract_with(self, contract_id: str, object_name: str) -> Contract:
+        """Return the contract with this id that has the object. Raises ExternalReference unless it is one."""
+        owners = [other for other in self.by_object.get(object_name, ()) if other.id == contract_id]
+        if len(owners) == 1:
+            return owners[0]
+        versions = ", ".join(sorted(str(other.version) for other in owners))
+        raise ExternalReference(
+            f"several versions of {contract_id} have the object {object_name!r}: {versions}"
+            if owners
+            else f"no given contract {contract_id} has the object {object_name!r}"
+        )
+
 
 NO_NEIGHBOURS = ContractSet()
 

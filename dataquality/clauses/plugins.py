@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from importlib.metadata import EntryPoint, entry_points
 from typing import TYPE_CHECKING
 
+from dq.contracts.agreement import AGREES
 from dq.contracts.metrics import METRICS
 from dq.contracts.outcome import nearest
 from dq.dataquality.clauses.kind import Values
@@ -98,8 +99,9 @@ def load(name: str) -> Check:
     checks = installed()
     claims = checks.get(name, [])
     if not claims:
-        near = nearest(name, [*checks, *METRICS])
-        suggestion = f"; available: {', '.join([*checks, *METRICS])}"
+        names = [*checks, *METRICS, AGREES]
+        near = nearest(name, names)
+        suggestion = f"; available: {', '.join(names)}"
         suggestion = f"; did you mean {near!r}?" if near else suggestion
         raise Unusable(f"no installed package registers a check {name!r}{suggestion}")
     if len(claims) > 1:

@@ -11,6 +11,7 @@ from datetime import UTC, date, datetime, time
 from statistics import median
 from typing import TypeVar
 
+from dq.contracts.agreement import AGREES, is_agreement
 from dq.contracts.extension import Scope
 from dq.contracts.extension import scope as scope_of
 from dq.contracts.metrics import ENGINE, Against, named_metric
@@ -260,6 +261,8 @@ def check_of(quality: Quality) -> str | None:
         return None
     if anomaly_implementation(quality) is not None:
         return "row_count_anomaly"
+    if is_agreement(quality):
+        return AGREES
     measure = named_metric(quality)
     return measure.check if measure is not None else "custom"
 

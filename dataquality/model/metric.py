@@ -12,6 +12,7 @@ from decimal import Decimal
 from enum import Enum, StrEnum, auto
 from typing import Any, ClassVar
 
+from dq.contracts.agreement import Agreement
 from dq.contracts.types import DataType
 from dq.dataquality.model import predicate
 from dq.dataquality.model import predicate as p
@@ -35,8 +36,32 @@ Number = int | float | Decimal
 Group = tuple[str | None, ...]
 """The values of the grouping columns; None is NULL."""
 Groups = Mapping[Group, Number | None]
-# SCHEMA returns a struct type; a minimum or maximum of no rows is None.
-Value = Number | str | dt.date | DataType | Groups | None
+
+
+@dataclass(frozen=True, slots=True)
+class RowDifferences:
+    """Numbers of rows that differ from another side, by kind; see `reconcile.outcome.Kind`.
+
+    `columns` are the columns of changed rows, the most frequent first, and `uncompared` those that were not
+    compared, with the reason.
+    """
+
+    missing: int
+    extra: int
+    changed: int
+    repeated: int
+    columns: tuple[str, ...] = ()
+    uncompared: tuple[str, ...] = ()
+
+    @property
+    def total(self) -> int:
+        """Number of all rows that differ."""
+        return self.missing + self.extra + self.changed + self.repeated
+
+
+# SCHEMA returns a struct type; a minimum or maximum of no rows is None. The text of ComparedRows is the
+# reason why there is nothing to compare.
+Value = Number | str | dt.date | DataType | Groups | RowDifferences | None
 Answer = Value | Failure
 
 
@@ -65,6 +90,7 @@ class MetricExecution(StrEnum):
     GROUPED = "grouped"  # any of them, for each group of rows
     UNMATCHED = "unmatched"  # rows whose key another object does not have
     PYTHON = "python"  # a function of another package, which gets the rows
+    COMPARED = "compared"  # rows that differ from those of another side
 
 
 class MergeRule(StrEnum):
@@ -392,9 +418,18 @@ class PerGroup:
         return self.within
 
 
+@dataclass(frozen=True, slots=True)
+class ComparedRows:
+    """The rows that differ from those of another side."""
+
+    agreement: Agreement
+    where: ClassVar[None] = None
+    kind: ClassVar[MetricExecution] = MetricExecution.COMPARED
+
+
 KeyMetric = DistinctKeys | RepeatedKeys | SingleKeys | UnmatchedKeys
 """Metrics on the rows whose key has no NULL."""
-RowMetric = Aggregate | KeyMetric | PerGroup | Query | Call
+RowMetric = Aggregate | KeyMetric | PerGroup | Query | Call | ComparedRows
 """Metrics that read rows."""
 Metric = Schema | RowMetric
 """Equal metrics are computed once."""
@@ -430,7 +465,7 @@ def _needs(
 def reads(metric: Metric) -> tuple[Need, ...]:
     """Return the columns that a metric reads, with their required types."""
     match metric:
-        case Schema():
+        case Schema() | ComparedRows():
             return ()
         case Aggregate():
             return metric.needs

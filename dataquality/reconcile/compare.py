@@ -104,6 +104,18 @@ class Options:
     unmasked: bool = False
 
 
+def partition_columns(left: Side, right: Side) -> tuple[str, ...]:
+    """Return the partition columns of a side that both sides have, as named on the left."""
+    names = [{name.lower(): name for name in schema_of(side.frame).names} for side in (left, right)]
+    for side in (left, right):
+        columns = side.dataset.partitions if side.dataset is not None else ()
+        if not columns and side.schema_object is not None:
+            columns = tuple(prop.column for prop in side.schema_object.partition_keys())
+        if columns and all(name.lower() in names[0] and name.lower() in names[1] for name in columns):
+            return tuple(names[0][name.lower()] for name in columns)
+    return ()
+
+
 def reconcile(left: Side, right: Side, terms: Terms, options: Options) -> Reconciliation:
     """Compare two sides.
 

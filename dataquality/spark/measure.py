@@ -17,6 +17,7 @@ from dq.dataquality.model.metric import (
     Answer,
     Answers,
     Call,
+    ComparedRows,
     DistinctKeys,
     Failure,
     Group,
@@ -416,6 +417,8 @@ def _measure_single(frame: DataFrame, metric: Metric, open_object: OpenObject) -
             return _run_query(frame, metric)
         case Call():
             return _run_function(frame, metric)
+        case ComparedRows():
+            return Failure("it is compared with another side by dq check only")
         case _:
             raise AssertionError(f"{metric} shares a pass")
 
@@ -573,7 +576,7 @@ def is_separable(metric: Metric, schema: DataType) -> bool:
         case PerGroup(of=of):
             return is_separable(of, schema)
         case _:
-            return not isinstance(metric, Query | Call)
+            return not isinstance(metric, Query | Call | ComparedRows)
 
 
 def _exact(value: object, schema: DataType) -> bool:

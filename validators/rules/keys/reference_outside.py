@@ -43,7 +43,11 @@ def check(entry: ContractEntry, registry: Registry) -> Violations:
         if len(holders) > 1:
             several = ", ".join(sorted(" ".join(other.identity) for other in holders))
             message = f"{reference.key} {reference.text!r} is ambiguous; it is in {several}."
-            hint = f"Name the file: {basename(holders[0].file)}#{reference.text}."
+            hint = (
+                "Read only the contract to compare with."
+                if reference.contract
+                else f"Name the file: {basename(holders[0].file)}#{reference.text}."
+            )
             yield Violation(reference.location, message, hint, reference.path, reference.needs)
         elif not holders:
             message = f"{reference.key} {reference.text!r} is not in any contract that was read."

@@ -29,17 +29,20 @@ How to fix: Use the arguments, operators and units that the metric supports; doc
 describes each metric.
 """
 
+from dq.contracts.agreement import Agreement, is_agreement, read_agreement
 from dq.contracts.metrics import Measurement, named_metric, read_metric_rule
+from dq.contracts.outcome import Finding
 from dq.validators.rule import Context, Contract, Rule, Severity, Violation, Violations
 
 
-def check(_contract: Contract, context: Context) -> Violations:
+def check(contract: Contract, context: Context) -> Violations:
     for clause in context.walk.clauses:
-        kind = named_metric(clause.quality)
-        if kind is None:
-            continue
-        result = read_metric_rule(kind, clause.object, clause.property, clause.quality)
-        for finding in () if isinstance(result, Measurement) else result:
+        result: Measurement | Agreement | tuple[Finding, ...] = ()
+        if is_agreement(clause.quality):
+            result = read_agreement(clause.object, clause.property, clause.quality, contract)
+        elif (kind := named_metric(clause.quality)) is not None:
+            result = read_metric_rule(kind, clause.object, clause.property, clause.quality)
+        for finding in result if isinstance(result, tuple) else ():
             yield Violation(finding.at, finding.message, finding.hint, finding.path)
 
 
