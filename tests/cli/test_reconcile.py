@@ -230,3 +230,102 @@ def test_paths_that_are_no_table_are_errors(place: Place) -> None:
     ):
         ran = place.dq("reconcile", *words)
         assert (ran.code, message in ran.err) == (3, True), ran.all
+
+
+RULE = """\
+    quality:
+      - name: same everywhere
+        type: custom
+        engine: dq
+        implementation: {check: agrees, arguments: {with: {server: us}}}
+"""
+LEDGER = """\
+apiVersion: v3.2.0
+kind: DataContract
+id: ledger
+version: 1.0.0
+status: active
+servers:
+  - {server: eu, type: local, path: ledger, format: parquet}
+schema:
+  - name: bookings
+    properties:
+      - {name: booking, logicalType: integer}
+      - {name: cents, logicalType: number}
+"""
+
+
+def agreement(place: Place, *options: str, server: str = "eu") -> dict[str, object]:
+    """Result of the rule in one run of `dq check`."""
+    command = ("check", ".", "--object", "orders", "--server", server, "--rule", "agrees", "--format", "json")
+    ran = place.dq(*command, *options)
+    (report,) = json.loads(ran.out)
+    (result,) = report["results"]
+    return {"status": result["status"], "value": result["measure"]["value"], "message": result["message"]}
+
+
+def put_absolute(place: Place, file: str, text: str) -> None:
+    """Put a contract with absolute paths: Spark resolves others in the folder where it was started."""
+    place.put(file, text.replace("path: ", f"path: {place.folder}/"))
+
+
+def open_incidents(place: Place) -> list[list[str]]:
+    return [incident["open"] for incident in place.dq("incidents", "--format", "json").json["incidents"]]
+
+
+def test_a_rule_opens_one_incident_and_the_next_agreement_resolves_it(place: Place) -> None:
+    put_absolute(place, "orders.odcs.yaml", CONTRACT + RULE)
+    day = ("--partition", "day=2026-11-21")
+
+    assert agreement(place, *day) == {
+        "status": "fail",
+        "value": 1.0,
+        "message": "orders: 1 row differs from orders on us: 1 changed (amount); allowed: exactly 0 rows",
+    }
+    assert agreement(place, *day)["status"] == "fail"
+    assert agreement(place, "--partition", "day=2026-11-20")["status"] == "pass"
+    assert open_incidents(place) == [["day=2026-11-21"]]
+    assert agreement(place, *day, server="us") == {
+        "status": "skipped",
+        "value": None,
+        "message": "orders: the data of this run is that of orders on us; check another server",
+    }
+
+    shutil.rmtree(place.folder / "us" / "day=2026-11-21")
+    shutil.copytree(place.folder / "eu" / "day=2026-11-21", place.folder / "us" / "day=2026-11-21")
+    assert agreement(place, *day)["status"] == "pass"
+    assert open_incidents(place) == []
+
+
+def test_a_rule_compares_with_another_contract_and_fails_for_a_column_that_it_cannot_compare(
+    place: Place,
+) -> None:
+    other = (
+        "{contract: ledger, object: bookings}, key: [order_id],"
+        " rename: {order_id: booking, amount: cents}, ignore: [day]"
+    )
+    rule = RULE.replace("{server: us}", f"{other}, mustBeLessOrEqualTo: 50, unit: percent")
+    put_absolute(place, "orders.odcs.yaml", CONTRACT + rule)
+    put_absolute(place, "ledger.odcs.yaml", LEDGER)
+    (place.folder / "ledger").mkdir()
+    shutil.rmtree(place.folder / "eu" / "day=2026-11-21")
+    shutil.rmtree(place.folder / "eu" / "day=2026-11-22")
+    table = rows().rename_columns(["booking", "email", "cents"])
+    pq.write_table(table.slice(2), place.folder / "ledger" / "part-0.parquet")
+
+    assert agreement(place, "--all") == {
+        "status": "pass",
+        "value": 10.0,
+        "message": "orders: 10 % (2 of 20 rows) differ from ledger/bookings: 2 missing there",
+    }
+
+    pq.write_table(table.drop_columns(["email"]), place.folder / "ledger" / "part-0.parquet")
+    assert agreement(place, "--all") == {
+        "status": "fail",
+        "value": 0.0,
+        "message": "orders: 0 % (0 of 20 rows) differ from ledger/bookings; not compared: email is only on"
+        " the left (string); allowed: at most 50 percent of the rows",
+    }
+
+    (place.folder / "ledger.odcs.yaml").unlink()
+    assert agreement(place, "--all")["status"] == "error"

@@ -137,3 +137,61 @@ def test_every_mistake_of_a_rule_is_told_at_once(lint_fragment) -> None:
     many = "check: quantile\narguments:\n  q: 2\n  bye: carrier\nunit: rows\nmustBe: x"
 
     assert [one.at.line - BEFORE for one in found(lint_fragment, many)] == [18, 19, 20, 21]
+
+
+AGREES = (
+    "servers:\n"
+    "  - {server: eu, type: local, path: eu, format: parquet}\n"
+    "schema:\n"
+    "  - name: flights\n"
+    "    properties:\n"
+    "      - {name: tail, logicalType: string, description: The plane.}\n"
+    "      - {name: air_time, logicalType: integer, description: Minutes in the air.}\n"
+    "    quality:\n"
+    "      - type: custom\n"
+    "        engine: dq\n"
+    "        implementation:\n"
+    "          check: agrees\n"
+    "          arguments: "
+)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "messages"),
+    [
+        ("{with: {server: eu}, key: [tail], tolerance: {air_time: 0.5}, mustBe: 0}", []),
+        ("{with: {server: us}}", ["'us' is not a server of this contract."]),
+        ("{with: {object: flight}}", ["'flight' is not an object of this contract."]),
+        ("{with: {object: flights}}", ["the other side is the object itself."]),
+        ("{with: {sever: eu}}", ["with has no key 'sever'."]),
+        ("{with: eu}", ["with is 'eu'."]),
+        ("{with: {server: eu}, key: [tial]}", ["'tial' is not a column of the object."]),
+        ("{with: {server: eu}, rename: {tial: x}}", ["'tial' is not a column of the object."]),
+        ("{with: {server: eu}, ingore: [x]}", ["agrees has no key 'ingore'."]),
+        ("{with: {server: eu}, tolerance: {air_time: 1}}", ["a tolerance needs a key."]),
+        (
+            "{with: {server: eu}, key: [tail], tolerance: {air_time: x}}",
+            ["the tolerance of 'air_time' is 'x'."],
+        ),
+        (
+            "{with: {server: eu}, mustBe: 0, mustBeLessThan: 9}",
+            ["the rule has 2 operators (mustBe, mustBeLessThan)."],
+        ),
+        ("{with: {server: eu}, unit: kilos}", ["agrees has no unit 'kilos'."]),
+        (
+            "{with: {contract: ledger, object: bookings}}",
+            ["with 'ledger/bookings' is not in any contract that was read."],
+        ),
+    ],
+)
+def test_arguments_of_a_comparison_with_another_side(
+    lint_fragment, arguments: str, messages: list[str]
+) -> None:
+    findings = [
+        finding
+        for finding in lint_fragment(AGREES + arguments + "\n")
+        if finding.rule in ("measure-invalid", "reference-outside", "unenforced")
+    ]
+
+    assert [finding.message for finding in findings] == messages
+    assert all(finding.at.line >= BEFORE + 11 for finding in findings)
