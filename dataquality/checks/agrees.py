@@ -106,8 +106,8 @@ def _details(differences: RowDifferences) -> str:
 
 
 def _listed(texts: tuple[str, ...]) -> str:
-    more = f" and {len(texts) - _NAMED} more" if len(texts) > _NAMED else ""
-    return ", ".join(texts[:_NAMED]) + more
+    remainder = f" and {len(texts) - _NAMED} more" if len(texts) > _NAMED else ""
+    return ", ".join(texts[:_NAMED]) + remainder
 
 
 def _in_percent(clause: Clause) -> bool:
