@@ -180,10 +180,8 @@ def _counted_by_duckdb() -> tuple[int, int]:
         for side in ("left", "right")
     ]
     # DuckDB shows its progress on the same stream.
-    code = "import duckdb\n" + "".join(
-        f"print('rows', duckdb.sql({f'SELECT count(*) FROM ({one} EXCEPT ALL {other})'!r}).fetchall()[0][0])\n"
-        for one, other in (sides, reversed(sides))
-    )
+    queries = [f"SELECT count(*) FROM ({one} EXCEPT ALL {other})" for one, other in (sides, reversed(sides))]
+    code = f"import duckdb\nfor query in {queries!r}: print('rows', duckdb.sql(query).fetchall()[0][0])"
     work = (Path(os.environ.get("XDG_CACHE_HOME", "~/.cache")) / "dq-bench").expanduser()
     python = environments.python("tools", work)
     ran = subprocess.run([str(python), "-c", code], check=True, capture_output=True, text=True)
