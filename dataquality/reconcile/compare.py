@@ -26,7 +26,7 @@ from dq.dataquality.reconcile.columns import (
     partition_parts,
 )
 from dq.dataquality.reconcile.differing_rows import DifferingRows, column_differences, expressions
-from dq.dataquality.reconcile.metadata import one_sided, same_files, statistics_differences
+from dq.dataquality.reconcile.metadata import one_sided, partition_count, same_files, statistics_differences
 from dq.dataquality.reconcile.outcome import (
     Decision,
     Difference,
@@ -52,6 +52,8 @@ if TYPE_CHECKING:
 # Groups of rows by key (or by hash, without a key) in all partitions; of each only sums of hashes are kept.
 # With more, sums need more memory; with fewer, more equal rows are compared next to the rows that differ.
 BUCKETS = 1 << 15
+# Groups in each partition, if there are many or an unknown number of partitions.
+_LEAST_BUCKETS = 512
 # Below this share of differing buckets, rows are selected by bucket.
 _FILTER_BELOW = 0.2
 # Types of partition columns of which a value has one spelling in paths, if it matches.
@@ -129,7 +131,8 @@ def reconcile(left: Side, right: Side, terms: Terms, options: Options) -> Reconc
         raise UsageError(
             f"{left.label} and {right.label} have no column in common.", "Pass --rename LEFT=RIGHT."
         )
-    run = _Run(left, right, pairing, options, pairing.named(options.partitioned_by))
+    partitioned_by = pairing.named(options.partitioned_by)
+    run = _Run(left, right, pairing, options, partitioned_by, _buckets(left, partitioned_by))
     with _without_constraints(left.frame.sparkSession):
         outcome = attempt_without_values(run.result)
     if isinstance(outcome, Failure):
@@ -188,6 +191,17 @@ def _schema(side: Side) -> DataType:
     return replace(schema, parts=parts)
 
 
+def _buckets(left: Side, partitioned_by: Sequence[ComparedColumn]) -> int:
+    """Return the number of buckets of each partition."""
+    if not partitioned_by:
+        return BUCKETS
+    names = [column.name for column in partitioned_by]
+    partitions = (
+        None if left.dataset is None else partition_count(left.frame.sparkSession, left.dataset, names)
+    )
+    return max(_LEAST_BUCKETS, BUCKETS // (partitions or BUCKETS))
+
+
 @dataclass(frozen=True, slots=True)
 class _PartitionHashes:
     """Row counts of a partition, and the number of its buckets, and of those that differ."""
@@ -206,6 +220,7 @@ class _Run:
     pairing: Pairing
     options: Options
     partitioned_by: tuple[ComparedColumn, ...]
+    buckets: int
 
     def result(self) -> Reconciliation:
         """Compare: metadata first, then hashes, then rows."""
@@ -379,7 +394,7 @@ class _Run:
             *([f"{hash_of(key)} AS _dq_key"] if key else []),
         ]
         hashed = self._normal(frame, is_left=is_left).selectExpr(*parts, *hashes)
-        buckets = f"pmod({'_dq_key' if key else '_dq_hash'}, {self._buckets}L) AS _dq_bucket"
+        buckets = f"pmod({'_dq_key' if key else '_dq_hash'}, {self.buckets}L) AS _dq_bucket"
         return (
             hashed.selectExpr(*parts, "_dq_hash", buckets)
             .groupBy(*parts, "_dq_bucket")
@@ -392,11 +407,6 @@ class _Run:
                 )
             )
         )
-
-    @property
-    def _buckets(self) -> int:
-        """Number of buckets of each partition."""
-        return max(64, BUCKETS >> 6) if self.partitioned_by else BUCKETS
 
     def _normal(self, frame: DataFrame, *, is_left: bool, extra: Iterable[str] = ()) -> DataFrame:
         """Return the normal forms of all compared columns."""
@@ -468,7 +478,7 @@ class _Run:
         shown = self._shown(frame, is_left=is_left)
         side, sign = ("left", "") if is_left else ("right", "-")
         parts = [part for column in self.pairing.columns for part in column.parts]
-        bucket = f"pmod({hash_of(self.pairing.key) if self.pairing.key else '_dq_hash'}, {self._buckets}L)"
+        bucket = f"pmod({hash_of(self.pairing.key) if self.pairing.key else '_dq_hash'}, {self.buckets}L)"
         rows = (
             self._normal(frame, is_left=is_left, extra=[f"{shown} AS _dq_shown"])
             .selectExpr("*", f"{hash_of(self.pairing.columns)} AS _dq_hash")

@@ -47,6 +47,12 @@ def one_sided(
         yield partition, partition in files[0]
 
 
+def partition_count(spark: SparkSession, side: Dataset, keys: Sequence[str]) -> int | None:
+    """Return the number of partitions that have files, or None if unknown."""
+    files = _files(spark, side, keys)
+    return None if files is None else len(files)
+
+
 def _files(spark: SparkSession, side: Dataset, keys: Sequence[str]) -> dict[Partition, frozenset[str]] | None:
     """Return the files of each partition, or None if unknown: of a catalog, a table with a log, or with
     partitions elsewhere.
