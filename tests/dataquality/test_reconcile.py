@@ -295,8 +295,13 @@ def test_names_that_do_not_apply_are_errors(terms: Terms, message: str) -> None:
 def test_a_failing_side_is_an_error_without_its_values(spark: SparkSession) -> None:
     left = spark.sql("SELECT 1 AS id, DATE'2026-11-01' AS name")
     right = spark.sql("SELECT 1 AS id, CAST(concat('secret-value', id) AS DATE) AS name FROM range(1, 2)")
-    with pytest.raises(ReadError) as error:
-        dq.reconcile(left, right, key=["id"])
+    before = spark.conf.get("spark.sql.ansi.enabled")
+    spark.conf.set("spark.sql.ansi.enabled", "true")
+    try:
+        with pytest.raises(ReadError) as error:
+            dq.reconcile(left, right, key=["id"])
+    finally:
+        spark.conf.set("spark.sql.ansi.enabled", str(before))
     assert "could not be compared" in error.value.message
     assert "secret-value" not in f"{error.value.message} {error.value.hint}"
 
