@@ -293,11 +293,12 @@ def test_names_that_do_not_apply_are_errors(terms: Terms, message: str) -> None:
 
 
 def test_a_failing_side_is_an_error_without_its_values(spark: SparkSession) -> None:
-    left = spark.sql("SELECT 1 AS id, DATE'2026-11-01' AS name")
-    right = spark.sql("SELECT 1 AS id, CAST(concat('secret-value', id) AS DATE) AS name FROM range(1, 2)")
     before = spark.conf.get("spark.sql.ansi.enabled")
+    # A query keeps the mode in which it was analyzed.
     spark.conf.set("spark.sql.ansi.enabled", "true")
     try:
+        left = spark.sql("SELECT 1 AS id, DATE'2026-11-01' AS name")
+        right = spark.sql("SELECT 1 AS id, CAST(concat('secret-value', id) AS DATE) AS name FROM range(1, 2)")
         with pytest.raises(ReadError) as error:
             dq.reconcile(left, right, key=["id"])
     finally:
