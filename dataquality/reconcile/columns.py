@@ -235,6 +235,11 @@ def partition_parts(columns: Sequence[ComparedColumn]) -> list[str]:
     return [part for column in columns for part in column.parts]
 
 
+def value_key(values: Sequence[Any]) -> tuple[str, ...]:
+    """Return the normal forms of a partition as a key of a mapping; NaN equals itself."""
+    return tuple(map(repr, values))
+
+
 def partition_of(columns: Sequence[ComparedColumn], values: Sequence[Any]) -> Partition:
     """Return the partition with these normal forms, with values as in paths."""
     numbers = iter(values)

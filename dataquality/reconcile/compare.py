@@ -14,7 +14,7 @@ from dq.contracts.model import SchemaObject
 from dq.contracts.outcome import ReadError, UsageError
 from dq.contracts.sql import text as sql
 from dq.contracts.types import DataType
-from dq.dataquality.model.column import hidden_columns
+from dq.dataquality.model.column import classified, hidden_columns
 from dq.dataquality.model.metric import Failure
 from dq.dataquality.reconcile.columns import (
     ComparedColumn,
@@ -24,6 +24,7 @@ from dq.dataquality.reconcile.columns import (
     pair_columns,
     partition_of,
     partition_parts,
+    value_key,
 )
 from dq.dataquality.reconcile.differing_rows import DifferingRows, column_differences, expressions
 from dq.dataquality.reconcile.metadata import one_sided, partition_count, same_files, statistics_differences
@@ -66,14 +67,8 @@ _ONE_SPELLING = {
 _LOW = (1 << 32) - 1
 _UNEQUAL = "(_dq_left <> _dq_right OR _dq_low <> 0 OR _dq_high <> 0)"
 _SUMS = tuple(f"sum({name}) AS {name}" for name in ("_dq_left", "_dq_right", "_dq_low", "_dq_high"))
-# Changed columns whose patterns and swaps are looked for.
-_MOST_COLUMNS, _MOST_SWAPS = 50, 12
-# Characters of a sample's value.
-_MOST_CHARACTERS = 200
-_JSON = (
-    "map('timestampFormat', 'yyyy-MM-dd HH:mm:ss.SSSSSSXXX',"
-    " 'timestampNTZFormat', 'yyyy-MM-dd HH:mm:ss.SSSSSS')"
-)
+# Partitions that may be counted one by one, and decided without rows; further ones are read.
+_MOST_COUNTED, _MOST_DECIDED = 100, 1_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -231,7 +226,7 @@ class _Run:
         swapped: tuple[tuple[str, str, int], ...] = ()
         columns = column_differences(self.pairing, {}, {})
         hashes: list[_PartitionHashes] = []
-        counts: Mapping[tuple[Any, ...], Mapping[Kind, int]] | None = None
+        counts: Mapping[tuple[str, ...], Mapping[Kind, int]] | None = None
         written = None
         if remaining is not None:
             sums = self._hashes(*remaining).persist()
@@ -283,9 +278,10 @@ class _Run:
             PartitionResult(partition, Decision.SAME_FILES)
             for partition in (same_files(spark, left, right, named) if is_same_column else ())
             if self._is_in_scope(partition)
-        ]
+        ][:_MOST_DECIDED]
         if self.options.write_to is None and named:
-            for partition, is_left in one_sided(spark, left, right, named):
+            on_one_side = list(one_sided(spark, left, right, named))
+            for partition, is_left in on_one_side if len(on_one_side) <= _MOST_COUNTED else ():
                 if self._is_in_scope(partition):
                     side = self.left if is_left else self.right
                     rows = only_partitions(side.frame, [_texts(partition)]).count()
@@ -415,7 +411,7 @@ class _Run:
         )
 
     def _partition_result(
-        self, group: _PartitionHashes, counts: Mapping[tuple[Any, ...], Mapping[Kind, int]] | None
+        self, group: _PartitionHashes, counts: Mapping[tuple[str, ...], Mapping[Kind, int]] | None
     ) -> PartitionResult:
         partition = partition_of(self.partitioned_by, group.values)
         sizes = (group.left_rows, group.right_rows)
@@ -424,7 +420,7 @@ class _Run:
         if counts is None:
             reason = f"{group.unequal:,} of {group.buckets:,} groups of rows differ"
             return PartitionResult(partition, Decision.HASHES, *sizes, reason=reason)
-        return PartitionResult(partition, Decision.ROWS, *sizes, counts.get(group.values, {}))
+        return PartitionResult(partition, Decision.ROWS, *sizes, counts.get(value_key(group.values), {}))
 
     # Rows.
 
@@ -498,23 +494,24 @@ class _Run:
 
     def _shown(self, frame: DataFrame, *, is_left: bool) -> str:
         """Return SQL for a struct of the values to show, classified ones masked."""
-        side = self.left if is_left else self.right
         names = [column.name if is_left else column.right_name for column in self.pairing.columns]
-        if side.schema_object is None or self.options.unmasked:
+        own, other = (self.left, self.right) if is_left else (self.right, self.left)
+        schema_object = own.schema_object or other.schema_object
+        if schema_object is None or self.options.unmasked:
             texts = {name: sql.name(name) for name in names}
         else:
             schema = schema_of(frame)
             kinds = dict(zip(schema.names, schema.parts, strict=True))
-            hidden = hidden_columns(side.schema_object, schema) if self._has_secrets(side) else frozenset()
-            secrets = repeats_classified(side.schema_object, schema)
+            hidden = self._hidden()
+            secrets = repeats_classified(schema_object, schema)
             texts = {
                 name: (
                     masked_column(name, kinds[name])
-                    if name.lower() in hidden
+                    if column.number in hidden
                     else masked_where_repeated(name, kinds[name], secrets)
                 ).rpartition(" AS ")[0]
                 or sql.name(name)
-                for name in names
+                for column, name in zip(self.pairing.columns, names, strict=True)
             }
         members = ", ".join(
             f"{sql.text(column.name)}, {texts[name]}"
@@ -522,11 +519,18 @@ class _Run:
         )
         return f"named_struct({members})"
 
-    @staticmethod
-    def _has_secrets(side: Side) -> bool:
-        from dq.dataquality.model.column import classified
-
-        return side.schema_object is not None and bool(classified(side.schema_object))
+    def _hidden(self) -> frozenset[int]:
+        """Return the numbers of the columns that may not be shown: hidden on one side, hidden on both."""
+        numbers = set[int]()
+        for side, is_left in ((self.left, True), (self.right, False)):
+            if side.schema_object is not None and classified(side.schema_object):
+                hidden = hidden_columns(side.schema_object, schema_of(side.frame))
+                numbers |= {
+                    column.number
+                    for column in self.pairing.columns
+                    if (column.name if is_left else column.right_name).lower() in hidden
+                }
+        return frozenset(numbers)
 
 
 def _names_and_types(frame: DataFrame) -> tuple[list[str], Sequence[DataType]]:

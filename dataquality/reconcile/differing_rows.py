@@ -10,7 +10,13 @@ from functools import reduce
 from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
-from dq.dataquality.reconcile.columns import ComparedColumn, Pairing, partition_of, partition_parts
+from dq.dataquality.reconcile.columns import (
+    ComparedColumn,
+    Pairing,
+    partition_of,
+    partition_parts,
+    value_key,
+)
 from dq.dataquality.reconcile.equality import Family
 from dq.dataquality.reconcile.outcome import ColumnDifference, Difference, Kind
 from dq.dataquality.spark.failing_rows import MAX_SAMPLES
@@ -42,7 +48,7 @@ class DifferingRows:
     pairing: Pairing
     partitioned_by: tuple[ComparedColumn, ...]
 
-    def counts(self) -> Mapping[tuple[Any, ...], Mapping[Kind, int]]:
+    def counts(self) -> Mapping[tuple[str, ...], Mapping[Kind, int]]:
         """Return the number of differing rows by partition and kind."""
         parts = partition_parts(self.partitioned_by)
         rows = (
@@ -56,9 +62,9 @@ class DifferingRows:
             )
             .collect()
         )
-        counts: dict[tuple[Any, ...], dict[Kind, int]] = {}
+        counts: dict[tuple[str, ...], dict[Kind, int]] = {}
         for row in rows:
-            counts.setdefault(tuple(row[: len(parts)]), {})[Kind(row["_dq_kind"])] = row["number"]
+            counts.setdefault(value_key(row[: len(parts)]), {})[Kind(row["_dq_kind"])] = row["number"]
         return counts
 
     def changed_columns(self) -> tuple[tuple[ColumnDifference, ...], tuple[tuple[str, str, int], ...]]:

@@ -139,6 +139,20 @@ def test_another_spelling_of_a_partition_is_the_same_partition(place: Place) -> 
         assert (ran.code, ran.out.splitlines()[0]) == (0, "left and right agree."), ran.all
 
 
+def test_a_side_without_contract_is_masked_by_the_contract_of_the_other(place: Place) -> None:
+    table = rows().set_column(1, "email", pa.array(["secret@example.com"] * 20))
+    pq.write_table(table, place.folder / "export.parquet")
+    ran = place.dq(
+        "reconcile", "orders.odcs.yaml", "export.parquet", "--left-server", "eu", "--ignore", "day",
+        "--format", "json", "--write", "out",
+    )  # fmt: skip
+
+    assert ran.code == 1, ran.all
+    assert "@example.com" not in ran.all
+    written = pq.read_table(place.folder / "out/repeated").to_pylist()
+    assert {row["right"]["email"] for row in written} == {"***"}
+
+
 def test_the_same_files_differ_if_a_column_is_compared_with_another(place: Place) -> None:
     ran = place.dq(
         "reconcile", "eu", "eu", "--key", "order_id", "--columns", "order_id", "--rename", "order_id=amount"

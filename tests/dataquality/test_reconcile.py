@@ -237,6 +237,15 @@ def test_sides_without_rows_agree_and_one_without_rows_does_not(orders: DataFram
     assert dict(result.counts) == {Kind.MISSING: 300, Kind.EXTRA: 0, Kind.CHANGED: 0, Kind.REPEATED: 0}
 
 
+def test_a_partition_of_nan_is_not_lost(spark: SparkSession, tmp_path: Path) -> None:
+    for name, value in (("a", 1), ("b", 2)):
+        rows = spark.sql(f"SELECT 1 AS id, {value} AS value, CAST('NaN' AS DOUBLE) AS part")
+        rows.write.partitionBy("part").parquet(str(tmp_path / name))
+    result = dq.reconcile(str(tmp_path / "a"), str(tmp_path / "b"), key=["id"], spark=spark)
+
+    assert dict(result.counts)[Kind.CHANGED] == 1
+
+
 def test_a_column_on_one_side_is_a_difference_and_a_rename_is_suggested(orders: DataFrame) -> None:
     renamed = orders.withColumnRenamed("note", "comment")
     result = dq.reconcile(orders, renamed, key=["id"])
