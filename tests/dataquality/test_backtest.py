@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import shutil
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -31,12 +32,17 @@ pytestmark = pytest.mark.spark
 DAYS = range(7)
 # What is added in double precision depends on the order of the rows in its last digits.
 OF_FLOATS = ("sql_rule", "sum", "mean", "stddev")
+# A comparison has passes of its own.
+COMPARING = "agrees"
 
 
 def _request(spark: SparkSession, folder: Path, text: str) -> Request:
     contract = read(text)
-    data = locate(contract, contract.objects[0], None, anywhere(folder))
-    return Request(contract, data, spark=spark, now=past.NOW)
+    data, *copies = (
+        locate(contract, contract.objects[0], server.server, anywhere(folder)) for server in contract.servers
+    )
+    copied = {f"{contract.objects[0].name}@copy": copy for copy in copies}
+    return Request(contract, data, spark=spark, now=past.NOW, other_objects=copied)
 
 
 def _alone(request: Request, found: Backtest) -> list[dict[str, CheckResult] | str]:
@@ -92,9 +98,13 @@ def _agree(request: Request) -> Backtest:
 
 
 def _deliver(lake: Path, draw: random.Random, days: Sequence[int]) -> None:
+    """Deliver days, and a copy of them that lacks the last file and has other rows in the first day."""
     for day in days:
         for _ in range(draw.randint(1, 2)):
-            past.deliver(lake / f"day=2026-05-0{day + 1}", past.rows(draw, draw.randint(1, 9), day))
+            file = past.deliver(lake / f"day=2026-05-0{day + 1}", past.rows(draw, draw.randint(1, 9), day))
+    copy = shutil.copytree(lake, lake.with_name(f"{lake.name}-copy"))
+    (copy / file.relative_to(lake)).unlink()
+    past.deliver(copy / "day=2026-05-01", past.rows(random.Random(0), 5, days[0]))
 
 
 def test_every_kind_of_clause_ends_as_in_a_check_of_the_partition_alone(spark, tmp_path) -> None:
@@ -108,9 +118,11 @@ def test_every_kind_of_clause_ends_as_in_a_check_of_the_partition_alone(spark, t
     assert kinds == set(built_in())
     ends = {status: sum(rule.counts[status] for rule in found.rules) for status in ("pass", "fail", "error")}
     assert min(ends.values()) > 0
-    # Only what may depend on the order of rows, or is a query of its own, is asked partition by partition.
+    # Only what may depend on the order of rows, or has queries of its own, is asked partition by partition.
     apart = {rule.check for rule in found.rules if rule.batched_count < len(found.partitions)}
-    assert apart == set(OF_FLOATS)
+    assert apart == {*OF_FLOATS, COMPARING}
+    (compared,) = (rule for rule in found.rules if rule.check == COMPARING)
+    assert compared.counts["pass"] > 0 < compared.counts["fail"]
     assert {rule.batched_count for rule in found.rules} == {0, len(found.partitions)}
 
 

@@ -15,7 +15,9 @@ apiVersion: v3.2.0
 kind: DataContract
 id: past
 version: 1.0.0
-servers: [{{server: lake, type: local, path: '{path}', format: {format}}}]
+servers:
+  - {{server: lake, type: local, path: '{path}', format: {format}}}
+  - {{server: copy, type: local, path: '{path}-copy', format: {format}}}
 schema:
 """
 SLA = """\
@@ -60,6 +62,7 @@ RULES = {
         "mustBeLessThan: B}",
         '{type: sql, query: "SELECT avg(amount) FROM {object}", mustBeLessThan: B}',
         "{type: custom, engine: dq, implementation: {check: rowCountAnomaly, arguments: {minimum: 3}}}",
+        measure("agrees", "mustBeLessThan: B", "with: {server: copy}, key: [id, code], columns: [paid]"),
         measure("distinctCount", "mustBeLessThan: B", "properties: [code, state]"),
         measure("uniqueRatio", "mustBeGreaterThan: 0.5", "properties: [id, code]"),
     ],
