@@ -27,6 +27,7 @@ from dq.lake.storage import files_for
 from dq.operations.data_places import located_data
 from dq.operations.runtime.context import RuntimeContext, runtime_context
 from dq.operations.runtime.spark import lazy_session
+from dq.registry.importing import kinds
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -316,11 +317,13 @@ def _opened(source: _Source, other: _Source, other_side: Side | None, spark: Spa
         types = row_type(other.schema_object)
     elif other_side is not None and _needs_types(source):
         types = schema_of(other_side.frame)
-    partitions: tuple[str, ...] = ()
     dataset = Dataset(Path(source.path).name, for_hadoop(source.path), source.format, None, types, ())
     if source.format in FILE_FORMATS:
         partitions = tuple(field.name for field in files_of(spark, dataset)[1])
         dataset = replace(dataset, partitions=partitions, text=RFC_4180)
+    elif (kind := kinds.load().get(source.format)) is not None:
+        [table] = kind.read(source.path)
+        dataset = replace(dataset, partitions=tuple(column.name for column in table.partitions))
     return Side(source.label, open_data(dataset, spark), dataset, None)
 
 
