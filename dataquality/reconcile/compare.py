@@ -128,7 +128,7 @@ def reconcile(left: Side, right: Side, terms: Terms, options: Options) -> Reconc
         )
     partitioned_by = pairing.named(options.partitioned_by)
     run = _Run(left, right, pairing, options, partitioned_by, _buckets(left, partitioned_by))
-    with _without_constraints(left.frame.sparkSession):
+    with _with_settings(left.frame.sparkSession):
         outcome = attempt_without_values(run.result)
     if isinstance(outcome, Failure):
         raise ReadError(
@@ -137,22 +137,25 @@ def reconcile(left: Side, right: Side, terms: Terms, options: Options) -> Reconc
     return outcome
 
 
-_CONSTRAINTS = "spark.sql.constraintPropagation.enabled"
-_lock, _running, _before = threading.Lock(), Counter[int](), dict[int, str]()
+# Settings of Spark during a comparison. Constraints: for ten columns with constants, Spark would infer a
+# constraint for each subset of the hashed columns, and run out of memory. Partitions of cached rows: each
+# further pass would start a task for each of the session's 200 shuffle partitions, nearly all empty.
+_SETTINGS = {
+    "spark.sql.constraintPropagation.enabled": "false",
+    "spark.sql.optimizer.canChangeCachedPlanOutputPartitioning": "true",
+}
+_lock, _running, _before = threading.Lock(), Counter[int](), dict[int, dict[str, str | None]]()
 
 
 @contextmanager
-def _without_constraints(spark: SparkSession) -> Iterator[None]:
-    """Let Spark infer no constraints while one or more comparisons run in the session.
-
-    For ten columns with constants, it would infer a constraint for each subset of the hashed columns, and run
-    out of memory.
-    """
+def _with_settings(spark: SparkSession) -> Iterator[None]:
+    """Apply `_SETTINGS` while one or more comparisons run in the session, and restore them."""
     session = id(spark)
     with _lock:
         if not _running[session]:
-            _before[session] = str(spark.conf.get(_CONSTRAINTS, "true"))
-            spark.conf.set(_CONSTRAINTS, "false")
+            _before[session] = {name: spark.conf.get(name, None) for name in _SETTINGS}
+            for name, value in _SETTINGS.items():
+                spark.conf.set(name, value)
         _running[session] += 1
     try:
         yield
@@ -160,7 +163,11 @@ def _without_constraints(spark: SparkSession) -> Iterator[None]:
         with _lock:
             _running[session] -= 1
             if not _running[session]:
-                spark.conf.set(_CONSTRAINTS, _before.pop(session))
+                for name, before in _before.pop(session).items():
+                    if before is None:
+                        spark.conf.unset(name)
+                    else:
+                        spark.conf.set(name, before)
 
 
 def _schema(side: Side) -> DataType:
@@ -237,8 +244,10 @@ class _Run:
                     try:
                         rows = DifferingRows(frame, self.pairing, self.partitioned_by)
                         counts = rows.counts()
-                        columns, swapped = rows.changed_columns()
-                        differences = tuple(rows.samples())
+                        kinds = {kind for numbers in counts.values() for kind in numbers}
+                        if Kind.CHANGED in kinds:
+                            columns, swapped = rows.changed_columns()
+                        differences = tuple(rows.samples(kinds)) if kinds else ()
                         if self.options.write_to is not None:
                             written = rows.write(self.options.write_to)
                     finally:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from itertools import combinations
@@ -83,27 +83,21 @@ class DifferingRows:
             for column in differing[:_MOST_COLUMNS]
             for pattern, condition in _patterns(column)
         }
-        by_pattern = _numbers(changed, questions)
-        patterns: dict[int, dict[str, int]] = {}
-        for (number, pattern), rows in by_pattern.items():
-            if rows:
-                patterns.setdefault(number, {})[pattern] = rows
-        pairs = [
-            (first, second)
+        swaps = {
+            (first.name, second.name): _swapped(first, second)
             for first, second in combinations(differing[:_MOST_SWAPS], 2)
             if (first.left_type, first.right_type) == (second.left_type, second.right_type)
-        ]
-        swaps = _numbers(
-            changed, {(first.number, second.number): _swapped(first, second) for first, second in pairs}
-        )
-        names = {column.number: column.name for column in values}
-        swapped = tuple(
-            (names[first], names[second], rows) for (first, second), rows in swaps.items() if rows
-        )
+        }
+        counted = _numbers(changed, {**questions, **swaps})
+        patterns: dict[int, dict[str, int]] = {}
+        for number, pattern in questions:
+            if rows := counted[number, pattern]:
+                patterns.setdefault(number, {})[pattern] = rows
+        swapped = tuple((*pair, counted[pair]) for pair in swaps if counted[pair])
         return column_differences(self.pairing, numbers, patterns), swapped
 
-    def samples(self) -> Iterator[Difference]:
-        """Yield examples of each kind: the same ones for the same data."""
+    def samples(self, kinds: Collection[Kind]) -> Iterator[Difference]:
+        """Yield examples of each of these kinds: the same ones for the same data."""
         identity = self.pairing.key or self.pairing.columns
         order = [part for column in identity for part in column.parts]
         parts = partition_parts(self.partitioned_by)
@@ -124,6 +118,7 @@ class DifferingRows:
             .limit(MAX_SAMPLES // 4)
             .selectExpr(*columns)
             for kind in Kind
+            if kind in kinds
         ]
         key_names = [column.name for column in self.pairing.key]
         for row in reduce(lambda first, second: first.unionByName(second), frames).collect():

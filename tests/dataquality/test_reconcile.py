@@ -393,3 +393,30 @@ def test_random_pairs_of_tables_have_the_verdict_of_counting_rows(spark: SparkSe
 def written(row: list[str]) -> str:
     """The row with one spelling of each value."""
     return json.dumps(["map('a', 1, 'b', 2)" if value == "map('b', 2, 'a', 1)" else value for value in row])
+
+
+def test_few_tasks_are_started_whatever_the_session_says_and_its_settings_stay(
+    spark: SparkSession,
+) -> None:
+    session = spark.newSession()
+    session.conf.set("spark.sql.shuffle.partitions", "200")
+    session.conf.set("spark.sql.adaptive.enabled", "true")
+    names = (
+        "spark.sql.constraintPropagation.enabled",
+        "spark.sql.optimizer.canChangeCachedPlanOutputPartitioning",
+    )
+    before = [session.conf.get(name) for name in names]
+    left = session.sql(ORDERS)
+    context = session.sparkContext
+    context.setJobGroup("few tasks", "few tasks")
+
+    result = dq.reconcile(left, left.withColumn("note", left.item), key=["id"], spark=session)
+
+    tracker = context.statusTracker()
+    stages = {
+        stage for job in tracker.getJobIdsForGroup("few tasks") for stage in tracker.getJobInfo(job).stageIds
+    }
+    tasks = sum(info.numTasks for stage in stages if (info := tracker.getStageInfo(stage)))
+    assert result.counts[Kind.CHANGED] > 0
+    assert 0 < tasks < 100
+    assert [session.conf.get(name) for name in names] == before
