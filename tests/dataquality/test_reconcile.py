@@ -420,3 +420,34 @@ def test_few_tasks_are_started_whatever_the_session_says_and_its_settings_stay(
     assert result.counts[Kind.CHANGED] > 0
     assert 0 < tasks < 100
     assert [session.conf.get(name) for name in names] == before
+
+
+@pytest.mark.parametrize("key", [["id"], []], ids=["key", "whole rows"])
+def test_many_differences_in_a_group_of_keys_are_all_found(spark: SparkSession, key: list[str]) -> None:
+    left = spark.range(20_000).selectExpr("id", "IF(id % 10 = 0, NULL, id * 3) AS amount")
+    # One in 19 changes, so that several groups have two or more, which their sums do not tell apart.
+    changed = left.selectExpr("id", "IF(id % 19 = 5, id, amount) AS amount")
+    extra_rows = changed.where("id % 9001 = 8").selectExpr("-id AS id", "amount")
+    right = changed.where("id % 9001 <> 7").unionByName(extra_rows)
+
+    counts = dq.reconcile(left, right, key=key).counts
+
+    changes = len([number for number in range(20_000) if number % 19 == 5 and number % 9001 != 7])
+    missing = len(range(7, 20_000, 9001))
+    extra = len(range(8, 20_000, 9001))
+    if key:
+        assert dict(counts) == {
+            Kind.MISSING: missing, Kind.EXTRA: extra, Kind.CHANGED: changes, Kind.REPEATED: 0,
+        }  # fmt: skip
+    else:
+        assert (counts[Kind.MISSING], counts[Kind.EXTRA]) == (missing + changes, extra + changes)
+
+
+def test_two_keys_whose_sums_look_like_those_of_another_key_are_found(spark: SparkSession) -> None:
+    left = spark.range(7_000).selectExpr("id", "id * 3 AS amount")
+    # These two are in one group, and so is the key that would explain its sums alone.
+    right = left.selectExpr("id", "IF(id IN (325, 6456), id, amount) AS amount")
+
+    result = dq.reconcile(left, right, key=["id"])
+
+    assert (result.agrees, result.counts[Kind.CHANGED]) == (False, 2)
