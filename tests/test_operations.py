@@ -8,7 +8,6 @@ import os
 import re
 import sqlite3
 import subprocess
-import sys
 from collections.abc import Callable
 from contextlib import chdir, closing
 from datetime import date, datetime
@@ -23,7 +22,6 @@ from typer.main import get_command
 
 import dq
 from dq.cli.main import application, names
-from dq.operations.demo_aws import DemoCommand
 
 # The commands that a test of this file compares with their functions.
 COMPARED: set[str] = set()
@@ -928,6 +926,7 @@ def test_publish_sends_what_is_pending_as_the_command(twins: tuple[Place, Place]
     assert outcome.sent == 1
 
 
+# `tests/cli/test_demo.py` and `test_demo_aws.py` compare the demonstrations, which they play for other tests.
 @compares("demo")
 def test_the_tables_of_the_demonstration_are_those_of_the_command(tmp_path: Path) -> None:
     ran = Place(tmp_path).dq("demo", "--tables", "command")
@@ -951,44 +950,6 @@ def test_the_tables_of_the_demonstration_are_those_of_the_command(tmp_path: Path
     for call in (lambda: dq.demo_tables(tmp_path / "function"), lambda: dq.demo(tmp_path)):
         with pytest.raises(dq.DqError, match="already exists"):
             call()
-
-
-@pytest.mark.spark
-@pytest.mark.slow
-def test_demo_is_the_command(tmp_path: Path) -> None:
-    # Its contracts name relative places, which a Spark that other tests began would look for elsewhere.
-    line = [sys.executable, "-c", "from dq.cli.main import main; main()", "demo", "--folder", "command"]
-    ran = subprocess.run(line, cwd=tmp_path, capture_output=True, text=True, check=False)
-    outcome = dq.demo(tmp_path / "function")
-    assert (ran.returncode, outcome.exit_code) == (0, 0), ran.stdout + ran.stderr
-    command, function = Place(tmp_path / "command"), Place(tmp_path / "function")
-    assert outcome.folder == function.folder
-    for alert in outcome.alerts:
-        assert alert.splitlines()[0] in ran.stdout
-    words = ("status", "registry", "--as-of", outcome.at.isoformat(), "--format", "json")
-    theirs, ours = (_json(place.dq(*words).json) for place in (command, function))
-    assert theirs == ours
-    [standing] = [step for step in outcome.steps if isinstance(step, dq.PromisesStanding)]
-    assert _below(function, standing.as_dict())["deliveries"] == ours["deliveries"]
-    [built] = [step for step in outcome.steps if isinstance(step, dq.PortalOutcome)]
-    [registered] = [step for step in outcome.steps if isinstance(step, dq.RegisterOutcome)]
-    reports = [step for step in outcome.steps if isinstance(step, dq.Report)]
-    assert (built.exit_code, registered.exit_code, len(reports)) == (0, 0, 21)
-    assert len(_pages(command)) == len(_pages(function)) > 0
-
-
-def test_the_demonstration_on_aws_is_the_command(tmp_path: Path) -> None:
-    ran = subprocess.run(
-        [sys.executable, "-P", "-m", "dq", "demo", "--aws", "--folder", "command"],
-        cwd=tmp_path, capture_output=True, text=True, check=False,
-    )  # fmt: skip
-    outcome = dq.demo_aws(tmp_path / "function")
-    assert (ran.returncode, outcome.exit_code) == (0, 0), ran.stdout + ran.stderr
-    programs = [" ".join(step.line.split()[:3]) for step in outcome.steps if isinstance(step, DemoCommand)]
-    theirs = [" ".join(line.split()[1:4]) for line in ran.stdout.splitlines() if line.startswith("$ ")]
-    assert programs == theirs
-    assert outcome.folder == tmp_path / "function"
-    assert (outcome.folder / ".git").is_dir()
 
 
 # Commands that no test above compares with a function, each with the reason.

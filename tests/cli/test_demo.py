@@ -11,10 +11,13 @@ import sys
 import urllib.request
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import pytest
 from fakes import browser, portal_pages
 from fakes.command import Place
+
+import dq
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "registry"
 DQ = [sys.executable, "-c", "from dq.cli.main import main; main()"]
@@ -93,7 +96,7 @@ def played(tmp_path_factory: pytest.TempPathFactory) -> tuple[subprocess.Complet
 def test_the_demonstration_plays_the_whole_loop_on_real_data(played):
     played, made = played
     as_of = ("--as-of", "2013-11-09T12:00:00Z", "--format", "json")
-    shown = json.loads(run(made, "status", "registry", *as_of).stdout)
+    shown = Place(made).dq("status", "registry", *as_of).json
     flights = next(one for one in shown["deliveries"] if one["contract"] == "flights")
     broken = [line for line in shown["checks"] if line["status"] == "fail"]
     failed = {(line["scope"], line["property"], line["check"]) for line in broken}
@@ -111,6 +114,37 @@ def test_the_demonstration_plays_the_whole_loop_on_real_data(played):
     assert ("flight_date=2013-11-04", "arr_time", "bounds") in failed
     assert ("obs_date=2013-11-03", "origin, year, month, day, hour", "duplicate_values") in failed
     assert {row["origin"] for row in samples} == {"EWR", "JFK", "LGA"}
+
+
+@pytest.mark.spark
+@pytest.mark.slow
+def test_the_function_plays_what_the_command_plays(spark, played, tmp_path: Path) -> None:
+    shown, folder = played
+    outcome = dq.demo(tmp_path / "function")
+
+    assert (shown.returncode, outcome.exit_code) == (0, 0), shown.stderr
+    assert outcome.folder == tmp_path / "function"
+    for alert in outcome.alerts:
+        assert alert.splitlines()[0] in shown.stdout
+    words = ("status", "registry", "--as-of", outcome.at.isoformat(), "--format", "json")
+    command, function = (without_ids(Place(place).dq(*words).json) for place in (folder, outcome.folder))
+    assert command == function
+    [standing] = [step for step in outcome.steps if isinstance(step, dq.PromisesStanding)]
+    below = without_ids(standing.as_dict(), f"{outcome.folder}/")
+    assert below["deliveries"] == function["deliveries"]
+    [built] = [step for step in outcome.steps if isinstance(step, dq.PortalOutcome)]
+    [registered] = [step for step in outcome.steps if isinstance(step, dq.RegisterOutcome)]
+    reports = [step for step in outcome.steps if isinstance(step, dq.Report)]
+    assert (built.exit_code, registered.exit_code, len(reports)) == (0, 0, 21)
+    pages = [{*(place / "site").rglob("*.html")} for place in (folder, outcome.folder)]
+    assert len(pages[0]) == len(pages[1]) > 0
+
+
+def without_ids(document: object, folder: str = "") -> Any:
+    """A document as JSON has it, without the folder, and in which all ids of incidents are the same."""
+    text = json.dumps(document)
+    text = text.replace(folder, "") if folder else text
+    return json.loads(re.sub(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", "id", text))
 
 
 SCREENS = (
@@ -166,17 +200,22 @@ def alerts(printed: str) -> list[tuple[str, str, list[str]]]:
 
 @pytest.mark.spark
 @pytest.mark.slow
-def test_the_command_of_each_alert_shows_what_the_alert_tells(played) -> None:
+def test_the_command_of_each_alert_shows_what_the_alert_tells(
+    spark, played, monkeypatch: pytest.MonkeyPatch
+) -> None:
     shown, folder = played
     found = alerts(shown.stdout)
+    # The session of the tests was started in another folder.
+    monkeypatch.setenv("DQ_VARS", "DQ_LAKE")
+    monkeypatch.setenv("DQ_LAKE", str(folder / "lake"))
 
     for title, command, broken in found:
-        ran = run(folder, *shlex.split(command)[1:])
+        ran = Place(folder).dq(*shlex.split(command)[1:])
         if command.startswith("dq check"):
-            assert (ran.returncode, [name in ran.stdout for name in broken]) == (1, [True]), ran.stdout
+            assert (ran.code, [name in ran.out for name in broken]) == (1, [True]), ran.out
         else:
-            incidents = ran.stdout.partition("Open incidents")[2]
-            assert (ran.returncode, f"error: {title} (" in incidents) == (0, True), (command, ran.stdout)
+            incidents = ran.out.partition("Open incidents")[2]
+            assert (ran.code, f"error: {title} (" in incidents) == (0, True), (command, ran.out)
 
     assert [command.split()[1] for _, command, _ in found] == ["check", "status", "check", "status", "status"]
 
@@ -191,21 +230,20 @@ def last_commands(printed: str) -> list[str]:
 def test_t26_the_commands_at_the_end_of_the_demonstration_show_what_it_showed(played) -> None:
     shown, folder = played
     enter, *commands = last_commands(shown.stdout)
-    printed = {
-        command.split()[1]: run(folder, *shlex.split(command)[1:])
-        for command in commands
-        if not command.startswith("dq portal serve")
-    }
+    words = {command.split()[1]: shlex.split(command)[1:] for command in commands}
+    printed = {name: Place(folder).dq(*words[name]) for name in ("validate", "status", "register", "explain")}
+    # As a user runs it: in the folder, with a session of its own.
+    checked = run(folder, *words["check"])
 
     assert enter == f"cd {folder.name}"
-    assert {name: ran.returncode for name, ran in printed.items()} == {
-        "validate": 0, "status": 0, "check": 0, "register": 0, "explain": 0
-    }  # fmt: skip
-    assert printed["validate"].stdout.strip().removeprefix("registry/") == section(shown.stdout, 2)
-    assert printed["register"].stdout.strip() == "3 tables: 3 no-op."
+    assert {*words} == {*printed, "check", "portal"}
+    assert {name: ran.code for name, ran in printed.items()} == dict.fromkeys(printed, 0)
+    assert checked.returncode == 0, checked.stderr
+    assert printed["validate"].out.strip().removeprefix("registry/") == section(shown.stdout, 2)
+    assert printed["register"].out.strip() == "3 tables: 3 no-op."
     for line in section(shown.stdout, 4).partition("duplicate_values: ")[2].splitlines()[:4]:
-        assert line.strip() in printed["check"].stdout
-    assert printed["explain"].stdout.startswith("decimal-without-precision (warning)")
+        assert line.strip() in checked.stdout
+    assert printed["explain"].out.startswith("decimal-without-precision (warning)")
 
 
 @pytest.mark.spark
@@ -214,9 +252,9 @@ def test_t26_the_status_at_the_instant_that_is_printed_is_the_one_that_was_shown
     shown, folder = played
     (status,) = (command for command in last_commands(shown.stdout) if command.startswith("dq status"))
 
-    ran = run(folder, *shlex.split(status)[1:])
+    ran = Place(folder).dq(*shlex.split(status)[1:])
 
-    assert ran.stdout.strip() == section(shown.stdout, 5)
+    assert ran.out.strip() == section(shown.stdout, 5)
 
 
 @pytest.mark.spark

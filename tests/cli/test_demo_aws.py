@@ -20,6 +20,9 @@ import pytest
 from fakes.command import Place
 from fakes.quiet_server import Loopback
 
+import dq
+from dq.operations.demo_aws import DemoCommand
+
 DQ = [sys.executable, "-P", "-m", "dq"]
 SCHEMA = json.loads(
     (Path(__file__).parents[2] / "docs" / "reference" / "delivery-event.schema.json").read_text()
@@ -129,6 +132,18 @@ def test_it_plays_from_the_merge_to_the_queue_of_the_consumer(played: Played) ->
     assert "Slack #orders: message changed\n    RESOLVED: orders came " in delivery
     assert "Slack #billing: reply in the thread\n    Resolved at " in delivery
     assert "orders/daily  ◐" in played.chapter(CHAPTERS)
+
+
+def test_the_function_runs_the_programs_of_the_command(played: Played, tmp_path: Path) -> None:
+    outcome = dq.demo_aws(tmp_path / "function")
+
+    assert (played.code, outcome.exit_code) == (0, 0), played.out + played.err
+    programs = [" ".join(step.line.split()[:3]) for step in outcome.steps if isinstance(step, DemoCommand)]
+    assert programs == [
+        " ".join(line.split()[1:4]) for line in played.out.splitlines() if line.startswith("$ ")
+    ]
+    assert outcome.folder == tmp_path / "function"
+    assert (outcome.folder / ".git").is_dir()
 
 
 def test_the_function_gets_what_the_schedule_and_s3_sent(played: Played) -> None:
