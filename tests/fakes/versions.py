@@ -20,6 +20,7 @@ _OURS = "dq's own arithmetic and memory over answers that other tests of 3.5 ask
 _FILES = "what dq itself reads in footers, manifests and logs; the tests that stay read what this Spark wrote"
 
 # A file of tests -> why it says the same on each Spark, and its tests that ask Spark all the same.
+# A name stands for all parameters, or has those of one test in brackets.
 ALIKE: dict[str, tuple[str, frozenset[str]]] = {
     "cli/test_backtest.py": (_OURS, frozenset()),
     "cli/test_backtest_base.py": (_OURS, frozenset()),
@@ -43,8 +44,19 @@ ALIKE: dict[str, tuple[str, frozenset[str]]] = {
             }
         ),
     ),
+    "cli/test_delivered_rows.py": (_OURS, frozenset({"test_spark_counts_the_same_groups"})),
     "cli/test_first_hour.py": (_TOLD, frozenset({"test_a_file_that_is_no_parquet_is_said_in_words"})),
     "cli/test_json_documents.py": (_TOLD, frozenset()),
+    # `dataquality/spark/test_dataset.py` reads each layout of the other formats.
+    "cli/test_layouts.py": (
+        _OURS,
+        frozenset(
+            {
+                "test_files_outside_of_the_layout_are_named",
+                "test_the_same_rows_get_the_same_verdicts_in_every_layout[csv]",
+            }
+        ),
+    ),
     "cli/test_lineage.py": (_TOLD, frozenset()),
     "cli/test_lineage_audit.py": (_TOLD, frozenset()),
     "cli/test_oors.py": (_TOLD, frozenset()),
@@ -70,7 +82,32 @@ ALIKE: dict[str, tuple[str, frozenset[str]]] = {
             }
         ),
     ),
+    "cli/test_published_elsewhere.py": (
+        _STEPS,
+        frozenset({"test_check_counts_its_rows", "test_check_finds_a_key_that_it_repeats"}),
+    ),
+    "cli/test_published_in_a_catalog.py": (
+        _STEPS,
+        frozenset(
+            {
+                "test_every_command_sees_it",
+                "test_repair_adds_it_where_it_was_published_after_the_catalog_lost_it",
+            }
+        ),
+    ),
     "cli/test_publish_python.py": (_STEPS, frozenset({"test_rows_are_those_that_the_gate_counted"})),
+    # How rows are compared is in `dataquality/test_reconcile.py`.
+    "cli/test_reconcile.py": (
+        _OURS,
+        frozenset(
+            {
+                "test_servers_of_a_contract_by_its_primary_key",
+                "test_text_files_get_the_types_of_the_other_side",
+            }
+        ),
+    ),
+    "cli/test_spark_at_need.py": (_STEPS, frozenset()),
+    "cli/test_watch_consumers.py": (_TOLD, frozenset()),
     "dataquality/clauses/test_foreign_key.py": (
         _OURS,
         frozenset(
@@ -136,6 +173,14 @@ ALIKE: dict[str, tuple[str, frozenset[str]]] = {
     ),
     "dataquality/spark/test_types_of_files.py": (_OURS, frozenset()),
     "dataquality/test_bad_data.py": (_TOLD, frozenset()),
+    "oracle/test_commands_agree.py": (
+        "the same commands and writers with other seeds",
+        frozenset({"test_all_commands_say_the_same_of_a_table[first]"}),
+    ),
+    "registry/glue/test_audited_partitions.py": (
+        _STEPS,
+        frozenset({"test_every_command_reads_it_at_its_location_in_the_catalog[template]"}),
+    ),
     "registry/test_commands.py": (
         _STEPS,
         frozenset({"test_partitions_of_the_lake_are_planned_added_once_and_told_when_gone"}),
@@ -157,6 +202,7 @@ ALIKE: dict[str, tuple[str, frozenset[str]]] = {
         frozenset({"test_the_tasks_of_a_spark_submit_import_nothing_of_the_working_folder"}),
     ),
     "test_examples.py": (_TOLD, frozenset()),
+    "test_operations.py": (_STEPS, frozenset()),
 }
 
 # Where it is looked at what Spark makes of rendered predicates and of users' queries, and how a pass is cut.
@@ -179,7 +225,7 @@ _BY_DEFAULT = {"spark.sql.codegen.factoryMode": "FALLBACK", "spark.sql.codegen.w
 def mark(item: pytest.Item) -> None:
     """Marks what says the same on each Spark."""
     file, _, rest = item.nodeid.removeprefix("tests/").partition("::")
-    if file in ALIKE and rest.partition("[")[0] not in ALIKE[file][1]:
+    if file in ALIKE and not ALIKE[file][1] & {rest, rest.partition("[")[0]}:
         item.add_marker(pytest.mark.alike)
 
 
