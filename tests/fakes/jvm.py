@@ -16,7 +16,7 @@ from pathlib import Path
 # Hundreds of small queries end before the optimizing compiler pays: half of the CPU without it.
 # And no proof of byte code: a fifth of a start goes into proving what Spark's own releases were tested with.
 # That compiler keeps 48 MB of code by itself: full after 20 s of queries, and nothing is compiled then.
-_SMALL = (
+SMALL = (
     "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m -XX:+UseSerialGC"
     " -XX:+UnlockDiagnosticVMOptions -XX:-BytecodeVerificationRemote"
 )
@@ -38,15 +38,15 @@ _WORKERS = f'-Dspark.python.daemon.module=quick_daemon "-Dspark.executorEnv.PYTH
 
 # Read by Spark's scripts, and by no part of dq: what dq itself sets up stays as it is.
 SETTINGS = {
-    "SPARK_SUBMIT_OPTS": f"{_SMALL} {_ROOM} {_ARCHIVED} {_QUIET} {_PAGES} {_WORKERS}",
-    "SPARK_LAUNCHER_OPTS": _SMALL,
+    "SPARK_SUBMIT_OPTS": f"{SMALL} {_ROOM} {_ARCHIVED} {_QUIET} {_PAGES} {_WORKERS}",
+    "SPARK_LAUNCHER_OPTS": SMALL,
 }
 
 
 def make_archive(folder: Path) -> None:
     """Does a little of each thing that the tests do, in a JVM that writes its classes down when it ends."""
     os.environ["SPARK_SUBMIT_OPTS"] = (
-        f'{_SMALL} "-XX:ArchiveClassesAtExit={folder}/classes.jsa" -Xlog:disable {_QUIET}'
+        f'{SMALL} "-XX:ArchiveClassesAtExit={folder}/classes.jsa" -Xlog:disable {_QUIET}'
     )
     from pyspark.sql import SparkSession
 
