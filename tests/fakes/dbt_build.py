@@ -33,7 +33,7 @@ def run(folder: Path, environment: dict[str, str]) -> dict[str, Any]:
     uv = os.environ.get("UV") or shutil.which("uv") or str(ROOT / ".uv/bin/uv")
     tool = [uv, "tool", "run", "--quiet", *DBT]
     try:
-        fetched = subprocess.run([*tool, "dbt", "--version"], capture_output=True, text=True, check=False)
+        fetched = subprocess.run([*tool, "python", "-c", ""], capture_output=True, text=True, check=False)
         reason = fetched.stderr[-300:] if fetched.returncode else ""
     except OSError as error:
         reason = str(error)

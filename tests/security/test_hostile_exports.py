@@ -81,7 +81,10 @@ def spark_sql(file: Path, environment: dict[str, str]) -> subprocess.CompletedPr
     import pyspark
 
     home = Path(pyspark.__file__).parent
-    settings = ["spark.ui.enabled=false", "spark.master=local[1]", "spark.driver.host=127.0.0.1"]
+    settings = [
+        *("spark.ui.enabled=false", "spark.master=local[1]", "spark.driver.host=127.0.0.1"),
+        "spark.sql.catalogImplementation=in-memory",
+    ]
     return subprocess.run(
         [
             *(home / "bin" / "spark-sql", *(part for one in settings for part in ("--conf", one))),
