@@ -23,6 +23,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from fakes import golden, jvm
+from fakes.command import Ran
 from fakes.desk import Desk
 from fakes.hooks import Hooks
 from fakes.slack import TOKEN, FakeSlack
@@ -387,22 +388,34 @@ def commands_in(slack: FakeSlack) -> list[str]:
     return [html.unescape(command) for command in found]
 
 
-def pasted(story: Story, **variables: str) -> list[subprocess.CompletedProcess[str]]:
-    """What a shell in the watcher's folder does with each command that stands in Slack."""
+def pasted(story: Story) -> list[Ran]:
+    """What each command in Slack gives: a shell in the watcher's folder runs the first of each form.
+
+    The others differ from it in a number, and are run in this process.
+    """
     home = {"PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}", "LANG": "C.UTF-8"} | jvm.SETTINGS
     if "JAVA_HOME" in os.environ:
         home["JAVA_HOME"] = os.environ["JAVA_HOME"]
-    return [
-        subprocess.run(
-            ["sh", "-c", command],
-            cwd=story.desk.folder,
-            env=home | variables,
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        for command in commands_in(story.slack)
-    ]
+    done: list[Ran] = []
+    forms: set[str] = set()
+    for command in commands_in(story.slack):
+        form = re.sub(r"\d+", "", command)
+        if form in forms:
+            program, *words = shlex.split(command)
+            assert program == "dq"
+            done.append(story.desk.dq(*words))
+        else:
+            ran = subprocess.run(
+                ["sh", "-c", command],
+                cwd=story.desk.folder,
+                env=home,
+                capture_output=True,
+                text=True,
+                check=False,
+            )
+            done.append(Ran(ran.returncode, ran.stdout, ran.stderr))
+        forms.add(form)
+    return done
 
 
 @pytest.mark.parametrize("name", ["missing", "late", "storm", "end"])
@@ -412,8 +425,8 @@ def test_each_command_works_as_it_is_pasted(name: str, story: Story) -> None:
     done = pasted(story)
 
     assert done
-    assert [(one.returncode, one.stderr) for one in done] == [(0, "")] * len(done)
-    assert all("orders" in one.stdout for one in done)
+    assert [(ran.code, ran.err) for ran in done] == [(0, "")] * len(done)
+    assert all("orders" in ran.out for ran in done)
 
 
 @pytest.mark.spark
