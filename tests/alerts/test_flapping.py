@@ -143,6 +143,8 @@ def test_it_flaps_when_it_changed_more_often_than_it_may(gaps, minutes):
         assert all(most < MAX_CHANGES for _, most in FLAPPING_LIMITS)
 
 
+# Other tests of flapping and of digests write the same rows to PostgreSQL.
+@pytest.mark.parametrize("url", ["sqlite"], indirect=True)
 def test_a_digest_of_products_that_flap_is_as_quiet_as_they_are(tell, send, slack, clock):
     keys = [IncidentKey(f"product{number}", "orders", "quarterly") for number in range(6)]
     for number in range(96):
