@@ -23,6 +23,7 @@ from _report import arguments, finish
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
 
+from fakes import compiled, stores
 from fakes.command import Place, contract, without_settings
 
 BEGIN = datetime(2026, 3, 20, 12, tzinfo=UTC)
@@ -127,6 +128,9 @@ def main() -> int:
     args = arguments(__doc__ or "", seed="of the random draws")
     instants, portals = (40, 4) if args.quick else (200, 20)
     draw = random.Random(args.seed or 1)
+    # A thousand commands in one process: no figure is a time.
+    compiled.share()
+    stores.hurry()
     for name in os.environ.keys() - without_settings().keys():
         del os.environ[name]
     wrong: Counter[str] = Counter()
