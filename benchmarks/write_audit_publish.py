@@ -34,6 +34,8 @@ if TYPE_CHECKING:
 ROWS = 500
 # A good one, a bad one and a good one over a good one, and a bad one by itself: the quick run has each once.
 ALL, QUICK = range(100), range(1, 6)
+# Seconds between two polls. Without a pause, the reader of the quick run would take most of its CPU.
+PAUSE, QUICK_PAUSE = 0.0, 0.2
 BAD = (2, 5, 8)  # of ten
 COLUMNS = "delivery bigint, id bigint, amount bigint, day date"
 CONTRACT = """\
@@ -68,6 +70,7 @@ class Reader:
 
     spark: SparkSession
     table: str
+    pause: float = 0
     polls: int = 0
     seen: set[int] = field(default_factory=set)
     bad_rows: int = 0
@@ -92,6 +95,7 @@ class Reader:
                 self.bad_rows += bad
                 self.torn += rows != ROWS
             self.polls += 1
+            self.over.wait(self.pause)
 
     def wait(self) -> None:
         """Until a poll that began after now is over."""
@@ -128,9 +132,9 @@ def day_of(number: int) -> date:
     return date(2026, 1, 1) + timedelta(days=number - 1 if number and number % 2 == 0 else number)
 
 
-def publish_all(spark: SparkSession, how: Staged, numbers: range) -> dict[str, float]:
+def publish_all(spark: SparkSession, how: Staged, numbers: range, pause: float) -> dict[str, float]:
     """Publishes these deliveries, and says what the reader saw meanwhile."""
-    reader = Reader(spark.newSession(), how.table)
+    reader = Reader(spark.newSession(), how.table, pause)
     thread = threading.Thread(target=reader.loop, daemon=True)
     thread.start()
     good, wrong, seconds = set(), [], []
@@ -248,7 +252,7 @@ def iceberg(spark: SparkSession, _home: Path) -> Staged:
 def main() -> int:
     args = arguments(__doc__)
     os.environ.update({name: value for name, value in jvm.SETTINGS.items() if name not in os.environ})
-    numbers = QUICK if args.quick else ALL
+    numbers, pause = (QUICK, QUICK_PAUSE) if args.quick else (ALL, PAUSE)
     metrics: dict[str, float] = {}
     with tempfile.TemporaryDirectory() as folder:
         home = Path(folder)
@@ -257,7 +261,7 @@ def main() -> int:
         spark = session(home)
         for made in (parquet, iceberg):
             how = made(spark, home)
-            found = publish_all(spark, how, numbers)
+            found = publish_all(spark, how, numbers, pause)
             metrics |= {f"{how.name}: {name}": float(value) for name, value in found.items()}
         spark.stop()
         os.chdir("/")
