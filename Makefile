@@ -35,14 +35,15 @@ format: install  ## fix and format with ruff
 # The make of macOS is older than this option.
 SHOWN_WHOLE = $(if $(filter output-sync,$(.FEATURES)),--output-sync=target)
 
-# Classes of Spark as a JVM has laid them out: another JVM starts in two thirds of the time with them.
-ARCHIVES = .venv/spark-classes.jsa .venv-spark35/spark-classes.jsa .venv-spark43/spark-classes.jsa
+# Classes of Spark as a JVM has laid them out, for the start of other JVMs. It takes as long as a dozen starts save,
+# and the tests on Spark 3.5 and 4.3 start fewer.
+ARCHIVE = .venv/spark-classes.jsa
 
 # The longest first. Everything is installed and archived before, so that they start in this order. Parts wait at
 # times for Spark or a child process: a third one uses the idle time of two.
 PARTS = test-spark40 test-plain test-cli test-spark35 test-portal test-lakes test-spark43 lint $(MORE)
 
-ready: install install-spark35 install-spark43 $(ARCHIVES)
+ready: install install-spark35 install-spark43 $(ARCHIVE)
 
 test:  ## lint, types, layers, all tests on Spark 4.0, and subsets on 3.5 and 4.3
 	@$(MAKE) --no-print-directory --jobs=2 ready
@@ -65,26 +66,23 @@ ROOMY := $(shell [ "$$(df -Pk /dev/shm 2>/dev/null | awk 'END {print $$4}')" -gt
     && ! grep -qE ' /dev/shm .*noexec' /proc/mounts && echo /dev/shm)
 test-%: export TMPDIR := $(or $(TMPDIR),$(ROOMY),/tmp)
 
-.venv/spark-classes.jsa: uv.lock | install
+$(ARCHIVE): uv.lock | install
 	$(RUN) python tests/fakes/jvm.py
 
-.venv-spark%/spark-classes.jsa: uv.lock | install-spark%
-	.venv-spark$*/bin/python tests/fakes/jvm.py
-
-test-spark40: install .venv/spark-classes.jsa  ## the tests that need a Spark session, on Spark 4.0, except test-lakes
+test-spark40: install $(ARCHIVE)  ## the tests that need a Spark session, on Spark 4.0, except test-lakes
 	$(RUN) $(TESTS) -m spark $(filter-out $(LAKES) $(LAKES:%=%/%),$(SPARK))
 
-test-lakes: install .venv/spark-classes.jsa  ## the tests on tables of Iceberg and Delta, on Spark 4.0
+test-lakes: install $(ARCHIVE)  ## the tests on tables of Iceberg and Delta, on Spark 4.0
 	$(RUN) $(TESTS) -m spark $(LAKES)
 
-test-spark35: install-spark35 .venv-spark35/spark-classes.jsa  ## the Spark subset of the tests on Spark 3.5
+test-spark35: install-spark35  ## the Spark subset of the tests on Spark 3.5
 	.venv-spark35/bin/$(TESTS) -m "spark and not slow and not alike" $(SPARK)
 
 # Where other lines of Spark differed before: reading and typing of files, and error messages.
 NEWEST = tests/dataquality/spark tests/dataquality/test_formats.py tests/dataquality/test_bad_data.py \
     tests/dataquality/test_frames.py
 
-test-spark43: install-spark43 .venv-spark43/spark-classes.jsa  ## reading and typing of files on Spark 4.3, the newest
+test-spark43: install-spark43  ## reading and typing of files on Spark 4.3, the newest
 	.venv-spark43/bin/$(TESTS) -m "spark and not slow" $(NEWEST)
 
 # The tests without a Spark session, in three parts of similar length.

@@ -3,7 +3,7 @@
     python tests/fakes/jvm.py
 
 Makes an archive of Spark's classes beside this Python, for half a minute of a processor. Each JVM that starts
-with it takes a third less; where there is none, or Spark or Java has changed, they start as ever.
+with it takes three seconds less; where there is none, or Spark or Java has changed, they start as ever.
 """
 
 from __future__ import annotations
@@ -24,7 +24,8 @@ SMALL = (
 _ROOM = "-Xmn400m -XX:MetaspaceSize=400m"
 # The log goes to stdout, and would say that an archive does not fit.
 ARCHIVE = Path(sys.prefix, "spark-classes.jsa")
-# Airflow's environment has none: it takes that of the same jars in the environment beside it.
+# Airflow's environment has none: it takes that of the same jars in the environment beside it. It does not fit
+# other lines of Spark, whose JVMs start as ever.
 _BESIDE = Path(sys.prefix).with_name(".venv") / ARCHIVE.name
 _FOUND = _BESIDE if _BESIDE.exists() and not ARCHIVE.exists() else ARCHIVE
 _ARCHIVED = f'"-XX:SharedArchiveFile={_FOUND}" -Xlog:disable'
