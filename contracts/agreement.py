@@ -1,8 +1,8 @@
-"""Rules that an object agrees with the data of another side: its parsed rule, and all findings about it."""
+"""Rules that an object agrees with the data of another side, in its rows or in sum: parsed, with findings."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 
@@ -10,18 +10,25 @@ from dq.contracts.metrics import (
     UNITS,
     ArgumentReader,
     check_operands,
+    group_columns,
     implementation,
     is_number,
+    named_columns,
     read_operators,
+    single_properties,
 )
 from dq.contracts.model import OPERATORS, Contract, Property, Quality, SchemaObject
 from dq.contracts.outcome import Finding, suggestion
 
-# Name of the check in contracts; see `checks/agrees.py`.
-AGREES = "agrees"
+# Name of the check in contracts -> its id; see `checks/agrees.py` and `checks/agrees_in_sum.py`.
+AGREES, AGREES_IN_SUM = "agrees", "agreesInSum"
+AGREEMENTS: Mapping[str, str] = {AGREES: "agrees", AGREES_IN_SUM: "agrees_in_sum"}
 _KEYS = ("check", "arguments", "unit", *OPERATORS)
-_ARGUMENTS = ("with", "key", "columns", "ignore", "rename", "tolerance", "unit", *OPERATORS)
-_SIDE = ("server", "contract", "object")
+_ARGUMENTS = {
+    AGREES: ("with", "key", "columns", "ignore", "rename", "tolerance", "unit", *OPERATORS),
+    AGREES_IN_SUM: ("with", "by", "sums", "rename", "tolerance", "unit", *OPERATORS),
+}
+_SIDE = {AGREES: ("server", "contract", "object"), AGREES_IN_SUM: ("server", "contract", "object", "where")}
 _EXAMPLE = "with: {server: serverless}"
 
 
@@ -30,12 +37,13 @@ class OtherSide:
     """The other side: an object of a contract on a server.
 
     `contract` is an id, None for the same contract. `server` is None for the server that matches the one of
-    the run.
+    the run. `where` is a condition on its rows as written, None for all rows.
     """
 
     object: str
     contract: str | None = None
     server: str | None = None
+    where: str | None = None
 
     @property
     def name(self) -> str:
@@ -45,7 +53,8 @@ class OtherSide:
 
     def __str__(self) -> str:
         holder = f"{self.contract}/" if self.contract is not None else ""
-        return f"{holder}{self.object}" + (f" on {self.server}" if self.server is not None else "")
+        rows = f" where {self.where}" if self.where is not None else ""
+        return f"{holder}{self.object}" + (f" on {self.server}" if self.server is not None else "") + rows
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,40 +76,60 @@ class Agreement:
     unit: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class SumAgreement:
+    """A parsed rule on numbers of rows and sums. Columns are named as in the data of the object of the rule.
+
+    `by` are the columns that form groups, `sums` the columns whose sums are compared. `renamed` is that of an
+    `Agreement`, and `tolerance` has the largest difference of equal sums. `bounds` are operators with their
+    operands as written, of the largest difference: in rows, or in percent of the number of the other side.
+    """
+
+    other: OtherSide
+    by: tuple[str, ...] = ()
+    sums: tuple[str, ...] = ()
+    renamed: tuple[tuple[str, str], ...] = ()
+    tolerance: tuple[tuple[str, Decimal], ...] = ()
+    bounds: tuple[tuple[str, object], ...] = ()
+    unit: str = ""
+
+
 def is_agreement(quality: Quality) -> bool:
-    """Return True for a rule that an object agrees with another side."""
-    return implementation(quality).get("check") == AGREES
+    """Return True for a rule that an object agrees with another side, in its rows or in sum."""
+    check = implementation(quality).get("check")
+    return isinstance(check, str) and check in AGREEMENTS
 
 
-def agreements_of(schema_object: SchemaObject) -> list[Agreement]:
-    """Return the valid rules of an object that it agrees with another side."""
-    rules = (
-        read_agreement(schema_object, None, quality)
+def agreements_of(schema_object: SchemaObject) -> dict[str, Agreement | SumAgreement]:
+    """Return the valid rules of an object that it agrees with another side, by their paths."""
+    rules = {
+        quality.path(): read_agreement(schema_object, None, quality)
         for quality in schema_object.quality
         if is_agreement(quality)
-    )
-    return [rule for rule in rules if isinstance(rule, Agreement)]
+    }
+    return {path: rule for path, rule in rules.items() if not isinstance(rule, tuple)}
 
 
 def read_agreement(
     schema_object: SchemaObject, prop: Property | None, quality: Quality, contract: Contract | None = None
-) -> Agreement | tuple[Finding, ...]:
+) -> Agreement | SumAgreement | tuple[Finding, ...]:
     """Return the parsed rule of an object, or all findings about it.
 
     With the contract, servers and objects that it does not have are findings.
     """
+    check = str(implementation(quality)["check"])
     findings: list[Finding] = []
     path = quality.path("implementation")
     rule = ArgumentReader(quality.implementation, quality.locate("implementation"), path, findings)
     rule.report_unknown(_KEYS, "the implementation")
     if prop is not None:
-        rule.report("", f"{AGREES} compares the rows of an object.", "Move the rule to the object.")
+        rule.report("", f"{check} compares the rows of an object.", "Move the rule to the object.")
     raw = rule.written.get("arguments")
     arguments = ArgumentReader(raw, rule.locate("arguments"), f"{path}.arguments", findings)
     if raw is not None and not isinstance(raw, dict):
         rule.report("arguments", "its arguments are not a mapping.", f"Write: arguments: {{{_EXAMPLE}}}")
-    arguments.report_unknown(_ARGUMENTS, AGREES)
-    other = _other_side(arguments, schema_object, contract)
+    arguments.report_unknown(_ARGUMENTS[check], check)
+    other = _other_side(arguments, schema_object, contract, _SIDE[check])
     columns = {
         name.lower(): column.column
         for column in schema_object.properties
@@ -109,35 +138,63 @@ def read_agreement(
     renamed = _renamed(arguments, columns)
     if other is not None and other == OtherSide(schema_object.name) and not renamed:
         arguments.report("with", "the other side is the object itself.", f"Name a server: {_EXAMPLE}")
+    tolerance = _tolerance(arguments, columns)
+    bounds = [*read_operators(arguments), *read_operators(rule), *quality.operators()]
+    check_operands(arguments if read_operators(arguments) else rule, bounds)
+    unit = _unit(check, arguments, rule, quality)
+    shared = (tuple(renamed.items()), tuple(tolerance.items()), tuple(bounds))
+    if check == AGREES_IN_SUM:
+        by, sums = _groups_and_sums(arguments, schema_object)
+        for name in tolerance:
+            if name not in sums:
+                arguments.report("tolerance", f"{name!r} is not in sums.", "Write a column of sums.")
+        if sums and unit != "percent" and (bounds or unit):
+            holder = arguments if "unit" in arguments.written else rule
+            holder.report("unit", "a difference of sums is bounded in percent.", "Write: unit: percent")
+        if findings or other is None:
+            return tuple(findings)
+        return SumAgreement(other, by, sums, *shared, unit or ("percent" if sums else "rows"))
     key = _columns(arguments, "key", columns) or tuple(
         column.column for column in schema_object.primary_key()
     )
-    tolerance = _tolerance(arguments, columns)
     if tolerance and not key:
         arguments.report("tolerance", "a tolerance needs a key.", "Add the columns that identify a row: key")
-    bounds = [*read_operators(arguments), *read_operators(rule), *quality.operators()]
-    check_operands(arguments if read_operators(arguments) else rule, bounds)
-    unit_text = arguments.get("unit", rule.get("unit", quality.unit))
-    unit = "" if unit_text is None else UNITS.get(str(unit_text).strip().lower(), "?")
-    if unit == "?":
-        holder = arguments if "unit" in arguments.written else rule
-        holder.report("unit", f"{AGREES} has no unit {unit_text!r}.", "It takes rows or percent.")
-    if findings or other is None:
-        return tuple(findings)
-    return Agreement(
-        other,
-        key,
-        _columns(arguments, "columns", columns),
-        _names(arguments, "ignore"),
-        tuple(renamed.items()),
-        tuple(tolerance.items()),
-        tuple(bounds),
-        unit,
+    compared = _columns(arguments, "columns", columns)
+    ignored = _names(arguments, "ignore")
+    return (
+        tuple(findings)
+        if findings or other is None
+        else Agreement(other, key, compared, ignored, *shared, unit)
     )
 
 
+def _unit(check: str, arguments: ArgumentReader, rule: ArgumentReader, quality: Quality) -> str:
+    """Return the unit of the bounds, or "" if it is not given or was reported."""
+    text = arguments.get("unit", rule.get("unit", quality.unit))
+    unit = "" if text is None else UNITS.get(str(text).strip().lower())
+    if unit is None:
+        holder = arguments if "unit" in arguments.written else rule
+        holder.report("unit", f"{check} has no unit {text!r}.", "It takes rows or percent.")
+    return unit or ""
+
+
+def _groups_and_sums(
+    arguments: ArgumentReader, schema_object: SchemaObject
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return the columns that form groups, and those whose sums are compared."""
+    columns = {name: path for name, path in single_properties(schema_object).items() if len(path[0]) == 1}
+    by = group_columns(arguments, columns, schema_object)
+    sums = named_columns(arguments, "sums", columns) if "sums" in arguments.written else ()
+    types = {path: holders[-1].logical_type for path, holders in columns.values()}
+    for path in sums:
+        if types[path] not in (None, "integer", "number"):
+            message = f"{path[0]!r} has the type {types[path]}, which has no sum."
+            arguments.report("sums", message, "Write columns of type integer or number.")
+    return tuple(path[0] for path in by), tuple(path[0] for path in sums)
+
+
 def _other_side(
-    arguments: ArgumentReader, schema_object: SchemaObject, contract: Contract | None
+    arguments: ArgumentReader, schema_object: SchemaObject, contract: Contract | None, keys: Sequence[str]
 ) -> OtherSide | None:
     """Return the other side, or None if it was reported."""
     raw = arguments.written.get("with")
@@ -148,19 +205,24 @@ def _other_side(
             arguments.report_missing("with", f"Add to the arguments: {_EXAMPLE}")
         return None
     side = ArgumentReader(raw, arguments.locate("with"), f"{arguments.path}.with", arguments.faults)
-    side.report_unknown(_SIDE, "with")
+    side.report_unknown(keys, "with")
     names: dict[str, str] = {}
-    for key in _SIDE:
+    for key in keys:
         value = side.get(key)
         if isinstance(value, str) and value:
             names[key] = value
         elif key in side.written:
-            side.report(key, f"{key} is {value!r}.", "Write a name.")
+            kind = "a condition on the rows" if key == "where" else "a name"
+            side.report(key, f"{key} is {value!r}.", f"Write {kind}.")
     if not names:
         if not side.written:
             arguments.report("with", "the other side is not named.", f"Write: {_EXAMPLE}")
         return None
-    other = OtherSide(names.get("object", schema_object.name), names.get("contract"), names.get("server"))
+    other = OtherSide(
+        names.get("object", schema_object.name), *map(names.get, ("contract", "server", "where"))
+    )
+    if other.where is not None:
+        _check_condition(side, other.where)
     if contract is not None and other.contract is None:
         servers = [server.server or "" for server in contract.servers]
         if other.server is not None and other.server not in servers:
@@ -171,6 +233,17 @@ def _other_side(
             hint = suggestion(other.object, objects, f"It has: {', '.join(objects)}.")
             side.report("object", f"{other.object!r} is not an object of this contract.", hint)
     return other
+
+
+def _check_condition(side: ArgumentReader, text: str) -> None:
+    """Report a condition that may not be run."""
+    # Imported here, because only rules with a condition need the SQL parser.
+    from dq.contracts.sql.guard import RejectedSql, validate_predicate
+
+    condition = validate_predicate(text)
+    if isinstance(condition, RejectedSql):
+        end = "" if condition.reason.endswith("?") else "."
+        side.report("where", f"where is refused: {condition.reason}{end}", condition.hint)
 
 
 def _names(arguments: ArgumentReader, key: str) -> tuple[str, ...]:

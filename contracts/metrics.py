@@ -340,7 +340,7 @@ def read_metric_rule(
     metric_rule = Measurement(
         kind,
         _columns(kind, rule, arguments, columns, prop, column_path),
-        _group_columns(arguments, columns, schema_object),
+        group_columns(arguments, columns, schema_object),
     )
     metric_rule = replace(metric_rule, against=_read_baseline(arguments))
     metric_rule = _with_own_arguments(kind, metric_rule, arguments, columns, prop)
@@ -365,7 +365,7 @@ def _columns(
         if "properties" in arguments.written:
             hint = "Leave it out, or move the rule to the object."
             arguments.report("properties", "a rule on a property measures that property.", hint)
-        other = _named_columns(arguments, "property", columns) if kind.name == "compareColumns" else ()
+        other = named_columns(arguments, "property", columns) if kind.name == "compareColumns" else ()
         return (*([column_path] if column_path else ()), *other)
     if kind.columns == 0:
         rule.report("", f"{kind.name} measures one column.", "Move the rule to that property.")
@@ -374,14 +374,14 @@ def _columns(
         arguments.report(
             "property", "a rule on an object names its columns in properties.", "Write properties."
         )
-    column_paths = _named_columns(arguments, "properties", columns)
+    column_paths = named_columns(arguments, "properties", columns)
     if kind.columns and len(column_paths) not in (0, kind.columns):
         message = f"{kind.name} takes {kind.columns} columns, not {len(column_paths)}."
         arguments.report("properties", message, "Write two: properties: [ordered_on, shipped_on]")
     return column_paths
 
 
-def _named_columns(arguments: ArgumentReader, key: str, columns: ColumnIndex) -> tuple[ColumnPath, ...]:
+def named_columns(arguments: ArgumentReader, key: str, columns: ColumnIndex) -> tuple[ColumnPath, ...]:
     """Return the columns of an argument that is a name or a list of names."""
     value = arguments.get(key)
     single = isinstance(value, str)
@@ -405,12 +405,13 @@ def _named_columns(arguments: ArgumentReader, key: str, columns: ColumnIndex) ->
     return tuple(column_paths)
 
 
-def _group_columns(
+def group_columns(
     arguments: ArgumentReader, columns: ColumnIndex, schema_object: SchemaObject
 ) -> tuple[ColumnPath, ...]:
+    """Return the columns of the argument `by`, whose values are names of groups."""
     if "by" not in arguments.written:
         return ()
-    column_paths = _named_columns(arguments, "by", columns)
+    column_paths = named_columns(arguments, "by", columns)
     if len(column_paths) > MAX_GROUP_COLUMNS:
         arguments.report("by", f"by has {len(column_paths)} columns.", f"Write at most {MAX_GROUP_COLUMNS}.")
     holders = dict(columns.values())

@@ -11,8 +11,8 @@ from functools import partial, reduce
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, urlsplit
 
-from dq.contracts.agreement import Agreement
-from dq.contracts.model import clause_namer
+from dq.contracts.agreement import Agreement, OtherSide
+from dq.contracts.model import SchemaObject, clause_namer
 from dq.contracts.outcome import AnsweredBy, CheckResult, DqError, Severity, Status
 from dq.contracts.sql import text as sql
 from dq.contracts.types import DataType
@@ -27,6 +27,7 @@ from dq.dataquality.answers.sources import KnownAnswers, Optimization, answer_wi
 from dq.dataquality.answers.statistics import FileStatistics
 from dq.dataquality.clauses.clause import Clause, RowScope
 from dq.dataquality.clauses.coverage import ClauseCoverage, EnforcementState, JsonObject
+from dq.dataquality.clauses.foreign_key import ExternalReference
 from dq.dataquality.clauses.kind import (
     CheckKinds,
     evaluate_clause,
@@ -37,20 +38,23 @@ from dq.dataquality.clauses.kind import (
     subject,
 )
 from dq.dataquality.clauses.metric_rule import metric_request_of
-from dq.dataquality.model.column import classified, struct_field
+from dq.dataquality.model.column import MASK, classified, reason_not_shown, struct_field
 from dq.dataquality.model.metric import (
     SCHEMA,
     Aggregate,
     Answer,
     Answers,
     ComparedRows,
+    ComparedSums,
     Disagreement,
     Failure,
     Group,
+    GroupPairs,
     Metric,
     MetricExecution,
     Proof,
     RowDifferences,
+    SumPairs,
     SuspectFile,
     Tally,
     Verification,
@@ -61,6 +65,7 @@ from dq.dataquality.model.run_context import Partition, RunContext
 from dq.dataquality.reconcile.columns import Terms
 from dq.dataquality.reconcile.compare import Options, Side, partition_columns, reconcile
 from dq.dataquality.reconcile.outcome import Kind
+from dq.dataquality.reconcile.sums import compare_sums
 from dq.dataquality.report import Report
 from dq.dataquality.request import (
     CheckSelection,
@@ -71,6 +76,7 @@ from dq.dataquality.request import (
     object_opener,
     select_clauses,
 )
+from dq.dataquality.spark.columnar_files import only_partitions
 from dq.dataquality.spark.dataset import Dataset, coalesce_small, note_on_files, repartition_small
 from dq.dataquality.spark.failing_rows import Samples, samples
 from dq.dataquality.spark.measure import (
@@ -83,12 +89,13 @@ from dq.dataquality.spark.measure import (
     schema_of,
 )
 from dq.dataquality.spark.schema import with_notes
-from dq.dataquality.spark.session import attempt, time_limit
-from dq.dataquality.sql_predicate import question
+from dq.dataquality.spark.session import attempt, attempt_without_values, time_limit
+from dq.dataquality.sql_predicate import predicate_sql, question
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
+    from dq.contracts.sql.guard import ValidatedSql
     from dq.dataquality.answers.partition_cache import PartitionCache
 
 
@@ -468,8 +475,8 @@ class _Scope:
     def answer_metrics(self, metrics: Iterable[Metric]) -> Answers:
         """Answer the metrics from each source in turn; Spark answers what remains."""
         requested = list(metrics)
-        compared = [metric for metric in requested if isinstance(metric, ComparedRows)]
-        measured = [metric for metric in requested if not isinstance(metric, ComparedRows)]
+        compared = [metric for metric in requested if isinstance(metric, ComparedRows | ComparedSums)]
+        measured = [metric for metric in requested if not isinstance(metric, ComparedRows | ComparedSums)]
         for source in (_answer_in_memory, _answer_without_scan, _answer_by_spark):
             if unanswered := self.known_answers.unanswered(measured):
                 self.known_answers = source(unanswered, self)
@@ -570,29 +577,39 @@ def _answer_by_spark(metrics: Sequence[Metric], scope: _Scope) -> KnownAnswers:
     return replace(known_answers, answers=spark_answers, passes=known_answers.passes + passes)
 
 
-def _with_comparison(metric: ComparedRows, scope: _Scope) -> KnownAnswers:
+def _with_comparison(metric: ComparedRows | ComparedSums, scope: _Scope) -> KnownAnswers:
     """Add the comparison with another side; reasons why it is impossible are Failures."""
     known_answers = scope.known_answers
     try:
-        answer = _compare(metric.agreement, scope)
+        answer = _compare(metric, scope)
     except DqError as error:
         answer = Failure(error.message.rstrip("."))
-    passes = known_answers.passes + isinstance(answer, RowDifferences)
+    passes = known_answers.passes + isinstance(answer, RowDifferences | SumPairs)
     return replace(known_answers, answers={**known_answers.answers, metric: answer}, passes=passes)
 
 
-def _compare(agreement: Agreement, scope: _Scope) -> RowDifferences | Failure | str:
-    request, other = scope.request, agreement.other
+def _compare(metric: ComparedRows | ComparedSums, scope: _Scope) -> RowDifferences | SumPairs | Failure | str:
+    request, agreement, other = scope.request, metric.agreement, metric.agreement.other
     data = (request.other_objects or {}).get(other.name)
-    if isinstance(data, Dataset) and data == request.data and not agreement.renamed:
+    is_same = isinstance(data, Dataset) and data == request.data and not agreement.renamed
+    if is_same and other.where is None and metric.where is None:
         return f"the data of this run is that of {other}; check another server"
-    other_frame = scope.open_object(other.name)
-    if isinstance(other_frame, Failure):
-        return other_frame
+    frame = scope.open_object(other.name)
+    if isinstance(frame, Failure):
+        return frame
+    partitions = tuple(request.partitions or ()) if scope.rows is RowScope.PARTITION else ()
+    if isinstance(metric, ComparedSums):
+        return _compare_sums(metric, scope, frame, partitions)
     schema_object = scope.selection.schema_object
     dataset, other_dataset = (side if isinstance(side, Dataset) else None for side in (request.data, data))
     left = Side(schema_object.name, scope.data.source(scope.rows), dataset, schema_object)
-    right = Side(str(other), other_frame, other_dataset, None)
+    right = Side(str(other), frame, other_dataset, None)
+    return _compare_rows(metric.agreement, left, right, partitions)
+
+
+def _compare_rows(
+    agreement: Agreement, left: Side, right: Side, partitions: Sequence[Mapping[str, str]]
+) -> RowDifferences:
     terms = Terms(
         agreement.key,
         agreement.columns,
@@ -600,8 +617,7 @@ def _compare(agreement: Agreement, scope: _Scope) -> RowDifferences | Failure | 
         dict(agreement.renamed),
         dict(agreement.tolerance),
     )
-    partitions = tuple(request.partitions or ()) if scope.rows is RowScope.PARTITION else ()
-    outcome = reconcile(left, right, terms, Options(partition_columns(left, right), partitions))
+    outcome = reconcile(left, right, terms, Options(partition_columns(left, right), tuple(partitions)))
     counts = outcome.counts
     changed = sorted(
         (column for column in outcome.columns if column.differing), key=lambda column: -column.differing
@@ -614,6 +630,83 @@ def _compare(agreement: Agreement, scope: _Scope) -> RowDifferences | Failure | 
         tuple(column.name for column in changed),
         tuple(f"{column.name} {column.reason}" for column in outcome.uncompared),
     )
+
+
+def _compare_sums(
+    metric: ComparedSums, scope: _Scope, frame: DataFrame, partitions: Sequence[Mapping[str, str]]
+) -> SumPairs | Failure:
+    agreement, schema_object, request = metric.agreement, scope.selection.schema_object, scope.request
+    other, renamed = agreement.other, {name.lower(): other_name for name, other_name in agreement.renamed}
+    other_partitions = [
+        {renamed.get(name.lower(), name): text for name, text in partition.items()}
+        for partition in partitions
+    ]
+    other_columns = set(map(str.lower, frame.columns))
+    for name in dict.fromkeys(name for partition in other_partitions for name in partition):
+        if name.lower() not in other_columns:
+            return Failure(
+                f"{other} has no column {name!r}, so it cannot be limited to the checked partitions; name the"
+                " column with rename, or compare the whole tables with rows: table in the scope of the rule"
+            )
+    condition = _row_condition(other)
+
+    def pairs() -> tuple[GroupPairs, ...] | Failure:
+        rows, other_rows = scope.frame, frame
+        if metric.where is not None:
+            rows = rows.where(predicate_sql(metric.where, schema_of(rows)))
+        if other_partitions:
+            other_rows = only_partitions(other_rows, other_partitions)
+        if condition is not None:
+            other_rows = other_rows.where(condition.sql)
+        return compare_sums(Side(schema_object.name, rows), Side(str(other), other_rows), agreement)
+
+    has_conditions = condition is not None or metric.where is not None
+    with time_limit(frame.sparkSession, request.limit_seconds if has_conditions else None) as deadline:
+        groups = attempt_without_values(pairs)
+    if isinstance(groups, Failure):
+        return deadline.failure() if deadline.is_expired else groups
+    other_object = _other_object(other, request)
+    if other_object is None:
+        return SumPairs(groups, ("",) * (1 + len(agreement.sums)))
+    by = [renamed.get(name.lower(), name).lower() for name in agreement.by]
+    read = {*by, *(map(str.lower, condition.columns) if condition is not None else ())}
+    reasons = (
+        reason_not_shown(other_object, frozenset({*read, *names}))
+        for names in [(), *((renamed.get(name.lower(), name).lower(),) for name in agreement.sums)]
+    )
+    is_hidden = [bool(reason_not_shown(other_object, frozenset({name}))) for name in by]
+    masked = (
+        tuple(
+            MASK if hidden and text is not None else text
+            for hidden, text in zip(is_hidden, pair.group, strict=True)
+        )
+        for pair in groups
+    )
+    return SumPairs(
+        tuple(replace(pair, group=group) for pair, group in zip(groups, masked, strict=True)), tuple(reasons)
+    )
+
+
+def _row_condition(other: OtherSide) -> ValidatedSql | None:
+    if other.where is None:
+        return None
+    # Imported here, because only rules with a condition need the SQL parser.
+    from dq.contracts.sql.guard import ValidatedSql, validate_predicate
+
+    condition = validate_predicate(other.where)
+    assert isinstance(condition, ValidatedSql), "a rule with another condition is refused"
+    return condition
+
+
+def _other_object(other: OtherSide, request: Request) -> SchemaObject | None:
+    """Return the object of the other side, or None if its contract was not read."""
+    contract = request.contract
+    if other.contract is not None:
+        try:
+            contract = request.neighbours.contract_with(other.contract, other.object)
+        except ExternalReference:
+            return None
+    return contract.object(other.object)
 
 
 def evaluate(
@@ -753,6 +846,7 @@ _PASS_DESCRIPTIONS = {
     MetricExecution.SQL: "a query of the contract",
     MetricExecution.UNMATCHED: "keys looked up in another object, a join",
     MetricExecution.COMPARED: "rows compared with another side",
+    MetricExecution.COMPARED_SUMS: "numbers of rows and sums of two sides",
 }
 
 

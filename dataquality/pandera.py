@@ -183,6 +183,7 @@ def why_untestable(
 # Checks that need another side, the time of the run or earlier runs.
 _NEEDS_RUN = {
     "agrees": "it compares the rows with another side; a schema sees one frame",
+    "agrees_in_sum": "it compares sums with another side; a schema sees one frame",
     "latency": "it needs the time of a run; a schema sees one frame",
     "retention": "it needs the time of a run; a schema sees one frame",
     "row_count_anomaly": "it needs earlier runs; a schema sees one frame",

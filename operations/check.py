@@ -334,7 +334,7 @@ def formats(context: RuntimeContext, pairs: Sequence[Pair], server: str | None) 
             # Data that cannot be located is reported by its check.
             with suppress(DqError):
                 names.add(locate(contract, schema_object, server, context.reach).format or "")
-            for side in (agreement.other for agreement in agreements_of(schema_object)):
+            for side in (agreement.other for agreement in agreements_of(schema_object).values()):
                 if side.contract is None and side.server is not None:
                     with suppress(DqError):
                         compared = find_object(contract, side.object)
@@ -743,7 +743,7 @@ def referenced_data(
     notes.
     """
     datasets = {}
-    for agreement in agreements_of(schema_object):
+    for agreement in agreements_of(schema_object).values():
         side = agreement.other
         try:
             datasets[side.name] = _other_side(context, contract, side, server, neighbours, store)

@@ -12,7 +12,7 @@ from posixpath import dirname, join, normpath
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from dq.contracts import slo
-from dq.contracts.agreement import Agreement, is_agreement, read_agreement
+from dq.contracts.agreement import Agreement, SumAgreement, is_agreement, read_agreement
 from dq.contracts.lineage import PromisedTable, TableFolder, promised_tables
 from dq.contracts.model import Contract, Identity, Node, Property, Quality, Relationship, SchemaObject
 from dq.contracts.outcome import Finding, Location
@@ -521,7 +521,7 @@ def _external_references(contract: Contract, context: Context) -> Iterable[Cross
     for clause in context.walk.clauses:
         quality = clause.quality
         agreement = read_agreement(clause.object, clause.property, quality) if is_agreement(quality) else None
-        if isinstance(agreement, Agreement) and agreement.other.contract is not None:
+        if isinstance(agreement, Agreement | SumAgreement) and agreement.other.contract is not None:
             yield CrossReference(
                 "with",
                 f"{agreement.other.contract}/{agreement.other.object}",

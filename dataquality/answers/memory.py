@@ -184,6 +184,7 @@ _UNSUPPORTED = {
     MetricExecution.SQL: "a query needs Spark",
     MetricExecution.UNMATCHED: "it looks up keys in another object",
     MetricExecution.COMPARED: "it compares the rows with another side, which needs Spark",
+    MetricExecution.COMPARED_SUMS: "it compares sums with another side, which needs Spark",
 }
 
 

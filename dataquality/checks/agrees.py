@@ -49,6 +49,7 @@ def clause(rule: Rule) -> Clause:
     agreement = read_agreement(rule.object, rule.property, rule.quality)
     operator = RuleOperator(comparison(_NO_ROW))
     if not isinstance(agreement, Agreement):
+        assert isinstance(agreement, tuple)
         finding = agreement[0]
         reason = f"{finding.message.rstrip('.')}; {finding.hint.rstrip('.')}"
         draft = clause_from_quality(_CHECK, rule.object, rule.quality, rule.column_name, operator)

@@ -11,10 +11,10 @@ from enum import StrEnum
 from functools import cache
 
 from dq.contracts.access.data_location import data_formats
-from dq.contracts.agreement import AGREES, is_agreement
+from dq.contracts.agreement import is_agreement
 from dq.contracts.diff import service_level_name
 from dq.contracts.extension import delivery
-from dq.contracts.metrics import named_metric
+from dq.contracts.metrics import implementation, named_metric
 from dq.contracts.model import Contract, Element, Node, Property, Quality, SchemaObject, SlaProperty
 from dq.contracts.odcs import time_unit
 from dq.contracts.outcome import (
@@ -371,8 +371,8 @@ def _element(
         )
     for quality in element.quality:
         state, reason = _rule(quality, enforced.get(quality.path()))
-        measure_kind = named_metric(quality)
-        fallback = measure_kind.name if measure_kind else AGREES if is_agreement(quality) else quality.type
+        is_named = named_metric(quality) is not None or is_agreement(quality)
+        fallback = str(implementation(quality)["check"]) if is_named else quality.type
         title = quality.name or metric(quality) or fallback
         yield ClauseCoverage(
             quality.path(), name, column_name, f"quality: {title}", state, reason, quality.locate()

@@ -381,16 +381,17 @@ def _group_results(
     clause: Clause, request: MetricRequest, numbers: Numbers, past: Sequence[quality_rule.PastRun] | str
 ) -> Iterator[GroupResult]:
     against = request.terms.against
-    for group in sorted(numbers, key=_sort_key):
+    for group in sorted(numbers, key=group_order):
         group_result = _evaluate_group(clause, request, group, in_unit(request, numbers[group]), past)
         is_hidden = request.hidden_reason and group_result.value is not None
         yield replace(group_result, observed=MASK, value=None) if is_hidden else group_result
     if against is not None and request.group_by and not isinstance(past, str):
-        for group in sorted(missing_groups(numbers, past, against, clause), key=_sort_key):
+        for group in sorted(missing_groups(numbers, past, against, clause), key=group_order):
             yield GroupResult(group, Status.FAIL, _MISSING_GROUP)
 
 
-def _sort_key(group: metric.Group) -> tuple[tuple[bool, str], ...]:
+def group_order(group: metric.Group) -> tuple[tuple[bool, str], ...]:
+    """Return the sort key of a group; NULL is last."""
     return tuple((value is None, value or "") for value in group)
 
 
@@ -472,7 +473,7 @@ def _grouped_result(
     message = f"{about}: {observed} {_VERBS[status]}"
     if status is not Status.PASS:
         descriptions = [
-            f"{_group_label(group_result.key)} {group_result.observed}" for group_result in matching[:_NAMED]
+            f"{group_label(group_result.key)} {group_result.observed}" for group_result in matching[:_NAMED]
         ]
         remainder = [f"{len(matching) - _NAMED:,} more"] if len(matching) > _NAMED else []
         message += ": " + " · ".join([*descriptions, *remainder])
@@ -494,7 +495,8 @@ def _names(request: MetricRequest) -> tuple[str, ...]:
 _LENGTH = 60
 
 
-def _group_label(group: metric.Group) -> str:
+def group_label(group: metric.Group) -> str:
+    """Return the values of a group for messages."""
     return "/".join("NULL" if value is None else value[:_LENGTH] for value in group)
 
 

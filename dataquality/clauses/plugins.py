@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from importlib.metadata import EntryPoint, entry_points
 from typing import TYPE_CHECKING
 
-from dq.contracts.agreement import AGREES
+from dq.contracts.agreement import AGREEMENTS
 from dq.contracts.metrics import METRICS
 from dq.contracts.outcome import nearest
 from dq.dataquality.clauses.kind import Values
@@ -99,7 +99,7 @@ def load(name: str) -> Check:
     checks = installed()
     claims = checks.get(name, [])
     if not claims:
-        names = [*checks, *METRICS, AGREES]
+        names = [*checks, *METRICS, *AGREEMENTS]
         near = nearest(name, names)
         suggestion = f"; available: {', '.join(names)}"
         suggestion = f"; did you mean {near!r}?" if near else suggestion

@@ -11,10 +11,10 @@ from datetime import UTC, date, datetime, time
 from statistics import median
 from typing import TypeVar
 
-from dq.contracts.agreement import AGREES, is_agreement
+from dq.contracts.agreement import AGREEMENTS, is_agreement
 from dq.contracts.extension import Scope
 from dq.contracts.extension import scope as scope_of
-from dq.contracts.metrics import ENGINE, Against, named_metric
+from dq.contracts.metrics import ENGINE, Against, implementation, named_metric
 from dq.contracts.model import Property, Quality, SchemaObject, strip_source_maps
 from dq.contracts.odcs import EARLIER_METRICS
 from dq.contracts.outcome import Severity, ValueProblem, parse_duration
@@ -262,7 +262,7 @@ def check_of(quality: Quality) -> str | None:
     if anomaly_implementation(quality) is not None:
         return "row_count_anomaly"
     if is_agreement(quality):
-        return AGREES
+        return AGREEMENTS[str(implementation(quality)["check"])]
     measure = named_metric(quality)
     return measure.check if measure is not None else "custom"
 

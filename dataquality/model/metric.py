@@ -10,9 +10,10 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
 from enum import Enum, StrEnum, auto
+from fractions import Fraction
 from typing import Any, ClassVar
 
-from dq.contracts.agreement import Agreement
+from dq.contracts.agreement import Agreement, SumAgreement
 from dq.contracts.types import DataType
 from dq.dataquality.model import predicate
 from dq.dataquality.model import predicate as p
@@ -59,9 +60,40 @@ class RowDifferences:
         return self.missing + self.extra + self.changed + self.repeated
 
 
-# SCHEMA returns a struct type; a minimum or maximum of no rows is None. The text of ComparedRows is the
-# reason why there is nothing to compare.
-Value = Number | str | dt.date | DataType | Groups | RowDifferences | None
+@dataclass(frozen=True, slots=True)
+class NumberPair:
+    """A number of the object and that of another side.
+
+    `tolerance` is the largest difference of equal numbers.
+    """
+
+    number: Fraction
+    other: Fraction
+    tolerance: Fraction = Fraction(0)
+
+
+@dataclass(frozen=True, slots=True)
+class GroupPairs:
+    """The number of rows of a group of both sides, and then their sums, or the reason why there is none."""
+
+    group: Group
+    numbers: tuple[NumberPair | Failure, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class SumPairs:
+    """Numbers of an object and of another side, by group; without grouping, of one group without values.
+
+    `hidden_reasons` are, for each number of a group, the reason why it may not be shown, or "".
+    """
+
+    groups: tuple[GroupPairs, ...]
+    hidden_reasons: tuple[str, ...]
+
+
+# SCHEMA returns a struct type; a minimum or maximum of no rows is None. The text of ComparedRows and
+# ComparedSums is the reason why there is nothing to compare.
+Value = Number | str | dt.date | DataType | Groups | RowDifferences | SumPairs | None
 Answer = Value | Failure
 
 
@@ -91,6 +123,7 @@ class MetricExecution(StrEnum):
     UNMATCHED = "unmatched"  # rows whose key another object does not have
     PYTHON = "python"  # a function of another package, which gets the rows
     COMPARED = "compared"  # rows that differ from those of another side
+    COMPARED_SUMS = "compared_sums"  # numbers of rows and sums of an object and of another side
 
 
 class MergeRule(StrEnum):
@@ -427,9 +460,18 @@ class ComparedRows:
     kind: ClassVar[MetricExecution] = MetricExecution.COMPARED
 
 
+@dataclass(frozen=True, slots=True)
+class ComparedSums:
+    """Numbers of rows and sums where `where` is true, and those of another side."""
+
+    agreement: SumAgreement
+    where: predicate.Predicate | None = None
+    kind: ClassVar[MetricExecution] = MetricExecution.COMPARED_SUMS
+
+
 KeyMetric = DistinctKeys | RepeatedKeys | SingleKeys | UnmatchedKeys
 """Metrics on the rows whose key has no NULL."""
-RowMetric = Aggregate | KeyMetric | PerGroup | Query | Call | ComparedRows
+RowMetric = Aggregate | KeyMetric | PerGroup | Query | Call | ComparedRows | ComparedSums
 """Metrics that read rows."""
 Metric = Schema | RowMetric
 """Equal metrics are computed once."""
@@ -480,7 +522,7 @@ def reads(metric: Metric) -> tuple[Need, ...]:
             | UnmatchedKeys(columns)
         ):
             return _needs(tuple(Need(column) for column in columns), None, metric.where)
-        case Call():
+        case Call() | ComparedSums():
             return _needs((), None, metric.where)
 
 

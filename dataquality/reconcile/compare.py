@@ -124,7 +124,7 @@ def reconcile(left: Side, right: Side, terms: Terms, options: Options) -> Reconc
             `pair_columns`), or no column to compare.
         ReadError: Spark cannot read a side or write the differing rows; the message has no values.
     """
-    pairing = pair_columns(_schema(left), _schema(right), terms)
+    pairing = pair_columns(schema_of_side(left), schema_of_side(right), terms)
     if not pairing.columns:
         raise UsageError(
             f"{left.label} and {right.label} have no column in common.", "Pass --rename LEFT=RIGHT."
@@ -175,7 +175,7 @@ def _with_settings(spark: SparkSession) -> Iterator[None]:
                         spark.conf.set(name, before)
 
 
-def _schema(side: Side) -> DataType:
+def schema_of_side(side: Side) -> DataType:
     """Return the columns of a side; those that a catalog or the contract declares as char are char."""
     schema = schema_of(side.frame)
     declared = {

@@ -18,6 +18,7 @@ from dq.dataquality.model.metric import (
     Answers,
     Call,
     ComparedRows,
+    ComparedSums,
     DistinctKeys,
     Failure,
     Group,
@@ -417,7 +418,7 @@ def _measure_single(frame: DataFrame, metric: Metric, open_object: OpenObject) -
             return _run_query(frame, metric)
         case Call():
             return _run_function(frame, metric)
-        case ComparedRows():
+        case ComparedRows() | ComparedSums():
             return Failure("it is compared with another side by dq check only")
         case _:
             raise AssertionError(f"{metric} shares a pass")
@@ -576,7 +577,7 @@ def is_separable(metric: Metric, schema: DataType) -> bool:
         case PerGroup(of=of):
             return is_separable(of, schema)
         case _:
-            return not isinstance(metric, Query | Call | ComparedRows)
+            return not isinstance(metric, Query | Call | ComparedRows | ComparedSums)
 
 
 def _exact(value: object, schema: DataType) -> bool:

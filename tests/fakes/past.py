@@ -63,6 +63,9 @@ RULES = {
         '{type: sql, query: "SELECT avg(amount) FROM {object}", mustBeLessThan: B}',
         "{type: custom, engine: dq, implementation: {check: rowCountAnomaly, arguments: {minimum: 3}}}",
         measure("agrees", "mustBeLessThan: B", "with: {server: copy}, key: [id, code], columns: [paid]"),
+        measure(
+            "agreesInSum", "mustBeLessThan: B, unit: percent", "with: {server: copy}, by: state, sums: [paid]"
+        ),
         measure("distinctCount", "mustBeLessThan: B", "properties: [code, state]"),
         measure("uniqueRatio", "mustBeGreaterThan: 0.5", "properties: [id, code]"),
     ],

@@ -187,9 +187,61 @@ AGREES = (
 def test_arguments_of_a_comparison_with_another_side(
     lint_fragment, arguments: str, messages: list[str]
 ) -> None:
+    _has_findings(lint_fragment, AGREES + arguments, messages)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "messages"),
+    [
+        ("{with: {server: eu}}", []),
+        (
+            "{with: {server: eu}, by: tail, sums: air_time, tolerance: {air_time: 5}, mustBe: 0, unit: '%'}",
+            [],
+        ),
+        ("{with: {object: flights, where: air_time > 0}}", []),
+        (
+            "{with: {server: eu, where: rand() > 0.5}}",
+            ["where is refused: the function 'rand' is not allowed; did you mean 'rank'?"],
+        ),
+        ("{with: {server: eu, where: 1}}", ["where is 1."]),
+        ("{with: {server: eu}, key: [tail]}", ["agreesInSum has no key 'key'."]),
+        (
+            "{with: {server: eu}, by: [tial], sums: [air_tame]}",
+            ["'tial' is not a column of the object.", "'air_tame' is not a column of the object."],
+        ),
+        ("{with: {server: eu}, sums: [tail]}", ["'tail' has the type string, which has no sum."]),
+        (
+            "{with: {server: eu}, by: [secret]}",
+            ["'secret' is classified, but its values would be shown as group names."],
+        ),
+        ("{with: {server: eu}, tolerance: {air_time: 1}}", ["'air_time' is not in sums."]),
+        (
+            "{with: {server: eu}, sums: [air_time], mustBeLessThan: 5}",
+            ["a difference of sums is bounded in percent."],
+        ),
+        (
+            "{with: {server: eu}, sums: [air_time], unit: rows}",
+            ["a difference of sums is bounded in percent."],
+        ),
+        ("{with: {server: eu}, mustBeLessThan: 5, unit: kilos}", ["agreesInSum has no unit 'kilos'."]),
+        ("{with: {server: eu}, mustBeLessThan: x}", ["mustBeLessThan is 'x'."]),
+        (
+            "{with: {contract: ledger, object: bookings}, mustBeLessThan: 5}",
+            ["with 'ledger/bookings' is not in any contract that was read."],
+        ),
+    ],
+)
+def test_arguments_of_a_comparison_of_sums(lint_fragment, arguments: str, messages: list[str]) -> None:
+    secret = "      - {name: secret, logicalType: string, classification: restricted, description: S.}"
+    rule = AGREES.replace("    quality:", f"{secret}\n    quality:").replace("agrees", "agreesInSum")
+
+    _has_findings(lint_fragment, rule + arguments, messages)
+
+
+def _has_findings(lint_fragment, text: str, messages: list[str]) -> None:
     findings = [
         finding
-        for finding in lint_fragment(AGREES + arguments + "\n")
+        for finding in lint_fragment(text + "\n")
         if finding.rule in ("measure-invalid", "reference-outside", "unenforced")
     ]
 

@@ -29,7 +29,7 @@ How to fix: Use the arguments, operators and units that the metric supports; doc
 describes each metric.
 """
 
-from dq.contracts.agreement import Agreement, is_agreement, read_agreement
+from dq.contracts.agreement import Agreement, SumAgreement, is_agreement, read_agreement
 from dq.contracts.metrics import Measurement, named_metric, read_metric_rule
 from dq.contracts.outcome import Finding
 from dq.validators.rule import Context, Contract, Rule, Severity, Violation, Violations
@@ -37,7 +37,7 @@ from dq.validators.rule import Context, Contract, Rule, Severity, Violation, Vio
 
 def check(contract: Contract, context: Context) -> Violations:
     for clause in context.walk.clauses:
-        result: Measurement | Agreement | tuple[Finding, ...] = ()
+        result: Measurement | Agreement | SumAgreement | tuple[Finding, ...] = ()
         if is_agreement(clause.quality):
             result = read_agreement(clause.object, clause.property, clause.quality, contract)
         elif (kind := named_metric(clause.quality)) is not None:
