@@ -62,7 +62,7 @@ from dq.dataquality.report import Cleaned, Quarantined, Report
 from dq.dataquality.request import Request, find_object
 from dq.dataquality.spark.dataset import FILE_FORMATS, Dataset, locate
 from dq.operations.data_places import located_data
-from dq.operations.delivered_rows import with_delivered_rows
+from dq.operations.delivered_rows import with_delivered_rows, with_receipts_of_other_sides
 from dq.operations.registry_files import LoadedContracts
 from dq.operations.runtime.context import Progress, RuntimeContext, format_instant
 from dq.operations.runtime.spark import LazySparkSession
@@ -578,7 +578,11 @@ def run(
         start_session=begin,
     )
     claims = published_counts(setup.store, contract, schema_object, setup.server, context.now())
-    report = with_delivered_rows(check(request), request, claims)
+    report = with_receipts_of_other_sides(
+        with_delivered_rows(check(request), request, claims),
+        request,
+        partial(_claims_of_other_side, setup, contract),
+    )
     if any(result.status in results.BROKEN for result in report.results):
         setup.prepare([contract])
     report = save_run(setup, report, scope_label)
@@ -641,6 +645,19 @@ def published_counts(
     """Return the row counts of the object's receipts as of `now`."""
     with store.read() as tx:
         return row_claims(tx, contract.key, schema_object.name, other_servers(contract, server), now)
+
+
+def _claims_of_other_side(
+    setup: CheckSetup, contract: Contract, side: OtherSide
+) -> tuple[SchemaObject, Sequence[RowClaim]] | None:
+    """Return the object that another side is, and the row counts of its receipts; None if it is unknown."""
+    try:
+        holder, server = _contract_and_server(contract, side, setup.server, setup.neighbours)
+        schema_object = find_object(holder, side.object)
+    except (ExternalReference, UsageError):
+        return None
+    now = setup.context.now()
+    return schema_object, published_counts(setup.store, holder, schema_object, server, now)
 
 
 def load_history(
@@ -773,10 +790,15 @@ def _other_side(
     store: Store | None,
 ) -> Dataset:
     """Return the data of the other side of a comparison. Raises UsageError and ExternalReference."""
-    if side.contract is None:
-        return located_data(
-            context, contract, find_object(contract, side.object), side.server or server, store
-        )
-    holder = neighbours.contract_with(side.contract, side.object)
-    other_server = side.server or matching_server(contract, server, holder)
+    holder, other_server = _contract_and_server(contract, side, server, neighbours)
     return located_data(context, holder, find_object(holder, side.object), other_server, store)
+
+
+def _contract_and_server(
+    contract: Contract, side: OtherSide, server: str | None, neighbours: ContractSet
+) -> tuple[Contract, str | None]:
+    """Return the contract of another side, and its server. Raises UsageError and ExternalReference."""
+    if side.contract is None:
+        return contract, side.server or server
+    holder = neighbours.contract_with(side.contract, side.object)
+    return holder, side.server or matching_server(contract, server, holder)

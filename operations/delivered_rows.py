@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from dq.contracts.agreement import OtherSide, SumAgreement, agreements_of
 from dq.contracts.model import SchemaObject
 from dq.contracts.outcome import CheckResult, GroupResult, Severity, Status, pluralize
 from dq.contracts.types import DataType, row_type
 from dq.dataquality.answers.statistics import PARTITION_PARSERS
 from dq.dataquality.backtest import Backtest, RuleHistory
 from dq.dataquality.check import count_rows
+from dq.dataquality.clauses.metric_rule import group_label
 from dq.dataquality.delivery.cycle import label
 from dq.dataquality.delivery.cycle_store import RowClaim
 from dq.dataquality.model.column import MASK, classified, struct_field
@@ -94,6 +96,86 @@ def with_delivered_rows(report: Report, request: Request, claims: Sequence[RowCl
     if not comparisons:
         return report
     return replace(report, results=(*report.results, _result(schema_object, comparisons)))
+
+
+ClaimsOf = Callable[[OtherSide], tuple[SchemaObject, Sequence[RowClaim]] | None]
+"""Returns the object that another side is, and its claimed row counts; None if they are unknown."""
+
+
+def with_receipts_of_other_sides(report: Report, request: Request, claims_of: ClaimsOf) -> Report:
+    """Return the report; results of sums that differ from another side name the receipt of that side.
+
+    They and a result for the object's own receipt are in one report, and so in one incident.
+    """
+    agreements = agreements_of(find_object(request.contract, request.object))
+    results = []
+    for result in report.results:
+        rule = agreements.get(result.clause)
+        if isinstance(rule, SumAgreement) and result.status is Status.FAIL:
+            result = _with_receipt(result, rule, request, claims_of(rule.other))
+        results.append(result)
+    return replace(report, results=tuple(results))
+
+
+def _with_receipt(
+    result: CheckResult,
+    rule: SumAgreement,
+    request: Request,
+    source: tuple[SchemaObject, Sequence[RowClaim]] | None,
+) -> CheckResult:
+    schema_object, claims = source if source is not None else (None, ())
+    claim = None if schema_object is None else _claim_of_scope(schema_object, rule, request, claims)
+    if schema_object is None or claim is None:
+        return result
+    subject = f"receipt of {replace(rule.other, where=None)}"
+    rows = pluralize(claim.rows, "row")
+    groups = "".join(f", {text}" for text in _published_groups(result, rule, schema_object, claim))
+    return replace(
+        result,
+        # Messages of incidents are short, so the groups may be cut off.
+        observed=f"{subject}: {rows}; {result.observed}",
+        message=f"{result.message}; {subject}: {rows}{groups} ({_source(claim)})",
+    )
+
+
+def _claim_of_scope(
+    schema_object: SchemaObject, rule: SumAgreement, request: Request, claims: Sequence[RowClaim]
+) -> RowClaim | None:
+    """Return the claim of the other side for the checked partition, or for a table without partitions."""
+    kinds, renamed = _key_kinds(schema_object), _other_names(rule)
+    if len(request.partitions or ()) > 1:
+        return None
+    (scope,) = request.partitions or ({},)
+    partition = {renamed.get(name.lower(), name): text for name, text in scope.items()}
+    values = {name: value for name, value in _values(kinds, partition).items() if name in kinds}
+    matching = [claim for claim in claims if _values(kinds, dict(claim.partition)) == values]
+    if values.keys() != kinds.keys():
+        return None
+    return max(matching, key=lambda claim: claim.delivered_at, default=None)
+
+
+def _published_groups(
+    result: CheckResult, rule: SumAgreement, schema_object: SchemaObject, claim: RowClaim
+) -> list[str]:
+    """Return the published rows of the groups that differ most, if they were published by the same column."""
+    if len(rule.by) != 1:
+        return []
+    column = _other_names(rule).get(rule.by[0].lower(), rule.by[0])
+    published = next((dict(groups) for name, groups in claim.rows_by if name.lower() == column.lower()), None)
+    if published is None or column.lower() in classified(schema_object):
+        return []
+    kind = struct_field(row_type(schema_object), column)
+    rows = {_parsed(kind, text): count for text, count in published.items()}
+    failed = [group for group in result.groups if group.status is Status.FAIL]
+    failed.sort(key=lambda group: -(group.value or 0))
+    return [
+        f"{group_label(group.key)} {rows.get(_parsed(kind, group.key[0]), 0):,}" for group in failed[:_NAMED]
+    ]
+
+
+def _other_names(rule: SumAgreement) -> dict[str, str]:
+    """Return the names of renamed columns on the other side, by their names in lower case."""
+    return {name.lower(): other for name, other in rule.renamed}
 
 
 def with_delivered_rows_by_partition(
