@@ -95,7 +95,8 @@ def verdicts(report: Any) -> list[tuple[str, str, str]]:
 @pytest.mark.parametrize("form", WRITERS)
 def test_the_same_rows_get_the_same_verdicts_in_every_layout(spark, place, form):
     answers: dict[str, Any] = {}
-    for name in TEMPLATES:
+    # A layout is matched with paths whatever is in the files: CSV and Parquet have all of them.
+    for name in TEMPLATES if form in ("parquet", "csv") else ("hive", "template"):
         file = write(place, name, form)
         asked = place.dq(
             "check", file, "--partition", "tenant=b/hour=2026-11-20 03:00:00", "--format", "json"
@@ -113,8 +114,7 @@ def test_the_same_rows_get_the_same_verdicts_in_every_layout(spark, place, form)
         ]
         answers[name] = (*(verdicts(run.json[0]) for run in (asked, other, both, whole)), rules)
 
-    assert answers["template"] == answers["hive"]
-    assert answers["mixed"] == answers["hive"]
+    assert list(answers.values()) == [answers["hive"]] * len(answers)
     assert any(status == "fail" for _, status, _ in answers["hive"][0])
 
 
