@@ -500,8 +500,8 @@ class _Run:
             return frame
         # In a group several keys differ, and the sums looked like those of another one.
         frame.unpersist()
-        whole = groups.selectExpr("_dq_unequal", "CAST(NULL AS BIGINT) AS _dq_only")
-        return self._differences(left, right, whole).persist()
+        all_keys = groups.selectExpr("_dq_unequal", "CAST(NULL AS BIGINT) AS _dq_only")
+        return self._differences(left, right, all_keys).persist()
 
     def _differences(self, left: DataFrame, right: DataFrame, groups: DataFrame | None) -> DataFrame:
         """Return a row for each key (or each whole row) that differs, from the buckets that differ."""
