@@ -2,12 +2,14 @@
 
 Planted: cells, rows, repeated keys, swapped columns, an empty text for NULL, rounding, a shifted zone, a cut
 text, other order, a reordered map, a late partition, a renamed column. Counts of whole rows are compared with
-DuckDB's `EXCEPT ALL`. Costs are CPU seconds as a ratio to a count of the same columns on both sides, and to a
-full outer join by hand. Random pairs of tables have the verdict of counting their rows in Python.
+DuckDB's `EXCEPT ALL`. Costs are CPU seconds as a ratio to a count of the same columns on both sides, to a
+full outer join by hand, and to datacompy on Spark. Random pairs of tables have the verdict of counting their
+rows in Python.
 """
 
 from __future__ import annotations
 
+import json
 import os
 import random
 import subprocess
@@ -30,6 +32,8 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 ROWS, QUICK_ROWS = 18_000_000, 1_000_000
+# datacompy keeps both tables and what it derives from them in memory.
+PEER_ROWS = 2_000_000
 PLANTED, QUICK_PLANTED = 10_000_000, 100_000
 GROWTH = 60_000_000
 PAIRS, QUICK_PAIRS = 1_000, 2
@@ -109,7 +113,11 @@ def main() -> int:
         "same files / count": ("<", 0.5),
     }
     if not args.quick:
-        goals |= {"full outer join / equal sides": (">", 5.0), "growth by rows": ("<", 1.1)}
+        goals |= {
+            "full outer join / equal sides": (">", 5.0),
+            "datacompy / equal sides": (">", 5.0),
+            "growth by rows": ("<", 1.1),
+        }
     return finish(metrics, goals, args)
 
 
@@ -182,8 +190,7 @@ def _counted_by_duckdb() -> tuple[int, int]:
     # DuckDB shows its progress on the same stream.
     queries = [f"SELECT count(*) FROM ({one} EXCEPT ALL {other})" for one, other in (sides, reversed(sides))]
     code = f"import duckdb\nfor query in {queries!r}: print('rows', duckdb.sql(query).fetchall()[0][0])"
-    work = (Path(os.environ.get("XDG_CACHE_HOME", "~/.cache")) / "dq-bench").expanduser()
-    python = environments.python("tools", work)
+    python = environments.python("tools", _work())
     ran = subprocess.run([str(python), "-c", code], check=True, capture_output=True, text=True)
     counts = [line.split()[-1] for line in ran.stdout.splitlines() if "rows " in line]
     return int(counts[0]), int(counts[1])
@@ -204,6 +211,9 @@ def _costs(spark: SparkSession, rows: int, *, grows: bool) -> dict[str, float]:
     metrics |= {f"{name} / count": spent / count for name, spent in seconds.items()}
     metrics["full outer join / equal sides"] = _cpu(lambda: _join(spark, "left", "same"), 1) / equal
     if grows:
+        _write(spark, PEER_ROWS, "few", "few-same")
+        few = _cpu(lambda: _expect(spark, "few", "few-same", 0), 2)
+        metrics["datacompy / equal sides"] = _by_datacompy(spark, "few", "few-same") / few
         _write(spark, GROWTH, "large", "large-same")
         large = _cpu(lambda: _expect(spark, "large", "large-same", 0), 1)
         metrics["growth by rows"] = large / equal / (GROWTH / rows)
@@ -230,6 +240,29 @@ def _expect(spark: SparkSession, left: str, right: str, changed: int, *, key: bo
     result = dq.reconcile(left, right, key=["id"] if key else [], spark=spark)
     if (result.agrees, result.counts[Kind.CHANGED]) != (not changed, changed):
         raise SystemExit(f"{left} and {right}: {dict(result.counts)}, and {changed} rows were changed")
+
+
+def _by_datacompy(spark: SparkSession, *names: str) -> float:
+    """Return the CPU seconds of datacompy, for all of which it is in a process of its own."""
+    settings = {
+        name: value
+        for name, value in spark.sparkContext.getConf().getAll()
+        if name in ("spark.driver.memory", "spark.sql.shuffle.partitions")
+    }
+    python = environments.python("datacompy", _work())
+    words = [python, Path(__file__).with_name("_datacompy.py"), *names, "id", json.dumps(settings)]
+    # pyspark tells its children how to reach its own JVM.
+    env = {name: value for name, value in os.environ.items() if not name.startswith(("PYSPARK_", "SPARK_"))}
+    ran = subprocess.run(list(map(str, words)), check=True, capture_output=True, text=True, env=env)
+    answer = json.loads(ran.stdout.splitlines()[-1])
+    if "Number of rows with some compared columns unequal: 0" not in answer["report"]:
+        raise SystemExit(f"datacompy reports other rows:\n{answer['report'][:2000]}")
+    return float(answer["seconds"])
+
+
+def _work() -> Path:
+    """Return the folder with the environments of other tools."""
+    return (Path(os.environ.get("XDG_CACHE_HOME", "~/.cache")) / "dq-bench").expanduser()
 
 
 def _join(spark: SparkSession, *names: str) -> None:

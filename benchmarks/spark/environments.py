@@ -21,6 +21,7 @@ PACKAGES: dict[str, tuple[str, ...]] = {
     "great_expectations": ("great-expectations[spark]==1.24.1", SPARK),
     "pandera": ("pandera[pyspark]==0.35.0", SPARK, "pandas<3"),
     "cuallee": ("cuallee==0.15.4", SPARK, "pandas<3", "setuptools"),
+    "datacompy": ("datacompy[spark]==1.1.0", SPARK),
     "foreign": (
         "duckdb==2.0.0",
         "fastparquet==2026.9.0",
