@@ -395,8 +395,11 @@ class BrokenContract(DqError):
     exit_code = 3
 
     def __init__(self, message: str, hint: str, findings: tuple[Finding, ...]) -> None:
-        super().__init__(message, hint)
+        super().__init__(message, hint, tuple(map(str, findings)))
         self.findings = findings
+
+    def __str__(self) -> str:
+        return "\n    ".join((self.message, *self.details, self.hint))
 
 
 def read(contract: Contract | Path | str) -> Contract:
@@ -426,6 +429,5 @@ def parse_valid(data: bytes, file: str) -> Contract:
     if result.contract is not None and not errors:
         return result.contract
     number = f"{len(errors)} error{'' if len(errors) == 1 else 's'}"
-    listed = "".join(f"\n    {finding}" for finding in errors)
     subject = "the contract" if file == TEXT else file
-    raise BrokenContract(f"{subject} has {number}:{listed}", "Fix them, then run 'dq validate'.", errors)
+    raise BrokenContract(f"{subject} has {number}:", "Fix them, then run 'dq validate'.", errors)

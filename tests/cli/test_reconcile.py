@@ -343,3 +343,17 @@ def test_a_rule_compares_with_another_contract_and_fails_for_a_column_that_it_ca
 
     (place.folder / "ledger.odcs.yaml").unlink()
     assert agreement(place, "--all")["status"] == "error"
+
+
+def test_a_contract_with_errors_is_named_with_all_of_them(place: Place) -> None:
+    broken = CONTRACT.replace("logicalType: date", "logicalTyp: date").replace("integer", "integr")
+    place.put("broken.odcs.yaml", broken)
+    ran = place.dq("reconcile", "broken.odcs.yaml", "--left-server", "eu", "--right-server", "us")
+
+    assert ran.code == 3, ran.all
+    lines = ran.err.splitlines()
+    assert lines[0] == "dq: broken.odcs.yaml has 2 errors:"
+    assert [line.split(": ")[0] for line in lines[1:3]] == [
+        "    broken.odcs.yaml:13:21", "    broken.odcs.yaml:14:39",
+    ]  # fmt: skip
+    assert lines[3] == "    Fix them, then run 'dq validate'."
