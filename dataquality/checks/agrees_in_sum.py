@@ -48,8 +48,12 @@ _CHECK = "agrees_in_sum"
 # Number of groups in a message; the result has all of them.
 _NAMED = 3
 _NO_DIFFERENCE = (("mustBe", 0),)
-# Status of groups -> verb; the first status that a group has is the clause's.
-_VERBS = {Status.FAIL: "differ from", Status.ERROR: "could not be compared with", Status.PASS: "agree with"}
+# Status of groups -> verb of one group and of several; the first status that a group has is the clause's.
+_VERBS = {
+    Status.FAIL: ("differs from", "differ from"),
+    Status.ERROR: ("could not be compared with",) * 2,
+    Status.PASS: ("agrees with", "agree with"),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,7 +150,8 @@ def _by_group(agreement: SumAgreement, judged: Sequence[_Judged], status: Status
     """Return the number of groups with the status, and those that differ most."""
     matching = [group for group in judged if group.status is status]
     total = pluralize(len(judged), "group")
-    text = f"{len(matching):,} of {total} by {', '.join(agreement.by)} {_VERBS[status]} {agreement.other}"
+    verb = _VERBS[status][0 if len(matching) == 1 else 1]
+    text = f"{len(matching):,} of {total} by {', '.join(agreement.by)} {verb} {agreement.other}"
     named = [group for group in matching if group.difference or status is Status.ERROR][:_NAMED]
     if named:
         text += ": " + " · ".join(f"{group_label(group.pairs.group)} {group.text}" for group in named)

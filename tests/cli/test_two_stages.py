@@ -160,7 +160,7 @@ def test_a_drop_that_the_receipt_of_the_stage_contradicts_is_one_message_of_both
     results = check(desk)
 
     assert {check: result["published"] for check, result in results.items()} == {
-        "agrees_in_sum": "orders: 1 of 2 groups by region differ from raw/events: eu 599 rows, 600 there"
+        "agrees_in_sum": "orders: 1 of 2 groups by region differs from raw/events: eu 599 rows, 600 there"
         " (-1, -0.1667 %); sum of amount 599, 600 there (-1, -0.1667 %);"
         " allowed: a difference of less than 0.1 percent; receipt of raw/events: 1,000 rows, eu 600"
         " (published)",
@@ -170,7 +170,7 @@ def test_a_drop_that_the_receipt_of_the_stage_contradicts_is_one_message_of_both
     assert open_incidents(desk) == [("orders", "orders", "quality")]
     (alert,) = alerts(slack)
     assert alert.splitlines() == [
-        "*agrees_in_sum*  receipt of raw/events: 1,000 rows; 1 of 2 groups by region differ from raw/events:"
+        "*agrees_in_sum*  receipt of raw/events: 1,000 rows; 1 of 2 groups by region differs from raw/events:"
         " eu 599 rows, 600 there (-1, -0.1667 %); sum of amount 599, 600 there (-1, -0.1667 %), expected a"
         " difference of less than 0.1 percent",
         "*delivered_rows*  999 rows, expected 1,000 rows per receipt (published)",
@@ -201,7 +201,7 @@ def test_what_the_source_classifies_is_masked(desk: Desk) -> None:
     result = check(desk)["agrees_in_sum"]
 
     assert result["published"] == (
-        "orders: 1 of 2 groups by region differ from raw/events: *** *** rows, *** there; allowed: no"
+        "orders: 1 of 2 groups by region differs from raw/events: *** *** rows, *** there; allowed: no"
         " difference; not shown, because 'area' is classified; receipt of raw/events: 1,000 rows (published)"
     )
     assert result["measure"]["value"] is None
