@@ -250,8 +250,9 @@ def _by_datacompy(*names: str) -> float:
     }
     python = environments.python("datacompy", _work())
     words = [python, Path(__file__).with_name("_datacompy.py"), *names, "id", json.dumps(settings)]
-    # pyspark tells its children how to reach its own JVM.
-    env = {name: value for name, value in os.environ.items() if not name.startswith(("PYSPARK_", "SPARK_"))}
+    # Spark tells its children how to reach its own JVM, and where they find modules.
+    own = ("PYSPARK_", "PYTHON", "SPARK_")
+    env = {name: value for name, value in os.environ.items() if not name.startswith(own)}
     ran = subprocess.run(list(map(str, words)), check=True, stdout=subprocess.PIPE, text=True, env=env)
     answer = json.loads(ran.stdout.splitlines()[-1])
     if "Number of rows with some compared columns unequal: 0" not in answer["report"]:

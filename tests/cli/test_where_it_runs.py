@@ -134,18 +134,37 @@ def test_spark_submit_takes_the_wheel_to_a_cluster(wheel, python, orders):
     assert "Executor added: app-" in done.stderr
 
 
+ON_CONNECT = """
+import sys
+from pathlib import Path
+from dq.cli.main import run
+
+copy = Path("copy")
+copy.mkdir()
+for file in Path("lake").iterdir():
+    (copy / file.name).write_text(file.read_text().replace("open", "closed"))
+code = run(sys.argv[1:])
+assert run(["reconcile", "lake", "copy", "--key", "id"]) == 1
+sys.exit(code)
+"""
+
+
 @pytest.mark.slow
 def test_spark_connect_gives_the_same_report_and_writes_the_good_rows(orders):
     """Not among the tests for Spark 3.5, which has no server of Connect in its package."""
-    command = (sys.executable, "-m", "dq", "check", "orders.odcs.yaml", "--format", "json")
+    command = (sys.executable, "-c", ON_CONNECT, "check", "orders.odcs.yaml", "--format", "json")
     places = ("--channel", "console", "--keep", "first by state", "--clean", orders / "clean")
 
     done = run(orders, *command, *places, SPARK_REMOTE="local[1]")
 
     assert done.returncode == 1, done.stderr
     assert found(done.stdout) == FOUND
-    [report] = json.loads(done.stdout)
+    [report], end = json.JSONDecoder().raw_decode(done.stdout)
     assert report["proven"] == 0
     assert report["cleaned"]["rows"] == 1
     [file] = (orders / "clean/orders/orders").glob("*.parquet")
     assert pq.read_table(file).to_pylist() == [{"id": 1, "state": "open"}]
+    lines = done.stdout[end:].strip().splitlines()
+    assert lines[:2] == ["lake and copy differ.", "Decided by rows."]
+    assert "Rows: 0 missing, 0 extra, 1 changed, 0 repeated." in lines
+    assert "  changed  id='1': state 'open' -> 'closed'" in lines
