@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
@@ -14,6 +15,7 @@ from dq.contracts.metrics import (
     implementation,
     is_number,
     named_columns,
+    number_in_range,
     read_operators,
     single_properties,
 )
@@ -25,10 +27,11 @@ AGREES, AGREES_IN_SUM = "agrees", "agreesInSum"
 AGREEMENTS: Mapping[str, str] = {AGREES: "agrees", AGREES_IN_SUM: "agrees_in_sum"}
 _KEYS = ("check", "arguments", "unit", *OPERATORS)
 _ARGUMENTS = {
-    AGREES: ("with", "key", "columns", "ignore", "rename", "tolerance", "unit", *OPERATORS),
+    AGREES: ("with", "key", "columns", "ignore", "rename", "tolerance", "cycles", "unit", *OPERATORS),
     AGREES_IN_SUM: ("with", "by", "sums", "rename", "tolerance", "unit", *OPERATORS),
 }
 _SIDE = {AGREES: ("server", "contract", "object"), AGREES_IN_SUM: ("server", "contract", "object", "where")}
+_MAX_CYCLES = 366
 _EXAMPLE = "with: {server: serverless}"
 
 
@@ -63,7 +66,8 @@ class Agreement:
 
     `columns` are the compared ones besides the key (empty: all). `renamed` has pairs of a column and its name
     on the other side, `tolerance` pairs of a column and the largest difference of equal numbers. `bounds` are
-    operators with their operands as written, of the number of rows that differ.
+    operators with their operands as written, of the number of rows that differ. `cycles` is the number of
+    cycles in a row that must agree, 0 if only the compared rows count.
     """
 
     other: OtherSide
@@ -74,6 +78,19 @@ class Agreement:
     tolerance: tuple[tuple[str, Decimal], ...] = ()
     bounds: tuple[tuple[str, object], ...] = ()
     unit: str = ""
+    cycles: int = 0
+
+    @property
+    def definition(self) -> str:
+        """Hash of what is compared and when it agrees; results of another definition do not count."""
+        compared = (str(self.other), self.key, self.columns, self.ignored, self.renamed)
+        terms = (
+            *compared,
+            [(column, str(limit)) for column, limit in self.tolerance],
+            self.bounds,
+            self.unit,
+        )
+        return hashlib.sha256(repr(terms).encode()).hexdigest()[:16]
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,6 +125,12 @@ def agreements_of(schema_object: SchemaObject) -> dict[str, Agreement | SumAgree
         if is_agreement(quality)
     }
     return {path: rule for path, rule in rules.items() if not isinstance(rule, tuple)}
+
+
+def cycle_agreements(schema_object: SchemaObject) -> dict[str, Agreement]:
+    """Return the valid rules of an object that require cycles in a row, by their paths."""
+    rules = agreements_of(schema_object).items()
+    return {path: rule for path, rule in rules if isinstance(rule, Agreement) and rule.cycles}
 
 
 def read_agreement(
@@ -159,12 +182,15 @@ def read_agreement(
     )
     if tolerance and not key:
         arguments.report("tolerance", "a tolerance needs a key.", "Add the columns that identify a row: key")
+    cycles = 0.0
+    if "cycles" in arguments.written:
+        cycles = number_in_range(arguments, "cycles", 1, _MAX_CYCLES, 0, whole_number=True)
     compared = _columns(arguments, "columns", columns)
     ignored = _names(arguments, "ignore")
     return (
         tuple(findings)
         if findings or other is None
-        else Agreement(other, key, compared, ignored, *shared, unit)
+        else Agreement(other, key, compared, ignored, *shared, unit, int(cycles))
     )
 
 

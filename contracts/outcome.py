@@ -281,6 +281,34 @@ class GroupResult:
     value: float | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class AgreementStreak:
+    """The latest cycles in a row in which two sides agree.
+
+    Attributes:
+        cycles: Number of them.
+        required: Number that the rule requires.
+        disagreement: First partition that disagrees in the last `required` cycles that were compared, or ""
+            if they agree; the day of the run, if the table has no partitions.
+        gap: The cycle before them if it was not compared, or "".
+    """
+
+    cycles: int
+    required: int
+    disagreement: str = ""
+    gap: str = ""
+
+    @property
+    def is_complete(self) -> bool:
+        """True if the required number is reached."""
+        return self.cycles >= self.required
+
+    def __str__(self) -> str:
+        if self.cycles <= self.required:
+            return f"{self.cycles} of {self.required} cycles in a row"
+        return f"{self.required} of {self.required} cycles ({self.cycles} in a row)"
+
+
 GroupCounts = tuple[tuple[str, tuple[tuple[str | None, int], ...]], ...]
 """Numbers of rows that a producer published: for each column the count of each group, None for NULL."""
 
@@ -314,6 +342,8 @@ class CheckResult:
         unit: Unit of `value` and `threshold`: `rows`, `percent`, or "" if it depends on the check.
         name: The clause by ids and names, which is stable when columns move, or "" if not set.
         answered_by: Source of the result, or None if there is no result or it is not recorded.
+        agrees: For a comparison of two sides, True if they agree in the compared rows; else None.
+        streak: Cycles in a row that agree, if a rule requires them and earlier cycles are known.
     """
 
     check: str
@@ -339,6 +369,8 @@ class CheckResult:
     name: str = field(default="", compare=False)
     # The result is the same for every source.
     answered_by: AnsweredBy | None = field(default=None, compare=False)
+    agrees: bool | None = None
+    streak: AgreementStreak | None = None
 
 
 class CycleStatus(StrEnum):

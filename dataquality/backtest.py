@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from dq.contracts.agreement import AGREES, cycle_agreements
 from dq.contracts.layout import unescaped
 from dq.contracts.model import clause_namer
 from dq.contracts.outcome import CheckResult, DqError, Location, ReadError, Severity, Status, UsageError
@@ -48,7 +49,13 @@ from dq.dataquality.model.metric import (
     is_user_defined,
     merge_rule,
 )
-from dq.dataquality.model.run_context import Partition, PastMeasurement, PastRowCount
+from dq.dataquality.model.run_context import (
+    Partition,
+    PastComparison,
+    PastMeasurement,
+    PastResult,
+    PastRowCount,
+)
 from dq.dataquality.request import (
     CheckSelection,
     Request,
@@ -481,7 +488,7 @@ MAX_RANKED_VALUES = 200_000
 _MIN_FAILED_GROUPS = 8
 
 
-History = Sequence[PastRowCount | PastMeasurement]
+History = Sequence[PastResult]
 
 
 @dataclass(frozen=True, slots=True)
@@ -860,6 +867,7 @@ def _outcomes(run: _BacktestRun, parallel_map: ParallelMap) -> list[Outcome]:
     remaining = [partition for partition in run.partitions if paths_by_partition[partition]]
     comparing_paths = {
         *comparing_rules(selection.schema_object),
+        *cycle_agreements(selection.schema_object),
         *(clause.path for clause in selection.clauses if clause.check in ROW_COUNT_CHECKS),
     }
     outcomes_by_partition: dict[TablePartition, Outcome] = {}
@@ -868,7 +876,7 @@ def _outcomes(run: _BacktestRun, parallel_map: ParallelMap) -> list[Outcome]:
             lambda partition: _check_single(run, partition, paths_by_partition[partition]), remaining
         )
         outcomes_by_partition = dict(zip(remaining, single_outcomes, strict=True))
-    history: list[PastRowCount | PastMeasurement] = []
+    history: list[PastResult] = []
     outcomes: list[Outcome] = []
     for partition in run.partitions:
         outcome = outcomes_by_partition.get(partition) or (
@@ -930,14 +938,14 @@ def _check_single(
     return {result.clause: RuleResult(result, batched=False) for result in report.results}
 
 
-def _measures(
-    results: Iterable[CheckResult], partition: Partition, now: datetime
-) -> Iterable[PastRowCount | PastMeasurement]:
+def _measures(results: Iterable[CheckResult], partition: Partition, now: datetime) -> Iterable[PastResult]:
     """Yield the measurements that later partitions compare with, as the store would return them."""
     for result in results:
         if result.check in ROW_COUNT_CHECKS and result.value is not None:
             yield PastRowCount(result.check, result.clause, now, int(result.value), partition)
-        if not result.fingerprint:
+        if result.check == AGREES and result.status is not Status.SKIPPED:
+            yield PastComparison(result.clause, result.fingerprint, now, result.agrees, partition)
+        if not result.fingerprint or result.agrees is not None:
             continue
         groups = tuple((group.key, group.value) for group in result.groups if group.value is not None)
         if result.group_columns or result.value is not None:

@@ -267,6 +267,7 @@ def _result(result: CheckResult) -> JsonObject:
         "message": result.message,
         "at": str(result.at),
         "samples": [dict(sample) for sample in result.samples],
+        **({"streak": asdict(result.streak)} if result.streak else {}),
         **({"groups": [_group(result, group) for group in result.groups]} if result.group_columns else {}),
     }
 

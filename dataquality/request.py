@@ -27,7 +27,7 @@ from dq.dataquality.clauses.foreign_key import NO_NEIGHBOURS, ContractSet
 from dq.dataquality.clauses.kind import CheckKinds
 from dq.dataquality.model.column import struct_field
 from dq.dataquality.model.metric import Failure
-from dq.dataquality.model.run_context import PastMeasurement, PastRowCount, RunContext
+from dq.dataquality.model.run_context import PastResult, RunContext
 from dq.dataquality.spark.columnar_files import NULL_PARTITION, only_partitions
 from dq.dataquality.spark.dataset import Dataset, open_folders, open_table
 from dq.dataquality.spark.measure import OpenObject, schema_of
@@ -315,7 +315,7 @@ class Request:
     now: datetime | None = None
     kinds: CheckKinds | None = None
     other_objects: Mapping[str, DataFrame | Dataset] | None = None
-    history: Sequence[PastRowCount | PastMeasurement] | None = None
+    history: Sequence[PastResult] | None = None
     optimizations: Set[Optimization] = ALL
     tasks_from: int = WORTH_ROWS
     rules: Sequence[str] = ()

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 import sqlalchemy as sa
 
-from dq.contracts.model import Contract
+from dq.contracts.agreement import AGREES, cycle_agreements
+from dq.contracts.model import Contract, SchemaObject, clause_namer
 from dq.contracts.outcome import (
     VERDICT_PASS,
+    AgreementStreak,
     AnsweredBy,
     Breach,
     CheckResult,
@@ -25,11 +27,14 @@ from dq.contracts.outcome import (
     Severity,
     Status,
     UsageError,
+    iso,
 )
 from dq.contracts.sql import text as sql
+from dq.dataquality.clauses.agreement_streak import streak
+from dq.dataquality.delivery import cycle_store
 from dq.dataquality.delivery.cycle import label, partition_from_label
 from dq.dataquality.model.metric import Failure, Tally
-from dq.dataquality.model.run_context import Partition, PastMeasurement, PastRowCount
+from dq.dataquality.model.run_context import Partition, PastComparison, PastMeasurement, PastRowCount
 from dq.dataquality.report import Report
 from dq.dataquality.spark.session import attempt
 from dq.store.schema import Json, UtcDateTime, metadata
@@ -194,8 +199,8 @@ check_result = sa.Table(
     sa.Column("message", sa.Text, nullable=False),
     sa.Column("value", sa.Float),
     sa.Column("samples", Json, nullable=False),
-    # Fingerprint of the measurement and numbers of its groups: {"of": …, "groups": [[[values], number], …]};
-    # NULL for clauses without comparison.
+    # Fingerprint of the measurement and numbers of its groups: {"of": …, "groups": [[[values], number], …]},
+    # or if two sides agree: {"of": …, "agrees": true}; NULL for clauses without comparison.
     sa.Column("measured", Json),
     # The clause by ids and names, stable across contract versions; NULL in results before schema 0034.
     sa.Column("name", sa.Text),
@@ -321,6 +326,8 @@ def _measured(result: CheckResult) -> object:
     """Return the measurement that later runs compare with, or None if they do not."""
     if not result.fingerprint:
         return None
+    if result.agrees is not None:
+        return {"of": result.fingerprint, "agrees": result.agrees}
     groups = [[list(group.key), group.value] for group in result.groups if group.value is not None]
     return (
         {"of": result.fingerprint, "groups": groups} if result.group_columns else {"of": result.fingerprint}
@@ -341,13 +348,15 @@ def verdict(
 ) -> Breach | Recovery | None:
     """Return the effect of a run on the object's quality incident for this scope.
 
-    A check that could not be measured counts as broken. `unrenewed` are, for a run of some clauses only, the
-    latest results of the scope that this run did not renew.
+    A check that could not be measured counts as broken. Disagreements in the last cycles of a rule are not
+    of the scope, see `streak_event`. `unrenewed` are, for a run of some clauses only, the latest results of
+    the scope that this run did not renew.
 
     Returns:
         A Breach, a Recovery, or None if the run passes but an unrenewed result is still broken.
     """
     key = IncidentKey(contract, object, GROUP)
+    results = [result for result in results if result.streak is None or not result.streak.disagreement]
     failed = [result for result in results if result.status in BROKEN]
     if not failed:
         if any(result.status in BROKEN for result in unrenewed or ()):
@@ -368,6 +377,29 @@ def verdict(
     still_broken = [stored for stored in unrenewed or () if stored.status in BROKEN]
     failed_clauses = (*map(_failed_clause, failed), *map(_failed_clause, still_broken))
     return Breach(key, worst, scope, title, now, tuple(facts), failed=failed_clauses)
+
+
+DISAGREEMENT = "disagrees in"
+"""Label of the fact with the first partition that disagrees, or its day."""
+
+
+def streak_event(standing: AgreementStanding, result: CheckResult, now: datetime) -> Breach | Recovery:
+    """Return the effect of a rule for cycles in a row on the object's quality incident.
+
+    The rule is one subject of the incident, however many cycles disagree. `result` is its newest result.
+    """
+    key, streak = IncidentKey(standing.contract, standing.object, GROUP), standing.streak
+    sides = f"{standing.object} disagrees with {standing.other}"
+    if not streak.disagreement:
+        fact = ("checked", f"agrees with {standing.other} in {streak}")
+        title = f"{standing.object} agrees with {standing.other} again: {streak}"
+        return Recovery(key, standing.subject, now, (fact,), title=title)
+    title, facts = f"{sides}: {streak.disagreement}", [(DISAGREEMENT, streak.disagreement)]
+    if result.agrees is False:
+        facts.append((result.check, _fact_text(result)))
+    facts.append(("streak", f"agrees in {streak}"))
+    failed = (_failed_clause(result),)
+    return Breach(key, result.severity, standing.subject, title, now, tuple(facts), failed=failed)
 
 
 def _failed_clause(result: CheckResult | StoredResult) -> FailedClause:
@@ -430,13 +462,28 @@ def _standing_results(
     newest: dict[tuple[str, ...], tuple[int, StoredResult]] = {}
     for row in rows:
         identity = (row.contract, row.object, row.contract_version, row.scope, row.at, row.clause, row.check)
-        outcome = (row.property, Status(row.status), Severity(row.severity), row.observed, row.allowed)
+        outcome = (row.property, _status_of_scope(row), Severity(row.severity), row.observed, row.allowed)
         answered_by = AnsweredBy(row.answered_by) if row.answered_by else None
         stored = StoredResult(*identity, *outcome, row.message, row.samples, row.name or "", answered_by)
         # A path may mean something else in another version of the contract.
         identity_key = (stored.scope, stored.version, stored.clause, stored.check, stored.property)
         newest[identity_key] = (row.run_id, stored)
     return sorted(newest.values(), key=lambda entry: (entry[1].scope, entry[1].clause, entry[0]))
+
+
+def _status_of_scope(row: Any) -> Status:
+    """Return the status of a stored result for its own rows, which may agree if an earlier cycle does not."""
+    return Status.PASS if (row.measured or {}).get("agrees") else Status(row.status)
+
+
+def of_own_rows(report: Report) -> Report:
+    """Return a report in which only the compared rows decide, not those of earlier cycles."""
+    return replace(
+        report,
+        results=tuple(
+            replace(result, status=Status.PASS) if result.agrees else result for result in report.results
+        ),
+    )
 
 
 def fully_checked_scopes(tx: sa.Connection, contract: str, object: str) -> set[str]:
@@ -501,20 +548,28 @@ def failed_checks(
         return FailedChecks()
     columns = check_result.c
     is_broken_by_run: dict[int, dict[tuple[str, ...], bool]] = {}
-    names = (columns.run_id, columns.clause, columns.check, columns.property, columns.status)
+    names = (
+        columns.run_id,
+        columns.clause,
+        columns.check,
+        columns.property,
+        columns.status,
+        columns.measured,
+    )
     joined = sa.select(*names).join(check_run, columns.run_id == check_run.c.id)
-    for run_id, *clause, status in tx.execute(joined.where(conditions, blocking)):
-        is_broken_by_run.setdefault(run_id, {})[tuple(clause)] = status in BROKEN
+    for row in tx.execute(joined.where(conditions, blocking)):
+        is_broken = _status_of_scope(row) in BROKEN
+        is_broken_by_run.setdefault(row.run_id, {})[row.clause, row.check, row.property] = is_broken
     failing: dict[str, set[tuple[str, ...]]] = {}
     passed_at = None
     for run in tx.execute(sa.select(check_run).where(conditions).order_by(check_run.c.id)):
-        is_broken = {
+        clauses = {
             (run.contract_version, *clause): broken
             for clause, broken in is_broken_by_run.get(run.id, {}).items()
         }
         for scope in _scopes(run.scope):
-            unrenewed = {name for name in failing.get(scope, ()) if name not in is_broken}
-            broken_clauses = {name for name, broken in is_broken.items() if broken}
+            unrenewed = {name for name in failing.get(scope, ()) if name not in clauses}
+            broken_clauses = {name for name, broken in clauses.items() if broken}
             failing[scope] = broken_clauses | unrenewed if run.rules else broken_clauses
         if run.scope == TABLE and not run.rules and not failing[TABLE]:
             passed_at = run.at
@@ -657,6 +712,111 @@ def earlier_counts(
     return tuple(counts)
 
 
+# Far more than the cycles of a streak, since cycles may be checked again and have many partitions.
+_MAX_COMPARISONS = 10_000
+
+
+def earlier_comparisons(
+    tx: sa.Connection, contract: str, object: str, names: Mapping[str, str], until: datetime | None = None
+) -> tuple[PastComparison, ...]:
+    """Return the comparisons of these rules with another side, oldest first, and deliveries without one.
+
+    `names` maps rule paths to rule names. Skipped results, e.g. of a run on the other side, are left out.
+    Only runs and deliveries up to `until`, if given.
+    """
+    if not names:
+        return ()
+    cycles = cycle_store.all_cycles(tx, (contract, object))
+    delivered = [
+        (cycle.delivered_at, partition)
+        for cycle in cycles
+        if cycle.delivered_at is not None and (until is None or cycle.delivered_at <= until)
+        for partition in cycle.cycle.partitions
+        if partition
+    ]
+    comparisons = []
+    for path, name in names.items():
+        condition = sa.and_(
+            check_result.c.check == AGREES,
+            check_result.c.name == name,
+            check_result.c.status != Status.SKIPPED,
+        )
+        if until is not None:
+            condition = sa.and_(condition, check_run.c.at <= until)
+        rows = tx.execute(_newest(contract, object, condition, _MAX_COMPARISONS)).all()
+        comparisons += [PastComparison(path, "", at, None, part, compared=False) for at, part in delivered]
+        for row in reversed(rows):
+            measured = row.measured or {}
+            # A scope of several partitions is not one of the cycles.
+            if (partition := _partition_of_scope(row.scope)) is not None:
+                comparisons.append(
+                    PastComparison(path, measured.get("of", ""), row.at, measured.get("agrees"), partition)
+                )
+    return tuple(comparisons)
+
+
+@dataclass(frozen=True, slots=True)
+class AgreementStanding:
+    """Standing of a rule that an object agrees with another side for cycles in a row.
+
+    `name` is the name of the rule's clause, `other` the other side, as in messages. `compared_at` is the time
+    of the newest comparison, None without one.
+    """
+
+    contract: str
+    object: str
+    name: str
+    other: str
+    streak: AgreementStreak
+    compared_at: datetime | None
+
+    @property
+    def subject(self) -> str:
+        """Subject of the rule in the object's quality incident."""
+        return f"{STREAK_SUBJECT}{self.name}"
+
+    def as_dict(self) -> JsonObject:
+        """Return the standing as JSON values."""
+        return {
+            "contract": self.contract,
+            "object": self.object,
+            "name": self.name,
+            "with": self.other,
+            "cycles": self.streak.cycles,
+            "required": self.streak.required,
+            "complete": self.streak.is_complete,
+            "disagreement": self.streak.disagreement or None,
+            "gap": self.streak.gap or None,
+            "compared_at": iso(self.compared_at),
+        }
+
+
+STREAK_SUBJECT = "agrees: "
+"""Begin of the subjects of rules for cycles in a row."""
+
+
+def agreement_standings(
+    tx: sa.Connection, contract: Contract, schema_object: SchemaObject, until: datetime | None = None
+) -> list[AgreementStanding]:
+    """Return the standing of each rule of an object that requires cycles in a row, as of now or `until`."""
+    rules, standings = cycle_agreements(schema_object), []
+    name = clause_namer(schema_object) if rules else str
+    for path, agreement in rules.items():
+        comparisons = earlier_comparisons(tx, contract.key, schema_object.name, {path: name(path)}, until)
+        compared_at = max((past.measured_at for past in comparisons if past.agrees is not None), default=None)
+        standings.append(
+            AgreementStanding(
+                contract.key,
+                schema_object.name,
+                name(path),
+                str(agreement.other),
+                streak(agreement, comparisons),
+                compared_at,
+            )
+        )
+    return standings
+
+
 def _partition_of_scope(scope: str) -> Partition | None:
     """Return the partition that a scope names, `()` for the table, or None if it is not a single
     partition.
@@ -669,7 +829,9 @@ def _partition_of_scope(scope: str) -> Partition | None:
     return tuple((column, value) for column, _, value in pairs)
 
 
-def _newest(contract: str, object: str, condition: sa.ColumnElement[bool]) -> sa.Select[Any]:
+def _newest(
+    contract: str, object: str, condition: sa.ColumnElement[bool], limit: int = _MAX_EARLIER_RUNS
+) -> sa.Select[Any]:
     """Select the newest matching results, newest first, of delivered data.
 
     Audits that did not pass are excluded, because their data was never published.
@@ -681,7 +843,7 @@ def _newest(contract: str, object: str, condition: sa.ColumnElement[bool]) -> sa
         .join(check_result, check_result.c.run_id == runs.id)
         .where(runs.contract == contract, runs.object == object, delivered, condition)
         .order_by(runs.at.desc(), runs.id.desc())
-        .limit(_MAX_EARLIER_RUNS)
+        .limit(limit)
     )
 
 

@@ -597,7 +597,8 @@ def _words(contract: Contract, event: Breach, server: str | None, file: Path) ->
     if event.key.group != results.GROUP:
         return ["status", _undashed(str(file))]
     object_option = ["--object", event.key.object] if len(contract.objects) > 1 else []
-    scope_option = ["--all"] if event.subject == results.TABLE else ["--partition", event.subject]
+    scope = dict(event.facts).get(results.DISAGREEMENT, event.subject)
+    scope_option = ["--partition", scope] if "=" in scope else ["--all"]
     return [
         "check",
         _undashed(str(file)),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -16,6 +16,7 @@ from urllib.parse import quote
 
 from sqlalchemy import Connection
 
+from dq.alerts import incident_store
 from dq.contracts import slo as promise
 from dq.contracts.access.access_policy import (
     Address,
@@ -25,14 +26,16 @@ from dq.contracts.access.access_policy import (
     segments_before_pattern,
 )
 from dq.contracts.access.data_location import matching_server, other_servers
-from dq.contracts.agreement import OtherSide, agreements_of
+from dq.contracts.agreement import OtherSide, agreements_of, cycle_agreements
 from dq.contracts.model import Contract, SchemaObject, clause_namer, contract_key
 from dq.contracts.outcome import (
     Breach,
     DqError,
+    IncidentKey,
     MissingTool,
     ReadError,
     Recovery,
+    Resolution,
     UsageError,
     ValueProblem,
     suggestion,
@@ -56,7 +59,7 @@ from dq.dataquality.deduplication import Precedence, precedence_column
 from dq.dataquality.delivery import cycle_store
 from dq.dataquality.delivery.cycle import CycleRecord, label
 from dq.dataquality.delivery.cycle_store import RowClaim, receipts, row_claims
-from dq.dataquality.model.run_context import PastMeasurement, PastRowCount
+from dq.dataquality.model.run_context import PastResult
 from dq.dataquality.quarantine import Run, write, write_good_rows
 from dq.dataquality.report import Cleaned, Quarantined, Report
 from dq.dataquality.request import Request, find_object
@@ -585,7 +588,7 @@ def run(
     )
     if any(result.status in results.BROKEN for result in report.results):
         setup.prepare([contract])
-    report = save_run(setup, report, scope_label)
+    report = save_run(setup, report, scope_label, contract, schema_object)
     if setup.quarantine:
         now = context.now()
         quarantine_run = Run(f"{now:%Y-%m-%dT%H%M%SZ}", scope_label, now)
@@ -660,9 +663,7 @@ def _claims_of_other_side(
     return schema_object, published_counts(setup.store, holder, schema_object, server, now)
 
 
-def load_history(
-    store: Store, contract: Contract, schema_object: SchemaObject
-) -> Sequence[PastRowCount | PastMeasurement]:
+def load_history(store: Store, contract: Contract, schema_object: SchemaObject) -> Sequence[PastResult]:
     """Return earlier measurements of the object, for rules that compare with them."""
     name = clause_namer(schema_object)
     rules = [rule.path() for element in (schema_object, *schema_object.walk()) for rule in element.quality]
@@ -671,14 +672,21 @@ def load_history(
             tx, contract.key, schema_object.name, {path: name(path) for path in rules}
         )
         names = {path: name(path) for path in comparing_rules(schema_object)}
-        return (*counts, *results.earlier_measures(tx, contract.key, schema_object.name, names))
+        agreements = {path: name(path) for path in cycle_agreements(schema_object)}
+        return (
+            *counts,
+            *results.earlier_measures(tx, contract.key, schema_object.name, names),
+            *results.earlier_comparisons(tx, contract.key, schema_object.name, agreements),
+        )
 
 
-def save_run(setup: CheckSetup, report: Report, scope: str) -> Report:
+def save_run(
+    setup: CheckSetup, report: Report, scope: str, contract: Contract, schema_object: SchemaObject
+) -> Report:
     """Store a run and update its incident; return the report with the totals of all verifications.
 
     A run of selected clauses opens an incident for failures, and resolves one only if no other clause is
-    known to fail.
+    known to fail. Rules for cycles in a row are subjects of their own, by all results in the store.
     """
     now = setup.context.now()
     product = contract_key(report.contract, report.version)
@@ -703,9 +711,32 @@ def save_run(setup: CheckSetup, report: Report, scope: str) -> Report:
             results.unrenewed_results(tx, run_id, product, report.object, scope) if report.rules else None
         )
         event = results.verdict(product, report.object, scope, report.results, now, other_results)
-        if event is not None:
+        events = [
+            *([event] if event is not None else []),
+            *_streak_events(tx, report, contract, schema_object, now),
+        ]
+        # Breaches first, so that the incident is not resolved and reopened.
+        for event in sorted(events, key=lambda event: isinstance(event, Recovery)):
             setup.notify(tx, event)
     return report
+
+
+def _streak_events(
+    tx: Connection, report: Report, contract: Contract, schema_object: SchemaObject, now: datetime
+) -> Iterator[Breach | Recovery]:
+    """Yield the events of rules for cycles in a row that this run evaluated, and of removed rules."""
+    by_name = {result.name: result for result in report.results if result.streak is not None}
+    standings = results.agreement_standings(tx, contract, schema_object)
+    for standing in standings:
+        if standing.name in by_name:
+            yield results.streak_event(standing, by_name[standing.name], now)
+    key = IncidentKey(contract.key, schema_object.name, results.GROUP)
+    incident = incident_store.newest(tx, key)
+    current = {standing.subject for standing in standings}
+    for subject in incident.open_subjects if incident is not None else ():
+        if subject.startswith(results.STREAK_SUBJECT) and subject not in current:
+            fact = ("withdrawn", "the contract does not have the rule any longer")
+            yield Recovery(key, subject, now, (fact,), Resolution.WITHDRAWN)
 
 
 def dry_run(

@@ -341,6 +341,11 @@ OUTPUTS: dict[str, Schema] = {
             "status": STATUS, "severity": SEVERITY, "observed": TEXT, "allowed": TEXT,
             "samples": array(mapping(ANY)),
         })),
+        "agreements": array(row({
+            "contract": TEXT, "object": TEXT, "name": TEXT, "with": TEXT, "cycles": INT, "required": INT,
+            "complete": BOOL, "disagreement": nullable(TEXT), "gap": nullable(TEXT),
+            "compared_at": nullable(INSTANT),
+        })),
         "incidents": array(row({"id": TEXT, "key": TEXT, "severity": SEVERITY, "title": TEXT,
                                "opened_at": INSTANT, "subjects": array(TEXT)})),
         "audits": array(AUDIT),

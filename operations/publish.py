@@ -798,9 +798,9 @@ class _AuditContext:
         # A table with a log and without partitions keeps rows of earlier deliveries.
         is_comparable = bool(partition) or self.place.format in FOLDERS
         if publication.rows is None or not is_comparable:
-            return measure(request)
+            return results.of_own_rows(measure(request))
         claim = RowClaim(publication.values, publication.rows, 0, context.now(), "", publication.rows_by)
-        return with_delivered_rows(measure(request), request, [claim])
+        return with_delivered_rows(results.of_own_rows(measure(request)), request, [claim])
 
 
 def _audit_folder(case: _AuditContext, root: str) -> Audited:

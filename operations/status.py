@@ -37,7 +37,7 @@ from dq.dataquality.delivery.notify import PLATFORM
 from dq.dataquality.delivery.probe_pool import ProbePool
 from dq.dataquality.delivery.replay import records_as_of
 from dq.dataquality.delivery.skip_cache import owner_files
-from dq.dataquality.results import StagedRun
+from dq.dataquality.results import AgreementStanding, StagedRun
 from dq.lake.storage import Storages
 from dq.operations import alerting
 from dq.operations.data_places import resolve_links, resolve_locations, with_folders
@@ -364,8 +364,9 @@ class PromisesStanding:
     last results of each check by contract and object, `audited` the newest audit of each partition,
     `withdrawn` the cycles withdrawn within seven days, `outstanding` undelivered alerts (empty for a past
     instant, since their history is not stored). `findings` are read errors. `complete_through` has an entry
-    for each object with SLOs, `unwatched` a warning for each schedule that is not watched. All instants are
-    in UTC; `as_dict()` is the output of `dq status --format json`.
+    for each object with SLOs, `unwatched` a warning for each schedule that is not watched. `agreements` has
+    each rule that two sides agree for cycles in a row. All instants are in UTC; `as_dict()` is the output of
+    `dq status --format json`.
     """
 
     at: datetime
@@ -380,6 +381,7 @@ class PromisesStanding:
     findings: tuple[Finding, ...]
     complete_through: tuple[CompleteThrough, ...] = ()
     unwatched: tuple[Finding, ...] = ()
+    agreements: tuple[AgreementStanding, ...] = ()
 
     def as_dict(self) -> dict[str, object]:
         """As JSON values."""
@@ -394,6 +396,7 @@ class PromisesStanding:
             ],
             "complete_through": [standing.as_dict() for standing in self.complete_through],
             "checks": [line.as_dict() for lines in self.checks.values() for line in lines],
+            "agreements": [standing.as_dict() for standing in self.agreements],
             "incidents": [incident_as_row(incident) for incident in self.incidents],
             "audits": [_audit(run) for run in self.audited],
             "withdrawn": [_withdrawal(stored_cycle) for stored_cycle in self.withdrawn],
@@ -508,6 +511,12 @@ def _build(
             if grouping is not Grouping.PROMISE
             else (),
             checks={pair: results.latest(tx, *pair, as_of) for pair in pairs},
+            agreements=tuple(
+                standing
+                for contract in selected
+                for schema_object in contract.objects
+                for standing in results.agreement_standings(tx, contract, schema_object, as_of)
+            ),
             audited=tuple(audit for pair in pairs for audit in results.newest_audits(tx, *pair, as_of)),
             incidents=tuple(
                 incident for incident in incidents_at(tx, as_of) if incident.key.contract in keys

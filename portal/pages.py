@@ -22,6 +22,7 @@ from dq.dataquality.clauses.foreign_key import ContractSet
 from dq.dataquality.complete_through import complete_through
 from dq.dataquality.delivery.cycle_store import watched_objects
 from dq.dataquality.delivery.replay import records_as_of
+from dq.dataquality.results import agreement_standings
 from dq.portal import contracts, lists, product_page
 from dq.portal.contracts import (
     NO_EDGES,
@@ -191,14 +192,14 @@ def _batch(
     jobs: Sequence[PageJob],
 ) -> RenderedBatch:
     site, rows, changed = Site(root), {}, {}
+    read = [_read(job) for job in jobs]
     store = open_without_migrating(store_url)
     try:
         with store.read() as tx:
-            batch = _load_batch(tx, jobs, now, as_of)
+            batch = _load_batch(tx, jobs, [contract for contract, _, _ in read if contract], now, as_of)
     finally:
         store.close()
-    for planned_job in jobs:
-        contract, neighbours, job = _read(planned_job)
+    for planned_job, (contract, neighbours, job) in zip(jobs, read, strict=True):
         if contract is None:
             rows[job.card.file] = _unreadable(site, job, now)
         else:
@@ -234,7 +235,11 @@ def _read(job: PageJob) -> tuple[Contract | None, list[Contract], PageJob]:
 
 
 def _load_batch(
-    tx: Connection, jobs: Sequence[PageJob], now: datetime, as_of: datetime | None
+    tx: Connection,
+    jobs: Sequence[PageJob],
+    read: Sequence[Contract],
+    now: datetime,
+    as_of: datetime | None,
 ) -> ProductBatch:
     keys = [job.card.key for job in jobs if job.card.readable]
     incidents = {job.card.key: job.incidents for job in jobs}
@@ -243,7 +248,12 @@ def _load_batch(
     quality_by_object = quality(tx, keys, now, as_of)
     placed = placed_elsewhere(tx, keys)
     tables = registered_tables(tx) if placed else {}
-    return ProductBatch(cycles, quality_by_object, incidents, complete, placed, tables)
+    agreements = {
+        (contract.key, schema_object.name): agreement_standings(tx, contract, schema_object, as_of)
+        for contract in read
+        for schema_object in contract.objects
+    }
+    return ProductBatch(cycles, quality_by_object, incidents, complete, placed, tables, agreements)
 
 
 def _write(site: Site, job: PageJob, facts: ProductFacts) -> None:

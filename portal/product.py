@@ -25,7 +25,7 @@ from dq.dataquality.clauses.foreign_key import ContractSet
 from dq.dataquality.complete_through import CompleteThrough
 from dq.dataquality.delivery.compliance import SloCompliance, slo_compliance
 from dq.dataquality.delivery.cycle import CycleRecord
-from dq.dataquality.results import GROUP, StoredResult
+from dq.dataquality.results import GROUP, AgreementStanding, StoredResult
 from dq.portal.contracts import NOT_ASKED, ContractCard, Edge, Edges, Problem, VersionHistory
 from dq.portal.store_queries import NO_QUALITY, IncidentFacts, ObjectQuality, PlacedElsewhere
 
@@ -138,11 +138,12 @@ class ProductState(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ObjectFacts:
-    """One object: its schema, the evaluation of its clauses, and its check results."""
+    """One object: its schema, the evaluation of its clauses, its check results, and its agreements."""
 
     object: SchemaObject
     clauses: tuple[ClauseEvaluation, ...]
     quality: ObjectQuality
+    agreements: tuple[AgreementStanding, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,6 +214,7 @@ class ProductBatch:
     complete_through: Mapping[tuple[str, str], CompleteThrough]
     placed: Mapping[tuple[str, str], PlacedElsewhere]
     tables: Mapping[str, tuple[str, ...]]
+    agreements: Mapping[tuple[str, str], Sequence[AgreementStanding]]
 
 
 def product(
@@ -264,7 +266,8 @@ def _object(
     evaluations = clause_evaluations(
         accounted, covered, quality.newest, contract.version, clause_namer(schema_object)
     )
-    return ObjectFacts(schema_object, tuple(evaluations), quality)
+    agreements = batch.agreements.get((contract.key, schema_object.name), ())
+    return ObjectFacts(schema_object, tuple(evaluations), quality, tuple(agreements))
 
 
 def state(facts: ProductFacts) -> ProductState:

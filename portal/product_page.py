@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Any
 from urllib.parse import quote, urlencode
 
-from dq.alerts.incident import incident_as_row
+from dq.alerts.incident import Incident, incident_as_row
 from dq.contracts import extension
 from dq.contracts.escaping import is_plain_name, python
 from dq.contracts.model import Contract, Property, SchemaObject, Server, identity
@@ -19,7 +19,7 @@ from dq.dataquality.delivery.budget import Budget
 from dq.dataquality.delivery.compliance import SloCompliance, percent, promise_as_dict
 from dq.dataquality.delivery.cycle import CycleRecord
 from dq.dataquality.delivery.notify import format_duration, local_time
-from dq.dataquality.results import StoredResult
+from dq.dataquality.results import AgreementStanding, StoredResult
 from dq.portal import formatting
 from dq.portal.contracts import VersionChange, VersionImpact, domain_page
 from dq.portal.product import ClauseStatus, ConsumerFacts, ObjectFacts, ProductFacts, ProductState
@@ -45,7 +45,7 @@ _TITLES = {
 }
 
 
-def object_values(facts: ObjectFacts) -> formatting.Values:
+def object_values(facts: ObjectFacts, incidents: Sequence[Incident] = ()) -> formatting.Values:
     schema_object, quality = facts.object, facts.quality
     rows = list(_columns(schema_object))
     groups = _clauses(facts)
@@ -59,6 +59,7 @@ def object_values(facts: ObjectFacts) -> formatting.Values:
         "partitions": [prop.column for prop in schema_object.partition_keys()],
         "groups": groups,
         "clauses": len(facts.clauses),
+        "agreements": [_agreement(standing, incidents) for standing in facts.agreements],
         "rows": formatting.row_count_chart(quality.rows) if quality.rows else None,
         "counts_rows": any("rowCount" in (rule.metric, rule.rule) for rule in schema_object.quality),
         "checked": formatting.instant(quality.checked_at) if quality.checked_at else None,
@@ -66,6 +67,25 @@ def object_values(facts: ObjectFacts) -> formatting.Values:
         "failed": [_failed(line) for line in quality.lines if line.status in (Status.FAIL, Status.ERROR)][
             :_MAX_FAILURES
         ],
+    }
+
+
+def _agreement(standing: AgreementStanding, incidents: Sequence[Incident]) -> formatting.Values:
+    """Return the values of a rule for cycles in a row, with its open incident."""
+    streak = standing.streak
+    kind, text = ("fine", "ready") if streak.is_complete else ("unchecked", "not yet")
+    if streak.disagreement:
+        kind, text = "broken", f"{streak.disagreement} disagrees"
+    elif streak.gap and not streak.is_complete:
+        kind, text = "unknown", f"{streak.gap} was not compared"
+    open_ids = (incident.id for incident in incidents if standing.subject in incident.open_subjects)
+    return {
+        "other": formatting.cut(standing.other, 200),
+        "streak": str(streak),
+        "kind": kind,
+        "status": formatting.cut(text, 200),
+        "compared": formatting.instant(standing.compared_at) if standing.compared_at else None,
+        "incident": next(open_ids, None),
     }
 
 
@@ -289,7 +309,10 @@ def product_page(facts: ProductFacts, page_of: PageLookup, registry_url: str = "
         "promises": [_promise(promise, facts) for promise in facts.promises],
         "wrong": facts.wrong,
         "other_levels": list(_levels(contract, facts)),
-        "objects": [object_values(object_facts) for object_facts in facts.objects],
+        "objects": [
+            object_values(object_facts, [open_facts.incident for open_facts in facts.open_incidents])
+            for object_facts in facts.objects
+        ],
         "reading": [_how_to_read(facts, server) for server in contract.servers],
         "consumers": [_consumer(consumer) for consumer in facts.consumers],
         "subscribe": subscribe_values(contract, registry_url) if registry_url else None,
@@ -565,6 +588,9 @@ def status_json(facts: ProductFacts) -> dict[str, Any]:
             {name: value for name, value in line.as_dict().items() if name != "samples"}
             for object_facts in facts.objects
             for line in object_facts.quality.lines
+        ],
+        "agreements": [
+            standing.as_dict() for object_facts in facts.objects for standing in object_facts.agreements
         ],
         "incidents": [
             incident_as_row(incident_facts.incident) for incident_facts in reversed(facts.open_incidents)

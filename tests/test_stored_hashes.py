@@ -9,11 +9,13 @@ from __future__ import annotations
 
 import json
 from datetime import UTC, datetime
+from decimal import Decimal
 from pathlib import Path
 
 from fakes import lake_grants
 from fakes.command import BEGIN, MISSED, Place, contract
 
+from dq.contracts.agreement import Agreement, OtherSide
 from dq.contracts.types import parse as parse_type
 from dq.contracts.yaml.parse import parse
 from dq.dataquality.answers.partition_cache import CacheContext
@@ -90,6 +92,16 @@ def test_measures_find_their_earlier_runs() -> None:
         "schema[0].properties[0].quality[1]": "cc458a3cb9c080bd",
         "schema[0].properties[0].quality[2]": "f5b4f068c611e54f",
     }
+
+
+def test_comparisons_find_their_earlier_runs() -> None:
+    rule = Agreement(
+        OtherSide("orders", "ledger", "lake"), ("id",), ("amount",), ("at",), (("amount", "cents"),),
+        (("amount", Decimal("0.01")),), (("mustBeLessThan", 5),), "percent", 7,
+    )  # fmt: skip
+
+    assert rule.definition == "d109a1993f318a0f"
+    assert Agreement(OtherSide("orders")).definition == "88a418e9b15fb20a"
 
 
 def test_clauses_keep_their_ids() -> None:

@@ -23,7 +23,7 @@ from dq.dataquality.delivery.compliance import (
 )
 from dq.dataquality.delivery.cycle import OPEN, CycleRecord, disagreeing_claims
 from dq.dataquality.delivery.notify import format_duration, local_time
-from dq.dataquality.results import StagedRun
+from dq.dataquality.results import AgreementStanding, StagedRun
 from dq.operations import alerting
 from dq.operations.runtime.context import runtime_context
 from dq.operations.status import Grouping, PromisesStanding, Quality, build_status, contract_filter
@@ -145,6 +145,7 @@ def describe(report: PromisesStanding) -> None:
     _deliveries(report.deliveries, report.unwatched)
     _complete_through(report.complete_through)
     _checks(report.checks)
+    _agreements(report.agreements)
     _audits(report.audited)
     output.line()
     output.line(output.styled("Open incidents", bold=True))
@@ -269,6 +270,25 @@ def _checks(quality: Quality) -> None:
                 output.line(
                     f"      {sign} {line.scope}  {check_name}: {line.observed}, expected {line.allowed}"
                 )
+
+
+def _agreements(standings: Sequence[AgreementStanding]) -> None:
+    """Print in how many cycles in a row each object agrees with another side."""
+    if not standings:
+        return
+    output.line()
+    output.line(output.styled("Agreement", bold=True))
+    for standing in standings:
+        streak = standing.streak
+        sign = output.mark(False if streak.disagreement else streak.is_complete or None)
+        if streak.disagreement:
+            remark = f", {streak.disagreement} disagrees"
+        elif streak.gap and not streak.is_complete:
+            remark = f", {streak.gap} was not compared"
+        else:
+            remark = "" if standing.compared_at else ", never compared"
+        name = f"{standing.contract}/{standing.object}"
+        output.line(f"  {sign} {name} agrees with {standing.other}: {streak}{remark}")
 
 
 def _audits(audited: Sequence[StagedRun]) -> None:

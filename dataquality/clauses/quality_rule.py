@@ -156,11 +156,12 @@ def _without_date(partition: run_context.Partition) -> run_context.Partition:
     """Return the partition without its date values."""
     if partition_time(partition) is None:
         return tuple(sorted(partition))
-    parts = ((column, "" if _is_date_part(column, value) else value) for column, value in partition)
+    parts = ((column, "" if is_date_part(column, value) else value) for column, value in partition)
     return tuple(sorted(parts))
 
 
-def _is_date_part(column: str, value: str) -> bool:
+def is_date_part(column: str, value: str) -> bool:
+    """Return True if a value of a partition is a date or a part of one."""
     return _DATE.match(value) is not None or column.lower() in ("year", "month", "day")
 
 

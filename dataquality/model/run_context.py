@@ -43,6 +43,25 @@ class PastMeasurement:
 
 
 @dataclass(frozen=True, slots=True)
+class PastComparison:
+    """Result of an earlier comparison with another side; otherwise as `PastMeasurement`.
+
+    `agrees` is None if the sides could not be compared, and for a delivery without any comparison, which is
+    not `compared`.
+    """
+
+    clause: str
+    definition: str
+    measured_at: datetime
+    agrees: bool | None
+    partition: Partition = ()
+    compared: bool = True
+
+
+PastResult = PastRowCount | PastMeasurement | PastComparison
+
+
+@dataclass(frozen=True, slots=True)
 class RunContext:
     """The context of one run. `now` is an aware instant; without it, checks that depend on age are not
     evaluated.
@@ -52,7 +71,7 @@ class RunContext:
 
     now: datetime | None = None
     partitions: tuple[Partition, ...] = ()
-    history: tuple[PastRowCount | PastMeasurement, ...] | None = None
+    history: tuple[PastResult, ...] | None = None
 
 
 EMPTY_CONTEXT = RunContext()

@@ -145,6 +145,36 @@ def test_what_breaks_it_stays_where_it_is_and_readers_see_what_was_there(registe
 
 
 @pytest.mark.spark
+def test_a_day_that_agrees_with_another_server_is_published_though_an_earlier_one_does_not(registered):
+    rule = (
+        "    quality: [{type: custom, engine: dq, implementation: {check: agrees, arguments: "
+        "{with: {server: copy}, key: [id], cycles: 3}}}]\n    properties:"
+    )
+    copy = f"- {{server: copy, type: local, path: {registered.folder}/copy, format: parquet}}"
+    text = (registered.folder / "orders.odcs.yaml").read_text()
+    text = text.replace("schema:", f"  {copy}\nschema:").replace("    properties:", rule)
+    registered.write("orders.odcs.yaml", text)
+    for day, ids in ((DAY, [1, 2]), ("day=2026-05-12", [3])):
+        shutil.copytree(
+            f"{stage(registered, f'copy-{day}', ids, day)}/{day}", registered.folder / "copy" / day
+        )
+    server = ("--server", "lake")
+    check = ("check", "orders.odcs.yaml", *server, "--rule", "agrees", "--partition")
+
+    assert publish(registered, *server, "--audit", stage(registered, "run-1", [1])).code == 1
+    shutil.copytree(registered.folder / "staged" / "run-1" / DAY, registered.folder / "lake" / DAY)
+    assert registered.dq(*check, DAY).code == 1
+    good = stage(registered, "run-2", [3], "day=2026-05-12")
+    ran = publish(registered, *server, "--audit", good, day="day=2026-05-12")
+
+    assert ran.code == 0, ran.all
+    assert places(registered) == {"day=2026-05-12": f"{good}/day=2026-05-12"}
+    # Published data counts as checked by its audit.
+    status = registered.dq("status", "--format", "json").json
+    assert [(row["cycles"], row["disagreement"]) for row in status["agreements"]] == [(1, DAY)]
+
+
+@pytest.mark.spark
 def test_a_warning_keeps_nothing_back(registered):
     warned = stage(registered, "run-1", [1, 2], amounts=[1, None])
 

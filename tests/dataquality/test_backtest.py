@@ -20,7 +20,7 @@ from dq.contracts.yaml.parse import read
 from dq.dataquality.backtest import Backtest, backtest
 from dq.dataquality.check import check
 from dq.dataquality.checks import built_in
-from dq.dataquality.model.run_context import PastMeasurement, PastRowCount
+from dq.dataquality.model.run_context import PastComparison, PastMeasurement, PastResult, PastRowCount
 from dq.dataquality.request import Request
 from dq.dataquality.results import ROW_COUNT_CHECKS
 from dq.dataquality.spark.dataset import locate
@@ -47,7 +47,7 @@ def _request(spark: SparkSession, folder: Path, text: str) -> Request:
 
 def _alone(request: Request, found: Backtest) -> list[dict[str, CheckResult] | str]:
     """What a check of each partition alone says, in their order, told of those before."""
-    before: list[PastRowCount | PastMeasurement] = []
+    before: list[PastResult] = []
     told: list[dict[str, CheckResult] | str] = []
     paths = {rule.clause for rule in found.rules}
     for partition in found.partitions:
@@ -62,6 +62,9 @@ def _alone(request: Request, found: Backtest) -> list[dict[str, CheckResult] | s
         for one in results:
             if one.check in ROW_COUNT_CHECKS and one.value is not None:
                 before.append(PastRowCount(one.check, one.clause, past.NOW, int(one.value), partition))
+            if one.check == "agrees":
+                before.append(PastComparison(one.clause, one.fingerprint, past.NOW, one.agrees, partition))
+                continue
             groups = tuple((each.key, each.value) for each in one.groups if each.value is not None)
             if one.fingerprint and (one.group_columns or one.value is not None):
                 number = None if one.group_columns else one.value

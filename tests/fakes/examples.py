@@ -11,7 +11,7 @@ from pathlib import Path
 
 from dq.contracts.model import Contract
 from dq.contracts.yaml.parse import parse
-from dq.dataquality.model.run_context import PastRowCount
+from dq.dataquality.model.run_context import PastResult
 
 FOLDER = Path(__file__).parents[1] / "dataquality" / "checks" / "examples"
 
@@ -44,7 +44,7 @@ class Example:
     observed: tuple[str, ...] = ()
     levels: str = ""
     now: datetime | None = None
-    history: tuple[PastRowCount, ...] | None = None
+    history: tuple[PastResult, ...] | None = None
 
 
 @cache

@@ -178,6 +178,23 @@ AGREES = (
             ["the rule has 2 operators (mustBe, mustBeLessThan)."],
         ),
         ("{with: {server: eu}, unit: kilos}", ["agrees has no unit 'kilos'."]),
+        ("{with: {server: eu}, cycles: 7}", []),
+        *(
+            (f"{{with: {{server: eu}}, cycles: {wrong}}}", [f"cycles is {shown}."])
+            for wrong, shown in {
+                "0": 0,
+                "-7": -7,
+                "367": 367,
+                "1.5": 1.5,
+                "7.0": 7.0,
+                "true": True,
+                "seven": "'seven'",
+                "7d": "'7d'",
+                "[7]": [7],
+                "null": None,
+                ".inf": "inf",
+            }.items()
+        ),
         (
             "{with: {contract: ledger, object: bookings}}",
             ["with 'ledger/bookings' is not in any contract that was read."],

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import datetime as dt
+
 from fakes.examples import Example
+
+from dq.contracts.agreement import Agreement, OtherSide
+from dq.dataquality.model.run_context import PastComparison
 
 _COLUMNS = """
 properties:
@@ -19,6 +24,15 @@ def _rule(arguments: str = "", bounds: str = "") -> str:
         f"{{check: agrees, arguments: {{with: {{object: t}}, rename: {{a: b, b: a}}{arguments}}}{bounds}}}"
     )
     return f"{_COLUMNS}quality: [{{type: custom, engine: dq, implementation: {implementation}}}]"
+
+
+_NOW = dt.datetime(2026, 11, 20, 6, tzinfo=dt.UTC)
+
+
+def _earlier(agrees: bool) -> tuple[PastComparison, ...]:
+    rule = Agreement(OtherSide("t"), ("id",), renamed=(("a", "b"), ("b", "a")))
+    yesterday = _NOW - dt.timedelta(days=1)
+    return (PastComparison("schema[0].quality[0]", rule.definition, yesterday, agrees),)
 
 
 _SAME = ((1, 1.0, 1.0), (2, None, None), (3, _NAN, _NAN), (4, -0.0, 0.0))
@@ -46,6 +60,42 @@ EXAMPLES = (
         "pass",
         ("0 % (0 of 0 rows)",),
     ),
+    Example("cycles, without history", _rule(", cycles: 2"), _DDL, _SAME, "pass", ("0 rows",)),
+    Example("the first cycle", _rule(", cycles: 2"), _DDL, _SAME, "pass", ("0 rows",), "", _NOW, ()),
+    Example(
+        "an earlier cycle agrees",
+        _rule(", cycles: 2"),
+        _DDL,
+        _SAME,
+        "pass",
+        ("0 rows",),
+        "",
+        _NOW,
+        _earlier(True),
+    ),
+    Example(
+        "an earlier cycle disagrees",
+        _rule(", cycles: 2"),
+        _DDL,
+        _SAME,
+        "fail",
+        ("0 rows; 2026-11-19 disagrees",),
+        "",
+        _NOW,
+        _earlier(False),
+    ),
+    Example(
+        "the same before the last cycles",
+        _rule(", cycles: 1"),
+        _DDL,
+        _SAME,
+        "pass",
+        (),
+        "",
+        _NOW,
+        _earlier(False),
+    ),
+    Example("no such number", _rule(", cycles: 0"), _DDL, _SAME, "error"),
     Example("a column on neither side", _rule(), "id int, a double", ((1, 1.0),), "error"),
     Example("an unknown column", _rule(", key: [nr]"), _DDL, (), "error"),
     Example("data that is not given", _rule().replace("object: t", "server: us"), _DDL, (), "error"),
