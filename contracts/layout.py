@@ -82,6 +82,20 @@ _NOT_IN_NAME = re.compile(r"[\x00-\x1f%/\x7f]|^[._]")
 _LONGEST = 1_000
 _HINT = "Write e.g. {day:%Y/%m/%d} or {tenant}/{hour:%Y%m%d%H}."
 
+# Folder names below a table that make a date or a time -> the template of it; the longest one is used.
+TIME_FOLDERS = (
+    (r"\d{4}/\d\d/\d\d/\d\d", "{hour:%Y/%m/%d/%H}"),
+    (r"\d{4}/\d\d/\d\d", "{day:%Y/%m/%d}"),
+    (r"\d{4}-\d\d-\d\d/\d\d", "{hour:%F/%H}"),
+    (r"\d{8}/\d\d", "{hour:%Y%m%d/%H}"),
+    (r"\d{4}-\d\d-\d\d-\d\d", "{hour:%F-%H}"),
+    (r"\d{10}", "{hour:%Y%m%d%H}"),
+    (r"\d{4}-\d\d-\d\d", "{day:%F}"),
+    (r"\d{8}", "{day:%Y%m%d}"),
+    (r"\d{4}/\d\d", "{month:%Y/%m}"),
+    (r"(?:19|20)\d\d", "{year:%Y}"),
+)
+
 
 @dataclass(frozen=True, slots=True)
 class _Piece:

@@ -10,7 +10,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from dq.contracts.layout import HIVE, Layout, parse_layout, unescaped
+from dq.contracts.layout import HIVE, TIME_FOLDERS, Layout, parse_layout, unescaped
 from dq.contracts.model import strip_source_maps
 from dq.contracts.outcome import ReadError, UsageError
 from dq.contracts.types import DataType, NotAType, parse
@@ -158,6 +158,14 @@ def list_folder(source: str, endings: Sequence[str], layout: Layout | None = Non
             f"{source} contains no {' or '.join(endings)} files.",
             "Pass the folder of one table, or its file.",
         )
+    return lake_folder(source, data_paths, layout)
+
+
+def lake_folder(source: str, data_paths: Sequence[str], layout: Layout | None = None) -> LakeFolder:
+    """Return the table of these files below a folder, or of the one file that `source` names.
+
+    Without `layout`, it is guessed from the folders. Raises UsageError for a file in no folder of the layout.
+    """
     location = source.rstrip("/")
     folders = [path[len(source) :].strip("/").rpartition("/")[0] for path in data_paths]
     guessed = guess_layout(folders) if layout is None else layout
@@ -179,20 +187,6 @@ def list_folder(source: str, endings: Sequence[str], layout: Layout | None = Non
     return LakeFolder(location, tuple(lake_files), guessed)
 
 
-# Folder names below a table that make a date or a time -> the template of it; the longest one is used.
-_TIMES = (
-    (r"\d{4}/\d\d/\d\d/\d\d", "{hour:%Y/%m/%d/%H}"),
-    (r"\d{4}/\d\d/\d\d", "{day:%Y/%m/%d}"),
-    (r"\d{4}-\d\d-\d\d/\d\d", "{hour:%F/%H}"),
-    (r"\d{8}/\d\d", "{hour:%Y%m%d/%H}"),
-    (r"\d{4}-\d\d-\d\d-\d\d", "{hour:%F-%H}"),
-    (r"\d{10}", "{hour:%Y%m%d%H}"),
-    (r"\d{4}-\d\d-\d\d", "{day:%F}"),
-    (r"\d{8}", "{day:%Y%m%d}"),
-    (r"\d{4}/\d\d", "{month:%Y/%m}"),
-)
-
-
 def guess_layout(folders: Sequence[str]) -> Layout:
     """Return the layout of these folders below a table if they end in a date or a time, else Hive's.
 
@@ -200,7 +194,7 @@ def guess_layout(folders: Sequence[str]) -> Layout:
     """
     if not all(folders) or all("=" in name for folder in folders for name in folder.split("/")):
         return HIVE
-    for pattern, template in _TIMES:
+    for pattern, template in TIME_FOLDERS:
         if not all(re.search(f"(^|/){pattern}$", folder, re.ASCII) for folder in folders):
             continue
         depth = pattern.count("/") + 1
@@ -226,7 +220,9 @@ def layout_of_partitions(partitions: Sequence[PartitionFolder]) -> Layout:
     if not partitions or all(_in_layout(HIVE, partition) for partition in partitions):
         return HIVE
     keys = [name for name, _ in partitions[0][0]]
-    times = [f"{{{key}:{template.partition(':')[2]}" for _, template in _TIMES for key in keys]
+    # A year alone is the value of its key.
+    forms = [template.partition(":")[2] for _, template in TIME_FOLDERS if template != "{year:%Y}"]
+    times = [f"{{{key}:{form}" for form in forms for key in keys]
     for time in (*times, ""):
         depth = time.count("/") + 1 if time else 0
         levels = [folder.split("/")[: -depth or None] for _, folder in partitions]

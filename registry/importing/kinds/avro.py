@@ -24,18 +24,25 @@ def read(source: str, layout: Layout | None = None) -> list[ImportedTable]:
     Raises UsageError for a schema that is not a record.
     """
     if source.endswith(_SCHEMA_ENDING):
-        lake = LakeFolder(source, ())
         schema = read_json(source, "Pass an Avro schema.", _MAX_BYTES)
-    else:
-        lake = list_folder(source, (_DATA_ENDING,), layout)
-        schema = _embedded_schema(lake.files[-1].path)
+        return [_table(LakeFolder(source, ()), schema)]
+    return [read_files(list_folder(source, (_DATA_ENDING,), layout))]
+
+
+def read_files(lake: LakeFolder) -> ImportedTable:
+    """Read the table of listed files. Raises as `read`."""
+    return _table(lake, _embedded_schema(lake.files[-1].path))
+
+
+def _table(lake: LakeFolder, schema: object) -> ImportedTable:
+    source = lake.location
     if not isinstance(schema, dict) or schema.get("type") != "record" or not schema_fields(schema):
         raise UsageError(f"{source} is not an Avro record.", "Pass the schema of one row.")
     reader = _AvroReader(source)
     columns = tuple(reader.column(field) for field in schema_fields(schema))
     table = lake.table(columns, "avro") if lake.files else ImportedTable(lake.name, columns)
     name, description = str(schema.get("name") or lake.name), str(schema.get("doc") or "")
-    return [replace(table, name=name, description=description)]
+    return replace(table, name=name, description=description)
 
 
 def _embedded_schema(path: str) -> object:
@@ -136,4 +143,5 @@ KIND = ImportKind(
     read,
     (_SCHEMA_ENDING, _DATA_ENDING),
     takes_layout=True,
+    read_files=read_files,
 )

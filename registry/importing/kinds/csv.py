@@ -14,7 +14,7 @@ from dq.contracts.layout import Layout
 from dq.contracts.outcome import ReadError
 from dq.lake.storage import open_bytes
 from dq.registry.importing import ImportedColumn, ImportedTable, ImportKind, TextTypeInference
-from dq.registry.importing.sources import list_folder
+from dq.registry.importing.sources import LakeFolder, list_folder
 
 if TYPE_CHECKING:
     import _csv
@@ -31,7 +31,11 @@ def read(source: str, layout: Layout | None = None) -> list[ImportedTable]:
 
     Raises ReadError for files with other columns than the first one, and for files that are not UTF-8.
     """
-    lake = list_folder(source, _ENDINGS, layout)
+    return [read_files(list_folder(source, _ENDINGS, layout))]
+
+
+def read_files(lake: LakeFolder) -> ImportedTable:
+    """Read the table of listed files. Raises as `read`."""
     guesses: dict[str, TextTypeInference] = {}
     delimiter = ""
     for lake_file in lake.sample():
@@ -48,7 +52,7 @@ def read(source: str, layout: Layout | None = None) -> list[ImportedTable]:
     columns = tuple(ImportedColumn(name, kind, evidence=why) for name, (kind, why) in types.items())
     reader = (("delimiter", "" if delimiter == "," else delimiter), ("nullText", null))
     reader_options = tuple((name, value) for name, value in reader if value)
-    return [replace(lake.table(columns, "csv"), reader=reader_options)]
+    return replace(lake.table(columns, "csv"), reader=reader_options)
 
 
 def _null_word(guesses: Iterable[TextTypeInference]) -> str:
@@ -99,5 +103,10 @@ def _complete_rows(path: str, rows: _csv.Reader, width: int) -> Iterator[list[st
 
 
 KIND = ImportKind(
-    "csv", "a file with a header line, or the folder of a table", read, _ENDINGS, takes_layout=True
+    "csv",
+    "a file with a header line, or the folder of a table",
+    read,
+    _ENDINGS,
+    takes_layout=True,
+    read_files=read_files,
 )

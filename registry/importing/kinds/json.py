@@ -11,7 +11,7 @@ from dq.contracts.layout import Layout
 from dq.contracts.outcome import ReadError
 from dq.lake.storage import open_bytes
 from dq.registry.importing import ImportedColumn, ImportedTable, ImportKind, JsonTypeInference
-from dq.registry.importing.sources import list_folder
+from dq.registry.importing.sources import LakeFolder, list_folder
 
 MAX_ROWS = 10_000
 """Maximum number of objects read per file."""
@@ -22,7 +22,11 @@ _ENDINGS = (".json", ".jsonl", ".ndjson")
 
 def read(source: str, layout: Layout | None = None) -> list[ImportedTable]:
     """Read one table; a key that an object lacks is NULL."""
-    lake = list_folder(source, _ENDINGS, layout)
+    return [read_files(list_folder(source, _ENDINGS, layout))]
+
+
+def read_files(lake: LakeFolder) -> ImportedTable:
+    """Read the table of listed files. Raises as `read`."""
     inference = JsonTypeInference()
     for lake_file in lake.sample():
         with open_bytes(lake_file.path) as file:
@@ -45,7 +49,7 @@ def read(source: str, layout: Layout | None = None) -> list[ImportedTable]:
         columns.append(
             ImportedColumn(name, kind, evidence=evidence, empty_paths=frozenset(guess.empty_paths()))
         )
-    return [lake.table(columns, "json")]
+    return lake.table(columns, "json")
 
 
 def _objects(text: io.TextIOWrapper) -> Iterator[object]:
@@ -68,4 +72,5 @@ KIND = ImportKind(
     read,
     _ENDINGS,
     takes_layout=True,
+    read_files=read_files,
 )

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 from dq.contracts.install import require_extras
 from dq.contracts.layout import Layout
@@ -11,7 +13,10 @@ from dq.contracts.types import DataType
 from dq.lake.parquet import columns, require_distinct
 from dq.lake.storage import open_bytes
 from dq.registry.importing import STRING, ImportedColumn, ImportedTable, ImportKind
-from dq.registry.importing.sources import list_folder
+from dq.registry.importing.sources import LakeFolder, list_folder
+
+if TYPE_CHECKING:
+    from pyarrow.parquet import FileMetaData
 
 _ENDINGS = (".parquet", ".parq")
 
@@ -19,20 +24,44 @@ _ENDINGS = (".parquet", ".parq")
 def read(source: str, layout: Layout | None = None) -> list[ImportedTable]:
     """Read one table; if files differ in a type, the most frequent one, with the others as evidence."""
     with require_extras("Parquet needs pyarrow", "s3"):
-        import pyarrow as pa
-        from pyarrow import parquet
-    lake = list_folder(source, _ENDINGS, layout)
+        import pyarrow.parquet  # noqa: F401
+    return [read_files(list_folder(source, _ENDINGS, layout))]
+
+
+def read_files(lake: LakeFolder) -> ImportedTable:
+    """Read the table of listed files. Raises as `read`."""
+    return table_from_footers(lake, {file.path: read_footer(file.path) for file in lake.sample()})
+
+
+def read_footer(path: str) -> FileMetaData:
+    """Read the footer of a file. Raises ReadError if it is not a Parquet file."""
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    with open_bytes(path) as file:
+        try:
+            return parquet.ParquetFile(file).metadata
+        except (pa.ArrowInvalid, pa.ArrowNotImplementedError, OSError) as error:
+            raise _not_parquet(path) from error
+
+
+def _not_parquet(path: str) -> ReadError:
+    hint = "Deliver it again if it was truncated, or pass the folder of a table."
+    return ReadError(f"{path} is not a Parquet file.", hint)
+
+
+def table_from_footers(lake: LakeFolder, footers: Mapping[str, FileMetaData]) -> ImportedTable:
+    """Return the table of files, of which a sample was read, by path."""
+    import pyarrow as pa
+
     types_by_column: dict[str, Counter[tuple[DataType, str]]] = {}
     nullable: set[str] = set()
-    sample = lake.sample()
-    for lake_file in sample:
-        with open_bytes(lake_file.path) as file:
-            try:
-                file_columns = columns(parquet.ParquetFile(file).schema)
-            except (pa.ArrowInvalid, pa.ArrowNotImplementedError, OSError) as error:
-                hint = "Deliver it again if it was truncated, or pass the folder of a table."
-                raise ReadError(f"{lake_file.path} is not a Parquet file.", hint) from error
-        require_distinct(file_columns, lake_file.path)
+    for path, footer in footers.items():
+        try:
+            file_columns = columns(footer.schema)
+        except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+            raise _not_parquet(path) from error
+        require_distinct(file_columns, path)
         for column in file_columns:
             note = column.problem or (f"stored as {column.stored}" if column.stored else "")
             types_by_column.setdefault(column.name, Counter())[column.type or STRING, note] += 1
@@ -41,16 +70,23 @@ def read(source: str, layout: Layout | None = None) -> list[ImportedTable]:
     imported_columns = []
     for name, kinds in types_by_column.items():
         (kind, note), _ = kinds.most_common(1)[0]
-        everywhere = kinds.total() == len(sample)
+        everywhere = kinds.total() == len(footers)
         evidence = [note] if note else []
         if len(kinds) > 1:
             counts = ", ".join(f"{count} × {data_type}" for (data_type, _), count in kinds.most_common())
-            evidence.append(f"of {len(sample)} files: {counts}")
+            evidence.append(f"of {len(footers)} files: {counts}")
         if not everywhere:
-            evidence.append(f"in {kinds.total()} of {len(sample)} files")
+            evidence.append(f"in {kinds.total()} of {len(footers)} files")
         required = everywhere and name not in nullable
         imported_columns.append(ImportedColumn(name, kind, required=required, evidence="; ".join(evidence)))
-    return [lake.table(imported_columns, "parquet")]
+    return lake.table(imported_columns, "parquet")
 
 
-KIND = ImportKind("parquet", "a file, or the folder of a table", read, _ENDINGS, takes_layout=True)
+KIND = ImportKind(
+    "parquet",
+    "a file, or the folder of a table",
+    read,
+    _ENDINGS,
+    takes_layout=True,
+    read_files=read_files,
+)
