@@ -518,6 +518,9 @@ class Catalog(Protocol):
     def read(self, database: str, name: str) -> LiveTable | None:
         """Return the live table, folded, or None if it does not exist."""
 
+    def databases(self) -> list[str]:
+        """Return the names of all databases, in order."""
+
     def tables(self, database: str) -> list[LiveTable]:
         """Return all tables of the database by name; empty if the database does not exist."""
 

@@ -593,6 +593,10 @@ class Iceberg:
             loaded = self._load((database, name))
         return None if loaded is None else live_table(loaded)
 
+    def databases(self) -> list[str]:
+        with explained("list the namespaces"):
+            return sorted(name[0] for name in self.rest_catalog.list_namespaces())
+
     def tables(self, database: str) -> list[catalog.LiveTable]:
         with explained(f"list the tables of {database}"):
             try:

@@ -86,6 +86,12 @@ class Glue:
             raw = self._raw(database, name)
         return None if raw is None else live_table(raw)
 
+    def databases(self) -> list[str]:
+        pages = self.connection.client.get_paginator("get_databases")
+        with explained("list the databases"):
+            listed = pages.paginate(**self.connection.catalog)
+            return sorted(raw["Name"] for page in listed for raw in page["DatabaseList"])
+
     def tables(self, database: str) -> list[catalog.LiveTable]:
         pages = self.connection.client.get_paginator("get_tables")
         page_iterator = pages.paginate(DatabaseName=database, **self.connection.catalog)

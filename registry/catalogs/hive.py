@@ -409,6 +409,10 @@ class Hive:
             spec = spec_from_catalog_table(catalog.getTable(database, name))
         return LiveTable(spec, digest(spec))
 
+    def databases(self) -> list[str]:
+        with _explained():
+            return sorted(cast("list[str]", list(iterate(self._external().listDatabases()))))
+
     def tables(self, database: str) -> list[LiveTable]:
         with _explained():
             catalog = self._external()

@@ -33,6 +33,11 @@ class Local:
         with self.store.read() as connection:
             return _read(connection, database, name)
 
+    def databases(self) -> list[str]:
+        name = catalog_table.c.database_name
+        with self.store.read() as connection:
+            return list(connection.execute(select(name).distinct().order_by(name)).scalars())
+
     def tables(self, database: str) -> list[catalog.LiveTable]:
         query = (
             select(catalog_table.c.spec, catalog_table.c.version)

@@ -445,6 +445,7 @@ def test_an_orphan_is_shown_and_only_removed_when_asked(place: Place) -> None:
     apply(place.catalog, made, place.store, prune=True)
     assert place.catalog.read(*spec.key) is None
     assert [one.spec.name for one in place.catalog.tables("air_flights")] == ["probe"]
+    assert "air_flights" in place.catalog.databases()
 
 
 @of_folders
