@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -28,6 +28,8 @@ READABLE_ENCODINGS = frozenset({
     "DELTA_BINARY_PACKED", "DELTA_LENGTH_BYTE_ARRAY", "DELTA_BYTE_ARRAY",
 })  # fmt: skip
 _NARROWING = ("bitWidth", "isSigned", "isAdjustedToUTC", "timeUnit")
+# Writers shorten longer values.
+_MAX_BOUND = 32
 # Converted types that imply UTC.
 _UTC_BY_CONVERTED_TYPE = ("TIMESTAMP_MILLIS", "TIMESTAMP_MICROS")
 
@@ -70,6 +72,34 @@ def chunks_of(meta: FileMetaData) -> Iterator[ColumnChunkMetaData]:
     """Yield the column chunks of all row groups."""
     for group in map(meta.row_group, range(meta.num_row_groups)):
         yield from map(group.column, range(group.num_columns))
+
+
+def bounds_of_footers(footers: Iterable[FileMetaData]) -> dict[str, tuple[object, object]]:
+    """Return the minimum and the maximum of each column that is not nested, over all files.
+
+    A column without statistics in a row group that has values of it is left out, as are texts of which
+    writers may have kept the beginning only.
+    """
+    bounds: dict[str, tuple[object, object]] = {}
+    unknown: set[str] = set()
+    for chunk in (chunk for footer in footers for chunk in chunks_of(footer)):
+        name, statistics = chunk.path_in_schema, chunk.statistics
+        if "." in name or name in unknown or not chunk.num_values:
+            continue
+        if statistics is None or not statistics.has_min_max:
+            if statistics is None or statistics.null_count != chunk.num_values:
+                unknown.add(name)
+            continue
+        pair = statistics.min, statistics.max
+        if any(isinstance(value, str | bytes) and len(value) > _MAX_BOUND for value in pair):
+            unknown.add(name)
+            continue
+        try:
+            low, high = bounds.get(name, pair)
+            bounds[name] = min(low, pair[0]), max(high, pair[1])
+        except TypeError:  # files differ in the type of the column
+            unknown.add(name)
+    return {name: pair for name, pair in bounds.items() if name not in unknown}
 
 
 def unreadable_column(meta: FileMetaData, column: str) -> str:

@@ -335,6 +335,13 @@ class ArrowFiles:
         ]
         return _file_stats(in_data_folders)
 
+    def infos_below(self, path: str) -> list[FileInfo]:
+        """Return every file in a folder and its subfolders; empty if it does not exist."""
+        from pyarrow import fs
+
+        infos = self._get_info(path, folder=True, recursive=True)
+        return [info for info in infos if info.type == fs.FileType.File]
+
     def read(self, path: str) -> bytes:
         try:
             system, file_path = self.opened(path)
@@ -575,6 +582,99 @@ def _remote_below(location: str) -> Iterator[str]:
         inner = info.path.removeprefix(path).removeprefix(path.lstrip("/"))
         if info.type is FileType.File:
             yield f"{location.rstrip('/')}/{inner.strip('/')}"
+
+
+MAX_FILES = 5_000_000
+"""Limit of `folder_tree` in files and folders: more do not fit into memory."""
+MAX_NESTING = 64
+"""Limit of `folder_tree` in nested folders."""
+
+
+@dataclass(slots=True)
+class Folder:
+    """A folder with everything below it. `problem` is why it, or a part of it, cannot be listed, or ""."""
+
+    files: list[FileStat] = field(default_factory=list)
+    folders: dict[str, Folder] = field(default_factory=dict)
+    problem: str = ""
+
+
+def folder_tree(location: str, is_listed: Callable[[str], bool]) -> Folder:
+    """List a folder and everything below it; a folder that cannot be listed has its problem.
+
+    Only folders whose names are `is_listed` are entered. Links are not followed: what is behind one may be
+    listed twice, or lie elsewhere. An object storage answers with a thousand files of all folders at a time.
+
+    Raises ReadError if the location itself cannot be listed, or has too many files.
+    """
+    if is_remote(location):
+        return _remote_tree(location, is_listed)
+    if not Path(location).is_dir():
+        raise ReadError(f"{location} is not a folder.", "Check the path.")
+    top = Folder()
+    pending, count = [(top, location, 0)], 0
+    while pending:
+        folder, path, depth = pending.pop()
+        try:
+            entries = _scan(path)
+        except OSError as error:
+            if folder is top:
+                raise _unreadable(location, error) from error
+            folder.problem = _unreadable(path, error).message
+            continue
+        count += len(entries)
+        _require_count(location, count)
+        for entry in entries:
+            if not entry.is_dir(follow_symlinks=False):
+                _add_local_file(folder, entry)
+            elif is_listed(entry.name):
+                inner = folder.folders[entry.name] = Folder()
+                if depth < MAX_NESTING:
+                    pending.append((inner, entry.path, depth + 1))
+                else:
+                    inner.problem = f"{entry.path} is nested more than {MAX_NESTING} folders deep."
+    return top
+
+
+def _scan(path: str) -> list[os.DirEntry[str]]:
+    with os.scandir(path) as entries:
+        return sorted(entries, key=lambda entry: entry.name)
+
+
+def _add_local_file(folder: Folder, entry: os.DirEntry[str]) -> None:
+    try:
+        if entry.is_file(follow_symlinks=False):
+            folder.files.append(_file_stat(entry.name, entry.stat(follow_symlinks=False)))
+        elif entry.is_symlink() and is_data_name(entry.name):
+            folder.problem = folder.problem or f"{entry.path} is a link, which is not followed."
+    except FileNotFoundError:
+        return  # removed since it was listed
+
+
+def _remote_tree(location: str, is_listed: Callable[[str], bool]) -> Folder:
+    top, files = Folder(), ArrowFiles()
+    if not files.is_folder(location):
+        raise ReadError(f"{location} is not a folder.", "Check the bucket and the prefix.")
+    root = files.opened(location)[1].strip("/")
+    infos = files.infos_below(location)
+    _require_count(location, len(infos))
+    for info in infos:
+        names = info.path.strip("/").removeprefix(root).strip("/").split("/")[:-1]
+        if not all(map(is_listed, names)):
+            continue
+        folder = top
+        for name in names[:MAX_NESTING]:
+            folder = folder.folders.setdefault(name, Folder())
+        if len(names) > MAX_NESTING:
+            folder.problem = f"{info.path} is nested more than {MAX_NESTING} folders deep."
+        else:
+            folder.files += _file_stats([info])
+    return top
+
+
+def _require_count(location: str, count: int) -> None:
+    if count > MAX_FILES:
+        raise ReadError(f"{location} has more than {MAX_FILES:,} files.", "Pass the folders below it.")
 
 
 def exists(path: str, root: str) -> bool:
