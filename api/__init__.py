@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from dq.operations.demo import DemoOutcome, DemoTable, demo, demo_tables
     from dq.operations.demo_aws import AwsDemoOutcome, demo_aws
     from dq.operations.diff import diff
+    from dq.operations.discover import DiscoveredTable, DiscoverOutcome, discover
     from dq.operations.doctor import DoctorOutcome, doctor
     from dq.operations.emr import emr
     from dq.operations.explain import ExplainOutcome, RulesOutcome, explain, rules
@@ -100,19 +101,20 @@ __all__ = [
     "AckOutcome", "AlertTestOutcome", "AuditOutcome", "AwsDemoOutcome", "Backtest",
     "BacktestOutcome", "Broken", "BrokenContract", "CheckOutcome", "CodeownersOutcome", "Column",
     "CompleteThrough", "Contract", "ConvertOutcome", "CycleStanding", "Delivered",
-    "DeliveriesOutcome", "DemoOutcome", "DemoTable", "DoctorOutcome", "DqError", "DuesOutcome",
-    "ExcuseOutcome", "ExplainOutcome", "ExportOutcome", "Finding", "FmtOutcome", "GatedRows",
-    "ImportOutcome", "IncidentsOutcome", "InitOutcome", "LinkOutcome", "Measure", "OutboxOutcome",
-    "PendingOutcome", "PortalOutcome", "PromisesStanding", "Proposal", "ProposeOutcome", "Proposed",
-    "Question", "ReconcileOutcome", "Reconciliation", "RegisterOutcome", "RepairOutcome",
-    "ReplayOutcome", "Report", "RuleInput", "RulesOutcome", "SilenceOutcome", "StorePruneOutcome",
-    "StoreUpgradeOutcome", "SubscribeOutcome", "SubscriptionsOutcome", "TablesOutcome",
-    "Unmeasured", "Violated", "WatchOutcome", "acknowledge", "aggregate", "audit", "backtest",
-    "backtest_contracts", "build_portal", "check", "check_contracts", "check_store", "codeowners",
-    "complete_through", "convert_schedule", "copy_store", "cycle", "demo", "demo_aws",
-    "demo_tables", "diff", "doctor", "emr", "excuse", "explain", "export", "export_store", "fmt",
-    "gate", "import_", "incidents", "init", "json_schema", "left_out", "link", "list_subscriptions",
-    "load", "metrics", "next_deliveries", "next_dues", "outbox", "propose", "propose_contract",
+    "DeliveriesOutcome", "DemoOutcome", "DemoTable", "DiscoverOutcome", "DiscoveredTable",
+    "DoctorOutcome", "DqError", "DuesOutcome", "ExcuseOutcome", "ExplainOutcome", "ExportOutcome",
+    "Finding", "FmtOutcome", "GatedRows", "ImportOutcome", "IncidentsOutcome", "InitOutcome",
+    "LinkOutcome", "Measure", "OutboxOutcome", "PendingOutcome", "PortalOutcome",
+    "PromisesStanding", "Proposal", "ProposeOutcome", "Proposed", "Question", "ReconcileOutcome",
+    "Reconciliation", "RegisterOutcome", "RepairOutcome", "ReplayOutcome", "Report", "RuleInput",
+    "RulesOutcome", "SilenceOutcome", "StorePruneOutcome", "StoreUpgradeOutcome",
+    "SubscribeOutcome", "SubscriptionsOutcome", "TablesOutcome", "Unmeasured", "Violated",
+    "WatchOutcome", "acknowledge", "aggregate", "audit", "backtest", "backtest_contracts",
+    "build_portal", "check", "check_contracts", "check_store", "codeowners", "complete_through",
+    "convert_schedule", "copy_store", "cycle", "demo", "demo_aws", "demo_tables", "diff",
+    "discover", "doctor", "emr", "excuse", "explain", "export", "export_store", "fmt", "gate",
+    "import_", "incidents", "init", "json_schema", "left_out", "link", "list_subscriptions", "load",
+    "metrics", "next_deliveries", "next_dues", "outbox", "propose", "propose_contract",
     "prune_store", "publish", "publish_pending", "reconcile", "reconcile_servers", "register",
     "repair", "replay", "rules", "sample", "schema", "send_test_alert", "silence", "split",
     "sql_text", "status", "subscribe", "tables", "upgrade_store", "validate", "watch",
@@ -145,6 +147,7 @@ _MODULES: dict[str, tuple[str, ...]] = {
     "dq.dataquality.reconcile.outcome": ("Reconciliation",),
     "dq.operations.reconcile": ("ReconcileOutcome", "reconcile", "reconcile_servers"),
     "dq.operations.repair": ("RepairOutcome", "repair"),
+    "dq.operations.discover": ("DiscoverOutcome", "DiscoveredTable", "discover"),
     "dq.operations.tables": ("TablesOutcome", "tables"),
     "dq.operations.explain": ("ExplainOutcome", "RulesOutcome", "explain", "rules"),
     "dq.operations.output_schemas": ("json_schema",),

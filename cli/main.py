@@ -49,7 +49,7 @@ the whole pipeline on real data."""
 PANELS = {
     "Write": ("init", "import", "propose", "fmt", "export", "schema"),
     "Gate": ("validate", "diff", "sample", "backtest", "rules", "explain", "codeowners"),
-    "Catalog": ("register", "repair", "link", "subscribe", "subscriptions"),
+    "Catalog": ("discover", "register", "repair", "link", "subscribe", "subscriptions"),
     "Data": ("check", "reconcile", "tables", "emr"),
     "Deliveries": ("publish", "watch", "cycles", "schedule"),
     "Alerts": ("incidents", "outbox"),

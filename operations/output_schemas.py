@@ -220,6 +220,10 @@ AUDIT = row({
     "at": INSTANT, "counts": mapping(INT), "broken": array(row({"what": TEXT, "message": TEXT})),
 })  # fmt: skip
 
+COVERAGE = row({
+    "name": nullable(TEXT), "tables": INT, "covered": INT, "drafts": INT, "share": nullable(NUMBER),
+    "bytes": INT,
+})  # fmt: skip
 _PROPOSAL = {"column": nullable(TEXT), "path": TEXT, "key": nullable(TEXT), "value": ANY, "evidence": TEXT}
 
 # Command without arguments -> schema of its output.
@@ -366,6 +370,19 @@ OUTPUTS: dict[str, Schema] = {
         "commit": nullable(TEXT), "pushed": BOOL,
     }),
     "subscriptions": row({"subscriptions": array(SUBSCRIPTION), "findings": FINDINGS}),
+    "discover": row({
+        "tables": array(row({
+            "location": nullable(TEXT), "names": array(TEXT), "format": nullable(TEXT), "files": INT,
+            "bytes": INT, "newest": nullable(INSTANT), "rows": nullable(INT), "columns": nullable(INT),
+            "partitions": INT, "partition_columns": array(TEXT), "layout": nullable(TEXT),
+            "contract": nullable(TEXT), "object": nullable(TEXT), "status": nullable(TEXT),
+            "domain": nullable(TEXT), "owner": nullable(TEXT), "drift": array(TEXT), "reads": nullable(INT),
+            "readers": nullable(INT), "copy_of": nullable(TEXT), "evidence": nullable(TEXT),
+            "outside": array(TEXT), "problem": nullable(TEXT),
+        })),
+        "total": COVERAGE, "domains": array(COVERAGE), "owners": array(COVERAGE), "errors": array(TEXT),
+        "findings": FINDINGS,
+    }),
     "tables": array(row({
         "contract": TEXT, "object": TEXT, "state": enum("kept", "broken", "listed", "unknown"),
         "path": TEXT, "format": TEXT, "files": INT, "bytes": INT, "newest": nullable(INSTANT),

@@ -290,7 +290,7 @@ def facts(contract: Contract, schema_object: SchemaObject, registry: str) -> dic
         CONTRACT: contract.id,
         CONTRACT_VERSION: contract.version,
         OBJECT: schema_object.name,
-        "dq.owner": _owner(contract),
+        "dq.owner": contract_owner(contract),
         "dq.domain": contract.domain or "",
         LIFECYCLE: contract.status or "",
         "dq.slo": "; ".join(_promises(contract, schema_object)),
@@ -306,7 +306,8 @@ def facts(contract: Contract, schema_object: SchemaObject, registry: str) -> dic
     }
 
 
-def _owner(contract: Contract) -> str:
+def contract_owner(contract: Contract) -> str:
+    """Return the team's name, else the first owner in it, or ""."""
     if isinstance(contract.team, Team) and contract.team.name:
         return contract.team.name
     owners = (member for member in contract.members() if "owner" in (member.role or "").lower())

@@ -56,6 +56,20 @@ catalog_partition = sa.Table(
     ),
 )
 
+# What `dq discover` has read of a folder's files, until they change.
+discovered_folder = sa.Table(
+    "discovered_folder",
+    metadata,
+    # Hash of the folder's location and the format of its files.
+    sa.Column("key", sa.String(64), primary_key=True),
+    # The location that was listed.
+    *_texts("root"),
+    # Hash of the names, sizes and times of the files, and of what determines how they are read.
+    sa.Column("print", sa.String(64), nullable=False),
+    # JSON as text, because names in a lake can have characters that JSONB rejects.
+    *_texts("parts"),
+)
+
 # Last applied state per catalog: tells drift from a changed contract, and detects removed marks.
 catalog_applied = sa.Table(
     "catalog_applied",

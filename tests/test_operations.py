@@ -277,6 +277,22 @@ def test_tables_is_the_command(twins: tuple[Place, Place]) -> None:
     assert dq.tables("registry", folder=function.folder).counts.rows == 3
 
 
+@compares("discover")
+def test_discover_is_the_command(twins: tuple[Place, Place]) -> None:
+    command, function = twins
+    for place in twins:
+        folder = place.folder / "lake/orders/day=2026-05-10"
+        folder.mkdir(parents=True)
+        pq.write_table(pa.table({"id": [1, 2, 3]}), folder / "part-0.parquet")
+        os.utime(folder / "part-0.parquet", (1_778_400_000, 1_778_400_000))
+    ran = command.dq("discover", "lake", "--registry", "registry", "--format", "json")
+    outcome = dq.discover("lake", registry="registry", folder=function.folder)
+
+    assert ran.code == 0 == outcome.exit_code, ran.all
+    assert ran.json == json.loads(json.dumps(outcome.as_dict()))
+    assert [table.contracted.contract.id for table in outcome.tables if table.contracted] == ["orders"]
+
+
 @compares("export")
 @pytest.mark.parametrize("kind", ["odcs", "sql", "jsonschema", "avro", "dbt", "html"])
 def test_export_is_the_command(twins: tuple[Place, Place], kind: str) -> None:

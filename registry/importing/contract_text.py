@@ -254,7 +254,7 @@ def differences(contract: Contract, tables: Sequence[ImportedTable]) -> list[str
     uncertain type is a difference only if its values cannot be of the promised type.
     """
     if len(contract.objects) == len(tables) == 1:
-        return list(_object_differences(contract.objects[0], tables[0]))
+        return list(object_differences(contract.objects[0], tables[0]))
     tables_by_name = {table.physical_name.lower(): table for table in tables}
     objects_by_name = {schema_object.column.lower(): schema_object for schema_object in contract.objects}
     lines = [
@@ -267,11 +267,12 @@ def differences(contract: Contract, tables: Sequence[ImportedTable]) -> list[str
     ]
     for name, schema_object in objects_by_name.items():
         if name in tables_by_name:
-            lines += _object_differences(schema_object, tables_by_name[name])
+            lines += object_differences(schema_object, tables_by_name[name])
     return lines
 
 
-def _object_differences(schema_object: SchemaObject, table: ImportedTable) -> Iterator[str]:
+def object_differences(schema_object: SchemaObject, table: ImportedTable) -> Iterator[str]:
+    """Yield the differences between an object and its table, as `differences` does."""
     keys = [column.name.lower() for column in table.partitions]
     columns = {column.name.lower(): column for column in (*table.columns, *table.partitions)}
     promised = {prop.column.lower(): prop for prop in schema_object.properties}

@@ -130,6 +130,7 @@ STORY: tuple[tuple[str, ...] | Callable[[Place], None], ...] = (
     ("register", "registry", "--apply"),
     ("repair", ORDERS),
     ("tables", "registry"),
+    ("discover", "lake", "--registry", "registry"),
     ("watch", "registry", "--as-of", BEGIN, "--since", "2026-05-08T00:00:00Z", *CONSOLE),
     ("watch", "registry", "--as-of", MISSED, "--channel", "file:lake"),
     ("status", "registry", "--as-of", MISSED),

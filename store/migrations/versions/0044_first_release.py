@@ -2,10 +2,10 @@
 
 Earlier numbers were schemas of development versions; no migration starts there.
 
-Revision ID: 0043
+Revision ID: 0044
 """
 
 from __future__ import annotations
 
-revision = "0043"
+revision = "0044"
 down_revision = None

@@ -170,6 +170,14 @@ CREATE TABLE cycle_month (
 	CONSTRAINT pk_cycle_month PRIMARY KEY (contract, object, slo, month, status)
 );
 
+CREATE TABLE discovered_folder (
+	key VARCHAR(64) NOT NULL,
+	root TEXT NOT NULL,
+	print VARCHAR(64) NOT NULL,
+	parts TEXT NOT NULL,
+	CONSTRAINT pk_discovered_folder PRIMARY KEY (key)
+);
+
 CREATE TABLE heartbeat (
 	name VARCHAR(16) NOT NULL,
 	at TIMESTAMP WITH TIME ZONE NOT NULL,

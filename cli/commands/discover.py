@@ -1,0 +1,153 @@
+"""dq discover"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import typer
+
+from dq.cli import output
+from dq.cli.context import ACCOUNT, ROLE
+from dq.contracts.outcome import pluralize
+from dq.operations.discover import Coverage, DiscoveredTable, DiscoverOutcome, DiscoverRequest, run
+from dq.operations.runtime.context import runtime_context
+
+_UNITS = ("B", "kB", "MB", "GB", "TB", "PB")
+# Differences of a table that text output shows.
+_EXAMPLES = 3
+
+
+def command(
+    sources: list[str] = typer.Argument(
+        metavar="SOURCE...",
+        help="Folders or URIs of lakes, or catalogs: glue://DATABASE, hive://, iceberg://.",
+    ),
+    registry: Path = typer.Option(Path(), "--registry", help="Folder or file with the contracts."),
+    reads: str = typer.Option(
+        "", "--reads", help="Parquet or CSV file of reads: table or path, reader and optionally count."
+    ),
+    limit: int = typer.Option(50, "--limit", min=0, help="Tables without a contract to show as text."),
+    role_arn: str = ROLE,
+    catalog_id: str = ACCOUNT,
+    format: output.Format = output.FORMAT,
+) -> None:
+    """List every table of lakes and catalogs: size, newest write, contract or none, drift, likely copies.
+
+    A folder is a table if it has the log of Delta, Iceberg or Hudi, folders of partitions (column=value or
+    dates), or data files. Needs no Spark, except for hive://. What was read of a folder is cached in the
+    store, so that unchanged files are not opened again. Nothing is written to the registry.
+
+    Tables without a contract come first: the most read, then the largest. One that cannot be read is listed
+    with the reason.
+
+    Exit codes: 0 all tables match their contracts, 1 some differ, 3 something cannot be read.
+
+    Example: dq discover s3://lake glue://sales --registry registry --reads reads.parquet
+    """
+    context = runtime_context(None, [registry])
+    outcome = run(context, DiscoverRequest(tuple(sources), registry, reads, role_arn, catalog_id))
+    if format is output.Format.JSON:
+        output.as_json(outcome.as_dict())
+    else:
+        _show(outcome, limit, with_reads=bool(reads))
+    raise typer.Exit(outcome.exit_code)
+
+
+def _show(outcome: DiscoverOutcome, limit: int, *, with_reads: bool) -> None:
+    open_tables = [table for table in outcome.tables if table.contracted is None]
+    if open_tables and limit:
+        _heading(f"Without a contract ({len(open_tables):,})")
+        output.table(_header(with_reads), [_row(table, with_reads) for table in open_tables[:limit]])
+        if len(open_tables) > limit:
+            output.line(f"  … and {len(open_tables) - limit:,} more; --limit or --format json shows them.")
+    _details("Drift", [(table.title, table.drift) for table in outcome.tables if table.drift])
+    _details(
+        "Likely copies",
+        [
+            (table.title, (f"of {table.copy.of}: {table.copy.evidence}",))
+            for table in outcome.tables
+            if table.copy
+        ],
+    )
+    problems = [(table.title, (table.problem,)) for table in outcome.tables if table.problem]
+    _details("Cannot be read", problems)
+    _coverage("domain", outcome.domains)
+    _coverage("owner", outcome.owners)
+    for error in outcome.errors:
+        output.note(f"dq: {error}")
+    output.notes(outcome.findings)
+    total = outcome.total
+    share = f" ({total.covered / total.tables:.0%})" if total.tables else ""
+    output.line(
+        f"{pluralize(total.tables, 'table')}, {_size(total.bytes)}: {total.covered:,} with a contract in"
+        f" force{share}, {total.drafts:,} with a draft, {len(open_tables):,} without;"
+        f" {sum(bool(table.drift) for table in outcome.tables):,} with drift,"
+        f" {sum(table.copy is not None for table in outcome.tables):,} likely copies,"
+        f" {len(problems):,} that cannot be read."
+    )
+
+
+def _heading(text: str) -> None:
+    output.line(output.styled(text, bold=True))
+
+
+def _header(with_reads: bool) -> list[str]:
+    return [
+        *(["reads", "readers"] if with_reads else []),
+        "size",
+        "files",
+        "newest",
+        "format",
+        "layout",
+        "table",
+    ]
+
+
+def _row(table: DiscoveredTable, with_reads: bool) -> list[str]:
+    reads = table.reads
+    counts = [f"{reads.count:,}", f"{len(reads.readers):,}"] if reads else ["", ""]
+    return [
+        *(counts if with_reads else []),
+        _size(table.bytes),
+        f"{table.files:,}",
+        f"{table.newest:%Y-%m-%d %H:%M}Z" if table.newest else "",
+        table.format,
+        table.layout,
+        table.title,
+    ]
+
+
+def _details(title: str, entries: Sequence[tuple[str, Sequence[str]]]) -> None:
+    if not entries:
+        return
+    _heading(f"{title} ({len(entries):,})")
+    for name, lines in entries:
+        more = f" and {len(lines) - _EXAMPLES} more" if len(lines) > _EXAMPLES else ""
+        output.line(f"  {name}: {'; '.join(lines[:_EXAMPLES])}{more}")
+
+
+def _coverage(word: str, rows: Sequence[Coverage]) -> None:
+    if not rows:
+        return
+    output.table(
+        [word, "tables", "contract", "draft", "share", "size"],
+        [
+            [
+                row.name or "(unknown)",
+                f"{row.tables:,}",
+                f"{row.covered:,}",
+                f"{row.drafts:,}",
+                f"{row.covered / row.tables:.0%}",
+                _size(row.bytes),
+            ]
+            for row in rows
+        ],
+    )
+
+
+def _size(count: int) -> str:
+    value, unit = float(count), 0
+    while value >= 1000 and unit < len(_UNITS) - 1:
+        value, unit = value / 1000, unit + 1
+    return f"{value:,.0f} {_UNITS[unit]}" if unit == 0 or value >= 10 else f"{value:,.1f} {_UNITS[unit]}"

@@ -1,0 +1,552 @@
+"""`dq.discover`: every table of catalogs and lakes, with its contract or none, its drift and likely copies.
+
+A table whose files are unchanged is not opened again: what was read of it is cached in the store.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass, replace
+from datetime import datetime
+from pathlib import Path
+from types import MappingProxyType
+
+from dq.contracts.access.access_policy import AccessPolicy, is_remote, parse_location
+from dq.contracts.access.data_location import is_lake, resolve
+from dq.contracts.access.discovery import discover_below
+from dq.contracts.access.files import printable_path
+from dq.contracts.lineage import database_name, table_folder, table_name
+from dq.contracts.model import Contract, SchemaObject
+from dq.contracts.outcome import DqError, Finding, ReadError, UsageError, ValueProblem, pluralize
+from dq.contracts.slo import NOT_IN_FORCE
+from dq.operations.discovered_folders import FolderPart, list_roots, read_parts
+from dq.operations.reads import TableReads, count_reads
+from dq.operations.registry_files import LoadedContracts, load
+from dq.operations.runtime.context import RuntimeContext, call_context
+from dq.operations.runtime.spark import open_named_catalog
+from dq.registry.catalogs import catalogs
+from dq.registry.importing import ImportedTable
+from dq.registry.importing.contract_text import object_differences
+from dq.registry.importing.sources import table_from_spec
+from dq.registry.table import CONTRACT, OBJECT, VIEW, TableSpec, contract_owner, fold_location
+from dq.registry.table_copies import TableSketch, columns_of, find_copies
+from dq.store.engine import Store
+
+# Properties of a catalog's table that name its owner and its domain, in order.
+_OWNER_KEYS = ("dq.owner", "owner", "team", "owned_by", "data_owner")
+_NO_BOUNDS: Mapping[str, tuple[str, str]] = MappingProxyType({})
+_DOMAIN_KEYS = ("dq.domain", "domain", "data_domain")
+
+
+@dataclass(frozen=True, slots=True)
+class ContractedObject:
+    """An object of a contract, and the names by which catalogs know its table."""
+
+    contract: Contract
+    object: SchemaObject
+
+    @property
+    def is_in_force(self) -> bool:
+        """True unless the contract is a draft, proposed or retired."""
+        return self.contract.status not in NOT_IN_FORCE
+
+    @property
+    def order(self) -> tuple[bool, str, str, str]:
+        """Sort key: contracts in force first, then by id and version."""
+        return not self.is_in_force, self.contract.id, self.contract.version, self.object.name
+
+
+@dataclass(frozen=True, slots=True)
+class LikelyCopy:
+    """The location of the table that another one seems to be a copy of, and the evidence."""
+
+    of: str
+    evidence: str
+
+
+@dataclass(frozen=True, slots=True)
+class DiscoveredTable:
+    """A table: a folder or file of a lake, or a table of a catalog with its folder.
+
+    `names` are those of catalogs, e.g. `glue:sales.orders`. `table` has the columns; it and `rows` are None
+    if unknown. `newest` is the newest write in UTC. `layout` is `hive`, a template, or "" without partition
+    folders. `drift` are the differences from the contract. `reads` is None without a file of reads. `outside`
+    are data files that readers of the table ignore. `problem` is why the table cannot be read, or "". `root`
+    is the source below which it lies. `sketch` are the sizes of its files, and digests of the bounds of its
+    columns.
+    """
+
+    location: str
+    format: str
+    names: tuple[str, ...] = ()
+    files: int = 0
+    bytes: int = 0
+    newest: datetime | None = None
+    rows: int | None = None
+    partitions: int = 0
+    layout: str = ""
+    table: ImportedTable | None = None
+    spec: TableSpec | None = None
+    contracted: ContractedObject | None = None
+    domain: str = ""
+    owner: str = ""
+    drift: tuple[str, ...] = ()
+    reads: TableReads | None = None
+    copy: LikelyCopy | None = None
+    outside: tuple[str, ...] = ()
+    problem: str = ""
+    root: str = ""
+    sketch: tuple[tuple[int, ...], Mapping[str, tuple[str, str]]] = ((), _NO_BOUNDS)
+
+    @property
+    def title(self) -> str:
+        """Name of the table: that of a catalog, else its location."""
+        return self.names[0] if self.names else printable_path(self.location)
+
+    @property
+    def is_covered(self) -> bool:
+        """True if a contract in force describes the table."""
+        return self.contracted is not None and self.contracted.is_in_force
+
+    def as_dict(self) -> dict[str, object]:
+        """As JSON values."""
+        contract = self.contracted.contract if self.contracted else None
+        keys = [column.name for column in self.table.partitions] if self.table else []
+        return {
+            "location": printable_path(self.location) or None,
+            "names": list(self.names),
+            "format": self.format or None,
+            "files": self.files,
+            "bytes": self.bytes,
+            "newest": self.newest.isoformat() if self.newest else None,
+            "rows": self.rows,
+            "columns": len(self.table.columns) + len(keys) if self.table else None,
+            "partitions": self.partitions,
+            "partition_columns": keys,
+            "layout": self.layout or None,
+            "contract": contract.id if contract else None,
+            "object": self.contracted.object.name if self.contracted else None,
+            "status": contract.status if contract else None,
+            "domain": self.domain or None,
+            "owner": self.owner or None,
+            "drift": list(self.drift),
+            "reads": self.reads.count if self.reads else None,
+            "readers": len(self.reads.readers) if self.reads else None,
+            "copy_of": printable_path(self.copy.of) if self.copy else None,
+            "evidence": self.copy.evidence if self.copy else None,
+            "outside": [printable_path(name) for name in self.outside],
+            "problem": printable_path(self.problem) or None,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Coverage:
+    """Tables of a domain or of an owner, and those with a contract in force or in draft. `name` may be ""."""
+
+    name: str
+    tables: int = 0
+    covered: int = 0
+    drafts: int = 0
+    bytes: int = 0
+
+    def with_table(self, table: DiscoveredTable) -> Coverage:
+        """Return the coverage with one more table."""
+        drafts = self.drafts + (table.contracted is not None and not table.is_covered)
+        return Coverage(
+            self.name,
+            self.tables + 1,
+            self.covered + table.is_covered,
+            drafts,
+            self.bytes + table.bytes,
+        )
+
+    def as_dict(self) -> dict[str, object]:
+        """As JSON values; `share` is the share of tables with a contract in force, None without tables."""
+        return {
+            "name": self.name or None,
+            "tables": self.tables,
+            "covered": self.covered,
+            "drafts": self.drafts,
+            "share": self.covered / self.tables if self.tables else None,
+            "bytes": self.bytes,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class DiscoverOutcome:
+    """Tables, those without a contract and most read first, and errors of sources and of contracts."""
+
+    tables: tuple[DiscoveredTable, ...]
+    errors: tuple[str, ...] = ()
+    findings: tuple[Finding, ...] = ()
+    notes: tuple[str, ...] = ()
+
+    @property
+    def total(self) -> Coverage:
+        """Coverage of all tables."""
+        return _sum("", self.tables)
+
+    @property
+    def domains(self) -> tuple[Coverage, ...]:
+        """Coverage by domain, in order of the names."""
+        return _by(self.tables, [table.domain for table in self.tables])
+
+    @property
+    def owners(self) -> tuple[Coverage, ...]:
+        """Coverage by owner, in order of the names."""
+        return _by(self.tables, [table.owner for table in self.tables])
+
+    @property
+    def exit_code(self) -> int:
+        """Exit code of `dq discover`: 0 all tables match their contracts, 1 some differ, 3 some cannot
+        be read.
+        """
+        if self.errors or self.findings or any(table.problem for table in self.tables):
+            return ReadError.exit_code
+        return int(any(table.drift for table in self.tables))
+
+    def as_dict(self) -> dict[str, object]:
+        """Return the output of `dq discover --format json` as JSON values."""
+        return {
+            "tables": [table.as_dict() for table in self.tables],
+            "total": self.total.as_dict(),
+            "domains": [coverage.as_dict() for coverage in self.domains],
+            "owners": [coverage.as_dict() for coverage in self.owners],
+            "errors": [printable_path(error) for error in self.errors],
+            "findings": [finding.as_dict() for finding in self.findings],
+        }
+
+
+def _sum(name: str, tables: Iterable[DiscoveredTable]) -> Coverage:
+    coverage = Coverage(name)
+    for table in tables:
+        coverage = coverage.with_table(table)
+    return coverage
+
+
+def _by(tables: Sequence[DiscoveredTable], names: Sequence[str]) -> tuple[Coverage, ...]:
+    groups: dict[str, list[DiscoveredTable]] = defaultdict(list)
+    for name, table in zip(names, tables, strict=True):
+        groups[name].append(table)
+    return tuple(_sum(name, groups[name]) for name in sorted(groups))
+
+
+@dataclass(frozen=True, slots=True)
+class DiscoverRequest:
+    """Sources, and the registry with the contracts; see `discover` for the fields."""
+
+    sources: tuple[str, ...]
+    registry: Path = Path()
+    reads: str = ""
+    role_arn: str = ""
+    catalog_id: str = ""
+
+
+def discover(
+    sources: str | Path | Sequence[str | Path],
+    *,
+    registry: Path | str = ".",
+    reads: Path | str = "",
+    role_arn: str = "",
+    catalog_id: str = "",
+    folder: Path | str | None = None,
+    now: datetime | None = None,
+) -> DiscoverOutcome:
+    """List every table of lakes and catalogs, with its contract or none, as `dq discover` does.
+
+    A source is a folder or URI of a lake, or a catalog with a database: `glue://sales`, `hive://…`,
+    `iceberg://…` or `local://…`; without a database, all of them. `registry` is a folder or file with
+    contracts. `reads` is a Parquet or CSV file with the columns `table` or `path`, `reader` and optionally
+    `count`. `folder` replaces the working folder, which has settings and store; `now` is an aware instant.
+
+    Raises UsageError for an invalid source, and ReadError for a registry or a file of reads that cannot be
+    read. What cannot be read of a source is in `errors`, and of a table in its `problem`.
+    """
+    context, (place,) = call_context(registry, folder, now)
+    listed = [sources] if isinstance(sources, str | Path) else sources
+    request = DiscoverRequest(tuple(map(str, listed)), place, str(reads), role_arn, catalog_id)
+    outcome = run(context, request)
+    return replace(outcome, notes=tuple(context.messages.notes))
+
+
+def run(context: RuntimeContext, request: DiscoverRequest) -> DiscoverOutcome:
+    """Run the operation. Raises as `discover`."""
+    databases, roots = _split_sources(request.sources)
+    loaded = _load(context, request.registry)
+    objects = _Objects(context, loaded.contracts)
+    errors: list[str] = []
+    with closing(context.store()) as store:
+        specs = list(_catalog_tables(context, store, request, databases, errors))
+        locations = [_key(context, spec.location) for _, spec in specs if spec.location]
+        known = {*objects.by_location, *locations}
+        places = {_key(context, root): root for root in roots}
+        folders, root_errors = list_roots(context, places, locations, known)
+        errors += root_errors
+        layouts = {key: layout for key, (_, layout) in objects.by_location.items()}
+        parts = read_parts(context, store, folders, layouts)
+    tables = [
+        _with_contract(table, objects, _key(context, table.location))
+        for table in _merge(context, specs, parts)
+    ]
+    if request.reads:
+        tables = _with_reads(context, request.reads, tables)
+    tables.sort(key=_order)
+    return DiscoverOutcome(tuple(_with_copies(tables)), tuple(errors), tuple(loaded.findings))
+
+
+def _order(table: DiscoveredTable) -> tuple[bool, int, int, str]:
+    reads = table.reads.count if table.reads else 0
+    return table.contracted is not None, -reads, -table.bytes, table.title
+
+
+def _split_sources(sources: Sequence[str]) -> tuple[list[tuple[str, str]], list[str]]:
+    """Return catalogs, each with a database or "", and roots of lakes. Raises UsageError."""
+    if not sources:
+        raise UsageError("no source given.", "Pass folders, URIs, or catalogs, e.g. glue://sales s3://lake.")
+    databases: list[tuple[str, str]] = []
+    roots: list[str] = []
+    for source in sources:
+        kind, separator, database = source.partition("://")
+        if separator and kind in catalogs():
+            if "/" in database.rstrip("/"):
+                raise UsageError(f"{source!r} is not a database.", f"Write {kind}://DATABASE, or {kind}://.")
+            databases.append((kind, database.rstrip("/")))
+        else:
+            roots.append(source.rstrip("/") or source)
+    return list(dict.fromkeys(databases)), list(dict.fromkeys(roots))
+
+
+def _load(context: RuntimeContext, registry: Path) -> LoadedContracts:
+    if registry.is_dir() and not discover_below(registry).contracts:
+        context.note(f"{registry} contains no contract.")
+        return LoadedContracts([], [])
+    return load([registry], context.note)
+
+
+def _key(context: RuntimeContext, location: str) -> str:
+    """Return the one spelling of a location: a URI without a final slash, or a real path."""
+    folded = fold_location(location)
+    return folded if is_remote(folded) else os.path.realpath(context.folder / folded)
+
+
+@dataclass(frozen=True, slots=True)
+class _AnyLocation:
+    """Location policy for locations that are compared, never opened: accepts every well-formed one."""
+
+    reach: AccessPolicy
+
+    def value(self, name: str, default: str | None) -> str | ValueProblem:
+        return self.reach.value(name, default)
+
+    def validate(self, text: str) -> str | ValueProblem:
+        address = parse_location(text)
+        return address if isinstance(address, ValueProblem) else text
+
+
+class _Objects:
+    """Objects of contracts by the locations and by the catalog names of their tables."""
+
+    def __init__(self, context: RuntimeContext, contracts: Sequence[Contract]) -> None:
+        # Locations are only compared: what is read below them is what the caller names.
+        policy = _AnyLocation(context.reach)
+        self.by_location: dict[str, tuple[ContractedObject, str]] = {}
+        self.by_name: dict[tuple[str, str], ContractedObject] = {}
+        self.by_id: dict[tuple[str, str], ContractedObject] = {}
+        entries = [
+            ContractedObject(contract, schema_object)
+            for contract in contracts
+            for schema_object in contract.objects
+        ]
+        for entry in sorted(entries, key=lambda entry: entry.order):
+            self.by_id.setdefault((entry.contract.id, entry.object.name), entry)
+            for server in filter(is_lake, entry.contract.servers):
+                try:
+                    place = resolve(entry.contract, entry.object, server.server, policy)
+                except DqError as error:
+                    context.note(f"{entry.contract.id}: {error.message}")
+                    continue
+                if place.path:
+                    key = _key(context, table_folder(place.path))
+                    self.by_location.setdefault(key, (entry, place.layout.template))
+                database = database_name(entry.contract, place.database)
+                self.by_name.setdefault((database.lower(), table_name(entry.object).lower()), entry)
+
+    def find(self, key: str, spec: TableSpec | None) -> ContractedObject | None:
+        """Return the object of a table at this location or with this entry in a catalog."""
+        if key in self.by_location:
+            return self.by_location[key][0]
+        if spec is None:
+            return None
+        marked = self.by_id.get((spec.parameter(CONTRACT), spec.parameter(OBJECT)))
+        return marked or self.by_name.get(spec.key)
+
+
+def _catalog_tables(
+    context: RuntimeContext,
+    store: Store,
+    request: DiscoverRequest,
+    databases: Sequence[tuple[str, str]],
+    errors: list[str],
+) -> Iterator[tuple[str, TableSpec]]:
+    """Yield the catalog and the specification of each table; errors are added to `errors`."""
+    done: set[tuple[str, str]] = set()
+    for kind, name in databases:
+        try:
+            catalog = open_named_catalog(context, store, kind, request.role_arn, request.catalog_id)
+            names = [name.lower()] if name else catalog.databases()
+        except UsageError:
+            raise
+        except DqError as error:
+            errors.append(f"{kind}://{name}: {error.message}")
+            continue
+        for database in names:
+            if (kind, database) in done:
+                continue
+            done.add((kind, database))
+            try:
+                with context.messages.step(f"{kind}://{database}"):
+                    tables = catalog.tables(database)
+            except DqError as error:
+                errors.append(f"{kind}://{database}: {error.message}")
+                continue
+            if name and not tables:
+                errors.append(f"{kind}://{database}: the catalog has no table in this database.")
+            yield from ((kind, table.spec) for table in tables)
+
+
+def _merge(
+    context: RuntimeContext,
+    specs: Sequence[tuple[str, TableSpec]],
+    parts: Sequence[FolderPart],
+) -> Iterator[DiscoveredTable]:
+    """Yield each table of a catalog with the folder at its location, and the other folders."""
+    by_key: dict[str, list[FolderPart]] = defaultdict(list)
+    for part in parts:
+        by_key[part.key].append(part)
+    used: set[int] = set()
+    for kind, spec in specs:
+        candidates = by_key.get(_key(context, spec.location), []) if spec.location else []
+        own_format = [part for part in candidates if part.format == spec.format]
+        match = next(iter(own_format or candidates), None)
+        used |= {id(match)}
+        yield _table(spec.location, match, (f"{kind}:{spec.database}.{spec.name}",), spec)
+    for part in parts:
+        if id(part) not in used:
+            yield _table(part.location, part, (), None)
+
+
+def _table(
+    location: str, part: FolderPart | None, names: tuple[str, ...], spec: TableSpec | None
+) -> DiscoveredTable:
+    if part is None:
+        problem = "" if spec is None or spec.format == VIEW else _no_folder(spec)
+        form = spec.format if spec is not None else ""
+        table = table_from_spec(spec) if spec is not None and spec.columns else None
+        return DiscoveredTable(location, form, names, table=table, spec=spec, problem=problem)
+    table = table_from_spec(spec) if spec is not None and spec.columns else part.table
+    layout = part.table.layout if part.table else ""
+    if not layout and part.partitions and part.table is not None and part.table.partitions:
+        layout = "hive"
+    return DiscoveredTable(
+        part.location,
+        part.format or (spec.format if spec else ""),
+        names,
+        part.files,
+        part.bytes,
+        part.newest,
+        part.rows,
+        part.partitions,
+        layout,
+        table,
+        spec,
+        outside=part.outside,
+        problem=part.problem,
+        root=part.root,
+        sketch=(part.sizes, part.bounds),
+    )
+
+
+def _no_folder(spec: TableSpec) -> str:
+    return (
+        f"{spec.location} does not exist." if spec.location else "the catalog has no location of its files."
+    )
+
+
+def _with_contract(table: DiscoveredTable, objects: _Objects, key: str) -> DiscoveredTable:
+    """Return the table with its contract, the drift from it, its domain and its owner."""
+    entry = objects.find(key, table.spec)
+    properties = {name.lower(): text for name, text in table.spec.parameters} if table.spec else {}
+    domain = next((properties[name] for name in _DOMAIN_KEYS if properties.get(name)), "")
+    owner = next((properties[name] for name in _OWNER_KEYS if properties.get(name)), "")
+    domain = domain or (table.spec.database if table.spec else _first_folder(table))
+    if entry is None:
+        return replace(table, domain=domain, owner=owner)
+    drift = tuple(object_differences(entry.object, table.table)) if table.table else ()
+    return replace(
+        table,
+        contracted=entry,
+        drift=drift,
+        domain=entry.contract.domain or domain,
+        owner=contract_owner(entry.contract) or owner,
+    )
+
+
+def _first_folder(table: DiscoveredTable) -> str:
+    """Return the first folder between a root and the table, or ""."""
+    inside = table.location.removeprefix(table.root).strip("/") if table.root else ""
+    first, slash, _ = inside.partition("/")
+    return printable_path(first) if slash else ""
+
+
+def _with_reads(
+    context: RuntimeContext, file: str, tables: Sequence[DiscoveredTable]
+) -> list[DiscoveredTable]:
+    by_location = {_key(context, table.location): table.title for table in tables if table.location}
+    by_name: dict[str, str] = {}
+    for table in tables:
+        for name in table.names:
+            by_name[name] = by_name[name.partition(":")[2]] = table.title
+
+    def find(place: str) -> str | None:
+        if place.lower() in by_name:
+            return by_name[place.lower()]
+        key = _key(context, place)
+        while key and key not in by_location:
+            key = key.rpartition("/")[0]
+        return by_location.get(key)
+
+    reads, unmatched = count_reads(str(context.folder / file) if not is_remote(file) else file, find)
+    if unmatched:
+        context.note(f"{pluralize(unmatched, 'read')} in {file}: not of these tables.")
+    return [replace(table, reads=reads.get(table.title, TableReads())) for table in tables]
+
+
+def _with_copies(tables: Sequence[DiscoveredTable]) -> Iterator[DiscoveredTable]:
+    """Yield the tables, likely copies marked; originals have a contract, are most read, or oldest."""
+    numbers = sorted(
+        (number for number, table in enumerate(tables) if table.table is not None),
+        key=lambda number: _original_order(tables[number]),
+    )
+    copies = {
+        numbers[copy.copy]: LikelyCopy(tables[numbers[copy.original]].title, copy.evidence)
+        for copy in find_copies([_sketch(tables[number]) for number in numbers])
+    }
+    for number, table in enumerate(tables):
+        yield replace(table, copy=copies.get(number))
+
+
+def _original_order(table: DiscoveredTable) -> tuple[bool, int, float, str]:
+    reads = table.reads.count if table.reads else 0
+    return not table.is_covered, -reads, table.newest.timestamp() if table.newest else 0.0, table.title
+
+
+def _sketch(table: DiscoveredTable) -> TableSketch:
+    assert table.table is not None
+    name = "/".join(table.spec.key) if table.spec else "/".join(table.location.split("/")[-2:])
+    sizes, bounds = table.sketch
+    # A copy may be partitioned in another way, so the columns of folders are not compared.
+    columns = columns_of((column.name, str(column.type)) for column in table.table.columns)
+    return TableSketch(name, table.format, columns, table.rows, bounds, sizes)
