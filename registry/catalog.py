@@ -111,12 +111,14 @@ their order, each with the rule of `dq diff`."""
 class LiveTable:
     """A table in a catalog. `version` is the catalog's own, and changes with every write.
 
-    `updated_at` is the aware instant of the last write, or None if the catalog does not know it.
+    `updated_at` is the aware instant of the last write, or None if the catalog does not know it. `owner` is
+    the owner by the catalog, or "".
     """
 
     spec: TableSpec
     version: str
     updated_at: datetime | None = None
+    owner: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -400,7 +400,7 @@ def live_table(raw: Raw) -> LiveTable:
     )
     spec = folded(spec)
     spec = folded(replace(spec, reader=reader_terms_from_glue(raw, spec)))
-    return LiveTable(spec, str(raw.get("VersionId", "")), raw.get("UpdateTime"))
+    return LiveTable(spec, str(raw.get("VersionId", "")), raw.get("UpdateTime"), str(raw.get("Owner") or ""))
 
 
 def _column(raw: Raw) -> TableColumn:

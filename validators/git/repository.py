@@ -13,15 +13,18 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from enum import Enum
+from enum import Enum, StrEnum
 from pathlib import Path, PurePosixPath
 from shutil import which
 from tempfile import TemporaryDirectory, TemporaryFile
 from threading import Event, Thread, Timer
-from typing import IO, NamedTuple, TypeVar, cast
+from typing import IO, TYPE_CHECKING, NamedTuple, TypeVar, cast
 from urllib.parse import urlsplit
 
 from dq.contracts.outcome import MissingTool, ReadError, UsageError
+
+if TYPE_CHECKING:
+    from git import Repo
 
 # TABLE: Git commands, settings and environment, so that a clone cannot make Git do anything else.
 #
@@ -438,39 +441,174 @@ def open_branch(top: Path, branch: str, file: str, data: bytes, message: str) ->
 
     Raises UsageError if the branch exists, and ReadError if Git fails.
     """
+    with _trusted_clone(top) as repo:
+        if _tips(repo, branch):
+            raise UsageError(f"branch {branch} already exists.", "Delete it, or use it: git switch " + branch)
+        start = _default_commit(repo)
+        commit = _commit(repo, start, start, {file: data}, lambda _: message)
+        repo.git.update_ref(f"refs/heads/{branch}", commit, "0" * len(commit))
+        return OpenedBranch(branch, commit, _push(repo, branch))
+
+
+class BranchState(StrEnum):
+    """Result of writing a branch: its files are new, other ones, the same, or not dq's to change."""
+
+    OPENED = "opened"
+    UPDATED = "updated"
+    UNCHANGED = "unchanged"
+    SKIPPED = "skipped"
+
+
+class WrittenBranch(NamedTuple):
+    """A branch after writing it. `reason` is why it was skipped, or not pushed, or ""."""
+
+    name: str
+    state: BranchState
+    commit: str = ""
+    reason: str = ""
+
+
+# Trailer of dq's commits with their tree: a commit that somebody amended has another one.
+_TREE_TRAILER = "Dq-Tree: "
+
+
+def write_branch(
+    top: Path,
+    branch: str,
+    files: Mapping[str, bytes],
+    message: str,
+    is_same: Callable[[bytes, bytes], bool] = bytes.__eq__,
+) -> WrittenBranch:
+    """Write new files on a branch of dq's own, and push it; an existing branch gets one more commit.
+
+    A branch is skipped if it has a commit of someone else, is checked out, or was merged, and if a file
+    exists on the default branch. `is_same` compares the content of a file: if all are the same, nothing is
+    committed. The work tree and its branch are not changed.
+
+    Raises ReadError if Git fails.
+    """
+    with _trusted_clone(top) as repo:
+        start = _default_commit(repo)
+        existing = [file for file in files if _content(repo, start, file) is not None]
+        if existing:
+            return WrittenBranch(branch, BranchState.SKIPPED, reason=f"{existing[0]} already exists")
+        tip, problem = _own_tip(repo, branch, start)
+        if problem:
+            return WrittenBranch(branch, BranchState.SKIPPED, tip, problem)
+        if tip:
+            base = str(repo.git.merge_base(start, tip))
+            current = str(repo.git.diff("--name-only", "--no-renames", "-z", base, tip)).split("\0")
+            contents = {file: _content(repo, tip, file) for file in current if file}
+            if contents.keys() == files.keys() and all(
+                content is not None and is_same(content, files[file]) for file, content in contents.items()
+            ):
+                return WrittenBranch(branch, BranchState.UNCHANGED, tip, _push(repo, branch, tip))
+        else:
+            base = start
+
+        def signed(tree: str) -> str:
+            return f"{message}\n\n{_TREE_TRAILER}{tree}"
+
+        commit = _commit(repo, base, tip or start, files, signed)
+        # A local branch may be behind the remote's.
+        repo.git.update_ref(f"refs/heads/{branch}", commit)
+        state = BranchState.UPDATED if tip else BranchState.OPENED
+        return WrittenBranch(branch, state, commit, _push(repo, branch))
+
+
+def _own_tip(repo: Repo, branch: str, start: str) -> tuple[str, str]:
+    """Return the newest commit of a branch, "" if there is none, and why it must not be changed, or ""."""
+    tips = _tips(repo, branch)
+    if not tips:
+        return "", ""
+    ahead = [tip for tip in tips if all(_is_ancestor(repo, other, tip) for other in tips)]
+    if not ahead:
+        return tips[0], "it differs from the remote's branch of this name"
+    tip = ahead[0]
+    if repo.git.for_each_ref("--format=%(worktreepath)", f"refs/heads/{branch}").strip():
+        return tip, "it is checked out"
+    own_commits = list(repo.iter_commits(f"{start}..{tip}"))
+    if not own_commits:
+        return tip, "it was merged"
+    for commit in own_commits:
+        trailer = str(commit.message).rstrip().rpartition("\n")[2]
+        if trailer != f"{_TREE_TRAILER}{commit.tree.hexsha}":
+            return tip, f"commit {commit.hexsha[:12]} was not made by dq"
+    return tip, ""
+
+
+def _tips(repo: Repo, branch: str) -> list[str]:
+    """Return the commits of a branch here and at the remote, as far as this clone knows them."""
+    names = (f"refs/heads/{branch}", f"refs/remotes/origin/{branch}")
+    refs = {ref.path: str(ref.commit.hexsha) for ref in repo.references if ref.path in names}
+    return list(dict.fromkeys(refs[name] for name in names if name in refs))
+
+
+def _default_commit(repo: Repo) -> str:
+    default = "refs/remotes/origin/HEAD"
+    has_default = any(ref.path == default for ref in repo.references)
+    return str(repo.commit(default if has_default else "HEAD").hexsha)
+
+
+def _is_ancestor(repo: Repo, commit: str, other: str) -> bool:
+    return commit == other or bool(repo.is_ancestor(repo.commit(commit), repo.commit(other)))
+
+
+def _content(repo: Repo, commit: str, file: str) -> bytes | None:
+    try:
+        return bytes(repo.commit(commit).tree[file].data_stream.read())
+    except KeyError:
+        return None
+
+
+def _commit(
+    repo: Repo, base: str, parent: str, files: Mapping[str, bytes], message: Callable[[str], str]
+) -> str:
+    """Commit the files on top of the tree of `base`, with a message that may name the new tree."""
+    with (
+        TemporaryDirectory() as folder,
+        repo.git.custom_environment(GIT_INDEX_FILE=str(Path(folder, "index"))),
+    ):
+        repo.git.read_tree(base)
+        for file, data in files.items():
+            content = Path(folder, "content")
+            content.write_bytes(data)
+            blob = repo.git.hash_object("-w", "--no-filters", str(content))
+            repo.git.update_index("--add", "--cacheinfo", f"100644,{blob},{file}")
+        tree = str(repo.git.write_tree())
+    # commit-tree does not read the setting of `git commit`.
+    is_signed = repo.git.config("--type=bool", "--default=false", "--get", "commit.gpgsign")
+    signing = ("-S",) if is_signed == "true" else ()
+    return str(repo.git.commit_tree(tree, "-p", parent, "-m", message(tree), *signing))
+
+
+def _push(repo: Repo, branch: str, tip: str = "") -> str:
+    """Push a branch, or the commit `tip` as one; return why it was not pushed, or ""."""
+    from git import GitError
+
+    if "origin" not in [remote.name for remote in repo.remotes]:
+        return "there is no remote 'origin'"
+    if tip and any(
+        ref.path == f"refs/remotes/origin/{branch}" and ref.commit.hexsha == tip for ref in repo.references
+    ):
+        return ""
+    try:
+        repo.git.push("--set-upstream", "origin", f"refs/heads/{branch}:refs/heads/{branch}")
+    except GitError:
+        # Git's message may contain the remote's URL with a password.
+        return "Git could not push it"
+    return ""
+
+
+@contextmanager
+def _trusted_clone(top: Path) -> Iterator[Repo]:
+    """Open a clone of the user's own with GitPython. Raises ReadError if Git fails."""
     # Importing GitPython runs Git.
     from git import GitError, Repo
 
     try:
-        with Repo(top) as repo, TemporaryDirectory() as folder:
-            remotes = [remote.name for remote in repo.remotes]
-            refs = {ref.path for ref in repo.references}
-            default = "refs/remotes/origin/HEAD"
-            if {f"refs/heads/{branch}", f"refs/remotes/origin/{branch}"} & refs:
-                raise UsageError(
-                    f"branch {branch} already exists.", "Delete it, or use it: git switch " + branch
-                )
-            start = str(repo.commit(default if default in refs else "HEAD").hexsha)
-            content = Path(folder, "content")
-            content.write_bytes(data)
-            with repo.git.custom_environment(GIT_INDEX_FILE=str(Path(folder, "index"))):
-                blob = repo.git.hash_object("-w", "--no-filters", str(content))
-                repo.git.read_tree(start)
-                repo.git.update_index("--add", "--cacheinfo", f"100644,{blob},{file}")
-                tree = repo.git.write_tree()
-            # commit-tree does not read the setting of `git commit`.
-            is_signed = repo.git.config("--type=bool", "--default=false", "--get", "commit.gpgsign")
-            signing = ("-S",) if is_signed == "true" else ()
-            commit = str(repo.git.commit_tree(tree, "-p", start, "-m", message, *signing))
-            repo.git.update_ref(f"refs/heads/{branch}", commit, "0" * len(commit))
-            if "origin" not in remotes:
-                return OpenedBranch(branch, commit, "there is no remote 'origin'")
-            try:
-                repo.git.push("--set-upstream", "origin", f"refs/heads/{branch}:refs/heads/{branch}")
-            except GitError:
-                # Git's message may contain the remote's URL with a password.
-                return OpenedBranch(branch, commit, "Git could not push it")
-            return OpenedBranch(branch, commit, "")
+        with Repo(top) as repo:
+            yield repo
     except (GitError, ValueError) as error:
         reason = str(getattr(error, "stderr", "") or error).strip().removeprefix("stderr:").strip(" '\n")
         raise ReadError(
