@@ -36,7 +36,8 @@ if TYPE_CHECKING:
     from dq.operations.demo import DemoOutcome, DemoTable, demo, demo_tables
     from dq.operations.demo_aws import AwsDemoOutcome, demo_aws
     from dq.operations.diff import diff
-    from dq.operations.discover import DiscoveredTable, DiscoverOutcome, discover
+    from dq.operations.discover import DiscoverOutcome, discover
+    from dq.operations.discovered_table import DiscoveredTable
     from dq.operations.doctor import DoctorOutcome, doctor
     from dq.operations.emr import emr
     from dq.operations.explain import ExplainOutcome, RulesOutcome, explain, rules
@@ -147,7 +148,8 @@ _MODULES: dict[str, tuple[str, ...]] = {
     "dq.dataquality.reconcile.outcome": ("Reconciliation",),
     "dq.operations.reconcile": ("ReconcileOutcome", "reconcile", "reconcile_servers"),
     "dq.operations.repair": ("RepairOutcome", "repair"),
-    "dq.operations.discover": ("DiscoverOutcome", "DiscoveredTable", "discover"),
+    "dq.operations.discover": ("DiscoverOutcome", "discover"),
+    "dq.operations.discovered_table": ("DiscoveredTable",),
     "dq.operations.tables": ("TablesOutcome", "tables"),
     "dq.operations.explain": ("ExplainOutcome", "RulesOutcome", "explain", "rules"),
     "dq.operations.output_schemas": ("json_schema",),

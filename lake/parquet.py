@@ -77,8 +77,8 @@ def chunks_of(meta: FileMetaData) -> Iterator[ColumnChunkMetaData]:
 def bounds_of_footers(footers: Iterable[FileMetaData]) -> dict[str, tuple[object, object]]:
     """Return the minimum and the maximum of each column that is not nested, over all files.
 
-    A column without statistics in a row group that has values of it is left out, as are texts of which
-    writers may have kept the beginning only.
+    A column without statistics in a row group that has values of it is left out, as are long texts, which
+    writers shorten.
     """
     bounds: dict[str, tuple[object, object]] = {}
     unknown: set[str] = set()

@@ -74,23 +74,23 @@ def format_of(name: str) -> str | None:
     return "" if _PART.fullmatch(lowered) else None
 
 
-def table_folders(tree: Folder, known: Collection[str] = ()) -> Iterator[FolderTable]:
+def table_folders(tree: Folder, claimed: Collection[str] = ()) -> Iterator[FolderTable]:
     """Yield the tables of a tree in order of their paths.
 
-    `known` are paths of tables, from contracts or catalogs: unless one has folders of partitions, everything
-    below it belongs to it, whatever its folders are named.
+    `claimed` are paths of tables, from contracts or catalogs: unless one has folders of partitions,
+    everything below it belongs to it, whatever its folders are named.
     """
-    yield from _Finder(frozenset(known)).tables("", tree)
+    yield from _Finder(frozenset(claimed)).tables("", tree)
 
 
 @dataclass(frozen=True, slots=True)
 class _Finder:
-    known: frozenset[str]
+    claimed: frozenset[str]
 
     def tables(self, path: str, folder: Folder) -> Iterator[FolderTable]:
         log = _log_format(folder)
         partitions = [] if log else _partition_folders(folder)
-        if log or (path in self.known and not partitions):
+        if log or (path in self.claimed and not partitions):
             partitions = [name for name in folder.folders if is_data_name(name)]
             if log == "iceberg":
                 partitions.remove(iceberg.METADATA_FOLDER)
@@ -121,7 +121,7 @@ class _Finder:
         kind = _data_format(log) or max(formats, key=lambda name: (formats[name], name), default="")
         data = [(name, file) for name, file in files if format_of(name) == kind]
         outside += [name for name, _ in files if format_of(name) not in (kind, None)]
-        if data or log or path in self.known or any(problems):
+        if data or log or path in self.claimed or any(problems):
             yield FolderTable(
                 path,
                 log or kind,
@@ -144,7 +144,7 @@ class _Finder:
     ) -> None:
         """Add the files of a folder of a table, except those of tables inside of it."""
         path = _join(table, inner_path)
-        if path in self.known or _log_format(folder):
+        if path in self.claimed or _log_format(folder):
             nested.append((path, folder))
             return
         problems.append(folder.problem)

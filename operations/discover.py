@@ -7,28 +7,29 @@ from __future__ import annotations
 
 import os
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
-from types import MappingProxyType
 
 from dq.contracts.access.access_policy import AccessPolicy, is_remote, parse_location
 from dq.contracts.access.data_location import is_lake, resolve
 from dq.contracts.access.discovery import discover_below
 from dq.contracts.access.files import printable_path
 from dq.contracts.lineage import database_name, table_folder, table_name
-from dq.contracts.model import Contract, SchemaObject
+from dq.contracts.model import Contract
 from dq.contracts.outcome import DqError, Finding, ReadError, UsageError, ValueProblem, pluralize
-from dq.contracts.slo import NOT_IN_FORCE
+from dq.operations.discover_branches import BranchBy, DraftBranch
+from dq.operations.discover_branches import open_branches as write_drafts
 from dq.operations.discovered_folders import FolderPart, list_roots, read_parts
+from dq.operations.discovered_table import ContractedObject, DiscoveredTable, LikelyCopy
 from dq.operations.reads import TableReads, count_reads
 from dq.operations.registry_files import LoadedContracts, load
 from dq.operations.runtime.context import RuntimeContext, call_context
 from dq.operations.runtime.spark import open_named_catalog
+from dq.registry.catalog import LiveTable
 from dq.registry.catalogs import catalogs
-from dq.registry.importing import ImportedTable
 from dq.registry.importing.contract_text import object_differences
 from dq.registry.importing.sources import table_from_spec
 from dq.registry.table import CONTRACT, OBJECT, VIEW, TableSpec, contract_owner, fold_location
@@ -37,109 +38,9 @@ from dq.store.engine import Store
 
 # Properties of a catalog's table that name its owner and its domain, in order.
 _OWNER_KEYS = ("dq.owner", "owner", "team", "owned_by", "data_owner")
-_NO_BOUNDS: Mapping[str, tuple[str, str]] = MappingProxyType({})
+# Owners that engines write into a catalog by themselves.
+_PROGRAMS = frozenset({"owner", "hadoop", "hive", "root", "spark", "livy", "ec2-user"})
 _DOMAIN_KEYS = ("dq.domain", "domain", "data_domain")
-
-
-@dataclass(frozen=True, slots=True)
-class ContractedObject:
-    """An object of a contract, and the names by which catalogs know its table."""
-
-    contract: Contract
-    object: SchemaObject
-
-    @property
-    def is_in_force(self) -> bool:
-        """True unless the contract is a draft, proposed or retired."""
-        return self.contract.status not in NOT_IN_FORCE
-
-    @property
-    def order(self) -> tuple[bool, str, str, str]:
-        """Sort key: contracts in force first, then by id and version."""
-        return not self.is_in_force, self.contract.id, self.contract.version, self.object.name
-
-
-@dataclass(frozen=True, slots=True)
-class LikelyCopy:
-    """The location of the table that another one seems to be a copy of, and the evidence."""
-
-    of: str
-    evidence: str
-
-
-@dataclass(frozen=True, slots=True)
-class DiscoveredTable:
-    """A table: a folder or file of a lake, or a table of a catalog with its folder.
-
-    `names` are those of catalogs, e.g. `glue:sales.orders`. `table` has the columns; it and `rows` are None
-    if unknown. `newest` is the newest write in UTC. `layout` is `hive`, a template, or "" without partition
-    folders. `drift` are the differences from the contract. `reads` is None without a file of reads. `outside`
-    are data files that readers of the table ignore. `problem` is why the table cannot be read, or "". `root`
-    is the source below which it lies. `sketch` are the sizes of its files, and digests of the bounds of its
-    columns.
-    """
-
-    location: str
-    format: str
-    names: tuple[str, ...] = ()
-    files: int = 0
-    bytes: int = 0
-    newest: datetime | None = None
-    rows: int | None = None
-    partitions: int = 0
-    layout: str = ""
-    table: ImportedTable | None = None
-    spec: TableSpec | None = None
-    contracted: ContractedObject | None = None
-    domain: str = ""
-    owner: str = ""
-    drift: tuple[str, ...] = ()
-    reads: TableReads | None = None
-    copy: LikelyCopy | None = None
-    outside: tuple[str, ...] = ()
-    problem: str = ""
-    root: str = ""
-    sketch: tuple[tuple[int, ...], Mapping[str, tuple[str, str]]] = ((), _NO_BOUNDS)
-
-    @property
-    def title(self) -> str:
-        """Name of the table: that of a catalog, else its location."""
-        return self.names[0] if self.names else printable_path(self.location)
-
-    @property
-    def is_covered(self) -> bool:
-        """True if a contract in force describes the table."""
-        return self.contracted is not None and self.contracted.is_in_force
-
-    def as_dict(self) -> dict[str, object]:
-        """As JSON values."""
-        contract = self.contracted.contract if self.contracted else None
-        keys = [column.name for column in self.table.partitions] if self.table else []
-        return {
-            "location": printable_path(self.location) or None,
-            "names": list(self.names),
-            "format": self.format or None,
-            "files": self.files,
-            "bytes": self.bytes,
-            "newest": self.newest.isoformat() if self.newest else None,
-            "rows": self.rows,
-            "columns": len(self.table.columns) + len(keys) if self.table else None,
-            "partitions": self.partitions,
-            "partition_columns": keys,
-            "layout": self.layout or None,
-            "contract": contract.id if contract else None,
-            "object": self.contracted.object.name if self.contracted else None,
-            "status": contract.status if contract else None,
-            "domain": self.domain or None,
-            "owner": self.owner or None,
-            "drift": list(self.drift),
-            "reads": self.reads.count if self.reads else None,
-            "readers": len(self.reads.readers) if self.reads else None,
-            "copy_of": printable_path(self.copy.of) if self.copy else None,
-            "evidence": self.copy.evidence if self.copy else None,
-            "outside": [printable_path(name) for name in self.outside],
-            "problem": printable_path(self.problem) or None,
-        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,11 +78,12 @@ class Coverage:
 
 @dataclass(frozen=True, slots=True)
 class DiscoverOutcome:
-    """Tables, those without a contract and most read first, and errors of sources and of contracts."""
+    """Tables, those without a contract and most read first, errors of sources and contracts, and branches."""
 
     tables: tuple[DiscoveredTable, ...]
     errors: tuple[str, ...] = ()
     findings: tuple[Finding, ...] = ()
+    branches: tuple[DraftBranch, ...] = ()
     notes: tuple[str, ...] = ()
 
     @property
@@ -217,6 +119,7 @@ class DiscoverOutcome:
             "owners": [coverage.as_dict() for coverage in self.owners],
             "errors": [printable_path(error) for error in self.errors],
             "findings": [finding.as_dict() for finding in self.findings],
+            "branches": [branch.as_dict() for branch in self.branches],
         }
 
 
@@ -243,6 +146,9 @@ class DiscoverRequest:
     reads: str = ""
     role_arn: str = ""
     catalog_id: str = ""
+    open_branches: bool = False
+    by: BranchBy = BranchBy.TABLE
+    limit: int = 50
 
 
 def discover(
@@ -252,6 +158,9 @@ def discover(
     reads: Path | str = "",
     role_arn: str = "",
     catalog_id: str = "",
+    open_branches: bool = False,
+    by: str = "table",
+    limit: int = 50,
     folder: Path | str | None = None,
     now: datetime | None = None,
 ) -> DiscoverOutcome:
@@ -260,14 +169,21 @@ def discover(
     A source is a folder or URI of a lake, or a catalog with a database: `glue://sales`, `hive://…`,
     `iceberg://…` or `local://…`; without a database, all of them. `registry` is a folder or file with
     contracts. `reads` is a Parquet or CSV file with the columns `table` or `path`, `reader` and optionally
-    `count`. `folder` replaces the working folder, which has settings and store; `now` is an aware instant.
+    `count`. With `open_branches`, contracts in draft of the first `limit` tables without one are committed on
+    branches of the registry, one `by` table or domain. `folder` replaces the working folder, which has
+    settings and store; `now` is an aware instant.
 
     Raises UsageError for an invalid source, and ReadError for a registry or a file of reads that cannot be
     read. What cannot be read of a source is in `errors`, and of a table in its `problem`.
     """
     context, (place,) = call_context(registry, folder, now)
     listed = [sources] if isinstance(sources, str | Path) else sources
-    request = DiscoverRequest(tuple(map(str, listed)), place, str(reads), role_arn, catalog_id)
+    if by not in list(BranchBy):
+        raise UsageError(f"by={by!r} is unknown.", f"Choose one of {', '.join(BranchBy)}.")
+    texts = tuple(map(str, listed))
+    request = DiscoverRequest(
+        texts, place, str(reads), role_arn, catalog_id, open_branches, BranchBy(by), limit
+    )
     outcome = run(context, request)
     return replace(outcome, notes=tuple(context.messages.notes))
 
@@ -279,22 +195,26 @@ def run(context: RuntimeContext, request: DiscoverRequest) -> DiscoverOutcome:
     objects = _Objects(context, loaded.contracts)
     errors: list[str] = []
     with closing(context.store()) as store:
-        specs = list(_catalog_tables(context, store, request, databases, errors))
-        locations = [_key(context, spec.location) for _, spec in specs if spec.location]
-        known = {*objects.by_location, *locations}
+        live_tables = list(_catalog_tables(context, store, request, databases, errors))
+        locations = [_key(context, live.spec.location) for _, live in live_tables if live.spec.location]
+        claimed = {*objects.by_location, *locations}
         places = {_key(context, root): root for root in roots}
-        folders, root_errors = list_roots(context, places, locations, known)
+        folders, root_errors = list_roots(context, places, locations, claimed)
         errors += root_errors
         layouts = {key: layout for key, (_, layout) in objects.by_location.items()}
         parts = read_parts(context, store, folders, layouts)
     tables = [
         _with_contract(table, objects, _key(context, table.location))
-        for table in _merge(context, specs, parts)
+        for table in _merge(context, live_tables, parts)
     ]
     if request.reads:
         tables = _with_reads(context, request.reads, tables)
     tables.sort(key=_order)
-    return DiscoverOutcome(tuple(_with_copies(tables)), tuple(errors), tuple(loaded.findings))
+    listed = tuple(_with_copies(tables))
+    branches: Sequence[DraftBranch] = ()
+    if request.open_branches:
+        branches = write_drafts(context, listed, request.registry, request.by, request.limit)
+    return DiscoverOutcome(listed, tuple(errors), tuple(loaded.findings), tuple(branches))
 
 
 def _order(table: DiscoveredTable) -> tuple[bool, int, int, str]:
@@ -390,8 +310,8 @@ def _catalog_tables(
     request: DiscoverRequest,
     databases: Sequence[tuple[str, str]],
     errors: list[str],
-) -> Iterator[tuple[str, TableSpec]]:
-    """Yield the catalog and the specification of each table; errors are added to `errors`."""
+) -> Iterator[tuple[str, LiveTable]]:
+    """Yield the catalog and each of its tables; errors are added to `errors`."""
     done: set[tuple[str, str]] = set()
     for kind, name in databases:
         try:
@@ -414,12 +334,12 @@ def _catalog_tables(
                 continue
             if name and not tables:
                 errors.append(f"{kind}://{database}: the catalog has no table in this database.")
-            yield from ((kind, table.spec) for table in tables)
+            yield from ((kind, table) for table in tables)
 
 
 def _merge(
     context: RuntimeContext,
-    specs: Sequence[tuple[str, TableSpec]],
+    live_tables: Sequence[tuple[str, LiveTable]],
     parts: Sequence[FolderPart],
 ) -> Iterator[DiscoveredTable]:
     """Yield each table of a catalog with the folder at its location, and the other folders."""
@@ -427,12 +347,14 @@ def _merge(
     for part in parts:
         by_key[part.key].append(part)
     used: set[int] = set()
-    for kind, spec in specs:
+    for kind, live in live_tables:
+        spec = live.spec
         candidates = by_key.get(_key(context, spec.location), []) if spec.location else []
         own_format = [part for part in candidates if part.format == spec.format]
         match = next(iter(own_format or candidates), None)
         used |= {id(match)}
-        yield _table(spec.location, match, (f"{kind}:{spec.database}.{spec.name}",), spec)
+        table = _table(spec.location, match, (f"{kind}:{spec.database}.{spec.name}",), spec)
+        yield replace(table, catalog_owner="" if live.owner.lower() in _PROGRAMS else live.owner)
     for part in parts:
         if id(part) not in used:
             yield _table(part.location, part, (), None)
@@ -480,7 +402,7 @@ def _with_contract(table: DiscoveredTable, objects: _Objects, key: str) -> Disco
     entry = objects.find(key, table.spec)
     properties = {name.lower(): text for name, text in table.spec.parameters} if table.spec else {}
     domain = next((properties[name] for name in _DOMAIN_KEYS if properties.get(name)), "")
-    owner = next((properties[name] for name in _OWNER_KEYS if properties.get(name)), "")
+    owner = next((properties[name] for name in _OWNER_KEYS if properties.get(name)), table.catalog_owner)
     domain = domain or (table.spec.database if table.spec else _first_folder(table))
     if entry is None:
         return replace(table, domain=domain, owner=owner)

@@ -95,7 +95,7 @@ class FolderPart:
 
 @dataclass(frozen=True, slots=True)
 class _Facts:
-    """What was read of some files of a folder, by their positions.
+    """Metadata of some files of a folder, by their positions.
 
     `name` is the part's name below the folder, or "". `live` are files, bytes and newest write by a log.
     """
@@ -117,17 +117,17 @@ def list_roots(
     context: RuntimeContext,
     roots: Mapping[str, str],
     locations: Iterable[str],
-    known: Collection[str],
+    claimed: Collection[str],
 ) -> tuple[list[ListedFolder], list[str]]:
     """Return the folders that look like tables below the roots and at other locations of catalogs.
 
-    `roots` are locations as the user wrote them by their keys; `known` are the keys of tables in contracts
+    `roots` are locations as the user wrote them by their keys; `claimed` are the keys of tables in contracts
     and catalogs. The second result has an error for each root that cannot be listed. A location of a catalog
     that cannot be listed is a folder with this problem.
     """
     own = {key: root for key, root in roots.items() if not _is_below_any(key, roots)}
-    others = {key for key in locations if not _is_in_any(key, own)}
-    tables = {key: key for key in others if not _is_below_any(key, others)}
+    catalog_locations = {key for key in locations if not _is_in_any(key, own)}
+    tables = {key: key for key in catalog_locations if not _is_below_any(key, catalog_locations)}
     errors: list[str] = []
     folders: list[ListedFolder] = []
     for root, listed in _list_all(context, {**own, **tables}):
@@ -141,7 +141,7 @@ def list_roots(
             continue
         below = {
             key[len(root) :].strip("/")
-            for key in known
+            for key in claimed
             if key == root or key.startswith(f"{root.rstrip('/')}/")
         }
         place = own.get(root, root)

@@ -382,6 +382,11 @@ OUTPUTS: dict[str, Schema] = {
         })),
         "total": COVERAGE, "domains": array(COVERAGE), "owners": array(COVERAGE), "errors": array(TEXT),
         "findings": FINDINGS,
+        "branches": array(row({
+            "branch": TEXT, "state": enum("opened", "updated", "unchanged", "skipped"),
+            "commit": nullable(TEXT), "reason": nullable(TEXT),
+            "tables": array(TEXT), "files": array(TEXT),
+        })),
     }),
     "tables": array(row({
         "contract": TEXT, "object": TEXT, "state": enum("kept", "broken", "listed", "unknown"),

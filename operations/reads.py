@@ -32,13 +32,13 @@ def count_reads(file: str, find: Callable[[str], str | None]) -> tuple[dict[str,
     """
     reads: dict[str, TableReads] = {}
     unmatched = 0
-    known: dict[str, str | None] = {}
+    keys: dict[str, str | None] = {}
     for row in _rows(file):
         place = next((str(row[name]) for name in _PLACES if row.get(name) is not None), "")
         count: int = row["count"]
-        if place not in known:
-            known[place] = find(place)
-        key = known[place]
+        if place not in keys:
+            keys[place] = find(place)
+        key = keys[place]
         if key is None:
             unmatched += count
             continue
@@ -61,8 +61,8 @@ def _rows(file: str) -> Iterator[dict[str, Any]]:
             else:
                 parquet_file = parquet.ParquetFile(opened)
                 names = parquet_file.schema_arrow.names
-                wanted = [name for name in _COLUMNS if name in names]
-                batches = parquet_file.iter_batches(columns=wanted)
+                selected = [name for name in _COLUMNS if name in names]
+                batches = parquet_file.iter_batches(columns=selected)
             if not set(_PLACES) & set(names) or "reader" not in names:
                 raise UsageError(
                     f"{file} has the columns {', '.join(names)[:200]}.",

@@ -32,7 +32,7 @@ _COPY_WORDS = frozenset({
 
 @dataclass(frozen=True, slots=True)
 class TableSketch:
-    """What two tables are compared by.
+    """Properties by which two tables are compared.
 
     `name` is the table's and that of its database or folder. `columns` are name and type of each column.
     `rows` is None if unknown. `bounds` has a digest of the minimum and of the maximum by column, and is empty
@@ -140,11 +140,11 @@ def _similar_pairs(sets: Sequence[frozenset[str]], share: float) -> Iterator[tup
         elements = sets[number]
         rarest = sorted(elements, key=lambda element: (frequency[element], element))
         prefix = rarest[: len(elements) - _at_least(share, len(elements)) + 1]
-        seen: set[int] = set()
+        candidates: set[int] = set()
         for element in prefix:
-            seen.update(index[element][-_MAX_SHARED:])
+            candidates.update(index[element][-_MAX_SHARED:])
             index[element].append(number)
-        for other in seen:
+        for other in candidates:
             common = len(elements & sets[other])
             if common >= share * (len(elements) + len(sets[other]) - common):
                 yield other, number

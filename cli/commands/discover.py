@@ -10,8 +10,11 @@ import typer
 from dq.cli import output
 from dq.cli.context import ACCOUNT, ROLE
 from dq.contracts.outcome import pluralize
-from dq.operations.discover import Coverage, DiscoveredTable, DiscoverOutcome, DiscoverRequest, run
+from dq.operations.discover import Coverage, DiscoverOutcome, DiscoverRequest, run
+from dq.operations.discover_branches import BranchBy, DraftBranch
+from dq.operations.discovered_table import DiscoveredTable
 from dq.operations.runtime.context import runtime_context
+from dq.validators.git.repository import BranchState
 
 _UNITS = ("B", "kB", "MB", "GB", "TB", "PB")
 # Differences of a table that text output shows.
@@ -27,7 +30,15 @@ def command(
     reads: str = typer.Option(
         "", "--reads", help="Parquet or CSV file of reads: table or path, reader and optionally count."
     ),
-    limit: int = typer.Option(50, "--limit", min=0, help="Tables without a contract to show as text."),
+    limit: int = typer.Option(
+        50, "--limit", min=0, help="Tables without a contract to show as text, and to open branches for."
+    ),
+    open_branches: bool = typer.Option(
+        False, "--open", help="Commit contracts in draft on branches of the registry, and push them."
+    ),
+    by: BranchBy = typer.Option(
+        BranchBy.TABLE, "--by", help="One branch for each table, or for each domain."
+    ),
     role_arn: str = ROLE,
     catalog_id: str = ACCOUNT,
     format: output.Format = output.FORMAT,
@@ -36,17 +47,24 @@ def command(
 
     A folder is a table if it has the log of Delta, Iceberg or Hudi, folders of partitions (column=value or
     dates), or data files. Needs no Spark, except for hive://. What was read of a folder is cached in the
-    store, so that unchanged files are not opened again. Nothing is written to the registry.
+    store, so that unchanged files are not opened again. Without --open, nothing is written to the registry.
 
     Tables without a contract come first: the most read, then the largest. One that cannot be read is listed
     with the reason.
+
+    With --open, the first tables without a contract get one in draft: imported, with the rules of dq propose,
+    on a branch discover/NAME, which is pushed if there is a remote. Likely copies are left out. A later run
+    updates branches that only dq has changed. Needs Spark.
 
     Exit codes: 0 all tables match their contracts, 1 some differ, 3 something cannot be read.
 
     Example: dq discover s3://lake glue://sales --registry registry --reads reads.parquet
     """
     context = runtime_context(None, [registry])
-    outcome = run(context, DiscoverRequest(tuple(sources), registry, reads, role_arn, catalog_id))
+    outcome = run(
+        context,
+        DiscoverRequest(tuple(sources), registry, reads, role_arn, catalog_id, open_branches, by, limit),
+    )
     if format is output.Format.JSON:
         output.as_json(outcome.as_dict())
     else:
@@ -74,6 +92,7 @@ def _show(outcome: DiscoverOutcome, limit: int, *, with_reads: bool) -> None:
     _details("Cannot be read", problems)
     _coverage("domain", outcome.domains)
     _coverage("owner", outcome.owners)
+    _branches(outcome.branches)
     for error in outcome.errors:
         output.note(f"dq: {error}")
     output.notes(outcome.findings)
@@ -123,8 +142,19 @@ def _details(title: str, entries: Sequence[tuple[str, Sequence[str]]]) -> None:
         return
     _heading(f"{title} ({len(entries):,})")
     for name, lines in entries:
-        more = f" and {len(lines) - _EXAMPLES} more" if len(lines) > _EXAMPLES else ""
-        output.line(f"  {name}: {'; '.join(lines[:_EXAMPLES])}{more}")
+        remaining = f" and {len(lines) - _EXAMPLES} more" if len(lines) > _EXAMPLES else ""
+        output.line(f"  {name}: {'; '.join(lines[:_EXAMPLES])}{remaining}")
+
+
+def _branches(branches: Sequence[DraftBranch]) -> None:
+    if not branches:
+        return
+    _heading(f"Branches ({len(branches):,})")
+    for draft in branches:
+        branch = draft.branch
+        reason = f": {branch.reason}" if branch.state is BranchState.SKIPPED else ""
+        reason = reason or (f", not pushed: {branch.reason}" if branch.reason else "")
+        output.line(f"  {branch.state} {branch.name} ({', '.join(draft.files)}){reason}")
 
 
 def _coverage(word: str, rows: Sequence[Coverage]) -> None:

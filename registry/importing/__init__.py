@@ -82,8 +82,8 @@ class ImportKind:
     `read` takes the source as the user names it, and with `takes_layout` also the layout of its folders, or
     None to guess it. It raises UsageError if the source is not of this kind, and ReadError if it cannot be
     read. `signs` are the endings of its files' names in lower case, and folders of its tables, which end in
-    `/`. `read_files` reads the table of a `LakeFolder` whose files are listed already; None for documents and
-    for tables with a log.
+    `/`. `read_files` reads the table of a `LakeFolder` whose files are listed already. It is None for
+    documents, and for tables with a log.
     """
 
     id: str

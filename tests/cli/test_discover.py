@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -374,3 +375,81 @@ def test_it_is_the_function(place: Place) -> None:
         "orders",
         "items",
     }
+
+
+def git(folder: Path, *words: str) -> str:
+    command = ["git", "-C", str(folder), "-c", "user.name=Ana", "-c", "user.email=ana@example.com", *words]
+    return subprocess.run(command, check=True, capture_output=True, text=True).stdout
+
+
+def as_repository(place: Place) -> Path:
+    registry = place.folder / "registry"
+    place.put("registry/dq-policy.yaml", "profile: default\n")
+    place.put("registry/CODEOWNERS", "/web/ @acme/web\n")
+    git(registry, "init", "-q", "-b", "main")
+    git(registry, "add", "-A")
+    git(registry, "commit", "-qm", "start")
+    for name, text in (("user.name", "Dee"), ("user.email", "dee@example.com")):
+        git(registry, "config", name, text)
+    return registry
+
+
+def test_open_needs_a_repository(place: Place) -> None:
+    ran = place.dq("discover", "lake", "--registry", "registry", "--open")
+
+    assert ran.code == 2
+    assert "registry is not in a Git repository." in ran.err
+
+
+@pytest.mark.spark
+@pytest.mark.usefixtures("spark")
+def test_open_writes_contracts_that_validate_and_hold(place: Place) -> None:
+    registry = as_repository(place)
+    put(place.folder / "lake/web/clicks/a.parquet", id=list(range(40)), kind=["a", "b"] * 20, at=[1] * 40)
+    put(place.folder / "lake/tmp/clicks/a.parquet", id=list(range(40)), kind=["a", "b"] * 20, at=[1] * 40)
+    # Spark resolves a relative path in the folder in which its JVM was started.
+    lake = str(place.folder / "lake")
+    words = ("discover", lake, "--registry", "registry", "--open", "--format", "json")
+    opened = {branch["branch"].rpartition("-")[0]: branch for branch in place.dq(*words).json["branches"]}
+
+    # One of the two alike is a copy; a pattern of names and what cannot be read have no contract.
+    assert {name: (branch["state"], branch["files"]) for name, branch in opened.items()} == {
+        "discover/views": ("opened", ["web/views.odcs.yaml"]),
+        "discover/clicks": (
+            "opened",
+            ["tmp/clicks_{}.odcs.yaml".format(opened["discover/clicks"]["branch"][-8:])],
+        ),
+        "discover/customers": ("opened", ["exports/customers.odcs.yaml"]),
+    }
+    assert git(registry, "status", "--porcelain") == ""
+    for branch in opened.values():
+        git(registry, "switch", "-q", branch["branch"])
+        file = f"registry/{branch['files'][0]}"
+        assert place.dq("validate", file).code == 0
+        ran = place.dq("check", file)
+        assert ran.code == 0, ran.all
+    git(registry, "switch", "-q", opened["discover/views"]["branch"])
+    text = (registry / "web/views.odcs.yaml").read_text()
+    assert "status: draft" in text
+    assert "- metric: rowCount  # never empty in" in text
+    assert "# The owner is that of CODEOWNERS." in text
+    assert "username: acme/web" in text
+    assert "{day:%Y/%m/%d}" in text
+    git(registry, "switch", "-q", "main")
+
+    again = {branch["state"] for branch in place.dq(*words).json["branches"]}
+    assert again == {"unchanged"}
+    name = opened["discover/customers"]["branch"]
+    git(registry, "switch", "-q", name)
+    (registry / "exports/customers.odcs.yaml").write_text("edited\n")
+    git(registry, "commit", "-qam", "edit")
+    git(registry, "switch", "-q", "main")
+    put(place.folder / "lake/exports/customers.csv", "id,name,city\n1,Ana,Rome\n")
+    states = {branch["branch"]: branch["state"] for branch in place.dq(*words).json["branches"]}
+    assert states[name] == "skipped"
+    assert git(registry, "show", f"{name}:exports/customers.odcs.yaml") == "edited\n"
+
+    by_domain = place.dq(*words, "--by", "domain").json["branches"]
+    assert {branch["branch"]: len(branch["files"]) for branch in by_domain} == {
+        "discover/domain-exports": 1, "discover/domain-tmp": 1, "discover/domain-web": 1,
+    }  # fmt: skip

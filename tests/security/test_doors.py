@@ -99,7 +99,8 @@ ALLOWED = {
     # Git
     ("validators/git/repository.py", "git"): (
         ".git git.Repo git.Repo.init",
-        "door: makes the registry of `dq init --git`, and the branch of `dq subscribe --open`",
+        "door: makes the registry of `dq init --git`, and the branches of `dq subscribe --open` and "
+        "`dq discover --open`",
     ),
     ("validators/git/repository.py", "environment"): (
         "os.environ",
@@ -254,6 +255,7 @@ ALLOWED = {
         "the folder of an export, which the operator names",
     ),
     ("operations/authoring.py", "file"): (".mkdir", "the folder of a new registry"),
+    ("operations/discover.py", "file"): (".is_dir", "whether the registry that is named is a folder"),
     ("cli/commands/import_.py", "file"): (".mkdir", "the same"),
     ("contracts/sql/ddl.py", "output"): ("logging.getLogger", "what sqlglot would write is not written"),
     ("registry/importing/sources.py", "file"): (

@@ -51,7 +51,7 @@ def _not_parquet(path: str) -> ReadError:
 
 
 def table_from_footers(lake: LakeFolder, footers: Mapping[str, FileMetaData]) -> ImportedTable:
-    """Return the table of files, of which a sample was read, by path."""
+    """Return the table of files by the footers of a sample, which are given by path."""
     import pyarrow as pa
 
     types_by_column: dict[str, Counter[tuple[DataType, str]]] = {}
