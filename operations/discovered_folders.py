@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
@@ -48,7 +48,7 @@ _MAX_GROUPS = 20
 # Share of common columns from which files with different names are of one table.
 _SAME_TABLE = 0.6
 # Parts of a file's name that differ between the files of a table: numbers, ids, hashes.
-_VARIABLE = re.compile(r"[0-9a-f]{8}-[0-9a-f-]{27}|[0-9a-f]{16,}|\d+")
+_VARIABLE = re.compile(r"[0-9a-f]{8}-[0-9a-f-]{27}|[0-9a-f]{16,}|\d+", re.ASCII | re.IGNORECASE)
 _MAGIC = {b"PAR1": "parquet", b"ORC": "orc", b"Obj\x01": "avro"}
 _LIVE_TABLES = {"delta": delta.live_table, "iceberg": iceberg.live_table}
 _HUDI_PREFIX = "_hoodie_"
@@ -59,6 +59,7 @@ class ListedFolder:
     """A folder that looks like a table, as `location` below the `source` that was listed.
 
     `key` and `root` are their real paths or URIs. `known_files` are names of files that are tables.
+    `is_shared`: the folder has files of other formats too, which are tables of their own.
     """
 
     root: str
@@ -67,6 +68,15 @@ class ListedFolder:
     location: str
     folder: FolderTable
     known_files: frozenset[str] = frozenset()
+    is_shared: bool = False
+
+    @property
+    def part_name(self) -> str:
+        """Name of the table of all files: "" for the folder, a file or a pattern if the folder is shared."""
+        names = [name for name, _ in self.folder.files]
+        if not self.is_shared or not names:
+            return ""
+        return names[0] if len(names) == 1 else f"*.{names[0].rpartition('.')[2]}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,11 +155,13 @@ def list_roots(
             if key == root or key.startswith(f"{root.rstrip('/')}/")
         }
         place = own.get(root, root)
-        for folder in table_folders(listed, below):
+        tables_below = list(table_folders(listed, below))
+        counts = Counter(folder.path for folder in tables_below)
+        for folder in tables_below:
+            path, location = _join(root, folder.path), _join(place, folder.path)
             files = frozenset(name for name, _ in folder.files if _join(folder.path, name) in below)
-            folders.append(
-                ListedFolder(root, _join(root, folder.path), place, _join(place, folder.path), folder, files)
-            )
+            is_shared = counts[folder.path] > 1
+            folders.append(ListedFolder(root, path, place, location, folder, files, is_shared))
     return folders, errors
 
 
@@ -238,7 +250,7 @@ def _guarded(folder: ListedFolder, read: Callable[[], list[_Facts]]) -> list[_Fa
     except Exception as error:  # noqa: BLE001  # one guard per table: no file may end the whole listing
         message = error.message if isinstance(error, DqError) else f"{folder.key}: {type(error).__name__}"
         problem = message.replace(folder.key, folder.location)
-    return [_Facts("", every, folder.folder.format, problem=problem)]
+    return [_Facts(folder.part_name, every, folder.folder.format, problem=problem)]
 
 
 def _read(storages: Storages, folder: ListedFolder, template: str | None) -> list[_Facts]:
@@ -252,10 +264,10 @@ def _read(storages: Storages, folder: ListedFolder, template: str | None) -> lis
         return [] if listed.files and template is None else [_Facts("", every, "")]
     groups = _groups(folder)
     if len(groups) == 1:
-        return [_facts(storages, folder, form, "", every, template)]
+        return [_facts(storages, folder, form, folder.part_name, every, template)]
     parts = [_guarded_group(storages, folder, form, name, positions) for name, positions in groups.items()]
     if not folder.known_files and _are_one_table(parts):
-        return [_facts(storages, folder, form, "", every, template)]
+        return [_facts(storages, folder, form, folder.part_name, every, template)]
     return parts
 
 
@@ -274,7 +286,7 @@ def _groups(folder: ListedFolder) -> dict[str, tuple[int, ...]]:
         return {"": every}
     stems: dict[str, list[int]] = defaultdict(list)
     for position, (name, _) in enumerate(listed.files):
-        stem = name if name in folder.known_files else _VARIABLE.sub("*", name.lower())
+        stem = name if name in folder.known_files else _VARIABLE.sub("*", name)
         stems[stem].append(position)
     if (len(stems) == 1 and not folder.known_files) or len(stems) > _MAX_GROUPS:
         return {"": every}
@@ -424,7 +436,7 @@ def _fingerprint(folder: ListedFolder, template: str | None, now: datetime) -> s
     files: Sequence[tuple[str, FileStat]] = (*folder.folder.files, *folder.folder.log)
     if folder.folder.problem or any(now - file.modified_at < SETTLED_AFTER for _, file in files):
         return ""
-    hashed = hashlib.sha256(repr((_VERSION, template, sorted(folder.known_files))).encode())
+    hashed = hashlib.sha256(repr((_VERSION, template, sorted(folder.known_files), folder.is_shared)).encode())
     for name, file in files:
         hashed.update(f"{name}\n{file.identity}\n\n".encode("utf-8", "surrogateescape"))
     return hashed.hexdigest()

@@ -209,6 +209,18 @@ def test_likely_copies_have_their_evidence(place: Place) -> None:
     }
 
 
+def test_files_of_several_formats_in_a_folder_are_tables_of_their_own(place: Place) -> None:
+    for name, content in (("a.csv", "x,y\n1,2\n"), ("b.json", '{"x": 1}\n'), ("c1.json", '{"x": 2}\n')):
+        put(place.folder / "lake/mixed" / name, content)
+    found = set(look(place, "lake/mixed")[1])
+    assert found == {"lake/mixed/a.csv", "lake/mixed/*.json"}
+
+    contract(place, "mixed", "lake/mixed", format="json")
+    assert {name: t["contract"] for name, t in look(place, "lake/mixed")[1].items()} == {
+        "lake/mixed": "mixed"
+    }
+
+
 def test_nested_roots_list_no_table_twice(place: Place) -> None:
     once = look(place, "lake")[1]
     absolute = str(place.folder / "lake" / "sales")
