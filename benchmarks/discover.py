@@ -2,7 +2,8 @@
 
 The lake has every format and layout, tables inside of each other's folders, hostile names, tables that cannot
 be read, copies, families of tables with the same columns and other rows, and contracts for some. The first
-look reads metadata; the second one, which is timed, only lists.
+look reads metadata; the second one, which is timed, only lists. Then branches with drafts are opened: each
+has to validate, and its rules have to hold on the data.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import json
 import os
 import random
 import re
+import subprocess
 import sys
 import tempfile
 import time
@@ -28,8 +30,8 @@ import dq
 from dq.operations.discover import DiscoveredTable, DiscoverOutcome
 
 # Tables on disk and in S3; copies and broken ones of both; contracts.
-FULL = {"disk": 4_400, "bucket": 600, "copies": 200, "broken": 30, "contracts": 187}
-QUICK = {"disk": 400, "bucket": 100, "copies": 20, "broken": 12, "contracts": 20}
+FULL = {"disk": 4_400, "bucket": 600, "copies": 200, "broken": 30, "contracts": 187, "branches": 100}
+QUICK = {"disk": 400, "bucket": 100, "copies": 20, "broken": 12, "contracts": 20, "branches": 3}
 BUCKET = "s3://lake/data"
 _PARQUET = {
     "InputFormat": "org.apache.hadoop.hive.ql.io.parquet.MapredParquetInputFormat",
@@ -57,6 +59,9 @@ def main() -> int:
         sources = ["lake", BUCKET, "glue://"]
         first, first_seconds = _look(sources)
         second, second_seconds = _look(sources)
+        begun = time.monotonic()
+        branches = _branches(folder / "registry", sizes["branches"])
+        branches["branches, s"] = time.monotonic() - begun
     if first.as_dict() != second.as_dict():
         _note("the second look says something else than the first one")
     metrics = {
@@ -65,6 +70,7 @@ def main() -> int:
         "second look, s": second_seconds,
         "looks that differ": float(first.as_dict() != second.as_dict()),
         **_verdicts(second, truth, contracts),
+        **branches,
     }
     goals = {
         "second look, s": ("<", 60.0),
@@ -78,6 +84,10 @@ def main() -> int:
         "wrong contract": ("<", 1.0),
         "copies found, share": (">", 0.9499),
         "false copies, share": ("<", 0.0201),
+        "branches opened": (">", sizes["branches"] - 0.5),
+        "branches not valid": ("<", 1.0),
+        "branches whose rules fail": ("<", 1.0),
+        "branches opened again or changed": ("<", 1.0),
     }
     return finish(metrics, goals, args)
 
@@ -88,6 +98,46 @@ def _look(sources: Sequence[str]) -> tuple[DiscoverOutcome, float]:
     seconds = time.monotonic() - begun
     _note(f"{len(outcome.tables):,} tables in {seconds:,.1f} s; errors: {list(outcome.errors)[:3]}")
     return outcome, seconds
+
+
+def _branches(registry: Path, count: int) -> dict[str, float]:
+    """Open branches for tables on disk, check out each of them, and open them again."""
+    (registry / "dq-policy.yaml").write_text("profile: default\n")
+    (registry / "CODEOWNERS").write_text("* @acme/data\n")
+    _git(registry, "init", "-q", "-b", "main")
+    for name, text in (("user.name", "Dee"), ("user.email", "dee@example.com")):
+        _git(registry, "config", name, text)
+    _git(registry, "add", "-A")
+    _git(registry, "commit", "-qm", "start")
+    outcome = dq.discover("lake", registry="registry", open_branches=True, limit=count)
+    for text in outcome.notes[:5]:
+        _note(text)
+    invalid, failing, rules = [], [], 0
+    for draft in outcome.branches:
+        _git(registry, "switch", "-q", draft.branch.name)
+        file = registry / draft.files[0]
+        rules += file.read_text().count("  # ")
+        if any(finding.severity.blocks for finding in dq.validate(file)):
+            invalid.append(draft.branch.name)
+        if dq.check_contracts(file).exit_code:
+            failing.append(draft.branch.name)
+    _git(registry, "switch", "-q", "main")
+    _show("not valid", set(invalid))
+    _show("rules fail", set(failing))
+    again = dq.discover("lake", registry="registry", open_branches=True, limit=count)
+    return {
+        "branches opened": float(sum(draft.branch.state == "opened" for draft in outcome.branches)),
+        "rules in them": float(rules),
+        "branches not valid": float(len(invalid)),
+        "branches whose rules fail": float(len(failing)),
+        "branches opened again or changed": float(
+            sum(draft.branch.state != "unchanged" for draft in again.branches)
+        ),
+    }
+
+
+def _git(folder: Path, *words: str) -> None:
+    subprocess.run(["git", "-C", str(folder), *words], check=True, stdout=subprocess.DEVNULL)
 
 
 def _write(folder: Path, url: str, sizes: Mapping[str, int]) -> dict[str, TruthTable]:
