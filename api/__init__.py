@@ -33,6 +33,12 @@ if TYPE_CHECKING:
     from dq.operations.backtest import BacktestOutcome, backtest_contracts
     from dq.operations.check_contracts import CheckOutcome, check_contracts
     from dq.operations.codeowners import CodeownersOutcome, codeowners
+    from dq.operations.deliveries import (
+        BacktestDeliveriesOutcome,
+        ProposeDeliveriesOutcome,
+        backtest_deliveries,
+        propose_deliveries,
+    )
     from dq.operations.demo import DemoOutcome, DemoTable, demo, demo_tables
     from dq.operations.demo_aws import AwsDemoOutcome, demo_aws
     from dq.operations.diff import diff
@@ -100,25 +106,26 @@ if TYPE_CHECKING:
 
 __all__ = [
     "AckOutcome", "AlertTestOutcome", "AuditOutcome", "AwsDemoOutcome", "Backtest",
-    "BacktestOutcome", "Broken", "BrokenContract", "CheckOutcome", "CodeownersOutcome", "Column",
-    "CompleteThrough", "Contract", "ConvertOutcome", "CycleStanding", "Delivered",
-    "DeliveriesOutcome", "DemoOutcome", "DemoTable", "DiscoverOutcome", "DiscoveredTable",
-    "DoctorOutcome", "DqError", "DuesOutcome", "ExcuseOutcome", "ExplainOutcome", "ExportOutcome",
-    "Finding", "FmtOutcome", "GatedRows", "ImportOutcome", "IncidentsOutcome", "InitOutcome",
-    "LinkOutcome", "Measure", "OutboxOutcome", "PendingOutcome", "PortalOutcome",
-    "PromisesStanding", "Proposal", "ProposeOutcome", "Proposed", "Question", "ReconcileOutcome",
-    "Reconciliation", "RegisterOutcome", "RepairOutcome", "ReplayOutcome", "Report", "RuleInput",
-    "RulesOutcome", "SilenceOutcome", "StorePruneOutcome", "StoreUpgradeOutcome",
-    "SubscribeOutcome", "SubscriptionsOutcome", "TablesOutcome", "Unmeasured", "Violated",
-    "WatchOutcome", "acknowledge", "aggregate", "audit", "backtest", "backtest_contracts",
-    "build_portal", "check", "check_contracts", "check_store", "codeowners", "complete_through",
-    "convert_schedule", "copy_store", "cycle", "demo", "demo_aws", "demo_tables", "diff",
-    "discover", "doctor", "emr", "excuse", "explain", "export", "export_store", "fmt", "gate",
-    "import_", "incidents", "init", "json_schema", "left_out", "link", "list_subscriptions", "load",
-    "metrics", "next_deliveries", "next_dues", "outbox", "propose", "propose_contract",
-    "prune_store", "publish", "publish_pending", "reconcile", "reconcile_servers", "register",
-    "repair", "replay", "rules", "sample", "schema", "send_test_alert", "silence", "split",
-    "sql_text", "status", "subscribe", "tables", "upgrade_store", "validate", "watch",
+    "BacktestDeliveriesOutcome", "BacktestOutcome", "Broken", "BrokenContract", "CheckOutcome",
+    "CodeownersOutcome", "Column", "CompleteThrough", "Contract", "ConvertOutcome", "CycleStanding",
+    "Delivered", "DeliveriesOutcome", "DemoOutcome", "DemoTable", "DiscoverOutcome",
+    "DiscoveredTable", "DoctorOutcome", "DqError", "DuesOutcome", "ExcuseOutcome", "ExplainOutcome",
+    "ExportOutcome", "Finding", "FmtOutcome", "GatedRows", "ImportOutcome", "IncidentsOutcome",
+    "InitOutcome", "LinkOutcome", "Measure", "OutboxOutcome", "PendingOutcome", "PortalOutcome",
+    "PromisesStanding", "Proposal", "ProposeDeliveriesOutcome", "ProposeOutcome", "Proposed",
+    "Question", "ReconcileOutcome", "Reconciliation", "RegisterOutcome", "RepairOutcome",
+    "ReplayOutcome", "Report", "RuleInput", "RulesOutcome", "SilenceOutcome", "StorePruneOutcome",
+    "StoreUpgradeOutcome", "SubscribeOutcome", "SubscriptionsOutcome", "TablesOutcome",
+    "Unmeasured", "Violated", "WatchOutcome", "acknowledge", "aggregate", "audit", "backtest",
+    "backtest_contracts", "backtest_deliveries", "build_portal", "check", "check_contracts",
+    "check_store", "codeowners", "complete_through", "convert_schedule", "copy_store", "cycle",
+    "demo", "demo_aws", "demo_tables", "diff", "discover", "doctor", "emr", "excuse", "explain",
+    "export", "export_store", "fmt", "gate", "import_", "incidents", "init", "json_schema",
+    "left_out", "link", "list_subscriptions", "load", "metrics", "next_deliveries", "next_dues",
+    "outbox", "propose", "propose_contract", "propose_deliveries", "prune_store", "publish",
+    "publish_pending", "reconcile", "reconcile_servers", "register", "repair", "replay", "rules",
+    "sample", "schema", "send_test_alert", "silence", "split", "sql_text", "status", "subscribe",
+    "tables", "upgrade_store", "validate", "watch",
 ]  # fmt: skip
 
 # Defining module of each exported name.
@@ -180,6 +187,10 @@ _MODULES: dict[str, tuple[str, ...]] = {
         "check_contracts",
     ),
     "dq.operations.backtest": ("BacktestOutcome", "backtest_contracts"),
+    "dq.operations.deliveries": (
+        *("BacktestDeliveriesOutcome", "ProposeDeliveriesOutcome"),
+        *("backtest_deliveries", "propose_deliveries"),
+    ),
     # Delivery SLOs and incidents.
     "dq.operations.status": ("CycleStanding", "PromisesStanding", "complete_through", "cycle", "status"),
     "dq.dataquality.complete_through": ("CompleteThrough",),

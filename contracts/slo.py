@@ -558,7 +558,7 @@ def _build_slo(
         report("sla-element-unknown", sla, "element", schema_object.message, schema_object.hint)
     grace, window = parse_length("grace", delivery.grace), parse_length("window", delivery.window)
     give_up = parse_length("giveUpAfter", delivery.give_up_after) if delivery.give_up_after else None
-    objective = _objective(delivery.objective)
+    objective = parse_objective(delivery.objective)
     if isinstance(objective, ValueProblem):
         report("objective-invalid", delivery, "objective", objective.message, objective.hint)
     for column, templates in delivery.partition.items():
@@ -652,7 +652,8 @@ def _element(contract: Contract, sla: SlaProperty) -> str:
     return sla.element or contract.sla_default_element or ""
 
 
-def _objective(text: str) -> Fraction | ValueProblem:
+def parse_objective(text: str) -> Fraction | ValueProblem:
+    """Return the share of an objective such as `99.5%`, in (0, 1], or its problem."""
     match = _PERCENT.fullmatch(text.strip())
     share = Fraction(match.group(1)) / 100 if match else Fraction(0)
     if 0 < share <= 1:

@@ -226,6 +226,30 @@ COVERAGE = row({
 })  # fmt: skip
 _PROPOSAL = {"column": nullable(TEXT), "path": TEXT, "key": nullable(TEXT), "value": ANY, "evidence": TEXT}
 
+# fmt: off
+_DELIVERY_COUNTS: dict[str, Schema] = {
+    "on_time": INT, "late": INT, "missing": INT, "unknown": INT, "excused": INT, "allowed": INT,
+}
+DELIVERY_BACKTEST = row({
+    "contract": TEXT, "object": TEXT, "slo": TEXT, "schedule": TEXT, "timezone": TEXT,
+    "grace_minutes": NUMBER, "objective": NUMBER, "attainment": nullable(NUMBER), **_DELIVERY_COUNTS,
+    "skipped": INT, "months": array(row({"month": TEXT, **_DELIVERY_COUNTS})),
+    "misses": array(row({
+        "due_at": INSTANT, "status": enum(*CycleStatus), "delivered_at": nullable(INSTANT), "reason": TEXT,
+    })),
+    "error": nullable(TEXT),
+})
+PROPOSED_DELIVERIES = row({
+    "contract": TEXT, "object": TEXT, "arrivals": INT, "source": nullable(TEXT), "unreadable": INT,
+    "reason": nullable(TEXT),
+    "deliveries": array(row({
+        "schedule": TEXT, "timezone": TEXT, "grace_minutes": INT, "objective": NUMBER, "cycles": INT,
+        "would_be_misses": INT, "missing": INT, "evidence": TEXT, "entry": mapping(ANY),
+    })),
+    "notes": array(TEXT), "existing": array(TEXT), "added": BOOL,
+})
+# fmt: on
+
 # Command without arguments -> schema of its output.
 DIFFERENCE_KINDS = ("missing", "extra", "changed", "repeated")
 OUTPUTS: dict[str, Schema] = {
@@ -235,8 +259,11 @@ OUTPUTS: dict[str, Schema] = {
     "cycles audit": row({
         "agreeing": INT, "unproven": INT, "wrong": array(row({**DELIVERY, "what": TEXT}))
     }),
+    # DELIVERY_BACKTEST with --deliveries.
     "backtest": array(one_of(
-        BACKTEST, row({"contract": nullable(TEXT), "object": nullable(TEXT), "error": TEXT})
+        BACKTEST,
+        row({"contract": nullable(TEXT), "object": nullable(TEXT), "error": TEXT}),
+        DELIVERY_BACKTEST,
     )),
     # OUTLINE with --dry-run.
     "check": array(one_of(REPORT, UNTESTED, OUTLINE)),
@@ -258,12 +285,16 @@ OUTPUTS: dict[str, Schema] = {
         "problems": array(row({"at": TEXT, "rule": TEXT, "message": TEXT, "hint": TEXT})),
         "unjudged": array(TEXT),
     }),
-    "propose": array(row({
-        "contract": TEXT, "object": TEXT, "rows": INT, "partitions": INT, "present": INT,
-        "proposals": array(row(dict(_PROPOSAL))),
-        "dropped": array(row({**_PROPOSAL, "reason": TEXT})),
-        "empty": array(TEXT), "sensitive": array(TEXT), "unreadable": array(TEXT),
-    })),
+    # PROPOSED_DELIVERIES with --deliveries.
+    "propose": array(one_of(
+        row({
+            "contract": TEXT, "object": TEXT, "rows": INT, "partitions": INT, "present": INT,
+            "proposals": array(row(dict(_PROPOSAL))),
+            "dropped": array(row({**_PROPOSAL, "reason": TEXT})),
+            "empty": array(TEXT), "sensitive": array(TEXT), "unreadable": array(TEXT),
+        }),
+        PROPOSED_DELIVERIES,
+    )),
     "publish": one_of(
         row({"event_id": TEXT, "event": TEXT, "contract": TEXT, "domain": TEXT, "major_version": TEXT,
              "environment": TEXT, "contract_version": TEXT, "object": TEXT, "server": TEXT, "catalog": TEXT,

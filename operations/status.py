@@ -10,7 +10,6 @@ from contextlib import closing
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
-from functools import partial
 from pathlib import Path
 
 from sqlalchemy import Connection
@@ -27,20 +26,15 @@ from dq.contracts.yaml.parse import TEXT, read
 from dq.dataquality import complete_through as completeness
 from dq.dataquality import results
 from dq.dataquality.complete_through import CompleteThrough
-from dq.dataquality.delivery import compliance, cycle_store, evidence, heartbeat, notify
+from dq.dataquality.delivery import compliance, cycle_store, heartbeat
 from dq.dataquality.delivery import cycle_store as excuses
-from dq.dataquality.delivery import cycle_store as watermarks
 from dq.dataquality.delivery.cycle import SETTLE, CycleRecord, evaluate_cycle
-from dq.dataquality.delivery.cycle_store import receipts_by_slo, storage_events_by_slo
-from dq.dataquality.delivery.evidence import ObservationContext, Reachability
 from dq.dataquality.delivery.notify import PLATFORM
-from dq.dataquality.delivery.probe_pool import ProbePool
 from dq.dataquality.delivery.replay import records_as_of
 from dq.dataquality.delivery.skip_cache import owner_files
 from dq.dataquality.results import AgreementStanding, StagedRun
-from dq.lake.storage import Storages
 from dq.operations import alerting
-from dq.operations.data_places import resolve_links, resolve_locations, with_folders
+from dq.operations.arrivals import open_reader, record_of
 from dq.operations.key_ownership import resolve_key_owners
 from dq.operations.registry_files import LoadedContracts, load, slos
 from dq.operations.runtime.context import RuntimeContext, call_context, runtime_context, to_utc
@@ -245,33 +239,13 @@ def _stored_or_probed(
         return _standing(cycle, CycleStatus.EXCUSED, excuse)
     if now < cycle.due_at - SEARCH_WINDOW:
         return _standing(cycle, CycleStatus.SCHEDULED, "Not checked yet.")
-    known_cycle = stored or CycleRecord(0, cycle, CycleStatus.SCHEDULED, "", None, None, notified=True)
-    return _probe(context, store, slo, known_cycle, server, now)
+    return _probe(context, store, slo, stored or record_of(cycle), server, now)
 
 
 def _probe(
     context: RuntimeContext, store: Store, slo: Slo, stored: CycleRecord, server: str | None, now: datetime
 ) -> CycleStanding:
-    probe_pool = ProbePool(context.settings.storage_seconds)
-    reach = context.reach_by(partial(resolve_links, probe_pool))
-    ready, refused = resolve_locations(
-        [slo], server, reach, Storages(reach, probe_pool.seconds).of, probe_pool
-    )
-    if not ready:
-        raise ReadError(
-            f"{slo.contract.id}: cannot access its data:",
-            "Fix this first.",
-            [str(finding) for finding in refused],
-        )
-    [target] = with_folders(store, ready)
-    with store.read() as tx:
-        excluded_servers = {slo.key: target.place.other_servers}
-        receipts = receipts_by_slo(tx, excluded_servers)
-        events = storage_events_by_slo(tx, excluded_servers, now)
-        sight = Reachability(watermarks.ever_delivered(tx))
-        history = evidence.load_history(tx, {target.place.path.rstrip("/")}, now)
-    view = ObservationContext(now, {slo.key: notify.storage_root(target)}, receipts, events, history, sight)
-    [observed] = view.observe(probe_pool, [(target, stored)])
+    [observed] = open_reader(context, store, slo, server, now).observe([stored])
     evaluation = evaluate_cycle(observed, now, None)
     delivered_at = evaluation.evidence.delivered_at if evaluation.evidence is not None else None
     return _standing(stored.cycle, evaluation.result.status, evaluation.result.reason, delivered_at)

@@ -73,6 +73,13 @@ def zone_names() -> frozenset[str]:
 
 
 @cache
+def country_of(name: str) -> str:
+    """Return the ISO 3166 code of the country of a zone, or "" for UTC and for links."""
+    rows = (line.split("\t") for line in (_FILES / "zoneinfo" / "zone.tab").read_text("utf-8").splitlines())
+    return next((row[0] for row in rows if len(row) > 2 and row[2] == name), "")
+
+
+@cache
 def parse_zone(name: str) -> ZoneInfo | ValueProblem:
     """Return the zone of an IANA name, or the problem: unknown, or an abbreviation instead of a place."""
     if place := _FIXED.get(name):

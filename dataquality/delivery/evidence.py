@@ -63,10 +63,14 @@ class KnownCommits:
 
 @dataclass(slots=True)
 class CommitHistory:
-    """Logs of tables in one tick, each read once. `write` stores new commits."""
+    """Logs of tables in one tick, each read once. `write` stores new commits.
+
+    Commits older than the `horizon` are not read from the log.
+    """
 
     stored: Mapping[str, KnownCommits]
     now: datetime
+    horizon: timedelta = KEEP_COMMITS_FOR
     _results: dict[str, KnownCommits | Exception] = field(default_factory=dict)
     _new: dict[str, tuple[Commit, ...]] = field(default_factory=dict)
     _undone: dict[str, tuple[str, ...]] = field(default_factory=dict)
@@ -87,7 +91,7 @@ class CommitHistory:
     def _read(self, place: str, format: str, files: Files) -> KnownCommits:
         stored = self.stored.get(place)
         known_ids = {commit.ident for commit in stored.commits} if stored else set()
-        log = READERS[format](files, place, known_ids, self.now - KEEP_COMMITS_FOR)
+        log = READERS[format](files, place, known_ids, self.now - self.horizon)
         self._new[place], self._undone[place] = log.new_commits, log.rolled_back
         remaining = [
             commit for commit in (stored.commits if stored else ()) if commit.ident not in log.rolled_back
