@@ -12,7 +12,7 @@ from fractions import Fraction
 from functools import partial
 from itertools import product
 from tempfile import TemporaryDirectory
-from typing import TypeVar
+from typing import Any, TypeVar, cast
 
 from dq.contracts.extension import Delivery
 from dq.contracts.model import Contract, SchemaObject, SlaProperty
@@ -32,7 +32,7 @@ from dq.dataquality.delivery.cycle import (
 from dq.dataquality.delivery.evidence import CommitHistory, ObservationContext, Reachability
 from dq.dataquality.delivery.pattern import Arrival
 from dq.dataquality.delivery.probe_pool import ProbePool, ProbeTask, ProbeTimeout
-from dq.lake.storage import Files, Storages, is_data_name
+from dq.lake.storage import Files, FileStat, Storages, is_data_name
 from dq.operations.data_places import resolve_links, resolve_locations, with_folders
 from dq.operations.runtime.context import RuntimeContext
 from dq.store.engine import Store, open_store
@@ -69,6 +69,23 @@ class PastReader:
         return view.observe(self.probe_pool, [(self.target, record) for record in records])
 
 
+class _ListedOnce:
+    """Files whose listings of a whole table are kept, since many cycles of the past need the same one."""
+
+    def __init__(self, files: Files) -> None:
+        self._files = files
+        self._below: dict[str, list[FileStat]] = {}
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._files, name)
+
+    def below(self, path: str) -> list[FileStat]:
+        """Return the files in a folder and its subfolders."""
+        if path not in self._below:
+            self._below[path] = self._files.below(path)
+        return self._below[path]
+
+
 def open_reader(
     context: RuntimeContext,
     store: Store,
@@ -90,6 +107,7 @@ def open_reader(
             [str(finding) for finding in refused],
         )
     [target] = with_folders(store, ready)
+    target = replace(target, files=cast("Files", _ListedOnce(target.files)))
     with store.read() as tx:
         excluded_servers = {slo.key: target.place.other_servers}
         receipts = cycle_store.receipts_by_slo(tx, excluded_servers)[slo.key]
@@ -210,7 +228,7 @@ _SCHEDULE = parse("0 0 * * *")
 def _object_slo(contract: Contract, schema_object: SchemaObject) -> Slo:
     """Return terms by which arrivals of any object can be observed: all evidence, empty deliveries too."""
     assert isinstance(_SCHEDULE, Schedule)
-    sla = SlaProperty.model_construct(place=schema_object.place, property="frequency", value=None)
+    sla = SlaProperty.model_construct(place=contract.place, property="frequency", value=None)
     terms = Delivery.model_construct(place=schema_object.place, empty="allowed")
     return Slo(
         contract=contract,
@@ -347,11 +365,11 @@ def partition_form(partitions: Collection[Partition]) -> PartitionForm | None:
 def _whole_format(values: Collection[str]) -> tuple[str, str] | None:
     for pattern, (form, unit) in _FORMATS.items():
         matching = [value for value in values if re.fullmatch(pattern, value, re.ASCII)]
-        # A partition of NULL, or a test, is not named after a time.
-        if matching and len(matching) >= _MOST * len(values):
+        if matching:
             form = form.replace(" ", "T") if "T" in matching[0] else form
-            is_date = all(_parsed(value, form) for value in matching)
-            return (form, unit) if is_date else None
+        # A partition of NULL, or a test, is not named after a time.
+        if sum(_parsed(value, form) is not None for value in matching) >= _MOST * len(values):
+            return form, unit
     return None
 
 

@@ -331,7 +331,8 @@ def _terms(delivery: ProposedDelivery, past: PastArrivals) -> JsonObject:
     templates = past.form.templates(delivery.lags) if past.form is not None and delivery.lags else None
     if templates is not None:
         terms["partition"] = templates
-    elif past.is_partitioned:
+    elif past.is_partitioned or past.source == "file":
+        # Files of a table without partitions that are still there were appended.
         terms["expect"] = "new_data"
     if delivery.schedule.calendar is not None:
         terms["calendar"] = {"holidays": list(delivery.schedule.calendar.holidays)}

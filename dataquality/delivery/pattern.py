@@ -773,13 +773,13 @@ def past_cycles(
             assert arrival.stamp is not None
             stamp = _truncated(arrival.stamp, unit)
             by_stamp[stamp] = max(arrival.at, by_stamp.get(stamp, arrival.at))
-        begin, end = min(by_stamp), max(by_stamp)
         cycles = []
         for due in dues:
             stamps = [_earlier(due.nominal, lag, unit) for lag in lags]
-            if begin <= min(stamps) and max(stamps) <= end:
-                known = [by_stamp[stamp] for stamp in stamps if stamp in by_stamp]
-                cycles.append(PastCycle(due.at, max(known) if len(known) == len(stamps) else None))
+            known = [by_stamp[stamp] for stamp in stamps if stamp in by_stamp]
+            is_complete = len(known) == len(stamps)
+            if is_complete or first <= due.at <= last:
+                cycles.append(PastCycle(due.at, max(known) if is_complete else None))
         return cycles
     times = [arrival.at for arrival in history]
     instants = [due.at for due in dues]

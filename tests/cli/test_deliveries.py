@@ -158,6 +158,30 @@ def test_partitions_that_are_not_named_after_a_time_expect_new_data(place: Place
     assert "partition" not in terms
 
 
+def test_appended_files_of_a_table_without_partitions(place: Place) -> None:
+    place.put(FILE, written(HEAD + SCHEMA + ID, "orders"))
+    for day in days():
+        put_file(place.folder / f"lake/orders/{day}.parquet", arrival(day, zone="UTC"))
+
+    schedule, terms = entry(propose(place, output=FILE))
+
+    assert (schedule, terms["expect"]) == ("0 6 * * *", "new_data")
+    [result] = dq.backtest_deliveries("registry", last=100, folder=place.folder, now=NOW).results
+    assert (result.counted.good + result.counted.late, result.counted.missing) == (100, 0)
+
+
+def test_partitions_that_are_no_dates_are_left_out(place: Place) -> None:
+    deliver(place, lambda day: [f"day={day}"], zone="UTC")
+    for name in ("9999-12-31", "2026-02-31", "__HIVE_DEFAULT_PARTITION__", "test"):
+        put_file(place.folder / f"lake/orders/day={name}/part-0.parquet", NOW)
+
+    outcome = propose(place)
+
+    schedule, terms = entry(outcome)
+    assert (schedule, terms["partition"]) == ("0 6 * * *", {"day": "{due - 1d:%Y-%m-%d}"})
+    assert outcome.proposals[0].pattern.deliveries[0].missing == 0
+
+
 def test_a_table_without_partitions_by_its_commits(place: Place) -> None:
     place.put(FILE, written(HEAD + SCHEMA + ID, "orders", **{"format: parquet": "format: delta"}))
     table = {"schemaString": '{"type":"struct","fields":[]}', "partitionColumns": []}
