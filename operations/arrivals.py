@@ -140,7 +140,7 @@ def record_of(cycle: Cycle) -> CycleRecord:
 
 @dataclass(frozen=True, slots=True)
 class PartitionForm:
-    """How partitions are named after times: a format for each column of a time, and the values of others.
+    """Names of partitions after times: a format for each column of a time, and the values of others.
 
     `unit` is the smallest unit of the times: `hour`, `day` or `month`.
     """
@@ -279,17 +279,17 @@ def _updates(reader: PastReader, stored: Sequence[CycleRecord], last: int) -> Pa
         "stored delivery": {record.delivered_at for record in stored if record.delivered_at is not None},
     }
     if place.format in LAKEHOUSE:
-        known = _read(reader, lambda files: reader.history.commits_of(path, place.format, files))
+        history = _read(reader, lambda files: reader.history.commits_of(path, place.format, files))
         times["commit"] = {
             commit.committed_at
-            for commit in known.commits
+            for commit in history.commits
             if any(append.rows != 0 for append in commit.appends)
         }
     else:
         below = _read(reader, lambda files: files.below(path))
         times["file"] = {file.modified_at for file in below if is_data_name(file.name) and file.size > 0}
-    most = max(map(len, times.values()))
-    source = next(name for name, instants in times.items() if 2 * len(instants) >= most)
+    largest = max(map(len, times.values()))
+    source = next(name for name, instants in times.items() if 2 * len(instants) >= largest)
     newest = sorted(instant for instant in times[source] if instant <= reader.now)[-last:]
     return PastArrivals(tuple(map(Arrival, newest)), None, source if newest else "", is_partitioned=False)
 
@@ -313,7 +313,7 @@ _PARTS = {
     "hour": ("%H", ("hour", "hh", "hr", "h")),
 }
 _UNITS = tuple(_PARTS)
-_MOST = 0.9
+_MATCHING_SHARE = 0.9
 # Combinations of other columns per time, e.g. regions.
 _MAX_VALUES = 50
 
@@ -327,9 +327,9 @@ def partition_form(partitions: Collection[Partition]) -> PartitionForm | None:
     formats: dict[str, str] = {}
     unit = ""
     for column, values in texts.items():
-        whole = _whole_format(values)
-        if whole is not None and not unit:
-            formats[column], unit = whole
+        full_format = _whole_format(values)
+        if full_format is not None and not unit:
+            formats[column], unit = full_format
     parts = {
         name: column
         for name, (_, names) in _PARTS.items()
@@ -344,7 +344,7 @@ def partition_form(partitions: Collection[Partition]) -> PartitionForm | None:
         formats[parts[name]], unit = form, name
     if unit not in ("hour", "day", "month"):
         return None
-    others = sorted(column for column in texts if column not in formats)
+    other_columns = sorted(column for column in texts if column not in formats)
     form_of_times = PartitionForm(formats, {}, unit)
     combinations: dict[datetime, set[tuple[str, ...]]] = defaultdict(set)
     for partition in partitions:
@@ -353,9 +353,9 @@ def partition_form(partitions: Collection[Partition]) -> PartitionForm | None:
             return None
         stamp = stamp_of(form_of_times, partition)
         if stamp is not None:
-            combinations[stamp].add(tuple(values_by_column[column] for column in others))
+            combinations[stamp].add(tuple(values_by_column[column] for column in other_columns))
     usual, count = Counter(map(frozenset, combinations.values())).most_common(1)[0]
-    columns = {column: tuple(sorted({key[at] for key in usual})) for at, column in enumerate(others)}
+    columns = {column: tuple(sorted({key[at] for key in usual})) for at, column in enumerate(other_columns)}
     is_regular = count >= 0.8 * len(combinations) and len(usual) <= _MAX_VALUES
     if not is_regular or set(product(*columns.values())) != set(usual):
         return None
@@ -368,7 +368,7 @@ def _whole_format(values: Collection[str]) -> tuple[str, str] | None:
         if matching:
             form = form.replace(" ", "T") if "T" in matching[0] else form
         # A partition of NULL, or a test, is not named after a time.
-        if sum(_parsed(value, form) is not None for value in matching) >= _MOST * len(values):
+        if sum(_parsed(value, form) is not None for value in matching) >= _MATCHING_SHARE * len(values):
             return form, unit
     return None
 
@@ -377,7 +377,7 @@ def _part_format(name: str, values: Collection[str]) -> str | None:
     form = _PARTS[name][0]
     pattern = r"\d{4}" if name == "year" else r"\d{1,2}"
     numbers = [value for value in values if re.fullmatch(pattern, value, re.ASCII)]
-    if not numbers or len(numbers) < _MOST * len(values):
+    if not numbers or len(numbers) < _MATCHING_SHARE * len(values):
         return None
     if name == "year" or all(len(value) == 2 for value in numbers):
         return form
@@ -409,8 +409,8 @@ def _partitions(reader: PastReader, stored: Sequence[CycleRecord]) -> list[Parti
     partitions |= {partition_from_label(name) for name, _ in reader.events}
     partitions |= {partition for record in stored for partition in record.cycle.partitions}
     if place.format in LAKEHOUSE:
-        known = _read(reader, lambda files: reader.history.commits_of(path, place.format, files))
-        partitions |= {append.partition for commit in known.commits for append in commit.appends}
+        history = _read(reader, lambda files: reader.history.commits_of(path, place.format, files))
+        partitions |= {append.partition for commit in history.commits for append in commit.appends}
     else:
         depth = place.layout.depth or len(keys)
         folders = _read(reader, lambda files: _folders(files, path, depth))
@@ -452,31 +452,40 @@ def _partition_arrivals(
             name = label(partition)
             recorded[name] = min(record.delivered_at, recorded.get(name, record.delivered_at))
     times: dict[datetime, list[datetime]] = defaultdict(list)
-    alone: list[datetime] = []
+    undated: list[datetime] = []
     sources: Counter[str] = Counter()
     problems: list[str] = []
     for partition, observation in zip(partitions, observations, strict=True):
-        found = observation.evidence
+        own_evidence = observation.evidence
         instants = [
             instant
-            for instant in (found.delivered_at if found else None, recorded.get(label(partition)))
+            for instant in (
+                own_evidence.delivered_at if own_evidence else None,
+                recorded.get(label(partition)),
+            )
             if instant is not None and instant <= reader.now
         ]
         if not instants:
-            problems += [found.problem] if found is not None and not found.readable else []
+            problems += (
+                [own_evidence.problem] if own_evidence is not None and not own_evidence.readable else []
+            )
             continue
         arrived_at = min(instants)
-        sources["stored delivery" if found is None or arrived_at != found.delivered_at else found.source] += 1
+        sources[
+            "stored delivery"
+            if own_evidence is None or arrived_at != own_evidence.delivered_at
+            else own_evidence.source
+        ] += 1
         stamp = stamp_of(form, partition) if form is not None else None
         if stamp is None:
-            alone.append(arrived_at)
+            undated.append(arrived_at)
         else:
             times[stamp].append(arrived_at)
     expected = _per_stamp(form) if form is not None else 1
     arrivals = [
         Arrival(max(instants), stamp) for stamp, instants in times.items() if len(instants) >= expected
     ]
-    arrivals += map(Arrival, sorted(alone)[-last:])
+    arrivals += map(Arrival, sorted(undated)[-last:])
     [(source, _)] = sources.most_common(1) or [("", 0)]
     arrivals.sort(key=lambda arrival: arrival.at)
     problem = problems[0] if problems else ""

@@ -585,20 +585,26 @@ def _tested(
         cycle = record.cycle
         excuse = excuses.get((slo.key, cycle.due_at))
         text = (excuse.text if not excuse.undone else "") if excuse is not None else cycle.excuse
-        known = own.get(cycle.due_at)
+        own_record = own.get(cycle.due_at)
         if text:
             deliveries.append(PastDelivery(cycle.due_at, CycleStatus.EXCUSED, None, text))
-        elif known is not None and known.cycle.breach_at == cycle.breach_at and _is_decided(known.status):
-            deliveries.append(PastDelivery(cycle.due_at, known.status, known.delivered_at, known.reason))
+        elif (
+            own_record is not None
+            and own_record.cycle.breach_at == cycle.breach_at
+            and _is_decided(own_record.status)
+        ):
+            deliveries.append(
+                PastDelivery(cycle.due_at, own_record.status, own_record.delivered_at, own_record.reason)
+            )
         else:
-            seen = observation
-            if (earlier := recorded.get(cycle.partitions)) is not None and seen.evidence is not None:
-                claimed = seen.evidence.delivered_at
+            judged = observation
+            if (earlier := recorded.get(cycle.partitions)) is not None and judged.evidence is not None:
+                claimed = judged.evidence.delivered_at
                 if claimed is None or earlier < claimed:
-                    evidence = replace(seen.evidence, delivered_at=earlier, readable=True, names_cycle=True)
-                    seen = replace(seen, evidence=evidence)
+                    evidence = replace(judged.evidence, delivered_at=earlier, readable=True, names_cycle=True)
+                    judged = replace(judged, evidence=evidence)
             # A watcher that ran at the breach knows that later data is late.
-            result = evaluate_cycle(seen, now, cycle.breach_at).result
+            result = evaluate_cycle(judged, now, cycle.breach_at).result
             deliveries.append(
                 PastDelivery(cycle.due_at, result.status, result.delivered_at(cycle), result.reason)
             )

@@ -1,9 +1,9 @@
 """Delivery terms that a history of arrivals supports: schedule, zone, grace, and how often they were kept.
 
-Pure functions over arrivals. The steps, each of which the evidence can name: arrivals are grouped by the time
+Pure functions over arrivals. The steps, each named by the evidence: arrivals are grouped by the time
 of day on the clock of each candidate zone; the days of a group become weekdays or a day of the month; due is
-the usual first arrival, rounded down; grace covers as many cycles as the objective demands. The zone in which
-arrivals vary least wins.
+the usual first arrival, rounded down; grace covers as many cycles as the objective requires. The zone in which
+arrivals vary least is chosen.
 """
 
 from __future__ import annotations
@@ -180,8 +180,10 @@ def find_pattern(
     fits = [_Fit(zone, search.deliveries(history, zone), len(history)) for zone in dict.fromkeys(zones)]
     best = next((fit for fit in fits if fit.deliveries), None)
     if best is None:
-        few = len(history) < MIN_CYCLES
-        return DeliveryPattern(reason=_too_short(len(history)) if few else _NO_PATTERN, notes=tuple(notes))
+        is_short = len(history) < MIN_CYCLES
+        return DeliveryPattern(
+            reason=_too_short(len(history)) if is_short else _NO_PATTERN, notes=tuple(notes)
+        )
     for fit in fits:
         if fit.deliveries and fit.score < best.score - _ZONE_MARGIN:
             best = fit
@@ -776,10 +778,10 @@ def past_cycles(
         cycles = []
         for due in dues:
             stamps = [_earlier(due.nominal, lag, unit) for lag in lags]
-            known = [by_stamp[stamp] for stamp in stamps if stamp in by_stamp]
-            is_complete = len(known) == len(stamps)
+            arrived = [by_stamp[stamp] for stamp in stamps if stamp in by_stamp]
+            is_complete = len(arrived) == len(stamps)
             if is_complete or first <= due.at <= last:
-                cycles.append(PastCycle(due.at, max(known) if is_complete else None))
+                cycles.append(PastCycle(due.at, max(arrived) if is_complete else None))
         return cycles
     times = [arrival.at for arrival in history]
     instants = [due.at for due in dues]
@@ -906,11 +908,11 @@ def _zone_notes(
     best: _Fit, fits: Sequence[_Fit], history: Sequence[Arrival], search: _Search
 ) -> Iterator[str]:
     first, last = history[0].at, history[-1].at
-    others = [fit.zone for fit in fits if fit.zone != best.zone]
-    changing = [zone for zone in (best.zone, *others) if _has_change(zone, first, last)]
-    if others and not changing:
+    other_zones = [fit.zone for fit in fits if fit.zone != best.zone]
+    changing = [zone for zone in (best.zone, *other_zones) if _has_change(zone, first, last)]
+    if other_zones and not changing:
         yield f"No clock changed in this time, so the history does not show whether {best.zone} is the zone."
-    if not others and best.zone == "UTC":
+    if not other_zones and best.zone == "UTC":
         hints = [zone for zone in _HINT_ZONES if _has_change(zone, first, last)]
         tried = [_Fit(zone, search.deliveries(history, zone), len(history)) for zone in hints]
         closest = min((fit for fit in tried if fit.deliveries), key=lambda fit: fit.score, default=None)

@@ -81,6 +81,7 @@ LINES = [
     ("watch", "registry", "--as-of", BEGIN, "--channel", "console"),
     ("status", "registry", "--as-of", MISSED),
     ("tables", "registry"),
+    ("discover", "lake", "--registry", "registry"),
     ("incidents list", "--as-of", MISSED),
     ("incidents ack", "orders", "--by", "ana", "--as-of", MISSED),
     ("incidents silence", "orders", "--for", "2h", "--reason", "known", "--as-of", MISSED),
