@@ -1,8 +1,8 @@
 """Delivery terms that a history of arrivals supports: schedule, zone, grace, and how often they were kept.
 
-Pure functions over arrivals. The steps, each named by the evidence: arrivals are grouped by the time
-of day on the clock of each candidate zone; the days of a group become weekdays or a day of the month; due is
-the usual first arrival, rounded down; grace covers as many cycles as the objective requires. The zone in which
+Pure functions over arrivals. The steps, each named by the evidence: arrivals are grouped by the time of day
+on the clock of each candidate zone; the days of a group become weekdays or a day of the month; due is the
+usual first arrival, rounded down; grace covers as many cycles as the objective requires. The zone in which
 arrivals vary least is chosen.
 """
 
