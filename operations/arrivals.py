@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import AbstractContextManager, closing
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from fractions import Fraction
 from functools import partial
 from itertools import product
-from tempfile import TemporaryDirectory
 from typing import Any, TypeVar, cast
 
 from dq.contracts.extension import Delivery
@@ -35,7 +34,7 @@ from dq.dataquality.delivery.probe_pool import ProbePool, ProbeTask, ProbeTimeou
 from dq.lake.storage import Files, FileStat, Storages, is_data_name
 from dq.operations.data_places import resolve_links, resolve_locations, with_folders
 from dq.operations.runtime.context import RuntimeContext
-from dq.store.engine import Store, open_store
+from dq.store.engine import Store, temporary_store
 
 T = TypeVar("T")
 
@@ -118,16 +117,9 @@ def open_reader(
     return PastReader(target, now, probe_pool, receipts, events, history, reachability)
 
 
-@contextmanager
-def existing_store(context: RuntimeContext) -> Iterator[Store]:
+def existing_store(context: RuntimeContext) -> AbstractContextManager[Store]:
     """Open the state store, or an empty temporary one if there is none: reading the past writes no files."""
-    with (
-        TemporaryDirectory() as folder,
-        closing(
-            context.store() if context.has_store() else open_store(f"sqlite:///{folder}/store.db")
-        ) as store,
-    ):
-        yield store
+    return closing(context.store()) if context.has_store() else temporary_store()
 
 
 def record_of(cycle: Cycle) -> CycleRecord:
@@ -170,7 +162,7 @@ class PartitionForm:
 
 @dataclass(frozen=True, slots=True)
 class PastArrivals:
-    """Arrivals of an object, oldest first, and how its partitions are named, None if after no time.
+    """Arrivals of an object, oldest first, and the naming of its partitions, None if not after times.
 
     `source` is the evidence that most of them are known by. `unreadable` is the number of partitions whose
     arrival cannot be read, with the first `problem`.
@@ -319,7 +311,7 @@ _MAX_VALUES = 50
 
 
 def partition_form(partitions: Collection[Partition]) -> PartitionForm | None:
-    """Return how partitions are named after times, or None if they are not, or not regularly."""
+    """Return the naming of partitions after times, or None if it is not after times, or not regular."""
     texts: dict[str, set[str]] = defaultdict(set)
     for partition in partitions:
         for column, value in partition:

@@ -26,7 +26,7 @@ from dq.contracts.yaml.insertion import Addition, can_insert, insert
 from dq.contracts.yaml.parse import parse
 from dq.dataquality.delivery import cycle_store
 from dq.dataquality.delivery.budget import CycleCounts, allowed_misses
-from dq.dataquality.delivery.cycle import CycleRecord, evaluate_cycle
+from dq.dataquality.delivery.cycle import CycleRecord, Evidence, Observation, evaluate_cycle
 from dq.dataquality.delivery.notify import local_time
 from dq.dataquality.delivery.pattern import (
     DeliveryPattern,
@@ -578,33 +578,31 @@ def _tested(
         observations = reader.observe(records)
     except DqError as error:
         return DeliveryBacktest(slo, error=error)
-    own = {record.cycle.due_at: record for record in stored if record.cycle.slo == slo.id}
-    recorded = _recorded(stored)
+    own = {
+        record.cycle.due_at: record
+        for record in stored
+        if record.cycle.slo == slo.id and (record.status.good or record.status.bad)
+    }
+    # Copies on other servers arrive at other times.
+    recorded = _recorded(
+        record for record in stored if not slo.server or record.cycle.slo.endswith(f"@{slo.server}")
+    )
     deliveries = []
     for record, observation in zip(records, observations, strict=True):
         cycle = record.cycle
         excuse = excuses.get((slo.key, cycle.due_at))
         text = (excuse.text if not excuse.undone else "") if excuse is not None else cycle.excuse
-        own_record = own.get(cycle.due_at)
+        decided = own.get(cycle.due_at)
         if text:
             deliveries.append(PastDelivery(cycle.due_at, CycleStatus.EXCUSED, None, text))
-        elif (
-            own_record is not None
-            and own_record.cycle.breach_at == cycle.breach_at
-            and _is_decided(own_record.status)
-        ):
+        elif decided is not None and decided.cycle.breach_at == cycle.breach_at:
             deliveries.append(
-                PastDelivery(cycle.due_at, own_record.status, own_record.delivered_at, own_record.reason)
+                PastDelivery(cycle.due_at, decided.status, decided.delivered_at, decided.reason)
             )
         else:
-            judged = observation
-            if (earlier := recorded.get(cycle.partitions)) is not None and judged.evidence is not None:
-                claimed = judged.evidence.delivered_at
-                if claimed is None or earlier < claimed:
-                    evidence = replace(judged.evidence, delivered_at=earlier, readable=True, names_cycle=True)
-                    judged = replace(judged, evidence=evidence)
+            observation = _with_recorded(observation, recorded.get(cycle.partitions))
             # A watcher that ran at the breach knows that later data is late.
-            result = evaluate_cycle(judged, now, cycle.breach_at).result
+            result = evaluate_cycle(observation, now, cycle.breach_at).result
             deliveries.append(
                 PastDelivery(cycle.due_at, result.status, result.delivered_at(cycle), result.reason)
             )
@@ -622,8 +620,16 @@ def _past_cycles(slo: Slo, now: datetime, last: int) -> list[Cycle]:
         length *= 3
 
 
-def _is_decided(status: CycleStatus) -> bool:
-    return status.good or status.bad
+def _with_recorded(observation: Observation, delivered_at: datetime | None) -> Observation:
+    """Return an observation with the stored arrival of its partitions if it is earlier than the evidence.
+
+    Files may have been rewritten, or removed, since.
+    """
+    evidence = observation.evidence or Evidence("file")
+    if delivered_at is None or (evidence.delivered_at is not None and evidence.delivered_at <= delivered_at):
+        return observation
+    evidence = replace(evidence, delivered_at=delivered_at, readable=True, arriving=None, names_cycle=True)
+    return replace(observation, evidence=evidence)
 
 
 def _recorded(stored: Iterable[CycleRecord]) -> dict[tuple[Partition, ...], datetime]:

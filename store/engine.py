@@ -281,6 +281,17 @@ def open_store(url: str) -> Store:
     return store
 
 
+@contextmanager
+def temporary_store() -> Iterator[Store]:
+    """Open an empty store that is removed afterwards."""
+    with TemporaryDirectory(prefix="dq-") as folder:
+        store = open_store(f"sqlite:///{folder}/store.db")
+        try:
+            yield store
+        finally:
+            store.close()
+
+
 def open_without_migrating(url: str) -> Store:
     """Open the store at `url` without creating or upgrading it.
 

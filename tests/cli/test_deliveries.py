@@ -213,12 +213,18 @@ def test_a_stored_delivery_is_earlier_than_the_rewritten_file(place: Place) -> N
             folder=place.folder,
             now=came_at + timedelta(minutes=20),
         )
-    rewritten = place.folder / f"lake/orders/day={first}/part-0.parquet"
-    put_file(rewritten, NOW - timedelta(hours=1))
+    table = place.folder / "lake/orders"
+    put_file(table / f"day={first}/part-0.parquet", NOW - timedelta(hours=1))
+    (table / f"day={first + ONE}/part-0.parquet").unlink()
+    (table / f"day={first + ONE}").rmdir()
     now = datetime.combine(first + ONE * 6, time(12), UTC)
 
-    [stored] = dq.backtest_deliveries("registry", last=6, folder=place.folder, now=now).results
-    assert [past.status for past in stored.deliveries] == ["on_time_in_grace"] * 6
+    # Other terms than those that were watched: their cycles are not stored, but the arrivals are.
+    text = contract("orders", **{"grace: 30m": "grace: 5m"})
+    place.put(FILE, text.replace("id: daily", "id: strict").replace('"0 6 * * *"', '"7 6 * * *"'))
+    [result] = dq.backtest_deliveries("registry", last=6, folder=place.folder, now=now).results
+
+    assert [past.status for past in result.deliveries] == ["on_time_in_grace"] * 6
 
 
 def test_misses_of_a_promise_on_the_past(place: Place) -> None:

@@ -282,7 +282,6 @@ ALLOWED = {
         ".resolve",
         "whether a policy that is named lies in the checkout",
     ),
-    ("operations/arrivals.py", "file"): ("tempfile.TemporaryDirectory", "an empty store, if there is none"),
     ("operations/doctor.py", "process"): ("subprocess.run", "java -version, of JAVA_HOME or the PATH"),
     ("operations/doctor.py", "file"): (
         "os.scandir tempfile.TemporaryDirectory tempfile.TemporaryFile",
