@@ -31,7 +31,7 @@ from dq.alerts.channel import (
     UnconfirmedSend,
     UpdatingSender,
 )
-from dq.alerts.incident import CREATE, DIGEST_CONTRACT, UPDATE
+from dq.alerts.incident import CREATE, DIGEST_CONTRACT, UPDATE, IncidentState
 from dq.alerts.outbox import (
     IS_OVERDUE,
     NOT_MUTED,
@@ -231,14 +231,18 @@ class ResultHandler:
     def notify_fallback(self, tx: Connection, stream: NotificationStream) -> bool:
         """Enqueue the incident for the next fallback, unless one was notified. Returns True if a row was
         added.
+
+        A resolved incident is not announced to a fallback: see `outbox.select_next`.
         """
         incident = incident_store.get(tx, stream.incident)
+        if incident is None or incident.state is IncidentState.RESOLVED:
+            return False
         streams = [
             NotificationStream(stream.incident, route.channel, route.target) for route in self.fallbacks
         ]
         # If a fallback rejects too, the next one is used.
         remaining = streams[streams.index(stream) + 1 :] if stream in streams else streams
-        if incident is None or not remaining or set(remaining) & notified_streams(tx, stream.incident):
+        if not remaining or set(remaining) & notified_streams(tx, stream.incident):
             return False
         enqueue(tx, remaining[0], CREATE, incident.revision, self.now())
         incident_store.log(

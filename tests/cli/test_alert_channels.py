@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
+from datetime import UTC, datetime
 
 import pytest
 from fakes.canary import Canary
-from fakes.command import Place, without_settings
+from fakes.command import BEGIN, MISSED, Place, contract, without_settings
 from fakes.desk import Desk
 from fakes.hooks import ROUTING_KEY, SECRET_PATH, Hooks
 from fakes.shelf import SECRETS, SIGNING_SECRET
@@ -362,3 +364,19 @@ def test_a_tick_that_has_nothing_to_send_opens_no_channel(tmp_path):
     )
 
     assert ran.stdout.splitlines()[-1] == "False", ran.stdout + ran.stderr
+
+
+def test_a_channel_that_is_not_used_any_longer_does_not_stop_later_commands(tmp_path):
+    place = Place(tmp_path)
+    place.put("registry/orders.odcs.yaml", contract("orders"))
+    (tmp_path / "lake" / "orders").mkdir(parents=True)
+    for at in (BEGIN, MISSED):
+        place.dq("watch", "registry", "--as-of", at, "--channel", "file:told.jsonl")
+    came = datetime(2026, 5, 11, 8, tzinfo=UTC).timestamp()
+    os.utime(place.put("lake/orders/day=2026-05-10/_SUCCESS", ""), (came, came))
+
+    for at in ("2026-05-11T08:05:00Z", "2026-05-11T08:15:00Z"):
+        ran = place.dq("watch", "registry", "--as-of", at, "--channel", "console")
+
+        assert ran.code in (1, 4), ran.all
+        assert "file channels are off" in ran.err
