@@ -77,8 +77,8 @@ def format_of(name: str) -> str | None:
 def table_folders(tree: Folder, claimed: Collection[str] = ()) -> Iterator[FolderTable]:
     """Yield the tables of a tree in order of their paths.
 
-    `claimed` are paths of tables, from contracts or catalogs: unless one has folders of partitions,
-    everything below it belongs to it, whatever its folders are named.
+    `claimed` are paths of tables, from contracts or catalogs: if one has neither files nor folders of
+    partitions, everything below it belongs to it, whatever its folders are named.
     """
     yield from _Finder(frozenset(claimed)).tables("", tree)
 
@@ -88,17 +88,20 @@ class _Finder:
     claimed: frozenset[str]
 
     def tables(self, path: str, folder: Folder) -> Iterator[FolderTable]:
-        log = _log_format(folder)
+        log, is_claimed = _log_format(folder), path in self.claimed
         partitions = [] if log else _partition_folders(folder)
-        if log or (path in self.claimed and not partitions):
-            partitions = [name for name in folder.folders if is_data_name(name)]
+        has_files = any(format_of(file.name) is not None for file in _data_files(folder))
+        if log or (is_claimed and not partitions and not has_files):
+            inside = [name for name in folder.folders if is_data_name(name)]
             if log == "iceberg":
-                partitions.remove(iceberg.METADATA_FOLDER)
-            yield from self._table(path, folder, partitions, log, own_files=True)
+                inside.remove(iceberg.METADATA_FOLDER)
+            yield from self._table(path, folder, inside, log, own_files=True)
             return
         if partitions:
             yield from self._table(path, folder, partitions, "", own_files=False)
-        elif any(format_of(file.name) is not None for file in _data_files(folder)):
+        elif is_claimed:
+            yield from self._table(path, folder, [], "", own_files=True)
+        elif has_files:
             yield from _folder_of_files(path, folder)
         elif folder.problem:
             yield FolderTable(path, "", (), problem=folder.problem)

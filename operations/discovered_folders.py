@@ -158,6 +158,11 @@ def list_roots(
         tables_below = list(table_folders(listed, below))
         counts = Counter(folder.path for folder in tables_below)
         for folder in tables_below:
+            folder = replace(folder, problem=folder.problem.replace(root, place))
+            if folder.problem and not folder.format and folder.path not in below:
+                # It is unknown whether there is a table.
+                errors.append(folder.problem)
+                continue
             path, location = _join(root, folder.path), _join(place, folder.path)
             files = frozenset(name for name, _ in folder.files if _join(folder.path, name) in below)
             is_shared = counts[folder.path] > 1
@@ -246,7 +251,7 @@ def read_parts(
 def _guarded(folder: ListedFolder, read: Callable[[], list[_Facts]]) -> list[_Facts]:
     every = tuple(range(len(folder.folder.files)))
     try:
-        return read()
+        return [_require_columns(folder, facts) for facts in read()]
     except Exception as error:  # noqa: BLE001  # one guard per table: no file may end the whole listing
         message = error.message if isinstance(error, DqError) else f"{folder.key}: {type(error).__name__}"
         problem = message.replace(folder.key, folder.location)
@@ -269,6 +274,12 @@ def _read(storages: Storages, folder: ListedFolder, template: str | None) -> lis
     if not folder.known_files and _are_one_table(parts):
         return [_facts(storages, folder, form, folder.part_name, every, template)]
     return parts
+
+
+def _require_columns(folder: ListedFolder, facts: _Facts) -> _Facts:
+    if facts.table is None or facts.table.columns or facts.problem:
+        return facts
+    return replace(facts, table=None, problem=f"{folder.location} has no columns.")
 
 
 def _guarded_group(
@@ -370,9 +381,14 @@ def _read_log(storages: Storages, folder: ListedFolder, facts: _Facts) -> _Facts
     try:
         live = _LIVE_TABLES[facts.format](storages.of(folder.key), folder.key)
         counts = LoggedCounts.from_table(live)
-    except (*NOT_UNDERSTOOD, ReadError, pa.ArrowException):
-        # Its columns are readable; which files are live is not.
-        return facts
+    except (*NOT_UNDERSTOOD, ReadError, pa.ArrowException) as error:
+        # Its columns are readable; without the live files, all files are shown.
+        reason = (
+            error.message
+            if isinstance(error, ReadError)
+            else f"{folder.location}: its log cannot be understood."
+        )
+        return facts if folder.folder.files else replace(facts, problem=reason)
     newest = live.newest_at.isoformat() if live.newest_at else None
     return replace(facts, rows=counts.rows, live=(counts.files, counts.bytes, newest))
 

@@ -245,6 +245,32 @@ def test_a_contract_says_where_a_table_begins(place: Place) -> None:
     assert events["partition_columns"] == ["tenant"]
 
 
+def test_links_and_tables_without_columns_are_reported(place: Place) -> None:
+    lake = place.folder / "lake"
+    (lake / "loop").symlink_to(lake)
+    schema = json.dumps({"type": "struct", "fields": []})
+    log = {"metaData": {"id": "a", "schemaString": schema, "partitionColumns": []}}
+    put(lake / "empty/_delta_log/00000000000000000000.json", json.dumps(log) + "\n")
+    current = {"schema-id": 0, "fields": [{"id": 1, "name": "a", "required": False, "type": "int"}]}
+    snapshot = {"snapshot-id": 1, "manifest-list": "file:///etc/passwd"}
+    metadata = {
+        "format-version": 2,
+        "location": "file:///etc",
+        "current-schema-id": 0,
+        "schemas": [current],
+        "current-snapshot-id": 1,
+        "snapshots": [snapshot],
+    }
+    put(lake / "foreign/metadata/v1.metadata.json", json.dumps(metadata))
+    code, tables, document = look(place, "lake")
+
+    assert code == 3
+    assert document["errors"] == ["lake/loop is a link, which is not followed."]
+    assert tables["lake/empty"]["problem"] == "lake/empty: its log cannot be understood."
+    assert tables["lake/foreign"]["problem"]
+    assert len(tables) == 8
+
+
 def test_what_cannot_be_listed_stops_nothing_else(place: Place) -> None:
     place.put("registry/damaged.odcs.yaml", "id: [")
     ran = place.dq("discover", "lake", "nowhere", "--registry", "registry", "--format", "json")

@@ -83,6 +83,9 @@ def test_a_known_folder_is_a_table_whatever_its_folders_are_named(tmp_path: Path
     assert [table.path for table in tables_of(tmp_path, names)] == ["events/eu", "events/inner", "events/us"]
     known = tables_of(tmp_path, names, ["events", "events/inner"])
     assert [(table.path, len(table.files)) for table in known] == [("events", 2), ("events/inner", 1)]
+    known = tables_of(tmp_path, [*names, "events/own.csv"], ["events"])
+    assert [table.path for table in known] == ["events", "events/eu", "events/inner", "events/us"]
+    (tmp_path / "events/own.csv").unlink()
     known = tables_of(tmp_path, [*names, "events/day=1/a.csv"], ["events"])
     assert [table.path for table in known] == ["events", "events/eu", "events/inner", "events/us"]
 
