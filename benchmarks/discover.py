@@ -45,8 +45,9 @@ _LOGICAL = {
 
 
 def main() -> int:
-    args = arguments(__doc__ or "")
-    sizes = QUICK if args.quick else FULL
+    args = arguments(__doc__ or "", branches="open so many branches")
+    sizes = {**(QUICK if args.quick else FULL)}
+    sizes["branches"] = args.branches or sizes["branches"]
     chance = random.Random(20)
     with tempfile.TemporaryDirectory() as place, moto() as url:
         folder = Path(place)
