@@ -93,10 +93,11 @@ _READ_INDEXES = Privilege(
 PLANNER = Duty(
     "planner",
     "plans without making changes",
-    "`dq register` without `--apply`, `dq import glue`, `dq doctor --catalog glue`",
+    "`dq register` without `--apply`, `dq import glue`, `dq discover glue://`, `dq doctor --catalog glue`",
     (
         Privilege(ResourceScope.TABLES, "glue: GetPartitions GetTable GetTables"),
         _READ_INDEXES,
+        Privilege(ResourceScope.TABLES, "glue: GetDatabases", "`dq discover glue://`, of all databases"),
         Privilege(
             ResourceScope.EVERYTHING,
             "lakeformation: GetLFTag GetResourceLFTags ListPermissions ListResources",
