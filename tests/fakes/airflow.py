@@ -9,6 +9,7 @@ import json
 import os
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -99,6 +100,7 @@ class Deployment:
         self._python, self._log = python, (home / "daemons.log").open("a")
         self._daemons: list[subprocess.Popen[bytes]] = []
         self._names = ["scheduler"]
+        self._port: int | None = None
         self._variables = {
             **settings(home),
             **variables,
@@ -109,7 +111,7 @@ class Deployment:
             "AIRFLOW__TRIGGERER__TRIGGERER_HEALTH_CHECK_THRESHOLD": "5",
         }
         if not version.startswith("2."):
-            port = free_port()
+            self._port = port = free_port()
             self._names = ["api-server", "scheduler", "dag-processor"]
             self._variables |= {
                 "AIRFLOW__API__PORT": str(port),
@@ -119,8 +121,20 @@ class Deployment:
 
     def __enter__(self) -> Self:
         self.airflow("db", "migrate")
-        self._daemons = [self._start(name) for name in self._names]
+        for name in self._names:
+            self._daemons.append(self._start(name))
+            if name == "api-server":
+                self._wait_for_server()
         return self
+
+    def _wait_for_server(self) -> None:
+        """Wait until the API server answers: a task that the scheduler starts before fails."""
+        deadline = time.monotonic() + _LIMIT_SECONDS
+        while time.monotonic() < deadline:
+            with suppress(OSError), socket.create_connection(("localhost", self._port or 0), timeout=1):
+                return
+            time.sleep(0.2)
+        raise AssertionError(f"the API server does not answer: see {self._log.name}")
 
     def __exit__(self, *_: object) -> None:
         for daemon in self._daemons:
