@@ -236,11 +236,13 @@ def _verdicts(
         for location, table in truth.items()
         if table.copy_of
     }
-    found = {(table.location, by_title[table.copy.of]) for table in outcome.tables if table.copy is not None}
+    recognized = {
+        (table.location, by_title[table.copy.of]) for table in outcome.tables if table.copy is not None
+    }
     # Of two alike, the one with a contract is the original; of three, one is the original of both.
     groups = _groups(planted)
-    false = {pair for pair in found if groups.get(pair[0], pair[0]) != groups.get(pair[1], pair[1])}
-    hit = {pair for pair in planted if {*pair} & {location for location, _ in found - false}}
+    false = {pair for pair in recognized if groups.get(pair[0], pair[0]) != groups.get(pair[1], pair[1])}
+    hit = {pair for pair in planted if {*pair} & {location for location, _ in recognized - false}}
     _show("copies not found", planted - hit)
     _show("false copies", false)
     return {
@@ -255,7 +257,7 @@ def _verdicts(
         "wrong contract": float(len(wrong)),
         "copies": float(len(planted)),
         "copies found, share": len(hit) / len(planted),
-        "false copies, share": len(false) / max(1, len(found)),
+        "false copies, share": len(false) / max(1, len(recognized)),
     }
 
 
