@@ -35,6 +35,7 @@ def test_the_policies_allow_the_calls_that_are_made_and_no_other(
 
     before = len(glue.calls)
     propose(glue_catalog, [first], store, complete=CompleteRegistry(""))
+    assert first.key[0] in glue_catalog.databases()
     planned = {f"glue:{call.operation}" for call in glue.calls[before:]}
     registered |= {f"glue:{call.operation}" for call in glue.calls}
 
