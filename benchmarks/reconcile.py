@@ -16,7 +16,7 @@ import subprocess
 import sys
 import tempfile
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -35,6 +35,7 @@ ROWS, QUICK_ROWS = 18_000_000, 1_000_000
 PEER_ROWS = 2_000_000
 PLANTED, QUICK_PLANTED = 10_000_000, 100_000
 GROWTH = 60_000_000
+RUNS = 4
 PAIRS, QUICK_PAIRS = 1_000, 2
 COLUMNS = (
     "id", "customer", "amount", "price", "item", "note", "at", "day", "flag", "store", "score", "region",
@@ -198,23 +199,26 @@ def _counted_by_duckdb() -> tuple[int, int]:
 def _costs(spark: SparkSession, rows: int, *, grows: bool) -> dict[str, float]:
     """Return CPU seconds as ratios to a count of the same columns on both sides."""
     _write(spark, rows, "left", "same", "other")
-    count = _cpu(lambda: _count(spark, "left", "same"), 2)
-    equal = _cpu(lambda: _expect(spark, "left", "same", 0), 2)
-    seconds = {
-        "equal sides": equal,
-        "whole rows": _cpu(lambda: _expect(spark, "left", "same", 0, key=False), 1),
-        "0.01 % differ": _cpu(lambda: _expect(spark, "left", "other", rows // 10_000), 1),
-        "same files": _cpu(lambda: _expect(spark, "left", "left", 0), 1),
-    }
+    seconds = _least_cpu(
+        {
+            "count": lambda: _count(spark, "left", "same"),
+            "equal sides": lambda: _expect(spark, "left", "same", 0),
+            "whole rows": lambda: _expect(spark, "left", "same", 0, key=False),
+            "0.01 % differ": lambda: _expect(spark, "left", "other", rows // 10_000),
+            "same files": lambda: _expect(spark, "left", "left", 0),
+            "full outer join": lambda: _join(spark, "left", "same"),
+        }
+    )
+    count, equal, join = seconds.pop("count"), seconds["equal sides"], seconds.pop("full outer join")
     metrics = {"rows": float(rows), "count, CPU s": count}
     metrics |= {f"{name} / count": spent / count for name, spent in seconds.items()}
-    metrics["full outer join / equal sides"] = _cpu(lambda: _join(spark, "left", "same"), 1) / equal
+    metrics["full outer join / equal sides"] = join / equal
     if grows:
         _write(spark, PEER_ROWS, "few", "few-same")
-        few = _cpu(lambda: _expect(spark, "few", "few-same", 0), 2)
+        few = _least_cpu({"few": lambda: _expect(spark, "few", "few-same", 0)})["few"]
         metrics["datacompy / equal sides"] = _by_datacompy("few", "few-same") / few
         _write(spark, GROWTH, "large", "large-same")
-        large = _cpu(lambda: _expect(spark, "large", "large-same", 0), 1)
+        large = _cpu(lambda: _expect(spark, "large", "large-same", 0))
         metrics["growth by rows"] = large / equal / (GROWTH / rows)
     return metrics
 
@@ -275,14 +279,21 @@ def _same_id(left: DataFrame, right: DataFrame) -> object:
     return left.id.eqNullSafe(right.id)
 
 
-def _cpu(work: Callable[[], None], times: int) -> float:
-    """Return the least CPU seconds of several runs."""
-    spent = []
-    for _ in range(times):
-        before = machine.cpu_seconds()
-        work()
-        spent.append(machine.cpu_seconds() - before)
-    return min(spent)
+def _least_cpu(works: Mapping[str, Callable[[], None]]) -> dict[str, float]:
+    """Return the least CPU seconds of several runs, which take turns.
+
+    In the first ones the JVM compiles, which takes longer than a scan of a million rows.
+    """
+    spent = [{name: _cpu(work) for name, work in works.items()} for _ in range(RUNS)]
+    for name in works:
+        print(f"  {name}: {', '.join(f'{run[name]:.1f}' for run in spent)} CPU s", file=sys.stderr)
+    return {name: min(run[name] for run in spent) for name in works}
+
+
+def _cpu(work: Callable[[], None]) -> float:
+    before = machine.cpu_seconds()
+    work()
+    return machine.cpu_seconds() - before
 
 
 def _pair_is_right(spark: SparkSession, seed: int) -> bool:

@@ -52,11 +52,11 @@ if TYPE_CHECKING:
 
 # Groups of rows by key (or by hash, without a key) in all partitions; of each only sums of hashes are kept.
 # With fewer, more equal rows are compared next to the rows that differ. With more, the sums do not fit into a
-# processor's cache: 32,768 take .35 of a scan more.
-BUCKETS = 1 << 14
+# processor's cache: 16,384 take .1 of a scan more than 4,096.
+BUCKETS = 1 << 13
 # Groups in each partition, if there are many or an unknown number of partitions.
 _LEAST_BUCKETS = 512
-# Below this share of differing buckets, rows are selected by bucket.
+# Below this share of buckets in which several keys differ, rows are selected by bucket.
 _FILTER_BELOW = 0.2
 # Types of partition columns of which a value has one spelling in paths, if it matches.
 _ONE_SPELLING = {
@@ -68,6 +68,9 @@ _ONE_SPELLING = {
 # a prime, modulo which the sums of a group also tell which key differs, if it is the only one: see `_only`.
 _PRIME = (1 << 31) - 1
 _BITS = 31
+# Bits of the hash of a key: few compared to a prime, so that a wrong quotient is seldom one, and enough that
+# few rows share it.
+_KEY_BITS = 24
 _UNEQUAL = "(_dq_left <> _dq_right OR _dq_low <> 0 OR _dq_high <> 0)"
 _SUMS = tuple(f"sum({name}) AS {name}" for name in ("_dq_left", "_dq_right", "_dq_low", "_dq_high"))
 # Partitions that may be counted one by one, and decided without rows; further ones are read.
@@ -211,13 +214,14 @@ def _buckets(left: Side, partitioned_by: Sequence[ComparedColumn]) -> int:
 
 @dataclass(frozen=True, slots=True)
 class _PartitionHashes:
-    """Row counts of a partition, and the number of its buckets, and of those that differ."""
+    """Row counts of a partition, and the number of its buckets, of those that differ, and in several keys."""
 
     values: tuple[Any, ...]
     left_rows: int
     right_rows: int
     buckets: int
     unequal: int
+    ambiguous: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -386,6 +390,7 @@ class _Run:
             "sum(_dq_right) AS right_rows",
             "count(*) AS buckets",
             f"count_if({_UNEQUAL}) AS unequal",
+            f"count_if({_UNEQUAL} AND {self._only()} IS NULL) AS ambiguous",
         )
         rows = sums.groupBy(*parts).agg(*expressions(*numbers)).collect()
         size = len(parts)
@@ -393,7 +398,7 @@ class _Run:
 
     def _unequal(self, sums: DataFrame, hashes: Sequence[_PartitionHashes]) -> DataFrame | None:
         """Return the groups of rows that differ, or None if comparing all rows is cheaper."""
-        if sum(group.unequal for group in hashes) > _FILTER_BELOW * sum(group.buckets for group in hashes):
+        if sum(group.ambiguous for group in hashes) > _FILTER_BELOW * sum(group.buckets for group in hashes):
             return None
         return sums.where(_UNEQUAL).selectExpr(
             f"{self._group('_dq_bucket')} AS _dq_unequal", f"{self._only()} AS _dq_only"
@@ -403,8 +408,8 @@ class _Run:
         """Return SQL for the hash of the only key that differs in a group, or NULL if several may differ.
 
         If rows of one key k alone differ, by h in the sum of hashes, the sum of products differs by k * h:
-        modulo a prime, k is their quotient. If several keys differ, the quotient is a random number, which is
-        seldom one of the group.
+        modulo a prime, k is their quotient. If several keys differ, the quotient is a random number below the
+        prime, which is seldom small enough and in the group.
         """
         if any(column.tolerance is not None for column in self.pairing.columns):
             return "CAST(NULL AS BIGINT)"
@@ -414,11 +419,12 @@ class _Run:
             f" power * power % {_PRIME}L * IF(bit = 1, 1L, pmod(_dq_low, {_PRIME}L)) % {_PRIME}L)"
         )
         key = f"(pmod(_dq_product, {_PRIME}L) * {inverse} % {_PRIME}L)"
-        return f"IF(_dq_low % {_PRIME}L <> 0 AND {key} % {self.buckets}L = _dq_bucket, {key}, NULL)"
+        is_of_group = f"{key} < {1 << _KEY_BITS}L AND {key} % {self.buckets}L = _dq_bucket"
+        return f"IF(_dq_low % {_PRIME}L <> 0 AND {is_of_group}, {key}, NULL)"
 
     def _key(self) -> str:
         """Return SQL for the hash of a key, or of a whole row without one, from the normal forms."""
-        return f"{hash_of(self.pairing.key or self.pairing.columns)} & {_PRIME}L"
+        return f"{hash_of(self.pairing.key or self.pairing.columns)} & {(1 << _KEY_BITS) - 1}L"
 
     def _unequal_partitions(
         self, frames: tuple[DataFrame, DataFrame], hashes: Sequence[_PartitionHashes]
@@ -447,7 +453,7 @@ class _Run:
         right.
         """
         parts, sign = partition_parts(self.partitioned_by), "" if is_left else "-"
-        key = self._key() if self.pairing.key else f"_dq_hash & {_PRIME}L"
+        key = self._key() if self.pairing.key else f"_dq_hash & {(1 << _KEY_BITS) - 1}L"
         low = f"(_dq_hash & {_PRIME}L)"
         normal = self._normal(frame, is_left=is_left)
         return (
