@@ -32,7 +32,7 @@ from dq.operations.check import (
 )
 from dq.operations.data_places import located_data
 from dq.operations.delivered_rows import with_delivered_rows_by_partition
-from dq.operations.registry_files import load
+from dq.operations.registry_files import load, with_registry
 from dq.operations.runtime.context import RuntimeContext, call_context, processors
 from dq.operations.runtime.spark import default_parallelism, run_concurrently, session
 from dq.operations.runtime.spark import label as labelled
@@ -145,7 +145,7 @@ def run(context: RuntimeContext, request: BacktestRequest) -> BacktestOutcome:
     loaded = load(request.paths, context.note)
     for finding in loaded.findings:
         context.messages.finding(finding)
-    neighbours, rules = ContractSet.from_contracts(loaded.contracts), request.rules
+    neighbours, rules = with_registry(loaded.contracts, context.folder), request.rules
     pairs = select_with_rules(select_objects(loaded, request.object), rules, neighbours)
     selection = [(pair, rules) for pair in pairs]
     if request.base:

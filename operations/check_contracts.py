@@ -15,7 +15,6 @@ from dq.contracts.outcome import Finding, ReadError, UsageError
 from dq.dataquality.answers.sources import ALL, NONE
 from dq.dataquality.check import Outline
 from dq.dataquality.clauses.coverage import JsonObject
-from dq.dataquality.clauses.foreign_key import ContractSet
 from dq.dataquality.deduplication import Precedence
 from dq.dataquality.report import Report
 from dq.dataquality.results import append, broken_contract_row, is_path, lines, quoted_target, untested_row
@@ -24,7 +23,7 @@ from dq.operations.check import CheckSetup, CheckTask, FailedScope, RowSelection
 from dq.operations.key_ownership import resolve_key_owners
 from dq.operations.notices import RegistrySubscriptions
 from dq.operations.openlineage import recording
-from dq.operations.registry_files import load
+from dq.operations.registry_files import load, with_registry
 from dq.operations.runtime.context import RuntimeContext, call_context, processors, to_utc
 from dq.operations.runtime.spark import default_parallelism, lazy_session, run_concurrently, session
 from dq.store.engine import Store
@@ -212,7 +211,7 @@ def run_checks(context: RuntimeContext, store: Store, request: CheckRequest) -> 
     unheard = alerting.refused(loaded.contracts, request.channel, context.settings)
     for finding in (*loaded.findings, *unheard):
         context.messages.finding(finding)
-    neighbours = ContractSet.from_contracts(loaded.contracts)
+    neighbours = with_registry(loaded.contracts, context.folder)
     pairs = check.select_with_rules(check.select_objects(loaded, request.object), request.rules, neighbours)
     if request.precedence is not None:
         if request.quarantine is None and request.clean is None:

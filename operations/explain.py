@@ -14,7 +14,7 @@ from dq.dataquality.clauses.foreign_key import ContractSet
 from dq.dataquality.clauses.plugins import installed, package
 from dq.dataquality.clauses.plugins import load as load_check
 from dq.dataquality.model.run_context import Unusable
-from dq.operations.registry_files import load
+from dq.operations.registry_files import load, with_registry
 from dq.operations.runtime.context import MESSAGES
 from dq.validators import rule_page
 from dq.validators.lint import load_rules
@@ -80,7 +80,7 @@ def explain(what: Path | str) -> ExplainOutcome:
         return ExplainOutcome(_page(str(what)))
     messages = MESSAGES.get()()
     loaded = load([Path(what)], messages.note)
-    neighbours = ContractSet.from_contracts(loaded.contracts)
+    neighbours = with_registry(loaded.contracts, Path())
     all_accounts = [account for contract in loaded.contracts for account in _accounts(contract, neighbours)]
     return ExplainOutcome(None, tuple(all_accounts), tuple(loaded.findings), tuple(messages.notes))
 

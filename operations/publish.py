@@ -43,6 +43,7 @@ from dq.dataquality.spark.dataset import TEXT_FORMATS, Dataset, locate, open_tab
 from dq.operations.check import load_history, referenced_data, scope_name
 from dq.operations.delivered_rows import with_delivered_rows
 from dq.operations.openlineage import recording
+from dq.operations.registry_files import with_registry
 from dq.operations.runtime.context import (
     RuntimeContext,
     call_context,
@@ -773,7 +774,7 @@ class _AuditContext:
         spark = session(context)
         job_label = f"dq publish --audit {contract.id}/{schema_object.name}"
         label_jobs(spark, job_label, job_label)
-        neighbours = ContractSet.from_contracts([contract])
+        neighbours = with_registry([contract], context.folder)
         request = Request(
             contract,
             data,  # type: ignore[arg-type]  # a frame of Spark, or a Dataset

@@ -21,9 +21,10 @@ from dq.contracts.outcome import DqError, Finding, ReadError, Severity, StoreErr
 from dq.contracts.slo import NOT_IN_FORCE as NOT_IN_FORCE
 from dq.contracts.slo import Slo
 from dq.contracts.yaml.parse import parse
+from dq.dataquality.clauses.foreign_key import ContractSet, refers_to_others
 from dq.dataquality.delivery.cycle import DeliveryPlace
 from dq.lake.storage import Files
-from dq.operations.runtime.context import is_root
+from dq.operations.runtime.context import is_root, registry_root
 from dq.validators.policy.policy import DEFAULT, Policy
 from dq.validators.rule import Rule
 
@@ -82,6 +83,33 @@ def load(
         if parsed.contract is not None and not blocking:
             contracts.append(parsed.contract)
     return LoadedContracts(contracts, findings, skipped=skipped)
+
+
+def with_registry(contracts: Sequence[Contract], folder: Path) -> ContractSet:
+    """Return the contracts, with all others of their registries if they refer to one that is not given.
+
+    Contracts that cannot be read are left out. Relative files are in `folder`.
+    """
+    given = ContractSet.from_contracts(contracts)
+    files = {os.path.realpath(folder / contract.file) for contract in contracts}
+
+    def given_key(file: Path, _: bytes) -> str | None:
+        return str(file) if os.path.realpath(folder / file) in files else None
+
+    # The other names are relative if these are, because references in files are compared as text.
+    referring = [contract for contract in contracts if refers_to_others(contract, given)]
+    roots = {_registry_of(Path(contract.file), folder) for contract in referring}
+    others: list[Contract] = []
+    for root in sorted(roots):
+        with suppress(ReadError):
+            others += load([root], lambda _: None, given_key).contracts
+    return ContractSet.from_contracts([*contracts, *others])
+
+
+def _registry_of(file: Path, folder: Path) -> Path:
+    """Return the registry around a file, named like the file: relative or absolute."""
+    home = os.path.realpath(folder / file.parent)
+    return Path(os.path.normpath(file.parent / os.path.relpath(registry_root(Path(home)), home)))
 
 
 def single_contract(loaded: LoadedContracts) -> Contract:

@@ -9,10 +9,11 @@ one family of types: exact numbers, floats, texts, dates and so on; nothing is c
 relationship is one anti-join; where the other object is small, Spark sends it to every task in a job before.
 How to fix: Deliver the missing rows of the other object first, or correct the keys. The whole table of the
 other object is read: `dq check` finds it by its server; in Python pass `other_objects={"customers": frame}`.
-A relationship into another contract is tested if that contract is given: `dq check` of the folder that has
-both, in Python `registry=["crm.odcs.yaml"]` and `other_objects={"crm/customers": frame}`. Its data is looked
-for on the server of the same name, else of the same environment, else on the only one. Else, and where
-several contracts have an object of that name, it is not evaluated; write `crm.odcs.yaml#customers.id`.
+The other contract of a relationship is found in the same registry: the nearest folder around the file with a
+policy or a Git repository. In Python pass `registry=["crm.odcs.yaml"]` and
+`other_objects={"crm/customers": frame}`. Its data is looked for on the server of the same name, else of the
+same environment, else on the only one. Without that contract, and where several have an object of that name,
+the relationship is not evaluated; write `crm.odcs.yaml#customers.id`.
 """
 
 from __future__ import annotations

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
+from dq.contracts.agreement import agreements_of
 from dq.contracts.model import Contract, SchemaObject
 from dq.dataquality.clauses.clause import Clause, ExternalKeys, ForeignKey, NoResult, refuse
 from dq.dataquality.model.column import Column, Target, classified, single_columns
@@ -47,6 +48,10 @@ class ContractSet:
         key, _, inside = name.rpartition("/")
         owners = (other for other in self.by_object.get(inside, ()) if other.key == key)
         return next((other.object(inside) for other in owners), None)
+
+    def has(self, contract_id: str, object_name: str) -> bool:
+        """Return True if a contract with this id has the object."""
+        return any(other.id == contract_id for other in self.by_object.get(object_name, ()))
 
     def contract_with(self, contract_id: str, object_name: str) -> Contract:
         """Return the contract with this id that has the object. Raises ExternalReference unless it is one."""
@@ -128,6 +133,31 @@ def referenced_objects(
                 place, resolved = external_target(contract, as_list(relationship.to), neighbours)
                 targets[resolved.object] = place
     return {name: place for name, place in targets.items() if not _is_same_contract(place[0], contract)}
+
+
+def refers_to_others(contract: Contract, neighbours: ContractSet) -> bool:
+    """Return True if a relationship or a comparison of the contract leads to a contract that is not given."""
+    for schema_object in contract.objects:
+        for agreement in agreements_of(schema_object).values():
+            other = agreement.other
+            if other.contract is not None and not neighbours.has(other.contract, other.object):
+                return True
+        for element in (schema_object, *schema_object.walk()):
+            if any(_is_elsewhere(contract, as_list(to.to), neighbours) for to in element.relationships):
+                return True
+    return False
+
+
+def _is_elsewhere(contract: Contract, references: Sequence[str], neighbours: ContractSet) -> bool:
+    with suppress(Unusable):
+        try:
+            target(contract, references)
+        except ExternalReference:
+            try:
+                external_target(contract, references, neighbours)
+            except ExternalReference:
+                return True
+    return False
 
 
 def _external_contract(contract: Contract, text: str, neighbours: ContractSet) -> tuple[Contract, str]:
