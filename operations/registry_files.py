@@ -90,20 +90,20 @@ def with_registry(contracts: Sequence[Contract], folder: Path) -> ContractSet:
 
     Contracts that cannot be read are left out. Relative files are in `folder`.
     """
-    given = ContractSet.from_contracts(contracts)
+    contract_set = ContractSet.from_contracts(contracts)
     files = {os.path.realpath(folder / contract.file) for contract in contracts}
 
-    def given_key(file: Path, _: bytes) -> str | None:
+    def skipped_key(file: Path, _: bytes) -> str | None:
         return str(file) if os.path.realpath(folder / file) in files else None
 
     # The other names are relative if these are, because references in files are compared as text.
-    referring = [contract for contract in contracts if refers_to_others(contract, given)]
+    referring = [contract for contract in contracts if refers_to_others(contract, contract_set)]
     roots = {_registry_of(Path(contract.file), folder) for contract in referring}
-    others: list[Contract] = []
+    neighbours: list[Contract] = []
     for root in sorted(roots):
         with suppress(ReadError):
-            others += load([root], lambda _: None, given_key).contracts
-    return ContractSet.from_contracts([*contracts, *others])
+            neighbours += load([root], lambda _: None, skipped_key).contracts
+    return ContractSet.from_contracts([*contracts, *neighbours])
 
 
 def _registry_of(file: Path, folder: Path) -> Path:
