@@ -39,9 +39,10 @@ SHOWN_WHOLE = $(if $(filter output-sync,$(.FEATURES)),--output-sync=target)
 # and the tests on Spark 3.5 and 4.3 start fewer.
 ARCHIVE = .venv/spark-classes.jsa
 
-# The longest first. Everything is installed and archived before, so that they start in this order. Parts wait at
-# times for Spark or a child process: a third one uses the idle time of two.
-PARTS = test-spark40 test-plain test-cli test-spark35 test-portal test-lakes test-spark43 lint $(MORE)
+# The longest first, and the shortest last, so that all end together. Everything is installed and archived before, so
+# that they start in this order. Parts wait at times for Spark or a child process: a third one uses the idle time of
+# two.
+PARTS = test-spark40 test-cli test-plain test-spark35 test-portal $(MORE) test-lakes test-spark43 lint
 
 ready: install install-spark35 install-spark43 $(ARCHIVE)
 
