@@ -1,13 +1,16 @@
-"""Sixty hostile texts in one registry, and the commands that read it, in processes of their own."""
+"""Sixty hostile texts in one registry, and the commands that read it."""
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
 
+import pytest
 import yaml
 from fakes.canary import Canary
+from fakes.command import Place, Ran, without_settings
 from fakes.hostile_texts import VARIABLE, Canaries, hostile_texts
 from fakes.strangers import contract, file_name, steering
 
@@ -31,7 +34,14 @@ COMMANDS = [
 ]
 
 
-def test_no_command_evaluates_a_text_of_a_contract(tmp_path: Path) -> None:
+def in_a_process(folder: Path, words: tuple[str, ...]) -> Ran:
+    """The command as a shell starts it."""
+    command = [sys.executable, "-P", "-m", "dq", *words]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=300, check=False)
+    return Ran(done.returncode, done.stdout, done.stderr)
+
+
+def test_no_command_evaluates_a_text_of_a_contract(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with Canary() as socket:
         canaries = Canaries(tmp_path, socket)
         canaries.prepare()
@@ -42,20 +52,20 @@ def test_no_command_evaluates_a_text_of_a_contract(tmp_path: Path) -> None:
             # The name of its file is the text, too.
             file = place / "registry" / f"{number:02}{file_name(text)}.odcs.yaml"
             file.write_text(yaml.safe_dump(document, sort_keys=False, width=100_000))
-        environment = {name: value for name, value in canaries.environment().items() if name[:3] != "DQ_"}
-        environment |= {VARIABLE: canaries.environment()[VARIABLE], "DQ_FILE_CHANNELS": str(place)}
+        for name in os.environ.keys() - without_settings().keys():
+            monkeypatch.delenv(name)
+        monkeypatch.setenv(VARIABLE, canaries.environment()[VARIABLE])
+        monkeypatch.setenv("DQ_FILE_CHANNELS", str(place))
         printed = []
         for words in COMMANDS:
-            done = subprocess.run(
-                [sys.executable, "-P", "-m", "dq", *words],
-                cwd=place, env=environment, capture_output=True, text=True, timeout=300, check=False,
-            )  # fmt: skip
-            assert done.returncode in (0, 1, 2, 3, 4), (words, done.stderr[-2000:])
-            assert "Traceback" not in done.stderr, words
+            # Fourteen more starts of Python would tell nothing more.
+            done = in_a_process(place, words) if words is COMMANDS[0] else Place(place).dq(*words)
+            assert done.code in (0, 1, 2, 3, 4), (words, done.err[-2000:])
+            assert "Traceback" not in done.err, words
             own = words[-1] == "github"
-            assert steering(done.stdout, own_commands=own) == [], words
-            assert steering(done.stderr) == [], words
-            printed += [done.stdout, done.stderr]
+            assert steering(done.out, own_commands=own) == [], words
+            assert steering(done.err) == [], words
+            printed += [done.out, done.err]
 
         files = [file.read_bytes() for file in place.rglob("*") if file.is_file()]
         assert canaries.disturbed(*printed, *files) == []
