@@ -164,6 +164,8 @@ def lake(spark: SparkSession, tmp_path: Path) -> Path:
     return folder
 
 
+# Spark ranks rows in the test of plain Python, and writes folders of partitions in those below.
+@pytest.mark.alike
 def test_rows_of_a_partition_are_compared_with_those_of_all_partitions(
     spark: SparkSession, lake: Path, tmp_path: Path
 ) -> None:
