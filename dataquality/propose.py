@@ -30,9 +30,9 @@ from dq.dataquality.clauses.quality_rule import metric
 from dq.dataquality.model.column import Column, resolve, single_columns, struct_field
 from dq.dataquality.model.metric import Failure
 from dq.dataquality.model.predicate import INTEGERS, NUMBERS, TEXTS
-from dq.dataquality.request import Request, find_object, open_data
+from dq.dataquality.request import Request, find_object, open_data, opens_only_scope
 from dq.dataquality.spark.columnar_files import only_partitions
-from dq.dataquality.spark.dataset import Dataset
+from dq.dataquality.spark.dataset import TEXT_FORMATS, Dataset
 from dq.dataquality.spark.schema import unreadable_columns
 from dq.dataquality.spark.session import attempt_without_values
 from dq.dataquality.sql_predicate import predicate_sql
@@ -172,10 +172,12 @@ Answers = Mapping[str, Any]
 class ProfileResult:
     """Profile of a table and the profiled partitions, empty if the whole table was read.
 
-    `unreadable` are the columns that Spark cannot read; they are not profiled.
+    `frame` are its rows as opened, with all columns; `unreadable` are the columns that Spark cannot read,
+    which are not profiled.
     """
 
     table: proposed_rules.TableProfile
+    frame: DataFrame
     scope: tuple[dict[str, str], ...] = ()
     unreadable: tuple[str, ...] = ()
 
@@ -223,7 +225,7 @@ def profile_table(
     ]
     profile = replace(profile, columns=tuple(columns))
     return ProfileResult(
-        replace(profile, key_candidates=_pairs(rows, profiled_columns, profile)), scope, unreadable
+        replace(profile, key_candidates=_pairs(rows, profiled_columns, profile)), table, scope, unreadable
     )
 
 
@@ -530,7 +532,14 @@ def propose(request: Request, data: bytes, last: int = LAST) -> tuple[bytes, Pro
         raise UsageError(f"last={last} is below 1.", "Pass a number of at least 1.")
     contract, schema_object = request.contract, find_object(request.contract, request.object)
     profiled = profile_table(request.session(), request.data, schema_object, last, request.now)
-    object_request = replace(request, object=schema_object.name, partitions=profiled.scope or None)
+    # Rules that fail are dropped, so their failing rows are not looked up.
+    object_request = replace(
+        request,
+        data=_opened_once(request.data, profiled),
+        object=schema_object.name,
+        partitions=profiled.scope or None,
+        samples=False,
+    )
     table = profiled.table
     dropped: list[DroppedProposal] = []
     while True:
@@ -567,6 +576,13 @@ def propose(request: Request, data: bytes, last: int = LAST) -> tuple[bytes, Pro
         hidden=tuple(column.name for column in table.columns if column.is_sensitive),
         unreadable=profiled.unreadable,
     )
+
+
+def _opened_once(data: DataFrame | Dataset, profiled: ProfileResult) -> DataFrame | Dataset:
+    """Return the profiled rows of text files, because opening these validates every value of them."""
+    is_text = isinstance(data, Dataset) and data.path is not None and data.format in TEXT_FORMATS
+    is_complete = not profiled.scope or not opens_only_scope(data)
+    return profiled.frame if is_text and is_complete else data
 
 
 def _unreachable(data: bytes, candidates: Sequence[proposed_rules.Proposal]) -> list[DroppedProposal]:

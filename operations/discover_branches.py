@@ -22,8 +22,8 @@ from dq.dataquality.request import Request
 from dq.operations.data_places import located_data
 from dq.operations.discovered_table import DiscoveredTable
 from dq.operations.import_ import ImportRequest, build_contract, read_tables
-from dq.operations.runtime.context import RuntimeContext, registry_root
-from dq.operations.runtime.spark import label, session
+from dq.operations.runtime.context import RuntimeContext, processors, registry_root
+from dq.operations.runtime.spark import default_parallelism, label, run_concurrently, session
 from dq.registry.importing import ImportedTable, kinds
 from dq.registry.importing.contract_text import identifier
 from dq.registry.table import VIEW
@@ -63,11 +63,12 @@ class DraftBranch:
 
 @dataclass(frozen=True, slots=True)
 class _Draft:
-    """A contract in draft: its file below the registry's root, and its text."""
+    """A contract in draft: its file below the registry's root, its text, and why it has no rules, or ""."""
 
     table: DiscoveredTable
     file: str
     data: bytes
+    problem: str = ""
 
 
 def open_branches(
@@ -89,19 +90,26 @@ def open_branches(
     chosen = [table for table in candidates if _is_importable(table)][:limit]
     ids = _ids(chosen, tables)
     owners = _codeowners(repo.top)
-    spark = _session(context, {table.format for table in chosen}) if chosen else None
-    drafts: list[_Draft] = []
-    for table in chosen:
+    if not chosen:
+        return []
+    spark = _session(context, {table.format for table in chosen})
+    progress = context.messages.progress(len(chosen))
+
+    def draft(table: DiscoveredTable) -> _Draft:
         file = posixpath.join("" if prefix == "." else prefix, _file(table, ids[table.title]))
-        owner = table.owner or owners(file)
-        try:
-            with context.messages.step(table.title):
-                text = _contract_text(context, spark, table, ids[table.title], owner)
-        except Exception as error:  # noqa: BLE001  # one guard per table: it stops no other
-            reason = error.message if isinstance(error, DqError) else type(error).__name__
+        with progress.step(table.title):
+            return _draft(context, spark, table, file, ids[table.title], table.owner or owners(file))
+
+    threads = default_parallelism(processors())
+    results = run_concurrently(lambda: spark, chosen, draft, threads)
+    progress.close()
+    for table, result in zip(chosen, results, strict=True):
+        if isinstance(result, Exception):
+            reason = result.message if isinstance(result, DqError) else type(result).__name__
             context.note(f"{table.title}: no contract: {reason}")
-            continue
-        drafts.append(_Draft(table, file, text))
+        elif result.problem:
+            context.note(f"{table.title}: no rules were proposed: {result.problem}")
+    drafts = [result for result in results if isinstance(result, _Draft)]
     return [_write(repo.top, name, title, group) for (name, title), group in _grouped(drafts, by).items()]
 
 
@@ -160,9 +168,9 @@ def _codeowners(top: Path) -> Callable[[str], str]:
     return lambda file: next(iter(codeowners_of(text, file) or ()), "").removeprefix("@")
 
 
-def _contract_text(
-    context: RuntimeContext, spark: SparkSession | None, table: DiscoveredTable, name: str, owner: str
-) -> bytes:
+def _draft(
+    context: RuntimeContext, spark: SparkSession, table: DiscoveredTable, file: str, name: str, owner: str
+) -> _Draft:
     request = ImportRequest(
         table.format, table.location, id=name, domain=table.domain, owner=owner, layout=_template(table)
     )
@@ -174,10 +182,9 @@ def _contract_text(
     lines = (f"# {commented(line)}" for line in _evidence(table, owner))
     data = "\n".join((first, *lines, body)).encode("utf-8", "replace")
     try:
-        return _with_rules(context, spark, data, table)
+        return _Draft(table, file, _with_rules(context, spark, data, table))
     except DqError as error:
-        context.note(f"{table.title}: no rules were proposed: {error.message}")
-        return data
+        return _Draft(table, file, data, error.message)
 
 
 def _template(table: DiscoveredTable) -> str:
@@ -205,19 +212,17 @@ def _evidence(table: DiscoveredTable, owner: str) -> Iterator[str]:
         yield "No owner was found: add the team."
 
 
-def _with_rules(
-    context: RuntimeContext, spark: SparkSession | None, data: bytes, table: DiscoveredTable
-) -> bytes:
+def _with_rules(context: RuntimeContext, spark: SparkSession, data: bytes, table: DiscoveredTable) -> bytes:
     contract = parse_valid(data, f"{table.title}.odcs.yaml")
     [schema_object] = contract.objects
     dataset = located_data(context, contract, schema_object, None)
-    assert spark is not None
     label(spark, "dq discover", f"dq discover {contract.id}")
     request = Request(
         contract,
         dataset,
         schema_object.name,
         spark=spark,
+        start_session=lambda: spark,
         now=context.now(),
         limit_seconds=context.settings.rule_seconds,
     )
