@@ -109,6 +109,17 @@ def pluralize(number: int, singular: str, plural: str = "") -> str:
     return f"{number:,} {singular if number == 1 else plural or singular + 's'}"
 
 
+_UNITS = ("B", "kB", "MB", "GB", "TB", "PB")
+
+
+def format_bytes(count: int) -> str:
+    """Return a number of bytes with two or three digits, e.g. `999 B`, `1.2 kB` or `12 GB`."""
+    value, unit = float(count), 0
+    while value >= 1000 and unit < len(_UNITS) - 1:
+        value, unit = value / 1000, unit + 1
+    return f"{value:,.0f} {_UNITS[unit]}" if unit == 0 or value >= 10 else f"{value:,.1f} {_UNITS[unit]}"
+
+
 def join_limited(names: Sequence[str], limit: int) -> str:
     """Return the first names and the number of further ones: `a, b and 1,204 more`."""
     remaining = len(names) - limit

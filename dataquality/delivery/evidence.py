@@ -12,7 +12,7 @@ from sqlalchemy import Connection, and_, delete, insert, select, update
 
 from dq.contracts.access.access_policy import is_remote
 from dq.contracts.extension import EvidenceSource
-from dq.contracts.outcome import LAKEHOUSE, DqError, ReadError, join_limited
+from dq.contracts.outcome import LAKEHOUSE, DqError, ReadError, format_bytes, join_limited
 from dq.contracts.slo import Cycle, Partition, Slo
 from dq.dataquality.delivery.cycle import (
     DISAGREEMENT_TOLERANCE,
@@ -728,12 +728,7 @@ def _describe_folder(path: str, marker: str, files: Files) -> str:
 
 
 def _size(files: list[FileStat]) -> str:
-    size, unit = float(sum(file.size for file in files)), "B"
-    for larger in ("kB", "MB", "GB", "TB"):
-        if size < 1000:
-            break
-        size, unit = size / 1000, larger
-    return f"{size:.0f} {unit}" if unit == "B" or size >= 10 else f"{size:.1f} {unit}"
+    return format_bytes(sum(file.size for file in files))
 
 
 # Observations of all open cycles.
