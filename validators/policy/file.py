@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
+from fractions import Fraction
 from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, create_model
@@ -16,7 +17,7 @@ from dq.contracts.outcome import Finding, Severity, error_finding, id_suggestion
 from dq.contracts.yaml import source
 from dq.validators.policy.custom_rules import OPERATORS, KeyTest, allowed_keys, custom_rule
 from dq.validators.policy.json_schema import pattern_problem
-from dq.validators.policy.policy import DEFAULT, Policy, PolicyWaiver, RuleSetting, Section
+from dq.validators.policy.policy import DEFAULT, CoverageGoal, Policy, PolicyWaiver, RuleSetting, Section
 from dq.validators.rule import Rule, RuleScope
 
 # Models of `dq-policy.yaml`, closed, with the descriptions that editors show.
@@ -36,6 +37,25 @@ def _pattern(text: str) -> str:
     return text
 
 
+_SHARE = re.compile(r"([0-9]{1,3})(\.[0-9]{1,6})?%")
+_SHARE_HINT = "Write a share from 0% to 100%, e.g. 80%."
+
+
+def _as_share(value: object) -> Fraction | None:
+    """Return a share such as `80%` from 0 to 1, or None if it is not one."""
+    if not isinstance(value, str) or not _SHARE.fullmatch(value):
+        return None
+    share = Fraction(value.removesuffix("%")) / 100
+    return share if share <= 1 else None
+
+
+def _share(text: str) -> str:
+    if _as_share(text) is None:
+        raise ValueError(_SHARE_HINT)
+    return text
+
+
+Share = Annotated[str, AfterValidator(_share)]
 SeverityWord = Annotated[Literal["off", "info", "warning", "error", "critical"], BeforeValidator(_off)]
 
 
@@ -150,6 +170,20 @@ class CompatibilityForm(_Form):
     )
 
 
+class CoverageForm(_Form):
+    """Share of discovered tables that need a contract in force."""
+
+    model_config = ConfigDict(title="the coverage")
+
+    min: Share | None = Field(
+        None, description="Minimum share of the tables of each domain with a contract in force, e.g. 80%."
+    )
+    of: Literal["all", "read"] = Field(
+        "all", description="Tables that count: all, or those that the file of --reads says are read."
+    )
+    domains: dict[str, Open] = Field({}, description="Minimum shares of single domains, by name.")
+
+
 class PolicyForm(_Form):
     model_config = ConfigDict(title="the policy")
 
@@ -168,6 +202,9 @@ class PolicyForm(_Form):
     own: dict[str, Open] = Field({}, description="Custom rules of the organization, by id.")
     waivers: list[WaiverForm] = Field([], description="Accepted findings, each with an expiry date.")
     compatibility: CompatibilityForm | None = Field(None, description="Levels of changes between versions.")
+    coverage: CoverageForm | None = Field(
+        None, description="Coverage that dq discover requires: it exits with 1 if a domain has less."
+    )
     custom_properties: SchemasForm | None = Field(
         None, alias="customProperties", description="JSON Schemas of the custom properties, by level."
     )
@@ -214,6 +251,7 @@ def read(
         model.registry or "",
         dict(_servers(model.servers, findings)),
         unneeded_changes=Severity(model.compatibility.unneeded if model.compatibility else "error"),
+        coverage=_coverage_goal(model.coverage, findings),
     )
     return policy, sorted(findings, key=lambda finding: finding.at)
 
@@ -287,6 +325,24 @@ def _servers(servers: Mapping[str, Any], findings: list[Finding]) -> Iterator[tu
         hint = f"Write {environment}: {{orders: lake}}."
         path = place.child_path(environment)
         findings.append(error_finding("wrong-type", message, hint, place.locate(environment), path))
+
+
+def _coverage_goal(form: CoverageForm | None, findings: list[Finding]) -> CoverageGoal | None:
+    if form is None:
+        return None
+    domains: dict[str, Fraction] = {}
+    for domain, value, place in _entries(form.domains):
+        share = _as_share(value)
+        if share is None:
+            message = f"the coverage of {domain!r} is not a share."
+            path = place.child_path(domain)
+            findings.append(error_finding("unknown-value", message, _SHARE_HINT, place.locate(domain), path))
+        else:
+            domains[domain] = share
+    if form.min is None and not domains:
+        message, hint = "the coverage has no minimum.", "Add e.g. 'min: 80%'."
+        findings.append(error_finding("missing-key", message, hint, form.locate(), form.path()))
+    return CoverageGoal(_as_share(form.min), form.of == "read", domains)
 
 
 def _schemas(form: SchemasForm | None, findings: list[Finding]) -> Iterator[tuple[str, object]]:

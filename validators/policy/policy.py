@@ -9,6 +9,7 @@ from collections import defaultdict
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
+from fractions import Fraction
 from operator import attrgetter
 from pathlib import Path, PurePosixPath
 from typing import Any, Literal, TypeVar
@@ -361,6 +362,22 @@ class Section:
 
 
 @dataclass(frozen=True, slots=True)
+class CoverageGoal:
+    """Minimum share (0 to 1) of a domain's tables with a contract in force, as `dq discover` counts them.
+
+    `minimum` is that of domains that are not in `domains`, or None. `of_read`: only tables that are read.
+    """
+
+    minimum: Fraction | None
+    of_read: bool
+    domains: Mapping[str, Fraction]
+
+    def minimum_of(self, domain: str) -> Fraction | None:
+        """Return the minimum of a domain, or None."""
+        return self.domains.get(domain, self.minimum)
+
+
+@dataclass(frozen=True, slots=True)
 class Policy:
     """Profile, deviations from it by rule id, sections for some contracts, custom rules and waivers.
 
@@ -380,6 +397,7 @@ class Policy:
     servers: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     unusable_schemas: tuple[Finding, ...] = ()
     unneeded_changes: Severity = Severity.ERROR
+    coverage: CoverageGoal | None = None
 
     def severity(self, rule: Rule, *, doubt: bool = False) -> Severity | None:
         """Return the severity of the rule's violations, or doubts, in this policy; None if the rule is
