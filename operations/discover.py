@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import os
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from datetime import datetime
+from itertools import islice
 from pathlib import Path
 
 from dq.contracts.access.access_policy import AccessPolicy, is_remote, parse_location
@@ -25,8 +26,8 @@ from dq.operations.discover_branches import open_branches as write_drafts
 from dq.operations.discovered_folders import FolderPart, list_roots, read_parts
 from dq.operations.discovered_table import ContractedObject, DiscoveredTable, LikelyCopy
 from dq.operations.reads import TableReads, count_reads
-from dq.operations.registry_files import LoadedContracts, load
-from dq.operations.runtime.context import RuntimeContext, call_context
+from dq.operations.registry_files import LoadedContracts, load, parse_policy, read_policy_text
+from dq.operations.runtime.context import RuntimeContext, call_context, registry_root
 from dq.operations.runtime.spark import open_named_catalog
 from dq.registry.catalog import LiveTable
 from dq.registry.catalogs import catalogs
@@ -34,7 +35,18 @@ from dq.registry.importing.contract_text import object_differences
 from dq.registry.importing.sources import table_from_spec
 from dq.registry.table import CONTRACT, OBJECT, VIEW, TableSpec, contract_owner, fold_location
 from dq.registry.table_copies import TableSketch, columns_of, find_copies
+from dq.registry.table_coverage import (
+    MAX_UNCOVERED,
+    Coverage,
+    CoverageShortfall,
+    DiscoveryRun,
+    UncoveredTable,
+    record_run,
+    total_coverage,
+)
 from dq.store.engine import Store
+from dq.validators.lint import load_rules
+from dq.validators.policy.policy import CoverageGoal
 
 # Properties of a catalog's table that name its owner and its domain, in order.
 _OWNER_KEYS = ("dq.owner", "owner", "team", "owned_by", "data_owner")
@@ -44,43 +56,14 @@ _DOMAIN_KEYS = ("dq.domain", "domain", "data_domain")
 
 
 @dataclass(frozen=True, slots=True)
-class Coverage:
-    """Tables of a domain or of an owner, and those with a contract in force or in draft. `name` may be ""."""
-
-    name: str
-    tables: int = 0
-    covered: int = 0
-    drafts: int = 0
-    bytes: int = 0
-
-    def with_table(self, table: DiscoveredTable) -> Coverage:
-        """Return the coverage with one more table."""
-        drafts = self.drafts + (table.contracted is not None and not table.is_covered)
-        return Coverage(
-            self.name,
-            self.tables + 1,
-            self.covered + table.is_covered,
-            drafts,
-            self.bytes + table.bytes,
-        )
-
-    def as_dict(self) -> dict[str, object]:
-        """As JSON values; `share` is the share of tables with a contract in force, None without tables."""
-        return {
-            "name": self.name or None,
-            "tables": self.tables,
-            "covered": self.covered,
-            "drafts": self.drafts,
-            "share": self.covered / self.tables if self.tables else None,
-            "bytes": self.bytes,
-        }
-
-
-@dataclass(frozen=True, slots=True)
 class DiscoverOutcome:
-    """Tables, those without a contract and most read first, errors of sources and contracts, and branches."""
+    """Tables, those without a contract and most read first, errors of sources and contracts, and branches.
+
+    `shortfalls` are the domains whose coverage is below the minimum of the policy.
+    """
 
     tables: tuple[DiscoveredTable, ...]
+    shortfalls: tuple[CoverageShortfall, ...] = ()
     errors: tuple[str, ...] = ()
     findings: tuple[Finding, ...] = ()
     branches: tuple[DraftBranch, ...] = ()
@@ -89,7 +72,7 @@ class DiscoverOutcome:
     @property
     def total(self) -> Coverage:
         """Coverage of all tables."""
-        return _sum("", self.tables)
+        return total_coverage("", map(_coverage, self.tables))
 
     @property
     def domains(self) -> tuple[Coverage, ...]:
@@ -103,12 +86,12 @@ class DiscoverOutcome:
 
     @property
     def exit_code(self) -> int:
-        """Exit code of `dq discover`: 0 all tables match their contracts, 1 some differ, 3 some cannot
-        be read.
+        """Exit code of `dq discover`: 0 all tables match their contracts, 1 some differ or a domain has less
+        coverage than the policy requires, 3 some cannot be read.
         """
         if self.errors or self.findings or any(table.problem for table in self.tables):
             return ReadError.exit_code
-        return int(any(table.drift for table in self.tables))
+        return int(bool(self.shortfalls) or any(table.drift for table in self.tables))
 
     def as_dict(self) -> dict[str, object]:
         """Return the output of `dq discover --format json` as JSON values."""
@@ -117,24 +100,23 @@ class DiscoverOutcome:
             "total": self.total.as_dict(),
             "domains": [coverage.as_dict() for coverage in self.domains],
             "owners": [coverage.as_dict() for coverage in self.owners],
+            "shortfalls": [shortfall.as_dict() for shortfall in self.shortfalls],
             "errors": [printable_path(error) for error in self.errors],
             "findings": [finding.as_dict() for finding in self.findings],
             "branches": [branch.as_dict() for branch in self.branches],
         }
 
 
-def _sum(name: str, tables: Iterable[DiscoveredTable]) -> Coverage:
-    coverage = Coverage(name)
-    for table in tables:
-        coverage = coverage.with_table(table)
-    return coverage
+def _coverage(table: DiscoveredTable) -> Coverage:
+    is_draft = table.contracted is not None and not table.is_covered
+    return Coverage("", 1, int(table.is_covered), int(is_draft), table.bytes)
 
 
 def _by(tables: Sequence[DiscoveredTable], names: Sequence[str]) -> tuple[Coverage, ...]:
-    groups: dict[str, list[DiscoveredTable]] = defaultdict(list)
+    groups: dict[str, Coverage] = {}
     for name, table in zip(names, tables, strict=True):
-        groups[name].append(table)
-    return tuple(_sum(name, groups[name]) for name in sorted(groups))
+        groups[name] = groups.get(name, Coverage(name)) + _coverage(table)
+    return tuple(groups[name] for name in sorted(groups))
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,6 +173,7 @@ def discover(
 def run(context: RuntimeContext, request: DiscoverRequest) -> DiscoverOutcome:
     """Run the operation. Raises as `discover`."""
     databases, roots = _split_sources(request.sources)
+    goal = _coverage_goal(request)
     loaded = _load(context, request.registry)
     objects = _Objects(context, loaded.contracts)
     errors: list[str] = []
@@ -214,7 +197,65 @@ def run(context: RuntimeContext, request: DiscoverRequest) -> DiscoverOutcome:
     branches: Sequence[DraftBranch] = ()
     if request.open_branches:
         branches = write_drafts(context, listed, request.registry, request.by, request.limit)
-    return DiscoverOutcome(listed, tuple(errors), tuple(loaded.findings), tuple(branches))
+    shortfalls = tuple(_shortfalls(context, goal, listed)) if goal is not None else ()
+    outcome = DiscoverOutcome(listed, shortfalls, tuple(errors), tuple(loaded.findings), tuple(branches))
+    with closing(context.store()) as store:
+        record_run(store, _discovery_run(context, request, outcome))
+    return outcome
+
+
+def _coverage_goal(request: DiscoverRequest) -> CoverageGoal | None:
+    """Return the coverage that the registry's policy requires, or None.
+
+    Raises UsageError for an invalid policy, and for one about read tables without a file of reads.
+    """
+    goal = parse_policy(read_policy_text(registry_root(request.registry), None), load_rules()).coverage
+    if goal is not None and goal.of_read and not request.reads:
+        raise UsageError(
+            "the policy requires a coverage of the tables that are read, and no reads are known.",
+            "Pass --reads, or remove 'of: read' from the policy.",
+        )
+    return goal
+
+
+def _shortfalls(
+    context: RuntimeContext, goal: CoverageGoal, tables: Sequence[DiscoveredTable]
+) -> Iterator[CoverageShortfall]:
+    """Yield the domains below their minimum; note domains of the policy that have no table."""
+    counted = [table for table in tables if not goal.of_read or (table.reads and table.reads.count)]
+    domains = _by(counted, [table.domain for table in counted])
+    for coverage in domains:
+        minimum = goal.minimum_of(coverage.name)
+        if minimum is not None and coverage.share is not None and coverage.share < minimum:
+            yield CoverageShortfall(coverage, minimum)
+    for name in sorted(goal.domains.keys() - {coverage.name for coverage in domains}):
+        context.note(f"The policy requires a coverage of the domain {name!r}, which has no table here.")
+
+
+def _discovery_run(
+    context: RuntimeContext, request: DiscoverRequest, outcome: DiscoverOutcome
+) -> DiscoveryRun:
+    uncovered = (
+        UncoveredTable(
+            printable_path(table.title),
+            table.domain,
+            table.owner,
+            table.format,
+            table.bytes,
+            table.reads.count if table.reads else None,
+        )
+        for table in outcome.tables
+        if table.contracted is None
+    )
+    return DiscoveryRun(
+        context.now(),
+        tuple(map(printable_path, request.sources)),
+        len(outcome.errors) + len(outcome.findings),
+        outcome.domains,
+        outcome.owners,
+        outcome.shortfalls,
+        tuple(islice(uncovered, MAX_UNCOVERED)),
+    )
 
 
 def _order(table: DiscoveredTable) -> tuple[bool, int, int, str]:

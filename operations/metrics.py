@@ -27,6 +27,7 @@ from dq.contracts.install import NAME
 from dq.contracts.outcome import StoreError, UsageError
 from dq.dataquality.delivery import compliance, heartbeat
 from dq.operations.runtime.context import RuntimeContext, call_context
+from dq.registry.table_coverage import last_run
 from dq.store.engine import head, open_without_migrating
 
 # The metrics: TABLE, one row each. docs/reference/metrics.md is written from it.
@@ -42,7 +43,7 @@ class MetricKind(StrEnum):
     INFO = "info"
 
 
-_UNITS = ("ratio", "cycles", "seconds", "messages")
+_UNITS = ("ratio", "cycles", "seconds", "messages", "tables")
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,6 +137,17 @@ TABLE: tuple[MetricRow, ...] = (
         ("channel",),
         "15 per channel",
         MetricKind.HISTOGRAM,
+    ),
+    MetricRow(
+        "dq_discovered_tables",
+        "Tables counted by the last dq discover: with a contract in force, a draft, or none. "
+        "Absent before the first, and if it is older than 8 days.",
+        ("domain", "contract"),
+        "three per domain",
+    ),
+    MetricRow(
+        "dq_last_discovery_timestamp_seconds",
+        "Unix time of the last dq discover; absent before the first.",
     ),
     MetricRow(
         "dq_build",
@@ -239,7 +251,12 @@ def gather(context: RuntimeContext) -> Samples:
     store = open_without_migrating(context.store_url())
     try:
         with store.read() as tx:
-            samples = {**_promises(tx, now), **_ticks(tx, now, context.as_of), **_alerts(tx, now)}
+            samples = {
+                **_promises(tx, now),
+                **_ticks(tx, now, context.as_of),
+                **_alerts(tx, now),
+                **_discovery(tx, now),
+            }
     finally:
         store.close()
     return {
@@ -304,6 +321,24 @@ def _ticks(tx: Connection, now: datetime, as_of: datetime | None) -> Samples:
         samples["dq_last_tick_age_seconds"] = [MetricSample((), (now - last).total_seconds())]
     if complete is not None:
         samples["dq_last_complete_tick_timestamp_seconds"] = [MetricSample((), complete.timestamp())]
+    return samples
+
+
+def _discovery(tx: Connection, now: datetime) -> Samples:
+    run = last_run(tx, now)
+    if run is None:
+        return {}
+    samples = {"dq_last_discovery_timestamp_seconds": [MetricSample((), run.at.timestamp())]}
+    if not run.is_stale(now):
+        samples["dq_discovered_tables"] = [
+            MetricSample((coverage.name, contract), count)
+            for coverage in run.domains
+            for contract, count in (
+                ("in force", coverage.covered),
+                ("draft", coverage.drafts),
+                ("none", coverage.uncovered),
+            )
+        ]
     return samples
 
 

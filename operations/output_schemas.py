@@ -220,10 +220,12 @@ AUDIT = row({
     "at": INSTANT, "counts": mapping(INT), "broken": array(row({"what": TEXT, "message": TEXT})),
 })  # fmt: skip
 
-COVERAGE = row({
+_COVERAGE: dict[str, Schema] = {
     "name": nullable(TEXT), "tables": INT, "covered": INT, "drafts": INT, "share": nullable(NUMBER),
     "bytes": INT,
-})  # fmt: skip
+}  # fmt: skip
+COVERAGE = row(_COVERAGE)
+SHORTFALL = row({**_COVERAGE, "minimum": NUMBER, "missing": INT})
 _PROPOSAL = {"column": nullable(TEXT), "path": TEXT, "key": nullable(TEXT), "value": ANY, "evidence": TEXT}
 
 # fmt: off
@@ -411,7 +413,8 @@ OUTPUTS: dict[str, Schema] = {
             "readers": nullable(INT), "copy_of": nullable(TEXT), "evidence": nullable(TEXT),
             "outside": array(TEXT), "problem": nullable(TEXT),
         })),
-        "total": COVERAGE, "domains": array(COVERAGE), "owners": array(COVERAGE), "errors": array(TEXT),
+        "total": COVERAGE, "domains": array(COVERAGE), "owners": array(COVERAGE),
+        "shortfalls": array(SHORTFALL), "errors": array(TEXT),
         "findings": FINDINGS,
         "branches": array(row({
             "branch": TEXT, "state": enum("opened", "updated", "unchanged", "skipped"),

@@ -25,6 +25,7 @@ from dq.portal.output import OWN, CachedContract, PortalRequest, PortalSummary, 
 from dq.portal.pages import IndexPages, PageJob
 from dq.portal.product import ConsumerFacts, ProductSummary
 from dq.portal.store_queries import IncidentFacts
+from dq.registry.table_coverage import last_run
 
 # The plan: which pages to render, and which to keep from the last build.
 
@@ -240,6 +241,7 @@ def _build(site: Site, pool: WorkerPool, request: PortalRequest) -> PortalSummar
         with request.store.read() as tx:
             watcher = store_queries.watcher(tx, request.now, request.tick, request.as_of)
             incidents = store_queries.stored_incidents(tx, request.now - INCIDENT_RETENTION, request.as_of)
+            discovery = last_run(tx, request.now)
             marks = store_queries.watermarks(tx)
             moved = store_queries.changed_since(tx, before.marks, marks)
         site_plan = plan(site, files, cards, incidents, moved, before, request, version_histories.by_file)
@@ -248,7 +250,7 @@ def _build(site: Site, pool: WorkerPool, request: PortalRequest) -> PortalSummar
     with _garbage_collection_paused():
         final_cards = [row.card for row in rows]
         contract_changes = output.update_changes(before, final_cards, request.now.isoformat())
-        index_pages = IndexPages(site, rows, incidents, watcher)
+        index_pages = IndexPages(site, rows, incidents, watcher, discovery)
         waivers = None if request.waivers is None else [asdict(waiver) for waiver in request.waivers]
         index_pages.write(contract_changes, version_histories.by_file, waivers)
         site.clear(before.files)

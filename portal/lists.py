@@ -7,13 +7,14 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from fractions import Fraction
 from functools import cache
 from hashlib import sha256
 from statistics import median
 from typing import Any
 
 from dq.alerts.incident import TITLE, Facts
-from dq.contracts.outcome import escape_block, escape_json_document, pluralize
+from dq.contracts.outcome import escape_block, escape_json_document, format_bytes, pluralize
 from dq.portal.contracts import ContractCard, VersionChange, VersionHistory, VersionImpact, domain_page, slug
 from dq.portal.formatting import (
     STATES,
@@ -28,6 +29,7 @@ from dq.portal.formatting import (
 from dq.portal.product import ProductState, ProductSummary
 from dq.portal.product_page import PageLookup, change_values, incident_row, is_cosmetic
 from dq.portal.store_queries import IncidentFacts, Watcher
+from dq.registry.table_coverage import Coverage, DiscoveryRun
 
 # The overview page, and paginated lists of products.
 
@@ -205,7 +207,9 @@ def by_domain(rows: Iterable[ProductRow]) -> dict[str, list[ProductRow]]:
     return dict(sorted(domains.items()))
 
 
-def domain_report(name: str, rows: Sequence[ProductRow], watcher: Watcher) -> Values:
+def domain_report(
+    name: str, rows: Sequence[ProductRow], watcher: Watcher, discovery: DiscoveryRun | None
+) -> Values:
     """Return the report of a domain: SLO compliance, time to resolve, coverage."""
     summaries = [product_row.summary for product_row in rows]
     good, bad = sum(summary.good for summary in summaries), sum(summary.bad for summary in summaries)
@@ -234,9 +238,81 @@ def domain_report(name: str, rows: Sequence[ProductRow], watcher: Watcher) -> Va
             ("Time to acknowledge", *_median(acknowledged, "acknowledged")),
             ("Time to resolve", *_median(resolved, "resolved")),
             ("Enforced", _share(enforced, clauses), covered),
+            ("Tables with a contract", *_domain_coverage(name, discovery, watcher.now)),
         ],
         "worst": [row(product_row) for product_row in worst[:_MAX_WORST]],
     }  # fmt: skip
+
+
+def _domain_coverage(name: str, discovery: DiscoveryRun | None, now: datetime) -> tuple[str, str]:
+    """Return the share of the domain's tables with a contract in force, and a note on its evidence."""
+    if discovery is None:
+        return "not known", "dq discover has not run"
+    as_of = f"as of {instant(discovery.at).text}"
+    coverage = next((domain for domain in discovery.domains if domain.name == name), None)
+    if coverage is None or discovery.is_stale(now):
+        return "not known", f"no tables in the last dq discover, {as_of}" if coverage is None else as_of
+    shortfall = next((short for short in discovery.shortfalls if short.coverage.name == name), None)
+    goal = f", {_percent(shortfall.minimum)} required" if shortfall is not None else ""
+    share = _share(coverage.covered, coverage.tables)
+    return share, f"{coverage.covered:,} of {pluralize(coverage.tables, 'table')}{goal}, {as_of}"
+
+
+def coverage_section(discovery: DiscoveryRun | None, now: datetime) -> Values | None:
+    """Return the coverage by domain and the first tables without a contract, or None if it was never counted.
+
+    Counts of a stale run are left out.
+    """
+    if discovery is None:
+        return None
+    values = {
+        "as_of": instant(discovery.at),
+        "stale": discovery.is_stale(now),
+        "sources": cut(", ".join(discovery.sources), 240),
+        "errors": discovery.errors,
+    }
+    if values["stale"]:
+        return values
+    minima = {shortfall.coverage.name: shortfall.minimum for shortfall in discovery.shortfalls}
+    uncovered = discovery.uncovered or ()
+    return {
+        **values,
+        "domains": [_coverage_row(coverage, minima) for coverage in discovery.domains[:_MAX_COVERED_DOMAINS]],
+        "more": max(len(discovery.domains) - _MAX_COVERED_DOMAINS, 0),
+        "total": _coverage_row(discovery.total, {}),
+        "has_reads": any(table.reads is not None for table in uncovered),
+        "uncovered": [
+            {
+                "title": cut(table.title, 240),
+                "domain": cut(table.domain, 80),
+                "owner": cut(table.owner, 80),
+                "bytes": format_bytes(table.bytes),
+                "reads": "-" if table.reads is None else f"{table.reads:,}",
+            }
+            for table in uncovered[:_MAX_UNCOVERED]
+        ],
+    }
+
+
+_MAX_COVERED_DOMAINS = 200
+_MAX_UNCOVERED = 10
+
+
+def _coverage_row(coverage: Coverage, minima: Mapping[str, Fraction]) -> Values:
+    minimum = minima.get(coverage.name)
+    return {
+        "name": cut(coverage.name, 80) or "(none)",
+        "tables": f"{coverage.tables:,}",
+        "covered": f"{coverage.covered:,}",
+        "drafts": f"{coverage.drafts:,}",
+        "uncovered": f"{coverage.uncovered:,}",
+        "share": _share(coverage.covered, coverage.tables),
+        "required": None if minimum is None else _percent(minimum),
+    }
+
+
+def _percent(share: Fraction) -> str:
+    return f"{float(100 * share):g}%"
 
 
 def _share(part: int, total: int) -> str:

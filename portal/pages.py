@@ -55,6 +55,7 @@ from dq.portal.store_queries import (
     quality,
     registered_tables,
 )
+from dq.registry.table_coverage import DiscoveryRun
 from dq.store.engine import open_without_migrating
 
 if TYPE_CHECKING:
@@ -315,6 +316,7 @@ class IndexPages:
     rows: Sequence[ProductRow]
     incidents: Sequence[IncidentFacts]
     watcher: Watcher
+    discovery: DiscoveryRun | None
 
     def write(
         self,
@@ -366,7 +368,7 @@ class IndexPages:
         """Write the report of each domain, and the list of domains."""
         domains = lists.by_domain(self.rows)
         for name, domain_rows in domains.items():
-            report = lists.domain_report(name, domain_rows, self.watcher)
+            report = lists.domain_report(name, domain_rows, self.watcher, self.discovery)
             first = domain_page(name).removeprefix("domains/").removesuffix(".html")
             for page in lists.listings(first, report["title"], domain_rows, "domains"):
                 if page.number == 1:
@@ -374,7 +376,8 @@ class IndexPages:
                 else:
                     self._list(page, "listing.html", {})
         table = [lists.domain_line(name, domain_rows) for name, domain_rows in domains.items()]
-        values = {"domains": table, "as_of": instant(self.watcher.now)}
+        coverage = lists.coverage_section(self.discovery, self.watcher.now)
+        values = {"domains": table, "coverage": coverage, "as_of": instant(self.watcher.now)}
         self.site.put("domains/index.html", render("domains.html", "../", **values))
 
     def _list(self, page: ListPage, template: str, extra: Mapping[str, Any]) -> None:

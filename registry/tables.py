@@ -70,6 +70,18 @@ discovered_folder = sa.Table(
     *_texts("parts"),
 )
 
+# Counts of runs of `dq discover`, as JSON texts like those of `discovered_folder`.
+discovery_run = sa.Table(
+    "discovery_run",
+    metadata,
+    sa.Column("number", sa.Integer, primary_key=True, autoincrement=True),
+    sa.Column("at", UtcDateTime, nullable=False),
+    sa.Column("errors", sa.Integer, nullable=False),
+    *_texts("sources", "domains", "owners", "shortfalls"),
+    # Tables without a contract, of the newest run only.
+    sa.Column("uncovered", sa.Text),
+)
+
 # Last applied state per catalog: tells drift from a changed contract, and detects removed marks.
 catalog_applied = sa.Table(
     "catalog_applied",

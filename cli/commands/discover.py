@@ -9,14 +9,14 @@ import typer
 
 from dq.cli import output
 from dq.cli.context import ACCOUNT, ROLE
-from dq.contracts.outcome import pluralize
-from dq.operations.discover import Coverage, DiscoverOutcome, DiscoverRequest, run
+from dq.contracts.outcome import format_bytes, pluralize
+from dq.operations.discover import DiscoverOutcome, DiscoverRequest, run
 from dq.operations.discover_branches import BranchBy, DraftBranch
 from dq.operations.discovered_table import DiscoveredTable
 from dq.operations.runtime.context import runtime_context
+from dq.registry.table_coverage import Coverage
 from dq.validators.git.repository import BranchState
 
-_UNITS = ("B", "kB", "MB", "GB", "TB", "PB")
 # Differences of a table that text output shows.
 _EXAMPLES = 3
 
@@ -56,7 +56,11 @@ def command(
     on a branch discover/NAME, which is pushed if there is a remote. Likely copies are left out. A later run
     updates branches that only dq has changed. Needs Spark.
 
-    Exit codes: 0 all tables match their contracts, 1 some differ, 3 something cannot be read.
+    The counts are stored for dq portal and dq metrics. Domains with less coverage than dq-policy.yaml
+    requires are listed.
+
+    Exit codes: 0 all tables match their contracts, 1 some differ or a domain has less coverage than required,
+    3 something cannot be read.
 
     Example: dq discover s3://lake glue://sales --registry registry --reads reads.parquet
     """
@@ -92,6 +96,20 @@ def _show(outcome: DiscoverOutcome, limit: int, *, with_reads: bool) -> None:
     _details("Cannot be read", problems)
     _coverage("domain", outcome.domains)
     _coverage("owner", outcome.owners)
+    _details(
+        "Below the policy's coverage",
+        [
+            (
+                shortfall.coverage.name or "(unknown)",
+                (
+                    f"{shortfall.coverage.covered:,} of {pluralize(shortfall.coverage.tables, 'table')} with"
+                    f" a contract in force, {float(100 * shortfall.minimum):g}% required:"
+                    f" {shortfall.missing:,} missing",
+                ),
+            )
+            for shortfall in outcome.shortfalls
+        ],
+    )
     _branches(outcome.branches)
     for error in outcome.errors:
         output.note(f"dq: {error}")
@@ -99,8 +117,8 @@ def _show(outcome: DiscoverOutcome, limit: int, *, with_reads: bool) -> None:
     total = outcome.total
     share = f" ({total.covered / total.tables:.0%})" if total.tables else ""
     output.line(
-        f"{pluralize(total.tables, 'table')}, {_size(total.bytes)}: {total.covered:,} with a contract in"
-        f" force{share}, {total.drafts:,} with a draft, {len(open_tables):,} without;"
+        f"{pluralize(total.tables, 'table')}, {format_bytes(total.bytes)}: {total.covered:,} with a contract"
+        f" in force{share}, {total.drafts:,} with a draft, {len(open_tables):,} without;"
         f" {sum(bool(table.drift) for table in outcome.tables):,} with drift,"
         f" {sum(table.copy is not None for table in outcome.tables):,} likely copies,"
         f" {len(problems):,} that cannot be read."
@@ -128,7 +146,7 @@ def _row(table: DiscoveredTable, with_reads: bool) -> list[str]:
     counts = [f"{reads.count:,}", f"{len(reads.readers):,}"] if reads else ["", ""]
     return [
         *(counts if with_reads else []),
-        _size(table.bytes),
+        format_bytes(table.bytes),
         f"{table.files:,}",
         f"{table.newest:%Y-%m-%d %H:%M}Z" if table.newest else "",
         table.format,
@@ -169,15 +187,8 @@ def _coverage(word: str, rows: Sequence[Coverage]) -> None:
                 f"{row.covered:,}",
                 f"{row.drafts:,}",
                 f"{row.covered / row.tables:.0%}",
-                _size(row.bytes),
+                format_bytes(row.bytes),
             ]
             for row in rows
         ],
     )
-
-
-def _size(count: int) -> str:
-    value, unit = float(count), 0
-    while value >= 1000 and unit < len(_UNITS) - 1:
-        value, unit = value / 1000, unit + 1
-    return f"{value:,.0f} {_UNITS[unit]}" if unit == 0 or value >= 10 else f"{value:,.1f} {_UNITS[unit]}"

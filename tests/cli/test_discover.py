@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import re
+import sqlite3
 import subprocess
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
@@ -413,6 +415,113 @@ def test_it_is_the_function(place: Place) -> None:
         "orders",
         "items",
     }
+
+
+POLICY = """\
+coverage:
+  min: 50%
+  domains: {exports: 0%, stock: 100%, nowhere: 10%}
+"""
+
+
+def test_domains_below_the_coverage_of_the_policy_fail(place: Place) -> None:
+    (place.folder / "lake/broken/a.parquet").unlink()
+    for id, path in (("views", "lake/web/views"), ("orders", "lake/sales/orders")):
+        contract(place, id, path, format="json" if id == "views" else "parquet")
+    place.put("registry/dq-policy.yaml", POLICY)
+    code, _, document = look(place, "lake")
+
+    assert code == 1
+    assert [
+        (row["name"], row["covered"], row["tables"], row["minimum"], row["missing"])
+        for row in document["shortfalls"]
+    ] == [("stock", 0, 1, 1.0, 1)]
+    ran = place.dq("discover", "lake", "--registry", "registry")
+    assert "Below the policy's coverage (1)" in ran.out
+    assert "  stock: 0 of 1 table with a contract in force, 100% required: 1 missing" in ran.out
+    assert "the domain 'nowhere', which has no table here" in ran.err
+
+
+def test_a_policy_may_count_only_tables_that_are_read(place: Place) -> None:
+    put(place.folder / "reads.csv", "path,reader,count\nlake/web/views,ana,2\n")
+    place.put("registry/dq-policy.yaml", "coverage: {min: 100%, of: read}\n")
+    assert [row["name"] for row in look(place, "lake", "--reads", "reads.csv")[2]["shortfalls"]] == ["web"]
+
+    ran = place.dq("discover", "lake", "--registry", "registry")
+    assert (ran.code, "no reads are known" in ran.err) == (2, True)
+
+
+@pytest.mark.parametrize(
+    ("coverage", "message"),
+    [
+        ("{min: 101%}", "Write a share from 0% to 100%, e.g. 80%."),
+        ("{min: most}", "Write a share from 0% to 100%, e.g. 80%."),
+        ("{domains: {sales: 2}}", "the coverage of 'sales' is not a share."),
+        ("{of: read}", "the coverage has no minimum."),
+        ("{min: 80%, of: written}", "written"),
+        ("{minimum: 80%}", "minimum"),
+    ],
+)
+def test_a_coverage_that_is_none_is_an_error_of_the_policy(place: Place, coverage: str, message: str) -> None:
+    place.put("registry/dq-policy.yaml", f"coverage: {coverage}\n")
+    ran = place.dq("discover", "lake", "--registry", "registry")
+
+    assert ran.code == 2
+    assert "the policy is invalid" in ran.err
+    assert message in ran.err
+
+
+def test_the_last_counts_are_metrics_and_a_part_of_the_portal(place: Place) -> None:
+    folder, now = place.folder, datetime(2026, 5, 20, 6, tzinfo=UTC)
+
+    def domains(at: datetime) -> str:
+        dq.build_portal("site", "registry", folder=folder, now=at)
+        return (folder / "site/domains/index.html").read_text()
+
+    (folder / "lake/broken/a.parquet").unlink()
+    assert "No tables were counted." in domains(now)
+    place.put("registry/dq-policy.yaml", "coverage: {min: 60%}\n")
+    dq.discover(["lake", "nowhere"], registry="registry", folder=folder, now=now)
+
+    later = now + timedelta(days=8)
+    for at in (now, later):
+        text = dq.metrics(folder=folder, now=at)
+        assert 'dq_discovered_tables{domain="shop",contract="in force"} 1\n' in text
+        assert 'dq_discovered_tables{domain="exports",contract="none"} 2\n' in text
+        assert 'dq_discovered_tables{domain="stock",contract="draft"} 1\n' in text
+    page = domains(later)
+    assert "2026-05-20 06:00 UTC" in page
+    assert "<strong>Incomplete:</strong> 1 of the places and contracts could not be read" in page
+    assert "<td><bdi>lake/exports/customers.csv</bdi></td><td><bdi>exports</bdi></td>" in page
+    rows = [re.sub("<[^>]*>", " ", row).split() for row in page.splitlines() if row.startswith("<tr><td>")]
+    assert ["exports", "2", "0", "0", "2", "0.0%", "below", "60%"] in rows
+    assert ["shop", "1", "1", "0", "0", "100.0%"] in rows
+    assert ["All", "5", "1", "1", "3", "20.0%"] in rows
+    shop = (folder / "site/domains/shop.html").read_text()
+    assert "1 of 1 table, as of 2026-05-20 06:00 UTC" in shop
+
+    stale = later + timedelta(minutes=1)
+    assert "dq_discovered_tables{" not in dq.metrics(folder=folder, now=stale)
+    assert "dq_last_discovery_timestamp_seconds" in dq.metrics(folder=folder, now=stale)
+    page = domains(stale)
+    assert "Tables were last counted" in page
+    assert "customers.csv" not in page
+    assert "100.0%" not in (folder / "site/domains/shop.html").read_text().partition("Tables with")[2]
+    # What is counted later is not known before.
+    assert "No tables were counted." in domains(now - timedelta(minutes=1))
+
+
+def test_only_the_newest_run_has_its_tables_without_a_contract(place: Place) -> None:
+    now = datetime(2026, 5, 20, 6, tzinfo=UTC)
+    for hours in range(102):
+        dq.discover("lake/web", registry="registry", folder=place.folder, now=now + timedelta(hours=hours))
+    with sqlite3.connect(place.folder / ".dq/store.db") as store:
+        stored = store.execute(
+            "SELECT number, uncovered IS NULL FROM discovery_run ORDER BY number"
+        ).fetchall()
+
+    assert [number for number, _ in stored] == list(range(3, 103))
+    assert [number for number, is_empty in stored if not is_empty] == [102]
 
 
 def git(folder: Path, *words: str) -> str:

@@ -178,6 +178,18 @@ CREATE TABLE discovered_folder (
 	CONSTRAINT pk_discovered_folder PRIMARY KEY ("key")
 );
 
+CREATE TABLE discovery_run (
+	number INTEGER NOT NULL,
+	at VARCHAR(27) NOT NULL,
+	errors INTEGER NOT NULL,
+	sources TEXT NOT NULL,
+	domains TEXT NOT NULL,
+	owners TEXT NOT NULL,
+	shortfalls TEXT NOT NULL,
+	uncovered TEXT,
+	CONSTRAINT pk_discovery_run PRIMARY KEY (number)
+);
+
 CREATE TABLE heartbeat (
 	name VARCHAR(16) NOT NULL,
 	at VARCHAR(27) NOT NULL,

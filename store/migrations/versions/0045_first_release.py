@@ -2,10 +2,10 @@
 
 Earlier numbers were schemas of development versions; no migration starts there.
 
-Revision ID: 0044
+Revision ID: 0045
 """
 
 from __future__ import annotations
 
-revision = "0044"
+revision = "0045"
 down_revision = None
