@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import math
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
@@ -565,3 +566,141 @@ def _check_columns(
             # Values that may not be shown are not stored.
             message = f"{name!r} is classified, so no earlier values are stored to compare with."
             arguments.report("against", message, "Use a fixed bound.")
+
+
+# Rules about unusual numbers: which numbers, and how many false alarms are accepted.
+
+UNUSUAL = "unusual"
+"""Check of dq's engine that compares numbers with a forecast from earlier runs."""
+OBJECT_NUMBERS = ("rowCount",)
+_NUMERIC_NUMBERS = ("mean", "sum", "stddev")
+PROPERTY_NUMBERS = ("nullShare", "distinctCount", *_NUMERIC_NUMBERS)
+_QUANTILE = re.compile(r"p(\d{1,2}(?:\.\d{1,3})?)")
+_FALSE_ALARMS = re.compile(r"(\d{1,4})/(year|month|week)")
+_TIMES_A_YEAR = {"year": 1, "month": 12, "week": 52}
+# Spelling until it was replaced.
+_ROW_COUNT_ANOMALY = "rowCountAnomaly"
+
+
+@dataclass(frozen=True, slots=True)
+class UnusualRule:
+    """A parsed rule about unusual numbers.
+
+    Attributes:
+        numbers: Names of the numbers, in the order of the contract.
+        column: Column of the numbers, or None in a rule on the object.
+        false_alarms: Accepted false alarms, e.g. `1/year`.
+        alarms_a_year: The same as a number a year.
+        expected: Dates whose numbers are right, though they may be unusual.
+    """
+
+    numbers: tuple[str, ...]
+    column: ColumnPath | None
+    false_alarms: str = "1/year"
+    alarms_a_year: float = 1.0
+    expected: tuple[dt.date, ...] = ()
+
+
+def quantile_of(number: str) -> Decimal | None:
+    """Return the share of a quantile such as `p99`, or None for other numbers."""
+    match = _QUANTILE.fullmatch(number)
+    return Decimal(match[1]) / 100 if match else None
+
+
+def is_unusual_rule(quality: Quality) -> bool:
+    """Return True for a rule about unusual numbers, also in the spelling that is no longer read."""
+    return implementation(quality).get("check") in (UNUSUAL, _ROW_COUNT_ANOMALY)
+
+
+def read_unusual_rule(
+    schema_object: SchemaObject, prop: Property | None, quality: Quality
+) -> UnusualRule | tuple[Finding, ...]:
+    """Return the parsed rule of an object or of one of its properties, or all findings about it."""
+    findings: list[Finding] = []
+    path = quality.path("implementation")
+    rule = ArgumentReader(quality.implementation, quality.locate("implementation"), path, findings)
+    if implementation(quality).get("check") == _ROW_COUNT_ANOMALY:
+        hint = "Write: implementation: {check: unusual, arguments: {of: [rowCount], falseAlarms: 1/year}}"
+        rule.report("", f"{_ROW_COUNT_ANOMALY} has been replaced by {UNUSUAL}.", hint)
+        return tuple(findings)
+    rule.report_unknown(("check", "arguments"), "the implementation")
+    raw = rule.written.get("arguments")
+    arguments = ArgumentReader(raw, rule.locate("arguments"), f"{path}.arguments", findings)
+    if raw is not None and not isinstance(raw, dict):
+        rule.report("arguments", "its arguments are not a mapping.", "Write: arguments: {of: [rowCount]}")
+    arguments.report_unknown(("of", "falseAlarms", "expected"), UNUSUAL)
+    if quality.operators():
+        name = quality.operators()[0][0]
+        rule.report("", f"earlier runs set the bounds of {UNUSUAL}.", f"Remove {name}.")
+    column = None
+    if prop is not None:
+        columns = single_properties(schema_object)
+        column, holders = next((entry for entry in columns.values() if entry[1][-1] is prop), (None, ()))
+        if column is None:
+            message = "a value inside an array or map is not a column of its own."
+            rule.report("", message, "Move the rule to a column.")
+        numbers = _numbers(arguments, PROPERTY_NUMBERS, "nullShare", quantiles=True)
+        _check_number_types(numbers, arguments, prop, is_hidden=bool(holders) and is_classified(holders))
+    else:
+        numbers = _numbers(arguments, OBJECT_NUMBERS, "rowCount", quantiles=False)
+    text = arguments.get("falseAlarms", "1/year")
+    match = _FALSE_ALARMS.fullmatch(text) if isinstance(text, str) else None
+    if match is None or not int(match[1]):
+        arguments.report("falseAlarms", f"falseAlarms is {text!r}.", "Write e.g. 1/year, 2/month or 1/week.")
+        match = None
+    alarms = float(match[1]) * _TIMES_A_YEAR[match[2]] if match else 1.0
+    expected = _expected_dates(arguments)
+    return UnusualRule(numbers, column, str(text), alarms, expected) if not findings else tuple(findings)
+
+
+def _numbers(
+    arguments: ArgumentReader, names: tuple[str, ...], default: str, *, quantiles: bool
+) -> tuple[str, ...]:
+    """Return the numbers that `of` lists."""
+    value = arguments.get("of", [default])
+    listed = [value] if isinstance(value, str) else value
+    allowed = ", ".join((*names, "quantiles, e.g. p99") if quantiles else names)
+    if not isinstance(listed, list) or not listed:
+        arguments.report("of", f"of is {value!r}.", f"Write a list of numbers: of: [{default}]")
+        return ()
+    numbers: list[str] = []
+    for index, name in enumerate(listed):
+        if not isinstance(name, str) or (name not in names and not (quantiles and quantile_of(name))):
+            place = "a property" if not quantiles and name in PROPERTY_NUMBERS else ""
+            place = place or ("the object" if quantiles and name in OBJECT_NUMBERS else "")
+            hint = (
+                f"Write it in a rule on {place}."
+                if place
+                else suggestion(name, names, f"It takes {allowed}.")
+            )
+            arguments.report("of", f"{name!r} is not a number of this rule.", hint, index)
+        elif name in numbers:
+            arguments.report("of", f"{name!r} is listed twice.", "Remove one of them.", index)
+        else:
+            numbers.append(name)
+    return tuple(numbers)
+
+
+def _check_number_types(
+    numbers: tuple[str, ...], arguments: ArgumentReader, prop: Property, *, is_hidden: bool
+) -> None:
+    for name in numbers:
+        is_numeric = name in _NUMERIC_NUMBERS or quantile_of(name) is not None
+        if is_numeric and prop.logical_type not in (None, *_NUMBERS):
+            message = f"{prop.name!r} has the type {prop.logical_type}, but {name} needs a number."
+            arguments.report("of", message, "Remove it, or move the rule to a column of numbers.")
+        if is_hidden and name != "nullShare":
+            message = f"{prop.name!r} is classified, so no earlier {name} is stored to compare with."
+            arguments.report("of", message, "Keep only nullShare.")
+
+
+def _expected_dates(arguments: ArgumentReader) -> tuple[dt.date, ...]:
+    value = arguments.get("expected", [])
+    dates: list[dt.date] = []
+    for index, item in enumerate(value if isinstance(value, list) else [value]):
+        try:
+            day = item if isinstance(item, dt.date) else dt.date.fromisoformat(str(item))
+            dates.append(dt.date(day.year, day.month, day.day))
+        except ValueError:
+            arguments.report("expected", f"{item!r} is not a date.", "Write dates: [2026-11-27]", index)
+    return tuple(dates)

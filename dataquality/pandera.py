@@ -173,10 +173,10 @@ def why_untestable(
     if clause.row_filter.window is not None:
         return _NEEDS_RUN["latency"]
     if clause.check == "row_count" and clause.limit and clause.limit.unit is Unit.PERCENT:
-        return _NEEDS_RUN["row_count_anomaly"]
+        return _NEEDS_RUN["unusual"]
     metric_request = metric_request_of(clause)
     if metric_request is not None and metric_request.terms.against is not None:
-        return _NEEDS_RUN["row_count_anomaly"]
+        return _NEEDS_RUN["unusual"]
     return _NEEDS_RUN.get(clause.check) or why_unsupported(schema_object, clause, kinds)
 
 
@@ -186,7 +186,7 @@ _NEEDS_RUN = {
     "agrees_in_sum": "it compares sums with another side; a schema sees one frame",
     "latency": "it needs the time of a run; a schema sees one frame",
     "retention": "it needs the time of a run; a schema sees one frame",
-    "row_count_anomaly": "it needs earlier runs; a schema sees one frame",
+    "unusual": "it needs earlier runs; a schema sees one frame",
 }
 
 

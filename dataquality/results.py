@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import sqlalchemy as sa
 
 from dq.contracts.agreement import AGREES, cycle_agreements
+from dq.contracts.metrics import UNUSUAL
 from dq.contracts.model import Contract, SchemaObject, clause_namer
 from dq.contracts.outcome import (
     VERDICT_PASS,
@@ -367,7 +368,10 @@ def verdict(
         title = f"{object} passes its data checks again: {scope}"
         return Recovery(key, scope, now, (("checked", f"{scope}: {summary}"),), title=title)
     worst = max((result.severity for result in failed), key=lambda severity: severity.rank)
-    failed.sort(key=lambda result: -result.severity.rank)
+    # The most unusual numbers come first; their value is the probability of such a deviation.
+    failed.sort(
+        key=lambda result: (-result.severity.rank, (result.value or 0.0) if result.check == UNUSUAL else 0.0)
+    )
     facts = [
         (f"{result.property} {result.check}".strip(), _fact_text(result)) for result in failed[:_MAX_FACTS]
     ]
@@ -412,7 +416,9 @@ def _fact_text(result: CheckResult) -> str:
     """Return the observed and allowed values, and the keys of the first failing rows, classified keys
     masked.
     """
-    text = f"{result.observed}, expected {result.allowed}"
+    text = result.observed
+    if result.check != UNUSUAL:
+        text += f", expected {result.allowed}"
     rows = [
         " ".join(f"{key}={value}" for key, value in row.items()) for row in result.samples[:_MAX_SAMPLE_ROWS]
     ]
@@ -657,9 +663,9 @@ def newest_audits(
 
 # Earlier measurements of an object, for rules that compare with them.
 
-# Number of newest runs to load per rule: half a year of daily runs, a week of hourly runs.
-_MAX_EARLIER_RUNS = 200
-ROW_COUNT_CHECKS = ("row_count", "row_count_anomaly")
+# Number of newest runs to load per rule: a year of daily runs, two weeks of hourly runs.
+_MAX_EARLIER_RUNS = 400
+ROW_COUNT_CHECKS = ("row_count",)
 """Checks whose value is a row count that later runs compare with."""
 
 
@@ -709,6 +715,13 @@ def earlier_counts(
             if (partition := _partition_of_scope(row.scope)) is not None
             and (path := row.clause if names is None or not row.name else paths.get(row.name)) is not None
         ]
+    condition = sa.and_(check_result.c.check == UNUSUAL, check_result.c.measured.is_not(None))
+    for row in tx.execute(_newest(contract, object, condition)):
+        partition = _partition_of_scope(row.scope)
+        path = row.clause if names is None or not row.name else paths.get(row.name)
+        numbers = {key: value for (key, *_), value in row.measured.get("groups", ())}
+        if partition is not None and path is not None and "rowCount" in numbers:
+            counts.append(PastRowCount(UNUSUAL, path, row.at, int(numbers["rowCount"]), partition))
     return tuple(counts)
 
 

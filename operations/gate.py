@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dq.contracts.diff import service_level_name
-from dq.contracts.metrics import named_metric
+from dq.contracts.metrics import is_unusual_rule, named_metric
 from dq.contracts.model import Contract, Property, Quality, SchemaObject
 from dq.contracts.outcome import Finding, Severity
 from dq.dataquality.checks import built_in
@@ -125,7 +125,7 @@ def _without_ordinary(contract: Contract, schema_object: SchemaObject) -> _Remai
         return _Remaining(schema_object)
     inside = [rule for prop in schema_object.walk() for rule in prop.quality]
     if any(rule.custom_properties for rule in (*schema_object.quality, *inside)) or any(
-        map(named_metric, inside)
+        named_metric(rule) or is_unusual_rule(rule) for rule in inside
     ):
         # The rule may refer to any other column, e.g. to group by or compare with.
         return _Remaining(schema_object)

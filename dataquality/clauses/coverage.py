@@ -14,7 +14,7 @@ from dq.contracts.access.data_location import data_formats
 from dq.contracts.agreement import is_agreement
 from dq.contracts.diff import service_level_name
 from dq.contracts.extension import delivery
-from dq.contracts.metrics import implementation, named_metric
+from dq.contracts.metrics import implementation, is_unusual_rule, named_metric
 from dq.contracts.model import Contract, Element, Node, Property, Quality, SchemaObject, SlaProperty
 from dq.contracts.odcs import time_unit
 from dq.contracts.outcome import (
@@ -371,7 +371,7 @@ def _element(
         )
     for quality in element.quality:
         state, reason = _rule(quality, enforced.get(quality.path()))
-        is_named = named_metric(quality) is not None or is_agreement(quality)
+        is_named = named_metric(quality) is not None or is_agreement(quality) or is_unusual_rule(quality)
         fallback = str(implementation(quality)["check"]) if is_named else quality.type
         title = quality.name or metric(quality) or fallback
         yield ClauseCoverage(

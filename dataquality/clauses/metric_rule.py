@@ -10,7 +10,15 @@ from datetime import datetime
 from decimal import Decimal
 from fractions import Fraction
 
-from dq.contracts.metrics import METRICS, Against, MeasureKind, Measurement, named_metric, read_metric_rule
+from dq.contracts.metrics import (
+    METRICS,
+    Against,
+    MeasureKind,
+    Measurement,
+    is_unusual_rule,
+    named_metric,
+    read_metric_rule,
+)
 from dq.contracts.model import Quality, SchemaObject
 from dq.contracts.outcome import CheckResult, GroupResult, Severity, Status, pluralize
 from dq.dataquality.clauses import quality_rule
@@ -507,6 +515,8 @@ def comparing_rules(schema_object: SchemaObject) -> list[str]:
     """Return the paths of an object's valid rules that compare with earlier runs."""
     paths = []
     for rule in quality_rule.rules_of(schema_object):
+        if is_unusual_rule(rule.quality):
+            paths.append(rule.quality.path())
         kind = named_metric(rule.quality)
         terms = (
             read_metric_rule(kind, schema_object, rule.property, rule.quality) if kind is not None else None

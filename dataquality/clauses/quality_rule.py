@@ -14,7 +14,7 @@ from typing import TypeVar
 from dq.contracts.agreement import AGREEMENTS, is_agreement
 from dq.contracts.extension import Scope
 from dq.contracts.extension import scope as scope_of
-from dq.contracts.metrics import ENGINE, Against, implementation, named_metric
+from dq.contracts.metrics import ENGINE, UNUSUAL, Against, implementation, is_unusual_rule, named_metric
 from dq.contracts.model import Property, Quality, SchemaObject, strip_source_maps
 from dq.contracts.odcs import EARLIER_METRICS
 from dq.contracts.outcome import Severity, ValueProblem, parse_duration
@@ -41,8 +41,6 @@ from dq.dataquality.sql_values import display_text, literal, to_java
 
 # Row counts of earlier runs, and the usual range derived from them. Nothing here reads data.
 
-# Name of this comparison in rules of dq's own engine; see `checks/row_count_anomaly.py`.
-ANOMALY = "rowCountAnomaly"
 # Ratio of standard deviation to median absolute deviation of a normal distribution.
 _NORMAL = 1.4826
 # With this many runs of the same weekday, only these are compared.
@@ -51,20 +49,6 @@ R = TypeVar("R", run_context.PastRowCount, run_context.PastMeasurement)
 Run = TypeVar("Run", "PastCount", "PastRun")
 _DATE = re.compile(r"(\d{4})-(\d{2})-(\d{2})(?!\d)")
 _WEEKDAYS = ("Mondays", "Tuesdays", "Wednesdays", "Thursdays", "Fridays", "Saturdays", "Sundays")
-
-
-def anomaly_implementation(quality: Quality) -> dict[str, object] | None:
-    """Return the implementation of a row count anomaly rule, or None for other rules."""
-    if quality.type != "custom" or quality.engine != "dq":
-        return None
-    implementation = strip_source_maps(quality.implementation)
-    if isinstance(implementation, str):
-        implementation = {"check": implementation.strip()}
-    return (
-        implementation
-        if isinstance(implementation, dict) and implementation.get("check") == ANOMALY
-        else None
-    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -260,8 +244,8 @@ def check_of(quality: Quality) -> str | None:
         return "sql_rule"
     if quality.type != "custom" or quality.engine != ENGINE:
         return None
-    if anomaly_implementation(quality) is not None:
-        return "row_count_anomaly"
+    if is_unusual_rule(quality):
+        return UNUSUAL
     if is_agreement(quality):
         return AGREEMENTS[str(implementation(quality)["check"])]
     measure = named_metric(quality)

@@ -295,7 +295,7 @@ schema:
       - {name: at, logicalType: timestamp}
       - {name: day, logicalType: date, partitioned: true, partitionKeyPosition: 1}
     quality:
-      - {type: custom, engine: dq, implementation: {check: rowCountAnomaly, arguments: {minimum: 1}}}
+      - {type: custom, engine: dq, implementation: unusual}
 slaProperties: [{property: latency, value: 4, unit: h, element: orders.at}]
 """
 
@@ -315,10 +315,10 @@ def test_each_run_learns_from_those_before_it_and_knows_its_time(spark, desk):
         {result["check"]: (result["status"], result["measure"]["observed"]) for result in report["results"]}
         for report in found.json
     ]
-    assert [one["row_count_anomaly"] for one in ends] == [
-        ("skipped", "learning (0 of 1 runs)"),
-        ("pass", "9 rows"),
-        ("fail", "2 rows"),
+    assert [one["unusual"] for one in ends] == [
+        ("skipped", "rowCount 9 not compared: learning (0 of 20 runs)"),
+        ("skipped", "rowCount 9 not compared: learning (1 of 20 runs)"),
+        ("skipped", "rowCount 2 not compared: learning (2 of 20 runs)"),
     ]
     assert {one["latency"] for one in ends} == {("pass", "2 h old")}
     # A warning does not fail the run.

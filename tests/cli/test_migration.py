@@ -153,7 +153,7 @@ def test_a_streak_counts_each_cycle_once_by_its_newest_result(tmp_path: Path) ->
     assert check(7)[0] == "fail"
     assert [incident["state"] for incident in migration.incidents()["orders"]] == ["open"]
     migration.put_contract(
-        "orders", cycles=3, **{"check: agrees": "check: rowCountAnomaly", "          arguments": "#"}
+        "orders", cycles=3, **{"check: agrees": "check: unusual", "          arguments": "#"}
     )
     place.dq("check", "registry", "--server", "emr", "--partition", "day=2026-11-06")
     assert [incident["state"] for incident in migration.incidents()["orders"]] == ["withdrawn"]

@@ -61,7 +61,7 @@ RULES = {
         '{type: sql, query: "SELECT count(*) FROM (SELECT code FROM {object} GROUP BY code) AS c", '
         "mustBeLessThan: B}",
         '{type: sql, query: "SELECT avg(amount) FROM {object}", mustBeLessThan: B}',
-        "{type: custom, engine: dq, implementation: {check: rowCountAnomaly, arguments: {minimum: 3}}}",
+        "{type: custom, engine: dq, implementation: {check: unusual, arguments: {of: [rowCount]}}}",
         measure(
             "agrees", "mustBeLessThan: B", "with: {server: copy}, key: [id, code], columns: [paid], cycles: 2"
         ),
@@ -93,6 +93,7 @@ RULES = {
         measure("mean", "mustBeLessThan: 4"),
         measure("stddev", "mustBeLessThan: B"),
         measure("quantile", "mustBeLessThan: 6", "q: 0.75"),
+        "{type: custom, engine: dq, implementation: {check: unusual, arguments: {of: [mean, stddev]}}}",
     ],
     "paid": [
         measure("sum", "mustBeGreaterThan: B", "by: state"),

@@ -30,16 +30,25 @@ describes each metric.
 """
 
 from dq.contracts.agreement import Agreement, SumAgreement, is_agreement, read_agreement
-from dq.contracts.metrics import Measurement, named_metric, read_metric_rule
+from dq.contracts.metrics import (
+    Measurement,
+    UnusualRule,
+    is_unusual_rule,
+    named_metric,
+    read_metric_rule,
+    read_unusual_rule,
+)
 from dq.contracts.outcome import Finding
 from dq.validators.rule import Context, Contract, Rule, Severity, Violation, Violations
 
 
 def check(contract: Contract, context: Context) -> Violations:
     for clause in context.walk.clauses:
-        result: Measurement | Agreement | SumAgreement | tuple[Finding, ...] = ()
+        result: Measurement | UnusualRule | Agreement | SumAgreement | tuple[Finding, ...] = ()
         if is_agreement(clause.quality):
             result = read_agreement(clause.object, clause.property, clause.quality, contract)
+        elif is_unusual_rule(clause.quality):
+            result = read_unusual_rule(clause.object, clause.property, clause.quality)
         elif (kind := named_metric(clause.quality)) is not None:
             result = read_metric_rule(kind, clause.object, clause.property, clause.quality)
         for finding in result if isinstance(result, tuple) else ():
