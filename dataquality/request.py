@@ -15,6 +15,7 @@ from dq.contracts.access.access_policy import is_remote
 from dq.contracts.install import install_command
 from dq.contracts.model import Contract, Property, SchemaObject
 from dq.contracts.outcome import DqError, MissingTool, UsageError, nearest
+from dq.contracts.slo import read_slos
 from dq.contracts.sql import text as sql
 from dq.contracts.types import MAX_PRECISION, DataType, row_type
 from dq.dataquality.answers.memory import RequiresSpark, SmallTable, small_table
@@ -539,10 +540,15 @@ def _may_be_misspelt_date(prop: Property, text: str) -> bool:
 
 
 def context_for(request: Request) -> RunContext:
-    """Return the time, partitions and history of a request."""
+    """Return the time, partitions, history and calendar of a request."""
     partitions = tuple(tuple(sorted(partition.items())) for partition in request.partitions or ())
     history = request.history
-    return RunContext(request.now, partitions, None if history is None else tuple(history))
+    calendar = None
+    if history:
+        name = find_object(request.contract, request.object).name
+        slos = (slo for slo in read_slos(request.contract)[0] if slo.object.name == name)
+        calendar = next((slo.schedule.calendar for slo in slos if slo.schedule.calendar), None)
+    return RunContext(request.now, partitions, None if history is None else tuple(history), calendar)
 
 
 def find_object(contract: Contract, name: str | None) -> SchemaObject:

@@ -185,6 +185,7 @@ def judge_runs(
     numbers: Mapping[str, Sequence[float | None]],
     alarms_a_year: float,
     expected: Collection[date] = (),
+    holidays: Collection[date] = (),
 ) -> tuple[Judged, float]:
     """Judge the numbers of one table, by name, and return the number of its runs a year.
 
@@ -193,6 +194,7 @@ def judge_runs(
         numbers: Numbers of each run by name, or None in a run without one.
         alarms_a_year: Accepted false alarms of each number.
         expected: Dates whose numbers are right.
+        holidays: Dates that may be like Sundays, or like other holidays.
     """
     moments = np.array([time.replace(tzinfo=None) for time in times], "datetime64[s]")
     values = np.array([list(series) for series in numbers.values()], float)
@@ -204,6 +206,7 @@ def judge_runs(
         values,
         [_SCALES.get(name, Scale.NUMBER) for name in numbers],
         level,
+        holidays=np.array([time.date() in holidays for time in times]),
         confirmed=np.broadcast_to(confirmed, values.shape) if expected else None,
         tables=np.zeros(len(values), np.int64),
     )

@@ -49,6 +49,7 @@ from dq.contracts.metrics import (
     read_unusual_rule,
 )
 from dq.contracts.outcome import CheckResult, GroupResult, MissingTool, Severity, Status, pluralize
+from dq.contracts.schedule.calendar import HolidayCalendar
 from dq.dataquality.checks import mean, quantile, stddev
 from dq.dataquality.checks import sum as total
 from dq.dataquality.clauses import metric_rule, quality_rule
@@ -287,14 +288,16 @@ def _compared(
         return [_outcome(name, value, Status.ERROR, text) for name, value in numbers.items()]
     if not numbers:
         return []
+    times = [*(run.data_time for run in past), data_time]
     judged, yearly = unusual.judge_runs(
-        [run.data_time for run in past] + [data_time],
+        times,
         {
             name: [run.numbers.get((name,)) for run in past] + [metric_rule.as_float(value)]
             for name, value in numbers.items()
         },
         terms.rule.alarms_a_year / max(terms.sharing, 1),
         terms.rule.expected,
+        _free_days(clause.context.calendar, times),
     )
     day = _WEEKDAYS[data_time.weekday()] if unusual.is_daily(yearly) else ""
     outcomes = []
@@ -302,6 +305,12 @@ def _compared(
         earlier = [(run.data_time, run.numbers[name,]) for run in past if (name,) in run.numbers]
         outcomes.append(_judged_outcome(name, value, judged, index, earlier, day, data_time, terms))
     return outcomes
+
+
+def _free_days(calendar: HolidayCalendar | None, times: Sequence[dt.datetime]) -> set[dt.date]:
+    """Return the weekdays on which the calendar of the deliveries has an effect."""
+    days = {time.date() for time in times} if calendar else set()
+    return {day for day in days if day.weekday() < 5 and calendar and calendar.effect(day)}
 
 
 def _judged_outcome(

@@ -8,6 +8,7 @@ from datetime import datetime
 from fractions import Fraction
 
 from dq.contracts.model import Quality
+from dq.contracts.schedule.calendar import HolidayCalendar
 from dq.dataquality.model.metric import Group
 
 # Input of a check besides the data: time of the run, partitions, and results of earlier runs.
@@ -66,12 +67,14 @@ class RunContext:
     """The context of one run. `now` is an aware instant; without it, checks that depend on age are not
     evaluated.
 
-    `history` is None if no history is available, which differs from an empty one.
+    `history` is None if no history is available, which differs from an empty one. `calendar` is that of the
+    object's deliveries.
     """
 
     now: datetime | None = None
     partitions: tuple[Partition, ...] = ()
     history: tuple[PastResult, ...] | None = None
+    calendar: HolidayCalendar | None = None
 
 
 EMPTY_CONTEXT = RunContext()

@@ -16,6 +16,7 @@ from fakes.reach import anywhere
 from fakes.unusual import clause, daily
 
 from dq.contracts.outcome import Breach, CheckResult, Status
+from dq.contracts.schedule.calendar import HolidayCalendar
 from dq.contracts.yaml.parse import read
 from dq.dataquality import results
 from dq.dataquality.backtest import backtest
@@ -55,10 +56,16 @@ def weekly(days: int, level: float = 900_000, noise: float = 0.02) -> list[float
     ]
 
 
-def judged(contract: str, answers: Sequence[int], **earlier: Sequence[float]) -> CheckResult:
-    """The result of a run on SUNDAY; `answers` are those of the metrics in their order."""
-    history = daily(contract, SUNDAY, **earlier)
-    bound = replace(clause(contract), context=RunContext(SUNDAY, (), history))
+def judged(
+    contract: str,
+    answers: Sequence[int],
+    now: dt.datetime = SUNDAY,
+    calendar: HolidayCalendar | None = None,
+    **earlier: Sequence[float],
+) -> CheckResult:
+    """The result of a run; `answers` are those of the metrics in their order."""
+    history = daily(contract, now, **earlier)
+    bound = replace(clause(contract), context=RunContext(now, (), history, calendar))
     known: Answers = dict(zip(metrics_for(bound, KINDS), answers, strict=True))
     return evaluate_clause(bound, known, KINDS)
 
@@ -77,6 +84,15 @@ def test_half_a_load_is_reported_with_what_was_expected() -> None:
 def test_the_weekday_is_known() -> None:
     assert judged(ROWS, [300_000], rowCount=weekly(120)).status is Status.PASS
     assert judged(ROWS, [900_000], rowCount=weekly(120)).status is Status.FAIL
+
+
+def test_a_holiday_may_be_like_a_sunday() -> None:
+    monday, history = SUNDAY + dt.timedelta(days=1), [*weekly(120), 297_000]
+    holiday = HolidayCalendar(skip=frozenset({monday.date()}))
+
+    assert judged(ROWS, [300_000], monday, rowCount=history).status is Status.FAIL
+    assert judged(ROWS, [300_000], monday, holiday, rowCount=history).status is Status.PASS
+    assert judged(ROWS, [100_000], monday, holiday, rowCount=history).status is Status.FAIL
 
 
 def test_a_rule_learns_during_twenty_runs() -> None:
