@@ -109,10 +109,10 @@ class _Transform:
     def forward(self, values: Floats) -> Floats:
         unit = _wide(self.unit, values)
         if not self.is_share.any():
-            return np.arcsinh(values / unit)
+            return _log_like(values, unit)
         shares = np.clip(values, 0.0, 1.0)
         logits = np.log((shares + _SHARE_UNIT) / (1.0 - shares + _SHARE_UNIT))
-        return np.where(_wide(self.is_share, values), logits, np.arcsinh(values / unit))
+        return np.where(_wide(self.is_share, values), logits, _log_like(values, unit))
 
     def backward(self, values: Floats) -> Floats:
         odds = np.exp(np.clip(values, -60, 60))
@@ -121,6 +121,11 @@ class _Transform:
 
 
 _SHARE_UNIT = 0.01
+
+
+def _log_like(values: Floats, unit: Floats) -> Floats:
+    with np.errstate(over="ignore"):
+        return np.arcsinh(np.clip(values / unit, -1e300, 1e300))
 
 
 def _wide(by_series: NDArray[np.generic], values: Floats) -> Floats:

@@ -93,13 +93,14 @@ RULES = {
         measure("mean", "mustBeLessThan: 4"),
         measure("stddev", "mustBeLessThan: B"),
         measure("quantile", "mustBeLessThan: 6", "q: 0.75"),
-        "{type: custom, engine: dq, implementation: {check: unusual, arguments: {of: [mean, stddev]}}}",
     ],
     "paid": [
         measure("sum", "mustBeGreaterThan: B", "by: state"),
         measure("mean", "mustBeLessThan: 4.5"),
         measure("quantile", "mustBeLessThan: 6", "q: 0.5, by: state"),
         measure("sum", "mustBeGreaterThan: -1000", "against: previous"),
+        "{type: custom, engine: dq,"
+        " implementation: {check: unusual, arguments: {of: [nullShare, mean, sum]}}}",
     ],
     "card": ["{type: custom, engine: dq, implementation: {check: luhn, mustBeLessThan: B, unit: rows}}"],
 }

@@ -154,6 +154,20 @@ def test_the_judgement_of_a_day_does_not_depend_on_later_days() -> None:
     np.testing.assert_array_equal(whole.p[:, :150], part.p)
 
 
+@pytest.mark.parametrize("value", [1e308, -1e308, float("inf"), 0.0, 5e-324])
+@pytest.mark.parametrize("scale", list(Scale))
+def test_an_extreme_number_has_a_verdict_and_spoils_nothing(value: float, scale: Scale) -> None:
+    days = (np.datetime64("2026-01-01T00") + np.arange(60) * np.timedelta64(1, "D")).astype("datetime64[s]")
+    values = np.abs(np.random.default_rng(5).normal(0.5, 0.01, (1, 60)))
+    values[0, 50] = value
+
+    found = judge(days, values, [scale], 1 / 365)
+
+    assert not np.isnan(found.p[0, 40:]).any()
+    assert not found.unusual[0, 51:].any()
+    assert np.isfinite([found.lower, found.upper]).all()
+
+
 def test_false_alarms_of_noise_stay_within_the_promise() -> None:
     days = (np.datetime64("2024-01-01T00") + np.arange(730) * np.timedelta64(1, "D")).astype("datetime64[s]")
     values = 1_000 * np.exp(0.05 * np.random.default_rng(5).standard_normal((200, 730)))
