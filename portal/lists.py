@@ -7,7 +7,6 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from fractions import Fraction
 from functools import cache
 from hashlib import sha256
 from statistics import median
@@ -29,7 +28,7 @@ from dq.portal.formatting import (
 from dq.portal.product import ProductState, ProductSummary
 from dq.portal.product_page import PageLookup, change_values, incident_row, is_cosmetic
 from dq.portal.store_queries import IncidentFacts, Watcher
-from dq.registry.table_coverage import Coverage, DiscoveryRun
+from dq.registry.table_coverage import Coverage, CoverageShortfall, DiscoveryRun
 
 # The overview page, and paginated lists of products.
 
@@ -253,7 +252,7 @@ def _domain_coverage(name: str, discovery: DiscoveryRun | None, now: datetime) -
     if coverage is None or discovery.is_stale(now):
         return "not known", f"no tables in the last dq discover, {as_of}" if coverage is None else as_of
     shortfall = next((short for short in discovery.shortfalls if short.coverage.name == name), None)
-    goal = f", {_percent(shortfall.minimum)} required" if shortfall is not None else ""
+    goal = f", {_required(shortfall, coverage)} required" if shortfall is not None else ""
     share = _share(coverage.covered, coverage.tables)
     return share, f"{coverage.covered:,} of {pluralize(coverage.tables, 'table')}{goal}, {as_of}"
 
@@ -273,11 +272,13 @@ def coverage_section(discovery: DiscoveryRun | None, now: datetime) -> Values | 
     }
     if values["stale"]:
         return values
-    minima = {shortfall.coverage.name: shortfall.minimum for shortfall in discovery.shortfalls}
+    shortfalls = {shortfall.coverage.name: shortfall for shortfall in discovery.shortfalls}
     uncovered = discovery.uncovered or ()
     return {
         **values,
-        "domains": [_coverage_row(coverage, minima) for coverage in discovery.domains[:_MAX_COVERED_DOMAINS]],
+        "domains": [
+            _coverage_row(coverage, shortfalls) for coverage in discovery.domains[:_MAX_COVERED_DOMAINS]
+        ],
         "more": max(len(discovery.domains) - _MAX_COVERED_DOMAINS, 0),
         "total": _coverage_row(discovery.total, {}),
         "has_reads": any(table.reads is not None for table in uncovered),
@@ -298,8 +299,8 @@ _MAX_COVERED_DOMAINS = 200
 _MAX_UNCOVERED = 10
 
 
-def _coverage_row(coverage: Coverage, minima: Mapping[str, Fraction]) -> Values:
-    minimum = minima.get(coverage.name)
+def _coverage_row(coverage: Coverage, shortfalls: Mapping[str, CoverageShortfall]) -> Values:
+    shortfall = shortfalls.get(coverage.name)
     return {
         "name": cut(coverage.name, 80) or "(none)",
         "tables": f"{coverage.tables:,}",
@@ -307,12 +308,15 @@ def _coverage_row(coverage: Coverage, minima: Mapping[str, Fraction]) -> Values:
         "drafts": f"{coverage.drafts:,}",
         "uncovered": f"{coverage.uncovered:,}",
         "share": _share(coverage.covered, coverage.tables),
-        "required": None if minimum is None else _percent(minimum),
+        "required": None if shortfall is None else _required(shortfall, coverage),
     }
 
 
-def _percent(share: Fraction) -> str:
-    return f"{float(100 * share):g}%"
+def _required(shortfall: CoverageShortfall, coverage: Coverage) -> str:
+    """Return the minimum of the policy, which may count only the tables that are read."""
+    minimum = f"{float(100 * shortfall.minimum):g}%"
+    counted = shortfall.coverage.tables
+    return minimum if counted == coverage.tables else f"{minimum} of the {counted:,} that are read"
 
 
 def _share(part: int, total: int) -> str:

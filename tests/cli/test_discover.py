@@ -447,6 +447,13 @@ def test_a_policy_may_count_only_tables_that_are_read(place: Place) -> None:
     place.put("registry/dq-policy.yaml", "coverage: {min: 100%, of: read}\n")
     assert [row["name"] for row in look(place, "lake", "--reads", "reads.csv")[2]["shortfalls"]] == ["web"]
 
+    put(place.folder / "lake/web/unread/a.csv", "a,b\n1,2\n")
+    look(place, "lake", "--reads", "reads.csv")
+    dq.build_portal("site", "registry", folder=place.folder)
+    page = (place.folder / "site/domains/index.html").read_text()
+    assert '0.0% <span class="state late">below 100% of the 1 that are read</span>' in page
+    assert "Most read tables without a contract" in page
+
     ran = place.dq("discover", "lake", "--registry", "registry")
     assert (ran.code, "no reads are known" in ran.err) == (2, True)
 
