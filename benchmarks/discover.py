@@ -25,6 +25,7 @@ import boto3
 from _lake_tables import DOMAINS, TruthTable, columns_of, write_lake
 from _moto import fill, moto
 from _report import arguments, finish
+from fakes.drift_pairs import pairs, shown
 
 import dq
 from dq.operations.discover import DiscoveredTable, DiscoverOutcome
@@ -32,6 +33,8 @@ from dq.operations.discover import DiscoveredTable, DiscoverOutcome
 # Tables on disk and in S3; copies and broken ones of both; contracts.
 FULL = {"disk": 4_400, "bucket": 600, "copies": 200, "broken": 30, "contracts": 187, "branches": 100}
 QUICK = {"disk": 400, "bucket": 100, "copies": 20, "broken": 12, "contracts": 20, "branches": 3}
+# JSON and CSV files, each with a contract of other values.
+PAIRS = 200
 BUCKET = "s3://lake/data"
 _PARQUET = {
     "InputFormat": "org.apache.hadoop.hive.ql.io.parquet.MapredParquetInputFormat",
@@ -61,6 +64,7 @@ def main() -> int:
         first, first_seconds = _look(sources)
         second, second_seconds = _look(sources)
         branches = _branches(folder / "registry", sizes["branches"])
+        wrong_pairs = _wrong_drift(folder / "pairs", PAIRS)
     if first.as_dict() != second.as_dict():
         _note("the second look says something else than the first one")
     metrics = {
@@ -71,6 +75,8 @@ def main() -> int:
         "looks that differ": float(first.as_dict() != second.as_dict()),
         **_verdicts(second, truth, contracts),
         **branches,
+        "drift pairs": float(PAIRS),
+        "drift pairs wrong": float(wrong_pairs),
     }
     goals = {
         "later look / limit of 60 s at most": ("<", 1.0),
@@ -84,6 +90,7 @@ def main() -> int:
         "wrong contract": ("<", 1.0),
         "copies found, share": (">", 0.9499),
         "false copies, share": ("<", 0.0201),
+        "drift pairs wrong": ("<", 1.0),
         "branches opened": (">", sizes["branches"] - 0.5),
         "branches not valid": ("<", 1.0),
         "branches whose rules fail": ("<", 1.0),
@@ -145,6 +152,28 @@ def _branches(registry: Path, count: int) -> dict[str, float]:
             sum(draft.branch.state != "unchanged" for draft in again.branches)
         ),
     }
+
+
+def _wrong_drift(folder: Path, count: int) -> int:
+    """Import the first file of each pair, replace it by the second one; return how many drifts are wrong."""
+    written = list(pairs(seed=1, count=count))
+    (folder / "registry").mkdir(parents=True)
+    for number, pair in enumerate(written):
+        file = folder / f"lake/t{number}/a.{pair.kind}"
+        file.parent.mkdir(parents=True)
+        file.write_text(pair.before)
+        text = dq.import_(pair.kind, file.parent).text
+        (folder / f"registry/t{number}.odcs.yaml").write_text(text)
+        file.write_text(pair.after)
+    outcome = dq.discover(folder / "lake", registry=folder / "registry")
+    drift = {Path(table.location).name: shown(table.drift) for table in outcome.tables}
+    wrong = {
+        number
+        for number, pair in enumerate(written)
+        if {(sign, path.lower()) for sign, path in drift.get(f"t{number}", ())} != pair.expected
+    }
+    _show("wrong drift", wrong)
+    return len(wrong)
 
 
 def _git(folder: Path, *words: str) -> None:

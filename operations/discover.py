@@ -31,7 +31,7 @@ from dq.operations.runtime.context import RuntimeContext, call_context, registry
 from dq.operations.runtime.spark import open_named_catalog
 from dq.registry.catalog import LiveTable
 from dq.registry.catalogs import catalogs
-from dq.registry.importing.contract_text import object_differences
+from dq.registry.importing.drift import object_differences
 from dq.registry.importing.sources import table_from_spec
 from dq.registry.table import CONTRACT, OBJECT, VIEW, TableSpec, contract_owner, fold_location
 from dq.registry.table_copies import TableSketch, columns_of, find_copies
@@ -447,7 +447,7 @@ def _with_contract(table: DiscoveredTable, objects: _Objects, key: str) -> Disco
     domain = domain or (table.spec.database if table.spec else _first_folder(table))
     if entry is None:
         return replace(table, domain=domain, owner=owner)
-    drift = tuple(object_differences(entry.object, table.table)) if table.table else ()
+    drift = tuple(object_differences(entry.contract, entry.object, table.table)) if table.table else ()
     return replace(
         table,
         contracted=entry,

@@ -31,7 +31,7 @@ from dq.lake.storage import FileStat, Folder, Storages, folder_tree, open_bytes
 from dq.lake.table_folders import FolderTable, is_compressed, is_listed, table_folders
 from dq.lake.table_log import NOT_UNDERSTOOD
 from dq.operations.runtime.context import RuntimeContext
-from dq.registry.importing import ImportedColumn, ImportedTable, kinds
+from dq.registry.importing import ColumnValues, ImportedColumn, ImportedTable, kinds
 from dq.registry.importing.kinds import parquet
 from dq.registry.importing.sources import MAX_FILES, LakeFolder, lake_folder
 from dq.registry.table import TEXTS
@@ -39,7 +39,7 @@ from dq.registry.tables import discovered_folder
 from dq.store.engine import Store
 
 # Increased when the same files give other facts.
-_VERSION = 1
+_VERSION = 2
 _CONCURRENCY = 32
 # Footers of a table with more files are not all read, so that its rows and bounds are unknown.
 MAX_FOOTERS = 200
@@ -540,11 +540,18 @@ def _table_to_json(table: ImportedTable) -> dict[str, object]:
         "location": table.location,
         "format": table.format,
         "layout": table.layout,
+        "absence": table.absence,
     }
 
 
 def _column_to_json(column: ImportedColumn) -> list[object]:
-    return [column.name, _type_to_json(column.type), column.evidence, sorted(column.empty_paths)]
+    values = _values_to_json(column.values) if column.values else None
+    return [column.name, _type_to_json(column.type), column.evidence, values]
+
+
+def _values_to_json(values: ColumnValues) -> list[object]:
+    parts = {name: _values_to_json(part) for name, part in values.parts.items()}
+    return [sorted(values.kinds or ()), _type_to_json(values.type), values.evidence, parts, values.is_text]
 
 
 def _type_to_json(kind: DataType) -> list[object]:
@@ -557,8 +564,19 @@ def _type_from_json(value: list[Any]) -> DataType:
 
 
 def _column_from_json(value: list[Any]) -> ImportedColumn:
-    name, kind, evidence, empty = value
-    return ImportedColumn(name, _type_from_json(kind), evidence=evidence, empty_paths=frozenset(empty))
+    name, kind, evidence, values = value
+    return ImportedColumn(
+        name,
+        _type_from_json(kind),
+        evidence=evidence,
+        values=_values_from_json(values) if values else None,
+    )
+
+
+def _values_from_json(value: list[Any]) -> ColumnValues:
+    kinds, kind, evidence, parts, is_text = value
+    inside = {name: _values_from_json(part) for name, part in parts.items()}
+    return ColumnValues(frozenset(kinds), _type_from_json(kind), evidence, inside, is_text)
 
 
 def _table_from_json(value: dict[str, Any]) -> ImportedTable:
@@ -569,4 +587,5 @@ def _table_from_json(value: dict[str, Any]) -> ImportedTable:
         value["location"],
         value["format"],
         layout=value["layout"],
+        absence=value["absence"],
     )

@@ -26,7 +26,7 @@ from dq.operations.import_ import (
 from dq.operations.registry_files import load
 from dq.operations.runtime.context import runtime_context
 from dq.registry.importing import ImportedTable
-from dq.registry.importing.contract_text import differences
+from dq.registry.importing.drift import differences
 
 
 def command(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from dq.contracts.outcome import UsageError, pluralize
@@ -19,13 +19,44 @@ MAX_FIELDS = 10_000
 
 
 @dataclass(frozen=True, slots=True)
+class ColumnValues:
+    """Values of a column or of a part of it, with their type and its evidence.
+
+    `kinds` are the logical types of the values that were read: object, array, string, number, integer or
+    boolean; empty if all are NULL, and None if the source declares the type. `parts` are the values of fields
+    by their names, of items under "[]", and of declared maps under "^" and "*". `is_text`: every value is
+    stored as text, as in CSV and in names of folders.
+    """
+
+    kinds: frozenset[str] | None
+    type: DataType
+    evidence: str
+    parts: Mapping[str, ColumnValues] = field(default_factory=dict)
+    is_text: bool = False
+
+    @classmethod
+    def declared(cls, kind: DataType, evidence: str) -> ColumnValues:
+        """Return the values of a declared type."""
+        names = {"array": ("[]",), "map": ("^", "*")}.get(kind.name, kind.names)
+        parts = zip(names, kind.parts, strict=True)
+        return cls(None, kind, evidence, {name: cls.declared(part, evidence) for name, part in parts})
+
+    @property
+    def container(self) -> str:
+        """Object or array if the values have parts, else ""."""
+        if self.kinds is None:
+            return {"struct": "object", "map": "object", "array": "array"}.get(self.type.name, "")
+        return next(iter(self.kinds)) if self.kinds in ({"object"}, {"array"}) else ""
+
+
+@dataclass(frozen=True, slots=True)
 class ImportedColumn:
     """A column read from a source, with the source's spelling.
 
     `required` means that the source itself enforces a value in every row. `evidence` says what the type was
     inferred from ("" if the source declares it). `odcs_keys` are further ODCS keys by path: "" for the column
     itself, `city` and `lines[].sku` for nested fields, `*` for the values of a map and `^` for its keys.
-    `empty_paths` are the paths, in the same notation, for which no value was read.
+    The type was inferred from `values`, which are None if the source declares it.
     """
 
     name: str
@@ -34,7 +65,12 @@ class ImportedColumn:
     required: bool = False
     evidence: str = ""
     odcs_keys: Mapping[str, OdcsKeys] = field(default_factory=dict)
-    empty_paths: frozenset[str] = frozenset()
+    values: ColumnValues | None = None
+
+    @classmethod
+    def from_values(cls, name: str, values: ColumnValues) -> ImportedColumn:
+        """Return the column of these values."""
+        return cls(name, values.type, evidence=values.evidence, values=values)
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +89,8 @@ class ImportedTable:
     of partitions, "" for Hive's. `reader` are the options of the server's `csv` property. `unsupported` has
     one sentence for each thing that a contract cannot express. `odcs_keys` are further keys of the object and
     `service_levels` its service levels, both in ODCS form. `metadata` is the same for all tables of a source.
+    `absence` says where a column was looked for that the table lacks, e.g. `not in the first 10,000 rows
+    read`; "" if the source declares its columns.
     """
 
     name: str
@@ -68,6 +106,7 @@ class ImportedTable:
     service_levels: tuple[OdcsKeys, ...] = ()
     metadata: SourceMetadata = field(default_factory=SourceMetadata)
     layout: str = ""
+    absence: str = ""
 
     @property
     def physical_name(self) -> str:
@@ -147,7 +186,12 @@ _INSTANT = re.compile(
     r"[0-9]{4}-[0-9]{2}-[0-9]{2}[ T][0-9]{2}:[0-9]{2}(:[0-9]{2}(\.[0-9]{1,9})?)?(Z|[+-][0-9]{2}:?[0-9]{2})?",
     re.ASCII,
 )
-_NULL_WORDS = frozenset({"NA", "N/A", "n/a", "NULL", "null", "None", r"\N", "-"})
+NULL_WORDS = frozenset({"NA", "N/A", "n/a", "NULL", "null", "None", r"\N", "-"})
+# Numbers as readers of text accept them, e.g. `007` and `.5`.
+_ANY_INTEGER = re.compile(r"\s*[+-]?[0-9]+\s*", re.ASCII)
+_ANY_NUMBER = re.compile(
+    r"\s*[+-]?(([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?|nan|inf(inity)?)\s*", re.ASCII | re.IGNORECASE
+)
 _BIGINT_DIGITS = 18
 # Values with more decimal places are measurements and become doubles; amounts of money have fewer.
 _MAX_SCALE = 6
@@ -196,13 +240,15 @@ _TEXT_TYPES: dict[str, tuple[Callable[[str], object], str]] = {
 class TextTypeInference:
     """Infers a type from text values. Empty strings and None are not values.
 
-    `nulls` counts words that often mean null; whether they do is decided in `infer`.
+    `nulls` counts words that often mean null; whether they do is decided in `infer`. `kinds` are the logical
+    types of the other values, as readers of text accept them.
     """
 
     numbers: bool = True
     value_count: int = 0
     empty_count: int = 0
     nulls: Counter[str] = field(default_factory=Counter)
+    kinds: set[str] = field(default_factory=set)
     _candidates: dict[str, Callable[[str], object]] = field(default_factory=dict)
     _scales: set[int] = field(default_factory=set)
     _digits: int = 0
@@ -221,10 +267,12 @@ class TextTypeInference:
         if not text:
             self.empty_count += 1
             return
-        if text in _NULL_WORDS and self.numbers:
+        if text in NULL_WORDS and self.numbers:
             self.nulls[text] += 1
             return
         self.value_count += 1
+        if self.numbers:
+            self.kinds.add(_kind_of_text(text))
         for name in [name for name, fits in self._candidates.items() if not fits(text)]:
             del self._candidates[name]
         if "number" in self._candidates:
@@ -236,6 +284,10 @@ class TextTypeInference:
     def has_narrower_type(self) -> bool:
         """True if the values, apart from possible null words, fit a type narrower than string."""
         return bool(self.value_count and self._candidates)
+
+    def read_values(self, null: str = "") -> ColumnValues:
+        """Return the kinds of all values except words for null, and what `infer` returns."""
+        return ColumnValues(frozenset(self.kinds), *self.infer(null), is_text=True)
 
     def infer(self, null: str = "") -> tuple[DataType, str]:
         """Return the narrowest type of all values except `null`, and its evidence."""
@@ -295,17 +347,14 @@ class JsonTypeInference:
         for name, inner in value.items():
             self.fields.setdefault(name, JsonTypeInference()).add(inner)
 
-    def empty_paths(self, path: str = "") -> Iterator[str]:
-        """Yield the paths for which no value was read: "" for this one, `who.city`, `lines[].sku`."""
-        if not self.kinds:
-            yield path.lstrip(".")
-        for name, inner in self.fields.items():
-            yield from inner.empty_paths(f"{path}.{name}")
-        if "list" in self.kinds:
-            yield from (self.items or JsonTypeInference()).empty_paths(f"{path}[]")
+    def read_values(self) -> ColumnValues:
+        """Return the kinds of all values at each path, with the inferred types and their evidence."""
+        parts = {name: inner.read_values() for name, inner in self.fields.items()}
+        if self.items is not None:
+            parts["[]"] = self.items.read_values()
+        return ColumnValues(frozenset(_LOGICAL[kind] for kind in self.kinds), *self._infer(parts), parts)
 
-    def infer(self) -> tuple[DataType, str]:
-        """Return the type of all values, and its evidence."""
+    def _infer(self, parts: Mapping[str, ColumnValues]) -> tuple[DataType, str]:
         kinds = set(self.kinds)
         count = f"{GUESS} from {pluralize(self.kinds.total(), 'value')}: "
         if not kinds:
@@ -322,12 +371,19 @@ class JsonTypeInference:
         if kinds == {"true or false"}:
             return BOOLEAN, f"{count}all are true or false"
         if kinds == {"list"}:
-            item, _ = self.items.infer() if self.items else (STRING, "")
-            return DataType("array", (), (item,)), f"{count}all are lists"
-        if kinds == {"object"} and self.fields and _has_distinct_names(self.fields):
-            parts = tuple(inner.infer()[0] for inner in self.fields.values())
-            return DataType("struct", (), parts, tuple(self.fields)), f"{count}all are objects"
+            return DataType("array", (), (parts["[]"].type,)), f"{count}all are lists"
+        if kinds == {"object"} and not parts:
+            return STRING, f"{count}all are objects without fields"
+        if kinds == {"object"} and not _has_distinct_names(parts):
+            return STRING, f"{count}all are objects, with fields whose names a struct cannot have"
+        if kinds == {"object"}:
+            return struct_of(parts), f"{count}all are objects"
         return STRING, f"{count}they are of several kinds ({', '.join(sorted(kinds))})"
+
+
+def struct_of(parts: Mapping[str, ColumnValues]) -> DataType:
+    """Return the struct of these fields."""
+    return DataType("struct", (), tuple(part.type for part in parts.values()), tuple(parts))
 
 
 def _has_distinct_names(names: Iterable[str]) -> bool:
@@ -335,6 +391,25 @@ def _has_distinct_names(names: Iterable[str]) -> bool:
     all_names = list(names)
     plain = all(re.fullmatch(r"[A-Za-z_0-9$\-]+", name) for name in all_names)
     return plain and len({name.lower() for name in all_names}) == len(all_names)
+
+
+# Kind of a JSON value in evidence -> its logical type.
+_LOGICAL = {
+    "text": "string",
+    "whole number": "integer",
+    "number": "number",
+    "true or false": "boolean",
+    "list": "array",
+    "object": "object",
+}
+
+
+def _kind_of_text(text: str) -> str:
+    if _ANY_INTEGER.fullmatch(text):
+        return "integer"
+    if _ANY_NUMBER.fullmatch(text):
+        return "number"
+    return "boolean" if text.strip().lower() in ("true", "false") else "string"
 
 
 def _kind(value: object) -> str:

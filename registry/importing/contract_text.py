@@ -1,4 +1,4 @@
-"""The contract of an imported table: written as text, or compared with the source as it is now."""
+"""The contract of an imported table as text."""
 
 from __future__ import annotations
 
@@ -7,10 +7,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from dq.contracts.access.data_location import SERVERS
-from dq.contracts.model import Contract, SchemaObject
-from dq.contracts.types import DataType, catalog_type, logical_type
+from dq.contracts.types import DataType, logical_type
 from dq.contracts.yaml.insertion import block, commented, quoted
-from dq.registry.importing import DOUBT, GUESS, ImportedColumn, ImportedTable, OdcsKeys
+from dq.registry.importing import ImportedColumn, ImportedTable, OdcsKeys
 from dq.registry.importing.sources import as_list
 
 # Keys of an object that are written first.
@@ -175,151 +174,3 @@ def identifier(text: str) -> str:
     """Return the name as an id: lower-case letters, digits and underscores."""
     word = re.sub(r"[^a-z0-9]+", "_", text.lower()).strip("_") or "table"
     return f"_{word}" if word[0].isdigit() else word
-
-
-# Compatibility of inferred or uncertain types with the type that a contract promises.
-
-_INTEGERS = frozenset({"tinyint", "smallint", "int", "bigint"})
-_NUMBERS = _INTEGERS | {"decimal", "float", "double"}
-_DATES_AND_INSTANTS = frozenset({"date", "timestamp", "timestamp_ntz"})
-_NESTED = frozenset({"struct", "array", "map"})
-# Text formats also write dates as numbers, e.g. 20260501.
-_COMPATIBLE_TYPES: dict[str, frozenset[str]] = {
-    **dict.fromkeys(_NUMBERS, _NUMBERS),
-    **dict.fromkeys(_DATES_AND_INSTANTS, _DATES_AND_INSTANTS | _INTEGERS | {"string", "decimal"}),
-    # MySQL writes BOOLEAN as TINYINT(1).
-    "boolean": frozenset({"boolean", "tinyint"}),
-}
-
-
-def is_plausible(promised: DataType, column: ImportedColumn, *, text_values: bool) -> bool:
-    """Return True if the column can have the promised type.
-
-    `text_values`: all values are stored as text, as in CSV and in folder names, so that an inferred string
-    does not rule out any scalar type.
-    """
-    return _Comparison(column.empty_paths, column.evidence.startswith(GUESS), text_values).fits(
-        promised, column.type, ""
-    )
-
-
-@dataclass(frozen=True, slots=True)
-class _Comparison:
-    empty_paths: frozenset[str]
-    is_guess: bool
-    text_values: bool
-
-    def fits(self, promised: DataType, guessed: DataType, path: str) -> bool:
-        if path.lstrip(".") in self.empty_paths or promised.name in ("string", "char", "varchar", "variant"):
-            # Readers accept any value as text.
-            return True
-        if promised.name in _NESTED:
-            return self._nested(promised, guessed, path)
-        if guessed.name in _NESTED:
-            return False
-        if guessed.name == "string" and (self.text_values or not self.is_guess):
-            return True
-        if promised.name in _INTEGERS and self.is_guess and not _is_whole(guessed):
-            return False
-        return guessed.name in _COMPATIBLE_TYPES.get(promised.name, {guessed.name})
-
-    def _nested(self, promised: DataType, guessed: DataType, path: str) -> bool:
-        if guessed.name == "string" and (self.text_values or not self.is_guess):
-            return True
-        if promised.name == "map" and guessed.name == "struct":
-            # JSON objects are also maps with string keys.
-            pairs = zip(guessed.names, guessed.parts, strict=True)
-            return all(self.fits(promised.parts[1], part, f"{path}.{name}") for name, part in pairs)
-        if promised.name != guessed.name:
-            return False
-        if promised.name != "struct":
-            signs = ("[]",) if promised.name == "array" else (".^", ".*")
-            parts = zip(promised.parts, guessed.parts, signs, strict=True)
-            return all(self.fits(first, second, f"{path}{sign}") for first, second, sign in parts)
-        fields = {name.lower(): part for name, part in zip(promised.names, promised.parts, strict=True)}
-        values = {name.lower(): (name, part) for name, part in zip(guessed.names, guessed.parts, strict=True)}
-        return fields.keys() == values.keys() and all(
-            self.fits(part, values[key][1], f"{path}.{values[key][0]}") for key, part in fields.items()
-        )
-
-
-def _is_whole(kind: DataType) -> bool:
-    return kind.name in _INTEGERS or (kind.name == "decimal" and kind.numbers[1:] == (0,))
-
-
-def differences(contract: Contract, tables: Sequence[ImportedTable]) -> list[str]:
-    """Return the differences between contract and source, one line each.
-
-    Names are compared case-insensitively, and ignored if both sides have exactly one table. An inferred or
-    uncertain type is a difference only if its values cannot be of the promised type.
-    """
-    if len(contract.objects) == len(tables) == 1:
-        return list(object_differences(contract.objects[0], tables[0]))
-    tables_by_name = {table.physical_name.lower(): table for table in tables}
-    objects_by_name = {schema_object.column.lower(): schema_object for schema_object in contract.objects}
-    lines = [
-        f"+ object {table.name}" for name, table in tables_by_name.items() if name not in objects_by_name
-    ]
-    lines += [
-        f"- object {schema_object.column}"
-        for name, schema_object in objects_by_name.items()
-        if name not in tables_by_name
-    ]
-    for name, schema_object in objects_by_name.items():
-        if name in tables_by_name:
-            lines += object_differences(schema_object, tables_by_name[name])
-    return lines
-
-
-def object_differences(schema_object: SchemaObject, table: ImportedTable) -> Iterator[str]:
-    """Yield the differences between an object and its table, as `differences` does."""
-    keys = [column.name.lower() for column in table.partitions]
-    columns = {column.name.lower(): column for column in (*table.columns, *table.partitions)}
-    promised = {prop.column.lower(): prop for prop in schema_object.properties}
-    for name, column in columns.items():
-        if name not in promised:
-            yield f"+ {schema_object.column}.{column.name}: {column.type}{_evidence_note(column)}"
-    for name, prop in promised.items():
-        source_column, promised_type = columns.get(name), catalog_type(prop)
-        if source_column is None:
-            yield f"- {schema_object.column}.{prop.column}: {promised_type}"
-        elif not _is_same_type(promised_type, source_column.type):
-            # Values of CSV and folder names are text; a source without rows gives no evidence of its values.
-            text_values = table.format != "json" or name in keys
-            if source_column.evidence.startswith((GUESS, DOUBT)) and is_plausible(
-                promised_type, source_column, text_values=text_values
-            ):
-                continue
-            yield (
-                f"~ {schema_object.column}.{prop.column}: {promised_type} → "
-                f"{source_column.type}{_evidence_note(source_column)}"
-            )
-    order = [prop.column.lower() for prop in schema_object.partition_keys()]
-    if order != keys:
-        yield (
-            f"~ {schema_object.column} partition keys: {', '.join(order) or 'none'} → "
-            f"{', '.join(keys) or 'none'}"
-        )
-
-
-def _is_same_type(promised: DataType, actual: DataType) -> bool:
-    """Return True if the source's type matches the promised one.
-
-    Files do not store the length of a string, and catalogs do not store the case of a name.
-    """
-    if promised.name in _TEXTS and actual.name == "string":
-        return True
-    names = [name.lower() for name in promised.names] == [name.lower() for name in actual.names]
-    same_shape = (promised.name, promised.numbers, len(promised.parts)) == (
-        actual.name,
-        actual.numbers,
-        len(actual.parts),
-    )
-    return names and same_shape and all(map(_is_same_type, promised.parts, actual.parts))
-
-
-_TEXTS = ("char", "varchar")
-
-
-def _evidence_note(column: ImportedColumn) -> str:
-    return f" ({column.evidence})" if column.evidence else ""

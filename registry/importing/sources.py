@@ -5,14 +5,14 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping, Sequence, Set
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
 from dq.contracts.layout import HIVE, TIME_FOLDERS, Layout, parse_layout, unescaped
 from dq.contracts.model import strip_source_maps
-from dq.contracts.outcome import ReadError, UsageError
+from dq.contracts.outcome import ReadError, UsageError, pluralize
 from dq.contracts.types import DataType, NotAType, parse
 from dq.contracts.yaml import source as yaml_source
 from dq.lake.delta import LOG_FOLDER
@@ -102,6 +102,12 @@ class LakeFolder:
             return self.files
         return [self.files[round(index * (count - 1) / (MAX_FILES - 1))] for index in range(MAX_FILES)]
 
+    @property
+    def sampled_files(self) -> str:
+        """The number of files in `sample`, e.g. `1 file` or `20 of 412 files`."""
+        files, count = pluralize(len(self.files), "file"), len(self.sample())
+        return files if count == len(self.files) else f"{count} of {files}"
+
     def partitions(self) -> tuple[ImportedColumn, ...]:
         """Return the partition columns. Raises UsageError if the files do not all have the same keys."""
         names = {tuple(key for key, _ in file.keys): file.path for file in self.files}
@@ -125,12 +131,12 @@ class LakeFolder:
             guess = TextTypeInference()
             for value in {file.keys[position][1] for file in self.files}:
                 guess.add(None if value == _NULL else value)
-            kind, evidence = guess.infer()
+            values = guess.read_values()
             # Engines write decimal numbers and timestamps differently in folder names.
-            is_portable = kind.name in ("bigint", "date", "string")
-            columns.append(
-                ImportedColumn(name, kind if is_portable else STRING, evidence=f"{evidence} of folders")
-            )
+            is_portable = values.type.name in ("bigint", "date", "string")
+            kind = values.type if is_portable else STRING
+            values = replace(values, type=kind, evidence=f"{values.evidence} of folders")
+            columns.append(ImportedColumn.from_values(name, values))
         return tuple(columns)
 
 

@@ -48,11 +48,11 @@ def read_files(lake: LakeFolder) -> ImportedTable:
             except csv.Error as error:
                 raise ReadError(f"{lake_file.path} is not valid CSV: {error}.", "Fix the file.") from error
     null = _null_word(guesses.values())
-    types = {name: guess.infer(null) for name, guess in guesses.items()}
-    columns = tuple(ImportedColumn(name, kind, evidence=why) for name, (kind, why) in types.items())
+    columns = [ImportedColumn.from_values(name, guess.read_values(null)) for name, guess in guesses.items()]
     reader = (("delimiter", "" if delimiter == "," else delimiter), ("nullText", null))
     reader_options = tuple((name, value) for name, value in reader if value)
-    return replace(lake.table(columns, "csv"), reader=reader_options)
+    absence = f"not in the header of {lake.sampled_files}"
+    return replace(lake.table(columns, "csv"), reader=reader_options, absence=absence)
 
 
 def _null_word(guesses: Iterable[TextTypeInference]) -> str:

@@ -566,8 +566,8 @@ def _type(type_text: str, project: _Project, tests: TestedColumn) -> tuple[DataT
         for value in tests.accepted_values():
             inference.add(value)
         if inference.kinds:
-            kind, evidence = inference.infer()
-            return kind, f"{evidence}, by the test accepted_values"
+            values = inference.read_values()
+            return values.type, f"{values.evidence}, by the test accepted_values"
         return (
             importing.STRING,
             f"{importing.GUESS}: dbt declares no type; 'dbt docs generate' reads it from the warehouse",
