@@ -282,7 +282,11 @@ def _split_sources(sources: Sequence[str]) -> tuple[list[tuple[str, str]], list[
 
 def _load(context: RuntimeContext, registry: Path) -> LoadedContracts:
     if registry.is_dir() and not discover_below(registry).contracts:
-        context.note(f"{registry} contains no contract.")
+        place = "The working folder" if registry == Path() else str(registry)
+        context.note(
+            f"{place} contains no contract, so all tables are listed without one. --registry names another"
+            " folder."
+        )
         return LoadedContracts([], [])
     return load([registry], context.note)
 

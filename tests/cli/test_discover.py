@@ -318,7 +318,12 @@ def test_a_registry_without_contracts_is_no_error(place: Place) -> None:
     ran = place.dq("discover", "lake/web", "--registry", "registry", "--format", "json")
 
     assert (ran.code, len(ran.json["tables"])) == (0, 1)
-    assert "registry contains no contract." in ran.err
+    assert "registry contains no contract, so all tables are listed without one." in ran.err
+
+    ran = place.dq("discover", "lake/web")
+    assert (ran.code, "Without a contract (1)" in ran.out) == (0, True)
+    assert "The working folder contains no contract, so all tables are listed without one." in ran.err
+    assert "--registry names another folder." in ran.err
 
 
 @pytest.fixture
