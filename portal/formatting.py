@@ -1,9 +1,8 @@
-"""Formatting for pages: states, times and schedules as text, cycles as a timeline, row counts as a chart."""
+"""Formatting for pages: states, times and schedules as text, cycles and row counts as charts."""
 
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -16,8 +15,10 @@ from dq.contracts.outcome import CycleStatus, pluralize
 from dq.contracts.schedule import clock
 from dq.contracts.schedule.clock import Schedule, times_of_day
 from dq.contracts.slo import Slo
+from dq.dataquality.delivery.budget import misses_left
 from dq.dataquality.delivery.cycle import CycleRecord
 from dq.dataquality.delivery.notify import format_duration, local_time
+from dq.portal.charts import MARK_KINDS, Arrival, Bar, Svg, arrivals, bars, legend
 from dq.portal.product import ProductState
 from dq.portal.store_queries import RowCounts
 
@@ -52,7 +53,7 @@ STATES: dict[ProductState, StatusLabel] = {
     ProductState.RESTING: StatusLabel("resting", "not monitored"),
 }
 
-# The timeline uses SVG symbols of these names; see the template.
+# Kinds are names of marks in charts.
 CYCLES: dict[CycleStatus, StatusLabel] = {
     CycleStatus.ON_TIME: StatusLabel("intime", "on time"),
     CycleStatus.ON_TIME_IN_GRACE: StatusLabel("grace", "in grace"),
@@ -177,70 +178,61 @@ def _clock(time: timedelta) -> str:
     return f"{minutes // 60:02}:{minutes % 60:02}"
 
 
-# The last cycles of an SLO as a timeline, and row counts as a chart.
+# The last cycles of an SLO as a chart and a table, and row counts as a chart.
 #
-# They are rendered into the page, so that they work without script, in print and in screen readers: each
-# cycle has its own shape and title.
+# They are rendered into the page, so that they work without script, in print and in screen readers.
 
 MAX_CYCLES = 90
-CELL_WIDTH = 9
-_WIDTH, _HEIGHT, _MARGIN = 720, 120, 6
-_MAX_POINTS = 120
 
 
 @dataclass(frozen=True, slots=True)
-class TimelineCell:
-    x: int
-    kind: str
-    title: str
+class DeliveryHistory:
+    """The last cycles of an SLO: a chart, its legend, a table (`rows`), and the cycles not on time (`odd`).
 
-
-@dataclass(frozen=True, slots=True)
-class StatusTimeline:
-    """Timeline of cycles: cells, total width, a summary as text (`summary`), and cycles not on time
-    (`odd`).
+    Rows of both are newest first: due time, status, detail.
     """
 
-    cells: tuple[TimelineCell, ...]
-    width: int
-    summary: str
-    odd: tuple[tuple[str, str, str, str], ...]
+    chart: Svg
+    legend: Svg
+    rows: tuple[tuple[str, str, str], ...]
+    odd: tuple[tuple[str, str, str], ...]
 
 
-def status_timeline(slo: Slo, cycles: Sequence[CycleRecord]) -> StatusTimeline:
-    """Return the last cycles, oldest first. `odd` is newest first: kind, due time, status, detail."""
-    recent = cycles[-MAX_CYCLES:]
-    cells = tuple(
-        TimelineCell(
-            number * CELL_WIDTH,
-            CYCLES[record.status].kind,
-            f"{local_time(slo, record.cycle.due_at)}: {_cell_text(record)}",
-        )
-        for number, record in enumerate(recent)
+def delivery_history(slo: Slo, cycles: Sequence[CycleRecord]) -> DeliveryHistory | None:
+    """Return the last cycles of an SLO, given all of them, or None without any."""
+    ordered = sorted(cycles, key=lambda record: record.cycle.breach_at)
+    left = misses_left(
+        [(record.cycle.breach_at, record.status) for record in ordered], slo.objective, slo.window
     )
-    tally = Counter(CYCLES[record.status].text for record in recent)
-    summary = ", ".join(f"{number} {text}" for text, number in tally.items())
-    odd = tuple(
-        (
-            CYCLES[record.status].kind,
-            local_time(slo, record.cycle.due_at),
-            CYCLES[record.status].text,
-            _detail(slo, record),
-        )
-        for record in reversed(recent)
-        if not record.status.good and CYCLES[record.status].kind != "ahead"
+    points, rows, odd = [], [], []
+    counts: dict[str, tuple[str, int]] = {}
+    for record, misses in zip(ordered[-MAX_CYCLES:], left[-MAX_CYCLES:], strict=True):
+        label, due = CYCLES[record.status], local_time(slo, record.cycle.due_at)
+        lateness = _lateness(record)
+        minutes = None
+        if record.delivered_at is not None:
+            minutes = (record.delivered_at - record.cycle.due_at).total_seconds() / 60
+        title = f"{due}: {label.text}, {lateness}" if lateness else f"{due}: {label.text}"
+        points.append(Arrival(label.kind, title, due[:10], minutes, misses))
+        rows.append((due, label.text, lateness))
+        counts[label.kind] = (label.text, counts.get(label.kind, ("", 0))[1] + 1)
+        if not record.status.good and label.kind != "ahead":
+            odd.append((due, label.text, _detail(slo, record)))
+    if not points:
+        return None
+    summary = ", ".join(f"{number} {text}" for text, number in counts.values())
+    title = (
+        f"Arrival of the last {pluralize(len(points), 'delivery', 'deliveries')}, relative to due: {summary}"
     )
-    return StatusTimeline(
-        cells,
-        max(len(recent), 1) * CELL_WIDTH,
-        f"The last {pluralize(len(recent), 'cycle')}: {summary}.",
-        odd,
+    grace = slo.grace.total_seconds() / 60
+    return DeliveryHistory(
+        arrivals(
+            points, grace, f"{title}. Below: misses left in the error budget, {left[-1]} at last.", duration
+        ),
+        legend({kind: counts[kind] for kind in MARK_KINDS if kind in counts}),
+        tuple(reversed(rows)),
+        tuple(reversed(odd)),
     )
-
-
-def _cell_text(record: CycleRecord) -> str:
-    text, detail = CYCLES[record.status].text, _lateness(record)
-    return f"{text}, {detail}" if detail else text
 
 
 def _lateness(record: CycleRecord) -> str:
@@ -260,61 +252,38 @@ def _detail(slo: Slo, record: CycleRecord) -> str:
     return "; ".join(text for text in details if text)
 
 
-@dataclass(frozen=True, slots=True)
-class RowCountChart:
-    """Line chart of row counts, 720 by 120, with the usual range as a band if it is known."""
+def row_count_chart(rows: RowCounts, promised: RowRange | None) -> Values:
+    """Return the values of the row counts: a chart, its summary, and a table, newest first.
 
-    points: str
-    dots: tuple[tuple[float, float, str], ...]
-    band: tuple[float, float] | None
-    minimum: str
-    maximum: str
-    first: str
-    last: str
-    summary: str
-
-
-def row_count_chart(rows: RowCounts) -> RowCountChart:
-    """Return a chart of the newest counts, oldest first."""
-    recent = rows.counts[-_MAX_POINTS:]
-    numbers = [count.rows for count in recent]
-    bounds = (
-        [bound for bound in (rows.usual.minimum, rows.usual.maximum) if bound is not None]
-        if rows.usual
-        else []
-    )
-    low, high = min([*numbers, *bounds]), max([*numbers, *bounds])
-    value_range = max(high - low, 1)
-
-    def height(number: float) -> float:
-        return round(_MARGIN + (_HEIGHT - 2 * _MARGIN) * (high - number) / value_range, 1)
-
-    spacing = (_WIDTH - 2 * _MARGIN) / max(len(recent) - 1, 1)
-    spots = [
-        (round(_MARGIN + number * spacing, 1), height(count.rows)) for number, count in enumerate(recent)
-    ]
-    band = None
-    if rows.usual:
-        top = height(rows.usual.maximum) if rows.usual.maximum is not None else float(_MARGIN)
-        bottom = height(rows.usual.minimum) if rows.usual.minimum is not None else float(_HEIGHT - _MARGIN)
-        band = (top, round(max(bottom - top, 1), 1))
+    The band is the promised range, else the usual one, if it is known.
+    """
+    recent = rows.counts[-MAX_CYCLES:]
     newest = recent[-1]
     caption = f"{newest.rows:,} rows on {newest.data_time:%Y-%m-%d}"
-    if rows.usual and rows.usual.minimum is not None and rows.usual.maximum is not None:
-        caption += (
-            f"; usual range of the previous {rows.usual.days}: {rows.usual.minimum:,} to "
-            f"{rows.usual.maximum:,}"
-        )
-    return RowCountChart(
-        " ".join(f"{x},{y}" for x, y in spots),
-        tuple(
-            (x, y, f"{count.data_time:%Y-%m-%d}: {count.rows:,} rows")
-            for (x, y), count in zip(spots, recent, strict=True)
-        ),
-        band,
-        f"{low:,}",
-        f"{high:,}",
-        f"{recent[0].data_time:%Y-%m-%d}",
-        f"{newest.data_time:%Y-%m-%d}",
-        caption,
-    )
+    band: RowRange | None = promised
+    if promised is not None:
+        caption += f"; promised: {_range(promised)}"
+    elif rows.usual is not None:
+        band = (rows.usual.minimum, rows.usual.maximum)
+        caption += f"; usual range of the previous {rows.usual.days}: {_range(band)}"
+    dates = [f"{count.data_time:%Y-%m-%d}" for count in recent]
+    values = [
+        Bar(count.rows, date, f"{date}: {count.rows:,} rows")
+        for count, date in zip(recent, dates, strict=True)
+    ]
+    return {
+        "chart": bars(values, band, f"Rows of the last {pluralize(len(recent), 'count')}: {caption}"),
+        "summary": caption,
+        "rows": [(bar.date, f"{bar.value:,}") for bar in reversed(values)],
+    }
+
+
+RowRange = tuple[float | None, float | None]
+"""Minimum and maximum number of rows, None for no limit."""
+
+
+def _range(bounds: RowRange) -> str:
+    low, high = bounds
+    if low is not None and high is not None:
+        return f"{low:,.0f} to {high:,.0f}" if low != high else f"{low:,.0f}"
+    return f"at least {low:,.0f}" if low is not None else f"at most {high or 0:,.0f}"

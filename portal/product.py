@@ -11,7 +11,7 @@ from typing import Any
 from dq.alerts.incident import Incident
 from dq.contracts import slo as slos
 from dq.contracts.model import Contract, SchemaObject, clause_namer
-from dq.contracts.outcome import AnsweredBy, CycleStatus, DeliveryState, Severity, Status
+from dq.contracts.outcome import AnsweredBy, CycleStatus, DeliveryState, Severity, Status, pluralize
 from dq.contracts.slo import NOT_IN_FORCE, Slo
 from dq.contracts.subscriptions import Approval, Subscription
 from dq.dataquality.checks import built_in
@@ -25,7 +25,8 @@ from dq.dataquality.clauses.foreign_key import ContractSet
 from dq.dataquality.complete_through import CompleteThrough
 from dq.dataquality.delivery.compliance import SloCompliance, slo_compliance
 from dq.dataquality.delivery.cycle import CycleRecord
-from dq.dataquality.results import GROUP, AgreementStanding, StoredResult
+from dq.dataquality.delivery.notify import format_duration, local_time
+from dq.dataquality.results import GROUP, TABLE, AgreementStanding, StoredResult
 from dq.portal.contracts import NOT_ASKED, ContractCard, Edge, Edges, Problem, VersionHistory
 from dq.portal.store_queries import NO_QUALITY, IncidentFacts, ObjectQuality, PlacedElsewhere
 
@@ -351,6 +352,131 @@ _STATE_CONDITIONS: tuple[tuple[ProductState, Callable[[ProductFacts], bool]], ..
     (ProductState.RESTING, _promises_nothing),
     (ProductState.UNCHECKED, _unchecked),
 )
+
+
+# One sentence that answers "may I use it now?".
+
+
+@dataclass(frozen=True, slots=True)
+class UseAnswer:
+    """Answer to "may I use it now?".
+
+    `word` is `Yes.`, `With care:`, `Not yet:` or `Not known:`, and `text` the reason. `incident` is the id of
+    the open incident that explains it, or "".
+    """
+
+    word: str
+    text: str
+    incident: str = ""
+
+
+def may_use_now(facts: ProductFacts) -> UseAnswer:
+    """Return the answer for a consumer, from the state, the newest deliveries and the newest checks."""
+    why, _ = _why(facts)
+    if facts.state is ProductState.RESTING:
+        return UseAnswer("Not known:", f"{why}, so nothing is monitored.")
+    if facts.state is ProductState.UNKNOWN:
+        return UseAnswer("Not known:", f"{why.rstrip('.')}.")
+    incident = _first_incident(facts).id if facts.open_incidents else ""
+    delivery, checks = _delivery_text(facts), _checks_text(facts)
+    overdue = [
+        promise
+        for promise in facts.promises
+        if _last(promise, facts.now) in (CycleStatus.MISSING, CycleStatus.NEVER)
+    ]
+    if overdue:
+        newest = newest_evaluated(overdue[0], facts.now)
+        due = local_time(overdue[0].slo, newest.cycle.due_at) if newest else ""
+        broken = f"; {_broken_text(facts)}" if facts.state is ProductState.BROKEN else ""
+        return UseAnswer(
+            "Not yet:", f"the delivery due {due} is missing{broken}{_newest_arrival(overdue[0])}.", incident
+        )
+    reasons = {
+        ProductState.BROKEN: _broken_text,
+        ProductState.LATE: lambda facts: f"an earlier delivery is missing: {_why(facts)[0]}",
+        ProductState.SPENT: lambda facts: _why(facts)[0],
+        ProductState.UNCHECKED: _unchecked_reason,
+        ProductState.FINE: lambda facts: _excused(facts) or _unchecked_delivery(facts),
+    }
+    reason = reasons[facts.state](facts).rstrip(".")
+    checks = f"{checks}." if checks and facts.state in (ProductState.FINE, ProductState.SPENT) else ""
+    word = "With care:" if reason else "Yes."
+    sentences = (f"{reason}." if reason else "", delivery, checks)
+    return UseAnswer(word, " ".join(text for text in sentences if text), incident)
+
+
+def _unchecked_delivery(facts: ProductFacts) -> str:
+    """Return a note if the newest delivery arrived after the last check of its object, "" otherwise."""
+    checked = {object_facts.object.name: object_facts.quality.checked_at for object_facts in facts.objects}
+    for promise in facts.promises:
+        checked_at = checked.get(promise.slo.object.name)
+        newest = newest_evaluated(promise, facts.now)
+        arrived_at = newest.delivered_at if newest else None
+        if checked_at is not None and arrived_at is not None and checked_at < arrived_at:
+            return "the newest delivery has not been checked yet"
+    return ""
+
+
+def _newest_arrival(promise: SloCompliance) -> str:
+    """Return the newest delivery that arrived as a part of a sentence, "" without one."""
+    last = next((record for record in reversed(promise.cycles) if record.delivered_at is not None), None)
+    return (
+        f"; the newest data is of the delivery due {local_time(promise.slo, last.cycle.due_at)}"
+        if last
+        else ""
+    )
+
+
+def _delivery_text(facts: ProductFacts) -> str:
+    """Return when the newest delivery of any SLO arrived, as a sentence, "" without one."""
+    newest = [
+        (record.cycle.due_at, promise, record)
+        for promise in facts.promises
+        if (record := newest_evaluated(promise, facts.now)) is not None and record.delivered_at is not None
+    ]
+    if not newest:
+        return ""
+    _, promise, record = max(newest, key=lambda entry: entry[0])
+    assert record.delivered_at is not None
+    due, arrived = (local_time(promise.slo, moment) for moment in (record.cycle.due_at, record.delivered_at))
+    # On the same day, its time says enough.
+    arrived = arrived[11:] if arrived[:10] == due[:10] else arrived
+    gap = record.delivered_at - record.cycle.due_at
+    side = "early" if gap < timedelta(0) else "after due, within grace" if record.status.good else "late"
+    on_time = f"{format_duration(gap)} {side}" if gap else "on time"
+    return f"The delivery due {due} arrived at {arrived}, {on_time}."
+
+
+def _checks_text(facts: ProductFacts) -> str:
+    """Return how many of the newest checks passed, "" without any. Skipped ones are left out."""
+    lines = [line for object_facts in facts.objects for line in object_facts.quality.newest]
+    counted = [line for line in lines if line.status is not Status.SKIPPED]
+    if not counted:
+        return ""
+    passed = sum(line.status is Status.PASS for line in counted)
+    scopes = dict.fromkeys("the table" if line.scope == TABLE else line.scope for line in counted)
+    where = f" of {next(iter(scopes))}" if len(scopes) == 1 else ""
+    if passed == len(counted):
+        return "Its check passed" + where if passed == 1 else f"All {passed:,} checks{where} passed"
+    return f"{passed:,} of {len(counted):,} checks{where} passed; those that did not are warnings"
+
+
+def _broken_text(facts: ProductFacts) -> str:
+    """Return the worst failed check of the newest ones, or the title of the incident of the data."""
+    failed = [
+        line
+        for object_facts in facts.objects
+        for line in object_facts.quality.newest
+        if line.status is Status.FAIL
+    ]
+    if not failed:
+        return _first_incident(facts).title
+    worst = max(failed, key=lambda line: line.severity.rank)
+    name = f"{worst.property} {worst.check}".strip()
+    more = f", and {pluralize(len(failed) - 1, 'more check')} failed" if len(failed) > 1 else ""
+    expected = f", expected {worst.allowed}" if worst.allowed else ""
+    where = "" if worst.scope == TABLE else f" in {worst.scope}"
+    return f"{name} fails{where}: {worst.observed}{expected}{more}"
 
 
 # Summary of a product for lists, cached between builds.

@@ -10,7 +10,7 @@ from urllib.parse import quote, urlencode
 from dq.alerts.incident import Incident, incident_as_row
 from dq.contracts import extension
 from dq.contracts.escaping import is_plain_name, python
-from dq.contracts.model import Contract, Property, SchemaObject, Server, identity
+from dq.contracts.model import Contract, Property, Quality, SchemaObject, Server, identity
 from dq.contracts.outcome import Status, iso, pluralize
 from dq.contracts.slo import Slo
 from dq.contracts.subscriptions import empty_subscription, file_name
@@ -22,7 +22,14 @@ from dq.dataquality.delivery.notify import format_duration, local_time
 from dq.dataquality.results import AgreementStanding, StoredResult
 from dq.portal import formatting
 from dq.portal.contracts import VersionChange, VersionImpact, domain_page
-from dq.portal.product import ClauseStatus, ConsumerFacts, ObjectFacts, ProductFacts, ProductState
+from dq.portal.product import (
+    ClauseStatus,
+    ConsumerFacts,
+    ObjectFacts,
+    ProductFacts,
+    ProductState,
+    may_use_now,
+)
 from dq.portal.store_queries import PlacedElsewhere
 from dq.registry.table import fold_location
 
@@ -60,14 +67,40 @@ def object_values(facts: ObjectFacts, incidents: Sequence[Incident] = ()) -> for
         "groups": groups,
         "clauses": len(facts.clauses),
         "agreements": [_agreement(standing, incidents) for standing in facts.agreements],
-        "rows": formatting.row_count_chart(quality.rows) if quality.rows else None,
-        "counts_rows": any("rowCount" in (rule.metric, rule.rule) for rule in schema_object.quality),
+        "rows": formatting.row_count_chart(quality.rows, _promised_rows(schema_object))
+        if quality.rows
+        else None,
+        "counts_rows": any(_counts_rows(rule) for rule in schema_object.quality),
         "checked": formatting.instant(quality.checked_at) if quality.checked_at else None,
         "scope": quality.newest[0].scope if quality.newest else "",
         "failed": [_failed(line) for line in quality.lines if line.status in (Status.FAIL, Status.ERROR)][
             :_MAX_FAILURES
         ],
     }
+
+
+def _counts_rows(rule: Quality) -> bool:
+    return "rowCount" in (rule.metric, rule.rule)
+
+
+def _promised_rows(schema_object: SchemaObject) -> formatting.RowRange | None:
+    """Return the number of rows that rules of the object promise, or None without such a rule."""
+    low: list[float] = []
+    high: list[float] = []
+    for rule in schema_object.quality:
+        if not _counts_rows(rule) or rule.unit not in (None, "rows"):
+            continue
+        for operator, bound in rule.operators():
+            numbers = bound if isinstance(bound, list) else [bound]
+            if not numbers or not all(type(number) in (int, float) for number in numbers):
+                continue
+            if operator in ("mustBe", "mustBeBetween", "mustBeGreaterThan", "mustBeGreaterOrEqualTo"):
+                low.append(min(numbers) + (operator == "mustBeGreaterThan"))
+            if operator in ("mustBe", "mustBeBetween", "mustBeLessThan", "mustBeLessOrEqualTo"):
+                high.append(max(numbers) - (operator == "mustBeLessThan"))
+    if not low and not high:
+        return None
+    return max(low, default=None), min(high, default=None)
 
 
 def _agreement(standing: AgreementStanding, incidents: Sequence[Incident]) -> formatting.Values:
@@ -273,6 +306,7 @@ def product_page(facts: ProductFacts, page_of: PageLookup, registry_url: str = "
         "version": contract.version,
         "contract_status": contract.status,
         "state": formatting.STATES[facts.state],
+        "answer": may_use_now(facts),
         "as_of": formatting.instant(facts.now),
         "file": contract.file,
         "domain": (contract.domain, domain_page(contract.domain)) if contract.domain else None,
@@ -387,7 +421,7 @@ def _promise(promise: SloCompliance, facts: ProductFacts) -> formatting.Values:
         "id": slo.id,
         "object": slo.object.name,
         "words": _promise_text(slo),
-        "strip": formatting.status_timeline(slo, promise.cycles),
+        "history": formatting.delivery_history(slo, promise.cycles),
         "figures": figures,
         "next": local_time(slo, following.at) if following else None,
         "returns": formatting.instant(budget.next_returns_at) if budget.next_returns_at else None,

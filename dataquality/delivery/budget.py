@@ -166,6 +166,28 @@ def budget(
     )
 
 
+def misses_left(
+    rows: Sequence[tuple[datetime, CycleStatus]], objective: Decimal | Fraction, window: timedelta
+) -> list[int]:
+    """Return for each row the misses left in the budget at its breach instant, negative if there were more
+    than allowed.
+
+    Rows are (breach_at, status) in the order of breach_at, and count as in `budget`.
+    """
+    lost, of = (1 - Fraction(objective)).as_integer_ratio()
+    left: list[int] = []
+    good = bad = first = 0
+    for breach_at, status in rows:
+        good += status.good
+        bad += status.bad
+        while rows[first][0] <= breach_at - window:
+            good -= rows[first][1].good
+            bad -= rows[first][1].bad
+            first += 1
+        left.append((good + bad) * lost // of - bad)
+    return left
+
+
 def allowed_misses(counted: int, objective: Fraction) -> int:
     """Return how many of `counted` cycles may be bad under an objective in (0, 1]; exact."""
     return floor(counted * (1 - objective))

@@ -3,7 +3,7 @@
 const ELEMENTS = new Set((
     "html head meta link title script body a header nav main footer section article div span p h1 h2 h3 h4 ul ol " +
     "li dl dt dd table thead tbody tr th td b strong code pre bdi time details summary noscript form label input " +
-    "select option svg g defs symbol use rect circle path polyline text").split(" "));
+    "select option svg g rect circle path text").split(" "));
 const SCRIPTS = /^(\.\.\/)*(as-of\.js|static\/portal\.js)$/;
 const NEVER = new Set("style srcdoc action formaction ping target background xlink:href poster data".split(" "));
 const LEADS_OUT = /^(https?:\/\/[^@\\]*|mailto:.*)$/;
@@ -70,15 +70,17 @@ function product() {
         promises: of("promises", "article").map(one => ({
             name: text(one.querySelector("h3 bdi")),
             marks: all("h3 .state", one).map(text),
-            strip: all(".strip g > title", one).map(text),
+            cells: all(".deliveries title", one).map(text),
+            answer: text(document.querySelector(".answer p")),
             said: all(":scope > p", one).map(text),
             figures: named(one.querySelector(".figures")),
             notes: all(".figures dd span", one).map(text),
-            odd: all("details", one).flatMap(table),
+            odd: all("details.odd", one).flatMap(table),
+            rows: all("details.all", one).flatMap(table),
         })),
         objects: of("data", "article").map(one => ({
             name: text(one.querySelector("h3")),
-            groups: Object.fromEntries(all("details", one).map(each => [text(each.querySelector("summary")), table(each)])),
+            groups: Object.fromEntries(all("details.clauses", one).map(each => [text(each.querySelector("summary")), table(each)])),
             columns: all(".schema tbody tr", one).map(row => text(row.querySelector("code"))),
         })),
         open: of("open", "li > a").map(one => [text(one), one.getAttribute("href")]),

@@ -153,7 +153,7 @@ def test_without_script_everything_is_there_but_the_search(chromium: Browser, si
     ear = Ear(page, site.as_uri())
 
     page.goto(at(site, "product with checks"))
-    as_of, strip = page.locator("#as-of").inner_text(), page.locator(".strip use").count()
+    as_of, marks = page.locator("#as-of").inner_text(), page.locator(".deliveries title").count()
     warned = page.locator("footer").inner_text()
     page.goto(at(site, "find"))
     told = page.locator("main").inner_text()
@@ -163,7 +163,7 @@ def test_without_script_everything_is_there_but_the_search(chromium: Browser, si
     assert ear.heard() == []
     assert "2026-05-31 09:00 UTC" in as_of
     assert "Without JavaScript" in warned
-    assert strip > 5
+    assert marks > 5
     assert "Searching needs JavaScript" in told
     assert "All products" in there
     context.close()

@@ -71,18 +71,18 @@ def test_every_product_is_compared(mesh: PortalMesh, shown: dict[str, Any]) -> N
     assert set(shown) == {one.id for one in mesh.products} - unread
 
 
-def test_a_strip_has_the_cycles_of_the_status(status: Json, shown: dict[str, Any]) -> None:
+def test_a_chart_has_the_cycles_of_the_status(status: Json, shown: dict[str, Any]) -> None:
     told = by_contract(status["deliveries"])
 
     assert sum(len(one) for one in told.values()) > 150
     for contract, (page, _) in shown.items():
-        read = [(one["name"], one["strip"], [due for due, _, _ in one["odd"]]) for one in page["promises"]]
+        read = [(one["name"], one["cells"], [due for due, _, _ in one["odd"]]) for one in page["promises"]]
         meant = [(one["slo"], list(cells(one)), list(not_in_time(one))) for one in told[contract]]
         assert read == meant, contract
 
 
 def cells(promise: Json) -> Iterator[str]:
-    """What stands in the strip for each of the newest cycles."""
+    """What stands in the chart for each of the newest cycles."""
     for one in promise["cycles"][-DRAWN:]:
         said = f"{when(promise['contract'], one['due_at'])}: {WORDS[one['status']]}"
         if one["delivered_at"]:
@@ -243,6 +243,48 @@ def test_no_value_of_the_data_is_on_any_page(site: Path) -> None:
     holding = [one for one in site.glob("products/*/*") if SAMPLE.encode() in one.read_bytes()]
 
     assert holding == []
+
+
+ANSWERS = {
+    "healthy": {"Yes.", "With care:"},
+    "data not checked": {"With care:"},
+    "SLO breached": {"With care:"},
+    "late": {"Not yet:", "With care:"},
+    "broken": {"Not yet:", "With care:"},
+    "unknown": {"Not known:"},
+    "not monitored": {"Not known:"},
+}
+
+
+def test_whether_a_product_may_be_used_fits_its_state_and_its_newest_delivery(
+    status: Json, shown: dict[str, Any]
+) -> None:
+    told = by_contract(status["deliveries"])
+    given: Counter[str] = Counter()
+    for contract, (page, _) in shown.items():
+        word = next(
+            word for word in (*ANSWERS["late"], "Yes.", "Not known:") if page["answer"].startswith(word)
+        )
+        given[word] += 1
+        assert word in ANSWERS[page["state"]], contract
+        due = [
+            [cycle["status"] for cycle in one["cycles"] if cycle["status"] not in ("scheduled", "pending")]
+            for one in told[contract]
+        ]
+        newest = {statuses[-1] for statuses in due if statuses}
+        assert (word == "Not yet:") == bool(newest & {"missing", "never"} and word != "Not known:"), contract
+        if word == "Yes.":
+            assert newest <= {"on_time", "on_time_in_grace", "late"}, contract
+
+    assert min(given[word] for word in ("Not yet:", "With care:", "Not known:")) > 3
+
+
+def test_a_delivery_that_was_not_checked_is_used_with_care(shown: dict[str, Any]) -> None:
+    # Its data was checked on May 28, and its newest delivery came on May 31.
+    assert shown["hub"][0]["answer"] == (
+        "With care: the newest delivery has not been checked yet. The delivery due 2026-05-31 06:00 UTC "
+        "arrived at 05:20 UTC, 40 min early. All 16 checks of day=2026-05-28 passed."
+    )
 
 
 def test_a_product_is_fine_only_where_everything_is_known_and_kept(

@@ -9,7 +9,7 @@ from fractions import Fraction
 import pytest
 
 from dq.contracts.outcome import CycleStatus
-from dq.dataquality.delivery.budget import Budget, budget
+from dq.dataquality.delivery.budget import Budget, budget, misses_left
 
 NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
 DAY = timedelta(days=1)
@@ -126,3 +126,16 @@ def test_warning_at_half_and_exhausted_above_all(
 def test_an_objective_that_is_no_share_is_refused(objective: str) -> None:
     with pytest.raises(ValueError, match="not a share"):
         budget([], Decimal(objective), DAY, NOW)
+
+
+@pytest.mark.parametrize("objective", ["0.9", "0.95", "0.999", "1", "2/3"])
+@pytest.mark.parametrize("days", [5, 30])
+def test_the_misses_left_are_those_of_the_budget_at_each_instant(objective: str, days: int) -> None:
+    statuses = list(CycleStatus)
+    rows = [(NOW + place * DAY / 3, statuses[place * place % len(statuses)]) for place in range(200)]
+
+    left = misses_left(rows, Fraction(objective), days * DAY)
+
+    budgets = [budget(rows, Fraction(objective), days * DAY, at) for at, _ in rows]
+    assert left == [expected.allowed - expected.bad for expected in budgets]
+    assert len(set(left)) > 1

@@ -1,0 +1,313 @@
+"""Charts as static inline SVG: deliveries, error budget, bars, sparklines, timelines, lineage, heat strips.
+
+They need no script and no style attribute: colours come from classes in the style sheet, and every state has
+its own shape. Each chart has a text for screen readers. All texts are escaped here, since contracts are
+untrusted input; templates insert the result as it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from dq.contracts.escaping import html
+from dq.contracts.outcome import escape_block
+
+# Markup, scales and marks.
+
+
+class Svg(str):
+    """Markup in which every text is escaped; Jinja inserts it without escaping it again."""
+
+    __slots__ = ()
+
+    def __html__(self) -> str:
+        return str(self)
+
+
+def escaped(text: str) -> str:
+    """Return text for element content and attributes, with control characters made visible."""
+    return html(escape_block(text))
+
+
+@dataclass(frozen=True, slots=True)
+class Scale:
+    """Linear scale from values in [low, high] to pixels in [start, end]; other values are clipped."""
+
+    low: float
+    high: float
+    start: float
+    end: float
+
+    def __call__(self, value: float) -> float:
+        if self.high == self.low:
+            return round((self.start + self.end) / 2, 1)
+        share = min(max((value - self.low) / (self.high - self.low), 0), 1)
+        return round(self.start + share * (self.end - self.start), 1)
+
+
+# Marks by kind, around a point. Shapes differ as well as colours.
+_MARKS: Mapping[str, Callable[[float, float], str]] = {
+    "intime": lambda x, y: f'<circle class="intime" cx="{x:g}" cy="{y:g}" r="3"',
+    "grace": lambda x, y: f'<path class="grace" d="M{x:g} {y - 4.5:g}l4.5 4.5-4.5 4.5-4.5-4.5z"',
+    "late": lambda x, y: f'<path class="late" d="M{x:g} {y - 5:g}l4.8 8.6h-9.6z"',
+    "missing": lambda x, y: f'<path class="missing" d="M{x - 3.5:g} {y - 3.5:g}l7 7m0-7l-7 7"',
+    "unknown": lambda x, y: f'<circle class="unknown" cx="{x:g}" cy="{y:g}" r="3.2"',
+    "excused": lambda x, y: f'<path class="excused" d="M{x - 3:g} {y:g}h6"',
+    "ahead": lambda x, y: f'<circle class="ahead" cx="{x:g}" cy="{y:g}" r="1.6"',
+}
+
+MARK_KINDS = tuple(_MARKS)
+"""Kinds of marks, in the order of legends."""
+
+
+def mark(kind: str, x: float, y: float, title: str) -> str:
+    """Return the mark of a cycle's kind, with a tooltip."""
+    shape = _MARKS[kind](x, y)
+    return f"{shape}><title>{escaped(title)}</title>{'</path>' if shape[1] == 'p' else '</circle>'}"
+
+
+def legend(counts: Mapping[str, tuple[str, int]]) -> Svg:
+    """Return a legend: the mark of each kind, with its label and count. Labels are escaped."""
+    entries = (
+        f'<li><svg class="chart" viewBox="0 0 14 14" width="14" height="14" aria-hidden="true">'
+        f"{_MARKS[kind](7, 7)}/></svg> {count} {escaped(label)}</li>"
+        for kind, (label, count) in counts.items()
+    )
+    return Svg(f'<ul class="legend">{"".join(entries)}</ul>')
+
+
+def _figure(width: float, height: float, label: str, parts: Iterable[str], kind: str = "") -> Svg:
+    return Svg(
+        f'<svg class="chart{kind}" viewBox="0 0 {width:g} {height:g}" role="img" '
+        f'aria-label="{escaped(label)}">{"".join(parts)}</svg>'
+    )
+
+
+def _text(x: float, y: float, text: str, kind: str = "") -> str:
+    return f'<text{kind} x="{x:g}" y="{y:g}">{escaped(text)}</text>'
+
+
+_END = ' class="end"'
+_MIDDLE = ' class="mid"'
+
+
+# Frame of wide charts: labels of values at the left, dates below.
+
+WIDTH = 720
+_LEFT, _RIGHT = 92, 712
+_LABELS = 5
+_LABEL_GAP = 12
+
+
+def _value_labels(labels: Iterable[tuple[float, str]]) -> str:
+    """Return labels at the left edge; one that would overlap an earlier one is left out."""
+    taken: list[float] = []
+    parts = []
+    for y, text in labels:
+        if all(abs(y - other) >= _LABEL_GAP for other in taken):
+            taken.append(y)
+            parts.append(_text(_LEFT - 8, y + 4, text, _END))
+    return "".join(parts)
+
+
+def _date_labels(y: float, dates: Sequence[str], positions: Sequence[float]) -> str:
+    """Return at most five dates below a chart, the first and the last among them."""
+    last = len(dates) - 1
+    if last <= 0:
+        return "".join(_text(x, y, date) for x, date in zip(positions, dates, strict=True))
+    count = min(_LABELS, len(dates), max(2, int((positions[-1] - positions[0]) // 90) + 1))
+    chosen = sorted({round(step * last / (count - 1)) for step in range(count)})
+    return "".join(
+        _text(positions[at], y, dates[at], "" if at == 0 else _END if at == last else _MIDDLE)
+        for at in chosen
+    )
+
+
+def _slots(count: int) -> list[float]:
+    """Return the x positions of `count` values; few values are not spread over the whole width."""
+    step = min((_RIGHT - _LEFT) / max(count, 1), 110)
+    return [round(_LEFT + step * (number + 0.5), 1) for number in range(count)]
+
+
+# Deliveries: arrival relative to the due time, and the error budget below.
+
+
+@dataclass(frozen=True, slots=True)
+class Arrival:
+    """One cycle: kind of its mark, tooltip, date, and minutes after the due time, negative if early.
+
+    `minutes` is None for a cycle without a delivery. `left` is the number of misses left in the error budget
+    after it, negative if there were too many.
+    """
+
+    kind: str
+    title: str
+    date: str
+    minutes: float | None
+    left: int
+
+
+_MISSED_Y, _LATE_Y, _EARLY_Y, _DATES_Y = 12, 28, 142, 160
+_BUDGET_TOP, _BUDGET_BOTTOM = 186, 232
+# Ends of the scale, in minutes.
+_STEPS = (5, 10, 15, 20, 30, 45, 60, 90, 120, 180, 240, 360, 480, 720, 1440, 2880, 4320, 10080, 20160, 43200)
+_USUAL_SHARE = 0.9
+_MAX_RATIO = 4
+
+
+def arrivals(points: Sequence[Arrival], grace: float, label: str, length: Callable[[float], str]) -> Svg:
+    """Return the chart of an SLO's cycles, oldest first. `length` is the text of minutes."""
+    positions = _slots(len(points))
+    minutes = [point.minutes for point in points if point.minutes is not None]
+    early, late = _reach(-value for value in minutes), _reach(minutes, grace * 1.5)
+    # A delivery that came days late must not hide how the others came.
+    late = min(late, _step(max(early, grace) * _MAX_RATIO))
+    early, late = max(early, _step(late / _MAX_RATIO)), max(late, _step(early / _MAX_RATIO))
+    beyond = (max(minutes, default=0) > late, min(minutes, default=0) < -early)
+    scale = Scale(-early, late, _EARLY_Y, _LATE_Y)
+    due_y = scale(0)
+    missed = any(point.kind == "missing" for point in points)
+    parts = []
+    if grace:
+        top = scale(grace)
+        parts.append(
+            f'<rect class="band" x="{_LEFT}" y="{top:g}" width="{_RIGHT - _LEFT}" height="{due_y - top:g}"/>'
+        )
+    parts.append(f'<path class="rule" d="M{_LEFT} {due_y:g}H{_RIGHT}"/>')
+    labels = [(due_y, "due")]
+    if missed:
+        parts.append(f'<path class="faint" d="M{_LEFT} {_MISSED_Y + 8}H{_RIGHT}"/>')
+        labels.append((_MISSED_Y, "missing"))
+    over = ["> " if clipped else "" for clipped in beyond]
+    labels += [
+        (float(_EARLY_Y), f"{over[1]}{length(early)} early"),
+        (float(_LATE_Y), f"{over[0]}{length(late)} late"),
+    ]
+    if grace:
+        labels.append((scale(grace), f"+{length(grace)}"))
+    parts.append(_value_labels(labels))
+    ys = [
+        _MISSED_Y if point.kind == "missing" else due_y if point.minutes is None else scale(point.minutes)
+        for point in points
+    ]
+    stems = "".join(
+        f"M{x:g} {due_y:g}V{y:g}"
+        for x, y, point in zip(positions, ys, points, strict=True)
+        if point.minutes is not None
+    )
+    parts.append(f'<path class="stem" d="{stems}"/>' if stems else "")
+    parts += [mark(point.kind, x, y, point.title) for x, y, point in zip(positions, ys, points, strict=True)]
+    parts.append(_date_labels(_DATES_Y, [point.date for point in points], positions))
+    parts += _budget(points, positions)
+    return _figure(WIDTH, _BUDGET_BOTTOM + 8, label, parts, " deliveries")
+
+
+def _reach(minutes: Iterable[float], least: float = 0) -> float:
+    """Return the end of the scale: beyond nine tenths of the values above zero, so that it shows the rest."""
+    above = sorted(value for value in minutes if value > 0)
+    usual = above[min(int(len(above) * _USUAL_SHARE), len(above) - 1)] if above else 0
+    return _step(max(usual * 1.2, least, _STEPS[0]))
+
+
+def _step(minutes: float) -> float:
+    return next((step for step in _STEPS if step >= minutes), float(_STEPS[-1]))
+
+
+def _budget(points: Sequence[Arrival], positions: Sequence[float]) -> list[str]:
+    """Return the misses left after each cycle as steps above or below the objective, which is zero."""
+    values = [point.left for point in points]
+    high, low = max(*values, 1) if values else 1, min(*values, 0) if values else 0
+    scale = Scale(low, high, _BUDGET_BOTTOM, _BUDGET_TOP)
+    half = (positions[1] - positions[0]) / 2 if len(positions) > 1 else 24
+    zero = scale(0)
+
+    def steps(numbers: Iterable[int], start: str) -> str:
+        path = [start.format(x=round(positions[0] - half, 1))]
+        for x, number in zip(positions, numbers, strict=True):
+            path.append(f"V{scale(number):g}H{round(x + half, 1):g}")
+        return "".join(path)
+
+    parts = [_text(_LEFT, _BUDGET_TOP - 8, "error budget left, in misses; 0 is the objective")]
+    if values:
+        # Without its last number, the line starts at its first value.
+        above = steps((max(value, 0) for value in values), f"M{{x:g}} {zero:g}")
+        below = steps((min(value, 0) for value in values), f"M{{x:g}} {zero:g}")
+        parts.append(f'<path class="left" d="{above}V{zero:g}z"/>')
+        if low < 0:
+            parts.append(f'<path class="spent" d="{below}V{zero:g}z"/>')
+        parts.append(f'<path class="steps" d="{steps(values, f"M{{x:g}} {scale(values[0]):g}")}"/>')
+    parts.append(f'<path class="rule" d="M{_LEFT} {zero:g}H{_RIGHT}"/>')
+    labels = [(zero, "0"), (scale(high), str(high))]
+    parts.append(_value_labels([*labels, (scale(low), str(low))] if low < 0 else labels))
+    return parts
+
+
+# Bars with a band, e.g. of row counts.
+
+
+@dataclass(frozen=True, slots=True)
+class Bar:
+    """One value with its date and tooltip."""
+
+    value: float
+    date: str
+    title: str
+
+
+_BARS_TOP, _BARS_BOTTOM = 12, 112
+
+
+def bars(values: Sequence[Bar], band: tuple[float | None, float | None] | None, label: str) -> Svg:
+    """Return bars, oldest first. Those outside of `band` (minimum, maximum, or None for no limit) are hollow.
+
+    The scale starts at zero.
+    """
+    low, high = band or (None, None)
+    top = max([bar.value for bar in values] + [bound for bound in (low, high) if bound is not None] + [1])
+    scale = Scale(0, top * 1.05, _BARS_BOTTOM, _BARS_TOP)
+    positions = _slots(len(values))
+    width = min((positions[1] - positions[0]) * 0.7 if len(positions) > 1 else 24, 24)
+    parts = []
+    if band is not None:
+        upper, lower = scale(high if high is not None else top * 1.05), scale(low or 0)
+        parts.append(
+            f'<rect class="band" x="{_LEFT}" y="{upper:g}" width="{_RIGHT - _LEFT}" '
+            f'height="{max(lower - upper, 1.5):g}"/>'
+        )
+    for x, bar in zip(positions, values, strict=True):
+        y = scale(bar.value)
+        outside = (low is not None and bar.value < low) or (high is not None and bar.value > high)
+        parts.append(
+            f'<rect class="{"out" if outside else "bar"}" x="{x - width / 2:.1f}" y="{y:g}" '
+            f'width="{width:.1f}" height="{max(_BARS_BOTTOM - y, 0.5):.1f}">'
+            f"<title>{escaped(bar.title)}</title></rect>"
+        )
+    parts.append(f'<path class="rule" d="M{_LEFT} {_BARS_BOTTOM}H{_RIGHT}"/>')
+    labels = [(bound, f"{bound:,.0f}") for bound in (high, low) if bound is not None and bound > 0]
+    labels += [(0, "0"), (max(bar.value for bar in values), f"{max(bar.value for bar in values):,.0f}")]
+    parts.append(_value_labels((scale(value), text) for value, text in labels))
+    parts.append(_date_labels(_BARS_BOTTOM + 16, [bar.date for bar in values], positions))
+    return _figure(WIDTH, _BARS_BOTTOM + 24, label, parts)
+
+
+# Sparklines: results of a rule, or numbers, in a table.
+
+_SPARK_WIDTH, _SPARK_HEIGHT = 180, 18
+# Strokes by result: a pass is short, a failure is tall, an error is broken in two, nothing is a dot.
+_STROKES = {"pass": "12v-5", "fail": "16v-14", "error": "16v-5m0-4v-5", "skipped": "13v-1"}
+
+
+def sparkline(statuses: Sequence[str], label: str) -> Svg:
+    """Return results, oldest first: pass, fail, error or skipped (not checked)."""
+    step = min(max(_SPARK_WIDTH / max(len(statuses), 1), 2), 7)
+    strokes: dict[str, list[str]] = {}
+    for number, status in enumerate(statuses):
+        strokes.setdefault(status, []).append(f"M{step * (number + 0.5):g} {_STROKES[status]}")
+    parts = [f'<path class="{status}" d="{"".join(lines)}"/>' for status, lines in strokes.items()]
+    width = max(round(step * len(statuses), 1), 1)
+    kind = "spark wide" if step >= 4 else "spark"
+    return Svg(
+        f'<svg class="{kind}" viewBox="0 0 {width:g} {_SPARK_HEIGHT}" width="{width:g}" '
+        f'height="{_SPARK_HEIGHT}" role="img" aria-label="{escaped(label)}">{"".join(parts)}</svg>'
+    )

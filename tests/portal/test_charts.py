@@ -1,0 +1,100 @@
+"""Charts as markup: geometry, shapes, and texts of strangers."""
+
+from __future__ import annotations
+
+from xml.etree import ElementTree
+
+import pytest
+from fakes.strangers import TEXTS
+
+from dq.portal.charts import Arrival, Bar, Scale, Svg, arrivals, bars, legend, sparkline
+
+
+def parsed(svg: Svg) -> ElementTree.Element:
+    return ElementTree.fromstring(svg)
+
+
+def point(kind: str, minutes: float | None = None, left: int = 1, title: str = "a cycle") -> Arrival:
+    return Arrival(kind, title, "2026-05-01", minutes, left)
+
+
+def drawn(points: list[Arrival], grace: float = 30) -> ElementTree.Element:
+    return parsed(arrivals(points, grace, "deliveries", lambda minutes: f"{minutes:g} min"))
+
+
+def heights(chart: ElementTree.Element, kind: str) -> list[float]:
+    return [float(mark.get("cy", "nan")) for mark in chart.iter("circle") if mark.get("class") == kind]
+
+
+def test_an_early_delivery_is_below_the_due_line_and_an_unknown_one_on_it() -> None:
+    chart = drawn([point("intime", -40), point("unknown"), point("intime", 0)])
+
+    [early, on_time], [unknown] = heights(chart, "intime"), heights(chart, "unknown")
+    assert early > on_time == unknown
+
+
+def test_a_late_outlier_does_not_hide_the_others() -> None:
+    usual = [point("intime", -40 - number) for number in range(30)]
+    alone, with_outlier = drawn(usual), drawn([*usual, point("late", 10_000)])
+
+    spread = [max(ys) - min(ys) for ys in (heights(alone, "intime"), heights(with_outlier, "intime"))]
+    assert spread[1] > 0.25 * spread[0] > 1
+
+
+def test_misses_are_at_the_top_edge_and_have_a_shape_of_their_own() -> None:
+    chart = drawn([point("intime", -5), point("missing")])
+
+    [mark] = [path for path in chart.iter("path") if path.get("class") == "missing"]
+    top = float(mark.get("d", "").split()[1].split("l")[0])
+    assert top < min(heights(chart, "intime"))
+
+
+def test_a_spent_budget_is_below_zero_and_has_its_own_area() -> None:
+    fine, spent = drawn([point("intime", 1, left) for left in (1, 0)]), drawn([point("late", 1, -2)])
+
+    classes = [{path.get("class") for path in chart.iter("path")} for chart in (fine, spent)]
+    assert "spent" not in classes[0]
+    assert "spent" in classes[1]
+    assert "-2" in [text.text for text in spent.iter("text")]
+
+
+@pytest.mark.parametrize("count", [0, 1, 2, 90])
+def test_charts_of_few_values_are_markup(count: int) -> None:
+    drawn([point("intime", -40)] * count, grace=0)
+    parsed(bars([Bar(0, "2026-05-01", "none")] * max(count, 1), (None, None), "rows"))
+    parsed(sparkline(["pass", "fail", "error", "skipped"] * count, "results"))
+
+
+def test_bars_outside_of_the_band_are_hollow() -> None:
+    chart = parsed(bars([Bar(number, "day", "rows") for number in (10, 100, 200)], (50, 150), "rows"))
+
+    kinds = [rect.get("class") for rect in chart.iter("rect")]
+    assert kinds == ["band", "out", "bar", "out"]
+
+
+def test_no_mark_is_outside_of_the_picture() -> None:
+    chart = drawn([point("intime", -(10.0**power)) for power in range(9)] + [point("late", 1e9)])
+
+    width, height = map(float, chart.get("viewBox", "").split()[2:])
+    for mark in chart.iter("circle"):
+        assert 0 <= float(mark.get("cx", "nan")) <= width
+        assert 0 <= float(mark.get("cy", "nan")) <= height
+
+
+@pytest.mark.parametrize("text", TEXTS.values())
+def test_a_text_of_a_stranger_is_text(text: str) -> None:
+    charts = (
+        arrivals([point("late", 3, title=text)], 0, text, lambda _: text),
+        bars([Bar(3, text, text)], None, text),
+        sparkline(["pass"], text),
+    )
+
+    for chart in charts:
+        allowed = {"svg", "title", "text", "path", "rect", "circle"}
+        assert {element.tag for element in parsed(chart).iter()} <= allowed
+    assert "<script" not in legend({"late": (text, 1)})
+
+
+def test_a_scale_of_one_value_is_in_the_middle() -> None:
+    assert Scale(5, 5, 0, 10)(5) == 5
+    assert [Scale(0, 10, 100, 0)(value) for value in (-1, 0, 5, 11)] == [100, 100, 50, 0]
