@@ -391,7 +391,7 @@ def may_use_now(facts: ProductFacts) -> UseAnswer:
         return UseAnswer(
             "Not yet:", f"the delivery due {due} is missing{broken}{_newest_arrival(overdue[0])}.", incident
         )
-    reasons = {
+    reasons: dict[ProductState, Callable[[ProductFacts], str]] = {
         ProductState.BROKEN: _broken_text,
         ProductState.LATE: lambda facts: f"an earlier delivery is missing: {_why(facts)[0]}",
         ProductState.SPENT: lambda facts: _why(facts)[0],
