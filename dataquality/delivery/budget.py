@@ -174,7 +174,7 @@ def misses_left(
 
     Rows are (breach_at, status) in the order of breach_at, and count as in `budget`.
     """
-    lost, of = (1 - Fraction(objective)).as_integer_ratio()
+    misses, cycles = (1 - Fraction(objective)).as_integer_ratio()
     left: list[int] = []
     good = bad = first = 0
     for breach_at, status in rows:
@@ -184,7 +184,7 @@ def misses_left(
             good -= rows[first][1].good
             bad -= rows[first][1].bad
             first += 1
-        left.append((good + bad) * lost // of - bad)
+        left.append((good + bad) * misses // cycles - bad)
     return left
 
 
