@@ -473,10 +473,10 @@ def _broken_text(facts: ProductFacts) -> str:
         return _first_incident(facts).title
     worst = max(failed, key=lambda line: line.severity.rank)
     name = f"{worst.property} {worst.check}".strip()
-    others = f", and {pluralize(len(failed) - 1, 'more check')} failed" if len(failed) > 1 else ""
+    suffix = f", and {pluralize(len(failed) - 1, 'more check')} failed" if len(failed) > 1 else ""
     expected = f", expected {worst.allowed}" if worst.allowed else ""
     where = "" if worst.scope == TABLE else f" in {worst.scope}"
-    return f"{name} fails{where}: {worst.observed}{expected}{others}"
+    return f"{name} fails{where}: {worst.observed}{expected}{suffix}"
 
 
 # Summary of a product for lists, cached between builds.
