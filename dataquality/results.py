@@ -725,6 +725,64 @@ def earlier_counts(
     return tuple(counts)
 
 
+# A quarter of daily runs.
+_MAX_PAST_RUNS = 90
+
+
+@dataclass(frozen=True, slots=True)
+class PastResult:
+    """One result of an earlier run. `partition` is that of its scope, () for the table, None for several."""
+
+    at: datetime
+    version: str
+    scope: str
+    partition: Partition | None
+    clause: str
+    name: str
+    check: str
+    status: Status
+    observed: str
+    allowed: str
+    value: float | None
+
+
+def past_results(
+    tx: sa.Connection, contract: str, object: str, until: datetime | None = None
+) -> list[PastResult]:
+    """Return the results of the newest 90 runs on delivered data of an object, oldest first.
+
+    Only runs up to `until`, if given. Audits that did not pass are excluded.
+    """
+    runs = check_run.c
+    conditions = sa.and_(
+        runs.contract == contract,
+        runs.object == object,
+        sa.or_(runs.verdict.is_(None), runs.verdict == VERDICT_PASS),
+    )
+    if until is not None:
+        conditions = sa.and_(conditions, runs.at <= until)
+    newest = (
+        sa.select(runs.id).where(conditions).order_by(runs.at.desc(), runs.id.desc()).limit(_MAX_PAST_RUNS)
+    )
+    columns = check_result.c
+    query = (
+        sa.select(
+            runs.at, runs.contract_version, runs.scope, columns.clause, columns.name, columns.check,
+            columns.status, columns.observed, columns.allowed, columns.value, columns.measured,
+        )
+        .join(check_result, columns.run_id == runs.id)
+        .where(runs.id.in_(newest))
+        .order_by(runs.at, runs.id)
+    )  # fmt: skip
+    return [
+        PastResult(
+            row.at, row.contract_version, row.scope, _partition_of_scope(row.scope), row.clause,
+            row.name or "", row.check, _status_of_scope(row), row.observed, row.allowed, row.value,
+        )
+        for row in tx.execute(query)
+    ]  # fmt: skip
+
+
 # Far more than the cycles of a streak, since cycles may be checked again and have many partitions.
 _MAX_COMPARISONS = 10_000
 

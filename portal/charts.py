@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 
 from dq.contracts.escaping import html
 from dq.contracts.outcome import escape_block
@@ -295,6 +296,9 @@ def bars(values: Sequence[Bar], band: tuple[float | None, float | None] | None, 
 
 _SPARK_WIDTH, _SPARK_HEIGHT = 180, 18
 # Strokes by result: a pass is short, a failure is tall, an error is broken in two, nothing is a dot.
+_MAX_TICKS = 30
+# Beyond so many, equal results in a row are one stroke: at these heights, as thick as the style sheet says.
+_RUNS = {"pass": (9.5,), "fail": (9,), "error": (4, 14), "skipped": (13,)}
 _STROKES = {"pass": "12v-5", "fail": "16v-14", "error": "16v-5m0-4v-5", "skipped": "13v-1"}
 
 
@@ -302,12 +306,87 @@ def sparkline(statuses: Sequence[str], label: str) -> Svg:
     """Return results, oldest first: pass, fail, error or skipped (not checked)."""
     step = min(max(_SPARK_WIDTH / max(len(statuses), 1), 2), 7)
     strokes: dict[str, list[str]] = {}
-    for number, status in enumerate(statuses):
-        strokes.setdefault(status, []).append(f"M{step * (number + 0.5):g} {_STROKES[status]}")
+    if len(statuses) > _MAX_TICKS:
+        number = 0
+        for status, group in groupby(statuses):
+            length = len(list(group))
+            for y in _RUNS[status]:
+                strokes.setdefault(status, []).append(f"M{step * number:.4g} {y}h{step * length:.4g}")
+            number += length
+    else:
+        for number, status in enumerate(statuses):
+            strokes.setdefault(status, []).append(f"M{step * (number + 0.5):g} {_STROKES[status]}")
     parts = [f'<path class="{status}" d="{"".join(lines)}"/>' for status, lines in strokes.items()]
     width = max(round(step * len(statuses), 1), 1)
-    kind = "spark wide" if step >= 4 else "spark"
+    kind = "spark runs" if len(statuses) > _MAX_TICKS else "spark wide"
     return Svg(
         f'<svg class="{kind}" viewBox="0 0 {width:g} {_SPARK_HEIGHT}" width="{width:g}" '
         f'height="{_SPARK_HEIGHT}" role="img" aria-label="{escaped(label)}">{"".join(parts)}</svg>'
     )
+
+
+def line(values: Sequence[float | None], label: str) -> Svg:
+    """Return numbers as a line, oldest first, with a dot at the last; it is broken where there is none."""
+    numbers = [value for value in values if value is not None]
+    scale = Scale(min(numbers), max(numbers), _SPARK_HEIGHT - 3, 3)
+    step = min(max(_SPARK_WIDTH / max(len(values), 1), 2), 14)
+    path, x, y = "", 0.0, 0.0
+    for number, value in enumerate(values):
+        if value is not None:
+            joined = number and values[number - 1] is not None
+            x, y = round(step * (number + 0.5), 1), scale(value)
+            path += f"{'L' if joined else 'M'}{x:g} {y:g}{'' if joined else 'h.1'}"
+    width = round(step * len(values) + 2, 1)
+    return Svg(
+        f'<svg class="spark" viewBox="0 0 {width:g} {_SPARK_HEIGHT}" width="{width:g}" '
+        f'height="{_SPARK_HEIGHT}" role="img" aria-label="{escaped(label)}"><path class="value" d="{path}"/>'
+        f'<circle class="value" cx="{x:g}" cy="{y:g}" r="2"/></svg>'
+    )
+
+
+# Timelines of incidents: a row for each group.
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """One bar: label of its row, kind, begin and end in days since the begin of the chart, and tooltip.
+
+    `end` is None if it is ongoing.
+    """
+
+    row: str
+    kind: str
+    start: float
+    end: float | None
+    title: str
+
+
+_ROW_HEIGHT, _MAX_ROWS = 24, 12
+
+
+def timeline(spans: Sequence[Span], days: float, dates: Sequence[str], label: str) -> Svg:
+    """Return bars over `days`, a row for each row label; `dates` are evenly spaced labels.
+
+    An ongoing one ends in an arrow. Rows beyond the twelfth are left out.
+    """
+    rows = list(dict.fromkeys(span.row for span in spans))[:_MAX_ROWS]
+    scale = Scale(0, days, _LEFT, _RIGHT - 8)
+    bottom = _ROW_HEIGHT * len(rows)
+    parts = []
+    for number, row in enumerate(rows):
+        y = _ROW_HEIGHT * number + 12
+        parts.append(_text(_LEFT - 8, y + 4, row, _END))
+        parts.append(f'<path class="faint" d="M{_LEFT} {y}H{_RIGHT}"/>')
+        for span in spans:
+            if span.row == row:
+                begin, end = scale(span.start), scale(days if span.end is None else span.end)
+                arrow = "" if span.end is not None else "l7 7l-7 7"
+                path = f"M{begin:g} {y - 7}H{max(end, begin + 4):g}{arrow or 'v14'}H{begin:g}z"
+                parts.append(
+                    f'<path class="{span.kind}" d="{path}"><title>{escaped(span.title)}</title></path>'
+                )
+    parts.append(f'<path class="rule" d="M{_LEFT} {bottom}H{_RIGHT}"/>')
+    last = max(len(dates) - 1, 1)
+    positions = [scale(days * step / last) for step in range(len(dates))]
+    parts.append(_date_labels(bottom + 16, dates, positions))
+    return _figure(WIDTH, bottom + 22, label, parts)

@@ -3,22 +3,36 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 from typing import Any
 
-from dq.alerts.incident import IncidentState
+from dq.alerts.incident import Incident, IncidentState
 from dq.contracts.access.access_policy import WEB, web_address
-from dq.contracts.outcome import CycleStatus, pluralize
+from dq.contracts.outcome import CycleStatus, Status, pluralize
 from dq.contracts.schedule import clock
 from dq.contracts.schedule.clock import Schedule, times_of_day
 from dq.contracts.slo import Slo
 from dq.dataquality.delivery.budget import misses_left
 from dq.dataquality.delivery.cycle import CycleRecord
 from dq.dataquality.delivery.notify import format_duration, local_time
-from dq.portal.charts import MARK_KINDS, Arrival, Bar, Svg, arrivals, bars, legend
+from dq.dataquality.results import GROUP, PastResult
+from dq.portal.charts import (
+    MARK_KINDS,
+    Arrival,
+    Bar,
+    Span,
+    Svg,
+    arrivals,
+    bars,
+    legend,
+    line,
+    sparkline,
+    timeline,
+)
 from dq.portal.product import ProductState
 from dq.portal.store_queries import RowCounts
 
@@ -287,3 +301,60 @@ def _range(bounds: RowRange) -> str:
     if low is not None and high is not None:
         return f"{low:,.0f} to {high:,.0f}" if low != high else f"{low:,.0f}"
     return f"at least {low:,.0f}" if low is not None else f"at most {high or 0:,.0f}"
+
+
+def rule_sparkline(past: Sequence[PastResult | None]) -> Svg:
+    """Return the results of a rule in the last scopes, oldest first; None if it was not checked."""
+    recent = past[-MAX_CYCLES:]
+    statuses = [result.status if result else Status.SKIPPED for result in recent]
+    counts = Counter(statuses)
+    parts = [f"{counts[status]} {text}" for status, text in _RESULTS.items() if counts[status]]
+    return sparkline(statuses, f"The last {pluralize(len(statuses), 'check')}: {', '.join(parts)}")
+
+
+def value_sparkline(past: Sequence[PastResult | None]) -> Svg | None:
+    """Return the measured values of a rule in the last scopes as a line, or None for fewer than two."""
+    recent = past[-MAX_CYCLES:]
+    values = [result.value if result and result.value is not None else None for result in recent]
+    numbers = [value for value in values if value is not None]
+    if len(numbers) < 2:
+        return None
+    low, high, last = (f"{number:,.6g}" for number in (min(numbers), max(numbers), numbers[-1]))
+    return line(values, f"Measured {pluralize(len(numbers), 'time')}: {low} to {high}, {last} at last")
+
+
+_RESULTS = {
+    Status.FAIL: "failed",
+    Status.ERROR: "without a result",
+    Status.PASS: "passed",
+    Status.SKIPPED: "not checked",
+}
+_TIMELINE_DAYS = 90
+
+
+def incident_timeline(incidents: Sequence[Incident], now: datetime) -> Svg | None:
+    """Return the incidents of the last 90 days as bars, a row for each SLO or check, or None without any."""
+    start = now - timedelta(days=_TIMELINE_DAYS)
+    spans = []
+    for incident in sorted(incidents, key=lambda incident: incident.opened_at):
+        ended = incident.resolved_at
+        until = f"until {instant(ended).text}" if ended else "open"
+        kind = "broken" if incident.key.group == GROUP else "late"
+        title = f"{cut(incident.title, 200)}: since {instant(incident.opened_at).text}, {until}"
+        spans.append(
+            Span(
+                cut(incident.key.group, 15),
+                kind,
+                (incident.opened_at - start) / _DAY,
+                (ended - start) / _DAY if ended else None,
+                title,
+            )
+        )
+    if not spans:
+        return None
+    dates = [f"{start + timedelta(days=_TIMELINE_DAYS * step / 4):%Y-%m-%d}" for step in range(5)]
+    label = f"{pluralize(len(spans), 'incident')} in the last {_TIMELINE_DAYS} days, listed below"
+    return timeline(spans, _TIMELINE_DAYS, dates, label)
+
+
+_DAY = timedelta(days=1)

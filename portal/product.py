@@ -22,11 +22,12 @@ from dq.dataquality.clauses.coverage import (
     expected_clauses,
 )
 from dq.dataquality.clauses.foreign_key import ContractSet
+from dq.dataquality.clauses.quality_rule import partition_time
 from dq.dataquality.complete_through import CompleteThrough
 from dq.dataquality.delivery.compliance import SloCompliance, slo_compliance
 from dq.dataquality.delivery.cycle import CycleRecord
 from dq.dataquality.delivery.notify import format_duration, local_time
-from dq.dataquality.results import GROUP, TABLE, AgreementStanding, StoredResult
+from dq.dataquality.results import GROUP, TABLE, AgreementStanding, PastResult, StoredResult
 from dq.portal.contracts import NOT_ASKED, ContractCard, Edge, Edges, Problem, VersionHistory
 from dq.portal.store_queries import NO_QUALITY, IncidentFacts, ObjectQuality, PlacedElsewhere
 
@@ -139,12 +140,16 @@ class ProductState(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ObjectFacts:
-    """One object: its schema, the evaluation of its clauses, its check results, and its agreements."""
+    """One object: its schema, the evaluation of its clauses, its check results, and its agreements.
+
+    `past` are the earlier results of each clause by its path, see `past_by_clause`.
+    """
 
     object: SchemaObject
     clauses: tuple[ClauseEvaluation, ...]
     quality: ObjectQuality
     agreements: tuple[AgreementStanding, ...] = ()
+    past: Mapping[str, tuple[PastResult | None, ...]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -263,12 +268,45 @@ def _object(
     clauses = expected_clauses(contract, schema_object, built_in(), neighbours)
     covered = {path: clause.path for clause in reversed(clauses) for path in clause.covers}
     quality = batch.quality.get((contract.key, schema_object.name), NO_QUALITY)
-    accounted = clause_coverage(contract, schema_object, clauses)
-    evaluations = clause_evaluations(
-        accounted, covered, quality.newest, contract.version, clause_namer(schema_object)
-    )
+    accounted, name_at = clause_coverage(contract, schema_object, clauses), clause_namer(schema_object)
+    evaluations = clause_evaluations(accounted, covered, quality.newest, contract.version, name_at)
     agreements = batch.agreements.get((contract.key, schema_object.name), ())
-    return ObjectFacts(schema_object, tuple(evaluations), quality, tuple(agreements))
+    past = past_by_clause(accounted, covered, quality.past, contract.version, name_at)
+    return ObjectFacts(schema_object, tuple(evaluations), quality, tuple(agreements), past)
+
+
+def past_by_clause(
+    accounts: Sequence[ClauseCoverage],
+    answered_by: Mapping[str, str],
+    past: Sequence[PastResult],
+    version: str,
+    name_at: Callable[[str], str],
+) -> dict[str, tuple[PastResult | None, ...]]:
+    """Return the results of each clause by its path, one for each scope that was checked, oldest first.
+
+    None where the clause was not checked. Results with a name are found by it in every version of the
+    contract, others by their path in this version. Of one run, the worst result of a clause counts.
+    """
+    times: dict[str, datetime] = {}
+    by_key: dict[str, dict[str, PastResult]] = {}
+    for result in past:
+        times[result.scope] = (partition_time(result.partition) if result.partition else None) or result.at
+        if not result.name and result.version != version:
+            continue
+        of_scope = by_key.setdefault(result.name or result.clause, {})
+        earlier = of_scope.get(result.scope)
+        is_better = earlier is not None and earlier.at == result.at
+        if not (is_better and _WORST.index(earlier.status) <= _WORST.index(result.status)):
+            of_scope[result.scope] = result
+    scopes = sorted(times, key=lambda scope: times[scope])
+    by_path = {}
+    for account in accounts if by_key else ():
+        paths = [path for path in (account.path, answered_by.get(account.path)) if path]
+        names = [key for path in paths for key in (name_at(path), path)]
+        of_scope = next((by_key[key] for key in names if key in by_key), {})
+        if of_scope:
+            by_path[account.path] = tuple(of_scope.get(scope) for scope in scopes)
+    return by_path
 
 
 def state(facts: ProductFacts) -> ProductState:
@@ -462,16 +500,16 @@ def _checks_text(facts: ProductFacts) -> str:
 
 
 def _broken_text(facts: ProductFacts) -> str:
-    """Return the worst failed check of the newest ones, or the title of the incident of the data."""
+    """Return the worst of the newest failed checks, or the title of the incident of the data."""
     failed = [
         line
         for object_facts in facts.objects
-        for line in object_facts.quality.newest
+        for line in object_facts.quality.lines
         if line.status is Status.FAIL
     ]
     if not failed:
         return _first_incident(facts).title
-    worst = max(failed, key=lambda line: line.severity.rank)
+    worst = max(failed, key=lambda line: (line.severity.blocks, line.at, line.severity.rank))
     name = f"{worst.property} {worst.check}".strip()
     suffix = f", and {pluralize(len(failed) - 1, 'more check')} failed" if len(failed) > 1 else ""
     expected = f", expected {worst.allowed}" if worst.allowed else ""

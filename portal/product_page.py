@@ -19,7 +19,7 @@ from dq.dataquality.delivery.budget import Budget
 from dq.dataquality.delivery.compliance import SloCompliance, percent, promise_as_dict
 from dq.dataquality.delivery.cycle import CycleRecord
 from dq.dataquality.delivery.notify import format_duration, local_time
-from dq.dataquality.results import AgreementStanding, StoredResult
+from dq.dataquality.results import BROKEN, AgreementStanding, StoredResult
 from dq.portal import formatting
 from dq.portal.contracts import VersionChange, VersionImpact, domain_page
 from dq.portal.product import (
@@ -35,7 +35,7 @@ from dq.registry.table import fold_location
 
 # The section of one object: schema, clauses, row counts.
 
-_MAX_COLUMNS, _MAX_CLAUSES, _MAX_FAILURES = 400, 60, 50
+_MAX_COLUMNS, _MAX_CLAUSES, _MAX_FAILURES, _MAX_OPEN = 400, 60, 50, 15
 _MAX_DEPTH = 12
 # In the order of the page.
 _TITLES = {
@@ -54,7 +54,7 @@ _TITLES = {
 
 def object_values(facts: ObjectFacts, incidents: Sequence[Incident] = ()) -> formatting.Values:
     schema_object, quality = facts.object, facts.quality
-    rows = list(_columns(schema_object))
+    rows = list(_columns(facts))
     groups = _clauses(facts)
     return {
         "name": schema_object.name,
@@ -65,6 +65,7 @@ def object_values(facts: ObjectFacts, incidents: Sequence[Incident] = ()) -> for
         "keys": [prop.column for prop in schema_object.primary_key()],
         "partitions": [prop.column for prop in schema_object.partition_keys()],
         "groups": groups,
+        "unstable": _unstable(facts),
         "clauses": len(facts.clauses),
         "agreements": [_agreement(standing, incidents) for standing in facts.agreements],
         "rows": formatting.row_count_chart(quality.rows, _promised_rows(schema_object))
@@ -136,46 +137,103 @@ def _failed(line: StoredResult) -> formatting.Values:
 
 def _clauses(facts: ObjectFacts) -> list[formatting.Values]:
     """Return the clauses grouped by status in the scope that was checked last."""
-    by_title: dict[str, list[tuple[str, str, str]]] = {title: [] for title in _TITLES.values()}
+    by_title: dict[str, list[tuple[str, ...]]] = {title: [] for title in _TITLES.values()}
     for clause in facts.clauses:
         account = clause.account
+        past = facts.past.get(account.path, ())
+        newest = next((result for result in reversed(past) if result is not None), None)
         row = (
             account.property or account.object,
             formatting.cut(account.clause, 200),
+            formatting.rule_sparkline(past) if newest else "",
+            formatting.cut(newest.observed, 120) if newest else "",
             formatting.cut(clause.explanation, 300),
         )
         by_title[_TITLES[clause.status]].append(row)
-    return [
-        {
-            "open": title == _TITLES[ClauseStatus.BROKEN],
-            "title": f"{pluralize(len(clause_rows), 'clause')} {title}",
-            "rows": clause_rows[:_MAX_CLAUSES],
-            "left_out": max(len(clause_rows) - _MAX_CLAUSES, 0),
-        }
-        for title, clause_rows in by_title.items()
-        if clause_rows
-    ]
+    groups, shown = [], 0
+    for title, clause_rows in by_title.items():
+        if clause_rows:
+            # Failed ones, and as many others as fit the screen if they have results.
+            shown += len(clause_rows)
+            has_results = any(row[2] for row in clause_rows)
+            groups.append(
+                {
+                    "open": title == _TITLES[ClauseStatus.BROKEN] or (has_results and shown <= _MAX_OPEN),
+                    "title": f"{pluralize(len(clause_rows), 'clause')} {title}",
+                    "rows": clause_rows[:_MAX_CLAUSES],
+                    "left_out": max(len(clause_rows) - _MAX_CLAUSES, 0),
+                }
+            )
+    return groups
 
 
-def _columns(schema_object: SchemaObject) -> Iterator[formatting.Values]:
-    stack = [(prop, 0) for prop in reversed(schema_object.properties)]
+def _columns(facts: ObjectFacts) -> Iterator[formatting.Values]:
+    rules = _rules_by_column(facts)
+    stack: list[tuple[Property, int, str]] = [(prop, 0, "") for prop in reversed(facts.object.properties)]
     while stack:
-        prop, depth = stack.pop()
+        prop, depth, parent = stack.pop()
+        path = f"{parent}.{prop.column}" if parent else prop.column
         marks = (
             ("primary key", prop.primary_key),
             ("partition", prop.partitioned),
             ("never empty", prop.required),
             ("unique", prop.unique),
         )
+        own_rules = rules.get(path, [])
         yield {
             "name": formatting.cut(prop.column or prop.name, 200),
             "depth": min(depth, _MAX_DEPTH),
             "type": formatting.cut(_type(prop), 120),
             "marks": [name for name, holds in marks if holds],
+            "rules": own_rules[:_MAX_RULES],
+            "rules_left": max(len(own_rules) - _MAX_RULES, 0),
             "classification": formatting.cut(prop.classification, 80),
             "said": formatting.cut(prop.description, 500),
         }
-        stack += [(inner, depth + 1) for inner in reversed(list(prop.children()))]
+        stack += [(inner, depth + 1, path) for inner in reversed(list(prop.children()))]
+
+
+_MAX_RULES = 12
+
+
+def _rules_by_column(facts: ObjectFacts) -> dict[str, list[formatting.Values]]:
+    """Return the enforced clauses of each column, with their last results, by the column's path."""
+    rules: dict[str, list[formatting.Values]] = {}
+    for clause in facts.clauses:
+        account, past = clause.account, facts.past.get(clause.account.path, ())
+        if account.property and clause.status is not ClauseStatus.DOCUMENTED:
+            newest = next((result for result in reversed(past) if result is not None), None)
+            rules.setdefault(account.property, []).append(
+                {
+                    "clause": formatting.cut(account.clause, 200),
+                    "failed": clause.status is ClauseStatus.BROKEN,
+                    "results": formatting.rule_sparkline(past) if newest else None,
+                    "measured": formatting.value_sparkline(past),
+                    "newest": formatting.cut(newest.observed, 120) if newest else "",
+                    "allowed": formatting.cut(newest.allowed, 120) if newest else "",
+                }
+            )
+    return rules
+
+
+def _unstable(facts: ObjectFacts) -> list[tuple[str, ...]]:
+    """Return the clauses that failed or had no result in one of their last checks, most failures first."""
+    rows = []
+    for clause in facts.clauses:
+        past = facts.past.get(clause.account.path, ())
+        failures = sum(result is not None and result.status in BROKEN for result in past)
+        newest = next((result for result in reversed(past) if result is not None), None)
+        if failures and newest:
+            account = clause.account
+            row = (
+                account.property or account.object,
+                formatting.cut(account.clause, 200),
+                formatting.rule_sparkline(past),
+                f"{failures} of {sum(result is not None for result in past)}",
+                formatting.cut(newest.observed, 120),
+            )
+            rows.append((newest.status is Status.PASS, -failures, row))
+    return [row for *_, row in sorted(rows, key=lambda entry: entry[:2])][:_MAX_FAILURES]
 
 
 def _type(prop: Property) -> str:
@@ -353,6 +411,9 @@ def product_page(facts: ProductFacts, page_of: PageLookup, registry_url: str = "
         "made_from": [_edge(edge, page_of) for edge in facts.made_from[:_MAX_EDGES]],
         "used_by": [_edge(edge, page_of) for edge in facts.used_by[:_MAX_EDGES]],
         "versions": versions(facts),
+        "timeline": formatting.incident_timeline(
+            [incident_facts.incident for incident_facts in facts.incidents], facts.now
+        ),
         "open_incidents": [incident_row(incident_facts) for incident_facts in facts.open_incidents],
         "past_incidents": [
             incident_row(each_incident)

@@ -30,7 +30,8 @@ from dq.dataquality.delivery.cycle import OPEN, CycleRecord
 from dq.dataquality.delivery.cycle_store import record_from_row
 from dq.dataquality.delivery.notify import PLATFORM
 from dq.dataquality.delivery.tables import chunks, cycle, cycle_event, cycle_excuse, receipt
-from dq.dataquality.results import StoredResult, check_run
+from dq.dataquality.model.run_context import PastRowCount
+from dq.dataquality.results import ROW_COUNT_CHECKS, PastResult, StoredResult, check_run
 from dq.registry.publish import staged_deliveries
 from dq.registry.table import spec_from_json
 from dq.registry.tables import catalog_applied, publication_revision
@@ -173,11 +174,15 @@ class RowCounts:
 
 @dataclass(frozen=True, slots=True)
 class ObjectQuality:
-    """Check results of an object. `checked_at` is the time of the last check, or None if never checked."""
+    """Check results of an object. `checked_at` is the time of the last check, or None if never checked.
+
+    `lines` are the current results of each scope, `past` those of earlier runs too, oldest first.
+    """
 
     lines: tuple[StoredResult, ...] = ()
     rows: RowCounts | None = None
     checked_at: datetime | None = None
+    past: tuple[PastResult, ...] = ()
 
     @property
     def newest(self) -> tuple[StoredResult, ...]:
@@ -197,9 +202,8 @@ def quality(
     for contract, object_name in _checked(tx, contracts):
         lines = tuple(results.latest(tx, contract, object_name, as_of))
         checked_at = max((line.at for line in lines), default=None)
-        by_object[contract, object_name] = ObjectQuality(
-            lines, _rows(tx, contract, object_name, now), checked_at
-        )
+        past = tuple(results.past_results(tx, contract, object_name, as_of))
+        by_object[contract, object_name] = ObjectQuality(lines, _rows(past, now), checked_at, past)
     return by_object
 
 
@@ -212,8 +216,12 @@ def _checked(tx: Connection, contracts: Collection[str]) -> list[tuple[str, str]
     return sorted(objects)
 
 
-def _rows(tx: Connection, contract: str, object_name: str, now: datetime) -> RowCounts | None:
-    counts = results.earlier_counts(tx, contract, object_name)
+def _rows(past: Sequence[PastResult], now: datetime) -> RowCounts | None:
+    counts = [
+        PastRowCount(result.check, result.clause, result.at, int(result.value), result.partition)
+        for result in past
+        if result.check in ROW_COUNT_CHECKS and result.value is not None and result.partition is not None
+    ]
     if not counts:
         return None
     newest = max(counts, key=lambda count: count.measured_at)

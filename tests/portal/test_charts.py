@@ -7,7 +7,19 @@ from xml.etree import ElementTree
 import pytest
 from fakes.strangers import TEXTS
 
-from dq.portal.charts import Arrival, Bar, Scale, Svg, arrivals, bars, legend, sparkline
+from dq.portal.charts import (
+    Arrival,
+    Bar,
+    Scale,
+    Span,
+    Svg,
+    arrivals,
+    bars,
+    legend,
+    line,
+    sparkline,
+    timeline,
+)
 
 
 def parsed(svg: Svg) -> ElementTree.Element:
@@ -87,6 +99,8 @@ def test_a_text_of_a_stranger_is_text(text: str) -> None:
         arrivals([point("late", 3, title=text)], 0, text, lambda _: text),
         bars([Bar(3, text, text)], None, text),
         sparkline(["pass"], text),
+        line([1, None, 2], text),
+        timeline([Span(text, "late", 1, None, text)], 90, [text], text),
     )
 
     for chart in charts:
@@ -98,3 +112,35 @@ def test_a_text_of_a_stranger_is_text(text: str) -> None:
 def test_a_scale_of_one_value_is_in_the_middle() -> None:
     assert Scale(5, 5, 0, 10)(5) == 5
     assert [Scale(0, 10, 100, 0)(value) for value in (-1, 0, 5, 11)] == [100, 100, 50, 0]
+
+
+def test_a_long_sparkline_has_one_stroke_for_equal_results_in_a_row() -> None:
+    statuses = ["pass"] * 50 + ["fail"] * 2 + ["error"] + ["pass"] * 30
+
+    strokes = {
+        path.get("class"): path.get("d", "") for path in parsed(sparkline(statuses, "results")).iter("path")
+    }
+
+    assert {status: path.count("M") for status, path in strokes.items()} == {"pass": 2, "fail": 1, "error": 2}
+    assert len(sparkline(statuses, "results")) < 400
+
+
+def test_a_line_is_broken_where_nothing_was_measured() -> None:
+    [path] = parsed(line([1, 2, None, 3, 4], "values")).iter("path")
+
+    assert path.get("d", "").count("M") == 2
+
+
+def test_an_ongoing_incident_reaches_the_end_and_one_of_a_moment_is_visible() -> None:
+    spans = [Span("quality", "broken", 80, None, "open"), Span("daily", "late", 3, 3, "short")]
+    paths = list(parsed(timeline(spans, 90, ["a", "b"], "incidents")).iter("path"))
+
+    ends = {
+        path.get("class"): [float(number) for number in path.get("d", "")[1:].split("H")[0].split()]
+        for path in paths
+    }
+    assert set(ends) >= {"broken", "late"}
+    assert "l7 7" in next(path.get("d", "") for path in paths if path.get("class") == "broken")
+    short = next(path.get("d", "") for path in paths if path.get("class") == "late")
+    begin, end = float(short[1:].split()[0]), float(short.split("H")[1].split("v")[0])
+    assert end - begin >= 4

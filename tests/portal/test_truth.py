@@ -169,7 +169,7 @@ def test_clauses_are_sorted_as_explained_and_as_checked(
             said = [
                 (title.split(" ", 2)[2], about, clause)
                 for title, rows in page["groups"].items()
-                for about, clause, _ in rows
+                for about, clause, *_ in rows
             ]
             # What a stranger wrote is shown, and JSON has it as it is.
             alike = 1 if one.id.startswith("stranger") else 3
