@@ -295,8 +295,11 @@ def past_by_clause(
             continue
         of_scope = by_key.setdefault(result.name or result.clause, {})
         earlier = of_scope.get(result.scope)
-        is_better = earlier is not None and earlier.at == result.at
-        if not (is_better and _WORST.index(earlier.status) <= _WORST.index(result.status)):
+        if (
+            earlier is None
+            or earlier.at != result.at
+            or _WORST.index(result.status) < _WORST.index(earlier.status)
+        ):
             of_scope[result.scope] = result
     scopes = sorted(times, key=lambda scope: times[scope])
     by_path = {}
