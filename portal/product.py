@@ -282,7 +282,7 @@ def past_by_clause(
     version: str,
     name_at: Callable[[str], str],
 ) -> dict[str, tuple[PastResult | None, ...]]:
-    """Return the results of each clause by its path, one for each scope that was checked, oldest first.
+    """Return the results of each clause by its path, one for each checked partition, or run of other scopes, oldest first.
 
     None where the clause was not checked. Results with a name are found by it in every version of the
     contract, others by their path in this version. Of one run, the worst result of a clause counts.
@@ -290,17 +290,19 @@ def past_by_clause(
     times: dict[str, datetime] = {}
     by_key: dict[str, dict[str, PastResult]] = {}
     for result in past:
-        times[result.scope] = (partition_time(result.partition) if result.partition else None) or result.at
+        # Each run of a whole table is checked data of its own.
+        scope = result.scope if result.partition else f"{result.scope} {result.at:%FT%T}"
+        times[scope] = (partition_time(result.partition) if result.partition else None) or result.at
         if not result.name and result.version != version:
             continue
         of_scope = by_key.setdefault(result.name or result.clause, {})
-        earlier = of_scope.get(result.scope)
+        earlier = of_scope.get(scope)
         if (
             earlier is None
             or earlier.at != result.at
             or _WORST.index(result.status) < _WORST.index(earlier.status)
         ):
-            of_scope[result.scope] = result
+            of_scope[scope] = result
     scopes = sorted(times, key=lambda scope: times[scope])
     by_path = {}
     for account in accounts if by_key else ():
