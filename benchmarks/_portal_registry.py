@@ -202,7 +202,7 @@ def _cycles(number: int) -> Iterator[dict[str, Any]]:
             "partitions": [[["day", day]]], "status": status, "reason": f"Judged {status}.",
             "delivered_at": came, "first_seen_at": came, "source": "marker" if came else None,
             "claims": [["marker", came.isoformat(), 1000]] if came else None,
-            "told": status == "missing", "contract_version": "1.0.0", "tzdata": "2026.1",
+            "notified": status == "missing", "contract_version": "1.0.0", "tzdata": "2026.1",
         }  # fmt: skip
 
 

@@ -282,7 +282,9 @@ def past_by_clause(
     version: str,
     name_at: Callable[[str], str],
 ) -> dict[str, tuple[PastResult | None, ...]]:
-    """Return the results of each clause by its path, one for each checked partition, or run of other scopes, oldest first.
+    """Return the past results of each clause by its path, oldest first.
+
+    There is one for each checked partition, and for each run of another scope.
 
     None where the clause was not checked. Results with a name are found by it in every version of the
     contract, others by their path in this version. Of one run, the worst result of a clause counts.
