@@ -67,11 +67,11 @@ function product() {
     const of = (id, what) => all(`section[aria-labelledby="${id}"] ${what}`);
     return {
         state: text(document.querySelector(".lead .state")),
+        answer: text(document.querySelector(".answer p")).replace(/ See the incident$/, ""),
         promises: of("promises", "article").map(one => ({
             name: text(one.querySelector("h3 bdi")),
             marks: all("h3 .state", one).map(text),
             cells: all(".deliveries title", one).map(text),
-            answer: text(document.querySelector(".answer p")),
             said: all(":scope > p", one).map(text),
             figures: named(one.querySelector(".figures")),
             notes: all(".figures dd span", one).map(text),
