@@ -218,14 +218,14 @@ def _rules_by_column(facts: ObjectFacts) -> dict[str, list[formatting.Values]]:
 
 def _unstable(facts: ObjectFacts) -> list[tuple[str, ...]]:
     """Return the clauses that failed or had no result in one of their last checks, most failures first."""
-    rows = []
+    rows: list[tuple[bool, int, tuple[str, ...]]] = []
     for clause in facts.clauses:
         past = facts.past.get(clause.account.path, ())
         failures = sum(result is not None and result.status in BROKEN for result in past)
         newest = next((result for result in reversed(past) if result is not None), None)
         if failures and newest:
             account = clause.account
-            row = (
+            row: tuple[str, ...] = (
                 account.property or account.object,
                 formatting.cut(account.clause, 200),
                 formatting.rule_sparkline(past),
