@@ -34,7 +34,7 @@ PRODUCTS = (
 # A picture, its page, whether it is dark, and its size.
 SHOWN = (
     ("portal-today", "index.html", False, (1000, 760)),
-    ("portal-product", "products/carrier-invoices/index.html", False, (1000, 900)),
+    ("portal-product", "products/carrier-invoices/index.html", False, (1000, 1270)),
     ("portal-phone", "products/stock-levels/index.html", True, (390, 760)),
 )
 
