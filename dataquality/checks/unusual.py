@@ -284,8 +284,10 @@ def _compared(
         with require_extras(f"The check {UNUSUAL} needs NumPy", "spark"):
             from dq.dataquality import unusual
     except MissingTool as error:
-        text = f"{error.message} {error.hint}"
-        return [_outcome(name, value, Status.ERROR, text) for name, value in numbers.items()]
+        # The numbers are kept for later runs; how to install it is said once.
+        texts = [f"not compared: {error.message} {error.hint}"] + ["not compared"] * len(numbers)
+        pairs = zip(numbers.items(), texts, strict=False)
+        return [_outcome(name, value, Status.ERROR, text) for (name, value), text in pairs]
     if not numbers:
         return []
     times = [*(run.data_time for run in past), data_time]

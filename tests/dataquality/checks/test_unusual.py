@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import datetime as dt
+import os
+import subprocess
+import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -178,6 +181,35 @@ def test_false_alarms_of_noise_stay_within_the_promise() -> None:
 
 
 COLUMN = "properties: [{name: v, logicalType: number, quality: [%s]}]"
+
+
+BARE = """
+import sys
+sys.modules["numpy"] = None  # as in an environment with Arrow alone
+from dataclasses import replace
+import datetime as dt
+from fakes.unusual import CHECK, clause, daily
+from dq.dataquality.clauses.kind import evaluate_clause, metrics_for
+from dq.dataquality.model.run_context import RunContext
+
+now = dt.datetime(2026, 11, 22, tzinfo=dt.UTC)
+rule = "quality: [{type: custom, engine: dq, implementation: unusual}]"
+bound = replace(clause(rule), context=RunContext(now, (), daily(rule, now, rowCount=[9] * 30)))
+result = evaluate_clause(bound, dict.fromkeys(metrics_for(bound, {CHECK.id: CHECK}), 9), {CHECK.id: CHECK})
+print(result.status, result.groups[0].value, result.message)
+"""
+
+
+def test_without_numpy_the_rule_is_an_error_that_keeps_its_numbers() -> None:
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
+
+    ran = subprocess.run(
+        [sys.executable, "-c", BARE], capture_output=True, text=True, check=False, env=environment, timeout=99
+    )
+
+    assert ran.stderr == ""
+    assert ran.stdout.startswith("error 9.0 t: rowCount 9 not compared: The check unusual needs NumPy")
+    assert "pip install" in ran.stdout
 
 
 def test_all_numbers_of_an_object_share_its_false_alarms() -> None:
