@@ -64,11 +64,17 @@ def _what_happened_last_tuesday(one: Stranger) -> None:
     one.reads("2026-05-26 06:00 UTC\tlate\tdelivered 2 h after due time")
 
 
+def _may_i_use_it_now(one: Stranger) -> None:
+    one.find("hub")
+    one.reads("With care: the newest delivery has not been checked yet.")
+
+
 QUESTIONS: dict[str, Callable[[Stranger], None]] = {
     "is it fresh?": _is_it_fresh,
     "may I rely on it?": _may_i_rely_on_it,
     "who do I ask?": _who_do_i_ask,
     "what breaks when it changes?": _what_breaks_when_it_changes,
+    "may I use it now?": _may_i_use_it_now,
     "what happened last Tuesday?": _what_happened_last_tuesday,
 }
 
