@@ -12,7 +12,7 @@ from types import MappingProxyType
 from uuid import UUID, uuid5
 
 from dq.alerts.route import Deferral, DeferralReason
-from dq.contracts.outcome import Breach, IncidentKey, Recovery, Resolution, Severity
+from dq.contracts.outcome import AT_RISK, Breach, IncidentKey, Recovery, Resolution, Severity
 
 # Flapping.
 
@@ -128,6 +128,11 @@ class Subject:
     end: Resolution | None = None
 
     @property
+    def is_at_risk(self) -> bool:
+        """True if it is open because of an early warning, without a breach yet."""
+        return self.closed_at is None and any(label == AT_RISK for label, _ in self.facts)
+
+    @property
     def settled_at(self) -> datetime:
         """The last known instant of the subject; earlier events are ignored."""
         return self.opened_at if self.closed_at is None else max(self.opened_at, self.closed_at)
@@ -207,6 +212,7 @@ class _EventMeaning(StrEnum):
     """Meaning of an event for an incident."""
 
     BREACH = "a breach of a subject that is not broken yet"
+    CONFIRMATION = "a breach of a subject that was at risk"
     PARTIAL_RECOVERY = "a recovery of one broken subject of several"
     FULL_RECOVERY = "a recovery of the last broken subject"
     LATE_RECOVERY = "a recovery of a subject that had another end"
@@ -226,6 +232,13 @@ _TRANSITIONS: Mapping[tuple[IncidentState | None, _EventMeaning], _Transition] =
     (None, _EventMeaning.BREACH): _Transition(IncidentState.OPEN, "opened"),
     (IncidentState.OPEN, _EventMeaning.BREACH): _Transition(IncidentState.OPEN, "joined", reply="count"),
     (IncidentState.ACKED, _EventMeaning.BREACH): _Transition(IncidentState.ACKED, "joined", reply="count"),
+    (IncidentState.OPEN, _EventMeaning.CONFIRMATION): _Transition(
+        IncidentState.OPEN, "breached", reply="breached"
+    ),
+    # An acknowledgement of the warning does not cover the breach.
+    (IncidentState.ACKED, _EventMeaning.CONFIRMATION): _Transition(
+        IncidentState.OPEN, "breached", reply="breached"
+    ),
     **{
         (state, _EventMeaning.BREACH): _Transition(IncidentState.OPEN, "reopened", reply="reopened")
         for state in CLOSED_AS.values()
@@ -275,6 +288,8 @@ def _classify(incident: Incident | None, event: Event) -> _EventMeaning:
         return _EventMeaning.ACK
     subject = incident.subjects.get(event.subject) if incident else None
     if isinstance(event, Breach):
+        if subject is not None and subject.is_at_risk and not event.is_warning:
+            return _EventMeaning.CONFIRMATION
         # A repeated breach, of a subject that is still open or has recovered since.
         is_stale = subject is not None and (
             subject.closed_at is None or event.occurred_at <= subject.settled_at
@@ -352,12 +367,14 @@ def _apply_event(incident: Incident, event: Event, state: IncidentState, now: da
         title = title_after(after.title, event.title, [subjects[name].facts for name in after.open_subjects])
         state = _closed_state(subjects) if state.is_closed else state
         return replace(after, title=title, state=state, severity=event.severity or after.severity)
-    reopened = incident.state.is_closed
+    # An acknowledged warning is open again once it is a breach.
+    reopened = incident.state.is_closed or state is not incident.state
+    was_warned = event.subject in incident.subjects and incident.subjects[event.subject].is_at_risk
     return replace(
         after,
         severity=max(incident.severity, event.severity, key=lambda severity: severity.rank),
         title=event.title,
-        breaches=incident.breaches + 1,
+        breaches=incident.breaches + (not was_warned),
         period=event.period or incident.period,
         acked_at=None if reopened else incident.acked_at,
         acked_by=None if reopened else incident.acked_by,

@@ -153,6 +153,7 @@ class Message:
 _NOTES: Mapping[str, Callable[[Incident], str]] = {
     "reply:count": lambda incident: _progress(incident),
     "reply:worse": lambda incident: f"The severity is now {incident.severity}.",
+    "reply:breached": lambda _: "Nothing arrived in time: what was at risk is a breach now.",
     "reply:reopened": lambda _: "Broken again soon after it was resolved.",
     "reply:acked": lambda incident: f"Acknowledged by {incident.acked_by}.",
     "reply:resolved": lambda incident: _closing_text(incident),

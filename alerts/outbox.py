@@ -46,7 +46,7 @@ class NotificationStream:
 
 
 # Replies that are posted for members of a digest, in addition to updates of their own message.
-_MEMBER_REPLIES = ("reply:worse", "reply:reopened")
+_MEMBER_REPLIES = ("reply:worse", "reply:breached", "reply:reopened")
 
 
 @dataclass(frozen=True, slots=True)
@@ -270,7 +270,7 @@ def in_stream(table: sa.FromClause, stream: NotificationStream) -> sa.ColumnElem
 
 # Deferred notifications and reminders.
 
-_NEVER_DEFERRED = ("reply:acked", "reply:worse")
+_NEVER_DEFERRED = ("reply:acked", "reply:worse", "reply:breached")
 
 
 def advance(tx: sa.Connection, stream: NotificationStream, deferral: Deferral) -> None:

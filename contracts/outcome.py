@@ -459,6 +459,10 @@ class FailedClause:
     allowed: str
 
 
+AT_RISK = "at risk"
+"""Label of the fact that makes an event an early warning: its subject is at risk, not in breach yet."""
+
+
 @dataclass(frozen=True, slots=True)
 class Breach:
     """A breach as of `occurred_at`: opens an incident, or joins the open one.
@@ -478,6 +482,11 @@ class Breach:
     facts: tuple[tuple[str, str], ...] = ()
     period: timedelta | None = None
     failed: tuple[FailedClause, ...] = ()
+
+    @property
+    def is_warning(self) -> bool:
+        """True if the subject is only at risk. The breach of the same subject takes its place."""
+        return any(label == AT_RISK for label, _ in self.facts)
 
 
 class Resolution(StrEnum):
