@@ -205,6 +205,16 @@ class Delivery(Node):
     give_up_after: str | None = Field(
         None, description="Close a missing delivery as never delivered after this time."
     )
+    warn: Literal["usual"] | None = Field(
+        None,
+        description="Warn before the breach when the usual time has passed and neither data nor its inputs "
+        "are there; default: no early warnings.",
+    )
+    false_warnings: str = Field(
+        "1/quarter",
+        description="How many early warnings may turn out false, e.g. 1/quarter; units are week, month, "
+        "quarter and year.",
+    )
 
 
 class DatasetTerms(Node):

@@ -316,11 +316,44 @@ MAX_PARTITIONS = 1_000
 _PERCENT = re.compile(r"(\d{1,3}(?:\.\d{1,6})?)\s*%")
 
 
+MAX_COMPARED_CYCLES = 500
+"""Maximum number of earlier cycles from which the time of an early warning is derived."""
+
+_QUARTER = timedelta(days=365.25) / 4
+_PERIODS: Mapping[str, timedelta] = {
+    "week": timedelta(weeks=1),
+    "month": _QUARTER / 3,
+    "quarter": _QUARTER,
+    "year": 4 * _QUARTER,
+}
+_RATE = re.compile(r"([1-9]\d{0,3})\s*/\s*([A-Za-z]+)", re.ASCII)
+
+
+@dataclass(frozen=True, slots=True)
+class FalseWarnings:
+    """Budget of false early warnings: at most `number` in any period of this length."""
+
+    number: int
+    period: timedelta
+    text: str
+
+
+def parse_false_warnings(text: str) -> FalseWarnings | ValueProblem:
+    """Return the budget of e.g. `1/quarter`; a quarter is a fourth of 365.25 days."""
+    match = _RATE.fullmatch(text.strip())
+    if match is not None and match[2] in _PERIODS:
+        return FalseWarnings(int(match[1]), _PERIODS[match[2]], f"{match[1]}/{match[2]}")
+    default = f"Write a whole number and one of {', '.join(_PERIODS)}, e.g. 1/quarter."
+    hint = suggestion(match[2], _PERIODS, default) if match is not None else default
+    return ValueProblem("FALSE_WARNINGS", f"{text!r} is not a number of warnings in a period.", hint)
+
+
 @dataclass(frozen=True, slots=True)
 class Slo:
     """One delivery SLO of one object. `objective` is the promised share of good cycles, in (0, 1].
 
     `server` is set if the delivery names its servers; each of them is an SLO, e.g. `daily@eu`.
+    `false_warnings` is the budget of its early warnings, or None without them.
     """
 
     contract: Contract
@@ -336,6 +369,7 @@ class Slo:
     severity: Severity
     partition: Mapping[str, list[str]] = field(default_factory=dict)
     server: str = ""
+    false_warnings: FalseWarnings | None = None
     key: tuple[str, str, str] = field(init=False, repr=False, compare=False)
     """(contract key, object name, SLO id): key of its cycles and incidents."""
 
@@ -558,6 +592,15 @@ def _build_slo(
         report("sla-element-unknown", sla, "element", schema_object.message, schema_object.hint)
     grace, window = parse_length("grace", delivery.grace), parse_length("window", delivery.window)
     give_up = parse_length("giveUpAfter", delivery.give_up_after) if delivery.give_up_after else None
+    false_warnings = parse_false_warnings(delivery.false_warnings)
+    if isinstance(false_warnings, ValueProblem):
+        message = f"falseWarnings: {false_warnings.message}"
+        report("false-warnings-invalid", delivery, "falseWarnings", message, false_warnings.hint)
+    elif delivery.warn is None and delivery.has("falseWarnings"):
+        message = "falseWarnings has no effect without early warnings."
+        report(
+            "false-warnings-invalid", delivery, "falseWarnings", message, "Add 'warn: usual', or remove it."
+        )
     objective = parse_objective(delivery.objective)
     if isinstance(objective, ValueProblem):
         report("objective-invalid", delivery, "objective", objective.message, objective.hint)
@@ -590,6 +633,7 @@ def _build_slo(
         or isinstance(schedule, ValueProblem)
         or isinstance(schema_object, ValueProblem)
         or isinstance(objective, ValueProblem)
+        or isinstance(false_warnings, ValueProblem)
     ):
         return None, findings
     return Slo(
@@ -605,6 +649,7 @@ def _build_slo(
         give_up_after=give_up or (GIVE_UP_PARTITION if delivery.partition else None),
         severity=Severity(delivery.severity),
         partition=delivery.partition,
+        false_warnings=false_warnings if delivery.warn else None,
     ), []
 
 

@@ -319,7 +319,7 @@ def make_settler(context: RuntimeContext, notices: Notices) -> Callable[[Connect
     """Return the callback that the watcher calls after all events of a transaction are recorded."""
 
     def settle(tx: Connection) -> None:
-        made_from = _inputs_by_product(tx)
+        made_from = inputs_by_product(tx)
         suppression.apply_inhibition(tx, made_from, lambda key: _usual_delay(tx, key), context.now())
         notices.settle(tx, made_from)
 
@@ -337,7 +337,7 @@ def without_inhibited(
     for miss in misses:
         spans[miss.record.cycle.contract, miss.record.cycle.object].append(_span(miss, now))
     broken = {product: (min(intervals)[0], "/".join(product)) for product, intervals in spans.items()}
-    cause_of = suppression.root_causes(broken, _inputs_by_product(tx))
+    cause_of = suppression.root_causes(broken, inputs_by_product(tx))
 
     def was_inhibited(miss: UnnotifiedMiss) -> bool:
         begin, end = _span(miss, now)
@@ -355,7 +355,8 @@ def _span(miss: UnnotifiedMiss, now: datetime) -> tuple[datetime, datetime]:
     return cycle.breach_at, now if lateness is None else cycle.due_at + lateness
 
 
-def _inputs_by_product(tx: Connection) -> dict[Product, set[Product]]:
+def inputs_by_product(tx: Connection) -> dict[Product, set[Product]]:
+    """Return the declared inputs of each product that has any."""
     sources: dict[Product, set[Product]] = {}
     for row in tx.execute(select(lineage).where(lineage.c.inputs.is_not(None))):
         for name, input_objects in row.inputs:
@@ -704,14 +705,15 @@ def make_notifier(
         elif contract is None:
             record(tx, event, (), context.now())
         else:
-            affected = affected_subscriptions(subscriptions, contract, event)
+            # Consumers are notified of breaches only.
+            affected = [] if event.is_warning else affected_subscriptions(subscriptions, contract, event)
             enriched = enrich(contract, replace(event, facts=(*event.facts, *subscribers_fact(affected))))
             record(tx, enriched, routes(contract, channel, context.settings), context.now())
             # A single channel for all alerts receives each incident once.
-            if channel == FROM_CONTRACT:
+            if channel == FROM_CONTRACT and not event.is_warning:
                 own_notices.add_breach(contract, event, affected)
         if notices is None:
-            own_notices.settle(tx, _inputs_by_product(tx))
+            own_notices.settle(tx, inputs_by_product(tx))
 
     return notify
 

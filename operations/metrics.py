@@ -25,7 +25,7 @@ from dq.alerts import metrics as alert_metrics
 from dq.contracts.escaping import prometheus_label
 from dq.contracts.install import NAME
 from dq.contracts.outcome import StoreError, UsageError
-from dq.dataquality.delivery import compliance, heartbeat
+from dq.dataquality.delivery import compliance, early_warning, heartbeat
 from dq.operations.runtime.context import RuntimeContext, call_context
 from dq.registry.table_coverage import last_run
 from dq.store.engine import head, open_without_migrating
@@ -88,6 +88,13 @@ TABLE: tuple[MetricRow, ...] = (
         _PER_PROMISE,
     ),
     MetricRow("dq_watched_slos", "SLOs watched."),
+    MetricRow("dq_at_risk_cycles", "Deliveries with an early warning that have not arrived or breached yet."),
+    MetricRow(
+        "dq_early_warnings_cycles",
+        "Deliveries with early warnings turned on whose outcome is known, within the retention of cycles.",
+        ("outcome",),
+        "3: warned_late, warned_on_time, late_without_warning",
+    ),
     MetricRow(
         "dq_open_cycles",
         "Deliveries that are missing or unknown (evidence not readable).",
@@ -307,6 +314,10 @@ def _promises(tx: Connection, now: datetime) -> Samples:
     return {
         **samples,
         "dq_watched_slos": [MetricSample((), len(samples["dq_slo_objective_ratio"]))],
+        "dq_at_risk_cycles": [MetricSample((), early_warning.count_at_risk(tx))],
+        "dq_early_warnings_cycles": [
+            MetricSample((outcome,), count) for outcome, count in early_warning.count_outcomes(tx).items()
+        ],
         "dq_open_cycles": [
             MetricSample((status.value,), count) for status, count in compliance.count_open(tx).items()
         ],

@@ -140,6 +140,11 @@ PROMISE = row({
     "good": INT, "bad": INT, "allowed": INT, "budget": TEXT,
     "streak": nullable(row({"length": INT, "good": BOOL})), "trend": nullable(NUMBER),
     "usual_minutes": nullable(NUMBER), "present": nullable(NUMBER), "burning": array(TEXT),
+    "warnings": nullable(row({
+        "at_risk_since": nullable(INSTANT), "warned_then_late": INT, "warned_then_on_time": INT,
+        "late_without_warning": INT, "silent": TEXT,
+        "warned": array(row({"due_at": INSTANT, "warned_at": INSTANT})),
+    })),
     "cycles": array(row(CYCLE)),
 })  # fmt: skip
 LINE_OF_LOG = row({
@@ -171,8 +176,9 @@ CHANGED = row({
 })  # fmt: skip
 TICK = row({
     "at": INSTANT, "slos": INT, "new_cycles": INT, "open": INT, "changes": array(CHANGED),
-    "unknown": array(row({**DELIVERY, "reason": TEXT})), "findings": FINDINGS, "sent": INT, "waiting": INT,
-    "outstanding": array(OUTSTANDING),
+    "unknown": array(row({**DELIVERY, "reason": TEXT})),
+    "at_risk": array(row({**DELIVERY, "breach_at": INSTANT})),
+    "findings": FINDINGS, "sent": INT, "waiting": INT, "outstanding": array(OUTSTANDING),
     "catalog": nullable(row({
         "written": array(TEXT), "unregistered": array(TEXT),
         "failed": array(row({"table": TEXT, "error": TEXT})), "waiting": BOOL,

@@ -29,6 +29,7 @@ from dq.dataquality.complete_through import CompleteThrough
 from dq.dataquality.delivery import compliance, cycle_store, heartbeat
 from dq.dataquality.delivery import cycle_store as excuses
 from dq.dataquality.delivery.cycle import SETTLE, CycleRecord, evaluate_cycle
+from dq.dataquality.delivery.early_warning import warning_standings
 from dq.dataquality.delivery.notify import PLATFORM
 from dq.dataquality.delivery.replay import records_as_of
 from dq.dataquality.delivery.skip_cache import owner_files
@@ -472,8 +473,14 @@ def _build(
         (contract.key, schema_object.name) for contract in selected for schema_object in contract.objects
     ]
     with store.read() as tx:
+        warnings = warning_standings(tx, [slo.key[0] for slo in promises], as_of)
         deliveries = [
-            compliance.slo_compliance(slo, records_as_of(tx, cycle_store.all_cycles(tx, slo.key), as_of), now)
+            compliance.slo_compliance(
+                slo,
+                records_as_of(tx, cycle_store.all_cycles(tx, slo.key), as_of),
+                now,
+                warnings.get(slo.key),
+            )
             for slo in promises
         ]
         keys = {PLATFORM, *(contract.key for contract in selected)}

@@ -24,7 +24,7 @@ from dq.contracts.install import NAME
 from dq.contracts.outcome import CycleStatus, Finding, ReadError, UsageError
 from dq.contracts.slo import NOT_IN_FORCE, NOT_WATCHED, Cycle
 from dq.contracts.yaml.parse import parse
-from dq.dataquality.delivery import compliance, cycle_store, heartbeat
+from dq.dataquality.delivery import compliance, cycle_store, early_warning, heartbeat
 from dq.dataquality.delivery.cycle import SETTLE, CycleRecord, MissingPartition, WatchTarget, label
 from dq.dataquality.delivery.notify import storage_root
 from dq.dataquality.delivery.probe_pool import ProbePool
@@ -223,7 +223,9 @@ def save_skip_cache(
     if not candidates:
         return
     open_cycles: dict[str, dict[tuple[str, str, str], list[CycleRecord]]] = {}
+    warned = [target.slo for target in targets if target.slo.false_warnings is not None]
     with store.read() as tx:
+        warning_times = early_warning.next_evaluations(tx, candidates, warned, now)
         for key, cycles in cycle_store.open_cycles(tx, now, candidates).items():
             open_cycles.setdefault(key[0], {})[key] = cycles
     entries = []
@@ -236,7 +238,10 @@ def save_skip_cache(
         if missing is None:
             continue
         parts, times = missing
+        times += warning_times.get(contract, [])
         until = min((*times, *_next_due(contract_targets, now)), default=None)
+        if until is not None and until <= now:
+            continue
         entries.append(
             SkippedContract(
                 name,
@@ -446,6 +451,7 @@ def run_tick(
         record_unnotified=alerting.make_past_notifier(context, channel),
         prepare=subscriptions.read,
         settle=alerting.make_settler(context, notices),
+        inputs_by_product=alerting.inputs_by_product,
         probe_pool=probe_pool,
         last_tick_at=max((at for at in ticks if at is not None), default=None),
     )
@@ -569,6 +575,10 @@ def tick_as_dict(result: TickResult) -> dict[str, object]:
         ],
         "unknown": [
             {**delivery_as_dict(unknown.record.cycle), "reason": unknown.reason} for unknown in result.unknown
+        ],
+        "at_risk": [
+            {**delivery_as_dict(warned.cycle), "breach_at": warned.cycle.breach_at.isoformat()}
+            for warned in result.warned
         ],
     }
 

@@ -14,6 +14,7 @@ from typing import Any
 
 from dq.alerts.incident import TITLE, Facts
 from dq.contracts.outcome import escape_block, escape_json_document, format_bytes, pluralize
+from dq.dataquality.delivery.early_warning import WarningCounts
 from dq.portal.contracts import ContractCard, VersionChange, VersionHistory, VersionImpact, domain_page, slug
 from dq.portal.formatting import (
     STATES,
@@ -218,6 +219,8 @@ def domain_report(
         sum(summary.clauses for summary in summaries),
         sum(summary.enforced for summary in summaries),
     )
+    counts = [summary.warnings for summary in summaries if summary.warnings]
+    warnings = [sum(numbers) for numbers in zip(*counts, strict=True)]
     covered = f"{enforced:,} of {pluralize(clauses, 'clause')} on schema and data"
     worst = sorted(
         (
@@ -238,6 +241,7 @@ def domain_report(
             ("Time to resolve", *_median(resolved, "resolved")),
             ("Enforced", _share(enforced, clauses), covered),
             ("Tables with a contract", *_domain_coverage(name, discovery, watcher.now)),
+            *_warning_figure(*warnings),
         ],
         "worst": [row(product_row) for product_row in worst[:_MAX_WORST]],
     }  # fmt: skip
@@ -317,6 +321,14 @@ def _required(shortfall: CoverageShortfall, coverage: Coverage) -> str:
     minimum = f"{float(100 * shortfall.minimum):g}%"
     counted = shortfall.coverage.tables
     return minimum if counted == coverage.tables else f"{minimum} of the {counted:,} that are read"
+
+
+def _warning_figure(true: int = 0, false: int = 0, missed: int = 0) -> list[tuple[str, str, str]]:
+    """Return how right the early warnings of a domain were, or nothing without any."""
+    counts = WarningCounts(true, false, missed)
+    if not counts.as_text():
+        return []
+    return [("Early warnings", f"{true} of {true + false} right", counts.as_text())]
 
 
 def _share(part: int, total: int) -> str:
@@ -574,6 +586,7 @@ _STEP_TEXTS = {
     "opened": "Incident opened",
     "reopened": "Reopened",
     "joined": "Another one failed",
+    "breached": "Not delivered in time after the early warning",
     "recovered": "One recovered",
     "resolved": "Recovered; incident resolved",
     "acked": "Acknowledged",
@@ -608,6 +621,7 @@ _MESSAGES = {
     "remind": "a reminder",
     "acked": "acknowledgement",
     "worse": "escalation",
+    "breached": "breach after the early warning",
     "count": "updated count",
     "flapping": "flapping notice",
     "reopened": "reopening",

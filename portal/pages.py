@@ -21,6 +21,7 @@ from dq.contracts.outcome import escape_block, escape_json_document, escape_xml_
 from dq.dataquality.clauses.foreign_key import ContractSet
 from dq.dataquality.complete_through import complete_through
 from dq.dataquality.delivery.cycle_store import watched_objects
+from dq.dataquality.delivery.early_warning import warning_standings
 from dq.dataquality.delivery.replay import records_as_of
 from dq.dataquality.results import agreement_standings
 from dq.portal import contracts, lists, product_page
@@ -254,7 +255,8 @@ def _load_batch(
         for contract in read
         for schema_object in contract.objects
     }
-    return ProductBatch(cycles, quality_by_object, incidents, complete, placed, tables, agreements)
+    warnings = warning_standings(tx, keys, as_of)
+    return ProductBatch(cycles, quality_by_object, incidents, complete, placed, tables, agreements, warnings)
 
 
 def _write(site: Site, job: PageJob, facts: ProductFacts) -> None:

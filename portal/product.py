@@ -26,6 +26,7 @@ from dq.dataquality.clauses.quality_rule import partition_time
 from dq.dataquality.complete_through import CompleteThrough
 from dq.dataquality.delivery.compliance import SloCompliance, slo_compliance
 from dq.dataquality.delivery.cycle import CycleRecord
+from dq.dataquality.delivery.early_warning import WarningCounts, WarningStanding
 from dq.dataquality.delivery.notify import format_duration, local_time
 from dq.dataquality.results import GROUP, TABLE, AgreementStanding, PastResult, StoredResult
 from dq.portal.contracts import NOT_ASKED, ContractCard, Edge, Edges, Problem, VersionHistory
@@ -221,6 +222,7 @@ class ProductBatch:
     placed: Mapping[tuple[str, str], PlacedElsewhere]
     tables: Mapping[str, tuple[str, ...]]
     agreements: Mapping[tuple[str, str], Sequence[AgreementStanding]]
+    warnings: Mapping[Key, WarningStanding]
 
 
 def product(
@@ -244,7 +246,10 @@ def product(
         card,
         contract,
         now,
-        tuple(slo_compliance(slo, batch.histories.get(slo.key, []), now) for slo in ready),
+        tuple(
+            slo_compliance(slo, batch.histories.get(slo.key, []), now, batch.warnings.get(slo.key))
+            for slo in ready
+        ),
         tuple(wrong),
         tuple(_object(contract, schema_object, batch, neighbours) for schema_object in contract.objects),
         tuple(batch.incidents.get(contract.key, ())),
@@ -536,8 +541,9 @@ class ProductSummary:
 
     `why` is the reason of its state in one line; `good` and `bad` count cycles of all its SLOs in their
     windows; `spent` names each SLO whose budget is exhausted or nearly so. `clauses` and `enforced` count
-    clauses on schema and data. `acknowledged` and `resolved` are the minutes of each recent incident. `since`
-    is the start of the open incident, or the due time of the newest miss. Instants are ISO 8601 in UTC.
+    clauses on schema and data. `acknowledged` and `resolved` are the minutes of each recent incident.
+    `warnings` are the numbers of true, false and missed early warnings, or empty without any. `since` is the
+    start of the open incident, or the due time of the newest miss. Instants are ISO 8601 in UTC.
     """
 
     state: str
@@ -553,6 +559,7 @@ class ProductSummary:
     resolved: tuple[float, ...] = ()
     open_incidents: int = 0
     valid_until: str = ""
+    warnings: tuple[int, ...] = ()
 
     def as_json(self) -> tuple[Any, ...]:
         """As JSON values, in the order of the fields."""
@@ -595,7 +602,13 @@ def summary(facts: ProductFacts) -> ProductSummary:
         ),
         len(facts.open_incidents),
         valid_until(facts).isoformat(),
+        _warning_counts(facts),
     )
+
+
+def _warning_counts(facts: ProductFacts) -> tuple[int, ...]:
+    counts = sum((promise.warnings.counts for promise in facts.promises if promise.warnings), WarningCounts())
+    return (counts.true, counts.false, counts.missed) if counts != WarningCounts() else ()
 
 
 def _minutes(length: timedelta) -> float:

@@ -478,7 +478,12 @@ def _promise(promise: SloCompliance, facts: ProductFacts) -> formatting.Values:
         figures.append(
             ("Fresh", percent(promise.availability), "of the time, the newest due delivery was available")
         )
+    if promise.warnings is not None and (counts := promise.warnings.counts.as_text()):
+        warned = promise.warnings.counts.true + promise.warnings.counts.false
+        figures.append(("Early warnings", f"{promise.warnings.counts.true} of {warned} right", counts))
+    at_risk = promise.warnings.at_risk_since if promise.warnings is not None else None
     return {
+        "at_risk": local_time(slo, at_risk) if at_risk is not None else None,
         "id": slo.id,
         "object": slo.object.name,
         "words": _promise_text(slo),

@@ -20,6 +20,7 @@ from dq.dataquality.delivery.compliance import (
     attainment_text,
     compliance_summary,
     percent,
+    warning_summary,
 )
 from dq.dataquality.delivery.cycle import OPEN, CycleRecord, disagreeing_claims
 from dq.dataquality.delivery.notify import format_duration, local_time
@@ -173,7 +174,7 @@ def _deliveries(standings: Sequence[SloCompliance], unwatched: Sequence[Finding]
         signs = "".join(_sign(record.status) for record in standing.cycles[-_MAX_CYCLES:])
         output.line(f"  {standing.slo.contract.key}/{standing.slo.id}  {signs}".rstrip())
         output.line(f"      {attainment_text(standing)}")
-        if remark := compliance_summary(standing):
+        for remark in filter(None, (compliance_summary(standing), warning_summary(standing))):
             output.line(f"      {remark}")
         _newest(
             [

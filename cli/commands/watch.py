@@ -16,6 +16,7 @@ from dq.cli import output
 from dq.cli.context import CHANNEL, PATHS, alerts_are_results, note, undelivered
 from dq.contracts.outcome import CycleStatus, DqError
 from dq.dataquality.delivery.cycle import CycleTransition, label
+from dq.dataquality.delivery.notify import expected_label, local_time
 from dq.dataquality.delivery.probe_pool import ProbePool
 from dq.dataquality.delivery.tick import TickResult
 from dq.operations import alerting
@@ -205,6 +206,12 @@ def describe(done: TickResult, *, quiet: bool = False) -> None:
         changes_by_slo.setdefault((cycle.contract, cycle.object, cycle.slo), []).append(change)
     for changes in changes_by_slo.values():
         _describe_changes(changes)
+    for warned in done.warned:
+        breach = local_time(warned.target.slo, warned.cycle.breach_at)
+        name, expected = warned.cycle.contract, expected_label(warned.cycle)
+        output.line(
+            f"  {output.mark(None)} {name} {expected}: at risk. Nothing has arrived; breach {breach}."
+        )
     # One line per unreadable location, however many deliveries it has.
     for (contract, reason), times in Counter(
         (unknown.record.cycle.contract, unknown.reason) for unknown in done.unknown

@@ -15,6 +15,7 @@ from dq.contracts.slo import Slo
 from dq.dataquality.delivery.budget import Budget, CycleCounts, allowed_misses, budget
 from dq.dataquality.delivery.cycle import CycleRecord, disagreeing_claims
 from dq.dataquality.delivery.cycle_store import RECENT_DELIVERIES, usual_delay
+from dq.dataquality.delivery.early_warning import WarningStanding
 from dq.dataquality.delivery.notify import format_duration, local_time
 from dq.dataquality.delivery.tables import KEY, Key, chunks, cycle, key_of, matches_key, slo_terms
 from dq.store.schema import UtcDateTime
@@ -35,6 +36,7 @@ class SloCompliance:
     """Compliance of one SLO: its cycles, oldest first, its budget, and that of the previous window.
 
     `usual_delay` is the median of delivery minus due, negative if early, or None for too few deliveries.
+    `warnings` are its early warnings, or None if no decision on one is stored.
     `availability` is a second service level: the share of the window's time in which the newest due cycle was
     delivered, or None if unknown or if no cycle of the window counts.
     """
@@ -46,6 +48,7 @@ class SloCompliance:
     streak: Streak | None
     usual_delay: timedelta | None
     availability: Fraction | None
+    warnings: WarningStanding | None = None
 
     @property
     def trend(self) -> Fraction | None:
@@ -67,7 +70,9 @@ class GroupCompliance(CycleCounts):
     exhausted_budgets: int
 
 
-def slo_compliance(slo: Slo, cycles: Sequence[CycleRecord], now: datetime) -> SloCompliance:
+def slo_compliance(
+    slo: Slo, cycles: Sequence[CycleRecord], now: datetime, warnings: WarningStanding | None = None
+) -> SloCompliance:
     """Return the compliance of an SLO at an aware instant, from its cycles, oldest first."""
     rows = [(record.cycle.breach_at, record.status) for record in cycles]
     current_budget = budget(rows, slo.objective, slo.window, now)
@@ -81,6 +86,7 @@ def slo_compliance(slo: Slo, cycles: Sequence[CycleRecord], now: datetime) -> Sl
         availability(cycles, now - slo.window, _recorded_until(slo, cycles, now))
         if current_budget.attainment is not None
         else None,
+        warnings,
     )
 
 
@@ -190,6 +196,37 @@ def compliance_summary(compliance: SloCompliance) -> str:
     return ", ".join(parts)
 
 
+def warning_summary(compliance: SloCompliance) -> str:
+    """Return the early warnings as one line: at risk since when, how right they were, why there is none; ""
+    without any.
+    """
+    standing = compliance.warnings
+    if standing is None:
+        return ""
+    parts = []
+    if standing.at_risk_since is not None:
+        parts.append(f"at risk since {local_time(compliance.slo, standing.at_risk_since)}")
+    if counts := standing.counts.as_text():
+        parts.append(f"early warnings: {counts}")
+    if standing.silent_reason:
+        parts.append(f"no early warning of the next delivery: {standing.silent_reason}")
+    return "; ".join(parts)
+
+
+def _warnings_as_dict(standing: WarningStanding) -> JsonObject:
+    return {
+        "at_risk_since": _iso(standing.at_risk_since),
+        "warned_then_late": standing.counts.true,
+        "warned_then_on_time": standing.counts.false,
+        "late_without_warning": standing.counts.missed,
+        "silent": standing.silent_reason,
+        "warned": [
+            {"due_at": due_at.isoformat(), "warned_at": warned_at.isoformat()}
+            for due_at, warned_at in sorted(standing.warned_at.items())
+        ],
+    }
+
+
 def promise_as_dict(compliance: SloCompliance) -> JsonObject:
     """Return an SLO's compliance as JSON values, without its cycles."""
     return {
@@ -213,6 +250,7 @@ def promise_as_dict(compliance: SloCompliance) -> JsonObject:
         else None,
         "present": float(compliance.availability) if compliance.availability is not None else None,
         "burning": list(compliance.budget.burning),
+        "warnings": _warnings_as_dict(compliance.warnings) if compliance.warnings is not None else None,
     }
 
 

@@ -822,7 +822,8 @@ class ObservationContext:
         evidence = find_evidence(
             slo, cycle, target.place, files, receipts, events, commit_evidence, self.now, window
         )
-        if evidence is None and self.now > cycle.breach_at:
+        # An early warning, too, needs a location that can be read.
+        if evidence is None and (self.now > cycle.breach_at or slo.false_warnings is not None):
             evidence = self.reachability.unreachable_evidence(slo, target.place, files)
         is_absent = evidence is None or (evidence.readable and evidence.delivered_at is None)
         is_notified = record.notified or self.now < record.notify_at

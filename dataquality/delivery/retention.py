@@ -15,7 +15,7 @@ from sqlalchemy.types import Boolean
 
 from dq.contracts.install import install_command
 from dq.contracts.outcome import CycleStatus, MissingTool, ReadError
-from dq.dataquality.delivery import tables
+from dq.dataquality.delivery import early_warning, tables
 from dq.store.engine import Store
 from dq.store.schema import Json, UtcDateTime
 
@@ -25,7 +25,14 @@ if TYPE_CHECKING:
 
 # Export of the delivery history as Parquet files, one for each table.
 
-TABLES = (tables.cycle, tables.cycle_event, tables.cycle_excuse, tables.cycle_month, tables.receipt)
+TABLES = (
+    tables.cycle,
+    tables.cycle_event,
+    tables.cycle_excuse,
+    tables.cycle_warning,
+    tables.cycle_month,
+    tables.receipt,
+)
 _ROWS = 10_000
 
 
@@ -115,6 +122,11 @@ def prune(store: Store, before: datetime, kept_receipts: Select[tuple[str]] | No
         receipts = tx.execute(delete(tables.receipt).where(old)).rowcount
         tx.execute(delete(tables.past_tick).where(tables.past_tick.c.at < before))
         tx.execute(delete(tables.storage_event).where(tables.storage_event.c.recorded_at < before))
+        tx.execute(
+            delete(tables.cycle_warning).where(
+                tables.cycle_warning.c.due_at < before, ~early_warning.is_open()
+            )
+        )
         excuses = tx.execute(
             delete(tables.cycle_excuse).where(tables.cycle_excuse.c.due_at < before)
         ).rowcount

@@ -226,6 +226,26 @@ cycle_excuse = sa.Table(
     sa.Index("ix_cycle_excuse_due_at", "contract", "object", "slo", "due_at"),
 )
 
+cycle_warning = sa.Table(
+    "cycle_warning",
+    metadata,
+    # The decision on the early warning of a cycle, made before it is due, and its warning.
+    *_slo(primary_key=True),
+    sa.Column("due_at", UtcDateTime, primary_key=True),
+    sa.Column("breach_at", UtcDateTime, nullable=False),
+    # The budget of false warnings that it was made for, e.g. `1/quarter`.
+    sa.Column("budget", sa.String(16), nullable=False),
+    sa.Column("planned_at", UtcDateTime, nullable=False),
+    # When it warns if nothing is there; NULL: it does not, for this reason.
+    sa.Column("warn_at", UtcDateTime),
+    sa.Column("reason", sa.Text, nullable=False),
+    # When the warning was passed to the alerts, and when its end was.
+    sa.Column("warned_at", UtcDateTime),
+    sa.Column("closed_at", UtcDateTime),
+    sa.Index("ix_cycle_warning_breach_at", "breach_at"),
+    sa.Index("ix_cycle_warning_warned_at", "warned_at"),
+)
+
 cycle_month = sa.Table(
     "cycle_month",
     metadata,

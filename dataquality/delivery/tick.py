@@ -11,7 +11,7 @@ from sqlalchemy import Connection
 from dq.contracts.model import Contract
 from dq.contracts.outcome import LAKEHOUSE, Breach, CycleStatus, IncidentKey
 from dq.contracts.slo import Cycle, Slo
-from dq.dataquality.delivery import cycle_store, evidence, notify
+from dq.dataquality.delivery import cycle_store, early_warning, evidence, notify
 from dq.dataquality.delivery.budget import budgets, emit_budget_events, withdraw_budget
 from dq.dataquality.delivery.cycle import (
     OPEN,
@@ -35,6 +35,7 @@ from dq.dataquality.delivery.cycle_store import (
     receipts_by_slo,
     storage_events_by_slo,
 )
+from dq.dataquality.delivery.early_warning import InputsByProduct, WatchedWarning
 from dq.dataquality.delivery.evidence import CommitHistory, ObservationContext, Reachability
 from dq.dataquality.delivery.notify import background_facts, closing_event, emit_platform_recoveries
 from dq.dataquality.delivery.notify import transition_event as turn_event
@@ -65,6 +66,7 @@ def withdraw(
     with store.write() as tx:
         open_cycles = cycle_store.open_cycles(tx, now, {key[0] for key in reasons})
         notified_levels = cycle_store.notified_budgets(tx)
+        early_warning.withdraw_warnings(tx, reasons, now, emit)
         for key, reason in reasons.items():
             withdraw_budget(tx, key, notified_levels.get(key), reason, now, emit)
             cycle_store.delete_watermark(tx, key)
@@ -93,7 +95,7 @@ _ENDED_BADLY = (CycleStatus.LATE, CycleStatus.NEVER)
 @dataclass(frozen=True, slots=True)
 class TickResult:
     """Result of a tick. `new_slos` is the number of SLOs that were never watched before, `open_cycles` that
-    of the cycles whose status can still change.
+    of the cycles whose status can still change. `warned` are new early warnings.
     """
 
     as_of: datetime
@@ -103,6 +105,7 @@ class TickResult:
     changes: tuple[CycleTransition, ...]
     unknown: tuple[CycleTransition, ...]
     open_cycles: int
+    warned: tuple[WatchedWarning, ...] = ()
 
 
 def tick(
@@ -117,6 +120,7 @@ def tick(
     record_unnotified: Callable[[Connection, Sequence[UnnotifiedMiss]], object] = lambda *_: None,
     prepare: Callable[[Collection[Contract]], object] = lambda _: None,
     settle: Callable[[Connection], object] = lambda _: None,
+    inputs_by_product: InputsByProduct = lambda _: {},
     probe_pool: ProbePool | None = None,
     last_tick_at: datetime | None = None,
 ) -> TickResult:
@@ -134,16 +138,27 @@ def tick(
         record_unnotified: Receives the misses that ended before anyone was notified.
         prepare: Called before the transaction that emits breaches, with the contracts of these.
         settle: Called in each transaction that emitted events, when all of them are emitted.
+        inputs_by_product: Returns the declared inputs of each product, for early warnings.
         probe_pool: The pool of the previous ticks.
         last_tick_at: The instant of the last completed tick, or None if there was none.
     """
     withdrawals = withdraw(store, withdrawal_reason, now, emit, settle)
     roots = {target.slo.key: notify.storage_root(target) for target in targets}
     new_slos, new_cycles = _enumerate(store, targets, roots, now, since or now, unchanged_contracts)
+    to_warn = early_warning.cycles_to_warn(store, targets, now)
+    warnings = to_warn.decided
+    early = [
+        (warning.target, early_warning.early_record(warning.cycle))
+        for warning in warnings
+        if early_warning.needs_probe(warning, now)
+    ]
     with store.read() as tx:
         open_cycles = cycle_store.open_cycles(tx, now, {target.slo.key[0] for target in targets})
+        observed_keys = {*open_cycles, *(target.slo.key for target, _ in early)}
         excluded_servers = {
-            target.slo.key: target.place.other_servers for target in targets if target.slo.key in open_cycles
+            target.slo.key: target.place.other_servers
+            for target in targets
+            if target.slo.key in observed_keys
         }
         receipts, events, excuses = (
             receipts_by_slo(tx, excluded_servers),
@@ -154,7 +169,7 @@ def tick(
         lakehouse_locations = [
             target.place
             for target in targets
-            if target.slo.key in open_cycles and target.place.format in LAKEHOUSE
+            if target.slo.key in observed_keys and target.place.format in LAKEHOUSE
         ]
         history = evidence.load_history(tx, {place.path.rstrip("/") for place in lakehouse_locations}, now)
     due = [
@@ -163,6 +178,7 @@ def tick(
         for record in (_with_excuse(record, excuses) for record in open_cycles.get(target.slo.key, ()))
         if record.cycle.due_at <= now
     ]
+    due += [(target, _with_excuse(record, excuses)) for target, record in early]
     excused = [
         CycleEvaluation(
             target, record, evaluate_inputs(record.cycle, VerdictInputs(excused=record.excuse), now), None
@@ -181,7 +197,18 @@ def tick(
         # Given-up cycles stay so, unless they were delivered after all.
         if evaluation.record.status is not CycleStatus.NEVER or evaluation.result.lateness is not None
     ]
-    changes = _commit_evaluations(store, evaluations, history, now, emit, record_unnotified, prepare, settle)
+    # Cycles that are not due yet have no row.
+    recorded = [evaluation for evaluation in evaluations if evaluation.record.cycle.due_at <= now]
+    warned_cycles = {
+        (warning.cycle.key, warning.cycle.due_at) for warning in warnings if warning.stored.is_open
+    }
+    changes = _commit_evaluations(
+        store, recorded, warned_cycles, history, now, emit, record_unnotified, prepare, settle
+    )
+    warned = early_warning.emit_warnings(
+        store, warnings, evaluations, now, emit, inputs_by_product, prepare, settle
+    )
+    early_warning.decide(store, to_warn.undecided, now)
     return TickResult(
         as_of=now,
         slos=len(targets),
@@ -191,14 +218,15 @@ def tick(
         + tuple(transition for transition in changes if transition.after is not transition.record.status),
         unknown=tuple(
             CycleTransition(evaluation.record, evaluation.result.status, evaluation.result.reason)
-            for evaluation in evaluations
+            for evaluation in recorded
             if evaluation.result.status is CycleStatus.UNKNOWN
             # Permanently unknown cycles are reported only once.
             if evaluation.evidence is None
             or not evaluation.evidence.settled
             or evaluation.record.status is not CycleStatus.UNKNOWN
         ),
-        open_cycles=sum(1 for evaluation in evaluations if evaluation.result.status in OPEN),
+        open_cycles=sum(1 for evaluation in recorded if evaluation.result.status in OPEN),
+        warned=warned,
     )
 
 
@@ -248,6 +276,7 @@ def _with_excuse(record: CycleRecord, excuses: Mapping[tuple[Key, datetime], Exc
 def _commit_evaluations(
     store: Store,
     evaluations: Sequence[CycleEvaluation],
+    warned_cycles: Collection[tuple[Key, datetime]],
     history: CommitHistory,
     now: datetime,
     emit: EmitEvent,
@@ -335,6 +364,8 @@ def _commit_evaluations(
             if evaluation.result.status in _ENDED_BADLY
             and evaluation.result.status is not evaluation.record.status
             and not evaluation.record.notified
+            # People were notified by the early warning, whose incident ends with the outcome.
+            and (evaluation.record.cycle.key, evaluation.record.cycle.due_at) not in warned_cycles
         ]
         if unnotified:
             record_unnotified(tx, unnotified)

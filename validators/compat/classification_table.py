@@ -461,7 +461,7 @@ _DELIVERY: Mapping[str, Comparator] = {
     "grace": LevelComparator(smaller_is_better=True),
     "objective": LevelComparator(smaller_is_better=False),
     **dict.fromkeys(("window", "partition", "servers"), _SLA),
-    **dict.fromkeys(("giveUpAfter", "evidence", "severity"), _SLA_LABEL),
+    **dict.fromkeys(("giveUpAfter", "evidence", "severity", "warn", "falseWarnings"), _SLA_LABEL),
     "expect": Ranked(
         ("new_data", "delivery"),
         strengthen("sla-tightened", Level.WARN),

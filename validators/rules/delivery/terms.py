@@ -116,6 +116,42 @@ RULES = (
         """,
     ),
     delivery_rule(
+        "false-warnings-invalid",
+        """Invalid budget of false early warnings.
+
+        Why: Without a budget, dq could not tell how early it may warn.
+
+        Bad:
+            slaProperties:
+              - id: daily
+                property: frequency
+                value: 1
+                unit: d
+                element: orders
+                schedule: "0 6 * * *"
+                customProperties:
+                  - property: delivery
+                    vendor: dq
+                    value: {grace: 1h, warn: usual, falseWarnings: rarely}
+
+        Good:
+            slaProperties:
+              - id: daily
+                property: frequency
+                value: 1
+                unit: d
+                element: orders
+                schedule: "0 6 * * *"
+                customProperties:
+                  - property: delivery
+                    vendor: dq
+                    value: {grace: 1h, warn: usual, falseWarnings: 1/quarter}
+
+        How to fix: Write a whole number and week, month, quarter or year, e.g. 1/quarter, next to `warn:
+        usual`.
+        """,
+    ),
+    delivery_rule(
         "objective-invalid",
         """Invalid delivery objective.
 
