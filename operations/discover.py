@@ -29,7 +29,7 @@ from dq.operations.reads import TableReads, count_reads
 from dq.operations.registry_files import LoadedContracts, load, parse_policy, read_policy_text
 from dq.operations.runtime.context import RuntimeContext, call_context, registry_root
 from dq.operations.runtime.spark import open_named_catalog
-from dq.registry.catalog import LiveTable
+from dq.registry.catalog import Catalog, LiveTable
 from dq.registry.catalogs import catalogs
 from dq.registry.importing.drift import object_differences
 from dq.registry.importing.sources import table_from_spec
@@ -178,7 +178,8 @@ def run(context: RuntimeContext, request: DiscoverRequest) -> DiscoverOutcome:
     objects = _Objects(context, loaded.contracts)
     errors: list[str] = []
     with closing(context.store()) as store:
-        live_tables = list(_catalog_tables(context, store, request, databases, errors))
+        broken: list[DiscoveredTable] = []
+        live_tables = list(_catalog_tables(context, store, request, databases, errors, broken))
         locations = [_key(context, live.spec.location) for _, live in live_tables if live.spec.location]
         claimed = {*objects.by_location, *locations}
         places = {_key(context, root): root for root in roots}
@@ -188,7 +189,7 @@ def run(context: RuntimeContext, request: DiscoverRequest) -> DiscoverOutcome:
         parts = read_parts(context, store, folders, layouts)
     tables = [
         _with_contract(table, objects, _key(context, table.location))
-        for table in _merge(context, live_tables, parts)
+        for table in (*_merge(context, live_tables, parts), *broken)
     ]
     if request.reads:
         tables = _with_reads(context, request.reads, tables)
@@ -355,8 +356,11 @@ def _catalog_tables(
     request: DiscoverRequest,
     databases: Sequence[tuple[str, str]],
     errors: list[str],
+    broken: list[DiscoveredTable],
 ) -> Iterator[tuple[str, LiveTable]]:
-    """Yield the catalog and each of its tables; errors are added to `errors`."""
+    """Yield the catalog and each of its tables; errors are added to `errors`, and tables that cannot be read
+    to `broken`.
+    """
     done: set[tuple[str, str]] = set()
     for kind, name in databases:
         try:
@@ -373,13 +377,35 @@ def _catalog_tables(
             done.add((kind, database))
             try:
                 with context.messages.step(f"{kind}://{database}"):
-                    tables = catalog.tables(database)
+                    tables, unreadable = _read_tables(catalog, database)
             except DqError as error:
                 errors.append(f"{kind}://{database}: {error.message}")
                 continue
-            if name and not tables:
+            broken += [
+                DiscoveredTable("", "", (f"{kind}:{database}.{broken_name}",), problem=problem)
+                for broken_name, problem in unreadable.items()
+            ]
+            if name and not tables and not unreadable:
                 errors.append(f"{kind}://{database}: the catalog has no table in this database.")
             yield from ((kind, table) for table in tables)
+
+
+def _read_tables(catalog: Catalog, database: str) -> tuple[list[LiveTable], dict[str, str]]:
+    """Return the tables of a database, and the problems of those that cannot be read by their names."""
+    try:
+        return catalog.tables(database), {}
+    except DqError:
+        names = catalog.table_names(database)
+    tables: list[LiveTable] = []
+    problems: dict[str, str] = {}
+    for name in names:
+        try:
+            table = catalog.read(database, name)
+        except DqError as error:
+            problems[name] = error.message
+        else:
+            tables += [] if table is None else [table]
+    return tables, problems
 
 
 def _merge(

@@ -524,7 +524,13 @@ class Catalog(Protocol):
         """Return the names of all databases, in order."""
 
     def tables(self, database: str) -> list[LiveTable]:
-        """Return all tables of the database by name; empty if the database does not exist."""
+        """Return all tables of the database by name; empty if the database does not exist.
+
+        Raises ReadError also if one of them cannot be read; `table_names` has its name.
+        """
+
+    def table_names(self, database: str) -> list[str]:
+        """Return the names of all tables of the database, in order; empty if it does not exist."""
 
     def blockers(self, action: Action) -> Iterable[Blocker]:
         """Return the parts of a change that it cannot make, even if allowed. Makes no request."""

@@ -598,6 +598,10 @@ class Iceberg:
             return sorted(name[0] for name in self.rest_catalog.list_namespaces())
 
     def tables(self, database: str) -> list[catalog.LiveTable]:
+        live_tables = (self.read(database, name) for name in self.table_names(database))
+        return [table for table in live_tables if table is not None]
+
+    def table_names(self, database: str) -> list[str]:
         with explained(f"list the tables of {database}"):
             try:
                 names = [
@@ -606,8 +610,7 @@ class Iceberg:
                 ]
             except errors.NoSuchNamespaceError:
                 return []
-            loaded = [self._load((database, name[-1])) for name in sorted(names)]
-        return [live_table(table) for table in loaded if table is not None]
+        return sorted(name[-1] for name in names)
 
     def blockers(self, action: catalog.Action) -> Iterable[catalog.Blocker]:
         if action.after is None or action.after.format == VIEW:

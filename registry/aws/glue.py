@@ -108,6 +108,9 @@ class Glue:
                 return []
         return sorted(live_tables, key=lambda table: table.spec.name)
 
+    def table_names(self, database: str) -> list[str]:
+        return [table.spec.name for table in self.tables(database)]
+
     def blockers(self, action: catalog.Action) -> Iterator[catalog.Blocker]:
         if action.after is not None and any(
             change.field is catalog.ChangedField.PARTITIONS for change in action.changes

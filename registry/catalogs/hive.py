@@ -414,13 +414,15 @@ class Hive:
             return sorted(cast("list[str]", list(iterate(self._external().listDatabases()))))
 
     def tables(self, database: str) -> list[LiveTable]:
+        live_tables = (self.read(database, name) for name in self.table_names(database))
+        return [table for table in live_tables if table is not None]
+
+    def table_names(self, database: str) -> list[str]:
         with _explained():
             catalog = self._external()
             if not catalog.databaseExists(database):
                 return []
-            names = sorted(cast("list[str]", list(iterate(catalog.listTables(database)))))
-        live_tables = (self.read(database, name) for name in names)
-        return [table for table in live_tables if table is not None]
+            return sorted(cast("list[str]", list(iterate(catalog.listTables(database)))))
 
     def blockers(self, action: Action) -> tuple[Blocker, ...]:
         return ()

@@ -50,6 +50,9 @@ class Local:
                 for row in connection.execute(query)
             ]
 
+    def table_names(self, database: str) -> list[str]:
+        return [table.spec.name for table in self.tables(database)]
+
     def blockers(self, action: catalog.Action) -> tuple[catalog.Blocker, ...]:
         return ()
 

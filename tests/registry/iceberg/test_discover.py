@@ -1,0 +1,96 @@
+"""`dq discover iceberg://` on a REST catalog: partitioned, owned, broken and covered tables, each once."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from fakes.iceberg import RestProxy
+from pyiceberg.catalog.rest import RestCatalog
+from pyiceberg.partitioning import PartitionField, PartitionSpec
+from pyiceberg.schema import Schema
+from pyiceberg.transforms import IdentityTransform
+from pyiceberg.types import DateType, LongType, NestedField
+
+from dq.cli.main import run
+from dq.operations.runtime.spark import iceberg_properties
+
+pytestmark = [pytest.mark.spark, pytest.mark.slow]
+
+SCHEMA = Schema(
+    NestedField(1, "id", LongType(), required=False), NestedField(2, "day", DateType(), required=False)
+)
+BY_DAY = PartitionSpec(PartitionField(2, 1000, IdentityTransform(), "day"))
+CONTRACT = {
+    "apiVersion": "v3.2.0",
+    "kind": "DataContract",
+    "id": "visits",
+    "version": "1.0.0",
+    "status": "active",
+    "domain": "web",
+    "schema": [
+        {
+            "name": "visits",
+            "properties": [
+                {"name": "id", "logicalType": "integer", "physicalType": "bigint"},
+                {"name": "gone", "logicalType": "string"},
+            ],
+        }
+    ],
+}
+
+
+@pytest.fixture
+def rest(iceberg_server: RestProxy, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> RestCatalog:
+    """A client of the catalog that also writes data; dq's own does not."""
+    iceberg_server.reset()
+    monkeypatch.chdir(tmp_path)
+    for name, text in iceberg_server.environment.items():
+        monkeypatch.setenv(name, text)
+    return RestCatalog("writer", **iceberg_properties(iceberg_server.environment))
+
+
+def discover(capsys: pytest.CaptureFixture[str], *sources: str) -> tuple[int, dict]:
+    capsys.readouterr()
+    code = run(["discover", *sources, "--format", "json"])
+    return code, json.loads(capsys.readouterr().out)
+
+
+def test_tables_of_a_rest_catalog_are_listed_once_and_a_broken_one_stops_no_other(
+    rest: RestCatalog, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rest.create_namespace_if_not_exists("web")
+    lake = tmp_path / "lake"
+    server = {"server": "lake", "type": "local", "path": "lake/visits", "format": "iceberg"}
+    (tmp_path / "visits.odcs.yaml").write_text(json.dumps({**CONTRACT, "servers": [server]}))
+    for name, spec, properties in (
+        ("visits", BY_DAY, {}),
+        ("clicks", PartitionSpec(), {"owner": "crew", "domain": "ads"}),
+        ("broken", PartitionSpec(), {}),
+    ):
+        location = f"file://{lake}/{name}"
+        table = rest.create_table(f"web.{name}", SCHEMA, location, spec, properties=properties)
+        table.append(pa.table({"id": [1, 2], "day": pa.array([0, 1], pa.date32())}))
+    for file in (lake / "broken/metadata").glob("*.metadata.json"):
+        file.unlink()
+
+    for sources in (["iceberg://web"], ["iceberg://web", "lake"]):
+        code, document = discover(capsys, *sources)
+        tables = {
+            table["names"][0] if table["names"] else table["location"]: table for table in document["tables"]
+        }
+
+        assert code == 3
+        assert {"iceberg:web.visits", "iceberg:web.clicks"} <= set(tables), document
+        visits, clicks = tables["iceberg:web.visits"], tables["iceberg:web.clicks"]
+        assert (visits["contract"], visits["files"]) == ("visits", 2)
+        assert visits["drift"] == [
+            "+ visits.day: date",
+            "- visits.gone: string",
+            "~ visits partition keys: none → day",
+        ]
+        assert (clicks["contract"], clicks["owner"], clicks["domain"]) == (None, "crew", "ads")
+        assert "NotFoundException" in tables["iceberg:web.broken"]["problem"]
+        assert sorted(tables)[:3] == ["iceberg:web.broken", "iceberg:web.clicks", "iceberg:web.visits"]
