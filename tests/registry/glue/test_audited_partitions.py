@@ -182,4 +182,4 @@ def rows_at(s3: Any, location: str) -> int:
 def reading_of(site: Path) -> str:
     (page,) = (site / "products").glob("views*/index.html")
     text = " ".join(html.unescape(re.sub("<[^>]+>", " ", page.read_text())).split())
-    return text.partition("How to read it")[2].partition("Consumers")[0]
+    return text.rpartition("How to read it")[2]
