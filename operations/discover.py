@@ -180,6 +180,7 @@ def run(context: RuntimeContext, request: DiscoverRequest) -> DiscoverOutcome:
     with closing(context.store()) as store:
         broken: list[DiscoveredTable] = []
         live_tables = list(_catalog_tables(context, store, request, databases, errors, broken))
+        live_tables = _with_tags(context, request, live_tables)
         locations = [_key(context, live.spec.location) for _, live in live_tables if live.spec.location]
         claimed = {*objects.by_location, *locations}
         places = {_key(context, root): root for root in roots}
@@ -388,6 +389,33 @@ def _catalog_tables(
             if name and not tables and not unreadable:
                 errors.append(f"{kind}://{database}: the catalog has no table in this database.")
             yield from ((kind, table) for table in tables)
+
+
+def _with_tags(
+    context: RuntimeContext, request: DiscoverRequest, live_tables: list[tuple[str, LiveTable]]
+) -> list[tuple[str, LiveTable]]:
+    """Return the tables; those of Glue with the owner and domain in Lake Formation's tags of their database.
+
+    A property of the table precedes a tag.
+    """
+    databases = {live.spec.database for kind, live in live_tables if kind == "glue"}
+    if not databases:
+        return live_tables
+    from dq.registry.aws.lake_formation import connect_lake
+
+    try:
+        lake = connect_lake(request.role_arn, request.catalog_id)
+        defined = [name for name in (*_OWNER_KEYS, *_DOMAIN_KEYS) if lake.tag_values(name)]
+        tags = {database: lake.database_tags(database) for database in databases} if defined else {}
+    except DqError as error:
+        context.note(f"Owners and domains in Lake Formation's tags are left out: {error.message}")
+        return live_tables
+    tagged = []
+    for kind, live in live_tables:
+        own = tags.get(live.spec.database, {}) if kind == "glue" else {}
+        parameters = (*((name, own[name]) for name in defined if name in own), *live.spec.parameters)
+        tagged.append((kind, replace(live, spec=replace(live.spec, parameters=parameters))))
+    return tagged
 
 
 def _read_tables(catalog: Catalog, database: str) -> tuple[list[LiveTable], dict[str, str]]:

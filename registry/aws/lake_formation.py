@@ -513,6 +513,15 @@ class LakeFormation:
             answer = call_ignoring(NOT_FOUND, self.client.get_lf_tag, TagKey=key, **self.catalog)
         return None if answer is None else list(answer["TagValues"])
 
+    def database_tags(self, database: str) -> dict[str, str]:
+        """Return the tags of a database, of several values the first; empty if it does not exist."""
+        resource = {"Database": {"Name": database, **self.catalog}}
+        with explained(f"read the tags of {database}"):
+            request = {"Resource": resource, **self.catalog}
+            answer = call_ignoring(NOT_FOUND, self.client.get_resource_lf_tags, **request) or {}
+        tags = answer.get("LFTagOnDatabase", ())
+        return {tag["TagKey"]: tag["TagValues"][0] for tag in tags if tag.get("TagValues")}
+
     def column_tags(self, table_key: Key, key: str) -> dict[str, str]:
         """Return the tag's value of each column, without values inherited from the table.
 

@@ -363,6 +363,15 @@ def test_tables_of_glue_are_merged_with_the_folders_of_a_bucket(place: Place, aw
         "Name": "seen", "TableType": "VIRTUAL_VIEW", "ViewOriginalText": "select 1",
         "StorageDescriptor": {"Columns": [{"Name": "id", "Type": "bigint"}]},
     })  # fmt: skip
+    lake = boto3.client("lakeformation", region_name=REGION, endpoint_url=aws.variables["AWS_ENDPOINT_URL"])
+    for tag, values in {"owner": ["crew-web", "crew-sales"], "domain": ["shop"]}.items():
+        lake.create_lf_tag(TagKey=tag, TagValues=values)
+    tags = {"other": {"owner": "crew-web", "domain": "shop"}, "sales": {"owner": "crew-sales"}}
+    for database, own in tags.items():
+        lake.add_lf_tags_to_resource(
+            Resource={"Database": {"Name": database}},
+            LFTags=[{"TagKey": tag, "TagValues": [value]} for tag, value in own.items()],
+        )
     contract(place, "orders", location="s3://lake/raw/sales/orders")
     code, tables, document = look(place, "glue://", "s3://lake/raw")
 
@@ -379,6 +388,9 @@ def test_tables_of_glue_are_merged_with_the_folders_of_a_bucket(place: Place, aw
     assert tables["glue:sales.gone"]["problem"] == "s3://lake/gone is not a folder."
     assert tables["glue:other.seen"]["problem"] is None
     assert tables["glue:other.items"]["rows"] == 1
+    assert [(tables[name]["owner"], tables[name]["domain"]) for name in sorted(tables) if name[0] == "g"] == [
+        ("crew-web", "shop"), ("crew-web", "shop"), ("crew-sales", "sales"), ("crew", "shop"),
+    ]  # fmt: skip
     assert document["errors"] == []
 
     alone = look(place, "glue://sales")[1]
