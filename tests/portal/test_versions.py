@@ -52,7 +52,7 @@ def text(html: str) -> str:
 def page(place: Place, product: str, site: str = "site") -> str:
     """What the product's page says of its versions."""
     html = (place.folder / site / "products" / product / "index.html").read_text()
-    return text(html[html.index('id="versions"') : html.index('id="past"')])
+    return text(html[html.index('id="versions"') :].partition("<section")[0])
 
 
 def rows(place: Place, product: str, site: str = "site") -> list[str]:
