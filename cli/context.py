@@ -67,8 +67,8 @@ class TerminalMessages(Messages):
     def step(self, activity: str) -> AbstractContextManager[None]:
         return output.step(activity)
 
-    def progress(self, total: int) -> output.Progress:
-        return output.Progress(total)
+    def progress(self, total: int, activity: str) -> output.Progress:
+        return output.Progress(total, activity)
 
     def program_output(self) -> AbstractContextManager[None]:
         return output.child_output()

@@ -475,9 +475,10 @@ def _finite(value: Any) -> Any:
 
 @dataclass(slots=True)
 class Progress(context.Progress):
-    """Progress of `total` pieces, updated by several threads."""
+    """Progress of an activity on `total` pieces, updated by several threads."""
 
     total: int
+    activity: str
     clock: Callable[[], float] = time.monotonic
     live: bool = field(default_factory=is_live)
     _running: list[str] = field(default_factory=list)
@@ -498,7 +499,7 @@ class Progress(context.Progress):
                 self._running.remove(item)
                 self._done += 1
                 if not self.live:
-                    note(f"  done: checking {item} ({self.clock() - started:.1f} s)")
+                    note(f"  done: {self.activity} {item} ({self.clock() - started:.1f} s)")
                 self._draw()
 
     def close(self) -> None:
@@ -508,4 +509,5 @@ class Progress(context.Progress):
 
     def _draw(self) -> None:
         if self.live:
-            live(f"  … {self._done} of {self.total} checked; now {', '.join(self._running)}")
+            running = f"; {self.activity} {', '.join(self._running)}" if self._running else ""
+            live(f"  … {self._done} of {self.total} done{running}")

@@ -298,7 +298,7 @@ def _run_tasks(
     setup: CheckSetup, tasks: Sequence[CheckTask], request: CheckRequest, contracts: Sequence[Contract]
 ) -> tuple[list[Result], list[Exception]]:
     """Return the results of all scopes, in the order of the contracts, and unexpected exceptions."""
-    progress = setup.context.messages.progress(sum(len(task.scopes) for task in tasks))
+    progress = setup.context.messages.progress(sum(len(task.scopes) for task in tasks), "checking")
     threads = request.parallel or default_parallelism(processors())
     lineage = nullcontext() if request.dry_run else recording(setup.context, contracts, request.server)
     with lineage as events:

@@ -93,7 +93,7 @@ def open_branches(
     if not chosen:
         return []
     spark = _session(context, {table.format for table in chosen})
-    progress = context.messages.progress(len(chosen))
+    progress = context.messages.progress(len(chosen), "proposing rules of")
 
     def draft(table: DiscoveredTable) -> _Draft:
         file = posixpath.join("" if prefix == "." else prefix, _file(table, ids[table.title]))

@@ -189,8 +189,8 @@ class Messages:
         """Context manager around an activity that takes time."""
         return nullcontext()
 
-    def progress(self, total: int) -> Progress:  # noqa: ARG002
-        """Return the progress of `total` items processed by concurrent threads."""
+    def progress(self, total: int, activity: str) -> Progress:  # noqa: ARG002
+        """Return the progress of an activity on `total` items by concurrent threads, e.g. `checking`."""
         return Progress()
 
     def program_output(self) -> AbstractContextManager[None]:

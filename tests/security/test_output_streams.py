@@ -292,7 +292,7 @@ def test_a_progress_that_is_written_over_stays_one_line():
 
     with tapes(Tape(), err), output.guarded_streams():
         for text in TEXTS.values():
-            progress = Progress(1)
+            progress = Progress(1, "checking")
             with progress.step(text):
                 pass
             progress.close()
@@ -304,6 +304,21 @@ def test_a_progress_that_is_written_over_stays_one_line():
     plain = SGR.sub("", err.written.replace("\r\x1b[K", "\n"))
     assert steering(plain) == []
     assert max(map(len, plain.splitlines())) <= 1_000
+
+
+def test_a_progress_names_its_activity():
+    plain, terminal = Tape(), Tape(terminal=True)
+
+    for err in (plain, terminal):
+        with tapes(Tape(), err), output.guarded_streams():
+            progress = Progress(1, "proposing rules of")
+            with progress.step("web.visits"):
+                pass
+            progress.close()
+
+    assert plain.written.startswith("  done: proposing rules of web.visits (")
+    assert "  … 0 of 1 done; proposing rules of web.visits" in terminal.written
+    assert "  … 1 of 1 done" in terminal.written
 
 
 # --- streams that cannot take it
