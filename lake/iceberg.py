@@ -316,11 +316,19 @@ def _instant(milliseconds: int) -> dt.datetime:
     return _EPOCH + dt.timedelta(milliseconds=milliseconds)
 
 
-def live_table(files: Files, location: str) -> table_log.LiveTable:
+def live_table(files: Files, location: str, metadata_location: str = "") -> table_log.LiveTable:
     """Return the table at its current snapshot. Raises ReadError if the snapshot or its content is
     uncertain.
+
+    Args:
+        metadata_location: Current metadata by the table's catalog. Ignored outside of the table's `metadata`
+            folder.
     """
-    current = current_metadata(files, location, require_hint=True)
+    path = f"{location}/{METADATA_FOLDER}/{posixpath.basename(metadata_location)}"
+    if metadata_location and _unschemed(path) == _unschemed(metadata_location):
+        current: Metadata | None = metadata_at(files, path)
+    else:
+        current = current_metadata(files, location, require_hint=True)
     if current is None:
         raise table_log.unknown(location, "has no Iceberg metadata")
     table = current.content

@@ -187,6 +187,12 @@ def run(context: RuntimeContext, request: DiscoverRequest) -> DiscoverOutcome:
         folders, root_errors = list_roots(context, places, locations, claimed)
         errors += root_errors
         layouts = {key: layout for key, (_, layout) in objects.by_location.items()}
+        current = {
+            _key(context, live.spec.location): metadata
+            for _, live in live_tables
+            if (metadata := _metadata_location(live))
+        }
+        folders = [replace(folder, metadata_location=current.get(folder.key, "")) for folder in folders]
         parts = read_parts(context, store, folders, layouts)
     tables = [
         _with_contract(table, objects, _key(context, table.location))
@@ -366,7 +372,8 @@ def _catalog_tables(
     for kind, name in databases:
         try:
             catalog = open_named_catalog(context, store, kind, request.role_arn, request.catalog_id)
-            names = [name.lower()] if name else catalog.databases()
+            written = name if catalogs()[kind].is_case_sensitive else name.lower()
+            names = [written] if name else catalog.databases()
         except UsageError:
             raise
         except DqError as error:
@@ -383,7 +390,7 @@ def _catalog_tables(
                 errors.append(f"{kind}://{database}: {error.message}")
                 continue
             broken += [
-                DiscoveredTable("", "", (f"{kind}:{database}.{broken_name}",), problem=problem)
+                DiscoveredTable("", "", (f"{kind}:{database}.{broken_name}".lower(),), problem=problem)
                 for broken_name, problem in unreadable.items()
             ]
             if name and not tables and not unreadable:
@@ -416,6 +423,11 @@ def _with_tags(
         parameters = (*((name, own[name]) for name in defined if name in own), *live.spec.parameters)
         tagged.append((kind, replace(live, spec=replace(live.spec, parameters=parameters))))
     return tagged
+
+
+def _metadata_location(live: LiveTable) -> str:
+    """Return the current metadata file of an Iceberg table; Glue and Hive keep it in a property."""
+    return live.metadata_location or live.spec.parameter("metadata_location")
 
 
 def _read_tables(catalog: Catalog, database: str) -> tuple[list[LiveTable], dict[str, str]]:

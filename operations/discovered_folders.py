@@ -50,7 +50,7 @@ _SAME_TABLE = 0.6
 # Parts of a file's name that differ between the files of a table: numbers, ids, hashes.
 _VARIABLE = re.compile(r"[0-9a-f]{8}-[0-9a-f-]{27}|[0-9a-f]{16,}|\d+", re.ASCII | re.IGNORECASE)
 _MAGIC = {b"PAR1": "parquet", b"ORC": "orc", b"Obj\x01": "avro"}
-_LIVE_TABLES = {"delta": delta.live_table, "iceberg": iceberg.live_table}
+_WITH_LIVE_FILES = ("delta", "iceberg")
 _HUDI_PREFIX = "_hoodie_"
 
 
@@ -59,7 +59,8 @@ class ListedFolder:
     """A folder that looks like a table, as `location` below the `source` that was listed.
 
     `key` and `root` are their real paths or URIs. `known_files` are names of files that are tables.
-    `is_shared`: the folder has files of other formats too, which are tables of their own.
+    `is_shared`: the folder has files of other formats too, which are tables of their own. `metadata_location`
+    is the current metadata of an Iceberg table by its catalog, or "".
     """
 
     root: str
@@ -69,6 +70,7 @@ class ListedFolder:
     folder: FolderTable
     known_files: frozenset[str] = frozenset()
     is_shared: bool = False
+    metadata_location: str = ""
 
     @property
     def part_name(self) -> str:
@@ -325,7 +327,7 @@ def _facts(
 ) -> _Facts:
     listed = folder.folder
     facts = _Facts(name, positions, form, problem=listed.problem)
-    if form in _LIVE_TABLES:
+    if form in _WITH_LIVE_FILES:
         return _with_bounds(folder, _read_log(storages, folder, facts))
     names = [listed.files[position][0] for position in positions if listed.files[position][1].size]
     if not names:
@@ -379,7 +381,12 @@ def _read_log(storages: Storages, folder: ListedFolder, facts: _Facts) -> _Facts
     kind = kinds.load()[facts.format]
     facts = replace(facts, table=kind.read(folder.key)[0])
     try:
-        live = _LIVE_TABLES[facts.format](storages.of(folder.key), folder.key)
+        files = storages.of(folder.key)
+        live = (
+            iceberg.live_table(files, folder.key, folder.metadata_location)
+            if facts.format == "iceberg"
+            else delta.live_table(files, folder.key)
+        )
         counts = LoggedCounts.from_table(live)
     except (*NOT_UNDERSTOOD, ReadError, pa.ArrowException) as error:
         # Its columns are readable; without the live files, all files are shown.
@@ -452,7 +459,8 @@ def _fingerprint(folder: ListedFolder, template: str | None, now: datetime) -> s
     files: Sequence[tuple[str, FileStat]] = (*folder.folder.files, *folder.folder.log)
     if folder.folder.problem or any(now - file.modified_at < SETTLED_AFTER for _, file in files):
         return ""
-    hashed = hashlib.sha256(repr((_VERSION, template, sorted(folder.known_files), folder.is_shared)).encode())
+    known = (_VERSION, template, sorted(folder.known_files), folder.is_shared, folder.metadata_location)
+    hashed = hashlib.sha256(repr(known).encode("utf-8", "surrogateescape"))
     for name, file in files:
         hashed.update(f"{name}\n{file.identity}\n\n".encode("utf-8", "surrogateescape"))
     return hashed.hexdigest()

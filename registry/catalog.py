@@ -112,13 +112,15 @@ class LiveTable:
     """A table in a catalog. `version` is the catalog's own, and changes with every write.
 
     `updated_at` is the aware instant of the last write, or None if the catalog does not know it. `owner` is
-    the owner by the catalog, or "".
+    the owner by the catalog, or "". `metadata_location` is the current metadata file of an Iceberg table, or
+    "".
     """
 
     spec: TableSpec
     version: str
     updated_at: datetime | None = None
     owner: str = ""
+    metadata_location: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -582,10 +584,14 @@ class CatalogSettings:
 
 @dataclass(frozen=True, slots=True)
 class CatalogKind:
-    """A plug-in in `catalogs/`: its id in the configuration, and the function that opens it."""
+    """A plug-in in `catalogs/`: its id in the configuration, and the function that opens it.
+
+    `is_case_sensitive`: its databases can differ in case only; otherwise their names are in lower case.
+    """
 
     id: str
     open: Callable[[CatalogSettings], Catalog]
+    is_case_sensitive: bool = False
 
 
 def stale_plan(database: str, name: str) -> StalePlan:

@@ -272,10 +272,12 @@ def live_table(loaded: Table | View | UnreadableTable) -> catalog.LiveTable:
     if isinstance(loaded, UnreadableTable):
         # Unmanaged and of an unknown format: a conflict for its contract, ignored otherwise.
         return catalog.LiveTable(folded(TableSpec(*key, "", _UNREAD, ())), "")
-    spec = _view(key, loaded) if isinstance(loaded, View) else _table(key, loaded.metadata)
-    return catalog.LiveTable(
-        spec, digest(spec), None if isinstance(loaded, View) else _changed_at(loaded.metadata)
-    )
+    if isinstance(loaded, View):
+        spec = _view(key, loaded)
+        return catalog.LiveTable(spec, digest(spec))
+    spec = _table(key, loaded.metadata)
+    changed_at = _changed_at(loaded.metadata)
+    return catalog.LiveTable(spec, digest(spec), changed_at, metadata_location=loaded.metadata_location or "")
 
 
 def _changed_at(metadata: TableMetadata) -> datetime | None:

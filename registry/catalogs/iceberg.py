@@ -25,4 +25,4 @@ def _open(settings: CatalogSettings) -> Catalog:
     return Iceberg(*connect(settings.iceberg))
 
 
-CATALOG = CatalogKind("iceberg", _open)
+CATALOG = CatalogKind("iceberg", _open, is_case_sensitive=True)

@@ -225,3 +225,24 @@ def _content(place: Path, name: str, told: int | bytes) -> bytes:
         return told
     content = metadata(place, told)
     return gzip.compress(content) if ".gz." in name else content
+
+
+def test_the_metadata_that_a_catalog_names_is_current(tmp_path: Path) -> None:
+    place = tmp_path / "orders"
+    newer = f"00003-{OTHER_UUID}.metadata.json"
+    names = (f"00002-{UUID}.metadata.json", newer)
+    put(place, {name: metadata(place, version) for version, name in enumerate(names, 2)})
+    outside = tmp_path / "metadata" / newer
+    outside.parent.mkdir()
+    outside.write_bytes(metadata(place, 9))
+
+    def columns(metadata_location: str) -> tuple[str, ...]:
+        return iceberg.live_table(LocalFiles(), str(place), metadata_location).columns
+
+    assert columns(f"file://{place}/metadata/{names[0]}") == ("c2",)
+    assert columns(f"{place}/metadata/{names[1]}") == ("c3",)
+    for elsewhere in ("", str(outside), f"{place}/metadata/../../metadata/{newer}"):
+        with pytest.raises(DqError, match="only its catalog knows which one is current"):
+            columns(elsewhere)
+    with pytest.raises(DqError, match="1-gone"):
+        columns(f"{place}/metadata/1-gone.metadata.json")

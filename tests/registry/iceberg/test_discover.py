@@ -23,6 +23,7 @@ SCHEMA = Schema(
     NestedField(1, "id", LongType(), required=False), NestedField(2, "day", DateType(), required=False)
 )
 BY_DAY = PartitionSpec(PartitionField(2, 1000, IdentityTransform(), "day"))
+ROWS = pa.table({"id": [1, 2], "day": pa.array([0, 1], pa.date32())})
 CONTRACT = {
     "apiVersion": "v3.2.0",
     "kind": "DataContract",
@@ -72,7 +73,7 @@ def test_tables_of_a_rest_catalog_are_listed_once_and_a_broken_one_stops_no_othe
     ):
         location = f"file://{lake}/{name}"
         table = rest.create_table(f"web.{name}", SCHEMA, location, spec, properties=properties)
-        table.append(pa.table({"id": [1, 2], "day": pa.array([0, 1], pa.date32())}))
+        table.append(ROWS)
     for file in (lake / "broken/metadata").glob("*.metadata.json"):
         file.unlink()
 
@@ -85,7 +86,7 @@ def test_tables_of_a_rest_catalog_are_listed_once_and_a_broken_one_stops_no_othe
         assert code == 3
         assert {"iceberg:web.visits", "iceberg:web.clicks"} <= set(tables), document
         visits, clicks = tables["iceberg:web.visits"], tables["iceberg:web.clicks"]
-        assert (visits["contract"], visits["files"]) == ("visits", 2)
+        assert (visits["contract"], visits["files"], visits["rows"]) == ("visits", 2, 2)
         assert visits["drift"] == [
             "+ visits.day: date",
             "- visits.gone: string",
@@ -94,3 +95,27 @@ def test_tables_of_a_rest_catalog_are_listed_once_and_a_broken_one_stops_no_othe
         assert (clicks["contract"], clicks["owner"], clicks["domain"]) == (None, "crew", "ads")
         assert "NotFoundException" in tables["iceberg:web.broken"]["problem"]
         assert sorted(tables)[:3] == ["iceberg:web.broken", "iceberg:web.clicks", "iceberg:web.visits"]
+
+
+def test_rows_and_files_are_those_of_the_metadata_that_the_catalog_calls_current(
+    rest: RestCatalog, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rest.create_namespace_if_not_exists("Web")
+    table = rest.create_table("Web.visits", SCHEMA, f"file://{tmp_path}/lake/visits")
+    table.append(ROWS)
+    table.append(ROWS)
+    table.overwrite(ROWS.slice(0, 1))
+    # A commit that the catalog rejected leaves metadata of the same version.
+    current = Path(table.metadata_location.removeprefix("file://"))
+    rejected = current.with_name(f"{current.name[:6]}0a1b2c3d-1111-4111-8111-111111111111.metadata.json")
+    rejected.write_text(json.dumps({**json.loads(current.read_text()), "snapshots": []}))
+
+    code, document = discover(capsys, "iceberg://Web")
+
+    [visits] = document["tables"]
+    assert (code, visits["names"], visits["problem"]) == (0, ["iceberg:web.visits"], None)
+    assert (visits["files"], visits["rows"]) == (1, 1)
+    table.append(ROWS)
+    [visits] = discover(capsys, "iceberg://Web")[1]["tables"]
+    assert (visits["files"], visits["rows"]) == (2, 3)
+    assert discover(capsys, "iceberg://")[1]["tables"] == [visits]
