@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
@@ -719,10 +719,17 @@ def earlier_counts(
     for row in tx.execute(_newest(contract, object, condition)):
         partition = _partition_of_scope(row.scope)
         path = row.clause if names is None or not row.name else paths.get(row.name)
-        numbers = {key: value for (key, *_), value in row.measured.get("groups", ())}
+        numbers = _unusual_numbers(row)
         if partition is not None and path is not None and "rowCount" in numbers:
             counts.append(PastRowCount(UNUSUAL, path, row.at, int(numbers["rowCount"]), partition))
     return tuple(counts)
+
+
+def _unusual_numbers(row: Any) -> dict[str, float]:
+    """Return the measured numbers of a result of the check `unusual` by name, {} for other checks."""
+    if row.check != UNUSUAL:
+        return {}
+    return {name: number for (name, *_), number in (row.measured or {}).get("groups", ())}
 
 
 # A quarter of daily runs.
@@ -731,7 +738,11 @@ _MAX_PAST_RUNS = 90
 
 @dataclass(frozen=True, slots=True)
 class PastResult:
-    """One result of an earlier run. `partition` is that of its scope, () for the table, None for several."""
+    """One result of an earlier run. `partition` is that of its scope, () for the table, None for several.
+
+    `value` is the number that was measured, or None. `numbers` are those of the check `unusual` by name, e.g.
+    rowCount; it has no `value`.
+    """
 
     at: datetime
     version: str
@@ -744,6 +755,7 @@ class PastResult:
     observed: str
     allowed: str
     value: float | None
+    numbers: Mapping[str, float] = field(default_factory=dict)
 
 
 def past_results(
@@ -774,10 +786,12 @@ def past_results(
         .where(runs.id.in_(newest))
         .order_by(runs.at, runs.id)
     )  # fmt: skip
+    # The stored value of the check `unusual` is a probability.
     return [
         PastResult(
             row.at, row.contract_version, row.scope, _partition_of_scope(row.scope), row.clause,
-            row.name or "", row.check, _status_of_scope(row), row.observed, row.allowed, row.value,
+            row.name or "", row.check, _status_of_scope(row), row.observed, row.allowed,
+            None if row.check == UNUSUAL else row.value, _unusual_numbers(row),
         )
         for row in tx.execute(query)
     ]  # fmt: skip

@@ -313,9 +313,15 @@ def rule_sparkline(past: Sequence[PastResult | None]) -> Svg:
 
 
 def value_sparkline(past: Sequence[PastResult | None]) -> Svg | None:
-    """Return the measured values of a rule in the last scopes as a line, or None for fewer than two."""
+    """Return the measured values of a rule in the last scopes as a line, or None for fewer than two.
+
+    None also for a rule with several numbers, which do not have the same unit.
+    """
     recent = past[-MAX_CYCLES:]
-    values = [result.value if result and result.value is not None else None for result in recent]
+    names = {name for result in recent if result for name in result.numbers}
+    if len(names) > 1:
+        return None
+    values = [next(iter(result.numbers.values()), result.value) if result else None for result in recent]
     numbers = [value for value in values if value is not None]
     if len(numbers) < 2:
         return None

@@ -7,13 +7,15 @@ from pathlib import Path
 
 import pytest
 
+from dq.contracts.metrics import UNUSUAL
 from dq.contracts.model import clause_namer
-from dq.contracts.outcome import CheckResult, Location, Severity, Status
+from dq.contracts.outcome import CheckResult, GroupResult, Location, Severity, Status
 from dq.contracts.yaml.parse import parse
 from dq.dataquality import results
 from dq.dataquality.checks import built_in
 from dq.dataquality.clauses.coverage import clause_coverage, expected_clauses
 from dq.dataquality.clauses.foreign_key import ContractSet
+from dq.portal.formatting import value_sparkline
 from dq.portal.product import past_by_clause
 from dq.portal.store_queries import quality
 from dq.store.engine import Store, open_store
@@ -105,3 +107,36 @@ def test_what_was_checked_later_is_not_shown_as_of_an_earlier_instant(store: Sto
         rows = quality(tx, ["shop@2"], NOON, NOON + timedelta(hours=2))["shop@2", "orders"].rows
     assert rows is not None
     assert [f"{count.data_time:%F}" for count in rows.counts] == ["2026-05-17"]
+
+
+def unusual_line(store: Store, *runs: dict[str, float]) -> str | None:
+    """The line of a rule `unusual` after these runs; each has the numbers that it measured."""
+    for hours, numbers in enumerate(runs):
+        groups = tuple(GroupResult((name,), Status.PASS, "", number) for name, number in numbers.items())
+        row = CheckResult(
+            UNUSUAL, "schema[0].quality[0]", "orders", "", Status.PASS, Severity.WARNING, "", "", "",
+            Location("shop.odcs.yaml", 1, 1), value=0.25, groups=groups, group_columns=("number",),
+            fingerprint="rule",
+        )  # fmt: skip
+        with store.write() as tx:
+            results.save_run(
+                tx, contract="shop@2", object="orders", version="2.0.0", scope="table", results=[row], jobs=1,
+                now=NOON + timedelta(hours=hours),
+            )  # fmt: skip
+    with store.read() as tx:
+        line = value_sparkline(quality(tx, ["shop@2"], NOON)["shop@2", "orders"].past)
+    return str(line) if line is not None else None
+
+
+def test_the_line_of_an_unusual_number_has_what_was_measured_not_its_probability(store: Store) -> None:
+    line = unusual_line(store, {"rowCount": 1200.0}, {}, {"rowCount": 900.0})
+
+    assert line is not None
+    assert "Measured 2 times: 900 to 1,200, 900 at last" in line
+    assert "0.25" not in line
+
+
+def test_several_unusual_numbers_of_a_rule_share_no_line(store: Store) -> None:
+    both = {"rowCount": 1200.0, "mean": 3.5}
+
+    assert unusual_line(store, both, both, {"mean": 3.5}) is None
