@@ -9,6 +9,7 @@ from urllib.parse import quote, urlencode
 
 from dq.alerts.incident import Incident, incident_as_row
 from dq.contracts import extension
+from dq.contracts.access.data_location import with_defaults
 from dq.contracts.escaping import is_plain_name, python
 from dq.contracts.model import Contract, Property, Quality, SchemaObject, Server, identity
 from dq.contracts.outcome import Status, iso, pluralize
@@ -572,15 +573,17 @@ def _consumer(consumer: ConsumerFacts) -> formatting.Values:
 def _how_to_read(facts: ProductFacts, server: Server) -> formatting.Values:
     """Return the access instructions of a server: its keys, and SQL and Spark lines."""
     contract = facts.contract
-    database = server.get("database") or server.get("schema")
-    catalog = server.get("catalog")
+    variables: dict[str, str] = {}
+    database = _filled(server, ("database", "schema"), variables)
+    # Tables are named instead of files where both are known.
+    place = "" if database else _filled(server, ("location", "path"), variables)
+    catalog = _filled(server, ("catalog",), variables)
     tables = [
         ".".join(
             part for part in (catalog, database, schema_object.physical_name or schema_object.name) if part
         )
         for schema_object in contract.objects
     ]
-    place = server.get("location") or server.get("path")
     form = server.get("format") or "parquet"
     layout, _ = extension.layout(server)
     read = f"spark.read.format({python(form)})"
@@ -604,6 +607,7 @@ def _how_to_read(facts: ProductFacts, server: Server) -> formatting.Values:
         if not lines:
             lines += [f"{read}.load({python(path)})" for path in dict.fromkeys(paths)]
     keys = [
+    notes += [_variable_note(name, default) for name, default in variables.items() if lines]
         (name, formatting.cut(value, 500))
         for name, value in (server.model_extra or {}).items()
         if isinstance(value, str)
@@ -623,6 +627,21 @@ def _how_to_read(facts: ProductFacts, server: Server) -> formatting.Values:
 
 
 def _table_lines(tables: Sequence[str]) -> list[str]:
+def _filled(server: Server, keys: Sequence[str], variables: dict[str, str]) -> str:
+    """Return the first of these keys that is set, "" without any; adds its variables to `variables`."""
+    text, defaults = with_defaults(next(filter(None, map(server.get, keys)), ""))
+    variables |= defaults
+    return text
+
+
+def _variable_note(name: str, default: str) -> str:
+    """Return the note on a variable in the location of a server."""
+    name, default = formatting.cut(name, 80), formatting.cut(default, 200)
+    if not default:
+        return f"Replace <{name}> with the value of the variable {name}: the contract has no default for it."
+    return f"{default} is the default of the variable {name}. Use its value instead where it is set."
+
+
     # Quoting depends on the server's SQL dialect, so only names that need no quotes are shown.
     plain = [name for name in tables if all(map(is_plain_name, name.split(".")))][:3]
     return [

@@ -219,6 +219,23 @@ def location_templates(server: Server) -> Iterator[tuple[str, str]]:
         yield key, _PLACEHOLDER.sub(fill, text)
 
 
+def with_defaults(text: str) -> tuple[str, dict[str, str]]:
+    """Return a server's text with the defaults of its variables, and these defaults by variable.
+
+    A variable without a default is replaced by its name, `<NAME>`, and has the default "". Values of the
+    environment are not used.
+    """
+    defaults: dict[str, str] = {}
+
+    def fill(match: re.Match[str]) -> str:
+        if match["variable"] is None:
+            return match[0]
+        defaults[match["variable"]] = match["default"] or ""
+        return match["default"] or f"<{match['variable']}>"
+
+    return _PLACEHOLDER.sub(fill, text), defaults
+
+
 def _location_keys(server: Server) -> Iterator[tuple[str, str]]:
     """Yield the keys of the server's location, as written."""
     for key in _PATH_KEYS.get(server.type, ()):

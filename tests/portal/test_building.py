@@ -424,3 +424,48 @@ def test_t42_a_rule_that_the_contract_has_is_not_advised(place: Place) -> None:
     assert "Add a <code>rowCount</code> rule" in orders
     assert "Add a <code>rowCount</code> rule" not in sales
     assert "They appear after the first <code>dq check</code>" in sales
+
+
+def page_of(tmp_path: Path, text: str, name: str = "orders") -> str:
+    """The page of the only product of a registry, with the text of each element on its own line."""
+    place = Place(tmp_path)
+    place.put(f"registry/{name}.odcs.yaml", text)
+    assert place.dq("portal", "build", "site", "registry").code == 0
+    return unescape(re.sub("<[^>]*>", "\n", site(place, f"products/{name}/index.html")))
+
+
+VARIABLES = """\
+apiVersion: v3.2.0
+kind: DataContract
+id: orders
+version: 1.0.0
+status: active
+servers:
+  - {server: lake, type: local, path: "${LAKE_ROOT:-lake}/{object}", format: parquet}
+  - {server: raw, type: s3, location: "s3://${RAW_BUCKET}/{object}", format: parquet}
+  - {server: sales, type: databricks, host: h, catalog: main, schema: "${SALES:-sales}"}
+  - {server: other, type: databricks, host: h, catalog: main, schema: "${OTHER}"}
+schema: [{name: orders, properties: [{name: id, logicalType: integer}]}]
+"""
+
+
+def test_lines_to_read_have_the_default_of_a_variable_or_say_what_to_replace(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LAKE_ROOT", "/srv/other")
+    monkeypatch.setenv("RAW_BUCKET", "other-bucket")
+
+    page = page_of(tmp_path, VARIABLES)
+
+    lines = re.findall(r"spark\..*|SELECT .*", page)
+    assert lines == [
+        'spark.read.format("parquet").load("lake/orders")',
+        'spark.read.format("parquet").load("s3://<RAW_BUCKET>/orders")',
+        "SELECT * FROM main.sales.orders",
+        'spark.table("main.sales.orders")',
+    ]
+    assert "lake is the default of the variable LAKE_ROOT. Use its value instead where it is set." in page
+    assert "Replace <RAW_BUCKET> with the value of the variable RAW_BUCKET: the contract has no" in page
+    assert "OTHER with" not in page
+    assert "/srv/other" not in page
+    assert "other-bucket" not in page
