@@ -143,7 +143,8 @@ class ProductState(StrEnum):
 class ObjectFacts:
     """One object: its schema, the evaluation of its clauses, its check results, and its agreements.
 
-    `past` are the earlier results of each clause by its path, see `past_by_clause`.
+    `past` are the earlier results of each clause by its path, see `past_by_clause`, and `limits` are the
+    values that the contract allows, also by path.
     """
 
     object: SchemaObject
@@ -151,6 +152,7 @@ class ObjectFacts:
     quality: ObjectQuality
     agreements: tuple[AgreementStanding, ...] = ()
     past: Mapping[str, tuple[PastResult | None, ...]] = field(default_factory=dict)
+    limits: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -277,7 +279,8 @@ def _object(
     evaluations = clause_evaluations(accounted, covered, quality.newest, contract.version, name_at)
     agreements = batch.agreements.get((contract.key, schema_object.name), ())
     past = past_by_clause(accounted, covered, quality.past, contract.version, name_at)
-    return ObjectFacts(schema_object, tuple(evaluations), quality, tuple(agreements), past)
+    limits = {path: clause.allowed for clause in reversed(clauses) for path in clause.paths}
+    return ObjectFacts(schema_object, tuple(evaluations), quality, tuple(agreements), past, limits)
 
 
 def past_by_clause(

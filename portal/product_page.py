@@ -204,6 +204,7 @@ def _rules_by_column(facts: ObjectFacts) -> dict[str, list[formatting.Values]]:
         account, past = clause.account, facts.past.get(clause.account.path, ())
         if account.property and clause.status is not ClauseStatus.DOCUMENTED:
             newest = next((result for result in reversed(past) if result is not None), None)
+            allowed = newest.allowed if newest else facts.limits.get(account.path)
             rules.setdefault(account.property, []).append(
                 {
                     "clause": formatting.cut(account.clause, 200),
@@ -211,7 +212,7 @@ def _rules_by_column(facts: ObjectFacts) -> dict[str, list[formatting.Values]]:
                     "results": formatting.rule_sparkline(past) if newest else None,
                     "measured": formatting.value_sparkline(past),
                     "newest": formatting.cut(newest.observed, 120) if newest else "",
-                    "allowed": formatting.cut(newest.allowed, 120) if newest else "",
+                    "allowed": formatting.cut(allowed, 120),
                 }
             )
     return rules
@@ -606,8 +607,8 @@ def _how_to_read(facts: ProductFacts, server: Server) -> formatting.Values:
             )
         if not lines:
             lines += [f"{read}.load({python(path)})" for path in dict.fromkeys(paths)]
-    keys = [
     notes += [_variable_note(name, default) for name, default in variables.items() if lines]
+    keys = [
         (name, formatting.cut(value, 500))
         for name, value in (server.model_extra or {}).items()
         if isinstance(value, str)
@@ -626,7 +627,6 @@ def _how_to_read(facts: ProductFacts, server: Server) -> formatting.Values:
     }
 
 
-def _table_lines(tables: Sequence[str]) -> list[str]:
 def _filled(server: Server, keys: Sequence[str], variables: dict[str, str]) -> str:
     """Return the first of these keys that is set, "" without any; adds its variables to `variables`."""
     text, defaults = with_defaults(next(filter(None, map(server.get, keys)), ""))
@@ -642,6 +642,7 @@ def _variable_note(name: str, default: str) -> str:
     return f"{default} is the default of the variable {name}. Use its value instead where it is set."
 
 
+def _table_lines(tables: Sequence[str]) -> list[str]:
     # Quoting depends on the server's SQL dialect, so only names that need no quotes are shown.
     plain = [name for name in tables if all(map(is_plain_name, name.split(".")))][:3]
     return [

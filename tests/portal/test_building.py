@@ -469,3 +469,28 @@ def test_lines_to_read_have_the_default_of_a_variable_or_say_what_to_replace(
     assert "OTHER with" not in page
     assert "/srv/other" not in page
     assert "other-bucket" not in page
+
+
+LIMITS = """\
+apiVersion: v3.2.0
+kind: DataContract
+id: orders
+version: 1.0.0
+status: active
+schema:
+  - name: orders
+    properties:
+      - {name: id, logicalType: integer, required: true, logicalTypeOptions: {minimum: 5, maximum: 90}}
+      - {name: state, logicalType: string, enum: [{value: open}, {value: paid}]}
+      - {name: note, logicalType: string}
+"""
+
+
+def test_columns_that_were_never_checked_show_the_limits_of_the_contract(tmp_path: Path) -> None:
+    page = page_of(tmp_path, LIMITS)
+
+    schema = re.sub(r"\s+", " ", page[page.index("\nSchema\n") : page.index("Incidents of")])
+    for limit in ("minimum , expected at least 5", "maximum , expected at most 90"):
+        assert limit in schema
+    assert "enum , expected one of 'open', 'paid'" in schema
+    assert "required , expected no NULL" in schema
