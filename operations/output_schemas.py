@@ -141,8 +141,9 @@ PROMISE = row({
     "streak": nullable(row({"length": INT, "good": BOOL})), "trend": nullable(NUMBER),
     "usual_minutes": nullable(NUMBER), "present": nullable(NUMBER), "burning": array(TEXT),
     "warnings": nullable(row({
-        "at_risk_since": nullable(INSTANT), "warned_then_late": INT, "warned_then_on_time": INT,
-        "late_without_warning": INT, "silent": TEXT,
+        "at_risk_since": nullable(INSTANT),
+        "at_risk": array(row({"due_at": INSTANT, "breach_at": INSTANT, "warned_at": INSTANT})),
+        "warned_then_late": INT, "warned_then_on_time": INT, "late_without_warning": INT, "silent": TEXT,
         "warned": array(row({"due_at": INSTANT, "warned_at": INSTANT})),
     })),
     "cycles": array(row(CYCLE)),

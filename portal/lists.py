@@ -78,7 +78,9 @@ _SECTIONS = (
 
 
 def today_page(rows: Sequence[ProductRow], incidents: Sequence[IncidentFacts], watcher: Watcher) -> Values:
-    """Return the overview page: broken, late and unknown products, spent budgets, recent incidents."""
+    """Return the overview page: broken, late and unknown products, those at risk, spent budgets, recent
+    incidents.
+    """
     by_state: dict[ProductState, list[ProductRow]] = defaultdict(list)
     for product_row in rows:
         by_state[product_row.state].append(product_row)
@@ -101,6 +103,7 @@ def today_page(rows: Sequence[ProductRow], incidents: Sequence[IncidentFacts], w
         (product_row for product_row in rows if product_row.summary.spent),
         key=lambda product_row: (-product_row.summary.exhausted, product_row.card.title),
     )
+    at_risk = sorted((product_row for product_row in rows if product_row.summary.at_risk), key=_title)
     new = [facts for facts in incidents if watcher.now - facts.incident.opened_at <= _DAY]
     ended = [
         facts
@@ -118,6 +121,11 @@ def today_page(rows: Sequence[ProductRow], incidents: Sequence[IncidentFacts], w
             (STATES[state], len(by_state[state]), f"lists/{state.value}.html") for state in ProductState
         ],
         "sections": sections,
+        "at_risk": [
+            {**row(product_row), "why": "", "since": None, "budgets": product_row.summary.at_risk[:3]}
+            for product_row in at_risk[:MAX_SHOWN]
+        ],
+        "at_risk_more": max(len(at_risk) - MAX_SHOWN, 0),
         "spent": [
             {**row(product_row), "why": "", "since": None, "budgets": product_row.summary.spent[:3]}
             for product_row in spent[:MAX_SHOWN]

@@ -545,8 +545,9 @@ class ProductSummary:
     `why` is the reason of its state in one line; `good` and `bad` count cycles of all its SLOs in their
     windows; `spent` names each SLO whose budget is exhausted or nearly so. `clauses` and `enforced` count
     clauses on schema and data. `acknowledged` and `resolved` are the minutes of each recent incident.
-    `warnings` are the numbers of true, false and missed early warnings, or empty without any. `since` is the
-    start of the open incident, or the due time of the newest miss. Instants are ISO 8601 in UTC.
+    `warnings` are the numbers of true, false and missed early warnings, or empty without any. `at_risk` names
+    each delivery with an open early warning. `since` is the start of the open incident, or the due time of
+    the newest miss. Instants are ISO 8601 in UTC.
     """
 
     state: str
@@ -563,6 +564,7 @@ class ProductSummary:
     open_incidents: int = 0
     valid_until: str = ""
     warnings: tuple[int, ...] = ()
+    at_risk: tuple[str, ...] = ()
 
     def as_json(self) -> tuple[Any, ...]:
         """As JSON values, in the order of the fields."""
@@ -606,7 +608,20 @@ def summary(facts: ProductFacts) -> ProductSummary:
         len(facts.open_incidents),
         valid_until(facts).isoformat(),
         _warning_counts(facts),
+        tuple(_at_risk(facts)),
     )
+
+
+def _at_risk(facts: ProductFacts) -> Iterator[str]:
+    """Yield a line for each delivery with an open early warning."""
+    for promise in facts.promises:
+        for warning in promise.warnings.at_risk if promise.warnings is not None else ():
+            assert warning.warned_at is not None
+            due, since, breach = (
+                local_time(promise.slo, moment)
+                for moment in (warning.due_at, warning.warned_at, warning.breach_at)
+            )
+            yield f"{promise.slo.id}: due {due}, at risk since {since}, breach at {breach}"
 
 
 def _warning_counts(facts: ProductFacts) -> tuple[int, ...]:

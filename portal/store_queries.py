@@ -25,11 +25,11 @@ from dq.dataquality.clauses.quality_rule import (
     partition_time,
     usual_range,
 )
-from dq.dataquality.delivery import heartbeat
+from dq.dataquality.delivery import early_warning, heartbeat
 from dq.dataquality.delivery.cycle import OPEN, CycleRecord
 from dq.dataquality.delivery.cycle_store import record_from_row
 from dq.dataquality.delivery.notify import PLATFORM
-from dq.dataquality.delivery.tables import chunks, cycle, cycle_event, cycle_excuse, receipt
+from dq.dataquality.delivery.tables import chunks, cycle, cycle_event, cycle_excuse, cycle_warning, receipt
 from dq.dataquality.model.run_context import PastRowCount
 from dq.dataquality.results import ROW_COUNT_CHECKS, PastResult, StoredResult, check_run
 from dq.registry.publish import staged_deliveries
@@ -337,6 +337,12 @@ def _open(tx: Connection) -> dict[str, str]:
     # Sorted here: with ORDER BY, SQLite scans every cycle in the order of their keys.
     for row in sorted(tx.execute(query), key=lambda row: row[1]):
         hashes[row[0]].update(repr(tuple(row[1:])).encode("utf-8", "surrogatepass"))
+    warned = select(
+        cycle_warning.c.contract, cycle_warning.c.object, cycle_warning.c.slo, cycle_warning.c.due_at,
+        cycle_warning.c.warned_at,
+    ).where(early_warning.is_open())  # fmt: skip
+    for key, *warning in sorted(map(tuple, tx.execute(warned))):
+        hashes[key].update(repr(warning).encode("utf-8", "surrogatepass"))
     placed = (
         select(receipt.c.contract, func.count(), func.max(publication_revision.c.published_at))
         .join(publication_revision, publication_revision.c.id == receipt.c.id)

@@ -216,6 +216,14 @@ def warning_summary(compliance: SloCompliance) -> str:
 def _warnings_as_dict(standing: WarningStanding) -> JsonObject:
     return {
         "at_risk_since": _iso(standing.at_risk_since),
+        "at_risk": [
+            {
+                "due_at": warning.due_at.isoformat(),
+                "breach_at": warning.breach_at.isoformat(),
+                "warned_at": _iso(warning.warned_at),
+            }
+            for warning in standing.at_risk
+        ],
         "warned_then_late": standing.counts.true,
         "warned_then_on_time": standing.counts.false,
         "late_without_warning": standing.counts.missed,

@@ -724,16 +724,21 @@ class WarningCounts:
 
 @dataclass(frozen=True, slots=True)
 class WarningStanding:
-    """Early warnings of one SLO: since when a delivery is at risk, or None, and how right they were.
+    """Early warnings of one SLO: its deliveries at risk, by due time, and how right warnings were.
 
     `silent_reason` is why the next delivery gets no warning, "" if it may get one. `warned_at` has the warned
     cycles by due time.
     """
 
-    at_risk_since: datetime | None
+    at_risk: tuple[StoredWarning, ...]
     counts: WarningCounts
     silent_reason: str
     warned_at: Mapping[datetime, datetime]
+
+    @property
+    def at_risk_since(self) -> datetime | None:
+        """Time of the first open warning, or None if no delivery is at risk."""
+        return min((entry.warned_at for entry in self.at_risk if entry.warned_at), default=None)
 
 
 def warning_standings(
@@ -775,10 +780,9 @@ def _standing(stored: Sequence[StoredWarning], outcomes: Mapping[datetime, bool]
     pairs = Counter(
         (entry.warned_at is not None, outcomes[entry.due_at]) for entry in stored if entry.due_at in outcomes
     )
-    at_risk = [entry.warned_at for entry in stored if entry.is_open and entry.warned_at]
     newest = stored[-1]
     return WarningStanding(
-        min(at_risk, default=None),
+        tuple(entry for entry in stored if entry.is_open),
         WarningCounts(pairs[True, True], pairs[True, False], pairs[False, True]),
         newest.reason if newest.warn_at is None and newest.warned_at is None else "",
         {entry.due_at: entry.warned_at for entry in stored if entry.warned_at is not None},

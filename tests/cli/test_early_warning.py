@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -214,3 +216,36 @@ def test_the_metrics_count_warnings(team: Team) -> None:
 
     assert "dq_at_risk_cycles 1\n" in text
     assert 'dq_early_warnings_cycles{outcome="warned_late"} 0\n' in text
+
+
+def test_the_portal_shows_what_is_at_risk_until_it_came(team: Team) -> None:
+    team.history()
+    now = FIRST + timedelta(days=DAYS)
+
+    def portal(minutes: float) -> tuple[str, list[Any]]:
+        """What Today says, and the deliveries at risk in the status of the product."""
+        at = f"{now + timedelta(minutes=minutes):%FT%TZ}"
+        assert team.dq("portal", "build", "site", "registry", "--as-of", at).code == 0
+        status = json.loads((team.folder / "site/products/orders/status.json").read_text())
+        today = re.sub("<[^>]*>", "", (team.folder / "site/index.html").read_text())
+        return today, status["deliveries"][0]["warnings"]["at_risk"]
+
+    before, none_yet = portal(-45)
+    team.watch(DAYS, -30)
+    warned, at_risk = portal(-30)
+    team.came("orders", DAYS, -20)
+    team.watch(DAYS, -15)
+    after, none_left = portal(-15)
+
+    assert "at risk since 2026-05-31 05:30 UTC, breach at 2026-05-31 06:30 UTC" in warned
+    assert ["At risk 1" in today for today in (before, warned, after)] == [False, True, False]
+    assert "at risk since" not in before + after
+    assert (none_yet, none_left) == ([], [])
+    assert at_risk == [
+        {
+            "due_at": "2026-05-31T06:00:00+00:00",
+            "breach_at": "2026-05-31T06:30:00+00:00",
+            "warned_at": "2026-05-31T05:30:00+00:00",
+        }
+    ]
+    assert team.status(DAYS, -30)["orders"]["at_risk"] == at_risk
