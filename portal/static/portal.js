@@ -91,14 +91,81 @@
   function terms() {
     // Letters and digits of any script, without case and marks, as the builder folds them.
     var plain = words.value.toLowerCase().normalize("NFKD").replace(/\p{M}/gu, "").replace(/ß/g, "ss").replace(/ς/g, "σ");
-    return (plain.match(/[\p{L}\p{N}]+/gu) || []).filter(function (one) {
-      return Array.from(one).length >= 2;
-    }).slice(0, 8);
+    return (plain.match(/[\p{L}\p{N}]+/gu) || []).map(function (word) {
+      return Array.from(word).slice(0, 40).join("");
+    }).filter(function (word) { return Array.from(word).length >= 2; }).slice(0, 8);
+  }
+
+  // The address has the words and filters of the search, so that a search can be sent to somebody.
+  function readAddress() {
+    var query = new URLSearchParams(location.search);
+    if (query.has("q")) words.value = query.get("q");
+    filters.forEach(function (filter) {
+      [].forEach.call(filter.options, function (option) {
+        if (option.value && option.text === query.get(filter.dataset.filter)) filter.value = option.value;
+      });
+    });
+  }
+
+  function address(typed) {
+    var query = new URLSearchParams();
+    if (typed.trim()) query.set("q", typed.trim());
+    filters.forEach(function (filter) {
+      if (filter.value) query.set(filter.dataset.filter, filter.options[filter.selectedIndex].text);
+    });
+    return location.pathname + (query.toString() ? "?" + query : "");
+  }
+
+  // Near words: typed with one wrong, missing, extra or swapped letter; with two from eight letters on.
+  function errorsAllowed(term) {
+    var length = Array.from(term).length;
+    return length < 4 ? 0 : length < 8 ? 1 : 2;
+  }
+
+  // Index files of words that begin with the first two letters of the term, also swapped or with an extra one.
+  function nearShelves(term) {
+    var letters = Array.from(term);
+    return errorsAllowed(term) ? [[0, 1], [1, 0], [0, 2], [1, 2]].map(function (pair) {
+      return shelf(letters[pair[0]] + letters[pair[1]]);
+    }) : [];
+  }
+
+  // Edit distances of the term to each prefix of the word, where swapped neighbours are one error.
+  function distances(term, word) {
+    var a = Array.from(term), b = Array.from(word), before = [], row = b.map(function (_, j) { return j; });
+    row.push(b.length);
+    for (var i = 1; i <= a.length; i++) {
+      var next = [i];
+      for (var j = 1; j <= b.length; j++) {
+        next[j] = Math.min(row[j] + 1, next[j - 1] + 1, row[j - 1] + (a[i - 1] === b[j - 1] ? 0 : 1));
+        if (i > 1 && j > 1 && a[i - 1] === b[j - 2] && a[i - 2] === b[j - 1]) next[j] = Math.min(next[j], before[j - 2] + 1);
+      }
+      before = row;
+      row = next;
+    }
+    return row;
+  }
+
+  // Up to three words of the index that the term may mean, nearest first, then those of most products.
+  function nearWords(term) {
+    var scores = Object.create(null), allowed = errorsAllowed(term);
+    nearShelves(term).forEach(function (name) {
+      var index = shelves[name] ? shelves[name].w : {};
+      Object.keys(index).forEach(function (word) {
+        var row = distances(term, word), errors = Math.min.apply(null, row);
+        if (errors <= allowed) scores[word] = [errors, row[row.length - 1], -index[word].length];
+      });
+    });
+    return Object.keys(scores).sort(function (a, b) {
+      for (var i = 0; i < 3; i++) if (scores[a][i] !== scores[b][i]) return scores[a][i] - scores[b][i];
+      return a < b ? -1 : 1;
+    }).slice(0, 3);
   }
 
   function search() {
     var mine = ++turn, asked = terms();
     var chosen = filters.map(function (one) { return one.value; }).filter(Boolean);
+    try { history.replaceState(null, "", address(words.value)); } catch (refused) { /* Some browsers refuse it on file://. */ }
     if (few) few.hidden = !!(asked.length || chosen.length);
     if (!asked.length && !chosen.length) {
       found.textContent = "";
@@ -106,7 +173,11 @@
       return;
     }
     each(asked.map(shelf).concat(chosen), function () {
-      if (mine === turn) show(asked, chosen);
+      if (mine !== turn) return;
+      var unmatched = asked.filter(function (term) { return !Object.keys(scored(term)).length; });
+      each([].concat.apply([], unmatched.map(nearShelves)), function () {
+        if (mine === turn) show(asked, chosen, unmatched);
+      });
     });
   }
 
@@ -125,7 +196,12 @@
     return scores;
   }
 
-  function show(asked, chosen) {
+  function show(asked, chosen, unmatched) {
+    var near = Object.create(null);
+    unmatched.forEach(function (term) { near[term] = nearWords(term); });
+    // With every unknown word replaced by its nearest one, or as typed if one of them has none.
+    var repaired = unmatched.length > 0 && unmatched.every(function (term) { return near[term].length; });
+    if (repaired) asked = asked.map(function (term) { return near[term] ? near[term][0] : term; });
     var sets = asked.map(scored).concat(chosen.map(function (name) {
       var scores = Object.create(null);
       (shelves[name] ? shelves[name].p : []).forEach(function (product) { scores[product[0]] = { product: product, score: 0 }; });
@@ -147,13 +223,39 @@
       if (one.product[3]) { item.appendChild(text("p")).appendChild(text("bdi", one.product[3])); }
       found.appendChild(item);
     });
-    line.textContent = !all.length ? "No products match. Try fewer or shorter words." :
-      all.length === 1 ? "1 product." : all.length + " products" + (all.length > MOST ? "; the first " + MOST + " are shown." : ".");
+    var count = all.length === 1 ? "1 product" : all.length + " products";
+    count += all.length > MOST ? "; the first " + MOST + " are shown." : ".";
+    line.textContent = all.length && !unmatched.length ? count : "No product matches " +
+      (words.value.trim() ? "'" + words.value.trim() + "'" : "these filters") + ". ";
+    if (repaired) suggest(asked, near, unmatched, all.length ? " " + count : " It matches none with these words and filters either.");
+    else if (unmatched.length || !all.length) line.append(advice(asked, chosen, unmatched));
+  }
+
+  // "Did you mean orders or order?", each a link to its search.
+  function suggest(asked, near, unmatched, rest) {
+    var queries = unmatched.length > 1 ? [asked.join(" ")] : near[unmatched[0]].map(function (word) {
+      return asked.map(function (term) { return term === near[unmatched[0]][0] ? word : term; }).join(" ");
+    });
+    line.append("Did you mean ");
+    queries.forEach(function (query, i) {
+      var link = text("a", query);
+      link.href = address(query);
+      line.append(i ? (i === queries.length - 1 ? " or " : ", ") : "", link);
+    });
+    line.append("?" + rest);
+  }
+
+  function advice(asked, chosen, unmatched) {
+    var unknown = unmatched.map(function (term) { return "'" + term + "'"; }).join(" and ");
+    if (unmatched.length && unmatched.length < asked.length) return "No name, column or description has " + unknown + ": try without.";
+    if (unmatched.length) return "Try a shorter word, or open a domain below.";
+    return chosen.length ? "Set a filter to 'any', or use fewer words." : "Each word alone has products: use fewer words.";
   }
 
   var soon;
   words.addEventListener("input", function () { clearTimeout(soon); soon = setTimeout(search, 60); });
   filters.forEach(function (one) { one.addEventListener("change", search); });
   form.addEventListener("submit", function (event) { event.preventDefault(); clearTimeout(soon); search(); });
+  readAddress();
   search();
 })();

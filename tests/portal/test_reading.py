@@ -287,6 +287,105 @@ def test_words_that_nothing_has_are_answered_too(page: Page, site: Path) -> None
     expect(page.locator("#told")).to_contain_text("No product")
 
 
+@pytest.fixture(scope="module")
+def find(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """The address of the search page of three products in two domains."""
+    place = Place(tmp_path_factory.mktemp("search"))
+    for name, domain in (("ledger", "finance"), ("orders", "sales"), ("shipments", "sales")):
+        text = contract(name, status="draft") + f"domain: {domain}\n"
+        place.put(f"registry/{name}.odcs.yaml", text)
+    assert place.dq("portal", "build", "site", "registry").code == 0
+    return (place.folder / "site" / "find.html").as_uri()
+
+
+# One wrong, missing, extra or swapped letter, from eight letters on two.
+MISTYPED = {
+    "ledgre": "ledger",
+    "ledgr": "ledger",
+    "leddger": "ledger",
+    "lebger": "ledger",
+    "eldger": "ledger",
+    "xledger": "ledger",
+    "shpimetns": "shipments",
+    "LEDGRE": "ledger",
+}
+
+
+def test_a_mistyped_word_finds_the_nearest_one_and_says_so(page: Page, find: str) -> None:
+    page.goto(find)
+    line, products = page.locator("#told"), page.locator("#found li")
+
+    for typed, word in MISTYPED.items():
+        page.get_by_label("Words").fill(typed)
+        expect(line).to_have_text(f"No product matches '{typed}'. Did you mean {word}? 1 product.")
+        expect(products).to_have_count(1)
+        expect(products).to_contain_text(word)
+
+    wrong = axe(page)
+    line.get_by_role("link", name="ledger", exact=True).click()
+    expect(page.get_by_label("Words")).to_have_value("ledger")
+    expect(line).to_have_text("1 product.")
+    assert wrong == []
+
+
+def test_only_the_mistyped_word_is_replaced_and_filters_stay(page: Page, find: str) -> None:
+    page.goto(find)
+    line, domain = page.locator("#told"), page.get_by_label("Domain", exact=True)
+
+    domain.select_option(label="sales")
+    page.get_by_label("Words").fill("orders shipmnets")
+    expect(line).to_have_text(
+        "No product matches 'orders shipmnets'. Did you mean orders shipments?"
+        " It matches none with these words and filters either."
+    )
+    page.get_by_label("Words").fill("ordres")
+    line.get_by_role("link", name="orders", exact=True).click()
+
+    expect(page.get_by_label("Words")).to_have_value("orders")
+    expect(line).to_have_text("1 product.")
+    assert domain.locator("option:checked").inner_text() == "sales"
+
+
+def test_nothing_near_is_answered_with_what_to_try(page: Page, find: str) -> None:
+    page.goto(find)
+    answers = {
+        "zzzz": "Try a shorter word, or open a domain below.",
+        # Too short for a mistake.
+        "ldr": "Try a shorter word, or open a domain below.",
+        # Two mistakes in a short word.
+        "eldgre": "Try a shorter word, or open a domain below.",
+        "ledger zzzz": "No name, column or description has 'zzzz': try without.",
+        "ledger orders": "Each word alone has products: use fewer words.",
+    }
+
+    for typed, answer in answers.items():
+        page.get_by_label("Words").fill(typed)
+        expect(page.locator("#told")).to_have_text(f"No product matches '{typed}'. {answer}")
+    page.get_by_label("Domain", exact=True).select_option(label="sales")
+    page.get_by_label("Words").fill("ledger")
+    expect(page.locator("#told")).to_have_text(
+        "No product matches 'ledger'. Set a filter to 'any', or use fewer words."
+    )
+
+
+def test_the_address_is_the_search_and_the_search_is_the_address(page: Page, find: str) -> None:
+    page.goto(f"{find}?q=%3Cb%3Eledger%3C%2Fb%3E")
+    expect(page.get_by_label("Words")).to_have_value("<b>ledger</b>")
+    expect(page.locator("#told")).to_have_text("1 product.")
+    page.goto(f"{find}?q=ORDERS&domain=sales&status=no-such-state")
+    expect(page.get_by_label("Words")).to_have_value("ORDERS")
+    assert page.get_by_label("Domain", exact=True).locator("option:checked").inner_text() == "sales"
+
+    page.get_by_label("Words").fill("straße & co")
+    expect(page).to_have_url(f"{find}?q=stra%C3%9Fe+%26+co&domain=sales")
+    page.get_by_label("Domain", exact=True).select_option(label="any")
+    expect(page).to_have_url(f"{find}?q=stra%C3%9Fe+%26+co")
+    page.reload()
+    expect(page.get_by_label("Words")).to_have_value("straße & co")
+    page.get_by_label("Words").fill("")
+    expect(page).to_have_url(find)
+
+
 def test_few_products_are_all_there_before_anything_is_asked(page: Page, tmp_path: Path) -> None:
     place = Place(tmp_path)
     for name in ("orders", "Sales", "stock"):
