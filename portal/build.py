@@ -18,7 +18,7 @@ from dq.contracts.access.files import FileMissing, FileRef, FileRejected, printa
 from dq.contracts.model import Identity, identity
 from dq.contracts.outcome import UsageError
 from dq.portal import contracts, output, pages, store_queries
-from dq.portal.contracts import NO_EDGES, NOT_ASKED, ContractCard, Problem, VersionHistory
+from dq.portal.contracts import NO_EDGES, NO_LINEAGE, NOT_ASKED, ContractCard, Problem, VersionHistory
 from dq.portal.histories import histories
 from dq.portal.lists import ProductRow
 from dq.portal.output import OWN, CachedContract, PortalRequest, PortalSummary, Site, SiteState, WorkerPool
@@ -136,7 +136,10 @@ def _hash(job: PageJob) -> str:
     incidents = [(facts.incident.id, facts.incident.revision, facts.messages) for facts in job.incidents]
     consumers = [(consumer.subscription.model_dump_json(), consumer.approval) for consumer in job.consumers]
     card, linked = (job.card.digest, job.card.key, job.card.problems), sorted(job.linked.items())
-    inputs = (card, job.edges, neighbours, incidents, consumers, job.versions, linked, job.registry_url)
+    inputs = (
+        card, job.edges, neighbours, incidents, consumers, job.versions, linked, job.registry_url,
+        job.lineage,
+    )  # fmt: skip
     return sha256(repr(inputs).encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
 
@@ -157,6 +160,8 @@ def _jobs(
         if not consumer.subscription.is_expired(today):
             subscribed[consumer.subscription.identity].append(consumer)
     pages = {card.key: card.slug for card in cards if card.key}
+    readable = {card.key: card for card in cards if card.readable}
+    adjacent = contracts.adjacent_products(edges)
     objects = _objects(cards) if any(card.references for card in cards) else {}
     for card in cards:
         around = edges.get(card.key, NO_EDGES) if card.readable else NO_EDGES
@@ -170,6 +175,7 @@ def _jobs(
             {other: pages[other] for side in around for _, other, _ in side if other in pages},
             versions.get(card.file, NOT_ASKED),
             request.registry_url,
+            contracts.lineage(card.key, adjacent, readable) if card.readable else NO_LINEAGE,
         )
 
 

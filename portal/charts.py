@@ -390,3 +390,92 @@ def timeline(spans: Sequence[Span], days: float, dates: Sequence[str], label: st
     positions = [scale(days * step / last) for step in range(len(dates))]
     parts.append(_date_labels(bottom + 16, dates, positions))
     return _figure(WIDTH, bottom + 22, label, parts)
+
+
+# Graphs: columns of linked nodes, from left to right.
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """Node of a graph: label, tooltip, address it links to, and below the label a note or a badge.
+
+    `badge` is the address of a picture like `badge.svg`. Without `href`, it is the node the graph is about.
+    """
+
+    label: str
+    title: str
+    href: str
+    note: str = ""
+    badge: str = ""
+
+
+_NODE_WIDTH, _NODE_HEIGHT, _NODE_GAP, _COLUMN_GAP = 152, 48, 12, 38
+_HEADING_HEIGHT, _ASIDE = 22, 12
+_MAX_LABEL = 22
+# The right part of a badge, which says the state; the left part says "data".
+BADGE_START, BADGE_WIDTH = 44, 148
+_BADGE_HEIGHT, _BADGE_SCALE = 20, 0.9
+
+
+def graph(
+    columns: Sequence[tuple[str, Sequence[Node]]],
+    links: Iterable[tuple[tuple[int, int], tuple[int, int]]],
+    label: str,
+) -> Svg:
+    """Return a graph. `columns` have a heading and nodes; `links` join nodes by column and row.
+
+    Empty columns are left out. It is not one picture but a group, since its nodes are links.
+    """
+    shown = [number for number, (_, nodes) in enumerate(columns) if nodes]
+    lefts = {number: index * (_NODE_WIDTH + _COLUMN_GAP) + 1 for index, number in enumerate(shown)}
+    step = _NODE_HEIGHT + _NODE_GAP
+    most = max(len(nodes) for _, nodes in columns)
+    width = len(shown) * (_NODE_WIDTH + _COLUMN_GAP) - _COLUMN_GAP + 2
+    height = _HEADING_HEIGHT + most * step - _NODE_GAP + 2
+
+    def top(column: int, row: int) -> float:
+        return _HEADING_HEIGHT + (most - len(columns[column][1])) * step / 2 + row * step
+
+    parts = ['<path class="edges" d="']
+    for (from_column, from_row), (to_column, to_row) in links:
+        begin = top(from_column, from_row) + _NODE_HEIGHT / 2
+        end = top(to_column, to_row) + _NODE_HEIGHT / 2
+        if from_column == to_column:
+            # From the left edge and back to it, between the columns, beside the ends of the other links.
+            x, aside = lefts[from_column], _ASIDE if begin < end else -_ASIDE
+            begin, end = begin + aside, end - aside
+            parts.append(f"M{x} {begin:g}C{x - 26} {begin:g} {x - 26} {end:g} {x - 1} {end:g}")
+        else:
+            x, target = lefts[from_column] + _NODE_WIDTH, lefts[to_column] - 1
+            middle = (x + target) / 2
+            parts.append(f"M{x} {begin:g}C{middle:g} {begin:g} {middle:g} {end:g} {target} {end:g}")
+        parts.append("m-5-3.5l5 3.5-5 3.5")
+    parts.append('"/>')
+    for number in shown:
+        heading, nodes = columns[number]
+        parts.append(_text(lefts[number] + _NODE_WIDTH / 2, 11, heading, _MIDDLE))
+        parts += [_node(node, lefts[number], top(number, row)) for row, node in enumerate(nodes)]
+    return Svg(
+        f'<svg class="chart graph" viewBox="0 0 {width:g} {height:g}" width="{width:g}" height="{height:g}" '
+        f'role="group" aria-label="{escaped(label)}">{"".join(parts)}</svg>'
+    )
+
+
+def _node(node: Node, x: float, y: float) -> str:
+    """Return a node; what does not fit into it is clipped, since an inner `svg` hides its overflow."""
+    short = node.label if len(node.label) <= _MAX_LABEL else f"{node.label[: _MAX_LABEL - 1]}…"
+    rect = f'<rect x="1" y="1" width="{_NODE_WIDTH - 2}" height="{_NODE_HEIGHT - 2}" rx="6"/>'
+    inner = _text(10, 18, short, ' class="name"') + (_text(10, 35, node.note) if node.note else "")
+    if node.badge:
+        inner += (
+            f'<svg x="10" y="24" width="{BADGE_WIDTH * _BADGE_SCALE:g}" '
+            f'height="{_BADGE_HEIGHT * _BADGE_SCALE:g}" '
+            f'viewBox="{BADGE_START} 0 {BADGE_WIDTH} {_BADGE_HEIGHT}">'
+            f'<image href="{escaped(node.badge)}" width="{BADGE_START + BADGE_WIDTH}" '
+            f'height="{_BADGE_HEIGHT}" preserveAspectRatio="xMinYMid meet"/></svg>'
+        )
+    box = (
+        f'<svg x="{x:g}" y="{y:g}" width="{_NODE_WIDTH}" height="{_NODE_HEIGHT}">'
+        f"<title>{escaped(node.title)}</title>{rect}{inner}</svg>"
+    )
+    return f'<a href="{escaped(node.href)}">{box}</a>' if node.href else f'<g class="own">{box}</g>'

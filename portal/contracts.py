@@ -273,6 +273,109 @@ def product_graph(cards: Iterable[ContractCard]) -> Mapping[str, Edges]:
     return {key: (tuple(sorted(inputs)), tuple(sorted(users))) for key, (inputs, users) in edges.items()}
 
 
+@dataclass(frozen=True, slots=True)
+class LineageNode:
+    """A product in a lineage graph, or `count` products of a domain; 0 for a single product.
+
+    `label` is the key of the contract, or the domain. `page` is the path below the site, "" without a page.
+    """
+
+    label: str
+    page: str
+    count: int = 0
+
+
+Place = tuple[int, int]
+"""Column and row of a node in a lineage graph."""
+
+
+@dataclass(frozen=True, slots=True)
+class Lineage:
+    """Lineage graph of a product, two steps in both directions.
+
+    `columns` are the inputs of its inputs, its inputs, the product, the products made from it, and those made
+    from these. `links` lead from an input to the product made from it.
+    """
+
+    columns: tuple[tuple[LineageNode, ...], ...] = ()
+    links: tuple[tuple[Place, Place], ...] = ()
+
+
+NO_LINEAGE = Lineage()
+
+MAX_LINEAGE_NODES = 12
+"""Maximum number of nodes in a column of a lineage graph; more products are grouped by domain."""
+
+_OWN_COLUMN = 2
+
+
+def adjacent_products(graph: Mapping[str, Edges]) -> Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]]:
+    """Return the keys of the direct inputs and users of each product, without objects."""
+    return {
+        key: (
+            tuple(dict.fromkeys(other for _, other, _ in inputs if other != key)),
+            tuple(dict.fromkeys(other for _, other, _ in users if other != key)),
+        )
+        for key, (inputs, users) in graph.items()
+    }
+
+
+def lineage(
+    key: str,
+    adjacent: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]],
+    cards: Mapping[str, ContractCard],
+) -> Lineage:
+    """Return the lineage graph of a product; `cards` are those of all products by key."""
+    if not any(adjacent.get(key, ())):
+        return NO_LINEAGE
+    columns: dict[int, tuple[LineageNode, ...]] = {_OWN_COLUMN: (_product_node(key, cards),)}
+    links: dict[tuple[Place, Place], None] = {}
+    for side, step in ((0, -1), (1, 1)):
+        direct = adjacent[key][side]
+        next_keys = dict.fromkeys(other for near in direct for other in adjacent[near][side])
+        indirect = [other for other in next_keys if other != key and other not in set(direct)]
+        places: dict[str, Place] = {key: (_OWN_COLUMN, 0)}
+        for column, keys in ((_OWN_COLUMN + step, direct), (_OWN_COLUMN + 2 * step, indirect)):
+            columns[column], rows = _column(keys, cards)
+            places |= {other: (column, row) for other, row in rows.items()}
+        pairs = [(key, near) for near in direct]
+        pairs += [(near, other) for near in direct for other in adjacent[near][side] if other != key]
+        for near, other in pairs:
+            ends = (places[near], places[other])
+            if ends[0] != ends[1]:
+                links[ends if side else ends[::-1]] = None
+    return Lineage(tuple(columns[number] for number in sorted(columns)), tuple(links))
+
+
+def _column(
+    keys: Sequence[str], cards: Mapping[str, ContractCard]
+) -> tuple[tuple[LineageNode, ...], dict[str, int]]:
+    """Return the nodes of a column and the row of each product in it."""
+    if len(keys) <= MAX_LINEAGE_NODES:
+        return tuple(_product_node(key, cards) for key in keys), {key: row for row, key in enumerate(keys)}
+    by_domain: dict[str, list[str]] = defaultdict(list)
+    for key in keys:
+        by_domain[cards[key].domain].append(key)
+    groups = sorted(by_domain.items(), key=lambda group: (-len(group[1]), group[0]))
+    shown = groups if len(groups) <= MAX_LINEAGE_NODES else groups[: MAX_LINEAGE_NODES - 1]
+    nodes = [
+        LineageNode(domain or "no domain", domain_page(domain), len(members))
+        if len(members) > 1
+        else _product_node(members[0], cards)
+        for domain, members in shown
+    ]
+    rows = {key: row for row, (_, members) in enumerate(shown) for key in members}
+    others = [key for _, members in groups[len(shown) :] for key in members]
+    if others:
+        nodes.append(LineageNode("other domains", "domains/index.html", len(others)))
+        rows |= dict.fromkeys(others, len(shown))
+    return tuple(nodes), rows
+
+
+def _product_node(key: str, cards: Mapping[str, ContractCard]) -> LineageNode:
+    return LineageNode(key, f"products/{cards[key].slug}/index.html")
+
+
 # Contract files and their cards.
 
 REFUSED = "refused"

@@ -27,9 +27,11 @@ from dq.dataquality.results import agreement_standings
 from dq.portal import contracts, lists, product_page
 from dq.portal.contracts import (
     NO_EDGES,
+    NO_LINEAGE,
     NOT_ASKED,
     ContractCard,
     Edges,
+    Lineage,
     Problem,
     VersionHistory,
     domain_page,
@@ -145,6 +147,7 @@ class PageJob:
     linked: Mapping[str, str] = field(default_factory=dict)
     versions: VersionHistory = NOT_ASKED
     registry_url: str = ""
+    lineage: Lineage = NO_LINEAGE
 
 
 @dataclass(frozen=True, slots=True)
@@ -260,7 +263,8 @@ def _load_batch(
 
 
 def _write(site: Site, job: PageJob, facts: ProductFacts) -> None:
-    page = render("product.html", _UP, **product_page.product_page(facts, job.linked.get, job.registry_url))
+    values = product_page.product_page(facts, job.linked.get, job.registry_url, job.lineage)
+    page = render("product.html", _UP, **values)
     _put(site, job, page, product_page.status_json(facts), facts.state)
 
 

@@ -22,7 +22,8 @@ from dq.dataquality.delivery.cycle import CycleRecord
 from dq.dataquality.delivery.notify import format_duration, local_time
 from dq.dataquality.results import BROKEN, AgreementStanding, StoredResult
 from dq.portal import formatting
-from dq.portal.contracts import VersionChange, VersionImpact, domain_page
+from dq.portal.charts import Node, Svg, graph
+from dq.portal.contracts import NO_LINEAGE, Lineage, LineageNode, VersionChange, VersionImpact, domain_page
 from dq.portal.product import (
     ClauseStatus,
     ConsumerFacts,
@@ -356,7 +357,9 @@ PageLookup = Callable[[str], str | None]
 """Returns the page of a contract by its key, or None if it is not in the registry."""
 
 
-def product_page(facts: ProductFacts, page_of: PageLookup, registry_url: str = "") -> formatting.Values:
+def product_page(
+    facts: ProductFacts, page_of: PageLookup, registry_url: str = "", lineage: Lineage = NO_LINEAGE
+) -> formatting.Values:
     """Return the values of a product's page; with `registry_url`, also of a new subscription there."""
     contract = facts.contract
     description = contract.description
@@ -410,6 +413,7 @@ def product_page(facts: ProductFacts, page_of: PageLookup, registry_url: str = "
         "reading": [_how_to_read(facts, server) for server in contract.servers],
         "consumers": [_consumer(consumer) for consumer in facts.consumers],
         "subscribe": subscribe_values(contract, registry_url) if registry_url else None,
+        "lineage": _lineage_graph(lineage),
         "made_from": [_edge(edge, page_of) for edge in facts.made_from[:_MAX_EDGES]],
         "used_by": [_edge(edge, page_of) for edge in facts.used_by[:_MAX_EDGES]],
         "versions": versions(facts),
@@ -668,6 +672,39 @@ def _placed_note(placed: PlacedElsewhere, in_catalog: bool) -> str:
 def _edge(edge: tuple[str, str, str], page_of: PageLookup) -> formatting.Values:
     own, other, other_object = edge
     return {"own": own, "contract": other, "object": other_object, "page": page_of(other)}
+
+
+_UP = "../../"
+_COLUMNS = ("inputs of inputs", "inputs", "this product", "made from it", "made from those")
+
+
+def _lineage_graph(lineage: Lineage) -> Svg | None:
+    """Return the lineage of a product as a graph, or None without any neighbour.
+
+    A node shows the badge of its product, which is always that of the newest build: the states of neighbours
+    are no inputs of this page.
+    """
+    if lineage == NO_LINEAGE:
+        return None
+    columns = [
+        (heading, [_node(node, is_own=heading == "this product") for node in nodes])
+        for heading, nodes in zip(_COLUMNS, lineage.columns, strict=True)
+    ]
+    counts = [sum(node.count or 1 for node in lineage.columns[number]) for number in (1, 3)]
+    label = (
+        f"Lineage graph: {pluralize(counts[0], 'input')} and {pluralize(counts[1], 'product')} made from it, "
+        "listed below, and their neighbours"
+    )
+    return graph(columns, lineage.links, label)
+
+
+def _node(node: LineageNode, *, is_own: bool) -> Node:
+    label = formatting.cut(node.label, 200)
+    if node.count:
+        products = pluralize(node.count, "product")
+        return Node(label, f"{label}: {products}", f"{_UP}{node.page}", note=products)
+    badge = f"{_UP}{node.page.removesuffix('index.html')}badge.svg"
+    return Node(label, label, "" if is_own else f"{_UP}{node.page}", badge=badge)
 
 
 # Machine-readable status (`status.json`), and a badge to embed in other pages.

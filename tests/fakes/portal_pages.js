@@ -3,7 +3,7 @@
 const ELEMENTS = new Set((
     "html head meta link title script body a header nav main footer section article div span p h1 h2 h3 h4 ul ol " +
     "li dl dt dd table thead tbody tr th td b strong code pre bdi time details summary noscript form label input " +
-    "select option svg g rect circle path text").split(" "));
+    "select option svg g rect circle path text image").split(" "));
 const SCRIPTS = /^(\.\.\/)*(as-of\.js|static\/portal\.js)$/;
 const NEVER = new Set("style srcdoc action formaction ping target background xlink:href poster data".split(" "));
 const LEADS_OUT = /^(https?:\/\/[^@\\]*|mailto:.*)$/;
@@ -38,6 +38,8 @@ function faults(page) {
 
 const all = (what, where = document) => [...where.querySelectorAll(what)];
 const text = one => one ? one.textContent.replace(/\s+/g, " ").trim() : "";
+// The address of a link of SVG is not a string.
+const leads = one => typeof one.href === "string" ? one.href : new URL(one.href.baseVal, document.baseURI).href;
 const table = one => all("tbody tr", one).map(row => all("td", row).map(text));
 const named = one => Object.fromEntries(all(":scope > div", one).map(each =>
     [text(each.querySelector("dt")), text(each.querySelector("b"))]));
@@ -51,7 +53,7 @@ function facts() {
         asOf: text(document.getElementById("as-of")),
         words: text(document.querySelector("main")).length,
         said: text(document.querySelector("main")).slice(0, 200),
-        links: all("a[href]").map(one => [one.getAttribute("href"), one.href, text(one)]),
+        links: all("a[href]").map(one => [one.getAttribute("href"), leads(one), text(one)]),
         ids: all("[id]").map(one => one.id),
         tooWide: document.documentElement.scrollWidth > document.documentElement.clientWidth
             ? all("main *").filter(sticks).map(one => one.outerHTML.slice(0, 120)).slice(0, 3) : [],

@@ -10,11 +10,13 @@ from fakes.strangers import TEXTS
 from dq.portal.charts import (
     Arrival,
     Bar,
+    Node,
     Scale,
     Span,
     Svg,
     arrivals,
     bars,
+    graph,
     legend,
     line,
     sparkline,
@@ -101,10 +103,11 @@ def test_a_text_of_a_stranger_is_text(text: str) -> None:
         sparkline(["pass"], text),
         line([1, None, 2], text),
         timeline([Span(text, "late", 1, None, text)], 90, [text], text),
+        graph([(text, [Node(text, text, "a.html", text, "a.svg")]), ("", [Node(text, text, "")])], [], text),
     )
 
     for chart in charts:
-        allowed = {"svg", "title", "text", "path", "rect", "circle"}
+        allowed = {"svg", "title", "text", "path", "rect", "circle", "g", "a", "image"}
         assert {element.tag for element in parsed(chart).iter()} <= allowed
     assert "<script" not in legend({"late": (text, 1)})
 
