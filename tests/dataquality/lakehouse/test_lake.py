@@ -166,6 +166,8 @@ def delta(
 def hudi(kind: str, query: str = "") -> Callable[[SparkSession, Path], Place]:
     def write(spark: SparkSession, folder: Path) -> Place:
         path = str(folder / "t")
+        # Hudi takes a table of this name for its own.
+        spark.sql("DROP TABLE IF EXISTS orders")
         options = {
             "hoodie.table.name": "orders",
             "hoodie.datasource.write.recordkey.field": "line",
