@@ -459,8 +459,8 @@ def _fingerprint(folder: ListedFolder, template: str | None, now: datetime) -> s
     files: Sequence[tuple[str, FileStat]] = (*folder.folder.files, *folder.folder.log)
     if folder.folder.problem or any(now - file.modified_at < SETTLED_AFTER for _, file in files):
         return ""
-    known = (_VERSION, template, sorted(folder.known_files), folder.is_shared, folder.metadata_location)
-    hashed = hashlib.sha256(repr(known).encode("utf-8", "surrogateescape"))
+    facts = (_VERSION, template, sorted(folder.known_files), folder.is_shared, folder.metadata_location)
+    hashed = hashlib.sha256(repr(facts).encode("utf-8", "surrogateescape"))
     for name, file in files:
         hashed.update(f"{name}\n{file.identity}\n\n".encode("utf-8", "surrogateescape"))
     return hashed.hexdigest()

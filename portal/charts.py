@@ -429,12 +429,12 @@ def graph(
     shown = [number for number, (_, nodes) in enumerate(columns) if nodes]
     lefts = {number: index * (_NODE_WIDTH + _COLUMN_GAP) + 1 for index, number in enumerate(shown)}
     step = _NODE_HEIGHT + _NODE_GAP
-    most = max(len(nodes) for _, nodes in columns)
+    tallest = max(len(nodes) for _, nodes in columns)
     width = len(shown) * (_NODE_WIDTH + _COLUMN_GAP) - _COLUMN_GAP + 2
-    height = _HEADING_HEIGHT + most * step - _NODE_GAP + 2
+    height = _HEADING_HEIGHT + tallest * step - _NODE_GAP + 2
 
     def top(column: int, row: int) -> float:
-        return _HEADING_HEIGHT + (most - len(columns[column][1])) * step / 2 + row * step
+        return _HEADING_HEIGHT + (tallest - len(columns[column][1])) * step / 2 + row * step
 
     parts = ['<path class="edges" d="']
     for (from_column, from_row), (to_column, to_row) in links:

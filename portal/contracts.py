@@ -365,10 +365,10 @@ def _column(
         for domain, members in shown
     ]
     rows = {key: row for row, (_, members) in enumerate(shown) for key in members}
-    others = [key for _, members in groups[len(shown) :] for key in members]
-    if others:
-        nodes.append(LineageNode("other domains", "domains/index.html", len(others)))
-        rows |= dict.fromkeys(others, len(shown))
+    not_shown = [key for _, members in groups[len(shown) :] for key in members]
+    if not_shown:
+        nodes.append(LineageNode("other domains", "domains/index.html", len(not_shown)))
+        rows |= dict.fromkeys(not_shown, len(shown))
     return tuple(nodes), rows
 
 
