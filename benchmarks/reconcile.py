@@ -206,6 +206,9 @@ def _costs(spark: SparkSession, rows: int, *, grows: bool) -> dict[str, float]:
             "whole rows": lambda: _expect(spark, "left", "same", 0, key=False),
             "0.01 % differ": lambda: _expect(spark, "left", "other", rows // 10_000),
             "same files": lambda: _expect(spark, "left", "left", 0),
+            "one key in 90 % of the rows": lambda: _by_skewed_key(spark, 0, "-1"),
+            "one key in 90 % of the rows, which differs": lambda: _by_skewed_key(spark, rows // 10 * 9, "-1"),
+            "NULL as key in 90 % of the rows": lambda: _by_skewed_key(spark, 0, "NULL"),
             "full outer join": lambda: _join(spark, "left", "same"),
         }
     )
@@ -243,6 +246,17 @@ def _expect(spark: SparkSession, left: str, right: str, changed: int, *, key: bo
     result = dq.reconcile(left, right, key=["id"] if key else [], spark=spark)
     if (result.agrees, result.counts[Kind.CHANGED]) != (not changed, changed):
         raise SystemExit(f"{left} and {right}: {dict(result.counts)}, and {changed} rows were changed")
+
+
+def _by_skewed_key(spark: SparkSession, repeated: int, value: str) -> None:
+    """Compare sides in which 90 % of the rows have the same key, among them rows that differ or none."""
+    left, right = (
+        spark.read.parquet(name).selectExpr("*", f"IF(id % 10 = 3, id, {value}) AS key").drop("id")
+        for name in ("left", "other" if repeated else "same")
+    )
+    result = dq.reconcile(left, right, key=["key"], spark=spark)
+    if (result.agrees, result.counts[Kind.REPEATED]) != (not repeated, repeated):
+        raise SystemExit(f"one key in 90 % of the rows: {dict(result.counts)}, and {repeated} are repeated")
 
 
 def _by_datacompy(*names: str) -> float:
