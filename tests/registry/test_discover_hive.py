@@ -84,7 +84,11 @@ def test_tables_of_a_metastore_are_listed_once(lake: Path, capsys: pytest.Captur
 
     assert code == 3
     assert set(sales) == SALES
-    assert set(every) == {*SALES, "hive:crm.people"}
+    # Other tests leave tables in the metastore.
+    assert {name for name in every if name.startswith(("hive:sales.", "hive:crm."))} == {
+        *SALES,
+        "hive:crm.people",
+    }
     assert set(with_lake) == {*SALES, "lake/loose", "lake/people"}
     for tables in (sales, every, with_lake):
         orders, clicks = tables["hive:sales.orders"], tables["hive:sales.clicks"]
