@@ -14,7 +14,7 @@ from dq.contracts import slo as promise
 from dq.contracts.access.access_policy import AccessPolicy
 from dq.contracts.access.alert_target import route_terms
 from dq.contracts.access.data_location import DataLocation, other_servers, pattern_in, resolve
-from dq.contracts.access.discovery import discover, skipped_summary
+from dq.contracts.access.discovery import discover, has_contract_name, skipped_summary
 from dq.contracts.access.files import POLICY_FILE, FileMissing, FileRejected, exists, read, read_own
 from dq.contracts.model import Contract, SchemaObject
 from dq.contracts.outcome import DqError, Finding, ReadError, Severity, StoreError, UsageError
@@ -98,18 +98,27 @@ def with_registry(contracts: Sequence[Contract], folder: Path) -> ContractSet:
 
     # The other names are relative if these are, because references in files are compared as text.
     referring = [contract for contract in contracts if refers_to_others(contract, contract_set)]
-    roots = {_registry_of(Path(contract.file), folder) for contract in referring}
+    places = {place for contract in referring for place in _registry_around(Path(contract.file), folder)}
     neighbours: list[Contract] = []
-    for root in sorted(roots):
+    for place in sorted(places):
         with suppress(ReadError):
-            neighbours += load([root], lambda _: None, skipped_key).contracts
+            neighbours += load([place], lambda _: None, skipped_key).contracts
     return ContractSet.from_contracts([*contracts, *neighbours])
 
 
-def _registry_of(file: Path, folder: Path) -> Path:
-    """Return the registry around a file, named like the file: relative or absolute."""
-    home = os.path.realpath(folder / file.parent)
-    return Path(os.path.normpath(file.parent / os.path.relpath(registry_root(Path(home)), home)))
+def _registry_around(file: Path, folder: Path) -> list[Path]:
+    """Return the registry around a file, named like the file: relative or absolute.
+
+    Without a policy and a repository, it is the contracts in the file's own folder, which is not walked: it may
+    be a home folder.
+    """
+    home = Path(os.path.realpath(folder / file.parent))
+    root = registry_root(home)
+    if is_root(root):
+        return [Path(os.path.normpath(file.parent / os.path.relpath(root, home)))]
+    with suppress(OSError):
+        return [file.parent / path.name for path in home.iterdir() if has_contract_name(path.name)]
+    return []
 
 
 def single_contract(loaded: LoadedContracts) -> Contract:

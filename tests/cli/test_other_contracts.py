@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 from pathlib import Path
 
@@ -53,6 +54,12 @@ def test_a_file_without_policy_and_repository_has_its_folder_as_registry(registr
     lacking = "'customers.id' refers to another contract; no given contract has the object 'customers'"
     assert relationship(registry) == f"not evaluated: {lacking}"
 
+    registry.put("registry/shop/below/customers.odcs.yaml", CUSTOMERS.format(version="1.0.0"))
+    assert relationship(registry) == f"not evaluated: {lacking}"
+
+    os.mkfifo(registry.folder / "registry/shop/pipe.odcs.yaml")
+    registry.put("registry/shop/broken.odcs.yaml", "kind: DataContract\nid: [")
+    (registry.folder / "registry/shop/below/customers.odcs.yaml").unlink()
     registry.put("registry/shop/customers.odcs.yaml", CUSTOMERS.format(version="1.0.0"))
     assert relationship(registry) == "enforced: relationship"
 
