@@ -216,7 +216,7 @@ def read_parts(
     `layouts` are the templates of tables in contracts, by their keys. Raises MissingTool without pyarrow. A
     folder that cannot be read has a problem.
     """
-    with require_extras("Reading Parquet footers needs pyarrow", "s3"):
+    with require_extras("Reading Parquet footers needs pyarrow", "sample"):
         import pyarrow  # noqa: F401
     keys = [_cache_key(folder) for folder in folders]
     prints = [_fingerprint(folder, layouts.get(folder.key), context.now()) for folder in folders]

@@ -160,7 +160,7 @@ def tables(
 
 def require_pyarrow() -> None:
     """Raise MissingTool if pyarrow is not installed, before any table is inspected."""
-    with require_extras("Reading Parquet footers needs pyarrow", "s3"):
+    with require_extras("Reading Parquet footers needs pyarrow", "sample"):
         import pyarrow  # noqa: F401
 
 

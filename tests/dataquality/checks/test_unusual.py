@@ -69,8 +69,8 @@ def judged(
     """The result of a run; `answers` are those of the metrics in their order."""
     history = daily(contract, now, **earlier)
     bound = replace(clause(contract), context=RunContext(now, (), history, calendar))
-    known: Answers = dict(zip(metrics_for(bound, KINDS), answers, strict=True))
-    return evaluate_clause(bound, known, KINDS)
+    measured: Answers = dict(zip(metrics_for(bound, KINDS), answers, strict=True))
+    return evaluate_clause(bound, measured, KINDS)
 
 
 def test_half_a_load_is_reported_with_what_was_expected() -> None:
