@@ -14,7 +14,7 @@ from dq.contracts import slo as promise
 from dq.contracts.access.access_policy import AccessPolicy
 from dq.contracts.access.alert_target import route_terms
 from dq.contracts.access.data_location import DataLocation, other_servers, pattern_in, resolve
-from dq.contracts.access.discovery import discover, has_contract_name, skipped_summary
+from dq.contracts.access.discovery import contract_names, discover, skipped_summary
 from dq.contracts.access.files import POLICY_FILE, FileMissing, FileRejected, exists, read, read_own
 from dq.contracts.model import Contract, SchemaObject
 from dq.contracts.outcome import DqError, Finding, ReadError, Severity, StoreError, UsageError
@@ -109,16 +109,14 @@ def with_registry(contracts: Sequence[Contract], folder: Path) -> ContractSet:
 def _registry_around(file: Path, folder: Path) -> list[Path]:
     """Return the registry around a file, named like the file: relative or absolute.
 
-    Without a policy and a repository, it is the contracts in the file's own folder, which is not walked: it may
-    be a home folder.
+    Without a policy and a repository, it is the contracts in the file's own folder, which may be a home
+    folder and is not walked.
     """
     home = Path(os.path.realpath(folder / file.parent))
     root = registry_root(home)
     if is_root(root):
         return [Path(os.path.normpath(file.parent / os.path.relpath(root, home)))]
-    with suppress(OSError):
-        return [file.parent / path.name for path in home.iterdir() if has_contract_name(path.name)]
-    return []
+    return [file.parent / name for name in contract_names(home)]
 
 
 def single_contract(loaded: LoadedContracts) -> Contract:

@@ -12,6 +12,7 @@ import re
 import stat
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -174,6 +175,13 @@ def subscriptions(root: Path) -> list[files.FileRef]:
 
 def _not_a_folder(path: str, kind: str) -> files.NotARegularFile:
     return files.NotARegularFile(f"{path} is {kind}.", "Replace it with the folder itself.")
+
+
+def contract_names(folder: Path) -> list[str]:
+    """Return the names of contract files in a folder, without its subfolders; empty if it cannot be read."""
+    with suppress(OSError), os.scandir(folder) as entries:
+        return [entry.name for entry in entries if has_contract_name(entry.name)]
+    return []
 
 
 def has_contract_name(name: str) -> bool:
