@@ -1,0 +1,1 @@
+"""Search all physical files of tables for the keys of people, and the proof that files have none of them."""
