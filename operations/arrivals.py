@@ -184,11 +184,13 @@ def past_arrivals(
     server: str | None,
     now: datetime,
     last: int = LAST,
+    registered: Mapping[str, datetime] | None = None,
 ) -> PastArrivals:
     """Return the newest arrivals of an object.
 
     A partition has arrived when the watcher would say so, or earlier if a stored delivery says so: files may
-    have been rewritten since. Without partitions, each update is an arrival.
+    have been rewritten since. `registered` are times by partition that replace both. Without partitions, each
+    update is an arrival.
 
     Raises ReadError for a location that cannot be read.
     """
@@ -207,7 +209,7 @@ def past_arrivals(
     if form is not None:
         stamps = {partition: stamp for partition in partitions if (stamp := stamp_of(form, partition))}
         partitions = sorted(stamps, key=lambda partition: stamps[partition])[-last * _per_stamp(form) :]
-    return _partition_arrivals(reader, partitions, form, stored, last)
+    return _partition_arrivals(reader, partitions, form, stored, registered or {}, last)
 
 
 def _per_stamp(form: PartitionForm) -> int:
@@ -434,6 +436,7 @@ def _partition_arrivals(
     partitions: Sequence[Partition],
     form: PartitionForm | None,
     stored: Sequence[CycleRecord],
+    registered: Mapping[str, datetime],
     last: int,
 ) -> PastArrivals:
     observations = reader.observe([_record(reader, partition) for partition in partitions])
@@ -449,14 +452,19 @@ def _partition_arrivals(
     problems: list[str] = []
     for partition, observation in zip(partitions, observations, strict=True):
         own_evidence = observation.evidence
-        instants = [
-            instant
-            for instant in (
-                own_evidence.delivered_at if own_evidence else None,
-                recorded.get(label(partition)),
-            )
-            if instant is not None and instant <= reader.now
-        ]
+        registered_at = registered.get(label(partition))
+        instants = (
+            [registered_at]
+            if registered_at is not None
+            else [
+                instant
+                for instant in (
+                    own_evidence.delivered_at if own_evidence else None,
+                    recorded.get(label(partition)),
+                )
+                if instant is not None and instant <= reader.now
+            ]
+        )
         if not instants:
             problems += (
                 [own_evidence.problem] if own_evidence is not None and not own_evidence.readable else []
@@ -464,7 +472,9 @@ def _partition_arrivals(
             continue
         arrived_at = min(instants)
         sources[
-            "stored delivery"
+            "catalog"
+            if registered_at is not None
+            else "stored delivery"
             if own_evidence is None or arrived_at != own_evidence.delivered_at
             else own_evidence.source
         ] += 1

@@ -14,10 +14,12 @@ from itertools import pairwise
 from pathlib import Path
 
 from dq.contracts.access import files
+from dq.contracts.access.data_location import resolve
 from dq.contracts.access.discovery import discover
 from dq.contracts.access.files import FileRejected, read, read_own
 from dq.contracts.extension import VENDOR
 from dq.contracts.extension import delivery as delivery_terms
+from dq.contracts.lineage import database_name, table_name
 from dq.contracts.model import Contract, SchemaObject
 from dq.contracts.outcome import CycleStatus, DqError, Finding, ReadError, Severity, UsageError, ValueProblem
 from dq.contracts.schedule.calendar import country_of, holiday_name_problem, parse_zone
@@ -26,7 +28,7 @@ from dq.contracts.yaml.insertion import Addition, can_insert, insert
 from dq.contracts.yaml.parse import parse
 from dq.dataquality.delivery import cycle_store
 from dq.dataquality.delivery.budget import CycleCounts, allowed_misses
-from dq.dataquality.delivery.cycle import CycleRecord, Evidence, Observation, evaluate_cycle
+from dq.dataquality.delivery.cycle import CycleRecord, Evidence, Observation, evaluate_cycle, label
 from dq.dataquality.delivery.notify import local_time
 from dq.dataquality.delivery.pattern import (
     DeliveryPattern,
@@ -39,6 +41,7 @@ from dq.operations.arrivals import LAST, PastArrivals, existing_store, open_read
 from dq.operations.check import select_objects
 from dq.operations.registry_files import load, single_contract
 from dq.operations.runtime.context import RuntimeContext, call_context
+from dq.operations.runtime.spark import open_named_catalog
 from dq.store.engine import Store
 
 JsonObject = dict[str, object]
@@ -61,6 +64,9 @@ class ProposeDeliveriesRequest:
     holidays: tuple[str, ...] = ()
     objective: str = OBJECTIVE
     last: int = LAST
+    catalog: str = ""
+    role_arn: str = ""
+    catalog_id: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,6 +145,9 @@ def propose_deliveries(
     objective: str = OBJECTIVE,
     last: int = LAST,
     server: str | None = None,
+    catalog: str = "",
+    role_arn: str = "",
+    catalog_id: str = "",
     folder: Path | str | None = None,
     now: datetime | None = None,
 ) -> ProposeDeliveriesOutcome:
@@ -147,9 +156,11 @@ def propose_deliveries(
     Arrivals are those of the `last` partitions or updates, by the evidence that `dq watch` reads and by its
     stored deliveries. Candidate time zones are `zones`, those that the contract and its neighbours name, and
     UTC; candidate holidays are `holidays`, those that they name, and those of the zones' countries. Grace
-    covers `objective`. The text is written to `output`, a new file or the contract itself; without it no file
-    is changed. An object that has delivery terms keeps them. `folder` replaces the working folder, `now` is
-    an aware instant. Needs neither Spark nor Java.
+    covers `objective`. With a `catalog` (`glue`), a partition of the registered table has arrived when the
+    catalog got it; `role_arn` and `catalog_id` are for one in another account. The text is written to
+    `output`, a new file or the contract itself; without it no file is changed. An object that has delivery
+    terms keeps them. `folder` replaces the working folder, `now` is an aware instant. Needs neither Spark nor
+    Java.
 
     Raises UsageError for an `output` that exists and for invalid arguments, and ReadError for a contract with
     errors or data that cannot be read.
@@ -157,7 +168,17 @@ def propose_deliveries(
     context, [path] = call_context(contract, folder, now)
     file = None if output is None else Path(output) if folder is None else Path(folder) / output
     request = ProposeDeliveriesRequest(
-        path, file, object, server, tuple(zones), tuple(holidays), objective, last
+        path,
+        file,
+        object,
+        server,
+        tuple(zones),
+        tuple(holidays),
+        objective,
+        last,
+        catalog,
+        role_arn,
+        catalog_id,
     )
     return replace(run_proposal(context, request), notes=tuple(context.messages.notes))
 
@@ -177,8 +198,16 @@ def run_proposal(context: RuntimeContext, request: ProposeDeliveriesRequest) -> 
     with existing_store(context) as store:
         for _, schema_object in select_objects(loaded, request.object):
             with context.messages.step(f"{contract.id}/{schema_object.name}"):
+                registered = _registered(context, store, request, contract, schema_object)
                 past = past_arrivals(
-                    context, store, contract, schema_object, request.server, context.now(), request.last
+                    context,
+                    store,
+                    contract,
+                    schema_object,
+                    request.server,
+                    context.now(),
+                    request.last,
+                    registered,
                 )
             pattern = find_pattern(
                 past.arrivals, zones, objective, holidays=holidays, unit=past.form.unit if past.form else ""
@@ -190,6 +219,42 @@ def run_proposal(context: RuntimeContext, request: ProposeDeliveriesRequest) -> 
     elif file is not None and data != before:
         files.replace(files.file_ref(path), before, data)
     return ProposeDeliveriesOutcome(data.decode("utf-8-sig"), tuple(proposals), data != before)
+
+
+def _registered(
+    context: RuntimeContext,
+    store: Store,
+    request: ProposeDeliveriesRequest,
+    contract: Contract,
+    schema_object: SchemaObject,
+) -> dict[str, datetime]:
+    """Return when the catalog got each partition, by label. Raises ReadError if it does not know."""
+    if not request.catalog:
+        return {}
+    location = resolve(contract, schema_object, request.server, context.reach)
+    key = (database_name(contract, location.database), table_name(schema_object))
+    catalog = open_named_catalog(context, store, request.catalog, request.role_arn, request.catalog_id)
+    if catalog.read(*key) is None:
+        table = ".".join(key)
+        raise ReadError(
+            f"{contract.id}/{schema_object.name}: the catalog {request.catalog} has no table {table}.",
+            "Register it, or omit --catalog to use the times of the files.",
+        )
+    columns = {
+        partition_key.column.lower(): partition_key.column for partition_key in schema_object.partition_keys()
+    }
+    partitions = catalog.partitions(*key) if columns else []
+    if partitions and all(partition.registered_at is None for partition in partitions):
+        raise UsageError(
+            f"the catalog {request.catalog} does not keep when it got a partition.", "Omit --catalog."
+        )
+    return {
+        label(
+            tuple((columns.get(column, column), value) for column, value in partition.values)
+        ): registered_at
+        for partition in partitions
+        if (registered_at := partition.registered_at) is not None
+    }
 
 
 def _checked(request: ProposeDeliveriesRequest) -> Fraction:

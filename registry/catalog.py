@@ -499,10 +499,11 @@ class StalePlan(DqError):
 
 @dataclass(frozen=True, slots=True)
 class Partition:
-    """A partition and its folder."""
+    """A partition and its folder. `registered_at` (UTC) is None if the catalog does not keep it."""
 
     values: Values
     location: str
+    registered_at: datetime | None = None
 
 
 class Catalog(Protocol):

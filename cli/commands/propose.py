@@ -7,6 +7,7 @@ from pathlib import Path
 import typer
 
 from dq.cli import backtest_output, deliveries_output, output
+from dq.cli.context import ACCOUNT, ROLE
 from dq.contracts.escaping import shell_word
 from dq.contracts.outcome import UsageError
 from dq.dataquality.propose import LAST
@@ -39,6 +40,11 @@ def command(
     objective: str = typer.Option(
         None, "--objective", help=f"With --deliveries: share on time to aim at (default: {OBJECTIVE})."
     ),
+    catalog: str = typer.Option(
+        "", "--catalog", help="With --deliveries: use the times at which this catalog got partitions: glue."
+    ),
+    role_arn: str = ROLE,
+    catalog_id: str = ACCOUNT,
     format: output.Format = output.FORMAT,
 ) -> None:
     """Profile the data and add suggested rules to a contract.
@@ -47,7 +53,8 @@ def command(
     are neither changed nor repeated. Review the suggestions: data shows what was, not what is intended.
 
     With --deliveries, proposes when data is due instead: schedule, time zone, grace and objective, from the
-    times at which partitions, commits or files arrived. Needs no Spark.
+    times at which partitions, commits or files arrived. Needs no Spark. If files were rewritten since,
+    --catalog glue uses the times at which the partitions were registered.
 
     Exit codes: 0 written, or nothing to suggest, 2 invalid options, or Spark or Java is missing, 3 the
     contract or its data could not be read.
@@ -65,11 +72,22 @@ def command(
                 tuple(holidays),
                 objective or OBJECTIVE,
                 last or LAST_ARRIVALS,
+                catalog,
+                role_arn,
+                catalog_id,
             ),
             format,
         )
         return
-    for name, value in (("--zone", zone), ("--holidays", holidays), ("--objective", objective)):
+    only_deliveries = {
+        "--zone": zone,
+        "--holidays": holidays,
+        "--objective": objective,
+        "--catalog": catalog,
+        "--role-arn": role_arn,
+        "--catalog-id": catalog_id,
+    }
+    for name, value in only_deliveries.items():
         if value:
             raise UsageError(f"{name} needs --deliveries.", "Add --deliveries, or remove the option.")
     last = last or LAST

@@ -335,7 +335,8 @@ def list_partitions(connection: Connection, raw: Raw) -> Iterator[catalog.Partit
     """Iterate over all partitions, page by page."""
     keys = _keys(raw)
     for partition in _raw_partitions(connection, raw, ExcludeColumnSchema=True):
-        yield catalog.Partition(tuple(zip(keys, partition["Values"], strict=True)), _location(partition))
+        values = tuple(zip(keys, partition["Values"], strict=True))
+        yield catalog.Partition(values, _location(partition), partition.get("CreationTime"))
 
 
 def add_partitions(
