@@ -503,7 +503,7 @@ class Partition:
 
     values: Values
     location: str
-    registered_at: datetime | None = None
+    registered_at: datetime | None = field(default=None, compare=False)
 
 
 class Catalog(Protocol):
