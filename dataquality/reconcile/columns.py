@@ -221,7 +221,7 @@ def hash_of(columns: Sequence[ComparedColumn]) -> str:
     """
     parts = [(part, column.equality.hashed(part)) for column in columns for part in column.parts]
     masks = [
-        " + ".join(
+        " | ".join(
             f"IF({part} IS NULL, {1 << bit}L, 0L)"
             for bit, (part, _) in enumerate(parts[start : start + _BITS])
         )

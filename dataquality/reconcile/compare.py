@@ -455,6 +455,8 @@ class _Run:
         parts, sign = partition_parts(self.partitioned_by), "" if is_left else "-"
         key = self._key() if self.pairing.key else f"_dq_hash & {(1 << _KEY_BITS) - 1}L"
         low = f"(_dq_hash & {_PRIME}L)"
+        # Modulo the prime this is the product of key and hash, and cheaper than a division.
+        product = f"(_dq_key * {low} & {_PRIME}L) + shiftrightunsigned(_dq_key * {low}, {_BITS})"
         normal = self._normal(frame, is_left=is_left)
         return (
             normal.selectExpr("*", f"{hash_of(self.pairing.columns)} AS _dq_hash")
@@ -467,7 +469,7 @@ class _Run:
                     f"{'0L' if is_left else 'count(*)'} AS _dq_right",
                     f"{sign}sum({low}) AS _dq_low",
                     f"{sign}sum(shiftrightunsigned(_dq_hash, {_BITS})) AS _dq_high",
-                    f"{sign}sum(_dq_key * {low} % {_PRIME}L) AS _dq_product",
+                    f"{sign}sum({product}) AS _dq_product",
                 )
             )
         )
