@@ -173,7 +173,8 @@ def _tables(context: RuntimeContext, request: ImportRequest) -> list[ImportedTab
     if kind in file_kinds and (kind not in catalog_kinds or is_table_location(source)):
         return file_kinds[kind].read(source, *_layout(request, file_kinds[kind]))
     require_kind(kind)
-    database, _, name = source.partition(".")
+    # Names of nested namespaces have dots.
+    database, _, name = source.rpartition(".") if "." in source else (source, "", "")
     catalog = open_named_catalog(context, context.store(), kind, request.role_arn, request.catalog_id)
     if name:
         live = catalog.read(database.lower(), name.lower())

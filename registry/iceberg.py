@@ -268,7 +268,8 @@ def live_table(loaded: Table | View | UnreadableTable) -> catalog.LiveTable:
 
     Its version is the digest of the specification: the frequent commits of data do not change it.
     """
-    key = loaded.name()[-2], loaded.name()[-1]
+    *namespace, name = loaded.name()
+    key = ".".join(namespace), name
     if isinstance(loaded, UnreadableTable):
         # Unmanaged and of an unknown format: a conflict for its contract, ignored otherwise.
         return catalog.LiveTable(folded(TableSpec(*key, "", _UNREAD, ())), "")
@@ -561,6 +562,15 @@ def _properties(transaction: Transaction, live: TableSpec, after: TableSpec) -> 
         transaction.set_properties(changed)
 
 
+def _namespace(database: str) -> tuple[str, ...]:
+    """Return the levels of a namespace, which are joined by dots in names of databases."""
+    return tuple(database.split("."))
+
+
+def _identifier(key: Key) -> tuple[str, ...]:
+    return (*_namespace(key[0]), key[1])
+
+
 _NOT_FOUND = (errors.NoSuchTableError, errors.NoSuchViewError, errors.NoSuchNamespaceError)
 
 
@@ -597,7 +607,15 @@ class Iceberg:
 
     def databases(self) -> list[str]:
         with explained("list the namespaces"):
-            return sorted(name[0] for name in self.rest_catalog.list_namespaces())
+            namespaces = self.rest_catalog.list_namespaces()
+            for namespace in namespaces:
+                # A server without nested namespaces may ignore the parent, and answer with all again.
+                namespaces += [
+                    child
+                    for child in self.rest_catalog.list_namespaces(namespace)
+                    if len(child) > len(namespace) and child not in namespaces
+                ]
+        return sorted(".".join(namespace) for namespace in namespaces)
 
     def tables(self, database: str) -> list[catalog.LiveTable]:
         live_tables = (self.read(database, name) for name in self.table_names(database))
@@ -607,8 +625,8 @@ class Iceberg:
         with explained(f"list the tables of {database}"):
             try:
                 names = [
-                    *self.rest_catalog.list_tables((database,)),
-                    *self.rest_catalog.list_views((database,)),
+                    *self.rest_catalog.list_tables(_namespace(database)),
+                    *self.rest_catalog.list_views(_namespace(database)),
                 ]
             except errors.NoSuchNamespaceError:
                 return []
@@ -659,9 +677,9 @@ class Iceberg:
     def _load(self, key: Key) -> Table | View | UnreadableTable | None:
         try:
             with suppress(*_NOT_FOUND):
-                table: Table = self.rest_catalog.load_table(key)
+                table: Table = self.rest_catalog.load_table(_identifier(key))
                 return table
-            view: View = self.rest_catalog.load_view(key)
+            view: View = self.rest_catalog.load_view(_identifier(key))
             return view
         except (*_NOT_FOUND, NotImplementedError):
             # NotImplementedError if the catalog does not support views.
@@ -691,7 +709,7 @@ class Iceberg:
         for _ in range(2):
             try:
                 self.rest_catalog.create_table(
-                    spec.key,
+                    _identifier(spec.key),
                     schema,
                     spec.location or None,
                     partitions_of(spec, schema),
@@ -703,7 +721,7 @@ class Iceberg:
                 marks = {MANAGED_BY: "dq", REGISTRY: spec.parameter(REGISTRY)}
                 properties = {key: text for key, text in marks.items() if text}
                 with suppress(errors.NamespaceAlreadyExistsError):
-                    self.rest_catalog.create_namespace((spec.database,), properties)
+                    self.rest_catalog.create_namespace(_namespace(spec.database), properties)
         raise ReadError(
             f"The catalog does not find the namespace {spec.database} that it has just created.",
             "Try again later.",
@@ -732,11 +750,12 @@ class Iceberg:
             "requirements": [{"type": "assert-view-uuid", "uuid": view.metadata.view_uuid}],
             "updates": updates,
         }
-        database, name = view.name()[-2:]
-        url = self.rest_catalog.url("namespaces/{namespace}/views/{view}", namespace=database, view=name)
+        *namespace, name = view.name()
+        path = self.rest_catalog._encode_namespace_path(tuple(namespace))
+        url = self.rest_catalog.url("namespaces/{namespace}/views/{view}", namespace=path, view=name)
         answer = self.rest_catalog._session.post(url, json=commit)
         if answer.status_code == _CONFLICT:
-            raise catalog.stale_plan(database, name)
+            raise catalog.stale_plan(".".join(namespace), name)
         answer.raise_for_status()
 
     def _is_applied(self, action: catalog.Action) -> bool:

@@ -95,7 +95,10 @@ class RestProxy:
         from pyiceberg.catalog.rest import RestCatalog
 
         rest = RestCatalog("theirs", uri=self.address)
-        for (namespace,) in rest.list_namespaces():
+        namespaces = rest.list_namespaces()
+        for namespace in namespaces:
+            namespaces += rest.list_namespaces(namespace)
+        for namespace in reversed(namespaces):
             for name in rest.list_tables(namespace):
                 rest.drop_table(name)
             for name in rest.list_views(namespace):

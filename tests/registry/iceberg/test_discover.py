@@ -119,3 +119,20 @@ def test_rows_and_files_are_those_of_the_metadata_that_the_catalog_calls_current
     [visits] = discover(capsys, "iceberg://Web")[1]["tables"]
     assert (visits["files"], visits["rows"]) == (2, 3)
     assert discover(capsys, "iceberg://")[1]["tables"] == [visits]
+
+
+def test_tables_of_nested_namespaces(
+    rest: RestCatalog, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for namespace in ("sales", "sales.eu", "sales.eu.north"):
+        rest.create_namespace_if_not_exists(namespace)
+    for name in ("sales.orders", "sales.eu.north.orders"):
+        rest.create_table(name, SCHEMA, f"file://{tmp_path}/lake/{name}").append(ROWS)
+
+    tables = discover(capsys, "iceberg://")[1]["tables"]
+    nested = discover(capsys, "iceberg://sales.eu.north")[1]["tables"]
+
+    names = {table["names"][0]: table["rows"] for table in tables}
+    assert names == {"iceberg:sales.orders": 2, "iceberg:sales.eu.north.orders": 2}
+    assert [table["names"] for table in nested] == [["iceberg:sales.eu.north.orders"]]
+    assert run(["import", "iceberg", "sales.eu.north.orders", "--output", "orders.odcs.yaml"]) == 0
