@@ -124,6 +124,7 @@ Character = Annotated[str, Field(min_length=1, max_length=1)]
 # | a server | `layout` | `LayoutTerms` |
 # | a quality rule | `scope` | `Scope` |
 # | a support channel | `route` | `Route` |
+# | an SLA entry (the same, as `retention:<sla id>`) | `retention` | `RetentionTerms` |
 #
 # On ODCS 3.2 the entry says `vendor: dq`.
 
@@ -294,6 +295,19 @@ class Route(Node):
     )
 
 
+class RetentionTerms(Node):
+    """Meaning of the length of a service level `retention`."""
+
+    of: Literal["rows", "snapshots", "files"] = Field(
+        "rows",
+        description="rows: values of the column that `element` names; snapshots: those in the table's log, "
+        "besides the current one; files: all files below the table's location, besides its log.",
+    )
+    bound: Literal["atMost", "atLeast"] = Field(
+        "atMost", description="atMost: nothing is kept longer; atLeast: nothing is removed earlier."
+    )
+
+
 MODELS: dict[str, type[Node]] = {
     "delivery": Delivery,
     "dataset": DatasetTerms,
@@ -301,17 +315,31 @@ MODELS: dict[str, type[Node]] = {
     "layout": LayoutTerms,
     "scope": Scope,
     "route": Route,
+    "retention": RetentionTerms,
 }
+
+SLA_NAMES = ("delivery", "retention")
+"""Extensions of SLA entries, which ODCS 3.0 and 3.1 have at the contract, as `NAME:<sla id>`."""
 
 N = TypeVar("N", bound=Node)
 
 
 def delivery(contract: Contract, sla: SlaProperty) -> tuple[Delivery | None, list[Finding]]:
     """Return the delivery terms of an SLA entry, or None if it has none or they are invalid."""
-    custom = _dq_property(sla, "delivery")
+    return _read(_sla_property(contract, sla, "delivery"), Delivery)
+
+
+def retention(contract: Contract, sla: SlaProperty) -> tuple[RetentionTerms, list[Finding]]:
+    """Return the terms of a service level `retention`, or the defaults."""
+    terms, findings = _read(_sla_property(contract, sla, "retention"), RetentionTerms)
+    return terms or _default(sla, RetentionTerms), findings
+
+
+def _sla_property(contract: Contract, sla: SlaProperty, name: str) -> CustomProperty | None:
+    custom = _dq_property(sla, name)
     if custom is None and sla.id is not None:
-        custom = contract.custom(f"delivery:{sla.id}")
-    return _read(custom, Delivery)
+        custom = contract.custom(f"{name}:{sla.id}")
+    return custom
 
 
 def implied_delivery(sla: SlaProperty, grace: str) -> Delivery:
@@ -369,10 +397,11 @@ def extension_findings(contract: Contract) -> tuple[list[Finding], set[str]]:
 def _values(contract: Contract) -> Iterator[tuple[CustomProperty, type[Node]]]:
     """Yield every custom property of dq in its allowed places, with the model of its value."""
     for custom in contract.custom_properties:
-        if custom.property.startswith("delivery:") and custom.vendor in (None, VENDOR):
-            yield custom, Delivery
+        name = custom.property.partition(":")[0]
+        if custom.property != name and name in SLA_NAMES and custom.vendor in (None, VENDOR):
+            yield custom, MODELS[name]
     candidates: list[tuple[str, Sequence[Extensible]]] = [
-        ("delivery", contract.sla_properties),
+        *((name, contract.sla_properties) for name in SLA_NAMES),
         ("dataset", contract.objects),
         ("csv", contract.servers),
         ("layout", contract.servers),
@@ -472,8 +501,10 @@ def editor_schema() -> dict[str, object]:
         "type": "object",
         "properties": {
             # ODCS 3.0 and 3.1, where an SLA entry takes no custom property.
-            "customProperties": {"items": _custom_property({"pattern": "^delivery:"}, "delivery")},
-            "slaProperties": {"items": _custom("delivery")},
+            "customProperties": {
+                "items": {"allOf": [_custom_property({"pattern": f"^{name}:"}, name) for name in SLA_NAMES]}
+            },
+            "slaProperties": {"items": {"allOf": [_custom(name) for name in SLA_NAMES]}},
             "schema": {"items": _element(_custom("dataset"))},
             "servers": {"items": _custom("layout")},
             "support": {"items": _custom("route")},

@@ -25,6 +25,7 @@ from dq.dataquality.answers.memory import (
 )
 from dq.dataquality.answers.sources import KnownAnswers, Optimization, answer_without_scan
 from dq.dataquality.answers.statistics import FileStatistics
+from dq.dataquality.answers.table_age import oldest_instant
 from dq.dataquality.clauses.clause import Clause, RowScope
 from dq.dataquality.clauses.coverage import ClauseCoverage, EnforcementState, JsonObject
 from dq.dataquality.clauses.foreign_key import ExternalReference
@@ -52,6 +53,7 @@ from dq.dataquality.model.metric import (
     GroupPairs,
     Metric,
     MetricExecution,
+    OldestInstant,
     Proof,
     RowDifferences,
     SumPairs,
@@ -475,11 +477,16 @@ class _Scope:
     def answer_metrics(self, metrics: Iterable[Metric]) -> Answers:
         """Answer the metrics from each source in turn; Spark answers what remains."""
         requested = list(metrics)
+        ages = [metric for metric in requested if isinstance(metric, OldestInstant)]
         compared = [metric for metric in requested if isinstance(metric, ComparedRows | ComparedSums)]
-        measured = [metric for metric in requested if not isinstance(metric, ComparedRows | ComparedSums)]
+        measured = [metric for metric in requested if metric not in (*ages, *compared)]
         for source in (_answer_in_memory, _answer_without_scan, _answer_by_spark):
             if unanswered := self.known_answers.unanswered(measured):
                 self.known_answers = source(unanswered, self)
+        if ages:
+            answers: dict[Metric, Answer] = dict(self.known_answers.answers)
+            answers |= {metric: _answer_age(metric, self.request.data) for metric in ages}
+            self.known_answers = replace(self.known_answers, answers=answers)
         for metric in compared:
             if metric not in self.known_answers.answers:
                 self.known_answers = _with_comparison(metric, self)
@@ -575,6 +582,16 @@ def _answer_by_spark(metrics: Sequence[Metric], scope: _Scope) -> KnownAnswers:
     )
     passes = sum(not is_implied(spark_pass, spark_answers) for spark_pass in spark_plan.passes)
     return replace(known_answers, answers=spark_answers, passes=known_answers.passes + passes)
+
+
+def _answer_age(metric: OldestInstant, data: object) -> Answer:
+    """Return the instant from the table's log or listing."""
+    if not isinstance(data, Dataset) or data.path is None:
+        return Failure("its files are unknown; check the path of the table, not a DataFrame or catalog table")
+    try:
+        return oldest_instant(metric.of, data.path, data.format or "")
+    except DqError as error:
+        return Failure(error.message.rstrip("."))
 
 
 def _with_comparison(metric: ComparedRows | ComparedSums, scope: _Scope) -> KnownAnswers:
@@ -775,7 +792,9 @@ def source_of_answer(clause: Clause, known_answers: KnownAnswers, kinds: CheckKi
     metrics = metrics_for(clause, kinds)
     if metrics == (SCHEMA,):
         return AnsweredBy.SCHEMA
-    if metrics and known_answers.proven.issuperset(metrics):
+    if metrics and all(
+        isinstance(metric, OldestInstant) or metric in known_answers.proven for metric in metrics
+    ):
         return AnsweredBy.STATISTICS
     return (
         AnsweredBy.CACHE
@@ -845,6 +864,7 @@ _PASS_DESCRIPTIONS = {
     MetricExecution.GROUPED: "groups of rows, a small shuffle",
     MetricExecution.SQL: "a query of the contract",
     MetricExecution.UNMATCHED: "keys looked up in another object, a join",
+    MetricExecution.METADATA: "the table's log or listing, without reading rows",
     MetricExecution.COMPARED: "rows compared with another side",
     MetricExecution.COMPARED_SUMS: "numbers of rows and sums of two sides",
 }

@@ -130,6 +130,7 @@ def extension() -> Iterator[str]:
         "layout": "a server",
         "scope": "a quality rule",
         "route": "a support channel",
+        "retention": "an SLA entry `retention` (ODCS 3.0 and 3.1: the contract, as `retention:<sla id>`)",
     }
     for name, model in MODELS.items():
         yield f"## {name}\n\nOn {where[name]}.\n"

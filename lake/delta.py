@@ -137,6 +137,13 @@ def read(files: Files, location: str, known_commits: Collection[str], since: dat
     return table_log.TableLog(tuple(new_commits), tuple(_commit_id(file) for file in commit_files), starts_at)
 
 
+def history(files: Files, location: str) -> table_log.History:
+    """Return the times of the commits in the log, by the storage's clock."""
+    commit_files = commits(files.inside(f"{location}/{LOG_FOLDER}"))
+    times = tuple(file.modified_at for file in commit_files)
+    return table_log.History(tuple(sorted(times)), bool(times) and commit_files[0].name == _FIRST)
+
+
 def commits(log_files: Iterable[FileStat]) -> list[FileStat]:
     """Return the commit files in the folder of a log, in their order."""
     return sorted((file for file in log_files if _COMMIT.fullmatch(file.name)), key=lambda file: file.name)

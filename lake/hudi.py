@@ -19,6 +19,7 @@ from dq.lake.storage import Files, FileStat
 from dq.lake.table_log import (
     NOT_UNDERSTOOD,
     Commit,
+    History,
     Pairs,
     PartitionAppend,
     TableLog,
@@ -26,6 +27,7 @@ from dq.lake.table_log import (
     sum_by_partition,
 )
 
+HOME = ".hoodie"
 _COMPLETED = re.compile(r"(\d{14,17})(?:_(\d{17}))?\.(?:commit|deltacommit|replacecommit)")
 # The folder of the timeline, and that of its archive.
 _LAYOUTS = (("timeline", "timeline/history"), ("", "archived"))
@@ -43,7 +45,7 @@ def read(files: Files, location: str, known_commits: Collection[str], since: dat
 
     Unless the timeline is in UTC, the times in its file names are in the writer's zone, which is unknown.
     """
-    home = f"{location}/.hoodie"
+    home = f"{location}/{HOME}"
     if files.stat(f"{home}/hoodie.properties") is None:
         return TableLog()
     properties = _parse_properties(files.read(f"{home}/hoodie.properties"))
@@ -67,6 +69,12 @@ def read(files: Files, location: str, known_commits: Collection[str], since: dat
         sorted(name for name in set(known_commits) - set(names) if names and _requested(name) > oldest)
     )
     return TableLog(tuple(new_commits), names, timed[0][0] if cut else None, undone)
+
+
+def history(files: Files, location: str) -> History:
+    """Return the times of the completed instants in the active timeline."""
+    log = read(files, location, (), datetime.min.replace(tzinfo=UTC))
+    return History(tuple(commit.committed_at for commit in log.new_commits), log.starts_at is None)
 
 
 def _requested(name: str) -> str:

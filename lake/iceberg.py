@@ -84,6 +84,17 @@ def read(
     return table_log.TableLog(tuple(new_commits), tuple(map(str, lineage)), begins, tuple(undone))
 
 
+def history(files: Files, location: str) -> table_log.History:
+    """Return the times of all snapshots, those of branches and tags too. Raises as `read` does."""
+    current = current_metadata(files, location)
+    if current is None:
+        return table_log.History((), is_complete=False)
+    snapshots = _snapshots(current.content)
+    times = tuple(sorted(_instant(snapshot["timestamp-ms"]) for snapshot in snapshots.values()))
+    parents = {snapshot.get("parent-snapshot-id") for snapshot in snapshots.values()} - {None}
+    return table_log.History(times, bool(times) and parents <= snapshots.keys())
+
+
 def live_partitions(files: Files, location: str) -> set[table_log.Pairs]:
     """Return the partitions of the current snapshot that have files; `()` for an unpartitioned table.
 

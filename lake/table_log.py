@@ -57,6 +57,16 @@ class TableLog:
     rolled_back: tuple[str, ...] = ()
 
 
+class History(NamedTuple):
+    """Times of the snapshots or commits that a log still has, ascending, in UTC.
+
+    `is_complete` is True if none was removed since the table was created.
+    """
+
+    times: tuple[datetime, ...]
+    is_complete: bool
+
+
 @dataclass(frozen=True, slots=True)
 class StatedNulls:
     """The NULL count of a column in a file as stated by the log, and the column's type as spelled by the

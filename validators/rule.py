@@ -323,14 +323,13 @@ def _relies_on(schema_object: SchemaObject, key: PositionKey) -> tuple[str, ...]
 
 
 def unmatched_terms(contract: Contract) -> list[tuple[CustomProperty, str, str | None]]:
-    """Return top-level delivery terms without a matching service level: (terms, id, most similar id or
-    None).
-    """
+    """Return top-level terms of service levels that do not exist: (terms, id, most similar id or None)."""
     ids = [sla.id for sla in contract.sla_properties if sla.id is not None]
     terms = [
-        (custom, custom.property.removeprefix("delivery:"))
+        (custom, id_)
         for custom in contract.custom_properties
-        if custom.property.startswith("delivery:") and custom.vendor in (None, extension.VENDOR)
+        for name, colon, id_ in (custom.property.partition(":"),)
+        if colon and name in extension.SLA_NAMES and custom.vendor in (None, extension.VENDOR)
     ]
     return [(custom, id_, nearest(id_, ids)) for custom, id_ in terms if id_ not in ids]
 

@@ -139,10 +139,11 @@ _CENTURY_OF_SECONDS = 100 * 366 * 86_400
 
 @dataclass(frozen=True, slots=True)
 class Promise:
-    """Parameters of an age clause: time column and allowed age."""
+    """Parameters of an age clause: time column and allowed age, the largest or (`at_least`) the smallest."""
 
     time: TimeColumn
     length: Duration
+    at_least: bool = False
 
 
 def age_clauses(
@@ -154,28 +155,47 @@ def age_clauses(
     their allowed age.
     """
     for sla in contract.sla_properties:
-        if service_level_name(sla.property) != level:
-            continue
-        parts = elements(contract, schema_object, sla)
-        for number, part in enumerate(parts):
-            several = len(parts) > 1
-            path = f"{sla.path('element')}[{number}]" if several else sla.path()
-            clause = Clause(
-                level,
-                path,
-                schema_object.name,
-                "",
-                sla.locate(),
-                Severity.ERROR,
-                "",
-                row_filter=RowFilter(RowScope.TABLE),
-            )
-            clause = replace(clause, covers=(sla.path(),) if several else ())
-            yield (
-                _clause(clause, schema_object, sla, part, allowed)
-                if part
-                else not_evaluated(clause, _unnamed(contract, schema_object, sla))
-            )
+        if service_level_name(sla.property) == level:
+            yield from age_clauses_of(sla, level, allowed, contract, schema_object)
+
+
+def age_clauses_of(
+    sla: SlaProperty,
+    level: str,
+    allowed: str,
+    contract: Contract,
+    schema_object: SchemaObject,
+    *,
+    at_least: bool = False,
+) -> Iterator[Clause]:
+    """Yield the clauses of an object for one service level; see `age_clauses`."""
+    for clause, part in level_clauses(sla, level, contract, schema_object):
+        yield (
+            _clause(clause, schema_object, sla, part, allowed, at_least)
+            if part
+            else not_evaluated(clause, _unnamed(contract, schema_object, sla))
+        )
+
+
+def level_clauses(
+    sla: SlaProperty, level: str, contract: Contract, schema_object: SchemaObject
+) -> Iterator[tuple[Clause, str]]:
+    """Yield a clause without a test, and the column path, for each element of a service level."""
+    parts = elements(contract, schema_object, sla)
+    for number, part in enumerate(parts):
+        several = len(parts) > 1
+        path = f"{sla.path('element')}[{number}]" if several else sla.path()
+        clause = Clause(
+            level,
+            path,
+            schema_object.name,
+            "",
+            sla.locate(),
+            Severity.ERROR,
+            "",
+            row_filter=RowFilter(RowScope.TABLE),
+        )
+        yield replace(clause, covers=(sla.path(),) if several else ()), part
 
 
 def elements(contract: Contract, schema_object: SchemaObject, sla: SlaProperty) -> list[str]:
@@ -216,7 +236,9 @@ def _unnamed(contract: Contract, schema_object: SchemaObject, sla: SlaProperty) 
     )
 
 
-def _clause(clause: Clause, schema_object: SchemaObject, sla: SlaProperty, part: str, allowed: str) -> Clause:
+def _clause(
+    clause: Clause, schema_object: SchemaObject, sla: SlaProperty, part: str, allowed: str, at_least: bool
+) -> Clause:
     time_column = find_time_column(schema_object, part)
     if isinstance(time_column, str):
         return not_evaluated(clause, time_column)
@@ -232,7 +254,9 @@ def _clause(clause: Clause, schema_object: SchemaObject, sla: SlaProperty, part:
         time = TimeColumn(column, kind, zone_of(prop))
     except Unusable as error:
         return refuse(clause, str(error))
-    return with_test(replace(clause, allowed=allowed.format(length)), CheckParameters(Promise(time, length)))
+    return with_test(
+        replace(clause, allowed=allowed.format(length)), CheckParameters(Promise(time, length, at_least))
+    )
 
 
 def promised(sla: SlaProperty) -> Duration:
@@ -270,7 +294,8 @@ def evaluate_age(clause: Clause, which: str, value: int, now: dt.datetime, extra
     promise = parameters_of(clause, Promise)
     end = promise.time.ends(value)
     age = max(micros_of(now) - end, 0)
-    passes = end >= micros_of(before(now, promise.length, promise.time.zone))
+    allowed_end = micros_of(before(now, promise.length, promise.time.zone))
+    passes = end <= allowed_end if promise.at_least else end >= allowed_end
     message = (
         f"{subject(clause)}: the {which} value is {promise.time.format_value(value)}, {in_words(age)} "
         f"old{extra}"

@@ -122,6 +122,7 @@ class MetricExecution(StrEnum):
     GROUPED = "grouped"  # any of them, for each group of rows
     UNMATCHED = "unmatched"  # rows whose key another object does not have
     PYTHON = "python"  # a function of another package, which gets the rows
+    METADATA = "metadata"  # the table's log or listing, without reading rows
     COMPARED = "compared"  # rows that differ from those of another side
     COMPARED_SUMS = "compared_sums"  # numbers of rows and sums of an object and of another side
 
@@ -469,9 +470,28 @@ class ComparedSums:
     kind: ClassVar[MetricExecution] = MetricExecution.COMPARED_SUMS
 
 
+class TableAge(StrEnum):
+    """Times of a table's history: the oldest snapshot besides the current one, the oldest snapshot if
+    earlier ones were removed, and the oldest file.
+    """
+
+    SNAPSHOT = "oldest snapshot"
+    HISTORY = "begin of the history"
+    FILE = "oldest file"
+
+
+@dataclass(frozen=True, slots=True)
+class OldestInstant:
+    """An instant of a table's history in microseconds since 1970, or None if there is none."""
+
+    of: TableAge
+    where: ClassVar[None] = None
+    kind: ClassVar[MetricExecution] = MetricExecution.METADATA
+
+
 KeyMetric = DistinctKeys | RepeatedKeys | SingleKeys | UnmatchedKeys
 """Metrics on the rows whose key has no NULL."""
-RowMetric = Aggregate | KeyMetric | PerGroup | Query | Call | ComparedRows | ComparedSums
+RowMetric = Aggregate | KeyMetric | PerGroup | Query | Call | OldestInstant | ComparedRows | ComparedSums
 """Metrics that read rows."""
 Metric = Schema | RowMetric
 """Equal metrics are computed once."""
@@ -507,7 +527,7 @@ def _needs(
 def reads(metric: Metric) -> tuple[Need, ...]:
     """Return the columns that a metric reads, with their required types."""
     match metric:
-        case Schema() | ComparedRows():
+        case Schema() | OldestInstant() | ComparedRows():
             return ()
         case Aggregate():
             return metric.needs

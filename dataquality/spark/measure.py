@@ -26,6 +26,7 @@ from dq.dataquality.model.metric import (
     Metric,
     MetricExecution,
     Number,
+    OldestInstant,
     PerGroup,
     Query,
     RepeatedKeys,
@@ -418,6 +419,8 @@ def _measure_single(frame: DataFrame, metric: Metric, open_object: OpenObject) -
             return _run_query(frame, metric)
         case Call():
             return _run_function(frame, metric)
+        case OldestInstant():
+            return Failure("it is read from the table's log or listing by dq check only")
         case ComparedRows() | ComparedSums():
             return Failure("it is compared with another side by dq check only")
         case _:
@@ -577,7 +580,7 @@ def is_separable(metric: Metric, schema: DataType) -> bool:
         case PerGroup(of=of):
             return is_separable(of, schema)
         case _:
-            return not isinstance(metric, Query | Call | ComparedRows | ComparedSums)
+            return not isinstance(metric, Query | Call | OldestInstant | ComparedRows | ComparedSums)
 
 
 def _exact(value: object, schema: DataType) -> bool:

@@ -261,12 +261,13 @@ def _level(converter: _Converter, node: Node, _: Values) -> None:
     if converter.target >= (3, 2, 0):
         return
     for index, custom in enumerate(node.custom_properties):
-        if custom.property == "delivery" and node.id is not None and converter.target >= _STRICT:
+        name = custom.property
+        if name in extension.SLA_NAMES and node.id is not None and converter.target >= _STRICT:
             converter.moved.append(
-                {"property": f"delivery:{node.id}", "value": strip_source_maps(custom.value)}
+                {"property": f"{name}:{node.id}", "value": strip_source_maps(custom.value)}
             )
-            converter.losses.note(f"{node.path('customProperties')}[{index}]", "delivery",
-                           f"delivery:{node.id} of the contract")  # fmt: skip
+            place = f"{node.path('customProperties')}[{index}]"
+            converter.losses.note(place, name, f"{name}:{node.id} of the contract")
         else:
             converter.losses.leave(f"{node.path('customProperties')}[{index}]", custom.property)
 

@@ -22,6 +22,7 @@ schema:
 """,
     "route": "support:\n  - {channel: '#a', tool: slack, customProperties: [@]}\n",
 }
+PLACES["retention"] = PLACES["delivery"]
 VALUES = {
     "delivery": "{grace: 1h}",
     "csv": "{header: false}",

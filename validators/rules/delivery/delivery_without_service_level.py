@@ -23,7 +23,11 @@ from dq.validators.rule import Context, Contract, Rule, Severity, Violations, un
 
 def check(contract: Contract, _context: Context) -> Violations:
     for custom, id_, similar in unmatched_terms(contract):
-        hint = f"Did you mean 'delivery:{similar}'?" if similar else "Use the id of a service level."
+        hint = (
+            f"Did you mean '{custom.property.partition(':')[0]}:{similar}'?"
+            if similar
+            else "Use the id of a service level."
+        )
         needs = tuple(sla.path("id") for sla in contract.sla_properties)
         yield violation(custom, "property", f"no service level has the id {id_!r}.", hint, needs=needs)
 

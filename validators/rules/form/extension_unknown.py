@@ -14,8 +14,9 @@ Good:
         customProperties:
           - {property: dataset, vendor: dq, value: {additionalColumns: forbid}}
 
-How to fix: Correct the name, or move it: `delivery` belongs to a service level, `dataset` to an object, `csv`
-to a server, `scope` to a quality rule, `route` to a support channel, `inputs` to the contract or an object.
+How to fix: Correct the name, or move it: `delivery` and `retention` belong to a service level, `dataset` to
+an object, `csv` to a server, `scope` to a quality rule, `route` to a support channel, `inputs` to the
+contract or an object.
 """
 
 from collections.abc import Sequence
@@ -32,6 +33,7 @@ _PLACES = {
     "layout": "a server",
     "scope": "a quality rule",
     "route": "a support channel",
+    "retention": "a service level",
     "inputs": "the contract or an object",
 }
 
@@ -41,7 +43,7 @@ def check(contract: Contract, context: Context) -> Violations:
         (["inputs"], [contract]),
         (["csv", "layout"], contract.servers),
         ([], context.walk.properties),
-        (["delivery"], contract.sla_properties),
+        (extension.SLA_NAMES, contract.sla_properties),
         (["dataset", "inputs"], contract.objects),
         (["scope"], context.walk.qualities),
         (["route"], contract.support),
@@ -55,7 +57,7 @@ def check(contract: Contract, context: Context) -> Violations:
 
 def _check_property(custom: CustomProperty, on_contract: bool) -> Violations:
     name = custom.property
-    if name.startswith("delivery:") and on_contract:
+    if on_contract and name.startswith(tuple(f"{level}:" for level in extension.SLA_NAMES)):
         return
     if name in _PLACES:
         message = f"{name!r} is not allowed here."
