@@ -17,6 +17,7 @@ from dq.contracts.model import (
     CustomProperty,
     Extensible,
     Node,
+    Property,
     Quality,
     SchemaObject,
     Server,
@@ -93,6 +94,9 @@ NonEmptyText = Annotated[str, AfterValidator(_not_blank)]
 
 Marker = Annotated[str, BeforeValidator(_marker), WithJsonSchema({"type": "string"})]
 
+IDENTITY_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_.-]*")
+NORMALIZER = re.compile(r"text|exact|phone:[1-9][0-9]{0,3}")
+
 _TEXTS = {"type": "array", "items": {"type": "string"}, "minItems": 1}
 Partition = Annotated[
     dict[str, list[str]],
@@ -125,6 +129,7 @@ Character = Annotated[str, Field(min_length=1, max_length=1)]
 # | a quality rule | `scope` | `Scope` |
 # | a support channel | `route` | `Route` |
 # | an SLA entry (the same, as `retention:<sla id>`) | `retention` | `RetentionTerms` |
+# | a property, at any depth | `identity` | `IdentityTerms` |
 #
 # On ODCS 3.2 the entry says `vendor: dq`.
 
@@ -308,6 +313,55 @@ class RetentionTerms(Node):
     )
 
 
+_IDENTITY_NAME = {"type": "string", "pattern": IDENTITY_NAME.pattern}
+_IDENTITY_NAMES = {"anyOf": [_IDENTITY_NAME, {"type": "array", "items": _IDENTITY_NAME, "minItems": 1}]}
+
+
+def _identity_names(value: object) -> object:
+    """Return the names as a list, each validated."""
+    names = value if isinstance(value, list) else [value]
+    if not names:
+        raise ValueError("it has no name")
+    for name in names:
+        if not isinstance(name, str) or not IDENTITY_NAME.fullmatch(name):
+            raise ValueError(f"{name!r} is not a name of an identity; use letters, digits, - _ and dots")
+    return names
+
+
+def _normalize(value: object) -> object:
+    if isinstance(value, str) and not NORMALIZER.fullmatch(value):
+        raise ValueError(f"{value!r} is not text, exact, or phone: and a calling code, e.g. phone:49")
+    return value
+
+
+class IdentityTerms(Node):
+    """Identities of people in a column; a name or a list of names stands for the names alone."""
+
+    model_config = ConfigDict(
+        json_schema_extra=lambda schema: schema.update(
+            {"anyOf": [{"type": "object", **_pop_object(schema)}, *_IDENTITY_NAMES["anyOf"]]}
+        )
+    )
+
+    names: Annotated[list[str], BeforeValidator(_identity_names), WithJsonSchema(_IDENTITY_NAMES)] = Field(
+        alias="name", description="Names of the identity, shared by all contracts, e.g. customer.email."
+    )
+    normalize: Annotated[
+        str, BeforeValidator(_normalize), WithJsonSchema({"type": "string", "pattern": NORMALIZER.pattern})
+    ] = Field(
+        "text",
+        description="Spellings of texts that are the same value: text (ignore case, spaces around, and "
+        "Unicode form), exact, or phone:CODE (digits of phone numbers, with the calling code of those "
+        "without one, e.g. phone:49).",
+    )
+
+
+def _pop_object(schema: dict[str, Any]) -> dict[str, Any]:
+    """Remove the keys about objects from a JSON Schema, and return them."""
+    keys = ("properties", "required", "additionalProperties")
+    return {key: schema.pop(key) for key in (*keys, "type") if key in schema}
+
+
 MODELS: dict[str, type[Node]] = {
     "delivery": Delivery,
     "dataset": DatasetTerms,
@@ -316,6 +370,7 @@ MODELS: dict[str, type[Node]] = {
     "scope": Scope,
     "route": Route,
     "retention": RetentionTerms,
+    "identity": IdentityTerms,
 }
 
 SLA_NAMES = ("delivery", "retention")
@@ -383,6 +438,11 @@ def route(channel: SupportChannel) -> tuple[Route, list[Finding]]:
     return terms if terms and not findings else _default(channel, Route), findings
 
 
+def identity(prop: Property) -> tuple[IdentityTerms | None, list[Finding]]:
+    """Return the identity terms of a property, or None if it has none or they are invalid."""
+    return _read(_dq_property(prop, "identity"), IdentityTerms)
+
+
 def extension_findings(contract: Contract) -> tuple[list[Finding], set[str]]:
     """Return the findings about all extension values of a contract, and the paths that were removed."""
     findings: list[Finding] = []
@@ -409,7 +469,9 @@ def _values(contract: Contract) -> Iterator[tuple[CustomProperty, type[Node]]]:
     ]
     for schema_object in contract.objects:
         candidates.append(("scope", schema_object.quality))
-        candidates += [("scope", prop.quality) for prop in schema_object.walk() if prop.quality]
+        properties = list(schema_object.walk())
+        candidates += [("scope", prop.quality) for prop in properties if prop.quality]
+        candidates.append(("identity", [prop for prop in properties if prop.custom_properties]))
     for name, nodes in candidates:
         for node in nodes:
             custom_property = _dq_property(node, name) if node.custom_properties else None
@@ -441,6 +503,8 @@ def _read(custom: CustomProperty | None, model: type[N]) -> tuple[N | None, list
 
 
 def _parse_value(custom: CustomProperty, model: type[N]) -> tuple[N | None, list[Finding], set[str]]:
+    if model is IdentityTerms and isinstance(custom.value, str | list):
+        return parse_model(model, {"name": _copy_value(custom.value), SOURCE_MAP_KEY: custom.place})
     if not isinstance(custom.value, dict):
         message = f"the value of {custom.property!r} must be a mapping."
         required = [
@@ -509,7 +573,7 @@ def editor_schema() -> dict[str, object]:
             "servers": {"items": _custom("layout")},
             "support": {"items": _custom("route")},
         },
-        "$defs": {**json_schema()["$defs"], "property": _element({"properties": {}})},
+        "$defs": {**json_schema()["$defs"], "property": _element(_custom("identity"))},
     }
 
 

@@ -131,6 +131,7 @@ def extension() -> Iterator[str]:
         "scope": "a quality rule",
         "route": "a support channel",
         "retention": "an SLA entry `retention` (ODCS 3.0 and 3.1: the contract, as `retention:<sla id>`)",
+        "identity": "a property, at any depth; a name or a list of names stands for the names alone",
     }
     for name, model in MODELS.items():
         yield f"## {name}\n\nOn {where[name]}.\n"

@@ -168,3 +168,57 @@ def test_the_published_schema_agrees_with_the_models() -> None:
     for bad in ({"grce": "45m"}, {"grace": 45}, {"empty": "maybe"}):
         assert list(validator.iter_errors({"property": "delivery", "value": bad}))
     assert list(validator.iter_errors({"property": "anything", "value": 1})) == []
+
+
+IDENTITY = (
+    "schema: [{name: a, properties: [{name: mail, customProperties: [{property: identity, value: %s}]}]}]"
+)
+
+
+@pytest.mark.parametrize(
+    ("value", "names", "normalize"),
+    [
+        ("customer.email", ["customer.email"], "text"),
+        ("[email, device_id]", ["email", "device_id"], "text"),
+        ("{name: phone, normalize: 'phone:49'}", ["phone"], "phone:49"),
+        ("{name: [a, b], normalize: exact}", ["a", "b"], "exact"),
+    ],
+)
+def test_an_identity_is_a_name_several_or_a_mapping(
+    read, value: str, names: list[str], normalize: str
+) -> None:
+    terms, findings = extension.identity(read(IDENTITY % value).contract.objects[0].properties[0])
+
+    assert findings == []
+    assert (terms.names, terms.normalize) == (names, normalize)
+
+
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [
+        ("{name: phone, normalize: lower}", "'lower' is not text, exact, or phone:"),
+        ("{name: phone, normalize: 'phone:DE'}", "'phone:DE' is not text, exact, or phone:"),
+        ("{nam: phone}", "nam"),
+        ("[]", "has no name"),
+        ("[email, 7]", "7 is not a name"),
+        ("'e mail'", "'e mail' is not a name"),
+        ("3", "must be a mapping"),
+    ],
+)
+def test_a_malformed_identity_is_a_finding(read, value: str, message: str) -> None:
+    found, _ = extension.extension_findings(read(IDENTITY % value).contract)
+
+    assert any(message in finding.message for finding in found)
+    assert all(finding.severity.blocks and finding.hint for finding in found)
+
+
+@pytest.mark.parametrize("place", ["{name: c, items: {%s}}", "{name: c, map: {key: {%s}, value: {}}}"])
+def test_an_identity_inside_of_a_column_is_validated(read, place: str) -> None:
+    inner = (
+        "logicalType: string, customProperties: [{property: identity, value: {name: e, normalize: lower}}]"
+    )
+    contract = read(f"schema: [{{name: a, properties: [{place % inner}]}}]").contract
+
+    (found,), _ = extension.extension_findings(contract)
+
+    assert found.message.startswith("'lower' is not text")
