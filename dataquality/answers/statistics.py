@@ -28,6 +28,7 @@ from dq.dataquality.spark.measure import schema_of
 from dq.dataquality.spark.session import attempt, in_tasks
 from dq.lake import parquet
 from dq.lake.storage import ArrowFiles
+from dq.lake.thrift import Fields, Malformed, read_struct
 
 if TYPE_CHECKING:
     from pyarrow import NativeFile
@@ -283,13 +284,14 @@ def _equals(facts: ColumnStatistics, rows: int, kind: DataType, text: str) -> bo
 
 class Statistic(StrEnum):
     """Kind of statistic: BOUNDS (least and greatest value), NULLS (count), VALUES (all distinct values, from
-    a dictionary), ROWS (number of rows).
+    a dictionary), ROWS (number of rows), BLOOM (a Bloom filter of all values).
     """
 
     BOUNDS = "bounds"
     NULLS = "nulls"
     VALUES = "values"
     ROWS = "rows"
+    BLOOM = "bloom"
 
 
 Version = tuple[int, int, int]
@@ -369,6 +371,13 @@ WRONG = (
         r"^hyparquet", None, _BOUNDS, "https://github.com/hyparam/hyparquet-writer/issues/38", _DECIMALS
     ),
     WrongStatistics(r"^parquet-go\b", None, _NULLS, "https://github.com/xitongsys/parquet-go/issues/523"),
+    # The adaptive filter lacks values.
+    WrongStatistics(
+        r"^parquet-go\b",
+        None,
+        frozenset({Statistic.BLOOM}),
+        "https://github.com/apache/arrow-go/issues/525",
+    ),
     WrongStatistics(r"^parquet-go\b", None, _NULLS, "https://github.com/fraugster/parquet-go/issues/69"),
     # Older cudf files have no writer name and are handled as files without a writer, which still count NULLs.
     WrongStatistics(
@@ -402,7 +411,7 @@ WRONG = (
     ),
 )
 # Without a writer name only counts are trusted, since they are rarely wrong.
-DISTRUSTED_WITHOUT_WRITER = frozenset({Statistic.BOUNDS, Statistic.VALUES})
+DISTRUSTED_WITHOUT_WRITER = frozenset({Statistic.BOUNDS, Statistic.VALUES, Statistic.BLOOM})
 
 
 @lru_cache(maxsize=4096)
@@ -452,107 +461,6 @@ def _version(text: str) -> Version:
 
 
 # All values of a Parquet column, from the dictionaries of its chunks.
-
-# Schema-less reader of Thrift's compact protocol, for the parts of a Parquet footer that pyarrow does not
-# expose.
-#
-# Source: the Thrift compact protocol specification; Parquet's structures are in parquet.thrift.
-
-Value = bool | int | float | bytes | list["Value"] | dict[int, "Value"]
-Fields = dict[int, Value]
-
-_STOP, _TRUE, _FALSE, _BYTE, _DOUBLE, _BINARY, _LIST, _SET, _STRUCT = 0, 1, 2, 3, 7, 8, 9, 10, 12
-_NUMBERS = (4, 5, 6)
-# A list header has four bits for the size; this value means that a varint size follows.
-_LONG = 15
-
-
-class Malformed(ValueError):
-    """The bytes are not a struct of Thrift's compact protocol as used by Parquet."""
-
-
-def read_struct(data: bytes, offset: int = 0) -> tuple[Fields, int]:
-    """Return the struct at an offset as values by field id, and the offset after it. Raises Malformed."""
-    try:
-        return _read_struct(data, offset)
-    except (IndexError, struct.error, RecursionError) as error:
-        raise Malformed("the bytes end inside of a structure") from error
-
-
-def _read_struct(data: bytes, offset: int) -> tuple[Fields, int]:
-    fields: Fields = {}
-    field_id = 0
-    while data[offset] != _STOP:
-        delta, kind = data[offset] >> 4, data[offset] & 15
-        offset += 1
-        if delta:
-            field_id += delta
-        else:
-            field_id, offset = _read_zigzag(data, offset)
-        if kind in (_TRUE, _FALSE):
-            fields[field_id] = kind == _TRUE
-        else:
-            fields[field_id], offset = _read_value(kind)(data, offset)
-    return fields, offset + 1
-
-
-def _read_varint(data: bytes, offset: int) -> tuple[int, int]:
-    value = shift = 0
-    while True:
-        byte = data[offset]
-        offset += 1
-        value |= (byte & 0x7F) << shift
-        if byte < 0x80:
-            return value, offset
-        shift += 7
-
-
-def _read_zigzag(data: bytes, offset: int) -> tuple[int, int]:
-    value, offset = _read_varint(data, offset)
-    return (value >> 1) ^ -(value & 1), offset
-
-
-def _read_binary(data: bytes, offset: int) -> tuple[Value, int]:
-    size, offset = _read_varint(data, offset)
-    if offset + size > len(data):
-        raise Malformed("the bytes end inside of a text")
-    return data[offset : offset + size], offset + size
-
-
-def _read_list(data: bytes, offset: int) -> tuple[Value, int]:
-    size, kind = data[offset] >> 4, data[offset] & 15
-    offset += 1
-    if size == _LONG:
-        size, offset = _read_varint(data, offset)
-    values: list[Value] = []
-    for _ in range(size):
-        if kind in (_TRUE, _FALSE):
-            # Inside a list, a boolean is a byte of its own.
-            value: Value = data[offset] == _TRUE
-            offset += 1
-        else:
-            value, offset = _read_value(kind)(data, offset)
-        values.append(value)
-    return values, offset
-
-
-_READ_VALUE: dict[int, Callable[[bytes, int], tuple[Value, int]]] = {
-    _BYTE: lambda data, offset: (data[offset], offset + 1),
-    **dict.fromkeys(_NUMBERS, _read_zigzag),
-    _DOUBLE: lambda data, offset: (struct.unpack_from("<d", data, offset)[0], offset + 8),
-    _BINARY: _read_binary,
-    _LIST: _read_list,
-    _SET: _read_list,
-    _STRUCT: _read_struct,
-}
-
-
-def _read_value(kind: int) -> Callable[[bytes, int], tuple[Value, int]]:
-    try:
-        return _READ_VALUE[kind]
-    except KeyError:
-        raise Malformed(f"{kind} is not a Parquet type") from None
-
 
 # From this date on the calendars of all writers agree. Earlier dates may be Julian, and earlier instants may
 # use local mean time, which Spark shifts when it reads them.
@@ -713,7 +621,9 @@ def read_statistics(source: NativeFile, path: str, requested: tuple[RequestedCol
     chunks = read_chunk_metadata(source, meta) if any(request.values for request in requested_leaves) else []
     facts = {}
     for request, leaf in requested_leaves.items():
-        column_statistics = _bounds([group.column(leaf) for group in groups if group.num_rows], request.type)
+        column_statistics = bounds_of_chunks(
+            [group.column(leaf) for group in groups if group.num_rows], request.type
+        )
         if request.values:
             values = dictionary_values(source, [group[leaf] for group in chunks], request.type)
             column_statistics = ColumnStatistics(
@@ -786,7 +696,8 @@ _PYTHON: dict[str, type] = {
 _BOUNDED = frozenset({*_PYTHON, "decimal"})
 
 
-def _bounds(chunks: list[ColumnChunkMetaData], kind: DataType) -> ColumnStatistics:
+def bounds_of_chunks(chunks: list[ColumnChunkMetaData], kind: DataType) -> ColumnStatistics:
+    """Return the NULL count and the bounds of column chunks, without bounds if one of them has none."""
     nulls: int | None = 0
     lows: list[Any] = []
     highs: list[Any] = []
