@@ -626,7 +626,7 @@ def folder_tree(location: str, is_listed: Callable[[str], bool]) -> Folder:
         _require_count(location, count)
         for entry in entries:
             if not entry.is_dir(follow_symlinks=False):
-                _add_local_file(folder, entry)
+                _add_local_file(folder, entry, is_listed)
             elif is_listed(entry.name):
                 inner = folder.folders[entry.name] = Folder()
                 if depth < MAX_NESTING:
@@ -641,11 +641,11 @@ def _scan(path: str) -> list[os.DirEntry[str]]:
         return sorted(entries, key=lambda entry: entry.name)
 
 
-def _add_local_file(folder: Folder, entry: os.DirEntry[str]) -> None:
+def _add_local_file(folder: Folder, entry: os.DirEntry[str], is_listed: Callable[[str], bool]) -> None:
     try:
         if entry.is_file(follow_symlinks=False):
             folder.files.append(_file_stat(entry.name, entry.stat(follow_symlinks=False)))
-        elif entry.is_symlink() and is_data_name(entry.name):
+        elif entry.is_symlink() and (is_data_name(entry.name) or is_listed(entry.name)):
             folder.problem = folder.problem or f"{entry.path} is a link, which is not followed."
     except FileNotFoundError:
         return  # removed since it was listed

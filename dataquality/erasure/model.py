@@ -26,6 +26,7 @@ class Means(enum.StrEnum):
     """The proof that a file has no row of any key."""
 
     EMPTY = "no rows"
+    ABSENT = "no such column"
     BOUNDS = "bounds"
     DICTIONARY = "dictionary"
     BLOOM = "Bloom filter"

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from dq.dataquality.erasure.keys import Keys, Unsearchable
 
 UUID = "00112233-4455-6677-8899-aabbccddeeff"
+LARGE, MOMENT = pa.large_string(), dt.datetime(2001, 2, 3, tzinfo=dt.UTC)
 KEYS = Keys(("ann@example.com", "17", "2001-02-03", UUID, "Straße 7", "+49 170 1234567", "0.5"))
 
 
@@ -21,10 +22,10 @@ KEYS = Keys(("ann@example.com", "17", "2001-02-03", UUID, "Straße 7", "+49 170 
     [
         (pa.array(["Ann@Example.com ", None, "ann@example.org"]), "text", {0: (0,)}),
         (pa.array(["Ann@Example.com ", "ann@example.com"]), "exact", {1: (0,)}),
-        (pa.array(["\tＡnn@example.com", "ann\x00@example.com"], pa.large_string()), "text", {0: (0,), 1: (0,)}),
+        (pa.array(["\tＡnn@example.com", "ann\x00@example.com"], LARGE), "text", {0: (0,), 1: (0,)}),
         (pa.array(["ann@example.com", "x"], pa.string_view()), "text", {0: (0,)}),
         (pa.array(["STRASSE  7", "strasse7"]), "text", {0: (4,)}),
-        (pa.array([UUID.upper(), UUID.replace("-", ""), "{" + UUID + "}"]), "text", {0: (3,), 1: (3,), 2: (3,)}),
+        (pa.array([UUID.upper(), UUID.replace("-", ""), "{" + UUID]), "text", {0: (3,), 1: (3,)}),
         (pa.array(["0170/1234567", "0049 170 1234567", "0171 1234567"]), "phone:49", {0: (5,), 1: (5,)}),
         (pa.array([1701234567, 491701234567, 18], pa.int64()), "phone:49", {0: (5,), 1: (5,)}),
         (pa.array([17, 18, None], pa.int8()), "text", {0: (1,)}),
@@ -33,8 +34,8 @@ KEYS = Keys(("ann@example.com", "17", "2001-02-03", UUID, "Straße 7", "+49 170 
         (pa.array([17.0, 0.5, float("nan")]), "text", {0: (1,), 1: (6,)}),
         (pa.array([17.0, 0.5], pa.float32()), "text", {0: (1,), 1: (6,)}),
         (pa.array([dt.date(2001, 2, 3), dt.date(2001, 2, 4)]), "text", {0: (2,)}),
-        (pa.array([dt.datetime(2001, 2, 3)], pa.timestamp("ns")), "text", {0: (2,)}),
-        (pa.array([dt.datetime(2001, 2, 3)], pa.timestamp("ms", "UTC")), "text", {0: (2,)}),
+        (pa.array([MOMENT], pa.timestamp("ns", "Europe/Berlin")), "text", {0: (2,)}),
+        (pa.array([MOMENT], pa.timestamp("ms")), "text", {0: (2,)}),
         (pa.array([bytes.fromhex(UUID.replace("-", ""))], pa.binary(16)), "text", {0: (3,)}),
         (pa.array([b"ANN@example.com", b"\xff"]), "text", {0: (0,)}),
         (pa.array(["x", "ann@example.com", "x"]).dictionary_encode(), "text", {1: (0,)}),

@@ -1,0 +1,147 @@
+"""One pass over the files of a table for all keys: in threads, or in Spark tasks for many bytes."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import pickle
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from functools import partial
+from typing import TYPE_CHECKING
+
+from dq.contracts.access.access_policy import is_remote
+from dq.dataquality.erasure.files import SearchedFile, SearchedTable, TableListing
+from dq.dataquality.erasure.keys import Keys
+from dq.dataquality.erasure.model import FileResult, Gap
+from dq.dataquality.erasure.search import FileSearch, FoundRow, search_file
+from dq.dataquality.model.metric import Failure
+from dq.dataquality.spark.session import in_tasks
+from dq.lake.storage import ArrowFiles
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+MOST_LOCAL_BYTES = 8 << 30
+"""Tables with more bytes are searched by Spark, if it is installed."""
+_TASK_BYTES = 256 << 20
+_LOCAL_THREADS, _REMOTE_THREADS = 4, 32
+
+
+@dataclass(slots=True)
+class TableSearch:
+    """The search of a table: results of its files, gaps, and the rows of keys."""
+
+    files: list[FileResult] = field(default_factory=list)
+    gaps: list[Gap] = field(default_factory=list)
+    rows: list[FoundRow] = field(default_factory=list)
+
+    def add(self, search: FileSearch) -> None:
+        """Add the search of a file."""
+        if search.result is not None:
+            self.files.append(search.result)
+        self.gaps += search.gaps
+        self.rows += search.rows
+
+
+def search_listing(
+    listing: TableListing,
+    keys: Keys,
+    *,
+    with_rows: bool = False,
+    spark: Callable[[], SparkSession] | None = None,
+) -> TableSearch:
+    """Search all files of a listing, each once for all keys.
+
+    `spark` starts a session, and is called only for a table of more than `MOST_LOCAL_BYTES`. Keys are not in
+    any plan or file of Spark: tasks get them encrypted, with a secret in the task itself.
+    """
+    search = TableSearch(gaps=list(listing.gaps))
+    files = sorted(listing.files, key=lambda listed: listed.file.size, reverse=True)
+    size = sum(listed.file.size for listed in files)
+    session = spark() if spark is not None and size > MOST_LOCAL_BYTES else None
+    if session is not None:
+        _in_spark(session, search, listing.table, files, keys, with_rows)
+    else:
+        for result in _in_threads(listing.table, files, keys, with_rows):
+            search.add(result)
+    search.files.sort(key=lambda result: result.file.path)
+    return search
+
+
+def _in_threads(
+    table: SearchedTable, files: Sequence[SearchedFile], keys: Keys, with_rows: bool
+) -> Iterator[FileSearch]:
+    remote = is_remote(table.location)
+    storage = ArrowFiles() if remote else None
+    if storage is not None:
+        storage.connect(table.location)
+    work = partial(search_file, table, keys=keys, storage=storage, with_rows=with_rows)
+    with ThreadPoolExecutor(_REMOTE_THREADS if remote else _LOCAL_THREADS) as pool:
+        yield from pool.map(work, files)
+
+
+def _in_spark(
+    session: SparkSession,
+    search: TableSearch,
+    table: SearchedTable,
+    files: Sequence[SearchedFile],
+    keys: Keys,
+    with_rows: bool,
+) -> None:
+    context = session.sparkContext
+    secret = os.urandom(32)
+    broadcast = context.broadcast(_encrypted(keys.values, secret))
+    work = partial(_task, table=table, keys=broadcast, secret=secret, with_rows=with_rows)
+    try:
+        outputs = in_tasks(context, list(_bundles(files)), work)
+    finally:
+        broadcast.destroy()
+    if isinstance(outputs, Failure):
+        search.gaps.append(Gap(table.name, table.location, "Spark could not search it"))
+        return
+    for output in outputs:
+        for result in output:
+            search.add(result)
+
+
+def _bundles(files: Iterable[SearchedFile]) -> Iterator[list[SearchedFile]]:
+    bundle: list[SearchedFile] = []
+    size = 0
+    for listed in files:
+        bundle.append(listed)
+        size += listed.file.size
+        if size >= _TASK_BYTES:
+            yield bundle
+            bundle, size = [], 0
+    if bundle:
+        yield bundle
+
+
+def _task(
+    files: Sequence[SearchedFile],
+    table: SearchedTable,
+    keys: object,
+    secret: bytes,
+    with_rows: bool,
+) -> list[FileSearch]:
+    wanted = Keys(_decrypted(keys.value, secret))  # type: ignore[attr-defined]  # Spark's broadcast
+    storage = ArrowFiles() if is_remote(table.location) else None
+    return [search_file(table, listed, wanted, storage, with_rows=with_rows) for listed in files]
+
+
+def _encrypted(values: tuple[str, ...], secret: bytes) -> bytes:
+    """Return the keys for Spark, which writes broadcast values to disks."""
+    return _xor(pickle.dumps(values), secret)
+
+
+def _decrypted(data: bytes, secret: bytes) -> tuple[str, ...]:
+    values: tuple[str, ...] = pickle.loads(_xor(data, secret))
+    return values
+
+
+def _xor(data: bytes, secret: bytes) -> bytes:
+    # The stream of an extendable-output function with a secret that is used once.
+    stream = hashlib.shake_256(secret).digest(len(data))
+    return (int.from_bytes(data, "big") ^ int.from_bytes(stream, "big")).to_bytes(len(data), "big")

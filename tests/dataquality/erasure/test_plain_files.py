@@ -1,0 +1,224 @@
+"""Keys in the places of plain folders where they hide: each file with one is found, and no other."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import fastavro
+import pyarrow as pa
+import pyarrow.orc as orc
+import pyarrow.parquet as pq
+import pytest
+from fakes.erasure import KEY, OTHER, Place, files_with, hit_files, row
+
+Rows = Sequence[Mapping[str, Any]]
+SCHEMA = pa.schema([
+    ("id", pa.int64()), ("email", pa.string()), ("note", pa.string()), ("contacts", pa.list_(pa.string())),
+])  # fmt: skip
+AVRO = {
+    "type": "record", "name": "row", "fields": [
+        {"name": "id", "type": "long"}, {"name": "email", "type": ["null", "string"]},
+        {"name": "note", "type": "string"},
+        {"name": "contacts", "type": {"type": "array", "items": "string"}},
+    ],
+}  # fmt: skip
+
+
+def _parquet(path: Path, rows: Rows) -> None:
+    pq.write_table(pa.Table.from_pylist(list(rows), SCHEMA), path)
+
+
+def _orc(path: Path, rows: Rows) -> None:
+    orc.write_table(pa.Table.from_pylist(list(rows), SCHEMA), path)
+
+
+def _avro(path: Path, rows: Rows) -> None:
+    with path.open("wb") as file:
+        fastavro.writer(file, AVRO, list(rows))
+
+
+def _json(path: Path, rows: Rows) -> None:
+    path.write_text("".join(f"{json.dumps(one)}\n" for one in rows))
+
+
+def _csv(path: Path, rows: Rows) -> None:
+    arrays = [json.dumps(one["contacts"]).replace('"', '""') for one in rows]
+    lines = [
+        f'{one["id"]},"{one["email"]}",{one["note"]},"{array}"'
+        for one, array in zip(rows, arrays, strict=True)
+    ]
+    path.write_text("\n".join(["id,email,note,contacts", *lines, ""]))
+
+
+WRITERS: dict[str, Callable[[Path, Rows], None]] = {
+    "parquet": _parquet, "orc": _orc, "avro": _avro, "json": _json, "csv": _csv,
+}  # fmt: skip
+# The places, and whether a reader of the table takes rows from there.
+PLACES = {
+    "current": "day=2026-05-01/part-0",
+    "next to the partitions": "part-9",
+    "hidden": "day=2026-05-01/_old",
+    "dotted": "day=2026-05-01/.part-1",
+    "temporary": "_temporary/0/task_1/part-0",
+    "staging": ".spark-staging-17/day=2026-05-02/part-0",
+    "unfinished": "day=2026-05-01/part-3._COPYING_",
+    "another folder": "backup/2020/part-0",
+    "archive": "_archive/day=2026-05-01/part-0",
+    "nested": "day=2026-05-01/deep/er/part-0",
+    "another ending": "day=2026-05-01/part-5.bak",
+}
+
+
+def _fill(place: Place, format: str, path: str, rows: Rows) -> Path:
+    name = path if "." in path.rpartition("/")[2] else f"{path}.{format}"
+    target = place.lake / name
+    target.parent.mkdir(parents=True, exist_ok=True)
+    WRITERS[format](target, rows)
+    return target
+
+
+@pytest.mark.parametrize("format", WRITERS)
+def test_keys_are_found_in_all_places_and_nowhere_else(tmp_path: Path, format: str) -> None:
+    place = Place(tmp_path, format)
+    for number, path in enumerate(PLACES.values()):
+        _fill(place, format, path, [row(OTHER), row(KEY, number)])
+        _fill(place, format, f"{path}-other", [row(OTHER), row(f"x{KEY}", 2)])
+    _fill(place, format, "day=2026-05-03/in-an-array", [row(OTHER, 1, ["a", KEY]), row(OTHER)])
+
+    outcome = place.find()
+
+    expected = {path for path in files_with(place.lake, f"'{KEY}'") | _in_csv(place) if "-other" not in path}
+    assert set(hit_files(outcome)) == expected
+    assert len(expected) == len(PLACES) + 1
+    assert outcome.search.gaps == ()
+    assert {result.file.path for result in outcome.search.files} == {
+        str(path) for path in place.lake.rglob("*") if path.is_file()
+    }
+
+
+def _in_csv(place: Place) -> set[str]:
+    return {
+        str(path)
+        for path in place.lake.rglob("*")
+        if path.is_file() and f'"{KEY}"' in path.read_text("latin1")
+    }
+
+
+def test_a_key_in_the_path_of_a_partition_is_found(tmp_path: Path) -> None:
+    place = Place(tmp_path, "parquet")
+    folder = place.lake / "email=Ann%40example.com"
+    folder.mkdir(parents=True)
+    pq.write_table(pa.table({"id": [1, 2]}), folder / "part-0.parquet")
+    (place.lake / "email=ann@example.com/day=1").mkdir(parents=True)
+
+    assert hit_files(place.find()) == {
+        str(folder / "part-0.parquet"): 2,
+        f"{place.lake}/email=ann@example.com/day=1/": 1,
+    }
+
+
+def test_a_summary_of_footers_has_keys_as_bounds(tmp_path: Path) -> None:
+    place = Place(tmp_path, "parquet")
+    path = _fill(place, "parquet", "day=2026-05-01/part-0", [row(OTHER), row(KEY)])
+    footer = pq.read_metadata(path)
+    footer.set_file_path("day=2026-05-01/part-0.parquet")
+    footer.write_metadata_file(place.lake / "_metadata")
+    path.unlink()
+
+    assert hit_files(place.find()) == {str(place.lake / "_metadata"): 1}
+
+
+@pytest.mark.parametrize("format", ["csv", "json"])
+def test_compressed_text_is_read(tmp_path: Path, format: str) -> None:
+    place = Place(tmp_path, format)
+    path = _fill(place, format, "day=2026-05-01/part-0", [row(OTHER), row(KEY)])
+    path.with_name(f"{path.name}.gz").write_bytes(gzip.compress(path.read_bytes()))
+    path.unlink()
+
+    outcome = place.find()
+
+    assert list(hit_files(outcome)) == [f"{path}.gz"]
+    assert outcome.search.gaps == ()
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "why"),
+    [
+        ("part-0.parquet", b"PAR1 truncated", "cannot be read"),
+        ("part-0.parquet", b"PARE encrypted", "encrypted"),
+        ("part-0.parquet", b"\x00\x01\x02", "format is unknown"),
+        ("part-0.parquet.sz", b"\xff\x06\x00\x00sNaPpY", "format is unknown"),
+        ("part-0.avro", b"Obj\x01 truncated", "cannot be read"),
+    ],
+)
+def test_a_file_that_cannot_be_read_is_a_gap(tmp_path: Path, name: str, content: bytes, why: str) -> None:
+    place = Place(tmp_path, "parquet")
+    place.put(f"lake/day=2026-05-01/{name}", content)
+
+    outcome = place.find()
+
+    (gap,) = outcome.search.gaps
+    assert gap.what.endswith(name)
+    assert why in gap.why
+    assert outcome.exit_code == 3
+
+
+@pytest.mark.parametrize(
+    ("format", "content"),
+    [
+        ("csv", f"id,email,note,contacts\n1,a,b,c\n2,{OTHER},d,e,f\n"),
+        ("csv", f'id,email,note,contacts\n1,"{OTHER},a,b\n'),
+        ("json", f'{{"id": 1, "email": "{OTHER}"}}\n{{"id": 2, "email": \n'),
+        ("json", f'{{"id": 1, "email": "{OTHER}", "email": "x"}}\n'),
+        ("json", f'{{"id": 1, "mail": "{OTHER}"}}\n'),
+        ("csv", f"id,mail\n1,{OTHER}\n"),
+    ],
+)
+def test_text_that_is_not_understood_is_a_gap(tmp_path: Path, format: str, content: str) -> None:
+    place = Place(tmp_path, format)
+    place.put(f"lake/day=2026-05-01/part-0.{format}", content)
+
+    outcome = place.find()
+
+    assert len(outcome.search.gaps) == 1
+    assert "bob" not in outcome.search.gaps[0].why
+
+
+def test_an_older_name_of_the_column_is_a_gap_and_a_later_column_is_not(tmp_path: Path) -> None:
+    place = Place(tmp_path, "parquet")
+    (place.lake / "day=2026-05-01").mkdir(parents=True)
+    pq.write_table(pa.table({"id": [1], "mail": [KEY]}), place.lake / "day=2026-05-01/a.parquet")
+    pq.write_table(pa.table({"id": [1], "note": [KEY]}), place.lake / "day=2026-05-01/b.parquet")
+
+    outcome = place.find()
+
+    assert [(gap.what[-9:], "mail" in gap.why) for gap in outcome.search.gaps] == [("a.parquet", True)]
+
+
+def test_a_link_is_a_gap(tmp_path: Path) -> None:
+    place = Place(tmp_path, "parquet")
+    _fill(place, "parquet", "day=2026-05-01/part-0", [row(OTHER)])
+    (place.lake / "_older").symlink_to(tmp_path)
+
+    assert [gap.why.endswith("is a link, which is not followed.") for gap in place.find().search.gaps] == [
+        True
+    ]
+
+
+def test_rows_are_private_and_name_keys_by_position(tmp_path: Path) -> None:
+    place = Place(tmp_path, "parquet")
+    place.keys(["nobody@example.com", KEY])
+    _fill(place, "parquet", "day=2026-05-01/part-0", [row(OTHER), row(KEY, 7)])
+
+    outcome = place.find()
+
+    (written,) = outcome.written.values()
+    document = json.loads(Path(written).read_text())
+    assert (document["keys"], document["row"]["id"]) == ([1], 7)
+    assert {path.stat().st_mode & 0o777 for path in (tmp_path / "out").iterdir()} == {0o600}
+    assert (tmp_path / "out").stat().st_mode & 0o777 == 0o700
+    assert KEY not in json.dumps(outcome.as_dict()) + (tmp_path / "out/summary.json").read_text()
