@@ -50,7 +50,7 @@ PANELS = {
     "Write": ("init", "import", "propose", "fmt", "export", "schema"),
     "Gate": ("validate", "diff", "sample", "backtest", "rules", "explain", "codeowners"),
     "Catalog": ("discover", "register", "repair", "link", "subscribe", "subscriptions"),
-    "Data": ("check", "reconcile", "tables", "emr"),
+    "Data": ("check", "reconcile", "tables", "erasure", "emr"),
     "Deliveries": ("publish", "watch", "cycles", "schedule"),
     "Alerts": ("incidents", "outbox"),
     "Look": ("status", "portal", "metrics", "demo"),

@@ -7,12 +7,11 @@ import csv
 import datetime as dt
 import io
 import json
-import os
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import datetime
 from functools import partial
 from pathlib import Path
@@ -22,7 +21,7 @@ import sqlalchemy as sa
 
 from dq.alerts.tables import incident_subject
 from dq.contracts.access import files
-from dq.contracts.access.access_policy import has_pattern, parse_location
+from dq.contracts.access.access_policy import has_pattern, is_remote, parse_location
 from dq.contracts.access.data_location import RFC_4180, is_lake, resolve, text_format
 from dq.contracts.identity import EXACT, TEXT, identity_names, identity_properties, normalized
 from dq.contracts.install import require_extras
@@ -37,10 +36,11 @@ from dq.dataquality.erasure.files import (
 )
 from dq.dataquality.erasure.keys import Keys
 from dq.dataquality.erasure.model import FileResult, Gap, Hit, Means, PhysicalFile, Role, SearchOutcome
-from dq.dataquality.erasure.passes import search_listing
-from dq.dataquality.erasure.search import FoundRow
+from dq.dataquality.erasure.passes import profile_files, search_listing
+from dq.dataquality.erasure.search import ColumnProfile, FoundRow
 from dq.dataquality.model.column import columns as columns_of
 from dq.dataquality.results import check_result, check_run
+from dq.lake.iceberg import local_path
 from dq.lake.storage import Storages
 from dq.operations.data_places import placements
 from dq.operations.registry_files import load
@@ -112,13 +112,13 @@ def searched_tables(
                     name = f"{contract.key}/{schema_object.name}"
                     gaps.append(Gap(name, name, "its contract has no server"))
     if not tables and not gaps:
-        known = sorted({name for contract in contracts for name in identity_names(contract)})
+        declared = sorted({name for contract in contracts for name in identity_names(contract)})
         hint = "Add customProperties: [{property: identity, value: NAME}] to its columns."
-        raise UsageError(f"no contract has the identity {identity!r}.", suggestion(identity, known, hint))
+        raise UsageError(f"no contract has the identity {identity!r}.", suggestion(identity, declared, hint))
     every = tuple({str(column): column for table in tables for column in table.columns}.values())
     for folder in also:
         name = f"--also {folder}"
-        tables.append(SearchedTable(name, context.resolve_path(folder), "", every, places=()))
+        tables.append(SearchedTable(name, _absolute(context, folder), "", every))
     return tables, gaps
 
 
@@ -158,7 +158,7 @@ def _add_table(
         tables.append(
             SearchedTable(
                 name,
-                context.resolve_path(place.path),
+                _absolute(context, place.path),
                 place.format,
                 columns,
                 frozenset(prop.column.lower() for prop in schema_object.properties),
@@ -179,18 +179,23 @@ def _places(
     """Yield the folders outside of a table in which its partitions were published, or staged for an audit."""
     if not context.has_store():
         return
-    others = frozenset(other.server for other in contract.servers if other is not server)
+    excluded = frozenset(other.server for other in contract.servers if other is not server)
     with closing(context.store()) as store, store.read() as tx:
-        placed = placements(tx, {contract.key: others}, schema_object.name)
+        placed = placements(tx, {contract.key: excluded}, schema_object.name)
         query = sa.select(check_run.c.staged).distinct()
         query = query.where(check_run.c.contract == contract.key, check_run.c.object == schema_object.name)
         staged = [row.staged for row in tx.execute(query.where(check_run.c.staged.is_not(None)))]
     for partition in placed.get((contract.key, schema_object.name), ()):
-        yield context.resolve_path(partition.folder), Role.CURRENT
+        yield _absolute(context, partition.folder), Role.CURRENT
     for folder in sorted(set(staged)):
         # A branch of an Iceberg table is staged in the table itself.
-        if "/" in folder and Storages(context.reach).of(folder).holds(context.resolve_path(folder)):
-            yield context.resolve_path(folder), Role.STAGED
+        path = _absolute(context, folder)
+        if "/" in folder and Storages(context.reach).of(path).holds(path):
+            yield path, Role.STAGED
+
+
+def _absolute(context: RuntimeContext, path: str) -> str:
+    return path if is_remote(path) else str(context.folder.absolute() / local_path(path))
 
 
 # The search.
@@ -245,16 +250,16 @@ def _search_store(
     normalizers = sorted({column.normalize for table in tables for column in table.columns})
     with closing(context.store()) as store, store.read() as tx:
         for name, texts in _quotes(tx):
-            found: Counter[int] = Counter()
+            rows_by_key: Counter[int] = Counter()
             count = 0
             for value in texts:
                 count += 1
                 for normalize in normalizers:
                     for positions in keys.in_tree(value, normalize):
-                        found.update(positions)
+                        rows_by_key.update(positions)
                     if isinstance(value, str):
-                        found.update(_quoted(keys, value, normalize))
-            hits = tuple(Hit(key, name.rpartition(".")[2], rows) for key, rows in sorted(found.items()))
+                        rows_by_key.update(_quoted(keys, value, normalize))
+            hits = tuple(Hit(key, name.rpartition(".")[2], rows) for key, rows in sorted(rows_by_key.items()))
             file = PhysicalFile("dq store", name, count, Role.RESULTS)
             yield FileResult(file, Means.SCAN, 0, hits)
 
@@ -328,7 +333,7 @@ def outcome_as_dict(search: SearchOutcome) -> dict[str, object]:
             for result in search.files
             for hit in result.hits
         ],
-        "gaps": [{"table": gap.table, "what": gap.what, "why": gap.why} for gap in search.gaps],
+        "gaps": [gap_as_dict(gap) for gap in search.gaps],
     }
 
 
@@ -369,43 +374,24 @@ def find_erasure(
     _require_pyarrow()
     context, places = call_context(paths, folder)
     loaded = load(places, context.note)
-    wanted = read_keys(context.folder / keys, identity)
-    target = _private_folder(context.folder / out)
-    search, rows = search_registry(context, loaded.contracts, wanted, identity, also=also, with_rows=True)
+    key_values = read_keys(context.folder / keys, identity)
+    target = files.private_folder(context.folder / out)
+    search, rows = search_registry(context, loaded.contracts, key_values, identity, also=also, with_rows=True)
     written = {}
     for table, table_rows in rows.items():
         if table_rows:
             name = f"{re.sub('[^A-Za-z0-9_.-]+', '_', table).strip('._')}.jsonl"
-            _write_private(target, name, "".join(f"{_row_text(row)}\n" for row in table_rows).encode())
+            files.create_private(target / name, "".join(f"{_row_text(row)}\n" for row in table_rows).encode())
             written[table] = str(target / name)
     outcome = FindErasureOutcome(search, written, tuple(loaded.findings), tuple(context.messages.notes))
     summary = json.dumps(outcome.as_dict(), indent=2, ensure_ascii=False).encode()
-    _write_private(target, "summary.json", summary)
+    files.create_private(target / "summary.json", summary)
     return outcome
 
 
 def _require_pyarrow() -> None:
     with require_extras("Searching files needs pyarrow", "sample"):
         import pyarrow  # noqa: F401
-
-
-def _private_folder(path: Path) -> Path:
-    try:
-        path.mkdir(0o700, parents=True, exist_ok=True)
-        path.chmod(0o700)
-        names = list(path.iterdir())
-    except OSError as error:
-        raise UsageError(f"{path} cannot be used: {error.strerror}.", "Pass another --out.") from error
-    if names:
-        raise UsageError(f"{path} is not empty.", "Pass a new folder, so that no earlier rows stay in it.")
-    return path
-
-
-def _write_private(folder: Path, name: str, content: bytes) -> None:
-    with files.open_folder(folder) as opened:
-        descriptor = files.open_file(opened, name, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(content)
 
 
 def _row_text(row: FoundRow) -> str:
@@ -419,3 +405,123 @@ def _plain(value: object) -> object:
     if isinstance(value, datetime | dt.date | dt.time):
         return value.isoformat()
     return str(value)
+
+
+# Columns that would profit from a Bloom filter.
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedColumn:
+    """The Parquet files of a table by how a search can skip a column.
+
+    `bytes` are those of its compressed chunks, `with_bloom` and `with_dictionary` the part of them that has a
+    Bloom filter or a dictionary of all values. `settings` are those with which writers add filters; without
+    any, `reason` is why they would not help.
+    """
+
+    table: str
+    column: str
+    files: int
+    bytes: int
+    with_bloom: int
+    with_dictionary: int
+    settings: tuple[str, ...]
+    reason: str
+
+    def as_dict(self) -> dict[str, object]:
+        """As JSON values."""
+        return asdict(self)
+
+
+@dataclass(frozen=True, slots=True)
+class PlanErasureOutcome:
+    """How a search for an identity can skip bytes, by column; `gaps` are tables and files not looked at."""
+
+    columns: tuple[PlannedColumn, ...]
+    gaps: tuple[Gap, ...]
+    findings: tuple[Finding, ...] = ()
+
+    @property
+    def exit_code(self) -> int:
+        """Exit code of `dq erasure plan`: 3 something was not looked at, else 0."""
+        return ReadError.exit_code if self.gaps or self.findings else 0
+
+    def as_dict(self) -> dict[str, object]:
+        """Return the output of `dq erasure plan --format json` as JSON values."""
+        return {
+            "columns": [column.as_dict() for column in self.columns],
+            "gaps": [gap_as_dict(gap) for gap in self.gaps],
+            "findings": [str(finding) for finding in self.findings],
+        }
+
+
+def gap_as_dict(gap: Gap) -> dict[str, object]:
+    """Return a gap as JSON values."""
+    return {"table": gap.table, "what": gap.what, "why": gap.why}
+
+
+def plan_erasure(
+    paths: Path | str | Sequence[Path | str] = ".", *, identity: str, folder: Path | str | None = None
+) -> PlanErasureOutcome:
+    """Show which columns would profit from Bloom filters, as `dq erasure plan` does; reads footers only.
+
+    Args:
+        paths: Contract files or folders.
+        identity: Name of the identity, e.g. `customer.email`.
+        folder: Replaces the working folder, which has settings and store, and is the base of relative paths.
+
+    Raises UsageError for an identity that no contract has, and ReadError for a path without contracts.
+    """
+    _require_pyarrow()
+    context, places = call_context(paths, folder)
+    loaded = load(places, context.note)
+    tables, gaps = searched_tables(context, loaded.contracts, identity)
+    storages = Storages(context.reach)
+    planned: list[PlannedColumn] = []
+    for table in tables:
+        listing = list_table(storages.of(table.location), table)
+        profiles, unread = profile_files(listing)
+        gaps += [*listing.gaps, *unread]
+        planned += [_planned(table, column, profiles[str(column)]) for column in listing.table.columns]
+    return PlanErasureOutcome(tuple(planned), tuple(gaps), tuple(loaded.findings))
+
+
+def _planned(table: SearchedTable, column: IdentityColumn, profile: ColumnProfile) -> PlannedColumn:
+    reason = ""
+    if not profile.bytes:
+        reason = "no Parquet file of the table has it"
+    elif profile.uncovered_bytes == 0:
+        reason = "its files have filters, or dictionaries of all values"
+    elif column.normalize == EXACT or profile.has_one_spelling:
+        if not profile.can_have_filter:
+            reason = "dq reads no Bloom filters of its type"
+    else:
+        reason = (
+            f"a key has several spellings (normalize: {column.normalize}), and a filter speaks of one; "
+            "declare normalize: exact if its writers normalize it"
+        )
+    path = ".".join(str(step) for step in column.column.steps if isinstance(step, str))
+    settings = () if reason else _SETTINGS.get(table.format, _SETTINGS["parquet"])
+    return PlannedColumn(
+        table.name,
+        str(column),
+        profile.files,
+        profile.bytes,
+        profile.bloom_bytes,
+        profile.dictionary_bytes,
+        tuple(setting.format(column=path) for setting in settings),
+        reason,
+    )
+
+
+_SPARK = (
+    "parquet.bloom.filter.enabled#{column}=true",
+    "parquet.bloom.filter.expected.ndv#{column}=<distinct values per row group>",
+)
+# Settings by the format of the table: options of Spark's writer, or properties of the table.
+_SETTINGS = {
+    "parquet": _SPARK,
+    "delta": _SPARK,
+    "hudi": _SPARK,
+    "iceberg": ("write.parquet.bloom-filter-enabled.column.{column}=true",),
+}

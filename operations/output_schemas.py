@@ -336,6 +336,22 @@ OUTPUTS: dict[str, Schema] = {
         }),
         row({"error": TEXT}),
     )),
+    "erasure find": row({
+        "identity": TEXT, "keys": INT, "started": INSTANT, "finished": INSTANT, "rows": INT,
+        "tables": mapping(array(TEXT)),
+        "bytes_by_means": mapping(row({"files": INT, "bytes": INT, "bytes_read": INT})),
+        "hits": array(row({
+            "table": TEXT, "path": TEXT, "role": TEXT, "key": INT, "column": TEXT, "rows": INT})),
+        "gaps": array(row({"table": TEXT, "what": TEXT, "why": TEXT})),
+        "written": mapping(TEXT), "findings": array(TEXT),
+    }),
+    "erasure plan": row({
+        "columns": array(row({
+            "table": TEXT, "column": TEXT, "files": INT, "bytes": INT, "with_bloom": INT,
+            "with_dictionary": INT, "settings": array(TEXT), "reason": TEXT})),
+        "gaps": array(row({"table": TEXT, "what": TEXT, "why": TEXT})),
+        "findings": array(TEXT),
+    }),
     "register": one_of(
         row({"actions": array(ACTION), "orphans": row({"judged": BOOL, "reasons": array(TEXT)}),
              "findings": FINDINGS, "lake_formation?": GOVERNED, "schedules?": GOVERNED}),

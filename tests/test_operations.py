@@ -17,7 +17,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from fakes.command import BEGIN, MISSED, Place, contract
+from fakes.command import BEGIN, FIND, MISSED, Place, contract, people
 from typer.main import get_command
 
 import dq
@@ -259,6 +259,27 @@ def test_reconcile_is_the_command(tmp_path: Path) -> None:
     assert ran.code == 1 == result.exit_code, ran.all
     (document,) = ran.json
     assert document == json.loads(json.dumps({**result.as_dict(), "error": None}))
+
+
+@compares("erasure find", "erasure plan")
+def test_erasure_is_the_commands(twins: tuple[Place, Place]) -> None:
+    command, function = twins
+    for place in twins:
+        people(place)
+    ran = command.dq("erasure", "find", *FIND, "hits", "--format", "json")
+    outcome = dq.find_erasure(
+        "people", keys="keys.txt", identity="customer.email", out="hits", folder=function.folder
+    )
+    timeless = [
+        {**_below(place, document), "started": "", "finished": ""}
+        for place, document in ((command, ran.json), (function, outcome.as_dict()))
+    ]
+
+    assert timeless[0] == timeless[1]
+    assert (outcome.rows, ran.code) == (1, outcome.exit_code)
+    planned = command.dq("erasure", "plan", "people", "--identity", "customer.email", "--format", "json")
+    plan = dq.plan_erasure("people", identity="customer.email", folder=function.folder)
+    assert planned.json == json.loads(json.dumps(plan.as_dict()))
 
 
 @compares("tables")

@@ -10,7 +10,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path, PurePath
 
-from dq.contracts.outcome import Finding, Location, ReadError, error_finding
+from dq.contracts.outcome import Finding, Location, ReadError, UsageError, error_finding
 
 # Opens paths below a folder component by component, so that no link is followed.
 #
@@ -356,6 +356,25 @@ def create(path: Path, data: bytes) -> None:
         finally:
             with suppress(OSError):
                 remove(folder, temporary_name)
+
+
+def private_folder(path: Path) -> Path:
+    """Create a folder that only this user can enter, or use an empty one. Raises UsageError for others."""
+    try:
+        path.mkdir(0o700, parents=True, exist_ok=True)
+        path.chmod(0o700)
+        is_empty = next(path.iterdir(), None) is None
+    except OSError as error:
+        raise UsageError(f"{path} cannot be used: {error.strerror}.", "Pass another folder.") from error
+    if not is_empty:
+        raise UsageError(f"{path} is not empty.", "Pass a new folder.")
+    return path
+
+
+def create_private(path: Path, data: bytes) -> None:
+    """Create a new file that only this user can read. Raises FileExistsError if the name exists."""
+    with open_folder(path.parent) as folder:
+        _write(open_file(folder, path.name, _CREATE_NEW, 0o600), data)
 
 
 def _publish_name(folder: Folder, temporary_name: str, name: str) -> None:

@@ -351,10 +351,10 @@ def _iceberg_roles(files: Files, listing: TableListing, paths: Sequence[str]) ->
                 roles[path] = role
             else:
                 roles.setdefault(path, Role.SNAPSHOT)
-    kept = _live_manifest_lists(tables)
+    live_lists = _live_manifest_lists(tables)
     for path in sorted(outside):
         # Manifests that every snapshot has dropped are deleted with them.
-        if path.endswith(".avro") and not kept & {
+        if path.endswith(".avro") and not live_lists & {
             manifest_list
             for manifest_list, entries in records.items()
             if any(entry.get("manifest_path") == path for entry in entries)

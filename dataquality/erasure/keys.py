@@ -101,7 +101,7 @@ class Keys:
         if not normalize.startswith(PHONE):
             return _merged(*(self.numbers.get(number, ()) for number in numbers))
         wholes = (format(number, "f").partition(".")[0] for number in numbers)
-        return _merged(*(self.spelled(normalize).get(normalized(whole, normalize), ()) for whole in wholes))
+        return _merged(*(self.spelled(normalize).get(normalized(text, normalize), ()) for text in wholes))
 
     def in_tree(self, value: object, normalize: str) -> Iterator[Positions]:
         """Yield the keys of every leaf of a JSON value, texts that are JSON included."""
@@ -267,11 +267,11 @@ def _is_binary(kind: pa.DataType) -> bool:
     return str(kind).partition("[")[0] in ("binary", "large_binary", "fixed_size_binary")
 
 
-def _is_in(values: pa.Array, wanted: Sequence[object]) -> pa.Array:
+def _is_in(values: pa.Array, values_to_find: Sequence[object]) -> pa.Array:
     import pyarrow as pa
     from pyarrow import compute as pc
 
-    return pc.is_in(values, value_set=pa.array(wanted, values.type))
+    return pc.is_in(values, value_set=pa.array(values_to_find, values.type))
 
 
 def _present(values: pa.Array) -> pa.Array:
@@ -285,9 +285,9 @@ def _of_instants(values: pa.Array, instants: Mapping[dt.datetime, Positions]) ->
     from pyarrow import compute as pc
 
     zone = values.type.tz
-    wanted = [moment if zone else moment.replace(tzinfo=None) for moment in instants]
+    values_to_find = [moment if zone else moment.replace(tzinfo=None) for moment in instants]
     coarse = pc.cast(values, pa.timestamp("us", zone), safe=False)
-    return pc.is_in(coarse, value_set=pa.array(wanted, coarse.type))
+    return pc.is_in(coarse, value_set=pa.array(values_to_find, coarse.type))
 
 
 def _of_dictionary(

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import os
-import pickle
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import partial
@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 from dq.contracts.access.access_policy import is_remote
 from dq.dataquality.erasure.files import SearchedFile, SearchedTable, TableListing
 from dq.dataquality.erasure.keys import Keys
-from dq.dataquality.erasure.model import FileResult, Gap
-from dq.dataquality.erasure.search import FileSearch, FoundRow, search_file
+from dq.dataquality.erasure.model import FileResult, Gap, Role
+from dq.dataquality.erasure.search import ColumnProfile, FileSearch, FoundRow, profile_file, search_file
 from dq.dataquality.model.metric import Failure
 from dq.dataquality.spark.session import in_tasks
 from dq.lake.storage import ArrowFiles
@@ -68,6 +68,20 @@ def search_listing(
             search.add(result)
     search.files.sort(key=lambda result: result.file.path)
     return search
+
+
+def profile_files(listing: TableListing) -> tuple[Mapping[str, ColumnProfile], list[Gap]]:
+    """Return the profiles of the identity columns of a table, and its Parquet files that cannot be read."""
+    table, gaps = listing.table, list[Gap]()
+    profiles = {str(column): ColumnProfile() for column in table.columns}
+    storage = ArrowFiles() if is_remote(table.location) else None
+    for listed in listing.files:
+        if listed.file.role in (Role.CURRENT, Role.SNAPSHOT) and not listed.relative.endswith("/"):
+            try:
+                profile_file(table, listed, storage, profiles)
+            except (OSError, ValueError) as error:
+                gaps.append(Gap(table.name, listed.file.path, f"it cannot be read ({type(error).__name__})"))
+    return profiles, gaps
 
 
 def _in_threads(
@@ -126,19 +140,18 @@ def _task(
     secret: bytes,
     with_rows: bool,
 ) -> list[FileSearch]:
-    wanted = Keys(_decrypted(keys.value, secret))  # type: ignore[attr-defined]  # Spark's broadcast
+    decrypted = Keys(_decrypted(keys.value, secret))  # type: ignore[attr-defined]  # Spark's broadcast
     storage = ArrowFiles() if is_remote(table.location) else None
-    return [search_file(table, listed, wanted, storage, with_rows=with_rows) for listed in files]
+    return [search_file(table, listed, decrypted, storage, with_rows=with_rows) for listed in files]
 
 
 def _encrypted(values: tuple[str, ...], secret: bytes) -> bytes:
     """Return the keys for Spark, which writes broadcast values to disks."""
-    return _xor(pickle.dumps(values), secret)
+    return _xor(json.dumps(values).encode(), secret)
 
 
 def _decrypted(data: bytes, secret: bytes) -> tuple[str, ...]:
-    values: tuple[str, ...] = pickle.loads(_xor(data, secret))
-    return values
+    return tuple(json.loads(_xor(data, secret)))
 
 
 def _xor(data: bytes, secret: bytes) -> bytes:

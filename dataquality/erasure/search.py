@@ -74,7 +74,7 @@ class _Search:
     file: SearchedFile
     keys: Keys
     with_rows: bool
-    found: Counter[tuple[int, str]] = field(default_factory=Counter)
+    hit_rows: Counter[tuple[int, str]] = field(default_factory=Counter)
     gaps: list[Gap] = field(default_factory=list)
     rows: list[FoundRow] = field(default_factory=list)
     bytes_read: int = 0
@@ -90,7 +90,7 @@ class _Search:
         """Count a row with keys."""
         for column, positions in by_column.items():
             for position in positions:
-                self.found[position, column] += 1
+                self.hit_rows[position, column] += 1
         if self.with_rows and row is not None:
             positions = tuple(sorted({at for part in by_column.values() for at in part}))
             self.rows.append(FoundRow(positions, tuple(by_column), self.file.file.path, row))
@@ -124,7 +124,7 @@ def search_file(
         readable = False
         search.gap(f"it cannot be read ({type(error).__name__})")
     _search_path(search)
-    hits = tuple(Hit(key, column, rows) for (key, column), rows in sorted(search.found.items()))
+    hits = tuple(Hit(key, column, rows) for (key, column), rows in sorted(search.hit_rows.items()))
     if not readable and not hits:
         return FileSearch(None, search.gaps, search.rows)
     means = Means.SCAN if hits else search.means
@@ -135,8 +135,8 @@ def _address(path: str) -> str:
     """Return a path as the URL-encoded address that `open_input` takes."""
     if not is_remote(path):
         return quote(path)
-    scheme, _, rest = path.partition("://")
-    host, slash, inside = rest.partition("/")
+    scheme, _, remainder = path.partition("://")
+    host, slash, inside = remainder.partition("/")
     return f"{scheme}://{host}{slash}{quote(inside)}"
 
 
@@ -153,7 +153,7 @@ def _search_path(search: _Search) -> None:
             if len(column.steps) == 1 and isinstance(first, Names) and first.fits(name):
                 positions = _of_text(search.keys, value, column.normalize)
                 if positions:
-                    search.found.update(
+                    search.hit_rows.update(
                         {(at, f"{column} (path)"): max(search.row_count, 1) for at in positions}
                     )
 
@@ -242,6 +242,55 @@ def _search_parquet(search: _Search, source: NativeFile) -> None:
     search.means = max(used, key=ORDER.index)
     for group, group_leaves in scanned.items():
         _scan_group(search, file, group, group_leaves)
+
+
+@dataclass(slots=True)
+class ColumnProfile:
+    """Parquet files with a column, and bytes of its compressed chunks that have filters or dictionaries."""
+
+    files: int = 0
+    bytes: int = 0
+    bloom_bytes: int = 0
+    dictionary_bytes: int = 0
+    uncovered_bytes: int = 0
+    has_one_spelling: bool = True
+    can_have_filter: bool = True
+
+
+def profile_file(
+    table: SearchedTable,
+    file: SearchedFile,
+    storage: ArrowFiles | None,
+    profiles: Mapping[str, ColumnProfile],
+) -> None:
+    """Add a file to the profiles of its columns; files of other formats are left out.
+
+    Raises OSError or ValueError for a file that cannot be read.
+    """
+    import pyarrow.parquet as pq
+
+    with open_input(_address(file.file.path), storage) as source:
+        if source.size() < 4 or source.read_at(4, 0) != b"PAR1":
+            return
+        parquet = pq.ParquetFile(source)
+        meta = parquet.metadata
+        if _is_summary(meta):
+            return
+        skipper = Skipper(source, meta, read_chunk_metadata(source, meta), Keys(()))
+        for leaf in _leaves(parquet.schema_arrow, table.columns):
+            profile = profiles[str(leaf.column)]
+            profile.files += 1
+            one_spelling, can_have_filter = skipper.filter_use(leaf.index, leaf.column.normalize)
+            profile.has_one_spelling &= one_spelling
+            profile.can_have_filter &= can_have_filter
+            for group in range(meta.num_row_groups):
+                size = meta.row_group(group).column(leaf.index).total_compressed_size
+                bloom = one_spelling and can_have_filter and skipper.has_filter(group, leaf.index)
+                dictionary = skipper.has_dictionary(group, leaf.index)
+                profile.bytes += size
+                profile.bloom_bytes += size if bloom else 0
+                profile.dictionary_bytes += size if dictionary else 0
+                profile.uncovered_bytes += 0 if bloom or dictionary else size
 
 
 def _scan_group(search: _Search, file: Any, group: int, leaves: Sequence[_Leaf]) -> None:
@@ -611,10 +660,10 @@ def _search_whole(search: _Search, content: str) -> None:
     """Search a short text for keys inside of it."""
     for column in search.table.columns:
         normalize = TEXT if not column.normalize.startswith(PHONE) else column.normalize
-        whole = normalized(content, TEXT) if normalize == TEXT else re.sub("[^0-9]", "", content)
+        haystack = normalized(content, TEXT) if normalize == TEXT else re.sub("[^0-9]", "", content)
         for spelled, positions in search.keys.spelled(normalize).items():
-            inside = spelled and re.search(rf"(?<!\w){re.escape(spelled)}(?!\w)", whole)
-            if inside or (normalize != TEXT and len(spelled) > 5 and spelled in whole):
+            inside = spelled and re.search(rf"(?<!\w){re.escape(spelled)}(?!\w)", haystack)
+            if inside or (normalize != TEXT and len(spelled) > 5 and spelled in haystack):
                 search.add({f"{column} (text)": positions}, None)
 
 
@@ -736,18 +785,18 @@ def _in_cells(keys: Keys, cells: pa.Array, column: IdentityColumn) -> Iterator[t
     """Yield the cells that are keys: as texts, and as numbers and JSON in them."""
     from pyarrow import compute as pc
 
-    found = dict(keys.in_array(cells, column.normalize))
+    by_row = dict(keys.in_array(cells, column.normalize))
     odd = pc.match_substring_regex(cells, r"^\s*(?:[-+]?[0-9]+(?:\.[0-9]+)?|[\[{].*)\s*$")
     indices = pc.indices_nonzero(odd)
     for at, value in zip(indices.to_pylist(), cells.take(indices).to_pylist(), strict=True):
-        positions = set(found.get(at, ()))
+        positions = set(by_row.get(at, ()))
         for part in keys.in_tree(value.strip(), column.normalize):
             positions.update(part)
         if re.fullmatch(r"\s*[-+]?[0-9]{1,40}(\.[0-9]{1,40})?\s*", value):
             positions.update(keys.matching(Decimal(value.strip()), column.normalize))
         if positions:
-            found[at] = tuple(sorted(positions))
-    yield from sorted(found.items())
+            by_row[at] = tuple(sorted(positions))
+    yield from sorted(by_row.items())
 
 
 class _Joined(io.RawIOBase):

@@ -85,6 +85,32 @@ class Skipper:
             return Means.DICTIONARY
         return Means.SCAN
 
+    def filter_use(self, leaf: int, normalize: str) -> tuple[bool, bool]:
+        """Return whether a key has one spelling in a leaf, and whether filters of its type can be read."""
+        column = self.meta.schema.column(leaf)
+        kind = leaf_type(column)
+        if kind is None:
+            return False, False
+        writer = self.meta.created_by or ""
+        return (
+            typed_values(self.keys, kind, normalize) is not None,
+            (kind.name, column.physical_type) in _ENCODERS
+            and Statistic.BLOOM not in distrusted(writer, kind.name),
+        )
+
+    def has_filter(self, group: int, leaf: int) -> bool:
+        """Return whether a column chunk has a Bloom filter."""
+        return bool(self.chunks) and read_filter(self.source, self.chunks[group][leaf]) is not None
+
+    def has_dictionary(self, group: int, leaf: int) -> bool:
+        """Return whether a column chunk has a dictionary of all values that is small enough to be read."""
+        kind = leaf_type(self.meta.schema.column(leaf))
+        if kind is None or not self.chunks:
+            return False
+        if Statistic.VALUES in distrusted(self.meta.created_by or "", kind.name):
+            return False
+        return dictionary_values(self.source, [self.chunks[group][leaf]], kind) is not None
+
     def _in_filter(
         self, group: int, leaf: int, kind: DataType, values: Sequence[Any], ends: tuple[Any, Any] | None
     ) -> bool:

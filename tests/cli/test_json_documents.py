@@ -20,7 +20,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from fakes import golden
-from fakes.command import Place, contract, replaced
+from fakes.command import FIND, Place, contract, people, replaced
 
 from dq.operations.output_schemas import OUTPUTS
 
@@ -131,6 +131,9 @@ STORY: tuple[tuple[str, ...] | Callable[[Place], None], ...] = (
     ("repair", ORDERS),
     ("tables", "registry"),
     ("discover", "lake", "--registry", "registry"),
+    people,
+    ("erasure find", *FIND, "hits"),
+    ("erasure plan", "people", "--identity", "customer.email"),
     ("watch", "registry", "--as-of", BEGIN, "--since", "2026-05-08T00:00:00Z", *CONSOLE),
     ("watch", "registry", "--as-of", MISSED, "--channel", "file:lake"),
     ("status", "registry", "--as-of", MISSED),

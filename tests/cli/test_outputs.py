@@ -9,7 +9,7 @@ from typing import Any
 import git
 import pytest
 import typer.main
-from fakes.command import BEGIN, MISSED, Place, contract
+from fakes.command import BEGIN, FIND, MISSED, Place, contract, people
 from jsonschema import Draft202012Validator
 
 from dq.cli.main import application, names
@@ -54,6 +54,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Place:
     made.put("narrow.odcs.yaml", contract("orders", **NARROW))
     made.put("orders.csv", "day,id\n2026-05-10,x\n")
     made.put("lake/orders/day=2026-05-08/part-0.parquet", "")
+    people(made)
     made.dq("watch", "registry", "--as-of", BEGIN, "--since", "2026-05-08T00:00:00Z", "--channel", "console")
     made.dq("watch", "registry", "--as-of", MISSED, "--channel", "console")
     return made
@@ -82,6 +83,8 @@ LINES = [
     ("status", "registry", "--as-of", MISSED),
     ("tables", "registry"),
     ("discover", "lake", "--registry", "registry"),
+    ("erasure find", *FIND, "hits"),
+    ("erasure plan", "people", "--identity", "customer.email"),
     ("incidents list", "--as-of", MISSED),
     ("incidents ack", "orders", "--by", "ana", "--as-of", MISSED),
     ("incidents silence", "orders", "--for", "2h", "--reason", "known", "--as-of", MISSED),

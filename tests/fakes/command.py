@@ -113,3 +113,29 @@ class Place:
         with chdir(self.folder), redirect_stdout(out), redirect_stderr(err):
             code = run(list(arguments))
         return Ran(code, out.getvalue(), err.getvalue())
+
+
+PEOPLE = """\
+apiVersion: v3.2.0
+kind: DataContract
+id: people
+version: 1.0.0
+status: active
+servers: [{server: lake, type: local, path: people/lake, format: json}]
+schema:
+  - name: people
+    properties:
+      - name: email
+        logicalType: string
+        customProperties: [{property: identity, value: customer.email}]
+"""
+
+
+def people(place: Place) -> None:
+    """A table with an identity, and a file of keys."""
+    place.put("people/people.odcs.yaml", PEOPLE)
+    place.put("people/lake/part-0.json", '{"email": "Ann@Example.com"}\n{"email": "bob@example.com"}\n')
+    place.put("keys.txt", "ann@example.com\n")
+
+
+FIND = ("people", "--keys", "keys.txt", "--identity", "customer.email", "--out")
