@@ -435,7 +435,7 @@ class PlannedColumn:
 
 @dataclass(frozen=True, slots=True)
 class PlanErasureOutcome:
-    """How a search for an identity can skip bytes, by column; `gaps` are tables and files not looked at."""
+    """Bytes of an identity's columns that a search can skip; `gaps` are tables and files not looked at."""
 
     columns: tuple[PlannedColumn, ...]
     gaps: tuple[Gap, ...]

@@ -1,0 +1,164 @@
+"""Keys in the places of Iceberg and Delta where they hide, and gone only when their files are."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from fakes import lakehouse
+from fakes.erasure import KEY, OTHER, Place, files_with, hit_files
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+pytestmark = lakehouse.MARKS
+FORMATS = pytest.mark.parametrize("format", ["delta", "iceberg"])
+
+
+class Lakehouse(Place):
+    """A table `people` of Delta or Iceberg, in which each row has one of two people."""
+
+    def __init__(self, spark: SparkSession, folder: Path, format: str) -> None:
+        super().__init__(folder, format)
+        name = "e" + folder.name.replace("-", "_")
+        self.spark = spark
+        self.name = f"delta.`{self.lake}`"
+        if format == "iceberg":
+            home = str(spark.conf.get(f"spark.sql.catalog.{lakehouse.CATALOG}.warehouse"))
+            self.name = f"{lakehouse.CATALOG}.shop.{name}"
+            self.lake = Path(f"{home}/shop/{name}")
+            contract = (folder / "registry/people.odcs.yaml").read_text()
+            self.put("registry/people.odcs.yaml", contract.replace(str(folder / "lake"), str(self.lake)))
+        self.sql(
+            "CREATE TABLE {} (id BIGINT, email STRING, note STRING, contacts ARRAY<STRING>, day DATE) "
+            f"USING {format} PARTITIONED BY (day) {self.terms(format)}"
+        )
+
+    @staticmethod
+    def terms(format: str) -> str:
+        if format == "delta":
+            return "TBLPROPERTIES ('delta.columnMapping.mode'='name', 'delta.enableDeletionVectors'='true')"
+        return (
+            "TBLPROPERTIES ('format-version'='2', 'write.delete.mode'='merge-on-read', "
+            "'write.update.mode'='merge-on-read')"
+        )
+
+    def sql(self, statement: str) -> None:
+        self.spark.sql(statement.replace("{}", self.name))
+
+    def insert(self, *emails: str) -> None:
+        rows = ", ".join(f"(1L, '{email}', 'x', array('{email}'), DATE'2026-05-01')" for email in emails)
+        self.sql("INSERT INTO {} SELECT /*+ COALESCE(1) */ * FROM VALUES [rows]".replace("[rows]", rows))
+
+    def hits_and_truth(self, number: int, text: str = KEY) -> tuple[set[str], set[str], tuple]:
+        outcome = self.find(f"out{number}")
+        return set(hit_files(outcome)), _data(files_with(self.lake, text)), outcome.search.gaps
+
+
+def _data(paths: set[str]) -> set[str]:
+    return {path for path in paths if not path.endswith(".crc") or "/_delta_log/" in path}
+
+
+@FORMATS
+def test_deleted_rows_are_in_old_files_until_these_are_gone(
+    spark: SparkSession, tmp_path: Path, format: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place = _place(spark, tmp_path, format, monkeypatch)
+    place.insert(KEY, OTHER)
+    place.insert(OTHER)
+    place.sql(f"DELETE FROM {{}} WHERE email = '{KEY}'")  # noqa: S608
+
+    hits, truth, gaps = place.hits_and_truth(1)
+
+    assert gaps == ()
+    assert any(path.endswith(".parquet") for path in hits)
+    assert hits == truth
+
+
+@FORMATS
+def test_an_orphan_is_searched(
+    spark: SparkSession, tmp_path: Path, format: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place = _place(spark, tmp_path, format, monkeypatch)
+    place.insert(OTHER)
+    source = next(path for path in place.lake.rglob("*.parquet") if "_delta_log" not in str(path))
+    table = pq.ParquetFile(source).read()
+    at = next(at for at, name in enumerate(table.column_names) if table.column(at)[0].as_py() == OTHER)
+    orphan = table.set_column(at, table.schema.field(at), pa.array([KEY]))
+    pq.write_table(orphan, source.with_name("orphan.parquet"))
+
+    hits, truth, gaps = place.hits_and_truth(1)
+
+    assert hits == truth == {str(source.with_name("orphan.parquet"))}
+    assert gaps == ()
+
+
+@FORMATS
+def test_a_renamed_column_is_searched_in_old_files(
+    spark: SparkSession, tmp_path: Path, format: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place = _place(spark, tmp_path, format, monkeypatch)
+    place.sql("ALTER TABLE {} RENAME COLUMN email TO mail")
+    place.insert(KEY, OTHER)
+    place.sql("ALTER TABLE {} RENAME COLUMN mail TO email")
+    place.insert(OTHER)
+
+    hits, truth, gaps = place.hits_and_truth(1)
+
+    assert hits == truth
+    assert gaps == ()
+
+
+@FORMATS
+def test_a_table_whose_history_is_gone_has_no_key(
+    spark: SparkSession, tmp_path: Path, format: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place = _place(spark, tmp_path, format, monkeypatch)
+    place.insert(OTHER, "carl@example.com")
+
+    hits, truth, gaps = place.hits_and_truth(1)
+
+    assert (hits, truth, gaps) == (set(), set(), ())
+
+
+def test_equality_deletes_and_branches_of_iceberg_are_searched(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place = _place(spark, tmp_path, "iceberg", monkeypatch)
+    place.insert(OTHER)
+    place.sql("ALTER TABLE {} CREATE BRANCH audit")
+    place.sql(f"INSERT INTO {{}}.branch_audit VALUES (1L, '{KEY}', 'x', array('y'), DATE'2026-05-02')")  # noqa: S608
+
+    hits, truth, gaps = place.hits_and_truth(1)
+
+    assert hits == truth
+    assert any(path.endswith(".parquet") for path in hits)
+    assert gaps == ()
+
+
+def test_change_data_and_checkpoints_of_delta_are_searched(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place = _place(spark, tmp_path, "delta", monkeypatch)
+    terms = "'delta.enableChangeDataFeed'='true', 'delta.checkpointInterval'='2'"
+    place.sql(f"ALTER TABLE {{}} SET TBLPROPERTIES ({terms})")
+    place.insert(KEY, OTHER)
+    place.sql(f"UPDATE {{}} SET note = 'y' WHERE email = '{KEY}'")  # noqa: S608
+    place.insert(OTHER)
+    place.insert(OTHER)
+
+    hits, truth, gaps = place.hits_and_truth(1)
+
+    assert hits == truth
+    assert any("_change_data" in path for path in hits)
+    assert any(path.endswith(".checkpoint.parquet") for path in hits)
+    assert gaps == ()
+
+
+def _place(spark: SparkSession, folder: Path, format: str, monkeypatch: pytest.MonkeyPatch) -> Lakehouse:
+    place = Lakehouse(spark, folder, format)
+    monkeypatch.setenv("DQ_LAKE_ROOTS", str(place.lake))
+    return place
