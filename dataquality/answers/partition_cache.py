@@ -468,7 +468,7 @@ def answer_by_tasks(
     rows = sum(file.rows for file in files)
     if len(groups) != len(folders) or (most_rows is not None and rows > most_rows):
         return {}
-    if rows >= tasks_from and worker_problem(frame.sparkSession.sparkContext) is not None:
+    if rows >= tasks_from and worker_problem(frame.sparkSession) is not None:
         return {}
     answers_by_metric = answers_by_group(
         requested, frame, [tuple(group) for group in groups.values()], tasks_from

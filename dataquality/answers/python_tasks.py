@@ -38,8 +38,7 @@ from dq.lake.types import arrow_array, arrow_type
 
 if TYPE_CHECKING:
     import numpy as np
-    from pyspark import SparkContext
-    from pyspark.sql import DataFrame
+    from pyspark.sql import DataFrame, SparkSession
 
 
 # Arrow arrays of one batch by column name. A condition returns an array of booleans, NULL where SQL is NULL.
@@ -900,22 +899,24 @@ def _final_part(part: Part, question: Question) -> Part:
 # Check of the Python workers: they need dq, pyarrow and numpy.
 
 
-def worker_problem(context: SparkContext) -> str | None:
+def worker_problem(spark: SparkSession) -> str | None:
     """Return why the Python workers cannot run dq, with a hint, or None if they can.
 
     A task without a required module logs a stack trace on every executor. If the workers' Python is not the
     driver's, a small job without dq code checks it first, once per application.
     """
+    context = getattr(spark, "sparkContext", None)
+    if context is None:
+        server: Any = spark
+        return _worker_problem(spark, server.client._session_id, "of the server")
     python = str(context.pythonExec)
-    return (
-        None
-        if shutil.which(python) == sys.executable
-        else _worker_problem(context, context.applicationId, python)
-    )
+    if shutil.which(python) == sys.executable:
+        return None
+    return _worker_problem(spark, context.applicationId, python)
 
 
 @functools.lru_cache(64)
-def _worker_problem(context: SparkContext, _application: str, python: str) -> str | None:
+def _worker_problem(spark: SparkSession, _application: str, python: str) -> str | None:
     # A nested function is pickled by value, so the worker does not have to import dq.
     def find_missing(_number: int) -> list[str]:
         from importlib.util import find_spec
@@ -930,7 +931,12 @@ def _worker_problem(context: SparkContext, _application: str, python: str) -> st
                 missing.append(name)
         return missing
 
-    answer = attempt(lambda: context.parallelize([0], 1).map(find_missing).collect())
+    context = getattr(spark, "sparkContext", None)
+    answer = (
+        in_tasks(spark, [0], find_missing)
+        if context is None
+        else attempt(lambda: context.parallelize([0], 1).map(find_missing).collect())
+    )
     if isinstance(answer, Failure):
         return f"the Python of Spark's tasks ({python}) does not run: {answer.message}. {_hint()}"
     (missing,) = answer
@@ -975,7 +981,7 @@ def answers(
     has_keys = any(isinstance(question, KeyCount) for question in work.questions)
     buckets = 1 + sum(file.rows for file in files) // _BUCKET_ROWS if has_keys else 1
     outputs = in_exchanging_tasks(
-        frame.sparkSession.sparkContext,
+        frame.sparkSession,
         [[file.path] for file in files],
         partial(answer, work=work, buckets=buckets),
         buckets,
@@ -1024,9 +1030,7 @@ def answers_by_group(
     work = Work(tuple(questions.values()), types)
     addresses = [[file.path for file in group] for group in groups]
     if sum(file.rows for file in files) >= tasks_from:
-        outputs = in_tasks(
-            frame.sparkSession.sparkContext, addresses, partial(answer_without_exchange, work=work)
-        )
+        outputs = in_tasks(frame.sparkSession, addresses, partial(answer_without_exchange, work=work))
     else:
         outputs = _run_in_process(addresses, work)
     if isinstance(outputs, Failure):

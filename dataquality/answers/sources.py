@@ -94,7 +94,11 @@ def source_of(frame: DataFrame, dataset: Dataset | None) -> Source | None:
     through the JVM saved only 3 % of a check with forty clauses.
     """
     if dataset is not None and dataset.path is not None:
-        return SOURCES.get(dataset.format or "")
+        source = SOURCES.get(dataset.format or "")
+        # The metadata of a table format are read through the JVM.
+        return source if source is statistics.files or hasattr(frame, "_jdf") else None
+    if not hasattr(frame, "_jdf"):
+        return statistics.files
     return SOURCES.get(try_spark(lambda: _format(frame)) or "parquet")
 
 
@@ -358,8 +362,7 @@ def answer_without_scan(
     schema, optimizations = schema_of(table), options.optimizations
     failing = {metric for metric, _ in plan(metrics, schema).failures}
     requested = [metric for metric in dict.fromkeys(metrics) if metric not in failing]
-    if not requested or not optimizations or not hasattr(table, "_jdf"):
-        # Spark Connect does not expose query plans.
+    if not requested or not optimizations:
         return KnownAnswers()
     if is_cached(table):
         return KnownAnswers(notes=(_CACHED,))
@@ -394,7 +397,7 @@ def answer_without_scan(
         return result
     if sum(file.rows for file in files) < options.tasks_from:
         return result
-    reason = worker_problem(table.sparkSession.sparkContext)
+    reason = worker_problem(table.sparkSession)
     if reason is not None:
         return replace(result, notes=(f"Spark scans: {reason}.",))
     task_answers = kernels.answers(

@@ -21,6 +21,7 @@ from dq.contracts.types import DataType
 from dq.dataquality.model.column import Column, resolve
 from dq.dataquality.model.column import struct_field as column_field
 from dq.dataquality.model.metric import Failure
+from dq.dataquality.spark import connect_files
 from dq.dataquality.spark.columnar_files import NULL_PARTITION, connected_storage, open_input
 from dq.dataquality.spark.dataset import Dataset
 from dq.dataquality.spark.file_listing import data_files, values_in_path
@@ -804,8 +805,11 @@ def folder_columns(frame: DataFrame, dataset: Dataset | None = None) -> frozense
     Spark ignores such a column if a file also contains it. `dataset` is what the frame was opened from, if
     known.
     """
-    file_relation = _parquet_relation(frame, dataset)
-    names = [] if file_relation is None else list(file_relation.partitionSchema().fieldNames())
+    if not hasattr(frame, "_jdf"):
+        names = connect_files.partition_columns(frame)
+    else:
+        file_relation = _parquet_relation(frame, dataset)
+        names = [] if file_relation is None else list(file_relation.partitionSchema().fieldNames())
     if dataset is not None and dataset.layout:
         names += dataset.layout.columns
     lowered = {name.lower() for name in names}
@@ -828,6 +832,8 @@ def _parquet_relation(frame: DataFrame, dataset: Dataset | None) -> Any:
 
 def listing(frame: DataFrame, dataset: Dataset | None = None) -> list[str] | None:
     """Return the addresses of the files of a frame that reads Parquet files, each once, or None."""
+    if not hasattr(frame, "_jdf"):
+        return connect_files.files_read(frame) if dataset is None or not dataset.layout else None
     file_relation = _parquet_relation(frame, dataset)
     if file_relation is None:
         return None
@@ -883,7 +889,7 @@ def _read_in_parallel(
     work = partial(read_footers, requested=requested)
     if len(paths) > MOST_ON_DRIVER:
         chunks = [paths[start : start + _PER_TASK] for start in range(0, len(paths), _PER_TASK)]
-        outputs = in_tasks(frame.sparkSession.sparkContext, chunks, work)
+        outputs = in_tasks(frame.sparkSession, chunks, work)
         parts = [None] if isinstance(outputs, Failure) else outputs
     elif paths and urlsplit(paths[0]).scheme not in ("", "file"):
         with ThreadPoolExecutor(_AT_A_TIME) as pool:

@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, TypeVar
 from zipimport import zipimporter
 
 from dq.dataquality.model.metric import Failure
+from dq.dataquality.spark import connect_tasks
 
 if TYPE_CHECKING:
-    from pyspark import SparkContext
     from pyspark.sql import SparkSession
 
 
@@ -217,15 +217,18 @@ Result = TypeVar("Result")
 
 
 def in_tasks(
-    context: SparkContext, items: Sequence[Item], work: Callable[[Item], Result]
+    spark: SparkSession, items: Sequence[Item], work: Callable[[Item], Result]
 ) -> list[Result] | Failure:
     """Return the result of `work` for each item, in order, with one task per item."""
     run = partial(_task, work=work)
+    context = getattr(spark, "sparkContext", None)
+    if context is None:
+        return attempt(lambda: connect_tasks.map_items(spark, items, run))
     return attempt(lambda: context.parallelize(items, len(items)).map(run).collect())
 
 
 def in_exchanging_tasks(
-    context: SparkContext,
+    spark: SparkSession,
     items: Sequence[Item],
     work: Callable[[Item], Iterable[tuple[int, Part]]],
     buckets: int,
@@ -236,12 +239,15 @@ def in_exchanging_tasks(
     `work` yields parts with their bucket numbers, one task per item. Spark's shuffle moves them to one
     `merge` task per bucket, and keeps the parts of only one attempt of each task.
     """
+    context = getattr(spark, "sparkContext", None)
+    split, join = partial(_flat_task, work=work), partial(_flat_task, work=merge)
 
     def run() -> list[Result]:
-        parts = context.parallelize(items, len(items)).flatMap(partial(_flat_task, work=work))
-        return (
-            parts.partitionBy(buckets, int).values().mapPartitions(partial(_flat_task, work=merge)).collect()
-        )
+        if context is None:
+            return connect_tasks.exchange_items(spark, items, split, buckets, join)
+        parts = context.parallelize(items, len(items)).flatMap(split)
+        merged = parts.partitionBy(buckets, int).values().mapPartitions(join)
+        return list(merged.collect())
 
     return attempt(run)
 

@@ -168,3 +168,90 @@ def test_spark_connect_gives_the_same_report_and_writes_the_good_rows(orders):
     assert lines[:2] == ["lake and copy differ.", "Decided by rows."]
     assert "Rows: 0 missing, 0 extra, 1 changed, 0 repeated." in lines
     assert "  changed  id='1': state 'open' -> 'closed'" in lines
+
+
+ON_FILES = """
+import json, os, sys, threading
+from itertools import count
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from pyspark.sql import SparkSession
+
+from dq.contracts.yaml.parse import parse
+from dq.dataquality.check import check
+from dq.dataquality.request import Request
+
+# A column that is named like a folder above the table is one of the files.
+lake = Path("zone=eu/orders").absolute()
+files = [lake / f"day=2026-05-0{day}/hour=03%3A00/part 0.parquet" for day in (1, 2)]
+for file in files:
+    file.parent.mkdir(parents=True)
+    columns = {"id": [*range(1000), 7], "state": ["open"] * 1000 + ["lost"], "zone": ["us"] * 1001}
+    pq.write_table(pa.table(columns), file)
+contract = parse(Path("orders.odcs.yaml").read_bytes(), "orders.odcs.yaml").contract
+frame = SparkSession.builder.getOrCreate().read.parquet(str(lake))
+
+def report(frame, **options):
+    made = check(Request(contract, frame, tasks_from=0, **options))
+    results = [(result.clause, result.status.value, result.observed, result.samples) for result in made.results]
+    return {"proven": made.proven, "passes": made.passes, "notes": made.notes, "results": results}
+
+reports = {"all": report(frame), "scan": report(frame, optimizations=frozenset())}
+reports["filtered"] = report(frame.where("id < 9999"))
+done = threading.Event()
+
+def touch():
+    for second in count(1):
+        os.utime(files[0], (second, second))
+        if done.wait(0.002):
+            return
+
+thread = threading.Thread(target=touch)
+thread.start()
+reports["changing"] = report(frame)
+done.set()
+thread.join()
+print("REPORTS", json.dumps(reports))
+"""
+ON_FILES_CONTRACT = """\
+apiVersion: v3.2.0
+kind: DataContract
+id: orders
+version: 1.0.0
+status: active
+schema:
+  - name: orders
+    quality: [{metric: rowCount, mustBe: 2002}]
+    properties:
+      - {name: id, logicalType: integer, physicalType: bigint, required: true, unique: true}
+      - {name: state, logicalType: string, enum: [{value: open}]}
+      - {name: zone, logicalType: string, enum: [{value: us}]}
+      - {name: day, logicalType: date, required: true, partitioned: true, partitionKeyPosition: 1}
+      - {name: hour, logicalType: string, required: true, partitioned: true, partitionKeyPosition: 2}
+"""
+
+
+@pytest.mark.slow
+def test_spark_connect_answers_from_statistics_and_tasks_if_both_sides_see_the_same_files(tmp_path):
+    (tmp_path / "orders.odcs.yaml").write_text(ON_FILES_CONTRACT)
+
+    # The daemon of the workers is one of the tests.
+    places = {"PYSPARK_PYTHON": sys.executable, "PYTHONPATH": str(jvm.WORKER)}
+    done = run(tmp_path, sys.executable, "-c", ON_FILES, SPARK_REMOTE="local[2]", **places)
+
+    assert "REPORTS " in done.stdout, done.stderr
+    reports = json.loads(done.stdout.partition("REPORTS ")[2])
+    assert [report["notes"] for report in reports.values()] == [
+        [],
+        [],
+        ["All rows are read: the DataFrame is not the unmodified files of one table."],
+        ["All rows are read: the DataFrame is not the unmodified files of one table."],
+    ]
+    scanned = reports["scan"]["results"]
+    assert {status for _, status, _, _ in scanned} == {"pass", "fail"}
+    assert all(report["results"] == scanned for report in reports.values())
+    # The row count, three columns without NULL, and the values of a column and of the folders.
+    assert [report["proven"] for report in reports.values()] == [reports["all"]["proven"], 0, 0, 0]
+    assert reports["all"]["proven"] >= 4

@@ -34,8 +34,8 @@ _QUIET = "-Dspark.ui.showConsoleProgress=false -Dspark.sql.shuffle.partitions=2"
 # Each task that groups or sorts takes a page first: 64 MB for three rows, to be cleared and collected.
 _PAGES = "-Dspark.buffer.pageSize=2m"
 # Python workers that do not read pyspark.zip anew before each task: most of their time went into that.
-_FOLDER = Path(__file__).parent / "worker"
-_WORKERS = f'-Dspark.python.daemon.module=quick_daemon "-Dspark.executorEnv.PYTHONPATH={_FOLDER}"'
+WORKER = Path(__file__).parent / "worker"
+_WORKERS = f'-Dspark.python.daemon.module=quick_daemon "-Dspark.executorEnv.PYTHONPATH={WORKER}"'
 
 # Read by Spark's scripts, and by no part of dq: what dq itself sets up stays as it is.
 SETTINGS = {
