@@ -109,7 +109,7 @@ def _in_spark(
     broadcast = context.broadcast(_encrypted(keys.values, secret))
     work = partial(_task, table=table, keys=broadcast, secret=secret, with_rows=with_rows)
     try:
-        outputs = in_tasks(context, list(_bundles(files)), work)
+        outputs = in_tasks(session, list(_bundles(files)), work)
     finally:
         broadcast.destroy()
     if isinstance(outputs, Failure):
