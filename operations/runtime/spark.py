@@ -116,6 +116,8 @@ def _local(builder: SparkSession.Builder, context: RuntimeContext, settings: Pat
         # The defaults of 200 and 50 partitions are for clusters.
         builder = builder.master("local[*]").config("spark.sql.shuffle.partitions", "8")
         builder = builder.config("spark.databricks.delta.snapshotPartitions", "8")
+        # Folders are listed by up to 10,000 tasks, one for each, which take 20 ms of CPU.
+        builder = builder.config("spark.sql.sources.parallelPartitionDiscovery.parallelism", "64")
         # By default, Python tasks use the first python3 on the path, which may lack dq and pyarrow.
         os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     return builder
