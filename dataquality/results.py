@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import sqlalchemy as sa
 
 from dq.contracts.agreement import AGREES, cycle_agreements
-from dq.contracts.metrics import UNUSUAL
+from dq.contracts.metrics import METRICS, UNUSUAL
 from dq.contracts.model import Contract, SchemaObject, clause_namer
 from dq.contracts.outcome import (
     VERDICT_PASS,
@@ -34,7 +34,7 @@ from dq.contracts.sql import text as sql
 from dq.dataquality.clauses.agreement_streak import streak
 from dq.dataquality.delivery import cycle_store
 from dq.dataquality.delivery.cycle import label, partition_from_label
-from dq.dataquality.model.metric import Failure, Tally
+from dq.dataquality.model.metric import Failure, Group, Tally
 from dq.dataquality.model.run_context import Partition, PastComparison, PastMeasurement, PastRowCount
 from dq.dataquality.report import Report
 from dq.dataquality.spark.session import attempt
@@ -200,8 +200,9 @@ check_result = sa.Table(
     sa.Column("message", sa.Text, nullable=False),
     sa.Column("value", sa.Float),
     sa.Column("samples", Json, nullable=False),
-    # Fingerprint of the measurement and numbers of its groups: {"of": …, "groups": [[[values], number], …]},
-    # or if two sides agree: {"of": …, "agrees": true}; NULL for clauses without comparison.
+    # Fingerprint of the measurement, numbers of its groups, and the groups that failed, if any:
+    # {"of": …, "groups": [[[values], number], …], "failed": [[values], …]}, or if two sides agree:
+    # {"of": …, "agrees": true}; NULL for clauses without comparison.
     sa.Column("measured", Json),
     # The clause by ids and names, stable across contract versions; NULL in results before schema 0034.
     sa.Column("name", sa.Text),
@@ -329,10 +330,11 @@ def _measured(result: CheckResult) -> object:
         return None
     if result.agrees is not None:
         return {"of": result.fingerprint, "agrees": result.agrees}
+    if not result.group_columns:
+        return {"of": result.fingerprint}
     groups = [[list(group.key), group.value] for group in result.groups if group.value is not None]
-    return (
-        {"of": result.fingerprint, "groups": groups} if result.group_columns else {"of": result.fingerprint}
-    )
+    failed = [list(group.key) for group in result.groups if group.status is Status.FAIL]
+    return {"of": result.fingerprint, "groups": groups, **({"failed": failed} if failed else {})}
 
 
 def _plain(value: object) -> object:
@@ -719,17 +721,35 @@ def earlier_counts(
     for row in tx.execute(_newest(contract, object, condition)):
         partition = _partition_of_scope(row.scope)
         path = row.clause if names is None or not row.name else paths.get(row.name)
-        numbers = _unusual_numbers(row)
-        if partition is not None and path is not None and "rowCount" in numbers:
-            counts.append(PastRowCount(UNUSUAL, path, row.at, int(numbers["rowCount"]), partition))
+        numbers = _group_numbers(row)
+        if partition is not None and path is not None and ROW_COUNT in numbers:
+            counts.append(PastRowCount(UNUSUAL, path, row.at, int(numbers[ROW_COUNT]), partition))
     return tuple(counts)
 
 
-def _unusual_numbers(row: Any) -> dict[str, float]:
-    """Return the measured numbers of a result of the check `unusual` by name, {} for other checks."""
-    if row.check != UNUSUAL:
-        return {}
-    return {name: number for (name, *_), number in (row.measured or {}).get("groups", ())}
+ROW_COUNT: Group = ("rowCount",)
+"""Group of the number of rows in a result of the check `unusual`."""
+
+
+def _group_numbers(row: Any) -> dict[Group, float]:
+    """Return the numbers of a result's groups, {} for a rule without groups."""
+    return {tuple(key): number for key, number in (row.measured or {}).get("groups", ())}
+
+
+def _value(row: Any) -> float | None:
+    """Return the measured number of a result, None for a rule with groups.
+
+    The stored value of the check `unusual` is a probability, and that of groups how many of them failed.
+    """
+    measured = row.measured or {}
+    # Without a fingerprint, the numbers of a metric are hidden.
+    if row.check == UNUSUAL or "groups" in measured or (row.check in _METRIC_CHECKS and not measured):
+        return None
+    value: float | None = row.value
+    return value
+
+
+_METRIC_CHECKS = {kind.check for kind in METRICS.values()}
 
 
 # A quarter of daily runs.
@@ -740,8 +760,8 @@ _MAX_PAST_RUNS = 90
 class PastResult:
     """One result of an earlier run. `partition` is that of its scope, () for the table, None for several.
 
-    `value` is the number that was measured, or None. `numbers` are those of the check `unusual` by name, e.g.
-    rowCount; it has no `value`.
+    `value` is the number that was measured, or None. A rule with groups has no `value`, but the `numbers` of
+    its groups, and those of them that `failed`. The groups of the check `unusual` are its numbers by name.
     """
 
     at: datetime
@@ -755,7 +775,8 @@ class PastResult:
     observed: str
     allowed: str
     value: float | None
-    numbers: Mapping[str, float] = field(default_factory=dict)
+    numbers: Mapping[Group, float] = field(default_factory=dict)
+    failed: frozenset[Group] = frozenset()
 
 
 def past_results(
@@ -786,12 +807,11 @@ def past_results(
         .where(runs.id.in_(newest))
         .order_by(runs.at, runs.id)
     )  # fmt: skip
-    # The stored value of the check `unusual` is a probability.
     return [
         PastResult(
             row.at, row.contract_version, row.scope, _partition_of_scope(row.scope), row.clause,
             row.name or "", row.check, _status_of_scope(row), row.observed, row.allowed,
-            None if row.check == UNUSUAL else row.value, _unusual_numbers(row),
+            _value(row), _group_numbers(row), frozenset(map(tuple, (row.measured or {}).get("failed", ()))),
         )
         for row in tx.execute(query)
     ]  # fmt: skip

@@ -249,18 +249,19 @@ def _budget(points: Sequence[Arrival], positions: Sequence[float]) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class Bar:
-    """One value with its date and tooltip."""
+    """One value with its date and tooltip. It is hollow if `is_outside` of what is expected."""
 
     value: float
     date: str
     title: str
+    is_outside: bool = False
 
 
 _BARS_TOP, _BARS_BOTTOM = 12, 112
 
 
 def bars(values: Sequence[Bar], band: tuple[float | None, float | None] | None, label: str) -> Svg:
-    """Return bars, oldest first. Those outside of `band` (minimum, maximum, or None for no limit) are hollow.
+    """Return bars, oldest first, and a band of what is expected: minimum, maximum, or None for no limit.
 
     The scale starts at zero.
     """
@@ -278,9 +279,8 @@ def bars(values: Sequence[Bar], band: tuple[float | None, float | None] | None, 
         )
     for x, bar in zip(positions, values, strict=True):
         y = scale(bar.value)
-        outside = (low is not None and bar.value < low) or (high is not None and bar.value > high)
         parts.append(
-            f'<rect class="{"out" if outside else "bar"}" x="{x - width / 2:.1f}" y="{y:g}" '
+            f'<rect class="{"out" if bar.is_outside else "bar"}" x="{x - width / 2:.1f}" y="{y:g}" '
             f'width="{width:.1f}" height="{max(_BARS_BOTTOM - y, 0.5):.1f}">'
             f"<title>{escaped(bar.title)}</title></rect>"
         )
@@ -325,8 +325,11 @@ def sparkline(statuses: Sequence[str], label: str) -> Svg:
     )
 
 
-def line(values: Sequence[float | None], label: str) -> Svg:
-    """Return numbers as a line, oldest first, with a dot at the last; it is broken where there is none."""
+def line(values: Sequence[float | None], label: str, changed_at: int | None = None) -> Svg:
+    """Return numbers as a line, oldest first, with a dot at the last; it is broken where there is none.
+
+    A stroke marks the number at `changed_at`, from which on they differ from those before.
+    """
     numbers = [value for value in values if value is not None]
     scale = Scale(min(numbers), max(numbers), _SPARK_HEIGHT - 3, 3)
     step = min(max(_SPARK_WIDTH / max(len(values), 1), 2), 14)
@@ -337,10 +340,13 @@ def line(values: Sequence[float | None], label: str) -> Svg:
             x, y = round(step * (number + 0.5), 1), scale(value)
             path += f"{'L' if joined else 'M'}{x:g} {y:g}{'' if joined else 'h.1'}"
     width = round(step * len(values) + 2, 1)
+    change = ""
+    if changed_at is not None:
+        change = f'<path class="change" d="M{step * changed_at:g} 0v{_SPARK_HEIGHT}"/>'
     return Svg(
         f'<svg class="spark" viewBox="0 0 {width:g} {_SPARK_HEIGHT}" width="{width:g}" '
-        f'height="{_SPARK_HEIGHT}" role="img" aria-label="{escaped(label)}"><path class="value" d="{path}"/>'
-        f'<circle class="value" cx="{x:g}" cy="{y:g}" r="2"/></svg>'
+        f'height="{_SPARK_HEIGHT}" role="img" aria-label="{escaped(label)}">{change}'
+        f'<path class="value" d="{path}"/><circle class="value" cx="{x:g}" cy="{y:g}" r="2"/></svg>'
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
@@ -16,9 +16,11 @@ from dq.contracts.outcome import CycleStatus, Status, pluralize
 from dq.contracts.schedule import clock
 from dq.contracts.schedule.clock import Schedule, times_of_day
 from dq.contracts.slo import Slo
+from dq.dataquality.clauses.metric_rule import group_label, group_order
 from dq.dataquality.delivery.budget import misses_left
 from dq.dataquality.delivery.cycle import CycleRecord
 from dq.dataquality.delivery.notify import format_duration, local_time
+from dq.dataquality.model.metric import Group
 from dq.dataquality.results import GROUP, PastResult
 from dq.portal.charts import (
     MARK_KINDS,
@@ -269,7 +271,8 @@ def _detail(slo: Slo, record: CycleRecord) -> str:
 def row_count_chart(rows: RowCounts, promised: RowRange | None) -> Values:
     """Return the values of the row counts: a chart, its summary, and a table, newest first.
 
-    The band is the promised range, else the usual one, if it is known.
+    The band is the promised range, else the usual one, if it is known. Without a band, counts that a rule
+    found unusual are hollow.
     """
     recent = rows.counts[-MAX_CYCLES:]
     newest = recent[-1]
@@ -277,18 +280,29 @@ def row_count_chart(rows: RowCounts, promised: RowRange | None) -> Values:
     band: RowRange | None = promised
     if promised is not None:
         caption += f"; promised: {_range(promised)}"
+    elif rows.unusual is not None:
+        unusual = sum(count.data_time in rows.unusual for count in recent)
+        caption += f"; {unusual} of {pluralize(len(recent), 'count')} unusual by its rule"
     elif rows.usual is not None:
         band = (rows.usual.minimum, rows.usual.maximum)
         caption += f"; usual range of the previous {rows.usual.days}: {_range(band)}"
     dates = [f"{count.data_time:%Y-%m-%d}" for count in recent]
+    low, high = band or (None, None)
     values = [
-        Bar(count.rows, date, f"{date}: {count.rows:,} rows")
+        Bar(count.rows, date, f"{date}: {count.rows:,} rows{', outside of the range' if out else ''}", out)
         for count, date in zip(recent, dates, strict=True)
+        for out in [
+            (low is not None and count.rows < low)
+            or (high is not None and count.rows > high)
+            or (band is None and count.data_time in (rows.unusual or ()))
+        ]
     ]
     return {
         "chart": bars(values, band, f"Rows of the last {pluralize(len(recent), 'count')}: {caption}"),
         "summary": caption,
-        "rows": [(bar.date, f"{bar.value:,}") for bar in reversed(values)],
+        "rows": [
+            (bar.date, f"{bar.value:,}", "outside" if bar.is_outside else "") for bar in reversed(values)
+        ],
     }
 
 
@@ -312,21 +326,54 @@ def rule_sparkline(past: Sequence[PastResult | None]) -> Svg:
     return sparkline(statuses, f"The last {pluralize(len(statuses), 'check')}: {', '.join(parts)}")
 
 
-def value_sparkline(past: Sequence[PastResult | None]) -> Svg | None:
-    """Return the measured values of a rule in the last scopes as a line, or None for fewer than two.
+@dataclass(frozen=True, slots=True)
+class MeasuredLine:
+    """Values of a rule, or of one of its groups, as a line. `group` is "" for a rule without groups."""
 
-    None also for a rule with several numbers, which do not have the same unit.
+    group: str
+    chart: Svg
+
+
+_MAX_LINES = 4
+
+
+def value_sparklines(past: Sequence[PastResult | None]) -> tuple[list[MeasuredLine], int]:
+    """Return the measured values of a rule in the last scopes as a line for each group, and groups left out.
+
+    Groups that failed last come first. One without two values has no line.
     """
     recent = past[-MAX_CYCLES:]
-    names = {name for result in recent if result for name in result.numbers}
-    if len(names) > 1:
-        return None
-    values = [next(iter(result.numbers.values()), result.value) if result else None for result in recent]
+    by_group: dict[Group, list[float | None]] = {}
+    last_failure: dict[Group, int] = {}
+    for number, result in enumerate(recent):
+        values = {} if result is None else dict(result.numbers)
+        if result is not None and result.value is not None:
+            values[()] = result.value
+        for group, value in values.items():
+            by_group.setdefault(group, [None] * len(recent))[number] = value
+        for group in result.failed if result is not None else ():
+            last_failure[group] = number
+    drawn = [group for group, values in by_group.items() if sum(value is not None for value in values) > 1]
+    drawn.sort(key=lambda group: (-last_failure.get(group, -1), group_order(group)))
+    lines = [
+        MeasuredLine(cut(group_label(group), 60), _line(by_group[group])) for group in drawn[:_MAX_LINES]
+    ]
+    return lines, max(len(drawn) - _MAX_LINES, 0)
+
+
+def _line(values: Sequence[float | None]) -> Svg:
     numbers = [value for value in values if value is not None]
-    if len(numbers) < 2:
-        return None
-    low, high, last = (f"{number:,.6g}" for number in (min(numbers), max(numbers), numbers[-1]))
-    return line(values, f"Measured {pluralize(len(numbers), 'time')}: {low} to {high}, {last} at last")
+    return line(values, _line_label(numbers, "Measured", "{:,.6g}".format))
+
+
+def line_of(values: Sequence[float], name: str, show: Callable[[float], str], changed_at: int | None) -> Svg:
+    """Return numbers as a line; from the one at `changed_at` on, it is marked."""
+    return line(values, _line_label(values, name, show), changed_at)
+
+
+def _line_label(numbers: Sequence[float], name: str, show: Callable[[float], str]) -> str:
+    low, high, last = (show(number) for number in (min(numbers), max(numbers), numbers[-1]))
+    return f"{name} {pluralize(len(numbers), 'time')}: {low} to {high}, {last} at last"
 
 
 _RESULTS = {

@@ -11,11 +11,11 @@ from dq.alerts.incident import Incident, incident_as_row
 from dq.contracts import extension
 from dq.contracts.access.data_location import with_defaults
 from dq.contracts.escaping import is_plain_name, python
-from dq.contracts.model import Contract, Property, Quality, SchemaObject, Server, identity
+from dq.contracts.metrics import UnusualRule, is_unusual_rule, read_unusual_rule
+from dq.contracts.model import Contract, Quality, SchemaObject, Server, identity
 from dq.contracts.outcome import Status, iso, pluralize
 from dq.contracts.slo import Slo
 from dq.contracts.subscriptions import empty_subscription, file_name
-from dq.contracts.types import catalog_type
 from dq.dataquality.delivery.budget import Budget
 from dq.dataquality.delivery.compliance import SloCompliance, percent, promise_as_dict
 from dq.dataquality.delivery.cycle import CycleRecord
@@ -23,6 +23,7 @@ from dq.dataquality.delivery.notify import format_duration, local_time
 from dq.dataquality.results import BROKEN, AgreementStanding, StoredResult
 from dq.portal import formatting
 from dq.portal.charts import Node, Svg, graph
+from dq.portal.columns import ColumnPanels, column_panels
 from dq.portal.contracts import NO_LINEAGE, Lineage, LineageNode, VersionChange, VersionImpact, domain_page
 from dq.portal.product import (
     ClauseStatus,
@@ -37,8 +38,7 @@ from dq.registry.table import fold_location
 
 # The section of one object: schema, clauses, row counts.
 
-_MAX_COLUMNS, _MAX_CLAUSES, _MAX_FAILURES, _MAX_OPEN = 400, 60, 50, 15
-_MAX_DEPTH = 12
+_MAX_CLAUSES, _MAX_FAILURES, _MAX_OPEN = 60, 50, 15
 # In the order of the page.
 _TITLES = {
     ClauseStatus.BROKEN: "failed",
@@ -54,16 +54,18 @@ _TITLES = {
 }
 
 
-def object_values(facts: ObjectFacts, incidents: Sequence[Incident] = ()) -> formatting.Values:
+def object_values(
+    facts: ObjectFacts, incidents: Sequence[Incident], panels: ColumnPanels
+) -> formatting.Values:
     schema_object, quality = facts.object, facts.quality
-    rows = list(_columns(facts))
     groups = _clauses(facts)
     return {
         "name": schema_object.name,
         "said": formatting.cut(schema_object.description),
         "grain": formatting.cut(schema_object.data_granularity_description, 300),
-        "columns": rows[:_MAX_COLUMNS],
-        "left_out": max(len(rows) - _MAX_COLUMNS, 0),
+        "columns": panels.panels,
+        "left_out": panels.left_out,
+        "changed": panels.changed,
         "keys": [prop.column for prop in schema_object.primary_key()],
         "partitions": [prop.column for prop in schema_object.partition_keys()],
         "groups": groups,
@@ -73,7 +75,7 @@ def object_values(facts: ObjectFacts, incidents: Sequence[Incident] = ()) -> for
         "rows": formatting.row_count_chart(quality.rows, _promised_rows(schema_object))
         if quality.rows
         else None,
-        "counts_rows": any(_counts_rows(rule) for rule in schema_object.quality),
+        "counts_rows": any(_counts_rows(schema_object, rule) for rule in schema_object.quality),
         "checked": formatting.instant(quality.checked_at) if quality.checked_at else None,
         "scope": quality.newest[0].scope if quality.newest else "",
         "failed": [_failed(line) for line in quality.lines if line.status in (Status.FAIL, Status.ERROR)][
@@ -82,7 +84,10 @@ def object_values(facts: ObjectFacts, incidents: Sequence[Incident] = ()) -> for
     }
 
 
-def _counts_rows(rule: Quality) -> bool:
+def _counts_rows(schema_object: SchemaObject, rule: Quality) -> bool:
+    if is_unusual_rule(rule):
+        terms = read_unusual_rule(schema_object, None, rule)
+        return isinstance(terms, UnusualRule) and "rowCount" in terms.numbers
     return "rowCount" in (rule.metric, rule.rule)
 
 
@@ -91,7 +96,7 @@ def _promised_rows(schema_object: SchemaObject) -> formatting.RowRange | None:
     low: list[float] = []
     high: list[float] = []
     for rule in schema_object.quality:
-        if not _counts_rows(rule) or rule.unit not in (None, "rows"):
+        if not _counts_rows(schema_object, rule) or rule.unit not in (None, "rows"):
             continue
         for operator, bound in rule.operators():
             numbers = bound if isinstance(bound, list) else [bound]
@@ -169,56 +174,6 @@ def _clauses(facts: ObjectFacts) -> list[formatting.Values]:
     return groups
 
 
-def _columns(facts: ObjectFacts) -> Iterator[formatting.Values]:
-    rules = _rules_by_column(facts)
-    stack: list[tuple[Property, int, str]] = [(prop, 0, "") for prop in reversed(facts.object.properties)]
-    while stack:
-        prop, depth, parent = stack.pop()
-        path = f"{parent}.{prop.column}" if parent else prop.column
-        marks = (
-            ("primary key", prop.primary_key),
-            ("partition", prop.partitioned),
-            ("never empty", prop.required),
-            ("unique", prop.unique),
-        )
-        own_rules = rules.get(path, [])
-        yield {
-            "name": formatting.cut(prop.column or prop.name, 200),
-            "depth": min(depth, _MAX_DEPTH),
-            "type": formatting.cut(_type(prop), 120),
-            "marks": [name for name, holds in marks if holds],
-            "rules": own_rules[:_MAX_RULES],
-            "rules_left": max(len(own_rules) - _MAX_RULES, 0),
-            "classification": formatting.cut(prop.classification, 80),
-            "said": formatting.cut(prop.description, 500),
-        }
-        stack += [(inner, depth + 1, path) for inner in reversed(list(prop.children()))]
-
-
-_MAX_RULES = 12
-
-
-def _rules_by_column(facts: ObjectFacts) -> dict[str, list[formatting.Values]]:
-    """Return the enforced clauses of each column, with their last results, by the column's path."""
-    rules: dict[str, list[formatting.Values]] = {}
-    for clause in facts.clauses:
-        account, past = clause.account, facts.past.get(clause.account.path, ())
-        if account.property and clause.status is not ClauseStatus.DOCUMENTED:
-            newest = next((result for result in reversed(past) if result is not None), None)
-            allowed = newest.allowed if newest else facts.limits.get(account.path)
-            rules.setdefault(account.property, []).append(
-                {
-                    "clause": formatting.cut(account.clause, 200),
-                    "failed": clause.status is ClauseStatus.BROKEN,
-                    "results": formatting.rule_sparkline(past) if newest else None,
-                    "measured": formatting.value_sparkline(past),
-                    "newest": formatting.cut(newest.observed, 120) if newest else "",
-                    "allowed": formatting.cut(allowed, 120),
-                }
-            )
-    return rules
-
-
 def _unstable(facts: ObjectFacts) -> list[tuple[str, ...]]:
     """Return the clauses that failed or had no result in one of their last checks, most failures first."""
     rows: list[tuple[bool, int, tuple[str, ...]]] = []
@@ -237,12 +192,6 @@ def _unstable(facts: ObjectFacts) -> list[tuple[str, ...]]:
             )
             rows.append((newest.status is Status.PASS, -failures, row))
     return [row for *_, row in sorted(rows, key=lambda entry: entry[:2])][:_MAX_FAILURES]
-
-
-def _type(prop: Property) -> str:
-    if prop.properties or prop.items is not None or prop.map is not None:
-        return prop.logical_type or "object"
-    return str(catalog_type(prop))
 
 
 # A change of a contract, as a row of a product's versions or of the changes page.
@@ -406,10 +355,7 @@ def product_page(
         "promises": [_promise(promise, facts) for promise in facts.promises],
         "wrong": facts.wrong,
         "other_levels": list(_levels(contract, facts)),
-        "objects": [
-            object_values(object_facts, [open_facts.incident for open_facts in facts.open_incidents])
-            for object_facts in facts.objects
-        ],
+        "objects": list(_objects(facts)),
         "reading": [_how_to_read(facts, server) for server in contract.servers],
         "consumers": [_consumer(consumer) for consumer in facts.consumers],
         "subscribe": subscribe_values(contract, registry_url) if registry_url else None,
@@ -427,6 +373,16 @@ def product_page(
             if each_incident.incident.state.is_closed
         ][:PAST_INCIDENTS],
     }  # fmt: skip
+
+
+def _objects(facts: ProductFacts) -> Iterator[formatting.Values]:
+    incidents = [open_facts.incident for open_facts in facts.open_incidents]
+    # Columns are numbered over all objects of the page.
+    first = 0
+    for object_facts in facts.objects:
+        panels = column_panels(object_facts, facts.versions.changes, first)
+        first += len(panels.panels) + panels.left_out
+        yield object_values(object_facts, incidents, panels)
 
 
 def incident_row(facts: Any) -> formatting.Values:

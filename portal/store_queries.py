@@ -16,7 +16,7 @@ from dq.alerts.incident import DIGEST_CONTRACT, NOTICE_CONTRACT, Incident
 from dq.alerts.incident_store import PastStep, incidents_as_of, steps_until
 from dq.alerts.record import PAST
 from dq.alerts.tables import incident, incident_event, outbox
-from dq.contracts.metrics import Against
+from dq.contracts.metrics import UNUSUAL, Against
 from dq.dataquality import results
 from dq.dataquality.clauses.quality_rule import (
     ExpectedRange,
@@ -30,8 +30,7 @@ from dq.dataquality.delivery.cycle import OPEN, CycleRecord
 from dq.dataquality.delivery.cycle_store import record_from_row
 from dq.dataquality.delivery.notify import PLATFORM
 from dq.dataquality.delivery.tables import chunks, cycle, cycle_event, cycle_excuse, cycle_warning, receipt
-from dq.dataquality.model.run_context import PastRowCount
-from dq.dataquality.results import ROW_COUNT_CHECKS, PastResult, StoredResult, check_run
+from dq.dataquality.results import ROW_COUNT, ROW_COUNT_CHECKS, PastResult, StoredResult, check_run
 from dq.registry.publish import staged_deliveries
 from dq.registry.table import spec_from_json
 from dq.registry.tables import catalog_applied, publication_revision
@@ -165,11 +164,13 @@ _TERMS = Against("usual")
 class RowCounts:
     """Row counts of each partition (or of the table at each run), oldest first, and their usual range.
 
-    `usual` is None if there are too few counts.
+    `usual` is None if there are too few counts, or if a rule judges them by forecasts: then `unusual` has the
+    times of those that failed, else it is None.
     """
 
     counts: tuple[PastCount, ...]
     usual: ExpectedRange | None
+    unusual: frozenset[datetime] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,28 +218,38 @@ def _checked(tx: Connection, contracts: Collection[str]) -> list[tuple[str, str]
 
 
 def _rows(past: Sequence[PastResult], now: datetime) -> RowCounts | None:
-    counts = [
-        PastRowCount(result.check, result.clause, result.at, int(result.value), result.partition)
-        for result in past
-        if result.check in ROW_COUNT_CHECKS and result.value is not None and result.partition is not None
-    ]
-    if not counts:
+    # Counts of one rule are comparable; the others may count other rows.
+    by_rule: dict[tuple[bool, str], list[tuple[PastResult, int]]] = defaultdict(list)
+    for result in past:
+        rows = result.value if result.check in ROW_COUNT_CHECKS else result.numbers.get(ROW_COUNT)
+        if rows is not None and result.partition is not None and result.check in _COUNTING_CHECKS:
+            by_rule[result.check != UNUSUAL, result.name or result.clause].append((result, int(rows)))
+    if not by_rule:
         return None
-    newest = max(counts, key=lambda count: count.measured_at)
+    # The rule of the newest count; a promised range comes before a forecast.
+    key = max(by_rule, key=lambda key: (by_rule[key][-1][0].at, key[0], len(by_rule[key])))
+    newest, _ = by_rule[key][-1]
     alike = [
-        count
-        for count in sorted(counts, key=lambda count: count.measured_at)
-        if differ_only_in_date(count.partition, newest.partition)
+        (result, rows)
+        for result, rows in by_rule[key]
+        if differ_only_in_date(result.partition or (), newest.partition or ())
     ]
     # The newest count of a partition that was checked again; each run of a whole table.
-    by_time = {
-        (count.partition or count.measured_at): PastCount(
-            partition_time(count.partition) or count.measured_at, count.rows
+    by_scope = {
+        (result.partition or result.at): (
+            PastCount(partition_time(result.partition or ()) or result.at, rows),
+            ROW_COUNT in result.failed,
         )
-        for count in alike
+        for result, rows in alike
     }
-    series = sorted(by_time.values(), key=lambda count: count.data_time)
-    return RowCounts(tuple(series), _band(series[:-1], series[-1], now))
+    series = sorted(by_scope.values(), key=lambda pair: pair[0].data_time)
+    counts = tuple(count for count, _ in series)
+    if newest.check == UNUSUAL:
+        return RowCounts(counts, None, frozenset(count.data_time for count, failed in series if failed))
+    return RowCounts(counts, _band(counts[:-1], counts[-1], now))
+
+
+_COUNTING_CHECKS = (*ROW_COUNT_CHECKS, UNUSUAL)
 
 
 def _band(earlier: Sequence[PastCount], last: PastCount, now: datetime) -> ExpectedRange | None:

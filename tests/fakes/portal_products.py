@@ -176,7 +176,10 @@ def products(count: int = 200) -> list[MeshProduct]:
         days = LONG if number % 16 == 8 or fates[number % len(fates)] == "given up" else SHORT
         folder = "long" if days == LONG else f"d{number % len(DOMAINS)}"
         made = document(number, id_, domain, **more)
-        found.append(MeshProduct(id_, f"{folder}/{id_}.odcs.yaml", made, fates[number % len(fates)], days))
+        marks = frozenset({"checked before"} if id_ == "orders-090" else ())
+        found.append(
+            MeshProduct(id_, f"{folder}/{id_}.odcs.yaml", made, fates[number % len(fates)], days, marks=marks)
+        )
     return found
 
 

@@ -489,7 +489,7 @@ schema:
 def test_columns_that_were_never_checked_show_the_limits_of_the_contract(tmp_path: Path) -> None:
     page = page_of(tmp_path, LIMITS)
 
-    schema = re.sub(r"\s+", " ", page[page.index("\nSchema\n") : page.index("Incidents of")])
+    schema = re.sub(r"\s+", " ", page[page.index("\nColumns\n") : page.index("Incidents of")])
     for limit in ("minimum , expected at least 5", "maximum , expected at most 90"):
         assert limit in schema
     assert "enum , expected one of 'open', 'paid'" in schema

@@ -79,8 +79,9 @@ def test_charts_of_few_values_are_markup(count: int) -> None:
     parsed(sparkline(["pass", "fail", "error", "skipped"] * count, "results"))
 
 
-def test_bars_outside_of_the_band_are_hollow() -> None:
-    chart = parsed(bars([Bar(number, "day", "rows") for number in (10, 100, 200)], (50, 150), "rows"))
+def test_bars_outside_of_what_is_expected_are_hollow() -> None:
+    values = [Bar(number, "day", "rows", out) for number, out in ((10, True), (100, False), (200, True))]
+    chart = parsed(bars(values, (50, 150), "rows"))
 
     kinds = [rect.get("class") for rect in chart.iter("rect")]
     assert kinds == ["band", "out", "bar", "out"]
@@ -132,6 +133,14 @@ def test_a_line_is_broken_where_nothing_was_measured() -> None:
     [path] = parsed(line([1, 2, None, 3, 4], "values")).iter("path")
 
     assert path.get("d", "").count("M") == 2
+
+
+def test_a_stroke_marks_since_when_a_line_is_another() -> None:
+    marks = [
+        path for path in parsed(line([1, 1, 9, 9], "values", 2)).iter("path") if path.get("class") == "change"
+    ]
+
+    assert [mark.get("d") for mark in marks] == ["M28 0v18"]
 
 
 def test_an_ongoing_incident_reaches_the_end_and_one_of_a_moment_is_visible() -> None:

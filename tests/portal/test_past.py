@@ -15,7 +15,7 @@ from dq.dataquality import results
 from dq.dataquality.checks import built_in
 from dq.dataquality.clauses.coverage import clause_coverage, expected_clauses
 from dq.dataquality.clauses.foreign_key import ContractSet
-from dq.portal.formatting import value_sparkline
+from dq.portal.formatting import row_count_chart, value_sparklines
 from dq.portal.product import past_by_clause
 from dq.portal.store_queries import quality
 from dq.store.engine import Store, open_store
@@ -109,34 +109,91 @@ def test_what_was_checked_later_is_not_shown_as_of_an_earlier_instant(store: Sto
     assert [f"{count.data_time:%F}" for count in rows.counts] == ["2026-05-17"]
 
 
-def unusual_line(store: Store, *runs: dict[str, float]) -> str | None:
-    """The line of a rule `unusual` after these runs; each has the numbers that it measured."""
-    for hours, numbers in enumerate(runs):
-        groups = tuple(GroupResult((name,), Status.PASS, "", number) for name, number in numbers.items())
+def save_numbers(
+    store: Store, hours: int, numbers: dict[str, float], *, check: str = UNUSUAL, failed: str = "",
+    scope: str = "table", value: float = 0.25,
+) -> None:  # fmt: skip
+    """One run of a rule with these numbers by group, some hours after noon."""
+    groups = tuple(
+        GroupResult((name,), Status.FAIL if name == failed else Status.PASS, "", number)
+        for name, number in numbers.items()
+    )
+    row = CheckResult(
+        check, "schema[0].quality[0]", "orders", "", Status.FAIL if failed else Status.PASS, Severity.WARNING,
+        "", "", "", Location("shop.odcs.yaml", 1, 1), value=value, groups=groups, group_columns=("of",),
+        fingerprint="rule",
+    )  # fmt: skip
+    with store.write() as tx:
+        results.save_run(
+            tx, contract="shop@2", object="orders", version="2.0.0", scope=scope, results=[row], jobs=1,
+            now=NOON + timedelta(hours=hours),
+        )  # fmt: skip
+
+
+def lines(store: Store) -> dict[str, str]:
+    """The lines of the rule by group."""
+    with store.read() as tx:
+        found, _ = value_sparklines(quality(tx, ["shop@2"], NOON)["shop@2", "orders"].past)
+    return {line.group: str(line.chart) for line in found}
+
+
+def test_the_line_of_an_unusual_number_has_what_was_measured_not_its_probability(store: Store) -> None:
+    for hours, numbers in enumerate(({"rowCount": 1200.0}, {}, {"rowCount": 900.0})):
+        save_numbers(store, hours, numbers)
+
+    [line] = lines(store).values()
+    assert "Measured 2 times: 900 to 1,200, 900 at last" in line
+    assert "0.25" not in line
+
+
+def test_a_rule_by_group_has_a_line_for_each_group_failed_ones_first(store: Store) -> None:
+    save_numbers(store, 1, {"DE": 10.0, "PL": 20.0, "FR": 3.0}, check="mean", value=0)
+    save_numbers(store, 2, {"DE": 11.0, "PL": 90.0}, check="mean", failed="PL", value=1)
+
+    drawn = lines(store)
+    assert list(drawn) == ["PL", "DE"]
+    assert "Measured 2 times: 20 to 90, 90 at last" in drawn["PL"]
+    assert "Measured 2 times: 10 to 11, 11 at last" in drawn["DE"]
+
+
+def test_the_number_of_failed_groups_is_not_drawn_if_their_numbers_are_hidden(store: Store) -> None:
+    for hours in (1, 2):
+        at = Location("shop.odcs.yaml", 1, 1)
         row = CheckResult(
-            UNUSUAL, "schema[0].quality[0]", "orders", "", Status.PASS, Severity.WARNING, "", "", "",
-            Location("shop.odcs.yaml", 1, 1), value=0.25, groups=groups, group_columns=("number",),
-            fingerprint="rule",
+            "mean", "schema[0].quality[0]", "orders", "salary", Status.FAIL, Severity.ERROR, "1 of 2 groups",
+            "less than 5", "", at, value=1.0, group_columns=("team",),
+            groups=(GroupResult(("a",), Status.FAIL, "hidden"),), fingerprint="",
         )  # fmt: skip
         with store.write() as tx:
             results.save_run(
                 tx, contract="shop@2", object="orders", version="2.0.0", scope="table", results=[row], jobs=1,
                 now=NOON + timedelta(hours=hours),
             )  # fmt: skip
+
+    assert lines(store) == {}
+
+
+def test_the_rows_of_a_rule_unusual_are_drawn_and_hollow_where_it_failed(store: Store) -> None:
+    for day, (rows, failed) in enumerate(((1000, ""), (1010, "nullShare"), (20, "rowCount")), 17):
+        numbers = {"rowCount": float(rows), "nullShare": 0.5}
+        save_numbers(store, day, numbers, failed=failed, scope=f"day=2026-05-{day}")
+
     with store.read() as tx:
-        line = value_sparkline(quality(tx, ["shop@2"], NOON)["shop@2", "orders"].past)
-    return str(line) if line is not None else None
+        rows_ = quality(tx, ["shop@2"], NOON)["shop@2", "orders"].rows
+    assert rows_ is not None
+    assert [count.rows for count in rows_.counts] == [1000, 1010, 20]
+    chart = row_count_chart(rows_, None)
+    assert [row[1:] for row in chart["rows"]] == [("20", "outside"), ("1,010", ""), ("1,000", "")]
+    assert chart["chart"].count('class="out"') == 1
+    assert "1 of 3 counts unusual" in chart["summary"]
 
 
-def test_the_line_of_an_unusual_number_has_what_was_measured_not_its_probability(store: Store) -> None:
-    line = unusual_line(store, {"rowCount": 1200.0}, {}, {"rowCount": 900.0})
+def test_row_counts_of_two_rules_are_not_mixed(store: Store) -> None:
+    save(store, "day=2026-05-18", 1, row_count=Status.PASS)
+    save_numbers(store, 2, {"rowCount": 500.0}, scope="day=2026-05-17")
+    save_numbers(store, 3, {"rowCount": 510.0}, scope="day=2026-05-18")
 
-    assert line is not None
-    assert "Measured 2 times: 900 to 1,200, 900 at last" in line
-    assert "0.25" not in line
-
-
-def test_several_unusual_numbers_of_a_rule_share_no_line(store: Store) -> None:
-    both = {"rowCount": 1200.0, "mean": 3.5}
-
-    assert unusual_line(store, both, both, {"mean": 3.5}) is None
+    with store.read() as tx:
+        rows_ = quality(tx, ["shop@2"], NOON)["shop@2", "orders"].rows
+    assert rows_ is not None
+    assert [count.rows for count in rows_.counts] == [500, 510]

@@ -69,12 +69,20 @@ def _may_i_use_it_now(one: Stranger) -> None:
     one.reads("With care: the newest delivery has not been checked yet.")
 
 
+def _since_when_are_there_more_nulls(one: Stranger) -> None:
+    one.find("orders-090")
+    one.reads("amount_90: More NULLs since 2026-05-26: 9.2%, before 0.1%.")
+    chart = one.page.get_by_role("img", name="NULL share 13 times: 0.1% to 9.2%, 9.2% at last")
+    expect(chart).to_be_visible()
+
+
 QUESTIONS: dict[str, Callable[[Stranger], None]] = {
     "is it fresh?": _is_it_fresh,
     "may I rely on it?": _may_i_rely_on_it,
     "who do I ask?": _who_do_i_ask,
     "what breaks when it changes?": _what_breaks_when_it_changes,
     "may I use it now?": _may_i_use_it_now,
+    "since when are there more NULLs?": _since_when_are_there_more_nulls,
     "what happened last Tuesday?": _what_happened_last_tuesday,
 }
 
