@@ -25,7 +25,7 @@ from dq.portal.output import OWN, CachedContract, PortalRequest, PortalSummary, 
 from dq.portal.pages import IndexPages, PageJob
 from dq.portal.product import ConsumerFacts, ProductSummary
 from dq.portal.store_queries import IncidentFacts
-from dq.registry.table_coverage import last_run
+from dq.registry.table_coverage import last_runs
 
 # The plan: which pages to render, and which to keep from the last build.
 
@@ -206,6 +206,9 @@ def _parts(text: str) -> Iterable[str]:
 
 # The build: reads the registry and the store, writes changed pages, removes obsolete ones.
 
+_MAX_DISCOVERIES = 30
+"""Number of runs of `dq discover` whose coverage is drawn."""
+
 INCIDENT_RETENTION = timedelta(days=90)
 """How long resolved incidents keep their pages."""
 
@@ -247,7 +250,7 @@ def _build(site: Site, pool: WorkerPool, request: PortalRequest) -> PortalSummar
         with request.store.read() as tx:
             watcher = store_queries.watcher(tx, request.now, request.tick, request.as_of)
             incidents = store_queries.stored_incidents(tx, request.now - INCIDENT_RETENTION, request.as_of)
-            discovery = last_run(tx, request.now)
+            discoveries = last_runs(tx, request.now, _MAX_DISCOVERIES)
             marks = store_queries.watermarks(tx)
             moved = store_queries.changed_since(tx, before.marks, marks)
         site_plan = plan(site, files, cards, incidents, moved, before, request, version_histories.by_file)
@@ -256,7 +259,7 @@ def _build(site: Site, pool: WorkerPool, request: PortalRequest) -> PortalSummar
     with _garbage_collection_paused():
         final_cards = [row.card for row in rows]
         contract_changes = output.update_changes(before, final_cards, request.now.isoformat())
-        index_pages = IndexPages(site, rows, incidents, watcher, discovery)
+        index_pages = IndexPages(site, rows, incidents, watcher, discoveries)
         waivers = None if request.waivers is None else [asdict(waiver) for waiver in request.waivers]
         index_pages.write(contract_changes, version_histories.by_file, waivers)
         site.clear(before.files)

@@ -485,3 +485,205 @@ def _node(node: Node, x: float, y: float) -> str:
         f"<title>{escaped(node.title)}</title>{rect}{inner}</svg>"
     )
     return f'<a href="{escaped(node.href)}">{box}</a>' if node.href else f'<g class="own">{box}</g>'
+
+
+# Heat strips: a row for each group, a cell for each day.
+
+
+@dataclass(frozen=True, slots=True)
+class HeatCell:
+    """One day of a row: its kind, the text in the cell, and a tooltip, "" for none.
+
+    Kinds are `full` (all on time), `some`, `many` and `most` (not on time), `unknown` and `empty`.
+    """
+
+    kind: str
+    text: str = ""
+    title: str = ""
+
+
+_CELL_HEIGHT, _CELL_GAP, _CELL_STEP = 22, 2, 24
+_MAX_LABEL_CHARS, _LABEL_CHAR_WIDTH = 28, 6.8
+
+
+def _labelled(
+    labels: Sequence[tuple[float, str]],
+    width: float,
+    height: float,
+    label: str,
+    parts: Iterable[str],
+    kind: str = "",
+) -> Svg:
+    """Return a chart and the labels of its rows, which stay where they are if the chart is scrolled.
+
+    Labels are cut beyond 28 characters.
+    """
+    longest = min(max((len(text) for _, text in labels), default=0), _MAX_LABEL_CHARS)
+    texts = "".join(
+        _text(0, y, text if len(text) <= _MAX_LABEL_CHARS else f"{text[: _MAX_LABEL_CHARS - 1]}…")
+        for y, text in labels
+    )
+    labels_width = round(longest * _LABEL_CHAR_WIDTH) + 12
+    return Svg(
+        f'<div class="labelled"><svg class="chart" width="{labels_width}" height="{height:g}" '
+        f'aria-hidden="true">{texts}</svg>'
+        f'<svg class="chart{kind}" viewBox="0 0 {width:g} {height:g}" width="{width:g}" height="{height:g}" '
+        f'role="img" aria-label="{escaped(label)}">{"".join(parts)}</svg></div>'
+    )
+
+
+def heat_strip(rows: Sequence[tuple[str, Sequence[HeatCell]]], dates: Sequence[str], label: str) -> Svg:
+    """Return rows of cells with their labels, oldest first. `dates` are those of the cells.
+
+    Cells differ by colour, and those that are not full by the text in them.
+    """
+    width = _CELL_STEP - _CELL_GAP
+    outlines: dict[str, list[str]] = {}
+    parts = []
+    for number, (_, cells) in enumerate(rows):
+        y = number * _CELL_HEIGHT + 1
+        for column, cell in enumerate(cells):
+            x = _CELL_STEP * column + 1
+            outline = f"M{x} {y}h{width}v{_CELL_HEIGHT - _CELL_GAP}h-{width}z"
+            if not cell.title:
+                outlines.setdefault(cell.kind, []).append(outline)
+                continue
+            parts.append(
+                f'<path class="{cell.kind}" d="{outline}"><title>{escaped(cell.title)}</title></path>'
+            )
+            if cell.text:
+                parts.append(_text(x + width / 2, y + 14, cell.text, f' class="mid on-{cell.kind}"'))
+    parts[:0] = [f'<path class="{kind}" d="{"".join(paths)}"/>' for kind, paths in outlines.items()]
+    bottom = len(rows) * _CELL_HEIGHT
+    parts.append(_period_labels(bottom + 15, dates, _CELL_STEP))
+    labels = [(number * _CELL_HEIGHT + 15.0, name) for number, (name, _) in enumerate(rows)]
+    return _labelled(labels, _CELL_STEP * len(dates), bottom + 20, label, parts, " heat")
+
+
+def _period_labels(y: float, dates: Sequence[str], step: float) -> str:
+    """Return some dates below periods of equal width, the first and the last among them."""
+    positions = [step * (number + 0.5) for number in range(len(dates))]
+    if positions:
+        positions[0], positions[-1] = 0, step * len(dates)
+    return _date_labels(y, dates, positions)
+
+
+# Counts over time: a row of bars for each group, with the counts above.
+
+
+@dataclass(frozen=True, slots=True)
+class CountRow:
+    """Counts of one group, oldest first, and the class of its bars."""
+
+    label: str
+    kind: str
+    counts: Sequence[int]
+
+
+_COUNTS_HEIGHT, _COUNTS_BAR, _COUNTS_STEP = 46, 24, 60
+
+
+def counts(rows: Sequence[CountRow], dates: Sequence[str], label: str) -> Svg:
+    """Return the counts of each group as bars on one scale; `dates` are the begins of their periods."""
+    scale = Scale(0, max([number for row in rows for number in row.counts] + [1]), 0, _COUNTS_BAR)
+    width = round(_COUNTS_STEP * 0.6, 1)
+    parts = []
+    for number, row in enumerate(rows):
+        bottom = (number + 1) * _COUNTS_HEIGHT - 6
+        path = ""
+        for column, count in enumerate(row.counts):
+            x, height = round(_COUNTS_STEP * (column + 0.2), 1), max(scale(count), 1.5)
+            if count:
+                path += f"M{x:g} {bottom}v-{height:g}h{width:g}v{height:g}z"
+                parts.append(_text(round(x + width / 2, 1), bottom - height - 3, f"{count:,}", _MIDDLE))
+        parts.append(f'<path class="{row.kind}" d="{path}"/>' if path else "")
+        parts.append(f'<path class="faint" d="M0 {bottom}H{_COUNTS_STEP * len(dates)}"/>')
+    bottom = len(rows) * _COUNTS_HEIGHT
+    parts.append(_period_labels(bottom + 10, dates, _COUNTS_STEP))
+    labels = [((number + 1) * _COUNTS_HEIGHT - 12.0, row.label) for number, row in enumerate(rows)]
+    return _labelled(labels, _COUNTS_STEP * len(dates), bottom + 16, label, parts)
+
+
+# Shares against objectives: a dot for what was reached, a stroke for the objective.
+
+
+@dataclass(frozen=True, slots=True)
+class ShareRow:
+    """A share and its objective, both from 0 to 1, with the text at the end of the row."""
+
+    label: str
+    share: float
+    objective: float
+    text: str
+
+
+_SHARE_LEFT, _SHARE_RIGHT, _SHARE_WIDTH, _SHARE_HEIGHT = 8, 480, 600, 24
+
+
+def shares(rows: Sequence[ShareRow], label: str) -> Svg:
+    """Return each share as a dot, or a cross if it is below its objective, which is a stroke.
+
+    The scale ends at 100% and begins at a multiple of a tenth.
+    """
+    lowest = min([value for row in rows for value in (row.share, row.objective)] + [0.9])
+    low = int(lowest * 10) / 10 if lowest < 1 else 0.9
+    scale = Scale(low, 1, _SHARE_LEFT, _SHARE_RIGHT)
+    parts = []
+    for number, row in enumerate(rows):
+        y = number * _SHARE_HEIGHT + 12
+        x, goal = scale(row.share), scale(row.objective)
+        is_below = row.share < row.objective
+        kind = "missing" if is_below else "intime"
+        parts.append(f'<path class="faint" d="M{_SHARE_LEFT} {y}H{_SHARE_RIGHT}"/>')
+        parts.append(f'<path class="{"short" if is_below else "stem"}" d="M{goal:g} {y}H{x:g}"/>')
+        parts.append(f'<path class="goal" d="M{goal:g} {y - 7}v14"/>')
+        parts.append(mark(kind, x, y, f"{row.label}: {row.text}"))
+        parts.append(_text(_SHARE_RIGHT + 10, y + 4, row.text))
+    bottom = len(rows) * _SHARE_HEIGHT
+    parts.append(f'<path class="rule" d="M{_SHARE_LEFT} {bottom}H{_SHARE_RIGHT}"/>')
+    parts.append(_text(_SHARE_LEFT, bottom + 15, f"{100 * low:.0f}%"))
+    parts.append(_text(_SHARE_RIGHT, bottom + 15, "100%", _END))
+    labels = [(number * _SHARE_HEIGHT + 16.0, row.label) for number, row in enumerate(rows)]
+    return _labelled(labels, _SHARE_WIDTH, bottom + 20, label, parts)
+
+
+# Stacked columns, e.g. tables with a contract, with a draft, and without one.
+
+
+@dataclass(frozen=True, slots=True)
+class Stack:
+    """Values of one column by the kinds of the chart, its date and tooltip."""
+
+    values: Sequence[float]
+    date: str
+    title: str
+
+
+_STACK_KINDS = ("bar", "half", "none")
+
+
+def stacks(columns: Sequence[Stack], label: str) -> Svg:
+    """Return up to three values of each column on top of each other: filled, hatched by lines, hollow."""
+    top = max([sum(column.values) for column in columns] + [1])
+    scale = Scale(0, top, _BARS_BOTTOM, _BARS_TOP)
+    positions = _slots(len(columns))
+    width = min((positions[1] - positions[0]) * 0.7 if len(positions) > 1 else 24, 24)
+    parts = []
+    for x, column in zip(positions, columns, strict=True):
+        base = 0.0
+        shapes = []
+        for kind, value in zip(_STACK_KINDS, column.values, strict=True):
+            bottom, y = scale(base), scale(base + value)
+            base += value
+            if value:
+                left, height = x - width / 2, bottom - y
+                size = f'width="{width:.1f}" height="{height:.1f}"'
+                shapes.append(f'<rect class="{kind}" x="{left:.1f}" y="{y:g}" {size}/>')
+                if kind == "half":
+                    lines = "".join(f"M{left:.1f} {y + at:g}h{width:.1f}" for at in range(2, int(height), 4))
+                    shapes.append(f'<path class="hatch" d="{lines}"/>' if lines else "")
+        parts.append(f"<g><title>{escaped(column.title)}</title>{''.join(shapes)}</g>")
+    parts.append(f'<path class="rule" d="M{_LEFT} {_BARS_BOTTOM}H{_RIGHT}"/>')
+    parts.append(_value_labels([(_BARS_BOTTOM, "0"), (scale(top), f"{top:,.0f}")]))
+    parts.append(_date_labels(_BARS_BOTTOM + 16, [column.date for column in columns], positions))
+    return _figure(WIDTH, _BARS_BOTTOM + 24, label, parts)

@@ -9,12 +9,10 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from functools import cache
 from hashlib import sha256
-from statistics import median
 from typing import Any
 
 from dq.alerts.incident import TITLE, Facts
-from dq.contracts.outcome import escape_block, escape_json_document, format_bytes, pluralize
-from dq.dataquality.delivery.early_warning import WarningCounts
+from dq.contracts.outcome import escape_block, escape_json_document
 from dq.portal.contracts import ContractCard, VersionChange, VersionHistory, VersionImpact, domain_page, slug
 from dq.portal.formatting import (
     STATES,
@@ -29,7 +27,6 @@ from dq.portal.formatting import (
 from dq.portal.product import ProductState, ProductSummary
 from dq.portal.product_page import PageLookup, change_values, incident_row, is_cosmetic
 from dq.portal.store_queries import IncidentFacts, Watcher
-from dq.registry.table_coverage import Coverage, CoverageShortfall, DiscoveryRun
 
 # The overview page, and paginated lists of products.
 
@@ -202,182 +199,12 @@ def listing_page(page: ListPage) -> Values:
     }
 
 
-# The report of a domain: SLO compliance, time to resolve, coverage.
-
-_MAX_WORST = 5
-
-
 def by_domain(rows: Iterable[ProductRow]) -> dict[str, list[ProductRow]]:
     """Return the products by domain, sorted; "" for products without a domain."""
     domains: dict[str, list[ProductRow]] = defaultdict(list)
     for product_row in rows:
         domains[product_row.card.domain].append(product_row)
     return dict(sorted(domains.items()))
-
-
-def domain_report(
-    name: str, rows: Sequence[ProductRow], watcher: Watcher, discovery: DiscoveryRun | None
-) -> Values:
-    """Return the report of a domain: SLO compliance, time to resolve, coverage."""
-    summaries = [product_row.summary for product_row in rows]
-    good, bad = sum(summary.good for summary in summaries), sum(summary.bad for summary in summaries)
-    acknowledged = [minutes for summary in summaries for minutes in summary.acknowledged]
-    resolved = [minutes for summary in summaries for minutes in summary.resolved]
-    clauses, enforced = (
-        sum(summary.clauses for summary in summaries),
-        sum(summary.enforced for summary in summaries),
-    )
-    counts = [summary.warnings for summary in summaries if summary.warnings]
-    warnings = [sum(numbers) for numbers in zip(*counts, strict=True)]
-    covered = f"{enforced:,} of {pluralize(clauses, 'clause')} on schema and data"
-    worst = sorted(
-        (
-            product_row
-            for product_row in rows
-            if product_row.state in _PROBLEM_STATES or product_row.summary.bad
-        ),
-        key=_badness,
-    )
-    return {
-        "title": name or "Products without a domain",
-        "as_of": instant(watcher.now),
-        "figures": [
-            ("Products", f"{len(rows):,}", ""),
-            ("On time", _share(good, good + bad), f"{good:,} of {good + bad:,} deliveries in the windows"),
-            ("Budgets exhausted", f"{sum(summary.exhausted for summary in summaries):,}", ""),
-            ("Time to acknowledge", *_median(acknowledged, "acknowledged")),
-            ("Time to resolve", *_median(resolved, "resolved")),
-            ("Enforced", _share(enforced, clauses), covered),
-            ("Tables with a contract", *_domain_coverage(name, discovery, watcher.now)),
-            *_warning_figure(*warnings),
-        ],
-        "worst": [row(product_row) for product_row in worst[:_MAX_WORST]],
-    }  # fmt: skip
-
-
-def _domain_coverage(name: str, discovery: DiscoveryRun | None, now: datetime) -> tuple[str, str]:
-    """Return the share of the domain's tables with a contract in force, and a note on its evidence."""
-    if discovery is None:
-        return "not known", "dq discover has not run"
-    as_of = f"as of {instant(discovery.at).text}"
-    coverage = next((domain for domain in discovery.domains if domain.name == name), None)
-    if coverage is None or discovery.is_stale(now):
-        return "not known", f"no tables in the last dq discover, {as_of}" if coverage is None else as_of
-    shortfall = next((short for short in discovery.shortfalls if short.coverage.name == name), None)
-    goal = f", {_required(shortfall, coverage)} required" if shortfall is not None else ""
-    share = _share(coverage.covered, coverage.tables)
-    return share, f"{coverage.covered:,} of {pluralize(coverage.tables, 'table')}{goal}, {as_of}"
-
-
-def coverage_section(discovery: DiscoveryRun | None, now: datetime) -> Values | None:
-    """Return the coverage by domain and the first tables without a contract, or None if it was never counted.
-
-    Counts of a stale run are left out.
-    """
-    if discovery is None:
-        return None
-    values = {
-        "as_of": instant(discovery.at),
-        "stale": discovery.is_stale(now),
-        "sources": cut(", ".join(discovery.sources), 240),
-        "errors": discovery.errors,
-    }
-    if values["stale"]:
-        return values
-    shortfalls = {shortfall.coverage.name: shortfall for shortfall in discovery.shortfalls}
-    uncovered = discovery.uncovered or ()
-    return {
-        **values,
-        "domains": [
-            _coverage_row(coverage, shortfalls) for coverage in discovery.domains[:_MAX_COVERED_DOMAINS]
-        ],
-        "more": max(len(discovery.domains) - _MAX_COVERED_DOMAINS, 0),
-        "total": _coverage_row(discovery.total, {}),
-        "has_reads": any(table.reads is not None for table in uncovered),
-        "uncovered": [
-            {
-                "title": cut(table.title, 240),
-                "domain": cut(table.domain, 80),
-                "owner": cut(table.owner, 80),
-                "bytes": format_bytes(table.bytes),
-                "reads": "-" if table.reads is None else f"{table.reads:,}",
-            }
-            for table in uncovered[:_MAX_UNCOVERED]
-        ],
-    }
-
-
-_MAX_COVERED_DOMAINS = 200
-_MAX_UNCOVERED = 10
-
-
-def _coverage_row(coverage: Coverage, shortfalls: Mapping[str, CoverageShortfall]) -> Values:
-    shortfall = shortfalls.get(coverage.name)
-    return {
-        "name": cut(coverage.name, 80) or "(none)",
-        "tables": f"{coverage.tables:,}",
-        "covered": f"{coverage.covered:,}",
-        "drafts": f"{coverage.drafts:,}",
-        "uncovered": f"{coverage.uncovered:,}",
-        "share": _share(coverage.covered, coverage.tables),
-        "required": None if shortfall is None else _required(shortfall, coverage),
-    }
-
-
-def _required(shortfall: CoverageShortfall, coverage: Coverage) -> str:
-    """Return the minimum of the policy, which may count only the tables that are read."""
-    minimum = f"{float(100 * shortfall.minimum):g}%"
-    counted = shortfall.coverage.tables
-    return minimum if counted == coverage.tables else f"{minimum} of the {counted:,} that are read"
-
-
-def _warning_figure(true: int = 0, false: int = 0, missed: int = 0) -> list[tuple[str, str, str]]:
-    """Return how right the early warnings of a domain were, or nothing without any."""
-    counts = WarningCounts(true, false, missed)
-    if not counts.as_text():
-        return []
-    return [("Early warnings", f"{true} of {true + false} right", counts.as_text())]
-
-
-def _share(part: int, total: int) -> str:
-    """Return a share in percent, rounded down so that a single miss never shows as 100%."""
-    return f"{int(1000 * part / total) / 10:.1f}%" if total else "-"
-
-
-def _median(minutes: Sequence[float], done: str) -> tuple[str, str]:
-    if not minutes:
-        return "-", f"no incidents {done}"
-    return duration(median(minutes)), f"median of {pluralize(len(minutes), 'incident')}"
-
-
-_PROBLEM_STATES = (ProductState.UNREADABLE, ProductState.BROKEN, ProductState.LATE, ProductState.UNKNOWN)
-
-
-def _badness(product_row: ProductRow) -> tuple[Any, ...]:
-    counted_cycles = product_row.summary.good + product_row.summary.bad
-    return (
-        list(ProductState).index(product_row.state),
-        -(product_row.summary.bad / counted_cycles if counted_cycles else 0),
-        product_row.card.title,
-    )
-
-
-def domain_line(name: str, rows: Sequence[ProductRow]) -> Values:
-    """Return the values of a domain in the list of all domains."""
-    good, bad = (
-        sum(product_row.summary.good for product_row in rows),
-        sum(product_row.summary.bad for product_row in rows),
-    )
-    matters = (ProductState.BROKEN, ProductState.LATE)
-    unknown = (ProductState.UNKNOWN, ProductState.UNREADABLE)
-    return {
-        "name": name or "(none)",
-        "page": domain_page(name),
-        "products": len(rows),
-        "in_time": _share(good, good + bad),
-        "bad": sum(product_row.state in matters for product_row in rows),
-        "unknown": sum(product_row.state in unknown for product_row in rows),
-    }
 
 
 # The page of contract changes, ending contracts and ending waivers.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
@@ -24,7 +25,7 @@ from dq.dataquality.delivery.cycle_store import watched_objects
 from dq.dataquality.delivery.early_warning import warning_standings
 from dq.dataquality.delivery.replay import records_as_of
 from dq.dataquality.results import agreement_standings
-from dq.portal import contracts, lists, product_page
+from dq.portal import contracts, lists, product_page, reports
 from dq.portal.contracts import (
     NO_EDGES,
     NO_LINEAGE,
@@ -322,7 +323,7 @@ class IndexPages:
     rows: Sequence[ProductRow]
     incidents: Sequence[IncidentFacts]
     watcher: Watcher
-    discovery: DiscoveryRun | None
+    discoveries: Sequence[DiscoveryRun]
 
     def write(
         self,
@@ -355,7 +356,9 @@ class IndexPages:
     def _overview(self) -> None:
         rows, as_of = self.rows, instant(self.watcher.now)
         put = self.site.put
-        put("index.html", render("today.html", "", **lists.today_page(rows, self.incidents, self.watcher)))
+        today = lists.today_page(rows, self.incidents, self.watcher)
+        report = reports.today_report(rows, self.incidents, self.watcher)
+        put("index.html", render("today.html", "", **today, **report))
         put("find.html", render("find.html", "", as_of=as_of, **lists.find_page(rows)))
         feed = lists.feed("Incidents", "all", list(self.incidents), "")
         put("incidents.xml", render("feed.xml", "", **feed))
@@ -373,16 +376,20 @@ class IndexPages:
     def _domains(self) -> None:
         """Write the report of each domain, and the list of domains."""
         domains = lists.by_domain(self.rows)
-        for name, domain_rows in domains.items():
-            report = lists.domain_report(name, domain_rows, self.watcher, self.discovery)
+        incidents: dict[str, list[IncidentFacts]] = defaultdict(list)
+        for facts in self.incidents:
+            incidents[self._domain_names().get(facts.incident.key.contract, "")].append(facts)
+        for name, unsorted_rows in domains.items():
+            domain_rows = sorted(unsorted_rows, key=reports.badness)
+            report = reports.domain_report(name, domain_rows, incidents[name], self.watcher, self.discoveries)
             first = domain_page(name).removeprefix("domains/").removesuffix(".html")
             for page in lists.listings(first, report["title"], domain_rows, "domains"):
                 if page.number == 1:
                     self._list(page, "domain.html", report)
                 else:
                     self._list(page, "listing.html", {})
-        table = [lists.domain_line(name, domain_rows) for name, domain_rows in domains.items()]
-        coverage = lists.coverage_section(self.discovery, self.watcher.now)
+        table = [reports.domain_line(name, domain_rows) for name, domain_rows in domains.items()]
+        coverage = reports.coverage_section(self.discoveries, self.watcher.now)
         values = {"domains": table, "coverage": coverage, "as_of": instant(self.watcher.now)}
         self.site.put("domains/index.html", render("domains.html", "../", **values))
 
@@ -398,6 +405,14 @@ class IndexPages:
         for facts in self.incidents:
             page = render("incident.html", "../", as_of=as_of, **lists.incident_page(facts, pages.get))
             self.site.put(f"incidents/{lists.incident_slug(facts)}.html", page, keep_as_of=True)
+        values = reports.incidents_page(self.incidents, self._domain_names(), self.watcher)
+        self.site.put("incidents/index.html", render("incidents.html", "../", **values), keep_as_of=True)
+
+    def _domain_names(self) -> Mapping[str, str]:
+        """Return the domains of contracts by key."""
+        return {
+            product_row.card.key: product_row.card.domain for product_row in self.rows if product_row.card.key
+        }
 
     def _search(self) -> None:
         """Write the search index."""

@@ -30,6 +30,7 @@ from dq.dataquality.delivery.early_warning import WarningCounts, WarningStanding
 from dq.dataquality.delivery.notify import format_duration, local_time
 from dq.dataquality.results import GROUP, TABLE, AgreementStanding, PastResult, StoredResult
 from dq.portal.contracts import NOT_ASKED, ContractCard, Edge, Edges, Problem, VersionHistory
+from dq.portal.daily import encode_days
 from dq.portal.store_queries import NO_QUALITY, IncidentFacts, ObjectQuality, PlacedElsewhere
 
 # Evaluation of each clause of an object: passed (by which evidence), broken, unknown or not enforced.
@@ -544,10 +545,10 @@ class ProductSummary:
 
     `why` is the reason of its state in one line; `good` and `bad` count cycles of all its SLOs in their
     windows; `spent` names each SLO whose budget is exhausted or nearly so. `clauses` and `enforced` count
-    clauses on schema and data. `acknowledged` and `resolved` are the minutes of each recent incident.
-    `warnings` are the numbers of true, false and missed early warnings, or empty without any. `at_risk` names
-    each delivery with an open early warning. `since` is the start of the open incident, or the due time of
-    the newest miss. Instants are ISO 8601 in UTC.
+    clauses on schema and data. `warnings` are the numbers of true, false and missed early warnings, or empty
+    without any. `at_risk` names each delivery with an open early warning. `since` is the start of the open
+    incident, or the due time of the newest miss. `slos` are (id, objective, good, bad) of each SLO with
+    counted cycles, and `days` its deliveries by day, see `encode_days`. Instants are ISO 8601 in UTC.
     """
 
     state: str
@@ -559,12 +560,12 @@ class ProductSummary:
     spent: tuple[str, ...] = ()
     clauses: int = 0
     enforced: int = 0
-    acknowledged: tuple[float, ...] = ()
-    resolved: tuple[float, ...] = ()
     open_incidents: int = 0
     valid_until: str = ""
     warnings: tuple[int, ...] = ()
     at_risk: tuple[str, ...] = ()
+    slos: tuple[Sequence[Any], ...] = ()
+    days: str = ""
 
     def as_json(self) -> tuple[Any, ...]:
         """As JSON values, in the order of the fields."""
@@ -582,7 +583,6 @@ def summary(facts: ProductFacts) -> ProductSummary:
     why, since = _why(facts)
     budgets = [promise.budget for promise in facts.promises]
     accounts = [clause.account for object_facts in facts.objects for clause in object_facts.clauses]
-    incidents = [item.incident for item in facts.incidents]
     return ProductSummary(
         facts.state.value,
         why,
@@ -597,18 +597,16 @@ def summary(facts: ProductFacts) -> ProductSummary:
         ),
         len(accounts),
         sum(account.state is EnforcementState.ENFORCED for account in accounts),
-        tuple(
-            _minutes(incident.acked_at - incident.opened_at) for incident in incidents if incident.acked_at
-        ),
-        tuple(
-            _minutes(incident.resolved_at - incident.opened_at)
-            for incident in incidents
-            if incident.resolved_at
-        ),
         len(facts.open_incidents),
         valid_until(facts).isoformat(),
         _warning_counts(facts),
         tuple(_at_risk(facts)),
+        tuple(
+            (promise.slo.id, float(promise.slo.objective), promise.budget.good, promise.budget.bad)
+            for promise in facts.promises
+            if promise.budget.attainment is not None
+        ),
+        encode_days((promise.cycles for promise in facts.promises), facts.now),
     )
 
 
@@ -627,10 +625,6 @@ def _at_risk(facts: ProductFacts) -> Iterator[str]:
 def _warning_counts(facts: ProductFacts) -> tuple[int, ...]:
     counts = sum((promise.warnings.counts for promise in facts.promises if promise.warnings), WarningCounts())
     return (counts.true, counts.false, counts.missed) if counts != WarningCounts() else ()
-
-
-def _minutes(length: timedelta) -> float:
-    return round(length.total_seconds() / 60, 1)
 
 
 def _nearly_spent(budget: Any) -> bool:

@@ -150,16 +150,22 @@ def record_run(store: Store, run: DiscoveryRun) -> None:
 
 def last_run(tx: sa.Connection, now: datetime) -> DiscoveryRun | None:
     """Return the newest run at or before `now`, or None if there is none."""
+    return next(iter(last_runs(tx, now, 1)), None)
+
+
+def last_runs(tx: sa.Connection, now: datetime, limit: int) -> list[DiscoveryRun]:
+    """Return at most `limit` of the newest runs at or before `now`, oldest first."""
     columns = discovery_run.c
     query = (
         sa.select(discovery_run)
         .where(columns.at <= now)
         .order_by(columns.at.desc(), columns.number.desc())
-        .limit(1)
+        .limit(limit)
     )
-    row = tx.execute(query).first()
-    if row is None:
-        return None
+    return [_run(row) for row in reversed(tx.execute(query).all())]
+
+
+def _run(row: sa.Row[tuple[object, ...]]) -> DiscoveryRun:
     return DiscoveryRun(
         row.at,
         tuple(json.loads(row.sources)),

@@ -10,16 +10,24 @@ from fakes.strangers import TEXTS
 from dq.portal.charts import (
     Arrival,
     Bar,
+    CountRow,
+    HeatCell,
     Node,
     Scale,
+    ShareRow,
     Span,
+    Stack,
     Svg,
     arrivals,
     bars,
+    counts,
     graph,
+    heat_strip,
     legend,
     line,
+    shares,
     sparkline,
+    stacks,
     timeline,
 )
 
@@ -104,11 +112,15 @@ def test_a_text_of_a_stranger_is_text(text: str) -> None:
         sparkline(["pass"], text),
         line([1, None, 2], text),
         timeline([Span(text, "late", 1, None, text)], 90, [text], text),
+        heat_strip([(text, [HeatCell("some", text, text)])], [text], text),
+        counts([CountRow(text, "late", [3])], [text], text),
+        shares([ShareRow(text, 0.5, 0.9, text)], text),
+        stacks([Stack((1, 2, 3), text, text)], text),
         graph([(text, [Node(text, text, "a.html", text, "a.svg")]), ("", [Node(text, text, "")])], [], text),
     )
 
     for chart in charts:
-        allowed = {"svg", "title", "text", "path", "rect", "circle", "g", "a", "image"}
+        allowed = {"div", "svg", "title", "text", "path", "rect", "circle", "g", "a", "image"}
         assert {element.tag for element in parsed(chart).iter()} <= allowed
     assert "<script" not in legend({"late": (text, 1)})
 
@@ -156,3 +168,46 @@ def test_an_ongoing_incident_reaches_the_end_and_one_of_a_moment_is_visible() ->
     short = next(path.get("d", "") for path in paths if path.get("class") == "late")
     begin, end = float(short[1:].split()[0]), float(short.split("H")[1].split("v")[0])
     assert end - begin >= 4
+
+
+def test_a_cell_that_is_not_full_has_a_text_and_full_ones_share_a_path() -> None:
+    cells = [
+        HeatCell("full"),
+        HeatCell("some", "2", "two"),
+        HeatCell("full"),
+        HeatCell("unknown", "?", "unknown"),
+    ]
+    chart = parsed(heat_strip([("sales", cells)], ["a", "b", "c", "d"], "days"))
+
+    kinds = [path.get("class") for path in chart.iter("path")]
+    texts = {text.text for text in chart.iter("text") if "on-" in text.get("class", "")}
+    assert (kinds, texts) == (["full", "some", "unknown"], {"2", "?"})
+
+
+def test_bars_of_all_groups_have_one_scale_and_their_counts() -> None:
+    chart = parsed(
+        counts([CountRow("a", "late", [0, 10]), CountRow("b", "broken", [5, 0])], ["x", "y"], "counts")
+    )
+
+    paths = {path.get("class"): path.get("d", "") for path in chart.iter("path")}
+    heights = {kind: float(paths[kind].split("v-")[1].split("h")[0]) for kind in ("late", "broken")}
+    assert heights == {"late": 24, "broken": 12}
+    assert {"10", "5"} <= {text.text for text in chart.iter("text")}
+    assert "0" not in {text.text for text in chart.iter("text")}
+
+
+def test_a_share_below_its_objective_is_a_cross_and_one_at_it_a_dot() -> None:
+    rows = [ShareRow("a", 0.9, 0.95, "missed"), ShareRow("b", 0.95, 0.95, "met")]
+    chart = parsed(shares(rows, "objectives"))
+
+    assert [path.get("class") for path in chart.iter("path")].count("missing") == 1
+    assert [circle.get("class") for circle in chart.iter("circle")] == ["intime"]
+
+
+def test_a_stack_is_as_tall_as_its_sum() -> None:
+    chart = parsed(stacks([Stack((5, 3, 2), "a", "ten"), Stack((0, 0, 5), "b", "five")], "tables"))
+
+    ten, five = (
+        sum(float(rect.get("height", "nan")) for rect in group.iter("rect")) for group in chart.iter("g")
+    )
+    assert ten == pytest.approx(2 * five, abs=0.3)

@@ -31,6 +31,7 @@ KINDS = {
     "changes": "changes.html",
     "domains": "domains/index.html",
     "domain": "domains/sales.html",
+    "incidents": "incidents/index.html",
     "product": "products/hub/index.html",
     "product with checks": "products/orders-090/index.html",
     "unreadable product": "products/*broken-later*/index.html",

@@ -20,7 +20,7 @@ def test_there_is_a_page_for_every_product_and_every_kind_of_screen(
 
     removed = [one for one in mesh.products if one.text == ""]
     assert len(products) == len(mesh.products) - len(removed)
-    assert {"index.html", "find.html", "changes.html", "domains/index.html"} <= paths
+    assert {"index.html", "find.html", "changes.html", "domains/index.html", "incidents/index.html"} <= paths
     assert len([path for path in paths if path.startswith("domains/")]) > 5
     assert len([path for path in paths if path.startswith("incidents/")]) > 100
 
