@@ -5,6 +5,9 @@ are whole processes, as a scheduler starts them; their memory is the peak that t
 are timed in a headless Chromium, from the last key to the first answer on the screen. Beside them, a process
 by hand reads the contracts with PyYAML and the store with SQLAlchemy, and writes a page of JSON for each
 product; and a loop in the same browser looks for the words in the texts of all contracts, and shows them.
+
+With `--against COMMIT`, the code of that commit builds a site of the same products in turns with this one,
+with the packages that are installed.
 """
 
 from __future__ import annotations
@@ -13,8 +16,10 @@ import os
 import random
 import shutil
 import statistics
+import subprocess
 import sys
 import tempfile
+import tomllib
 from collections.abc import Callable
 from pathlib import Path
 
@@ -77,6 +82,7 @@ def measured(folder: Path, count: int, *, searches: bool) -> dict[str, float]:
         "one_changed_cpu_over_by_hand": changed.cpu / by_hand.cpu,
         "first_page_kilobytes": _loaded(site / "index.html"),
         "product_page_kilobytes_at_most": max(products),
+        "largest_page_kilobytes": max(_loaded(file) for file in site.rglob("*.html")),
         "site_megabytes": sum(file.stat().st_size for file in site.rglob("*") if file.is_file()) / 1e6,
     }
     if searches:
@@ -162,8 +168,93 @@ _TIMED_BY_HAND = """([words, texts]) => new Promise(done => {
 })"""
 
 
+_FILL = """
+import sys
+from pathlib import Path
+import _portal_registry
+from dq.store.engine import open_store
+folder, count = Path(sys.argv[1]), int(sys.argv[2])
+_portal_registry.write(folder / "registry", count)
+_portal_registry.fill(open_store(f"sqlite:///{folder / 'store.db'}"), count)
+"""
+_MAIN = "from dq.cli.main import main; main()"
+_REPOSITORY = Path(__file__).parent.parent
+_ROUNDS = 3
+
+
+def against(folder: Path, count: int, commit: str) -> dict[str, float]:
+    """Processor seconds of builds by this code over those by the code of another commit, medians of some."""
+    tree = folder / "tree"
+    git = ["git", "-C", str(_REPOSITORY), "worktree"]
+    subprocess.run([*git, "add", "--detach", str(tree), commit], check=True, capture_output=True)
+    try:
+        sides = [_Side(folder / "now", _REPOSITORY), _Side(folder / "then", tree)]
+        for side in sides:
+            # The first build of few products only compiles the modules.
+            side.fill(20)
+            side.build()
+            side.fill(count)
+        turns = [[side.build_anew() for side in sides] for _ in range(_ROUNDS)]
+        again = [[side.build() for side in sides] for _ in range(_ROUNDS)]
+    finally:
+        subprocess.run([*git, "remove", "--force", str(tree)], check=True, capture_output=True)
+    for name, costs in (("build", turns), ("unchanged", again)):
+        for now, then in costs:
+            print(f"{name}: {now.cpu:.2f} s of processors now, {then.cpu:.2f} s at {commit}")
+    return {
+        f"{name}_cpu_over_{commit}": statistics.median(now.cpu for now, _ in costs)
+        / statistics.median(then.cpu for _, then in costs)
+        for name, costs in (("build", turns), ("unchanged", again))
+    }
+
+
+class _Side:
+    """The code of a checkout, with a registry, a store and a site of its own."""
+
+    def __init__(self, folder: Path, checkout: Path) -> None:
+        self.folder, self.checkout = folder, checkout
+        packages = folder / "packages" / "dq"
+        packages.mkdir(parents=True)
+        project = tomllib.loads((checkout / "pyproject.toml").read_text("utf-8"))
+        folders: dict[str, str] = project["tool"]["setuptools"]["package-dir"]
+        for entry in (checkout / folders.pop("dq")).iterdir():
+            (packages / entry.name).symlink_to(entry)
+        for package, source in folders.items():
+            (packages / package.removeprefix("dq.")).symlink_to(checkout / source)
+
+    def fill(self, count: int) -> None:
+        """Writes so many contracts, and what watching and checking left of them."""
+        for name in ("registry", "site", "store.db"):
+            path = self.folder / name
+            if path.is_dir():
+                shutil.rmtree(path)
+            else:
+                path.unlink(missing_ok=True)
+        self._run(["-c", _FILL, str(self.folder), str(count)])
+
+    def build_anew(self) -> Cost:
+        shutil.rmtree(self.folder / "site", ignore_errors=True)
+        return self.build()
+
+    def build(self) -> Cost:
+        domains = sorted(map(str, (self.folder / "registry").glob("*/")))
+        os.sync()
+        return self._run(
+            ["-c", _MAIN, "portal", "build", str(self.folder / "site"), *domains, "--as-of", AS_OF]
+        )
+
+    def _run(self, words: list[str]) -> Cost:
+        paths = f"{self.folder / 'packages'}{os.pathsep}{self.checkout / 'benchmarks'}"
+        store = f"sqlite:///{self.folder / 'store.db'}"
+        return cost([sys.executable, *words], PYTHONPATH=paths, DQ_STORE_URL=store)
+
+
 def main() -> int:
-    args = arguments(__doc__ or "", products="how many products, instead of ten thousand")
+    args = arguments(
+        __doc__ or "",
+        products="how many products, instead of ten thousand",
+        against={"help": "a commit to compare with", "metavar": "COMMIT"},
+    )
     count = args.products or (300 if args.quick else 10_000)
     with tempfile.TemporaryDirectory() as name:
         metrics = {"products": float(count), **measured(Path(name), count, searches=True)}
@@ -175,9 +266,15 @@ def main() -> int:
         "one_changed_cpu_over_by_hand": ("<", 0.3 if count >= 10_000 else 1.4),
         "first_page_kilobytes": ("<", 100.0),
         "product_page_kilobytes_at_most": ("<", 60.0),
+        "largest_page_kilobytes": ("<", 150.0),
         **({"search_over_by_hand": ("<", 1.5)} if "search_over_by_hand" in metrics else {}),
     }
-    if not args.quick and not args.products:
+    if args.against:
+        with tempfile.TemporaryDirectory() as name:
+            metrics |= against(Path(name), count, args.against)
+        goals[f"build_cpu_over_{args.against}"] = ("<", 1.3)
+        goals[f"unchanged_cpu_over_{args.against}"] = ("<", 1.05)
+    if not args.quick and not args.products and not args.against:
         with tempfile.TemporaryDirectory() as name:
             many = measured(Path(name), 10 * count, searches=False)
         metrics |= {f"{what}_of_{10 * count}": value for what, value in many.items()}
