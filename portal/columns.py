@@ -151,11 +151,11 @@ class Reading:
 
 @dataclass(frozen=True, slots=True)
 class _Measure:
-    """How a number of a column is written, and what it is called if it rises or falls for good."""
+    """A measure of a column: its name, the words for a lasting rise and fall, and its numbers as text."""
 
     name: str
-    more: str
-    fewer: str
+    rise: str
+    fall: str
     show: Callable[[float], str]
 
 
@@ -252,10 +252,10 @@ def _readings(
 
 def _is_measure(past: Sequence[PastResult | None]) -> bool:
     """Return True if all numbers of a clause are measures of its column."""
-    others = {
+    unmeasured = {
         number for result in past if result for number, *_ in result.numbers if number not in _BY_NUMBER
     }
-    return not others and any(_readings(past, "", {}))
+    return not unmeasured and any(_readings(past, "", {}))
 
 
 def _in_order(readings: Sequence[Reading]) -> list[Reading]:
@@ -286,7 +286,7 @@ def _values(measure: _Measure, readings: Sequence[Reading]) -> formatting.Values
     start = changed_at(numbers)
     if start is not None:
         earlier, later = median(numbers[:start]), median(numbers[start:])
-        words = measure.more if later > earlier else measure.fewer
+        words = measure.rise if later > earlier else measure.fall
         text = f"{words} since {recent[start].at:%Y-%m-%d}: {shown(numbers[-1])}, before {shown(earlier)}."
     elif len(numbers) > _USUAL.minimum:
         text = f"No lasting change in the last {len(numbers)} checks."

@@ -25,7 +25,7 @@ from dq.registry.table_coverage import Coverage, CoverageShortfall, DiscoveryRun
 
 _MAX_COUNT = 99
 # Shares on time from which a day with misses is `some` or `many`.
-_SOME, _MANY = 0.9, 0.5
+_FEW_MISSES_SHARE, _MANY_MISSES_SHARE = 0.9, 0.5
 
 
 def heat_values(groups: Sequence[tuple[str, Sequence[DayCounts]]], now: datetime, what: str) -> Values | None:
@@ -57,7 +57,7 @@ def _cell(name: str, day: date, counted: DayCounts) -> HeatCell:
     title = f"{cut(name, 80)}, {day:%Y-%m-%d}: on time {counted.as_text()}"
     if counted.bad:
         share = counted.share or 0.0
-        kind = "some" if share >= _SOME else "many" if share >= _MANY else "most"
+        kind = "some" if share >= _FEW_MISSES_SHARE else "many" if share >= _MANY_MISSES_SHARE else "most"
         return HeatCell(kind, str(counted.bad) if counted.bad <= _MAX_COUNT else f"{_MAX_COUNT}+", title)
     if counted.unknown:
         return HeatCell("unknown", "?", title)
@@ -171,13 +171,13 @@ def today_report(rows: Sequence[ProductRow], incidents: Sequence[IncidentFacts],
     }
     every = tuple(total(counts_) for counts_ in zip(*days.values(), strict=True)) or (DayCounts(),) * DAYS
     groups = [("All", every), *_worst(days)]
-    whole, today, yesterday = total(every), every[-1], every[-2]
+    month, today, yesterday = total(every), every[-1], every[-2]
     open_, before = (_open_at(incidents, moment) for moment in (now, now - _DAY))
     waiting = sum(facts.incident.acked_at is None for facts in open_)
     return {
         "figures": [
             ("On time today", _day_share(today), f"{today.as_text()}; yesterday {_day_share(yesterday)}"),
-            (f"On time, last {DAYS} days", _day_share(whole), whole.as_text(" deliveries")),
+            (f"On time, last {DAYS} days", _day_share(month), month.as_text(" deliveries")),
             (
                 "Open incidents",
                 f"{len(open_):,}",

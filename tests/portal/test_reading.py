@@ -166,7 +166,7 @@ def test_without_script_everything_is_there_but_the_search(chromium: Browser, si
     assert "Without JavaScript" in warned
     assert marks > 5
     assert "Searching needs JavaScript" in told
-    assert "All products" in there
+    assert "Products, worst first" in there
     context.close()
 
 
