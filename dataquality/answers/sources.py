@@ -115,6 +115,8 @@ def _format(frame: DataFrame) -> str:
 
 # Maximum number of candidate values per column; with more, a scan is cheaper.
 MOST_CANDIDATES = 10_000
+# Maximum length of all of them: they are written into a query.
+_MOST_CHARACTERS = 1 << 20
 _EXTREMES: dict[str, Callable[[Iterable[Any]], Value]] = {"min": min, "max": max}
 
 
@@ -272,7 +274,8 @@ def _candidates(
             return None
     if ends:
         values |= {min(ends), max(ends)}
-    return frozenset(values)
+    length = sum(len(value) for value in values if isinstance(value, str | bytes))
+    return frozenset(values) if length <= _MOST_CHARACTERS else None
 
 
 def _file_extremes(

@@ -537,6 +537,8 @@ def _read_dictionary(source: NativeFile, chunk: Fields) -> tuple[bytes, int] | N
         return None
     if kind != _DICTIONARY_PAGE or encoding not in _PLAIN or not 0 < count <= MOST_VALUES:
         return None
+    if not isinstance(plain_size, int) or plain_size > _MOST_BYTES:
+        return None
     # sizes are integers in a well-formed page
     body = raw[offset : offset + packed_size]  # type: ignore[operator]
     codec = chunk.get(_CODEC)

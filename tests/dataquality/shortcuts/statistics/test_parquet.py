@@ -258,6 +258,18 @@ CASES: dict[str, tuple[str, tuple[pa.Table, ...], dict[str, Any], int]] = {
         )
         for codec in ("none", "gzip", "zstd", "lz4")
     },
+    "a dictionary of megabytes, which are kilobytes as packed": (
+        "logicalType: string, logicalTypeOptions: {maxLength: 2000000}",
+        _of(pa.string(), ["x" * 1_900_000]),
+        {"compression": "zstd"},
+        0,
+    ),
+    "dictionaries of megabytes together": (
+        "logicalType: string, logicalTypeOptions: {maxLength: 2000000}",
+        _of(pa.string(), ["x" * 900_000], ["y" * 900_000]),
+        {"compression": "zstd"},
+        0,
+    ),
     "data pages of version 2": (
         "logicalType: string, enum: [{value: a}]",
         _of(pa.string(), ["a", None]),
