@@ -198,11 +198,15 @@ def _search_content(search: _Search, source: NativeFile) -> None:
 
 @dataclass(frozen=True, slots=True)
 class _Leaf:
-    """A leaf of a file's schema below an identity column: its index, and the steps to it in Arrow's types."""
+    """A leaf of a file's schema below an identity column: its index, and the steps to it in Arrow's types.
+
+    Without `fits`, the file has another shape than the contract, and the leaf is one of all in its place.
+    """
 
     column: IdentityColumn
     index: int
     steps: tuple[str | Inside, ...]
+    fits: bool = True
 
 
 def _search_parquet(search: _Search, source: NativeFile) -> None:
@@ -234,7 +238,9 @@ def _search_parquet(search: _Search, source: NativeFile) -> None:
     used = {Means.ABSENT}
     for group in range(meta.num_row_groups):
         for leaf in leaves:
-            means = skipper.means_of(group, leaf.index, leaf.column.normalize)
+            means = Means.SCAN
+            if leaf.fits:
+                means = skipper.means_of(group, leaf.index, leaf.column.normalize)
             used.add(means)
             if means is Means.SCAN:
                 scanned.setdefault(group, []).append(leaf)
@@ -320,8 +326,14 @@ def _rows_at(file: Any, group: int, rows: Sequence[int]) -> list[dict[str, Any]]
 
 
 def _in_column(keys: Keys, column: pa.Array, leaf: _Leaf) -> Iterator[tuple[int, Positions]]:
+    import pyarrow as pa
+
     values, rows = _flattened(column, leaf.steps[1:])
-    for index, positions in keys.in_array(values, leaf.column.normalize):
+    as_cells = not leaf.fits and (pa.types.is_string(values.type) or pa.types.is_large_string(values.type))
+    matches = (
+        _in_cells(keys, values, leaf.column) if as_cells else keys.in_array(values, leaf.column.normalize)
+    )
+    for index, positions in matches:
         yield (index if rows is None else rows[index].as_py()), positions
 
 
@@ -351,11 +363,17 @@ def _flattened(array: pa.Array, steps: Sequence[str | Inside]) -> tuple[pa.Array
 
 def _leaves(schema: pa.Schema, columns: Sequence[IdentityColumn]) -> Iterator[_Leaf]:
     """Yield the leaves of a file's schema at or below identity columns, with their index among all leaves."""
-    for index, path in enumerate(_paths(list(schema))):
-        for column in columns:
-            if len(path) >= len(column.steps) and all(map(_fits, column.steps, path)):
-                steps = (step if isinstance(step, Inside) else step[0] for step in path)
-                yield _Leaf(column, index, tuple(steps))
+    paths = list(_paths(list(schema)))
+    for column in columns:
+        fitting = [index for index, path in enumerate(paths) if _is_at(path, column.steps)]
+        inside = [index for index, path in enumerate(paths) if _fits(column.steps[0], path[0])]
+        for index in fitting or inside:
+            steps = (step if isinstance(step, Inside) else step[0] for step in paths[index])
+            yield _Leaf(column, index, tuple(steps), bool(fitting))
+
+
+def _is_at(path: FilePath, steps: tuple[Step, ...]) -> bool:
+    return len(path) >= len(steps) and all(map(_fits, steps, path))
 
 
 FilePath = tuple[tuple[str, int | None] | Inside, ...]
@@ -502,7 +520,7 @@ def _search_row(search: _Search, row: Any) -> None:
         search.add(by_column, row)
 
 
-def _values(value: Any, steps: Sequence[Step]) -> Iterator[Any]:
+def _values(value: Any, steps: Sequence[Step], nested: bool = False) -> Iterator[Any]:
     """Yield the values of a column in a row; whatever is at its place, if it has another shape."""
     if value is None:
         return
@@ -512,22 +530,25 @@ def _values(value: Any, steps: Sequence[Step]) -> Iterator[Any]:
     step, below = steps[0], steps[1:]
     if isinstance(step, Names):
         if isinstance(value, Mapping):
-            for name, inner in value.items():
-                if step.fits(str(name)):
-                    yield from _values(inner, below)
+            parts = [inner for name, inner in value.items() if step.fits(str(name))]
+            for inner in parts:
+                yield from _values(inner, below, True)
+            if not parts and nested:
+                # The field may have had another name.
+                yield {name: inner for name, inner in value.items() if isinstance(inner, str)}
         elif isinstance(value, list | tuple):
             for inner in value:
-                yield from _values(inner, steps)
+                yield from _values(inner, steps, True)
         else:
             yield value
     elif isinstance(value, Mapping):
         for name, inner in value.items():
-            yield from _values(name if step is Inside.KEY else inner, below)
+            yield from _values(name if step is Inside.KEY else inner, below, True)
     elif isinstance(value, list | tuple):
         for inner in value:
             # Arrow and fastavro return the entries of a map as pairs.
             is_pair = step is not Inside.ITEM and isinstance(inner, tuple) and len(inner) == 2
-            yield from _values(inner[0 if step is Inside.KEY else 1] if is_pair else inner, below)
+            yield from _values(inner[0 if step is Inside.KEY else 1] if is_pair else inner, below, True)
     else:
         yield value
 

@@ -222,3 +222,40 @@ def test_rows_are_private_and_name_keys_by_position(tmp_path: Path) -> None:
     assert {path.stat().st_mode & 0o777 for path in (tmp_path / "out").iterdir()} == {0o600}
     assert (tmp_path / "out").stat().st_mode & 0o777 == 0o700
     assert KEY not in json.dumps(outcome.as_dict()) + (tmp_path / "out/summary.json").read_text()
+
+
+@pytest.mark.parametrize(
+    ("name", "kind", "value"),
+    [
+        ("contacts", pa.string(), f'["x", "{KEY}"]'),
+        ("contacts", pa.struct([("home", pa.string())]), {"home": KEY}),
+        ("contacts", pa.list_(pa.struct([("mail", pa.string())])), [{"mail": OTHER}, {"mail": KEY}]),
+        ("contacts", pa.map_(pa.string(), pa.string()), [("work", KEY)]),
+        ("contacts", pa.map_(pa.string(), pa.string()), [(KEY, "work")]),
+        ("email", pa.list_(pa.string()), [OTHER, KEY]),
+        ("EMAIL", pa.large_string(), KEY),
+        ("email", pa.binary(), KEY.encode()),
+        ("email", pa.dictionary(pa.int32(), pa.string()), KEY),
+    ],
+)
+def test_a_column_of_another_shape_is_searched(
+    tmp_path: Path, name: str, kind: pa.DataType, value: Any
+) -> None:
+    place = Place(tmp_path, "parquet")
+    (place.lake / "day=2026-05-01").mkdir(parents=True)
+    path = place.lake / "day=2026-05-01/a.parquet"
+    pq.write_table(pa.table({"id": [1, 2], name: pa.array([None, value], kind)}), path)
+
+    outcome = place.find()
+
+    assert hit_files(outcome) == {str(path): 1}
+    assert outcome.search.gaps == ()
+
+
+@pytest.mark.parametrize("value", ['{"mail": "%s"}', '["%s"]', '"%s"', '{"a": {"b": ["%s"]}}'])
+@pytest.mark.parametrize("column", ["email", "contacts"])
+def test_json_of_another_shape_is_searched(tmp_path: Path, column: str, value: str) -> None:
+    place = Place(tmp_path, "json")
+    place.put("lake/day=2026-05-01/a.json", f'{{"id": 1, "{column}": {value % KEY}}}\n')
+
+    assert sum(hit_files(place.find()).values()) == 1
