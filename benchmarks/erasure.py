@@ -153,7 +153,7 @@ def _against_spark(folder: Path, people: int) -> dict[str, float]:
         .getOrCreate()
     )
     spark.sparkContext.setLogLevel("ERROR")
-    count = 100
+    count = 10
     try:
         joins, finds = dict[str, list[float]](), dict[str, list[float]]()
         for _ in range(RUNS):

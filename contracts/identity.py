@@ -65,11 +65,14 @@ def phone_prefix(normalize: str) -> str:
 
 
 def spellings(key: str, normalize: str) -> frozenset[str]:
-    """Return the normalized texts that are this key: more than one for a UUID, unless `exact`."""
+    """Return the normalized texts that are this key: several for a UUID, unless `exact`.
+
+    None for a key that is not a value of such columns, e.g. a phone number without digits.
+    """
     form = normalized(key, normalize)
     match = _UUID.fullmatch(form) if normalize == TEXT else None
     if match is None:
-        return frozenset({form})
+        return frozenset({form} if form else ())
     value = uuid.UUID(match[1])
     return frozenset({str(value), value.hex, f"{{{value}}}", f"{{{value.hex}}}", value.urn})
 

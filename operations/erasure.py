@@ -39,11 +39,12 @@ from dq.dataquality.erasure.model import FileResult, Gap, Hit, Means, PhysicalFi
 from dq.dataquality.erasure.passes import profile_files, search_listing
 from dq.dataquality.erasure.search import ColumnProfile, FoundRow
 from dq.dataquality.model.column import columns as columns_of
+from dq.dataquality.quarantine import CHECKED_AT, RULES
 from dq.dataquality.results import check_result, check_run
 from dq.lake.iceberg import local_path
 from dq.lake.storage import Storages
 from dq.operations.data_places import placements
-from dq.operations.registry_files import load
+from dq.operations.registry_files import LoadedContracts, load
 from dq.operations.runtime.context import RuntimeContext, call_context
 from dq.operations.runtime.spark import session
 
@@ -116,9 +117,10 @@ def searched_tables(
         hint = "Add customProperties: [{property: identity, value: NAME}] to its columns."
         raise UsageError(f"no contract has the identity {identity!r}.", suggestion(identity, declared, hint))
     every = tuple({str(column): column for table in tables for column in table.columns}.values())
+    described = frozenset({RULES, CHECKED_AT}).union(*(table.described for table in tables))
     for folder in also:
         name = f"--also {folder}"
-        tables.append(SearchedTable(name, _absolute(context, folder), "", every))
+        tables.append(SearchedTable(name, _absolute(context, folder), "", every, described))
     return tables, gaps
 
 
@@ -373,7 +375,7 @@ def find_erasure(
     """
     _require_pyarrow()
     context, places = call_context(paths, folder)
-    loaded = load(places, context.note)
+    loaded = _load(context, places, identity)
     key_values = read_keys(context.folder / keys, identity)
     target = files.private_folder(context.folder / out)
     search, rows = search_registry(context, loaded.contracts, key_values, identity, also=also, with_rows=True)
@@ -387,6 +389,18 @@ def find_erasure(
     summary = json.dumps(outcome.as_dict(), indent=2, ensure_ascii=False).encode()
     files.create_private(target / "summary.json", summary)
     return outcome
+
+
+def _load(context: RuntimeContext, places: Sequence[Path], identity: str) -> LoadedContracts:
+    """Return the contracts. Raises ReadError if some are invalid, and no other one has the identity."""
+    loaded = load(places, context.note)
+    if loaded.findings and not any(identity in identity_names(contract) for contract in loaded.contracts):
+        raise ReadError(
+            f"no valid contract has the identity {identity!r}, and some contracts are invalid.",
+            "Fix them, then run 'dq validate'.",
+            [str(finding) for finding in loaded.findings],
+        )
+    return loaded
 
 
 def _require_pyarrow() -> None:
@@ -474,7 +488,7 @@ def plan_erasure(
     """
     _require_pyarrow()
     context, places = call_context(paths, folder)
-    loaded = load(places, context.note)
+    loaded = _load(context, places, identity)
     tables, gaps = searched_tables(context, loaded.contracts, identity)
     storages = Storages(context.reach)
     planned: list[PlannedColumn] = []

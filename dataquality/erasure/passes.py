@@ -7,11 +7,13 @@ import json
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING
 
 from dq.contracts.access.access_policy import is_remote
+from dq.contracts.outcome import MissingTool
 from dq.dataquality.erasure.files import SearchedFile, SearchedTable, TableListing
 from dq.dataquality.erasure.keys import Keys
 from dq.dataquality.erasure.model import FileResult, Gap, Role
@@ -60,7 +62,10 @@ def search_listing(
     search = TableSearch(gaps=list(listing.gaps))
     files = sorted(listing.files, key=lambda listed: listed.file.size, reverse=True)
     size = sum(listed.file.size for listed in files)
-    session = spark() if spark is not None and size > MOST_LOCAL_BYTES else None
+    session = None
+    if spark is not None and size > MOST_LOCAL_BYTES:
+        with suppress(MissingTool):
+            session = spark()
     if session is not None:
         _in_spark(session, search, listing.table, files, keys, with_rows)
     else:

@@ -44,6 +44,7 @@ _MOST_JSON_ARRAY = 256 << 20
 _CODECS = {b"\x1f\x8b": "gzip", b"BZh": "bz2", b"\x28\xb5\x2f\xfd": "zstd", b"\x04\x22\x4d\x18": "lz4"}
 # Parts of a log with numbers by the names of columns that are not values of these.
 _COUNTS = frozenset({"nullCount", "null_count"})
+_JSON = ("json", "jsonl", "ndjson")
 _CHECKSUM = b"crc\x00"
 
 
@@ -225,7 +226,9 @@ def _search_parquet(search: _Search, source: NativeFile) -> None:
     if _is_summary(meta):
         _search_bounds(search, meta)
         return
-    if meta.num_rows == 0:
+    if sum(meta.row_group(group).num_rows for group in range(meta.num_row_groups)) != meta.num_rows:
+        search.gap("its footer and its row groups have different numbers of rows")
+    elif meta.num_rows == 0:
         search.means = Means.EMPTY
         return
     leaves = list(_leaves(file.schema_arrow, search.table.columns))
@@ -637,10 +640,12 @@ def _search_text(search: _Search, source: NativeFile, head: bytes) -> None:
     if role is Role.LOG:
         content = stream.read()
         _search_log_text(search, content)
-    elif kind == "csv" and not _is_other(search.file.relative, ("json", "jsonl", "ndjson")):
+    elif kind == "csv" and not _is_other(search.file.relative, _JSON):
         _search_csv(search, stream)
-    elif kind == "json" or _is_other(search.file.relative, ("json", "jsonl", "ndjson")):
+    elif kind == "json" or _is_other(search.file.relative, _JSON):
         _search_json(search, stream)
+    elif not kind and _is_other(search.file.relative, ("csv",)):
+        _search_csv(search, stream)
     else:
         _search_unknown(search, stream)
 

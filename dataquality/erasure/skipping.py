@@ -56,7 +56,7 @@ class Skipper:
     def means_of(self, group: int, leaf: int, normalize: str) -> Means:
         """Return the proof that a column chunk has no key, or SCAN if there is none."""
         chunk = self.meta.row_group(group).column(leaf)
-        if chunk.num_values == 0:
+        if self.meta.row_group(group).num_rows == 0:
             return Means.EMPTY
         column = self.meta.schema.column(leaf)
         kind = leaf_type(column)
@@ -67,7 +67,7 @@ class Skipper:
         facts = without_distrusted(
             bounds_of_chunks([chunk], kind), writers, kind.name, nested=column.max_definition_level > 1
         )
-        if facts.nulls == chunk.num_values:
+        if writers[0].strip() and facts.nulls == chunk.num_values > 0:
             return Means.BOUNDS
         values = typed_values(self.keys, kind, normalize)
         if values is not None:

@@ -259,3 +259,43 @@ def test_json_of_another_shape_is_searched(tmp_path: Path, column: str, value: s
     place.put("lake/day=2026-05-01/a.json", f'{{"id": 1, "{column}": {value % KEY}}}\n')
 
     assert sum(hit_files(place.find()).values()) == 1
+
+
+def test_a_key_without_digits_is_no_phone_number(tmp_path: Path) -> None:
+    place = Place(tmp_path, "json", "{name: customer.email, normalize: 'phone:49'}")
+    place.keys(["abc", "0049", "+49 170 1234567"])
+    place.put("lake/day=2026-05-01/a.json", '{"email": "n/a"}\n{"email": ""}\n{"email": "0170/1234567"}\n')
+
+    assert [hit.key for result in place.find().search.files for hit in result.hits] == [2]
+
+
+def test_another_folder_is_searched_with_its_columns(tmp_path: Path) -> None:
+    place = Place(tmp_path, "parquet")
+    place.put("bad/run-1/part-0.csv", f"id,email,_dq_rules\n1,{KEY},r\n")
+    (tmp_path / "bad/run-2").mkdir()
+    pq.write_table(pa.table({"email": [KEY], "_dq_rules": [["r"]]}), tmp_path / "bad/run-2/a.parquet")
+    place.lake.mkdir()
+
+    outcome = place.find(also=["bad"])
+
+    assert set(hit_files(outcome)) == {f"{tmp_path}/bad/run-1/part-0.csv", f"{tmp_path}/bad/run-2/a.parquet"}
+    assert outcome.search.gaps == ()
+
+
+def test_what_cannot_be_located_or_listed_is_a_gap(tmp_path: Path) -> None:
+    place = Place(tmp_path, "parquet")
+    contract = place.folder / "registry/people.odcs.yaml"
+    servers = (
+        "servers: [{server: gone, type: local, path: nowhere, format: parquet}, "
+        "{server: db, type: postgresql, host: h, port: 1, database: d, schema: s}, "
+        "{server: ice, type: glue, database: d, account: '1'}, "
+        "{server: many, type: local, path: 'lake/*', format: parquet}]"
+    )
+    text = contract.read_text()
+    contract.write_text(
+        "\n".join(servers if one.startswith("servers:") else one for one in text.splitlines())
+    )
+
+    gaps = place.find().search.gaps
+
+    assert {gap.table.partition("@")[2] for gap in gaps} == {"db", "gone", "ice", "many"}
