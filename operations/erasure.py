@@ -58,7 +58,7 @@ def read_keys(path: Path | str, identity: str) -> Keys:
     """Read the keys of a file: the column named like the identity of a CSV file, or one key a line.
 
     Empty lines are left out. Raises UsageError for a file without keys, a key that has no character that
-    counts, and a file with several columns of which none has the name; no message has a key.
+    counts, and a file with several columns and none of this name; no message has a key.
     """
     try:
         content = files.read(Path(path), limit=MOST_KEY_BYTES).decode("utf-8-sig")
