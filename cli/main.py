@@ -294,8 +294,10 @@ def _run(arguments: list[str], imported: Callable[[], None]) -> int:
         output.problem(error)
         return error.exit_code
     except OSError as error:
-        return _report_os_error(error)
+        return _report_ended_jvm() or _report_os_error(error)
     except Exception:  # noqa: BLE001  # the last guard: any other exception is a bug of dq
+        if code := _report_ended_jvm():
+            return code
         output.write_stderr(traceback.format_exc())
         output.note("dq: internal error; please report the traceback above")
         return BUG_EXIT_CODE
@@ -319,6 +321,18 @@ def _exit_code_after_output(code: int) -> int:
     """Return the exit code of a command; output that could not be written turns success into an error."""
     write_error = output.write_error()
     return code if write_error is None or code not in (0, 1) else _report_os_error(write_error)
+
+
+def _report_ended_jvm() -> int:
+    """Report that Spark's JVM has ended, after which every use of it fails; return 0 if it has not."""
+    if "pyspark" not in sys.modules:
+        return 0
+    from dq.operations.runtime.spark import ended_jvm
+
+    error = ended_jvm()
+    if error is not None:
+        output.problem(error)
+    return 0 if error is None else error.exit_code
 
 
 def _report_os_error(error: OSError) -> int:

@@ -112,7 +112,7 @@ def command(
         outcome = run_checks(context, store, request)
         if dry_run:
             check_output.print_outlines(outcome.results, outcome.findings, format)
-        else:
+        elif outcome.results or not outcome.bugs:
             source = check_output.new_source("dq check", outcome.contracts, server, outcome.at)
             check_output.print_reports(outcome.results, outcome.findings, format, source)
         outcome = finish(context, store, request, outcome)

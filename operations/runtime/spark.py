@@ -133,6 +133,18 @@ def _hint(jar_settings: Mapping[str, str]) -> str:
     )
 
 
+def ended_jvm() -> ReadError | None:
+    """Return the error that Spark's JVM, started by this process, has ended; None if it runs or never ran."""
+    core = sys.modules.get("pyspark.core.context")
+    process = getattr(getattr(core and core.SparkContext, "_gateway", None), "proc", None)
+    if process is None or process.poll() is None:
+        return None
+    return ReadError(
+        "Spark's JVM has ended during the run, probably for lack of memory.",
+        "Give it more than 1 GB: PYSPARK_SUBMIT_ARGS='--driver-memory 4g pyspark-shell'.",
+    )
+
+
 class LazySparkSession:
     """Spark session that is created by the first thread that needs it."""
 

@@ -44,3 +44,54 @@ def test_tasks_run_in_the_environment_of_dq_whatever_the_path_and_the_folder(tmp
     )
 
     assert done.stdout.strip().splitlines()[-1:] == ["True"], done.stderr[-2_000:]
+
+
+KILLED = """
+import sys
+from dq.cli.main import run
+from dq.operations.runtime.context import runtime_context
+from dq.operations.runtime.spark import session
+
+spark = session(runtime_context())
+process = type(spark.sparkContext)._gateway.proc
+process.kill()
+process.wait()
+sys.exit(run(sys.argv[1:]))
+"""
+CONTRACT = """\
+apiVersion: v3.2.0
+kind: DataContract
+id: orders
+version: 1.0.0
+status: active
+servers: [{server: lake, type: local, path: lake, format: orc}]
+schema:
+  - name: orders
+    properties: [{name: id, logicalType: integer, required: true}]
+"""
+
+
+@pytest.mark.parametrize("format", ["text", "json"])
+def test_a_jvm_that_has_ended_is_reported_as_such(tmp_path, format):
+    import pyarrow as pa
+    import pyarrow.orc as orc
+
+    (tmp_path / "lake").mkdir()
+    orc.write_table(pa.table({"id": [1, 2]}), tmp_path / "lake/part-0.orc")
+    (tmp_path / "orders.odcs.yaml").write_text(CONTRACT)
+
+    done = subprocess.run(
+        [sys.executable, "-c", KILLED, "check", "orders.odcs.yaml", "--all", "--scan", "--format", format],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+
+    assert done.returncode == 3, done.stderr
+    assert "dq: Spark's JVM has ended during the run, probably for lack of memory." in done.stderr
+    assert "--driver-memory 4g" in done.stderr
+    assert "Traceback" not in done.stderr
+    assert "pass" not in done.stdout
+    assert "No new deliveries" not in done.stdout
