@@ -26,10 +26,10 @@ def family(root: int | None = None) -> Iterator[int]:
             yield from family(int(child))
 
 
-def cpu_seconds() -> float:
+def cpu_seconds(root: int | None = None) -> float:
     """User and system seconds of the family: Python, the JVM, its Python workers, and children that ended."""
     ticks = 0
-    for process in family():
+    for process in family(root):
         fields = _stat(process)
         # utime, stime, and those of children that were waited for
         ticks += sum(int(field) for field in fields[11:15])
