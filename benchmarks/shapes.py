@@ -192,7 +192,7 @@ SHAPES = {
     "files": Shape(files, 5_000, 0.02),
     "partitions": Shape(partitions, 10_000, 0.02),
     "MB in a group of rows": Shape(group_of_rows, 500),
-    "kB of a text": Shape(long_texts, 1_000, 0.2),
+    "kB of a text": Shape(long_texts, 200, 0.2),
     "clauses on a column": Shape(clauses, 50, 1.0, quick=10),
     "contracts planned": Shape(contracts, 1_000, 0.1, quick=50),
     "thousand rows of a skewed key": Shape(skewed, 1_000),
