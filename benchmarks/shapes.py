@@ -140,9 +140,9 @@ def group_of_rows(folder: Path, size: int) -> Sequence[str]:
 
 
 def long_texts(folder: Path, size: int) -> Sequence[str]:
-    """Fifty texts of this many kilobytes, matched by a pattern and a length."""
+    """Ten texts of this many kilobytes, matched by a pattern and a length."""
     options = {"logicalTypeOptions": {"pattern": "^[a-z]+[0-9]+$", "maxLength": 20_000_000}}
-    texts = [f"{'abcdefghij' * (size * 100)}{number}" for number in range(50)]
+    texts = [f"{'abcdefghij' * (size * 100)}{number}" for number in range(10)]
     (folder / "lake/texts").mkdir(parents=True)
     pq.write_table(pa.table({"text": texts}), folder / "lake/texts/part-0.parquet", compression="zstd")
     return put(folder, "texts", contract("texts", [{**TEXT, **options}]))
@@ -192,7 +192,7 @@ SHAPES = {
     "files": Shape(files, 5_000, 0.02),
     "partitions": Shape(partitions, 10_000, 0.02),
     "MB in a group of rows": Shape(group_of_rows, 500),
-    "kB of a text": Shape(long_texts, 200, 0.2),
+    "kB of a text": Shape(long_texts, 1_000, 0.2),
     "clauses on a column": Shape(clauses, 50, 1.0, quick=10),
     "contracts planned": Shape(contracts, 1_000, 0.1, quick=50),
     "thousand rows of a skewed key": Shape(skewed, 1_000),
