@@ -47,6 +47,12 @@ if TYPE_CHECKING:
     from dq.operations.doctor import DoctorOutcome, doctor
     from dq.operations.emr import emr
     from dq.operations.erasure import FindErasureOutcome, PlanErasureOutcome, find_erasure, plan_erasure
+    from dq.operations.erasure_certificate import (
+        ProveErasureOutcome,
+        VerifyErasureOutcome,
+        prove_erasure,
+        verify_erasure,
+    )
     from dq.operations.explain import ExplainOutcome, RulesOutcome, explain, rules
     from dq.operations.export import ExportOutcome, export
     from dq.operations.frames import backtest, check, gate, split
@@ -114,20 +120,21 @@ __all__ = [
     "ExportOutcome", "FindErasureOutcome", "Finding", "FmtOutcome", "GatedRows", "ImportOutcome",
     "IncidentsOutcome", "InitOutcome", "LinkOutcome", "Measure", "OutboxOutcome", "PendingOutcome",
     "PlanErasureOutcome", "PortalOutcome", "PromisesStanding", "Proposal",
-    "ProposeDeliveriesOutcome", "ProposeOutcome", "Proposed", "Question", "ReconcileOutcome",
-    "Reconciliation", "RegisterOutcome", "RepairOutcome", "ReplayOutcome", "Report", "RuleInput",
-    "RulesOutcome", "SilenceOutcome", "StorePruneOutcome", "StoreUpgradeOutcome",
-    "SubscribeOutcome", "SubscriptionsOutcome", "TablesOutcome", "Unmeasured", "Violated",
-    "WatchOutcome", "acknowledge", "aggregate", "audit", "backtest", "backtest_contracts",
-    "backtest_deliveries", "build_portal", "check", "check_contracts", "check_store", "codeowners",
-    "complete_through", "convert_schedule", "copy_store", "cycle", "demo", "demo_aws",
-    "demo_tables", "diff", "discover", "doctor", "emr", "excuse", "explain", "export",
-    "export_store", "find_erasure", "fmt", "gate", "import_", "incidents", "init", "json_schema",
-    "left_out", "link", "list_subscriptions", "load", "metrics", "next_deliveries", "next_dues",
-    "outbox", "plan_erasure", "propose", "propose_contract", "propose_deliveries", "prune_store",
-    "publish", "publish_pending", "reconcile", "reconcile_servers", "register", "repair", "replay",
-    "rules", "sample", "schema", "send_test_alert", "silence", "split", "sql_text", "status",
-    "subscribe", "tables", "upgrade_store", "validate", "watch",
+    "ProposeDeliveriesOutcome", "ProposeOutcome", "Proposed", "ProveErasureOutcome", "Question",
+    "ReconcileOutcome", "Reconciliation", "RegisterOutcome", "RepairOutcome", "ReplayOutcome",
+    "Report", "RuleInput", "RulesOutcome", "SilenceOutcome", "StorePruneOutcome",
+    "StoreUpgradeOutcome", "SubscribeOutcome", "SubscriptionsOutcome", "TablesOutcome",
+    "Unmeasured", "VerifyErasureOutcome", "Violated", "WatchOutcome", "acknowledge", "aggregate",
+    "audit", "backtest", "backtest_contracts", "backtest_deliveries", "build_portal", "check",
+    "check_contracts", "check_store", "codeowners", "complete_through", "convert_schedule",
+    "copy_store", "cycle", "demo", "demo_aws", "demo_tables", "diff", "discover", "doctor", "emr",
+    "excuse", "explain", "export", "export_store", "find_erasure", "fmt", "gate", "import_",
+    "incidents", "init", "json_schema", "left_out", "link", "list_subscriptions", "load", "metrics",
+    "next_deliveries", "next_dues", "outbox", "plan_erasure", "propose", "propose_contract",
+    "propose_deliveries", "prove_erasure", "prune_store", "publish", "publish_pending", "reconcile",
+    "reconcile_servers", "register", "repair", "replay", "rules", "sample", "schema",
+    "send_test_alert", "silence", "split", "sql_text", "status", "subscribe", "tables",
+    "upgrade_store", "validate", "verify_erasure", "watch",
 ]  # fmt: skip
 
 # Defining module of each exported name.
@@ -161,6 +168,12 @@ _MODULES: dict[str, tuple[str, ...]] = {
     "dq.operations.discovered_table": ("DiscoveredTable",),
     "dq.operations.tables": ("TablesOutcome", "tables"),
     "dq.operations.erasure": ("FindErasureOutcome", "PlanErasureOutcome", "find_erasure", "plan_erasure"),
+    "dq.operations.erasure_certificate": (
+        "ProveErasureOutcome",
+        "VerifyErasureOutcome",
+        "prove_erasure",
+        "verify_erasure",
+    ),
     "dq.operations.explain": ("ExplainOutcome", "RulesOutcome", "explain", "rules"),
     "dq.operations.output_schemas": ("json_schema",),
     "dq.operations.emr": ("emr",),

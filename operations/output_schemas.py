@@ -352,6 +352,26 @@ OUTPUTS: dict[str, Schema] = {
         "gaps": array(row({"table": TEXT, "what": TEXT, "why": TEXT})),
         "findings": array(TEXT),
     }),
+    "erasure prove": row({
+        "format": TEXT, "dq": TEXT, "issued_at": INSTANT,
+        "search": row({"started_at": INSTANT, "finished_at": INSTANT}), "before": INSTANT, "identity": TEXT,
+        "verdict": enum("proven", "found", "not proven"),
+        "keys": row({"salt": TEXT, "digests": array(TEXT)}),
+        "tables": array(row({
+            "table": TEXT, "columns": array(TEXT), "location": TEXT, "format": TEXT,
+            "snapshot": nullable(TEXT), "listing": TEXT,
+            "files": array(row({
+                "path": TEXT, "size": INT, "checksum": nullable(TEXT), "modified_at": nullable(INSTANT),
+                "snapshot": nullable(TEXT), "role": TEXT, "means": TEXT, "bytes_read": INT,
+                "hits": array(row({"key": TEXT, "column": TEXT, "rows": INT}))}))})),
+        "gaps": array(row({"table": TEXT, "what": TEXT, "why": TEXT})), "not_covered": array(TEXT),
+        "signature?": row({"algorithm": TEXT, "key": TEXT, "value": TEXT}),
+    }),
+    "erasure verify": row({
+        "valid": BOOL, "verdict": nullable(TEXT), "identity": nullable(TEXT), "before": nullable(INSTANT),
+        "issued_at": nullable(INSTANT), "tables": nullable(INT), "files": nullable(INT),
+        "problems": array(TEXT), "unchecked": array(TEXT),
+    }),
     "register": one_of(
         row({"actions": array(ACTION), "orphans": row({"judged": BOOL, "reasons": array(TEXT)}),
              "findings": FINDINGS, "lake_formation?": GOVERNED, "schedules?": GOVERNED}),

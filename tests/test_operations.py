@@ -17,7 +17,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from fakes.command import BEGIN, FIND, MISSED, Place, contract, people
+from fakes.command import BEGIN, FIND, MISSED, PROVE, Place, contract, people
 from typer.main import get_command
 
 import dq
@@ -280,6 +280,31 @@ def test_erasure_is_the_commands(twins: tuple[Place, Place]) -> None:
     planned = command.dq("erasure", "plan", "people", "--identity", "customer.email", "--format", "json")
     plan = dq.plan_erasure("people", identity="customer.email", folder=function.folder)
     assert planned.json == json.loads(json.dumps(plan.as_dict()))
+
+
+def _without_keys(certificate: Any) -> Any:
+    """The tables of a certificate without the digests of keys, which are other ones each time."""
+    tables = json.loads(json.dumps(certificate["tables"]))
+    for table in tables:
+        for file in table["files"]:
+            file["hits"] = [{**hit, "key": ""} for hit in file["hits"]]
+    return tables
+
+
+@compares("erasure prove", "erasure verify")
+def test_certificates_are_the_commands(tmp_path: Path) -> None:
+    place = Place(tmp_path)
+    people(place)
+    arguments = {"keys": "keys.txt", "identity": "customer.email", "folder": tmp_path}
+    proven = place.dq("erasure", "prove", *PROVE)
+    outcome = dq.prove_erasure("people", **arguments)
+    place.put("proof.json", proven.out)
+    verified = place.dq("erasure", "verify", "proof.json", "--registry", "people", "--format", "json")
+    verification = dq.verify_erasure("proof.json", registry="people", folder=tmp_path)
+
+    assert _without_keys(proven.json) == _without_keys(json.loads(json.dumps(outcome.as_dict())))
+    assert (proven.code, verified.code) == (outcome.exit_code, verification.exit_code) == (1, 1)
+    assert verified.json == json.loads(json.dumps(verification.as_dict()))
 
 
 @compares("tables")

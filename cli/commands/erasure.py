@@ -9,12 +9,19 @@ import typer
 from dq.cli import output
 from dq.cli.context import PATHS
 from dq.contracts.outcome import pluralize
+from dq.dataquality.erasure.certificate import Verdict
 from dq.operations.erasure import (
     FindErasureOutcome,
     PlannedColumn,
     bytes_by_means,
     find_erasure,
     plan_erasure,
+)
+from dq.operations.erasure_certificate import (
+    ProveErasureOutcome,
+    VerifyErasureOutcome,
+    prove_erasure,
+    verify_erasure,
 )
 
 app = typer.Typer(no_args_is_help=True)
@@ -28,7 +35,7 @@ ALSO = typer.Option(None, "--also", help="Another folder to search, e.g. of quar
 
 @app.callback()
 def _group() -> None:
-    """Find the rows of people in every physical file of a registry's tables."""
+    """Find the rows of people in every physical file of a registry's tables, and prove that they are gone."""
 
 
 @app.command()
@@ -117,3 +124,134 @@ def _describe_column(column: PlannedColumn) -> None:
         output.line(f"  set {setting}")
     if column.reason:
         output.line(f"  no filter needed or possible: {column.reason}")
+
+
+@app.command()
+def prove(
+    paths: list[Path] = PATHS,
+    keys: Path = KEYS,
+    identity: str = IDENTITY,
+    before: str = typer.Option(
+        None,
+        "--before",
+        help="Rows that existed before this date (UTC) or time are covered (default: now).",
+    ),
+    sign: Path = typer.Option(None, "--sign", help="Ed25519 private key in PEM form, to sign with."),
+    secret: Path = typer.Option(
+        None, "--secret", help="Secret that hides the keys, created if missing (default: KEYS.secret)."
+    ),
+    also: list[str] = ALSO,
+    format: output.Format = typer.Option(
+        output.Format.JSON, "--format", help="json: the certificate; text: its verdict and gaps alone."
+    ),
+) -> None:
+    """Search all files of all tables for keys, and print a certificate that no row of them is left.
+
+    The certificate is a JSON document with each file and how it was cleared. The keys are in it as digests,
+    which nobody can guess without the secret; keep that with the keys.
+
+    With --before, the certificate is for rows that existed before that time. Files written later are searched
+    as well, because compaction carries old rows into new files, and rows found in them count.
+
+    Exit codes: 0 proven, 1 rows were found, 2 invalid options, or a library is missing, 3 not proven:
+    something could not be searched, or a contract could not be read.
+
+    Example: dq erasure prove registry --keys keys.csv --identity customer.email --sign key.pem > proof.json
+    """
+    outcome = prove_erasure(
+        paths or ["."],
+        keys=keys,
+        identity=identity,
+        before=before,
+        sign=sign,
+        secret=secret,
+        also=also or (),
+    )
+    if format is output.Format.JSON:
+        output.as_json(outcome.as_dict())
+    for line in _prove_lines(outcome):
+        (output.note if format is output.Format.JSON else output.line)(line)
+    raise typer.Exit(outcome.exit_code)
+
+
+def _prove_lines(outcome: ProveErasureOutcome) -> list[str]:
+    document = outcome.certificate
+    count = sum(len(table["files"]) for table in document["tables"])
+    searched = f"{pluralize(count, 'file')} of {pluralize(len(document['tables']), 'table')}"
+    keys = pluralize(len(document["keys"]["digests"]), "key")
+    if outcome.verdict is Verdict.PROVEN:
+        lines = [f"Proven: {searched} have no row of {keys}."]
+    elif outcome.verdict is Verdict.HITS:
+        lines = [f"Rows of {keys} were found in {searched}:"]
+        lines += [
+            f"  {file['path']} ({file['role']}): {pluralize(sum(hit['rows'] for hit in file['hits']), 'row')}"
+            for table in document["tables"]
+            for file in table["files"]
+            if file["hits"]
+        ][:_MOST_GAPS]
+    else:
+        lines = [f"Not proven for {keys}: {searched} were searched, but not all."]
+    lines += [f"  not searched: {gap['what']}: {gap['why']}" for gap in document["gaps"]][:_MOST_GAPS]
+    lines += [] if "signature" in document else ["The certificate is not signed: pass --sign."]
+    return [*lines, f"Secret of the keys: {outcome.secret}"]
+
+
+@app.command()
+def verify(
+    certificate: Path = typer.Argument(..., help="Certificate of 'dq erasure prove'."),
+    key: Path = typer.Option(None, "--key", help="Public key of the issuer in PEM form."),
+    keys: Path = typer.Option(None, "--keys", help="File of keys that must be covered."),
+    secret: Path = typer.Option(None, "--secret", help="Secret of the keys (default: KEYS.secret)."),
+    identity: str = typer.Option("", "--identity", help="Identity that must be covered."),
+    before: str = typer.Option(
+        None, "--before", help="Date (UTC) or time until which rows must be covered, that of the request."
+    ),
+    registry: list[Path] = typer.Option(
+        [], "--registry", help="Contracts whose tables must be those of the certificate, as they are now."
+    ),
+    format: output.Format = output.FORMAT,
+) -> None:
+    """Verify a certificate: signature, form, and optionally request and lake.
+
+    A certificate that was changed, is for another request, or describes another state of the tables is
+    refused, with the reason. With --registry, each file must still exist with its size and checksum, none may
+    be added, and the current snapshots must be those of the certificate.
+
+    Exit codes: 0 valid, and the erasure is proven; 1 refused, or rows were found; 2 invalid options, or a
+    library is missing; 3 the issuer is unknown without --key, the certificate itself proves nothing, or a
+    file cannot be read.
+
+    Example: dq erasure verify proof.json --key issuer.pub --keys keys.csv --registry registry
+    """
+    outcome = verify_erasure(
+        certificate,
+        key=key,
+        keys=keys,
+        secret=secret,
+        identity=identity,
+        before=before,
+        registry=list(registry) or None,
+    )
+    if format is output.Format.JSON:
+        output.as_json(outcome.as_dict())
+    else:
+        for line in _verify_lines(outcome):
+            output.line(line)
+    raise typer.Exit(outcome.exit_code)
+
+
+def _verify_lines(outcome: VerifyErasureOutcome) -> list[str]:
+    if outcome.problems:
+        return [output.styled("Refused:", bold=True), *(f"  {problem}" for problem in outcome.problems)]
+    document = outcome.certificate
+    files = pluralize(sum(len(table["files"]) for table in document["tables"]), "file")
+    tables = pluralize(len(document["tables"]), "table")
+    keys = pluralize(len(document["keys"]["digests"]), "key")
+    subject = "Valid" if outcome.is_signature_checked else "Well-formed, but of an unknown issuer"
+    return [
+        output.styled(f"{subject}: {document['verdict']}.", bold=True),
+        f"  {keys} of {document['identity']}, in {files} of {tables}",
+        f"  rows that existed before {document['before']}, issued {document['issued_at']}",
+        *(f"  gap: {gap['what']}: {gap['why']}" for gap in document["gaps"][:_MOST_GAPS]),
+        *(f"  not checked: {text}" for text in outcome.unchecked),
+    ]

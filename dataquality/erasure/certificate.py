@@ -366,7 +366,7 @@ def _contradictions(document: Document) -> Iterator[str]:
     if instants != sorted(instants):
         yield "its times contradict each other: 'before', start and end of the search, and issue"
     names = [_require(table, _TABLE_FIELDS, "a table")["table"] for table in document["tables"]]
-    if not names or not _is_ascending(names):
+    if not (names or document["gaps"]) or not _is_ascending(names):
         yield "its tables are empty, repeated or not sorted"
     has_hits = False
     for table in document["tables"]:

@@ -9,7 +9,7 @@ from typing import Any
 import git
 import pytest
 import typer.main
-from fakes.command import BEGIN, FIND, MISSED, Place, contract, people
+from fakes.command import BEGIN, FIND, MISSED, PROVE, Place, contract, people, proof
 from jsonschema import Draft202012Validator
 
 from dq.cli.main import application, names
@@ -55,6 +55,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Place:
     made.put("orders.csv", "day,id\n2026-05-10,x\n")
     made.put("lake/orders/day=2026-05-08/part-0.parquet", "")
     people(made)
+    proof(made)
     made.dq("watch", "registry", "--as-of", BEGIN, "--since", "2026-05-08T00:00:00Z", "--channel", "console")
     made.dq("watch", "registry", "--as-of", MISSED, "--channel", "console")
     return made
@@ -85,6 +86,9 @@ LINES = [
     ("discover", "lake", "--registry", "registry"),
     ("erasure find", *FIND, "hits"),
     ("erasure plan", "people", "--identity", "customer.email"),
+    ("erasure prove", *PROVE),
+    ("erasure verify", "proof.json"),
+    ("erasure verify", "proof.json", "--identity", "customer.phone"),
     ("incidents list", "--as-of", MISSED),
     ("incidents ack", "orders", "--by", "ana", "--as-of", MISSED),
     ("incidents silence", "orders", "--for", "2h", "--reason", "known", "--as-of", MISSED),

@@ -138,4 +138,12 @@ def people(place: Place) -> None:
     place.put("keys.txt", "ann@example.com\n")
 
 
+PROVE = ("people", "--keys", "keys.txt", "--identity", "customer.email")
+
+
+def proof(place: Place) -> None:
+    """A certificate for the keys of `people`, unsigned."""
+    place.put("proof.json", place.dq("erasure", "prove", *PROVE).out)
+
+
 FIND = ("people", "--keys", "keys.txt", "--identity", "customer.email", "--out")
