@@ -24,10 +24,10 @@ from dq.operations.erasure import FindErasureOutcome, bytes_by_means, find_erasu
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-ROWS, QUICK_ROWS = 18_000_000, 1_000_000
+ROWS, QUICK_ROWS = 18_000_000, 600_000
 FILES, QUICK_FILES = 360, 100
 BATCHES = (1, 10, 100, 1_000, 10_000)
-RUNS = 3
+RUNS = 2
 T = TypeVar("T")
 # The rows of a person, all in one or two files.
 ROWS_PER_PERSON = 4
@@ -56,8 +56,7 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         people = rows // ROWS_PER_PERSON
-        for lake in ("with", "without"):
-            _write_lake(folder / lake, rows, files, filters=lake == "with")
+        _write_lakes(folder, rows, files)
         metrics: dict[str, float] = {"rows": rows, "files": files}
         for count in BATCHES:
             for lake in ("with", "without"):
@@ -79,9 +78,10 @@ def main() -> int:
     return finish(metrics, goals, args)
 
 
-def _write_lake(folder: Path, rows: int, files: int, *, filters: bool) -> None:
-    """Write files in which each person's rows are in one place and the one next to it."""
-    folder.mkdir()
+def _write_lakes(folder: Path, rows: int, files: int) -> None:
+    """Write the same files with and without filters; each person's rows are in one or two of them."""
+    for lake in ("with", "without"):
+        (folder / lake).mkdir()
     per_file = rows // files
     for number in range(files):
         source = random.Random(number)
@@ -98,8 +98,10 @@ def _write_lake(folder: Path, rows: int, files: int, *, filters: bool) -> None:
                 "amount": [source.random() for _ in people],
             }
         )
-        options = {"bloom_filter_options": {"email": {"ndv": per_file, "fpp": 0.001}}} if filters else {}
-        pq.write_table(table, folder / f"part-{number:05}.parquet", use_dictionary=False, **options)
+        filters = {"bloom_filter_options": {"email": {"ndv": per_file, "fpp": 0.001}}}
+        for lake, options in (("with", filters), ("without", {})):
+            path = folder / lake / f"part-{number:05}.parquet"
+            pq.write_table(table, path, use_dictionary=False, **options)
 
 
 def _email(person: int) -> str:
@@ -150,6 +152,7 @@ def _against_spark(folder: Path, people: int) -> dict[str, float]:
         SparkSession.builder.master("local[*]")
         .config("spark.ui.enabled", "false")
         .config("spark.driver.memory", "4g")
+        .config("spark.ui.showConsoleProgress", "false")
         .getOrCreate()
     )
     spark.sparkContext.setLogLevel("ERROR")

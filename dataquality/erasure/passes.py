@@ -53,17 +53,18 @@ def search_listing(
     *,
     with_rows: bool = False,
     spark: Callable[[], SparkSession] | None = None,
+    most_local_bytes: int = MOST_LOCAL_BYTES,
 ) -> TableSearch:
     """Search all files of a listing, each once for all keys.
 
-    `spark` starts a session, and is called only for a table of more than `MOST_LOCAL_BYTES`. Keys are not in
+    `spark` starts a session, and is called only for a table of more than `most_local_bytes`. Keys are not in
     any plan or file of Spark: tasks get them encrypted, with a secret in the task itself.
     """
     search = TableSearch(gaps=list(listing.gaps))
     files = sorted(listing.files, key=lambda listed: listed.file.size, reverse=True)
     size = sum(listed.file.size for listed in files)
     session = None
-    if spark is not None and size > MOST_LOCAL_BYTES:
+    if spark is not None and size > most_local_bytes:
         with suppress(MissingTool):
             session = spark()
     if session is not None:

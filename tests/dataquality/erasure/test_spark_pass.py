@@ -1,0 +1,42 @@
+"""Spark's tasks find what threads find, and leave no key on a disk."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from fakes.erasure import KEY, OTHER
+
+from dq.dataquality.erasure.files import SearchedTable, identity_column, list_table
+from dq.dataquality.erasure.keys import Keys
+from dq.dataquality.erasure.passes import search_listing
+from dq.dataquality.model.column import Column
+from dq.lake.storage import LocalFiles
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+@pytest.mark.spark
+def test_spark_finds_what_threads_find(spark: SparkSession, tmp_path: Path) -> None:
+    for number in range(5):
+        emails = [f"user{at}@example.com" for at in range(number * 100, number * 100 + 100)]
+        pq.write_table(pa.table({"email": [*emails, OTHER]}), tmp_path / f"part-{number}.parquet")
+    (tmp_path / "_damaged").write_bytes(b"PAR1")
+    columns = (identity_column(Column(("email",)), "text"),)
+    table = SearchedTable("people", str(tmp_path), "parquet", columns, frozenset({"email"}))
+    listing = list_table(LocalFiles(), table)
+    # More than Spark keeps in a task, so that it is broadcast through files.
+    keys = Keys((OTHER.upper(), KEY, *(f"User{at}@example.com" for at in range(0, 60_000, 7))))
+
+    local = search_listing(listing, keys, with_rows=True)
+    tasks = search_listing(listing, keys, with_rows=True, spark=lambda: spark, most_local_bytes=0)
+
+    assert tasks.files == local.files
+    assert sum(hit.rows for result in tasks.files for hit in result.hits) == 5 + 72
+    assert tasks.gaps == local.gaps
+    assert len(tasks.gaps) == 1
+    assert sorted(map(str, tasks.rows)) == sorted(map(str, local.rows))
