@@ -107,7 +107,6 @@ def search_file(
 ) -> FileSearch:
     """Search a file for keys. With `with_rows`, also return the rows that have them."""
     search = _Search(table, file, keys, with_rows)
-    readable = True
     try:
         if not file.relative.endswith("/"):
             with open_input(_address(file.file.path), storage) as source:
@@ -115,18 +114,16 @@ def search_file(
         else:
             search.means = Means.EMPTY
     except DqError as error:
-        readable = False
         # Messages of readers name lines, not values.
         search.gap(error.message)
     except Unsearchable as error:
-        readable = False
         search.gap(str(error))
     except Exception as error:  # noqa: BLE001  # any damage of a file is a gap, and its text may have values
-        readable = False
         search.gap(f"it cannot be read ({type(error).__name__})")
     _search_path(search)
     hits = tuple(Hit(key, column, rows) for (key, column), rows in sorted(search.hit_rows.items()))
-    if not readable and not hits:
+    if search.gaps and not hits:
+        # A file that was not searched to its end is not cleared.
         return FileSearch(None, search.gaps, search.rows)
     means = Means.SCAN if hits else search.means
     return FileSearch(FileResult(file.file, means, search.bytes_read, hits), search.gaps, search.rows)
@@ -321,7 +318,15 @@ def _scan_group(search: _Search, file: Any, group: int, leaves: Sequence[_Leaf])
 
 
 def _top(batch: pa.RecordBatch, leaf: _Leaf) -> int:
-    return int(batch.schema.get_field_index(str(leaf.steps[0])))
+    return _only_index(batch.schema, str(leaf.steps[0]))
+
+
+def _only_index(fields: pa.Schema | pa.StructType, name: str) -> int:
+    """Return the index of a field. Raises Unsearchable if several have the name."""
+    index = int(fields.get_field_index(name))
+    if index < 0:
+        raise Unsearchable(f"several of its columns are named {name}")
+    return index
 
 
 def _rows_at(file: Any, group: int, rows: Sequence[int]) -> list[dict[str, Any]]:
@@ -350,7 +355,7 @@ def _flattened(array: pa.Array, steps: Sequence[str | Inside]) -> tuple[pa.Array
         if isinstance(array, pa.ChunkedArray):
             array = array.combine_chunks()
         if isinstance(step, str):
-            array = pc.struct_field(array, [array.type.get_field_index(step)])
+            array = pc.struct_field(array, [_only_index(array.type, step)])
             continue
         if pa.types.is_map(array.type):
             array = array.cast(

@@ -10,6 +10,7 @@ import datetime as dt
 import struct
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from dq.contracts.identity import EXACT, PHONE
@@ -39,6 +40,10 @@ _ENCODERS: dict[tuple[str, str], Callable[[Any], bytes]] = {
     ("date", "INT32"): lambda value: struct.pack("<i", (value - _DAY_0).days),
     ("string", "BYTE_ARRAY"): lambda value: value.encode(),
 }
+# Of more keys, a filter has some by chance.
+_MOST_PROBED = 1_000
+# Keys are looked for in many filters.
+_hash = lru_cache(maxsize=1 << 16)(xxhash64)
 # The order in which a means is named for a file that several cleared: the last that was needed.
 ORDER = (Means.EMPTY, Means.ABSENT, Means.BOUNDS, Means.BLOOM, Means.DICTIONARY, Means.SCAN)
 
@@ -117,14 +122,14 @@ class Skipper:
         import pyarrow as pa
 
         encode = _ENCODERS.get((kind.name, self.meta.schema.column(leaf).physical_type))
-        if encode is None or not self.chunks:
+        if encode is None or not self.chunks or len(values) > _MOST_PROBED:
             return True
         bloom = read_filter(self.source, self.chunks[group][leaf])
         if bloom is None:
             return True
         self.read_bytes += bloom.read_bytes
         try:
-            hashes = [xxhash64(encode(value)) for value in values]
+            hashes = [_hash(encode(value)) for value in values]
             if not _has_ends(bloom, encode, ends):
                 return True
         except struct.error:
@@ -148,7 +153,7 @@ def _has_ends(bloom: BloomFilter, encode: Callable[[Any], bytes], ends: tuple[An
 
     if ends is None:
         return True
-    return all(bloom.possible(pa.array([xxhash64(encode(end)) for end in ends], pa.uint64())))
+    return all(bloom.possible(pa.array([_hash(encode(end)) for end in ends], pa.uint64())))
 
 
 def typed_values(keys: Keys, kind: DataType, normalize: str) -> list[Any] | None:

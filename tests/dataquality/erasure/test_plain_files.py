@@ -162,6 +162,7 @@ def test_a_file_that_cannot_be_read_is_a_gap(tmp_path: Path, name: str, content:
     outcome = place.find()
 
     (gap,) = outcome.search.gaps
+    assert outcome.search.files == ()
     assert gap.what.endswith(name)
     assert why in gap.why
     assert outcome.exit_code == 3
@@ -299,3 +300,43 @@ def test_what_cannot_be_located_or_listed_is_a_gap(tmp_path: Path) -> None:
     gaps = place.find().search.gaps
 
     assert {gap.table.partition("@")[2] for gap in gaps} == {"db", "gone", "ice", "many"}
+
+
+@pytest.mark.parametrize(
+    "table",
+    [
+        pa.Table.from_arrays([pa.array([KEY]), pa.array([OTHER])], ["email", "email"]),
+        pa.Table.from_arrays([pa.array([OTHER]), pa.array([KEY])], ["email", "email"]),
+    ],
+)
+def test_two_columns_of_one_name_are_a_gap(tmp_path: Path, table: pa.Table) -> None:
+    place = Place(tmp_path, "parquet")
+    (place.lake / "day=2026-05-01").mkdir(parents=True)
+    pq.write_table(table, place.lake / "day=2026-05-01/a.parquet", use_dictionary=False)
+
+    assert [gap.why for gap in place.find().search.gaps] == ["several of its columns are named email"]
+
+
+def test_columns_that_differ_by_case_are_both_searched(tmp_path: Path) -> None:
+    place = Place(tmp_path, "parquet")
+    (place.lake / "day=2026-05-01").mkdir(parents=True)
+    path = place.lake / "day=2026-05-01/a.parquet"
+    pq.write_table(pa.table({"email": [OTHER], "Email": [KEY]}), path)
+
+    assert hit_files(place.find()) == {str(path): 1}
+
+
+def test_logs_of_hudi_are_gaps_and_older_file_slices_are_searched(tmp_path: Path) -> None:
+    place = Place(tmp_path, "hudi")
+    place.put("lake/.hoodie/hoodie.properties", "hoodie.table.name=people\n")
+    place.put("lake/day=1/.f1-0_20260501000000000.log.1_0-1-0", b"#HUDI#\x00")
+    for instant, email in (("20260501000000000", KEY), ("20260502000000000", OTHER)):
+        pq.write_table(pa.table({"email": [email]}), place.lake / f"day=1/f1-0_0-1-0_{instant}.parquet")
+
+    outcome = place.find()
+
+    assert [(result.file.role, bool(result.hits)) for result in outcome.search.files] == [
+        ("old snapshot", True), ("current", False),
+    ]  # fmt: skip
+    assert {gap.why for gap in outcome.search.gaps} == {"logs of Hudi cannot be searched"}
+    assert len(outcome.search.gaps) == 2
