@@ -498,6 +498,8 @@ def _is_same(entry: Document, file: PhysicalFile) -> bool:
         return False
     if entry["checksum"] and file.checksum and not _differs_in_kind(entry["checksum"], file.checksum):
         return bool(entry["checksum"] == file.checksum)
+    if entry["path"].endswith("/"):
+        return True  # an empty folder, whose name is searched
     # Without a checksum of the storage, a file is identified by size and time.
     return file.modified is not None and entry["modified_at"] == _instant(file.modified)
 

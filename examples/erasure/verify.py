@@ -214,7 +214,12 @@ def check_table(table: dict[str, Any]) -> None:
     current = current_snapshot(table["format"], Path(location))
     if current != table["snapshot"]:
         raise Refused(f"{where}: its current snapshot is {current}, and not {table['snapshot']}")
-    certified = {Path(file["path"].removeprefix("file://")): file for file in table["files"]}
+    # A path that ends in / is an empty folder, whose name was searched.
+    certified = {
+        Path(file["path"].removeprefix("file://")): file
+        for file in table["files"]
+        if not file["path"].endswith("/")
+    }
     for path in data_files(Path(location), LOGS.get(table["format"], "")):
         if path not in certified:
             raise Refused(f"{where}: {path} is in the lake, and left out of the certificate")

@@ -181,6 +181,13 @@ def test_a_flipped_byte_a_left_out_file_an_old_state_and_a_replay_are_each_refus
     assert "part-2.parquet is in the lake, and not in the certificate" in refused
 
 
+def test_an_empty_folder_of_a_partition_is_no_change(lake: Lake) -> None:
+    (lake.folder / "lake/orders/day=2026-11-20").mkdir()
+
+    assert lake.prove().code == 0
+    assert lake.codes() == (0, 0), lake.verify("--registry", "registry").out + lake.verify_alone()[1]
+
+
 def test_a_table_that_the_registry_gets_later_is_missed(lake: Lake) -> None:
     lake.prove()
     lake.write("customers/part-0.parquet", "bob@example.com")
