@@ -6,14 +6,19 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from dataclasses import replace
+from datetime import timedelta
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
 
 from fakes.browser import browser
 from fakes.portal_mesh import AS_OF, made
-from fakes.portal_products import LONG, MeshProduct, document
+from fakes.portal_products import LONG, NOW, MeshProduct, document, products
 from fakes.strangers import quiet_environment
+from playwright.sync_api import Browser
+
+from dq.registry.table_coverage import Coverage, DiscoveryRun, UncoveredTable, record_run
+from dq.store.engine import open_store
 
 # What each product is called, whose it is, and how it delivers.
 PRODUCTS = (
@@ -31,28 +36,113 @@ PRODUCTS = (
     ("Claims", "finance", "acknowledged"),
     ("Meter readings", "logistics", "given up"),
 )
-# A picture, its page, whether it is dark, and its size.
+# Pictures for the page about the portal: name, page, whether it is dark, size, and what is at the top of it.
 SHOWN = (
-    ("portal-today", "index.html", False, (1000, 760)),
-    ("portal-product", "products/carrier-invoices/index.html", False, (1000, 1270)),
-    ("portal-phone", "products/stock-levels/index.html", True, (390, 760)),
+    ("portal-today", "index.html", False, (1280, 940), ""),
+    ("portal-product", "products/carrier-invoices/index.html", False, (1280, 1180), ""),
+    ("portal-column", "products/carrier-invoices/index.html#c2", False, (1280, 420), "#c2"),
+    ("portal-domain", "domains/finance.html", True, (1280, 1180), ""),
+    ("portal-incidents", "incidents/index.html", False, (1280, 620), ""),
+    ("portal-find", "find.html?q=amount", False, (1280, 620), ""),
+    ("portal-phone", "products/stock-levels/index.html", True, (360, 760), ""),
 )
+SIZES = {"desktop": (1280, 900, False), "dark": (1280, 900, True), "phone": (360, 740, False)}
+SCREENS = {
+    "today": "index.html",
+    "find": "find.html?q=orders",
+    "domains": "domains/index.html",
+    "domain": "domains/{domain}.html",
+    "incidents": "incidents/index.html",
+    "changes": "changes.html",
+    "product": "products/{product}/index.html",
+    "incident": "incidents/{incident}",
+}
+MAX_BYTES = 120_000
 
 
 def portal(pictures: Path) -> None:
-    """Writes the pictures."""
+    """Writes the pictures of docs/how-to/portal.md."""
     with tempfile.TemporaryDirectory() as name, quiet_environment():
         mesh = made(Path(name), list(_products()))
+        _record_discoveries(mesh.url)
         built = mesh.dq("portal", "build", "site", "registry", "--as-of", AS_OF)
         assert built.code == 0, built.err
         with browser() as running:
-            for picture, page, dark, (width, height) in SHOWN:
-                shown = running.new_page(
-                    viewport={"width": width, "height": height}, color_scheme="dark" if dark else "light"
+            for picture, page, dark, size, top in SHOWN:
+                file = pictures / f"{picture}.png"
+                _shoot(running, mesh.folder / "site", page, size, dark=dark, top=top, at=AS_OF, file=file)
+                assert file.stat().st_size <= MAX_BYTES, f"{file} has {file.stat().st_size:,} bytes"
+
+
+def screens(site: Path, pictures: Path, at: str) -> None:
+    """Writes each screen of a site as a desk, a dark desk and a telephone show it, whole, to look at."""
+    product = max(site.glob("products/*/index.html"), key=lambda file: file.stat().st_size).parent.name
+    domain = max(site.glob("domains/*.html"), key=lambda file: file.stat().st_size).stem
+    incidents = [file for file in site.glob("incidents/*.html") if file.stem != "index"]
+    names = {
+        "product": product,
+        "domain": domain,
+        "incident": incidents[0].name if incidents else "index.html",
+    }
+    pictures.mkdir(parents=True, exist_ok=True)
+    with browser() as running:
+        for screen, page in SCREENS.items():
+            for size, (width, height, dark) in SIZES.items():
+                file = pictures / f"{screen}-{size}.png"
+                _shoot(
+                    running,
+                    site,
+                    page.format(**names),
+                    (width, height),
+                    dark=dark,
+                    at=at,
+                    file=file,
+                    whole=True,
                 )
-                shown.clock.set_fixed_time(AS_OF)
-                shown.goto((mesh.folder / "site" / page).as_uri())
-                shown.screenshot(path=pictures / f"{picture}.png")
+
+
+def sixty(folder: Path) -> Path:
+    """Builds the site of sixty products in all states, and gives its folder."""
+    with quiet_environment():
+        mesh = made(folder, products(60))
+        _record_discoveries(mesh.url)
+        built = mesh.dq("portal", "build", "site", "registry", "--as-of", AS_OF)
+        assert built.code in (0, 3), built.err
+    return mesh.folder / "site"
+
+
+def _shoot(
+    running: Browser, site: Path, page: str, size: tuple[int, int], *, dark: bool, at: str, file: Path,
+    top: str = "", whole: bool = False,
+) -> None:  # fmt: skip
+    context = running.new_context(
+        viewport={"width": size[0], "height": size[1]},
+        color_scheme="dark" if dark else "light",
+        reduced_motion="reduce",
+    )
+    shown = context.new_page()
+    shown.clock.set_fixed_time(at)
+    path, mark, rest = next((parts for mark in "?#" if (parts := page.partition(mark))[1]), (page, "", ""))
+    shown.goto(f"{(site / path).as_uri()}{mark}{rest}")
+    if page.startswith("find.html"):
+        shown.locator("#found li").first.wait_for()
+    if top:
+        shown.evaluate("top => document.querySelector(top).parentElement.scrollIntoView()", top)
+    shown.screenshot(path=file, full_page=whole)
+    context.close()
+
+
+def _record_discoveries(url: str) -> None:
+    """Writes what `dq discover` counted in six weeks: each week some tables more have a contract."""
+    store = open_store(url)
+    for week in range(6):
+        counts = {"finance": (9, 3 + week, 1), "logistics": (14, 5 + week, 2), "sales": (20, 4 + 2 * week, 0)}
+        domains = tuple(
+            Coverage(name, tables, covered, drafts) for name, (tables, covered, drafts) in counts.items()
+        )
+        uncovered = UncoveredTable("lake.sales.baskets", "sales", "web", "iceberg", 8_000_000_000, 412)
+        at = NOW - timedelta(days=7 * (5 - week) + 1)
+        record_run(store, DiscoveryRun(at, ("s3://lake",), 0, domains, (), (), (uncovered,)))
 
 
 def _products() -> Iterator[MeshProduct]:
@@ -64,8 +154,16 @@ def _products() -> Iterator[MeshProduct]:
         }
         more = {"customProperties": [{"property": "inputs", "value": ["orders"]}]} if number == 9 else {}
         written = document(number, id_, domain, name=title, dataProduct=id_, description=said, **more)
-        yield replace(MeshProduct(id_, f"long/{id_}.odcs.yaml", written, fate), days=LONG)
+        marks = frozenset({"checked before"} if number == 0 else ())
+        yield replace(MeshProduct(id_, f"long/{id_}.odcs.yaml", written, fate, marks=marks), days=LONG)
 
 
 if __name__ == "__main__":
-    portal(Path(__file__).parent / "pictures")
+    # `_portal.py FOLDER [SITE AS_OF]`: each screen of a site, or of sixty products, into a folder to look at.
+    if sys.argv[2:]:
+        screens(Path(sys.argv[2]), Path(sys.argv[1]), sys.argv[3])
+    elif sys.argv[1:]:
+        with tempfile.TemporaryDirectory() as folder:
+            screens(sixty(Path(folder)), Path(sys.argv[1]), AS_OF)
+    else:
+        portal(Path(__file__).parent / "pictures")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import unicodedata
 from collections import defaultdict
@@ -10,6 +11,7 @@ from dataclasses import asdict, astuple, dataclass, fields, replace
 from datetime import UTC, date, datetime
 from enum import StrEnum
 from hashlib import sha256
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +19,7 @@ from dq.contracts.access.discovery import discover
 from dq.contracts.access.files import MAX_BYTES, FileRef, FileRejected, read
 from dq.contracts.lineage import LineageOutline, inputs_from_outlines, outline
 from dq.contracts.model import Contract
-from dq.contracts.outcome import Finding
+from dq.contracts.outcome import Finding, escape_block, escape_json_document
 from dq.contracts.yaml.parse import parse
 from dq.validators.compat.classification import Verdict
 from dq.validators.compat.classified_change import Comparison, Concern
@@ -83,8 +85,10 @@ class ContractCard:
 
     `problems` are the reasons why it cannot be used; then only its file and key are certain. `slug` is the
     name of its page's folder. `words` are its search words, each after a digit for its weight, separated by
-    blanks: for a hundred thousand cards, a string takes a tenth of the memory of a mapping. `references` are
-    the targets of its relationships, as written.
+    blanks: for a hundred thousand cards, a string takes a tenth of the memory of a mapping. After `#`, a word
+    has the numbers of columns with it, separated by commas. `columns` are the names of its first columns as
+    JSON strings, one a line, in the order of its page. `references` are the targets of its relationships, as
+    written.
     """
 
     file: str
@@ -106,6 +110,7 @@ class ContractCard:
     outline: LineageOutline | None = None
     problems: tuple[Problem, ...] = ()
     announced: tuple[str, ...] = ()
+    columns: str = ""
 
     @property
     def readable(self) -> bool:
@@ -180,6 +185,7 @@ def make_card(contract: Contract, digest: str) -> ContractCard:
         _weighted_words(contract, owners),
         outline(contract),
         announced=tuple(_announced_ends(contract)),
+        columns="\n".join(json_string(name) for name in _columns(contract)),
     )
 
 
@@ -209,8 +215,28 @@ def _announced_ends(contract: Contract) -> Iterator[str]:
             yield f"{level.property}: {level.value}"
 
 
+_MAX_COLUMNS, _MAX_COLUMN_CHARS, _MAX_COLUMNS_OF_WORD = 400, 80, 5
+
+
+def _columns(contract: Contract) -> Iterator[str]:
+    """Yield the names of the first columns of a contract, those of several objects with the object's name."""
+    columns = (
+        f"{schema_object.name}.{prop.column}" if len(contract.objects) > 1 else prop.column
+        for schema_object in contract.objects
+        for prop in schema_object.walk()
+    )
+    for name in islice(columns, _MAX_COLUMNS):
+        yield name if len(name) <= _MAX_COLUMN_CHARS else f"{name[: _MAX_COLUMN_CHARS - 1]}…"
+
+
+def json_string(text: str) -> str:
+    """Return a text for a script of the search index, without line breaks."""
+    return escape_json_document(json.dumps(escape_block(text), ensure_ascii=False))
+
+
 def _weighted_words(contract: Contract, owners: tuple[str, ...]) -> str:
     weights: dict[str, int] = {}
+    columns: dict[str, list[int]] = {}
 
     def add(text: str | None, weight: int) -> None:
         for word in search_words((text or "")[:_PROSE_CHARS]):
@@ -223,9 +249,13 @@ def _weighted_words(contract: Contract, owners: tuple[str, ...]) -> str:
         add(schema_object.name, NAME)
     for text in (contract.domain, *owners, *contract.tags):
         add(text, COLUMN)
-    for schema_object in contract.objects:
-        for prop in schema_object.walk():
-            add(prop.column, COLUMN)
+    props = (prop for schema_object in contract.objects for prop in schema_object.walk())
+    for number, prop in enumerate(props):
+        add(prop.column, COLUMN)
+        for word in search_words(prop.column) if number < _MAX_COLUMNS else ():
+            numbers = columns.setdefault(word, [])
+            if len(numbers) < _MAX_COLUMNS_OF_WORD and number not in numbers:
+                numbers.append(number)
     description = contract.description
     for text in (description.purpose, description.usage, description.limitations) if description else ():
         add(text, PROSE)
@@ -233,7 +263,10 @@ def _weighted_words(contract: Contract, owners: tuple[str, ...]) -> str:
         add(schema_object.description, PROSE)
         for prop in schema_object.walk():
             add(prop.description, PROSE)
-    return " ".join(f"{weight}{word}" for word, weight in weights.items())
+    return " ".join(
+        f"{weight}{word}#{','.join(map(str, columns[word]))}" if word in columns else f"{weight}{word}"
+        for word, weight in weights.items()
+    )
 
 
 def search_words(text: str) -> Iterator[str]:

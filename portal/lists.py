@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -12,8 +12,16 @@ from hashlib import sha256
 from typing import Any
 
 from dq.alerts.incident import TITLE, Facts
-from dq.contracts.outcome import escape_block, escape_json_document
-from dq.portal.contracts import ContractCard, VersionChange, VersionHistory, VersionImpact, domain_page, slug
+from dq.contracts.outcome import escape_json_document
+from dq.portal.contracts import (
+    ContractCard,
+    VersionChange,
+    VersionHistory,
+    VersionImpact,
+    domain_page,
+    json_string,
+    slug,
+)
 from dq.portal.formatting import (
     STATES,
     StatusLabel,
@@ -302,16 +310,19 @@ _MAX_WITHOUT_SEARCH = 50
 def find_page(rows: Sequence[ProductRow]) -> Values:
     """Return the search page: filters, and the domains for browsers without script."""
     domains = by_domain(rows)
-    owners = sorted({owner for product_row in rows for owner in product_row.card.owners[:3]})
-    kinds = sorted({kind for product_row in rows for kind in product_row.card.classifications})
-    states = [state for state in ProductState if any(product_row.state is state for product_row in rows)]
+    owners = Counter(owner for product_row in rows for owner in product_row.card.owners[:3])
+    kinds = Counter(kind for product_row in rows for kind in product_row.card.classifications)
+    states = Counter(product_row.state for product_row in rows)
     return {
         "total": len(rows),
         "filters": [
-            _filter("domain", "Domain", [(name, name) for name in domains if name]),
-            _filter("owner", "Owner", [(name, name) for name in owners]),
-            _filter("status", "Status", [(state.value, STATES[state].text) for state in states]),
-            _filter("classification", "Classification", [(kind, kind) for kind in kinds]),
+            _filter("domain", "Domain", [(name, name, len(domains[name])) for name in domains if name]),
+            _filter("owner", "Owner", [(name, name, owners[name]) for name in sorted(owners)]),
+            _filter(
+                "status", "Status",
+                [(state.value, STATES[state].text, states[state]) for state in ProductState if states[state]],
+            ),
+            _filter("classification", "Classification", sorted((kind, kind, kinds[kind]) for kind in kinds)),
         ],
         "few": [row(card) for card in sorted(rows, key=_title)] if len(rows) <= _MAX_WITHOUT_SEARCH else [],
         "domains": [(name or "(none)", domain_page(name), len(cards)) for name, cards in domains.items()],
@@ -322,9 +333,12 @@ def _title(product_row: ProductRow) -> str:
     return product_row.card.title.lower()
 
 
-def _filter(name: str, label: str, options: Sequence[tuple[str, str]]) -> Values:
-    """Return a filter: for each value the index file of its products, and its label."""
-    file_options = [(filter_file(name, value), cut(text, 80)) for value, text in options[:_MAX_OPTIONS]]
+def _filter(name: str, label: str, options: Sequence[tuple[str, str, int]]) -> Values:
+    """Return a filter: for each value the index file of its products, its label and their number."""
+    file_options = [
+        (filter_file(name, value), cut(text, 80), f"{count:,}")
+        for value, text, count in options[:_MAX_OPTIONS]
+    ]
     return {"name": name, "label": label, "options": file_options}
 
 
@@ -352,27 +366,41 @@ def filter_file(name: str, value: str) -> str:
 class _IndexShard:
     """Index of words with the same first two letters.
 
-    `products` are JSON; `words` has for each word 4 * (index in `products`) + weight. `last` is the position
-    of the product added last.
+    `products` are JSON; `words` has for each word 4 * (index in `products`) + weight. `columns` are those of
+    the product added last with one of the words, by number. `last` is the position of that product.
     """
 
     products: list[str] = field(default_factory=list)
+    columns: dict[int, str] = field(default_factory=dict)
     words: dict[str, list[int]] = field(default_factory=lambda: defaultdict(list))
     last: int = -1
+
+    def close(self) -> None:
+        """Add the columns to the product that was added last."""
+        if self.columns:
+            columns = ",".join(f"[{number},{name}]" for number, name in sorted(self.columns.items()))
+            self.products[-1] = f"{self.products[-1][:-1]},[{columns}]]"
+            self.columns.clear()
 
 
 def word_index_files(rows: Iterable[ProductRow]) -> Iterator[IndexFile]:
     """Yield the index files of words."""
     shards: dict[str, _IndexShard] = defaultdict(_IndexShard)
     for position, product_row in enumerate(rows):
-        entry_json = ""
+        entry_json, names = "", list[str]()
         for entry in _indexed_words(product_row.card):
             shard = shards[entry[1:3]]
             if shard.last != position:
+                shard.close()
                 shard.last, entry_json = position, entry_json or _search_entry(product_row.card)
                 shard.products.append(entry_json)
-            shard.words[entry[1:]].append((len(shard.products) - 1) * 4 + int(entry[0]))
+            word, _, columns = entry[1:].partition("#")
+            shard.words[word].append((len(shard.products) - 1) * 4 + int(entry[0]))
+            if columns:
+                names = names or product_row.card.columns.split("\n")
+                shard.columns.update((int(number), names[int(number)]) for number in columns.split(","))
     for start, shard in sorted(shards.items()):
+        shard.close()
         words = json.dumps(dict(sorted(shard.words.items())), ensure_ascii=False, separators=(",", ":"))
         yield _script(
             word_file(start), f'{{"p":[{",".join(shard.products)}],"w":{escape_json_document(words)}}}'
@@ -402,11 +430,8 @@ def _filter_values(product_row: ProductRow) -> list[tuple[str, str]]:
 
 
 def _search_entry(card: ContractCard) -> str:
-    texts = (
-        escape_block(cut(*text_and_limit))
-        for text_and_limit in ((card.title, 120), (card.domain, 80), (card.purpose, 160))
-    )
-    return escape_json_document(json.dumps([card.slug, *texts], ensure_ascii=False, separators=(",", ":")))
+    texts = [cut(card.title, 120), cut(card.domain, 80), cut(card.purpose, 160)]
+    return f"[{','.join(map(json_string, [card.slug, *texts]))}]"
 
 
 def _script(name: str, value: str) -> IndexFile:

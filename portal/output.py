@@ -282,7 +282,7 @@ class PortalSummary:
 # It is stored as JSON Lines next to the site's lock. A state that is damaged, or was written by another
 # version of dq, is ignored: then every page is rendered, and other files at the paths of pages are removed.
 
-_NAME, _STATE_VERSION = "state.jsonl", 7
+_NAME, _STATE_VERSION = "state.jsonl", 8
 _MAX_CHANGES = 200
 # Fields of the state that its first line holds unchanged.
 _HEAD_FIELDS = ("made_by", "built", "marks", "files", "readable_versions")

@@ -55,7 +55,7 @@
   var words = document.getElementById("words"), found = document.getElementById("found");
   var line = document.getElementById("told"), filters = [].slice.call(form.querySelectorAll("select"));
   var few = document.getElementById("few");
-  var shelves = Object.create(null), waiting = Object.create(null), turn = 0, MOST = 50;
+  var shelves = Object.create(null), waiting = Object.create(null), turn = 0, MOST = 50, COLUMNS = 5, DOMAINS = 6;
 
   // Files of search/ call this: script tags work where fetch does not, on file://.
   window.dqShelf = function (name, value) { shelves[name] = value; };
@@ -88,10 +88,14 @@
     return "w-" + Array.from(word).slice(0, 2).map(function (sign) { return sign.codePointAt(0).toString(16); }).join("-");
   }
 
+  // Letters and digits of any script, without case and marks, as the builder folds them.
+  function folded(typed) {
+    var plain = typed.toLowerCase().normalize("NFKD").replace(/\p{M}/gu, "").replace(/ß/g, "ss").replace(/ς/g, "σ");
+    return plain.match(/[\p{L}\p{N}]+/gu) || [];
+  }
+
   function terms() {
-    // Letters and digits of any script, without case and marks, as the builder folds them.
-    var plain = words.value.toLowerCase().normalize("NFKD").replace(/\p{M}/gu, "").replace(/ß/g, "ss").replace(/ς/g, "σ");
-    return (plain.match(/[\p{L}\p{N}]+/gu) || []).map(function (word) {
+    return folded(words.value).map(function (word) {
       return Array.from(word).slice(0, 40).join("");
     }).filter(function (word) { return Array.from(word).length >= 2; }).slice(0, 8);
   }
@@ -102,19 +106,31 @@
     if (query.has("q")) words.value = query.get("q");
     filters.forEach(function (filter) {
       [].forEach.call(filter.options, function (option) {
-        if (option.value && option.text === query.get(filter.dataset.filter)) filter.value = option.value;
+        if (option.value && option.dataset.name === query.get(filter.dataset.filter)) filter.value = option.value;
       });
     });
   }
 
-  function address(typed) {
+  // `changed` has other values of filters by name; "" is none.
+  function address(typed, changed) {
     var query = new URLSearchParams();
     if (typed.trim()) query.set("q", typed.trim());
     filters.forEach(function (filter) {
-      if (filter.value) query.set(filter.dataset.filter, filter.options[filter.selectedIndex].text);
+      var name = filter.dataset.filter;
+      var value = filter.value ? filter.options[filter.selectedIndex].dataset.name : "";
+      if (changed && changed[name] !== undefined) value = changed[name];
+      if (value) query.set(name, value);
     });
     return location.pathname + (query.toString() ? "?" + query : "");
   }
+
+  function link(words, href) {
+    var made = text("a", words);
+    made.href = href;
+    return made;
+  }
+
+  function products(count) { return count === 1 ? "1 product" : count + " products"; }
 
   // Near words: typed with one wrong, missing, extra or swapped letter; with two from eight letters on.
   function errorsAllowed(term) {
@@ -207,9 +223,7 @@
       (shelves[name] ? shelves[name].p : []).forEach(function (product) { scores[product[0]] = { product: product, score: 0 }; });
       return scores;
     }));
-    var all = Object.keys(sets[0]).filter(function (slug) {
-      return sets.every(function (one) { return one[slug]; });
-    }).map(function (slug) {
+    var all = common(sets).map(function (slug) {
       return { product: sets[0][slug].product, score: sets.reduce(function (sum, one) { return sum + one[slug].score; }, 0) };
     });
     all.sort(function (a, b) { return b.score - a.score || (a.product[1] < b.product[1] ? -1 : 1); });
@@ -221,12 +235,24 @@
       item.appendChild(link);
       if (one.product[2]) { item.appendChild(text("span", "", "quiet")).appendChild(text("bdi", one.product[2])); }
       if (one.product[3]) { item.appendChild(text("p")).appendChild(text("bdi", one.product[3])); }
+      var columns = columnsOf(one.product[0], asked, sets);
+      if (columns.length) {
+        var list = item.appendChild(text("p", "Columns: "));
+        columns.slice(0, COLUMNS).forEach(function (column, i) {
+          if (i) list.append(", ");
+          var leads = list.appendChild(text("a"));
+          leads.href = link.href + "#c" + column[0];
+          leads.appendChild(text("bdi", column[1]));
+        });
+        if (columns.length > COLUMNS) list.append(" and " + (columns.length - COLUMNS) + " more");
+      }
       found.appendChild(item);
     });
-    var count = all.length === 1 ? "1 product" : all.length + " products";
+    var count = products(all.length);
     count += all.length > MOST ? "; the first " + MOST + " are shown." : ".";
     line.textContent = all.length && !unmatched.length ? count : "No product matches " +
       (words.value.trim() ? "'" + words.value.trim() + "'" : "these filters") + ". ";
+    if (all.length && !unmatched.length) line.append(domainsOf(all));
     if (repaired) suggest(asked, near, unmatched, all.length ? " " + count : " It matches none with these words and filters either.");
     else if (unmatched.length || !all.length) line.append(advice(asked, chosen, unmatched));
   }
@@ -238,18 +264,59 @@
     });
     line.append("Did you mean ");
     queries.forEach(function (query, i) {
-      var link = text("a", query);
-      link.href = address(query);
-      line.append(i ? (i === queries.length - 1 ? " or " : ", ") : "", link);
+      line.append(i ? (i === queries.length - 1 ? " or " : ", ") : "", link(query, address(query)));
     });
     line.append("?" + rest);
+  }
+
+  // Products that are in all of these sets.
+  function common(sets) {
+    return Object.keys(sets[0] || {}).filter(function (slug) {
+      return sets.every(function (one) { return one[slug]; });
+    });
+  }
+
+  // Columns of a product with a word that begins with one of the terms.
+  function columnsOf(slug, asked, sets) {
+    var columns = Object.create(null);
+    asked.forEach(function (term, i) {
+      (sets[i][slug].product[4] || []).forEach(function (column) {
+        if (folded(column[1]).some(function (word) { return word.indexOf(term) === 0; })) columns[column[0]] = column;
+      });
+    });
+    return Object.keys(columns).map(function (number) { return columns[number]; });
+  }
+
+  // The domains of the found products with their numbers, each a link to the search in it.
+  function domainsOf(all) {
+    var counts = Object.create(null), part = document.createDocumentFragment();
+    all.forEach(function (one) { if (one.product[2]) counts[one.product[2]] = (counts[one.product[2]] || 0) + 1; });
+    var names = Object.keys(counts).sort(function (a, b) { return counts[b] - counts[a] || (a < b ? -1 : 1); });
+    if (names.length < 2) return part;
+    names.slice(0, DOMAINS).forEach(function (name, i) {
+      part.append(i ? ", " : " ", link(name, address(words.value, { domain: name })), " " + counts[name]);
+    });
+    if (names.length > DOMAINS) part.append(" and " + (names.length - DOMAINS) + " more domains");
+    return part;
   }
 
   function advice(asked, chosen, unmatched) {
     var unknown = unmatched.map(function (term) { return "'" + term + "'"; }).join(" and ");
     if (unmatched.length && unmatched.length < asked.length) return "No name, column or description has " + unknown + ": try without.";
     if (unmatched.length) return "Try a shorter word, or open a domain below.";
-    return chosen.length ? "Set a filter to 'any', or use fewer words." : "Each word alone has products: use fewer words.";
+    var part = document.createDocumentFragment(), without = common(asked.map(scored)).length;
+    if (chosen.length && without) {
+      part.append("Without the filters: ", link(products(without), location.pathname + "?" + new URLSearchParams({ q: words.value.trim() })), ".");
+    } else if (chosen.length && !asked.length) {
+      part.append("Set a filter to 'any'.");
+    } else {
+      part.append("Each word alone: ");
+      asked.forEach(function (term, i) {
+        part.append(i ? ", " : "", link(term, address(term)), " " + products(Object.keys(scored(term)).length));
+      });
+      part.append(".");
+    }
+    return part;
   }
 
   var soon;

@@ -270,14 +270,32 @@ def test_words_and_filters_narrow_each_other(page: Page, site: Path) -> None:
     page.get_by_label("Words").fill("mesh")
     expect(page.locator("#told")).to_contain_text("products")
     many = int(page.locator("#told").inner_text().split()[0])
-    page.get_by_label("Domain", exact=True).select_option(label="sales")
-    expect(page.locator("#told")).not_to_contain_text(str(many))
+    expect(page.locator("#told")).to_contain_text(f"{many} products; the first 50 are shown.")
+    page.locator("#told").get_by_role("link", name="sales", exact=True).click()
+    expect(page.locator("#told")).to_have_text(re.compile(r"\d+ products?\."))
     fewer = int(page.locator("#told").inner_text().split()[0])
-    page.get_by_label("Status", exact=True).select_option(label="late")
+    status = page.get_by_label("Status", exact=True)
+    [late] = [text for text in status.locator("option").all_inner_texts() if text.startswith("late (")]
+    status.select_option(label=late)
     expect(page.locator("#told")).not_to_contain_text(str(fewer))
     least = int(page.locator("#told").inner_text().split()[0])
 
     assert many > fewer > least > 0
+    assert int(late.removeprefix("late (").removesuffix(")")) >= least
+
+
+def test_a_column_is_found_and_leads_to_its_open_panel(page: Page, site: Path) -> None:
+    page.goto(at(site, "find"))
+
+    page.get_by_label("Words").fill("amount 90")
+    expect(page.locator("#found li").first).to_contain_text("Columns: amount_90")
+    wrong = axe(page)
+    page.locator("#found").get_by_role("link", name="amount_90").first.click()
+
+    panel = page.locator("#c2")
+    expect(panel).to_be_in_viewport()
+    expect(panel).to_contain_text("More NULLs since 2026-05-26")
+    assert wrong == []
 
 
 def test_words_that_nothing_has_are_answered_too(page: Page, site: Path) -> None:
@@ -333,7 +351,7 @@ def test_only_the_mistyped_word_is_replaced_and_filters_stay(page: Page, find: s
     page.goto(find)
     line, domain = page.locator("#told"), page.get_by_label("Domain", exact=True)
 
-    domain.select_option(label="sales")
+    domain.select_option(label="sales (2)")
     page.get_by_label("Words").fill("orders shipmnets")
     expect(line).to_have_text(
         "No product matches 'orders shipmnets'. Did you mean orders shipments?"
@@ -344,7 +362,7 @@ def test_only_the_mistyped_word_is_replaced_and_filters_stay(page: Page, find: s
 
     expect(page.get_by_label("Words")).to_have_value("orders")
     expect(line).to_have_text("1 product.")
-    assert domain.locator("option:checked").inner_text() == "sales"
+    assert domain.locator("option:checked").inner_text() == "sales (2)"
 
 
 def test_nothing_near_is_answered_with_what_to_try(page: Page, find: str) -> None:
@@ -356,17 +374,18 @@ def test_nothing_near_is_answered_with_what_to_try(page: Page, find: str) -> Non
         # Two mistakes in a short word.
         "eldgre": "Try a shorter word, or open a domain below.",
         "ledger zzzz": "No name, column or description has 'zzzz': try without.",
-        "ledger orders": "Each word alone has products: use fewer words.",
+        "ledger orders": "Each word alone: ledger 1 product, orders 1 product.",
     }
 
     for typed, answer in answers.items():
         page.get_by_label("Words").fill(typed)
         expect(page.locator("#told")).to_have_text(f"No product matches '{typed}'. {answer}")
-    page.get_by_label("Domain", exact=True).select_option(label="sales")
+    page.get_by_label("Domain", exact=True).select_option(label="sales (2)")
     page.get_by_label("Words").fill("ledger")
-    expect(page.locator("#told")).to_have_text(
-        "No product matches 'ledger'. Set a filter to 'any', or use fewer words."
-    )
+    expect(page.locator("#told")).to_have_text("No product matches 'ledger'. Without the filters: 1 product.")
+    page.locator("#told").get_by_role("link", name="1 product").click()
+    expect(page.locator("#told")).to_have_text("1 product.")
+    expect(page.get_by_label("Words")).to_have_value("ledger")
 
 
 def test_the_address_is_the_search_and_the_search_is_the_address(page: Page, find: str) -> None:
@@ -375,7 +394,7 @@ def test_the_address_is_the_search_and_the_search_is_the_address(page: Page, fin
     expect(page.locator("#told")).to_have_text("1 product.")
     page.goto(f"{find}?q=ORDERS&domain=sales&status=no-such-state")
     expect(page.get_by_label("Words")).to_have_value("ORDERS")
-    assert page.get_by_label("Domain", exact=True).locator("option:checked").inner_text() == "sales"
+    assert page.get_by_label("Domain", exact=True).locator("option:checked").inner_text() == "sales (2)"
 
     page.get_by_label("Words").fill("straße & co")
     expect(page).to_have_url(f"{find}?q=stra%C3%9Fe+%26+co&domain=sales")
