@@ -39,7 +39,7 @@ PRODUCTS = (
 # Pictures for the page about the portal: name, page, whether it is dark, size, and what is at the top of it.
 SHOWN = (
     ("portal-today", "index.html", False, (1280, 940), ""),
-    ("portal-product", "products/carrier-invoices/index.html", False, (1280, 1180), ""),
+    ("portal-product", "products/carrier-invoices/index.html", False, (1280, 1000), ""),
     ("portal-column", "products/carrier-invoices/index.html#c2", False, (1280, 420), "#c2"),
     ("portal-domain", "domains/finance.html", True, (1280, 1180), ""),
     ("portal-incidents", "incidents/index.html", False, (1280, 620), ""),
