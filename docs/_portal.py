@@ -39,10 +39,11 @@ PRODUCTS = (
 # Pictures for the page about the portal: name, page, whether it is dark, size, and what is at the top of it.
 SHOWN = (
     ("portal-today", "index.html", False, (1280, 940), ""),
-    ("portal-product", "products/carrier-invoices/index.html", False, (1280, 1000), ""),
+    ("portal-product", "products/carrier-invoices/index.html", False, (1280, 860), "#promises"),
     ("portal-column", "products/carrier-invoices/index.html#c2", False, (1280, 420), "#c2"),
     ("portal-domain", "domains/finance.html", True, (1280, 1180), ""),
     ("portal-incidents", "incidents/index.html", False, (1280, 620), ""),
+    ("portal-coverage", "domains/index.html", False, (1280, 700), "#coverage"),
     ("portal-find", "find.html?q=amount", False, (1280, 620), ""),
     ("portal-phone", "products/stock-levels/index.html", True, (360, 760), ""),
 )

@@ -287,7 +287,9 @@ def _values(measure: _Measure, readings: Sequence[Reading]) -> formatting.Values
     if start is not None:
         earlier, later = median(numbers[:start]), median(numbers[start:])
         words = measure.rise if later > earlier else measure.fall
-        text = f"{words} since {recent[start].at:%Y-%m-%d}: {shown(numbers[-1])}, before {shown(earlier)}."
+        # A single check may be an outlier.
+        since = "in the newest check," if start == len(numbers) - 1 else "since"
+        text = f"{words} {since} {recent[start].at:%Y-%m-%d}: {shown(numbers[-1])}, before {shown(earlier)}."
     elif len(numbers) > _USUAL.minimum:
         text = f"No lasting change in the last {len(numbers)} checks."
     else:

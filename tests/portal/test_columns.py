@@ -92,6 +92,15 @@ def test_a_lasting_rise_of_nulls_is_said_with_its_day_and_drawn(store: Store) ->
     assert column_panels(facts(store)).changed == (("c1", "amount", share["shift"]),)
 
 
+def test_a_rise_of_the_newest_check_alone_is_not_called_lasting(store: Store) -> None:
+    for days in range(12):
+        save(store, days, {("null_values", FEW): 4.5 if days == 11 else 0.2})
+
+    assert measures(store)["NULL share"]["shift"] == (
+        "More NULLs in the newest check, 2026-05-31: 4.5%, before 0.2%."
+    )
+
+
 def test_a_single_spike_that_is_over_is_no_lasting_change(store: Store) -> None:
     for days in range(12):
         save(store, days, {("null_values", FEW): 4.5 if days == 9 else 0.2})
