@@ -97,7 +97,7 @@ _MIDDLE = ' class="mid"'
 
 WIDTH = 720
 _LEFT, _RIGHT = 92, 712
-_LABELS = 5
+_LABELS, _HALF_LABEL = 5, 36
 _LABEL_GAP = 12
 
 
@@ -119,8 +119,16 @@ def _date_labels(y: float, dates: Sequence[str], positions: Sequence[float]) -> 
         return "".join(_text(x, y, date) for x, date in zip(positions, dates, strict=True))
     count = min(_LABELS, len(dates), max(2, int((positions[-1] - positions[0]) // 90) + 1))
     chosen = sorted({round(step * last / (count - 1)) for step in range(count)})
+    # Where half a label would be outside, it begins or ends at its position.
+    near_start = positions[0] < _LEFT + _HALF_LABEL
+    near_end = positions[-1] > _RIGHT - _HALF_LABEL
     return "".join(
-        _text(positions[at], y, dates[at], "" if at == 0 else _END if at == last else _MIDDLE)
+        _text(
+            positions[at],
+            y,
+            dates[at],
+            "" if at == 0 and near_start else _END if at == last and near_end else _MIDDLE,
+        )
         for at in chosen
     )
 
