@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import hashlib
 import importlib
 import os
 import pkgutil
-from collections.abc import Iterator
-from contextlib import contextmanager
+import sys
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
 from functools import cache
+from pathlib import Path
 from types import ModuleType
 from typing import Any, Protocol, TypeVar
 from urllib.parse import unquote, urlsplit, urlunsplit
@@ -30,6 +33,31 @@ def release() -> str:
         return metadata.version(NAME)
     except metadata.PackageNotFoundError:  # a checkout that is only on the path
         return ""
+
+
+def fingerprint(packages: Iterable[ModuleType]) -> bytes:
+    """Return the SHA-256 of the source of these packages, of Python's version, and of the names and versions
+    of all installed packages; b"" if the source is not in files.
+
+    Equal for two installations of the same code, in whichever folders. Raises OSError.
+    """
+    digest = hashlib.sha256(sys.version.encode())
+    for folder in dict.fromkeys(sys.path):
+        with suppress(OSError), os.scandir(folder or ".") as entries:
+            for name in sorted(entry.name for entry in entries if entry.name.endswith(_METADATA)):
+                digest.update(f"{name}\0".encode("utf-8", "surrogateescape"))
+    for package in packages:
+        sources = sorted(Path(package.__path__[0]).rglob("*.py"))
+        if not sources:
+            return b""
+        for source in sources:
+            data = source.read_bytes()
+            digest.update(f"{source.name}\0{len(data)}\0".encode())
+            digest.update(data)
+    return digest.digest()
+
+
+_METADATA = (".dist-info", ".egg-info")
 
 
 def install_command(*extras: str) -> str:

@@ -35,6 +35,7 @@ from dq.validators.lint import LintResult, lint_paths, load_rules
 if TYPE_CHECKING:
     from dq.validators.compat.classified_change import Comparison
     from dq.validators.context import OfficialSchema
+    from dq.validators.result_cache import FolderCache
 
 
 _HINT = "Run 'dq explain' on the file to see how each clause is enforced."
@@ -258,17 +259,37 @@ class GateOutcome:
 
 
 def lint_registry(
-    paths: list[Path], policy_file: Path | None, today: date, processes: int, *, official: bool = False
+    paths: list[Path],
+    policy_file: Path | None,
+    today: date,
+    processes: int,
+    *,
+    official: bool = False,
+    cache_folder: Path | None = None,
 ) -> LintResult:
     """Lint the contracts at these paths and their subscriptions.
+
+    With `cache_folder`, results of contracts that have not changed are taken from there, and saved there;
+    the findings are the same. It is not used if it is in a registry or repository of the paths.
 
     Raises UsageError, with all findings, for an invalid policy. With `official`, the official schema of the
     standard is checked too; raises MissingTool if that of a contract's version is not installed.
     """
     rules = load_rules()
     root = registry_root(paths[0])
-    policy = parse_policy(read_policy_text(root, policy_file), rules)
+    policy_text = read_policy_text(root, policy_file)
+    policy = parse_policy(policy_text, rules)
     contracts, _ = split(paths, root)
+    schema = official_schema(official)
+
+    def open_cache() -> FolderCache | None:
+        if cache_folder is None:
+            return None
+        # Imported here: a few contracts are evaluated without it.
+        from dq.operations.gate_cache import open_cache
+
+        return open_cache(cache_folder, root, paths, policy_text, schema, today)
+
     return lint_paths(
         contracts,
         root=root,
@@ -278,7 +299,8 @@ def lint_registry(
         processes=processes,
         unenforced=unenforced,
         subscriptions=make_gather(root, paths, today),
-        official=official_schema(official),
+        official=schema,
+        cache=open_cache,
     )
 
 

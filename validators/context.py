@@ -240,19 +240,27 @@ class OfficialSchema:
     schema: Mapping[str, Any]
 
 
+@dataclass(slots=True)
+class Day:
+    """Date of a run in UTC, and whether a rule has read it: then the result may differ on another day."""
+
+    date: date
+    was_read: bool = False
+
+
 @dataclass(frozen=True, slots=True)
 class Context:
     """Context of the contract that is validated.
 
-    `file` is its path relative to the registry's root, with forward slashes. `today` is the date of the
-    run in UTC. `arguments` are the policy's arguments of the current rule, `schemas` its JSON Schemas for
-    custom properties, by level. `unenforced` returns the clauses that the checker will not evaluate; it is
-    passed in because the checker is in a higher layer. `official` is the official schema of ODCS if it was
-    requested, and `data` is then the text of the contract.
+    `file` is its path relative to the registry's root, with forward slashes. `day` is the date of the run,
+    which rules read as `today`. `arguments` are the policy's arguments of the current rule, `schemas` its
+    JSON Schemas for custom properties, by level. `unenforced` returns the clauses that the checker will not
+    evaluate; it is passed in because the checker is in a higher layer. `official` is the official schema of
+    ODCS if it was requested, and `data` is then the text of the contract.
     """
 
     file: str
-    today: date
+    day: Day
     walk: Walk
     parsed_slos: ParsedSlos
     arguments: Mapping[str, object] = field(default_factory=dict)
@@ -260,6 +268,12 @@ class Context:
     unenforced: UnenforcedCheck = no_findings
     official: OfficialSchema | None = None
     data: bytes = b""
+
+    @property
+    def today(self) -> date:
+        """The date of the run in UTC. A result whose rules read it is only reused on the same day."""
+        self.day.was_read = True
+        return self.day.date
 
     def value(self, argument: Argument[T]) -> T:
         """The policy's value of one of the rule's arguments, or its default."""

@@ -17,12 +17,14 @@ from enum import StrEnum
 from functools import cached_property
 from pathlib import Path, PurePosixPath
 from types import ModuleType
-from typing import TypeVar
+from typing import Protocol, TypeVar
 
 from dq.contracts import extension, install
 from dq.contracts.access import files
 from dq.contracts.access.discovery import Discovery, SkippedFile, discover
 from dq.contracts.access.files import FileRef, FileRejected, printable_path
+from dq.contracts.agreement import is_agreement
+from dq.contracts.metrics import implementation, named_metric
 from dq.contracts.model import MAX_FINDINGS, Contract, Identity
 from dq.contracts.odcs import Version
 from dq.contracts.outcome import Finding, Severity, join_limited, nearest, pluralize
@@ -34,6 +36,7 @@ from dq.validators.context import (
     ApprovalOf,
     Context,
     ContractEntry,
+    Day,
     OfficialSchema,
     ParsedSlos,
     PropertyPlace,
@@ -145,7 +148,8 @@ class CascadeFilter:
     """
 
     def __init__(self, removed_paths: Iterable[str], form: Iterable[Finding]) -> None:
-        self._removed_paths = frozenset(removed_paths)
+        self._removed_paths = self.removed_paths = frozenset(removed_paths)
+        self.form = form = tuple(form)
         self._above = {above for path in self._removed_paths for above in ancestors(path)}
         self._form: set[str] = set()
         self._unknown_keys: dict[str, list[tuple[str, Severity]]] = defaultdict(list)
@@ -277,7 +281,9 @@ class Linter:
 class FileResult:
     """Lint result of one file. `data` is None if there are no findings and cross-contract rules add none.
 
-    `entry` is None if the file has no contract. `cascade` is None if there were no form errors.
+    `entry` is None if the file has no contract. `cascade` is None if there were no form errors. `digest` is
+    the SHA-256 of the file in hexadecimal, or "" if the result depends on more than the file and the run's
+    rules, policy and code. `day` is the date of the run (ISO 8601) if a rule has read it, else "".
     """
 
     file: str
@@ -286,6 +292,18 @@ class FileResult:
     entry: ContractEntry | None = None
     domain: str | None = None
     cascade: CascadeFilter | None = None
+    digest: str = ""
+    day: str = ""
+
+
+class ResultCache(Protocol):
+    """Results of an earlier run with the same rules, policy and code."""
+
+    def find(self, contract_files: Sequence[tuple[str, FileRef]]) -> dict[str, FileResult]:
+        """Return the results of the files that have not changed, by name; the files are read for that."""
+
+    def save(self, results: Sequence[FileResult]) -> None:
+        """Save the results of all files for the next run; does nothing if that is impossible."""
 
 
 def lint_contract(linter: Linter, file: str, data: bytes | FileRejected) -> FileResult:
@@ -298,9 +316,10 @@ def lint_contract(linter: Linter, file: str, data: bytes | FileRejected) -> File
         return FileResult(file, parsed.findings, data)
     extension_findings, removed_paths = extension.extension_findings(contract)
     form = parsed.findings + extension_findings
+    day = Day(linter.today)
     context = Context(
         file,
-        linter.today,
+        day,
         Walk.from_contract(contract),
         ParsedSlos.from_contract(contract),
         schemas=linter.policy.schemas,
@@ -323,6 +342,15 @@ def lint_contract(linter: Linter, file: str, data: bytes | FileRejected) -> File
         entry,
         contract.domain,
         cascade if removed_paths or form or parsed.cut else None,
+        "" if _asks_plugin(context.walk) else contract.digest,
+        linter.today.isoformat() if day.was_read else "",
+    )
+
+
+def _asks_plugin(walk: Walk) -> bool:
+    """Return True if a rule may name a check of another package, whose answer may depend on anything."""
+    return any(
+        implementation(rule) and not is_agreement(rule) and not named_metric(rule) for rule in walk.qualities
     )
 
 
@@ -484,6 +512,8 @@ R = TypeVar("R")
 
 # Below this, starting processes takes longer than they save.
 WORTH_IT = 200
+# Below this, opening the cache of results takes longer than it saves.
+WORTH_CACHING = 50
 _CHUNK = 25
 
 # The function to run, inherited by forked processes.
@@ -601,6 +631,7 @@ def lint_paths(
     unenforced: UnenforcedCheck = no_findings,
     subscriptions: SubscriptionLoader = no_subscriptions,
     official: OfficialSchema | None = None,
+    cache: Callable[[], ResultCache | None] = lambda: None,
 ) -> LintResult:
     """Lint the contracts at these paths, individually and as one registry.
 
@@ -610,6 +641,7 @@ def lint_paths(
         root: The registry's root.
         processes: Number of processes for many contracts, if the system can fork.
         subscriptions: Returns the subscriptions to lint with the contracts.
+        cache: Opens the cache of earlier results; called for many contracts only.
 
     Raises:
         ReadError: A path does not exist, or a folder has no contract, so nothing was validated.
@@ -625,8 +657,14 @@ def lint_paths(
         except FileRejected as refused:
             return lint_contract(linter, file, refused)
 
-    results = parallel_map(unique, read_and_lint, processes)
-    return replace(_build_result(linter, results, subscriptions), skipped=discovery.skipped)
+    opened = cache() if len(unique) >= WORTH_CACHING else None
+    results = opened.find(unique) if opened is not None else {}
+    missing = [item for item in unique if item[0] not in results]
+    results |= {result.file: result for result in parallel_map(missing, read_and_lint, processes)}
+    in_order = [results[file] for file, _ in unique]
+    if opened is not None:
+        opened.save(in_order)
+    return replace(_build_result(linter, in_order, subscriptions), skipped=discovery.skipped)
 
 
 def lint_files(
@@ -745,10 +783,12 @@ def _name_files(sources: Iterable[FileRef], root: Path) -> dict[str, FileRef]:
         folder = folders.get(source.root)
         if folder is None:
             folder = folders[source.root] = Path(os.path.realpath(source.root))
-        path = folder / source.name
-        by_name[
-            printable_path((path.relative_to(top) if path.is_relative_to(top) else source.path).as_posix())
-        ] = source
+        if folder == top:
+            name = source.name
+        else:
+            path = folder / source.name
+            name = (path.relative_to(top) if path.is_relative_to(top) else source.path).as_posix()
+        by_name[printable_path(name)] = source
     return by_name
 
 

@@ -354,9 +354,8 @@ def slo_check(evaluate: Callable[[Slo, datetime], Violations]) -> Check:
     """Return a check that evaluates every parsed SLO as of the start of the day in UTC."""
 
     def check(_contract: Contract, context: Context) -> Violations:
-        now = datetime.combine(context.today, time(), UTC)
         for slo in context.parsed_slos.slos:
-            yield from evaluate(slo, now)
+            yield from evaluate(slo, datetime.combine(context.today, time(), UTC))
 
     return check
 

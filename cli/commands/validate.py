@@ -41,6 +41,11 @@ def command(
         "--official",
         help="Also validate against the official ODCS JSON Schema; needs the extra 'official'.",
     ),
+    no_cache: bool = typer.Option(
+        False,
+        "--no-cache",
+        help="Evaluate all contracts, also those that have not changed since the last run.",
+    ),
 ) -> None:
     """Validate contracts: lint, policy and, with --base, breaking changes.
 
@@ -65,7 +70,14 @@ def command(
 
         gated = lint_pull_request(context, places, base, judged_as, policy, official=official)
     else:
-        linted = lint_registry(places, policy, context.now().date(), processors(), official=official)
+        linted = lint_registry(
+            places,
+            policy,
+            context.now().date(),
+            processors(),
+            official=official,
+            cache_folder=None if no_cache else context.cache_folder(),
+        )
         gated = GateOutcome(linted, registry_root(places[0]))
     linted, root = gated.linted, gated.root
     for file_format, file in files:

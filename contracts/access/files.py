@@ -424,6 +424,63 @@ def publish(path: Path, data: bytes) -> None:
         _replace_atomically(folder, path.name, data, 0o644)
 
 
+# A folder that only this user can access, for what dq wrote itself and reads again.
+
+
+@contextmanager
+def open_private(path: Path) -> Iterator[Folder]:
+    """Open a folder for the block that belongs to this user, without access of others; created if missing.
+
+    Raises OSError: OutsideFolder for a link, PermissionError for a folder of another user or open to others.
+    """
+    if not os.path.lexists(path):
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        with suppress(FileExistsError):
+            os.mkdir(path, 0o700)
+    with open_folder(path.parent, [path.name]) as folder:
+        _require_private(os.stat(folder), str(path), stat.S_IRWXG | stat.S_IRWXO)
+        yield folder
+
+
+def read_private(folder: Folder, name: str, limit: int) -> bytes:
+    """Return the bytes of a regular file of this user in a folder of `open_private`.
+
+    Raises OSError: PermissionError if another user owns it or can write it; FileRejected for other files and
+    for more than `limit` bytes.
+    """
+    descriptor = open_file(folder, name)
+    try:
+        _require_private(os.fstat(descriptor), name, stat.S_IWGRP | stat.S_IWOTH)
+    except OSError:
+        os.close(descriptor)
+        raise
+    return _read_limited(FileRef(Path(), name), descriptor, limit)
+
+
+def write_private(folder: Folder, name: str, data: bytes, total: int) -> None:
+    """Atomically replace a file in a folder of `open_private`, then delete the oldest files above `total`
+    bytes. Raises OSError.
+    """
+    _replace_atomically(folder, name, data, 0o600)
+    with os.scandir(folder) as entries:
+        names = [entry.name for entry in entries if entry.name != name]
+    size = len(data)
+    for status, other in sorted(
+        ((stat_entry(folder, other), other) for other in names),
+        key=lambda pair: pair[0].st_mtime_ns,
+        reverse=True,
+    ):
+        size += status.st_size
+        if size > total and stat.S_ISREG(status.st_mode):
+            remove(folder, other)
+
+
+def _require_private(status: os.stat_result, name: str, forbidden: int) -> None:
+    # Windows has neither owners nor modes here: its caches are in the user's profile.
+    if hasattr(os, "geteuid") and (status.st_uid != os.geteuid() or status.st_mode & forbidden):
+        raise PermissionError(errno.EPERM, "belongs to another user or is open to others", name)
+
+
 _CREATE_NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL
 
 

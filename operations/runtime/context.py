@@ -263,6 +263,19 @@ class RuntimeContext:
         """Return the folder `.dq` below the working folder. Raises StoreError if it is not trusted."""
         return prepare_state_folder(self.folder, _tracked)
 
+    def cache_folder(self) -> Path | None:
+        """Return the folder for results that can be computed again, in the user's cache; None without one.
+
+        It may not exist. A relative XDG_CACHE_HOME is ignored, as its specification demands.
+        """
+        cache = self.environment.get("XDG_CACHE_HOME", "")
+        if os.path.isabs(cache):
+            return Path(cache, "dq")
+        home = self.environment.get("LOCALAPPDATA" if os.name == "nt" else "HOME", "")
+        if not os.path.isabs(home):
+            return None
+        return Path(home, "dq", "cache") if os.name == "nt" else Path(home, ".cache", "dq")
+
     @property
     def reach(self) -> AccessPolicy:
         """Locations, hosts and variables that contracts may name. Computed per access, since links may

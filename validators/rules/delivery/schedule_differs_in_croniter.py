@@ -47,12 +47,12 @@ _HINT = "Use days and times that both read the same way, or turn this rule off i
 
 
 def check(_contract: Contract, context: Context) -> Violations:
-    now = datetime.combine(context.today, time(), UTC)
     differences: dict[Schedule, CroniterDifference | None] = {}
     for slo in context.parsed_slos.slos:
         if slo.schedule not in differences:
             if len(differences) == _MAX_SCHEDULES:
                 return
+            now = datetime.combine(context.today, time(), UTC)
             differences[slo.schedule] = croniter_difference(slo.schedule, now)
         if difference := differences[slo.schedule]:
             yield violation(
