@@ -53,7 +53,7 @@ class FolderCache:
         with quiet_collector():
             for line in self._read():
                 # A file that cannot be read, or a line that is none of ours, is evaluated as without a cache.
-                with suppress(FileRejected, ValueError, TypeError, LookupError):
+                with suppress(FileRejected, ValueError, TypeError, LookupError, RecursionError):
                     file, digest, day, *row = json.loads(line)
                     data = files.read(refs[file]) if day in ("", self._today) else b""
                     if digest == sha256(data).hexdigest():

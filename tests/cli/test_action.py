@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -110,6 +111,64 @@ def test_an_input_is_never_run(repository):
 
     assert ran.code == 3
     assert not (repository / "pwned").exists()
+
+
+# --- results of contracts that have not changed
+
+
+def many(repository: Path) -> None:
+    for number in range(60):
+        text = GOOD.replace("id: orders", f"id: orders-{number}")
+        (repository / "contracts" / f"o{number}.odcs.yaml").write_text(text)
+
+
+def push(repository: Path, sha: str) -> workflow.Ran:
+    """A job begins with an empty temporary folder."""
+    shutil.rmtree(repository.parent / "temp", ignore_errors=True)
+    job = {"GITHUB_EVENT_NAME": "push", "GITHUB_SHA": sha}
+    return workflow.run(
+        ROOT / "action.yml", repository, repository.parent / "temp", job, install="false", path="contracts"
+    )
+
+
+def results(folder: Path) -> bytes:
+    (file,) = folder.rglob("validate-*")
+    return file.read_bytes()
+
+
+def test_a_push_reuses_the_results_of_the_push_before_it_even_if_that_failed(repository):
+    many(repository)
+    (repository / "contracts" / "bad.odcs.yaml").write_text(BAD)
+    first = push(repository, "a" * 40)
+    (repository / "contracts" / "bad.odcs.yaml").write_text(BAD)
+    temp, caches = repository.parent / "temp", repository.parent / "caches"
+    before = results(temp / "dq-cache")
+    assert [results(cache) for cache in caches.iterdir()] == [before]
+
+    second = push(repository, "b" * 40)
+
+    assert first.code == second.code == 1
+    assert first.log == second.log
+    # Nothing was new, so the restored file is as it was.
+    assert results(temp / "dq-cache") == before
+    assert sorted(cache.name[-1] for cache in caches.iterdir()) == ["a", "b"]
+
+
+def test_a_pull_request_neither_restores_nor_saves_results(repository):
+    """Its author could write a cache under the same key, from another job of the branch."""
+    many(repository)
+    caches = repository.parent / "caches"
+
+    act(repository, path="contracts")
+    assert not caches.exists()
+
+    push(repository, "a" * 40)
+    shutil.rmtree(repository.parent / "temp")
+    (caches / "dq-validate---").mkdir()
+    (caches / "dq-validate---" / "poison").touch()
+    act(repository, path="contracts")
+    assert not (repository.parent / "temp" / "dq-cache" / "poison").exists()
+    assert len(list(caches.iterdir())) == 2
 
 
 # --- the catalog's plan

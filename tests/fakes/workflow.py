@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import subprocess
 import sys
 from collections.abc import Mapping
@@ -15,6 +16,7 @@ import yaml
 
 EXPRESSION = re.compile(r"\$\{\{\s*(.+?)\s*\}\}")
 CONDITION = re.compile(r"([\w.-]+) (==|!=) '([^']*)'")
+CACHE = re.compile(r"actions/cache/(restore|save)@[0-9a-f]{40}")
 
 
 @dataclass(frozen=True)
@@ -40,8 +42,12 @@ def run(
     unknown = {name.replace("_", "-") for name in inputs} - set(given)
     assert not unknown, f"the action has no inputs {unknown}"
     given |= {name.replace("_", "-"): value for name, value in inputs.items()}
+    job = job or {}
     known = {f"inputs.{name}": value for name, value in given.items()} | {
-        "github.action_path": str(action.parent)
+        "github.action_path": str(action.parent),
+        "github.event_name": job.get("GITHUB_EVENT_NAME", "pull_request"),
+        "github.sha": job.get("GITHUB_SHA", ""),
+        "runner.temp": str(temp),
     }
     temp.mkdir(exist_ok=True)
     files = {name: temp / name for name in ("GITHUB_PATH", "GITHUB_OUTPUT", "GITHUB_STEP_SUMMARY")}
@@ -49,15 +55,38 @@ def run(
         file.write_text("")
     code, log = 0, ""
     for step in described["runs"]["steps"]:
-        if code or not _holds(step.get("if"), known):
+        condition = step.get("if", "").removeprefix("always() && ")
+        if (code and condition == step.get("if", "")) or not _holds(condition, known):
             continue
-        code, said = _step(step, workspace, temp, files, known, job or {})
+        if "uses" in step:
+            _cache(step, temp.parent / "caches", known)
+            continue
+        failed, said = _step(step, workspace, temp, files, known, job)
+        code = code or failed
         log += said
         for line in files["GITHUB_OUTPUT"].read_text().splitlines():
             name, _, value = line.partition("=")
             known[f"steps.{step['id']}.outputs.{name}"] = value
     outputs = {name: _filled(one["value"], known) for name, one in described["outputs"].items()}
     return Ran(code, log, files["GITHUB_STEP_SUMMARY"].read_text(), outputs)
+
+
+def _cache(step: dict[str, Any], caches: Path, known: dict[str, str]) -> None:
+    """Restores or saves a folder as actions/cache does: a key is written once."""
+    path, key = (_filled(step["with"][name], known) for name in ("path", "key"))
+    (kind,) = CACHE.fullmatch(step["uses"]).groups()
+    if kind == "save":
+        if not (caches / key).exists():
+            shutil.copytree(path, caches / key)
+        return
+    known[f"steps.{step['id']}.outputs.cache-hit"] = str((caches / key).exists()).lower()
+    prefix = _filled(step["with"]["restore-keys"], known)
+    others = (
+        [] if not caches.exists() else [cache for cache in caches.iterdir() if cache.name.startswith(prefix)]
+    )
+    newest = sorted(others, key=lambda cache: (cache.name == key, cache.stat().st_ctime_ns))
+    if newest:
+        shutil.copytree(newest[-1], path, dirs_exist_ok=True)
 
 
 def _step(
@@ -95,12 +124,15 @@ def _step(
     return done.returncode, done.stdout
 
 
-def _holds(condition: str | None, known: dict[str, str]) -> bool:
-    if condition is None:
-        return True
-    found = CONDITION.fullmatch(condition)
-    assert found, f"not a condition that this runner knows: {condition}"
-    return (known[found[1]] == found[3]) is (found[2] == "==")
+def _holds(condition: str, known: dict[str, str]) -> bool:
+    for part in condition.split(" && ") if condition else ():
+        found = CONDITION.fullmatch(part)
+        assert found, f"not a condition that this runner knows: {condition}"
+        # What a step that did not run would have left is empty.
+        value = known.get(found[1], "") if found[1].startswith("steps.") else known[found[1]]
+        if (value == found[3]) is not (found[2] == "=="):
+            return False
+    return True
 
 
 def _filled(text: str, known: dict[str, str]) -> str:
