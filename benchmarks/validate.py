@@ -3,7 +3,8 @@
 One contract is compared with `python -c pass`, in turns: with and without a rule in SQL, which asks for the
 parser of SQL, and with the parts that a start is made of. The peer is `datacontract lint`, the linter that
 teams use for ODCS today: in a virtual environment of its own, asked through its library in one process, which
-is its fastest way. Without a network it is left out, and the output says so. With DQ_AGAINST=PATH, another
+is its fastest way. Without a network it is left out, and the output says so. Thousands are also validated
+again, from the cache of results, and with one of them changed. With DQ_AGAINST=PATH, another
 `dq`, such as that of an earlier commit, does the same in turns, and the ratios of processor time are printed.
 """
 
@@ -18,7 +19,7 @@ import tempfile
 from pathlib import Path
 
 from _contracts import text, write
-from _cost import in_turns
+from _cost import Cost, cost, in_turns
 from _report import arguments, finish
 
 PEER = "datacontract-cli==1.2.8"
@@ -38,6 +39,22 @@ def seconds(paths):
             for now, then in zip((time.perf_counter(), time.process_time()), before)]
 seconds([sorted(folder.iterdir())[0]])
 print(*seconds([folder]))
+"""
+# The same for thousands on two processors, without results in the cache (`cold`), and with them.
+CACHED_PROGRAM = """
+import sys, time
+from datetime import date
+from pathlib import Path
+from dq.operations.gate import lint_registry
+folder, cache = Path(sys.argv[1]), Path(sys.argv[2])
+def seconds(paths, cache_folder):
+    before = time.perf_counter(), time.process_time()
+    linted = lint_registry(paths, None, date(2026, 11, 21), 2, cache_folder=cache_folder)
+    assert linted.findings == (), linted.findings[:3]
+    return [(now - then) / len(linted.files)
+            for now, then in zip((time.perf_counter(), time.process_time()), before)]
+seconds([sorted(folder.iterdir())[0]], None)
+print(*seconds([folder], cache))
 """
 PEER_PROGRAM = """
 import sys, time
@@ -108,7 +125,9 @@ def of_many(scratch: Path, dq: str, start: float, *, quick: bool) -> dict[str, f
     """
     counts = (500, 2_000) if quick else (2_000, 8_000)
     few, many = (write(scratch / str(count), count) for count in counts)
-    commands = {"few": [dq, "validate", str(few)], "many": [dq, "validate", str(many)]}
+    commands = {
+        name: [dq, "validate", str(path), "--no-cache"] for name, path in (("few", few), ("many", many))
+    }
     taken = in_turns(commands, 1, warm=False)
     two_thousand = taken["many" if quick else "few"]
     growth = counts[1] / counts[0]
@@ -123,8 +142,37 @@ def of_many(scratch: Path, dq: str, start: float, *, quick: bool) -> dict[str, f
     }
 
 
+def again(scratch: Path, dq: str, times: int) -> dict[str, float]:
+    """Two thousand as a whole process with the cache: not there yet, there, and there for all but one."""
+    folder = scratch / "2000"
+    one = folder / "billing-00001.odcs.yaml"
+    costs: dict[str, list[Cost]] = {"cold": [], "again": [], "one_changed": [], "one_contract": []}
+    for turn in range(times):
+        variables = {"XDG_CACHE_HOME": str(scratch / f"cache-{turn}")}
+        command = [dq, "validate", str(folder)]
+        costs["cold"].append(cost(command, **variables))
+        costs["again"].append(cost(command, **variables))
+        one.write_text(text(1, 30) + f"# {turn}\n", "utf-8")
+        costs["one_changed"].append(cost(command, **variables))
+        costs["one_contract"].append(cost([dq, "validate", str(one)], **variables))
+    wall, cpu = (
+        {name: statistics.median(getattr(item, clock) for item in items) for name, items in costs.items()}
+        for clock in ("wall", "cpu")
+    )
+    return {
+        "validate_2000_cold_wall_seconds": wall["cold"],
+        "validate_2000_again_wall_seconds": wall["again"],
+        "validate_2000_cold_cpu_over_again": cpu["cold"] / cpu["again"],
+        "one_changed_of_2000_cpu_over_one_contract": cpu["one_changed"] / cpu["one_contract"],
+        "one_changed_of_2000_wall_over_one_contract": wall["one_changed"] / wall["one_contract"],
+    }
+
+
 def against_the_peer(scratch: Path, folder: Path, *, quick: bool) -> dict[str, float]:
-    """Milliseconds per contract of both in one process, in turns; empty when the peer cannot be installed."""
+    """Milliseconds per contract of both in one process, in turns; empty when the peer cannot be installed.
+
+    Ours also on two processors, without the cache of results and with it.
+    """
     uv = os.environ.get("UV") or shutil.which("uv")
     home = scratch / "peer"
     python = str(home / "bin" / "python")
@@ -138,18 +186,22 @@ def against_the_peer(scratch: Path, folder: Path, *, quick: bool) -> dict[str, f
         print("datacontract-cli is left out: it cannot be installed, perhaps for want of a network.")
         return {}
     theirs_command = [python, "-c", PEER_PROGRAM, str(folder), "10" if quick else "50"]
-    turns = [
-        (_per_contract([sys.executable, "-c", OURS_PROGRAM, str(folder)]), _per_contract(theirs_command))
-        for _ in range(1 if quick else 2)
-    ]
-    (wall, cpu), (their_wall, their_cpu) = (
-        [statistics.median(turn[side][clock] for turn in turns) for clock in (0, 1)] for side in (0, 1)
+    turns = []
+    for turn in range(1 if quick else 2):
+        cached = [sys.executable, "-c", CACHED_PROGRAM, str(folder), str(scratch / f"peer-cache-{turn}")]
+        ours = [sys.executable, "-c", OURS_PROGRAM, str(folder)]
+        turns.append([_per_contract(command) for command in (ours, theirs_command, cached, cached)])
+    (wall, cpu), (their_wall, their_cpu), (cold_wall, _), (again_wall, again_cpu) = (
+        [statistics.median(turn[side][clock] for turn in turns) for clock in (0, 1)] for side in range(4)
     )
     return {
         "our_cpu_milliseconds": cpu * 1e3,
         "datacontract_lint_cpu_milliseconds": their_cpu * 1e3,
         "times_faster_than_datacontract_lint_cpu": their_cpu / cpu,
         "times_faster_than_datacontract_lint_wall": their_wall / wall,
+        "times_faster_cold_on_two_processors_wall": their_wall / cold_wall,
+        "times_faster_again_wall": their_wall / again_wall,
+        "times_faster_again_cpu": their_cpu / again_cpu,
     }
 
 
@@ -160,7 +212,9 @@ def _per_contract(command: list[str]) -> list[float]:
 
 def against_another(dq: str, other: str, path: Path, times: int) -> float:
     """Our processor time over that of another dq."""
-    taken = in_turns({"ours": [dq, "validate", str(path)], "theirs": [other, "validate", str(path)]}, times)
+    taken = in_turns(
+        {"ours": [dq, "validate", str(path), "--no-cache"], "theirs": [other, "validate", str(path)]}, times
+    )
     return taken["ours"].cpu / taken["theirs"].cpu
 
 
@@ -171,6 +225,7 @@ def main() -> int:
         scratch = Path(name)
         metrics = of_one(scratch, dq, 5 if args.quick else 15)
         metrics |= of_many(scratch, dq, metrics["one_contract_cpu_seconds"], quick=args.quick)
+        metrics |= again(scratch, dq, 1 if args.quick else 3)
         metrics |= against_the_peer(scratch, scratch / "2000", quick=args.quick)
         other = os.environ.get("DQ_AGAINST")
         if other:
@@ -183,6 +238,9 @@ def main() -> int:
         "growth_of_cpu_over_growth_of_count": ("<", 1.1),
         "growth_of_megabytes": ("<", 4.0),
         "times_faster_than_datacontract_lint_cpu": (">", 40.0),
+        # By processor time, which other programs of the machine change less.
+        "times_faster_again_cpu": (">", 500.0),
+        "one_changed_of_2000_cpu_over_one_contract": ("<", 1.3),
     }
     return finish(metrics, {name: goal for name, goal in goals.items() if name in metrics}, args)
 
