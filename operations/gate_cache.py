@@ -34,7 +34,7 @@ def open_cache(
 ) -> FolderCache | None:
     """Return the cache of the contracts at these paths, or None if its folder cannot be trusted.
 
-    A folder in a repository or a registry may come from whoever wrote the branch.
+    A folder in a repository or a registry may be part of a branch.
     """
     real_folder = Path(os.path.realpath(folder))
     real_paths = sorted({os.path.realpath(path) for path in paths})

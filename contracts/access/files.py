@@ -434,6 +434,10 @@ def open_private(path: Path) -> Iterator[Folder]:
     Raises OSError: OutsideFolder for a link, PermissionError for a folder of another user or open to others.
     """
     if not os.path.lexists(path):
+        existing = next(folder for folder in path.absolute().parents if folder.exists())
+        # With `sudo`, the home folder may be that of another user, who could not use what root creates there.
+        if hasattr(os, "geteuid") and os.geteuid() == 0 and existing.stat().st_uid != 0:
+            raise PermissionError(errno.EPERM, "belongs to another user", str(existing))
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         with suppress(FileExistsError):
             os.mkdir(path, 0o700)

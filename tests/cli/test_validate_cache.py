@@ -448,6 +448,15 @@ def test_a_cache_folder_that_is_a_link_into_the_checkout_is_not_used(registry, c
     assert list((registry / "planted").iterdir()) == []
 
 
+@pytest.mark.skipif(os.name != "posix" or os.geteuid() != 0, reason="only root gives files away")
+def test_root_creates_no_cache_in_the_home_folder_of_another_user(registry, cache):
+    cache.parent.mkdir()
+    os.chown(cache.parent, 12345, 12345)
+
+    assert lint(registry, cache) == lint(registry, None)
+    assert not cache.exists()
+
+
 def _run(registry: Path, cache: Path, days: int) -> int:
     return len(lint(registry, cache, TODAY + timedelta(days=days)).findings)
 
