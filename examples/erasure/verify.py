@@ -38,7 +38,6 @@ from cryptography.hazmat.primitives.serialization import load_pem_public_key
 FORMAT = "dq-erasure-certificate/1"
 LOGS = {"delta": "_delta_log", "iceberg": "metadata", "hudi": ".hoodie"}
 ESCAPED = re.compile(r'[\x00-\x1f"\\]')
-MARKER = re.compile(r"_SUCCESS|\..*\.crc")
 HUDI_COMMIT = re.compile(r"\d{14,17}(_\d{17})?\.(commit|deltacommit|replacecommit)")
 
 
@@ -220,7 +219,7 @@ def check_table(table: dict[str, Any]) -> None:
         for file in table["files"]
         if not file["path"].endswith("/")
     }
-    for path in data_files(Path(location), LOGS.get(table["format"], "")):
+    for path in files_below(Path(location)):
         if path not in certified:
             raise Refused(f"{where}: {path} is in the lake, and left out of the certificate")
     for path, file in certified.items():
@@ -235,8 +234,8 @@ def check_table(table: dict[str, Any]) -> None:
             raise Refused(f"{where}: the content of {path} was changed after the search")
 
 
-def data_files(location: Path, log: str) -> Iterator[Path]:
-    """Yield all files below a location but those of the table's log, markers of success and checksums."""
+def files_below(location: Path) -> Iterator[Path]:
+    """Yield all files below a location, hidden ones and those of the table's log too."""
     if location.is_file():
         yield location
 
@@ -244,12 +243,10 @@ def data_files(location: Path, log: str) -> Iterator[Path]:
         raise error
 
     for folder, folders, names in os.walk(location, onerror=fail):
-        if Path(folder) == location and log in folders:
-            folders.remove(log)
         for path in (Path(folder, name) for name in (*folders, *names)):
             if path.is_symlink():
                 raise Refused(f"{path} is a link, and what it leads to is not compared")
-        yield from (Path(folder, name) for name in names if not MARKER.fullmatch(name))
+        yield from (Path(folder, name) for name in names)
 
 
 def current_snapshot(form: str, location: Path) -> str | None:
