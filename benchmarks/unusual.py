@@ -36,7 +36,7 @@ NUMBERS = {
     "mean": Scale.NUMBER,
     "stddev": Scale.NUMBER,
     "p99": Scale.NUMBER,
-    "arrival": Scale.SECONDS,
+    "arrival": Scale.MINUTES,
 }
 PLACE = {name: place for place, name in enumerate(NUMBERS)}
 START = np.datetime64("2024-01-01")
@@ -107,7 +107,7 @@ def simulated(family: str, days: int, draw: np.random.Generator) -> tuple[Table,
             mean,
             deviation,
             (mean + 2.5 * deviation) * np.abs(sampling[2]),
-            draw.uniform(1, 20) * 3_600 + draw.gamma(2, draw.uniform(200, 1_500), days),
+            draw.uniform(-60, 60) + draw.gamma(2, draw.uniform(200, 1_500) / 60, days),
         ],
         float,
     )
@@ -145,7 +145,7 @@ def _stuck(table: Table, day: int) -> None:
 
 
 def _late(table: Table, day: int) -> None:
-    table[PLACE["arrival"], day] += 6 * 3_600
+    table[PLACE["arrival"], day] += 360
 
 
 FAULTS: dict[str, Callable[[Table, int], None]] = {

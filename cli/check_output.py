@@ -13,6 +13,7 @@ from uuid import uuid4
 from dq.cli import output
 from dq.contracts.access.data_location import select_server
 from dq.contracts.install import NAME
+from dq.contracts.metrics import UNUSUAL
 from dq.contracts.model import Contract, SchemaObject, clause_namer
 from dq.contracts.outcome import (
     CheckResult,
@@ -193,9 +194,13 @@ def _namer(report: Report, from_: Source) -> Callable[[str], str]:
 def _oors_result(result: CheckResult, scopes: Sequence[Mapping[str, str]]) -> JsonObject:
     column = result.property if result.property and ", " not in result.property else ""
     warned = result.status is Status.FAIL and not result.severity.blocks
+    value = result.value
+    if result.check == UNUSUAL:
+        # The most unusual number comes first; the value of the result is its probability.
+        value = result.groups[0].value if result.groups else None
     measure = {
         "metric": result.check,
-        "value": result.value if result.value is not None and math.isfinite(result.value) else None,
+        "value": value if value is not None and math.isfinite(value) else None,
         "threshold": dict(result.threshold) or None,
         "unit": result.unit or None,
         "rowCount": result.rows,

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 
+from dq.contracts.extension import scope
 from dq.contracts.model import (
     OPERATORS,
     SOURCE_MAP_KEY,
@@ -572,7 +573,7 @@ def _check_columns(
 
 UNUSUAL = "unusual"
 """Check of dq's engine that compares numbers with a forecast from earlier runs."""
-OBJECT_NUMBERS = ("rowCount",)
+OBJECT_NUMBERS = ("rowCount", "bytes", "arrival")
 _NUMERIC_NUMBERS = ("mean", "sum", "stddev")
 PROPERTY_NUMBERS = ("nullShare", "distinctCount", *_NUMERIC_NUMBERS)
 _QUANTILE = re.compile(r"p(\d{1,2}(?:\.\d{1,3})?)")
@@ -643,6 +644,9 @@ def read_unusual_rule(
         _check_number_types(numbers, arguments, prop, is_hidden=bool(holders) and is_classified(holders))
     else:
         numbers = _numbers(arguments, OBJECT_NUMBERS, "rowCount", quantiles=False)
+        if (without_rows := [name for name in numbers if name != "rowCount"]) and scope(quality)[0].where:
+            message = f"{without_rows[0]} is about a delivery, not about the rows of a scope."
+            arguments.report("of", message, "Remove where from the scope of the rule.")
     text = arguments.get("falseAlarms", "1/year")
     match = _FALSE_ALARMS.fullmatch(text) if isinstance(text, str) else None
     if match is None or not int(match[1]):

@@ -37,6 +37,7 @@ from dq.dataquality.clauses.kind import (
 from dq.dataquality.clauses.metric_rule import comparing_rules
 from dq.dataquality.model import column
 from dq.dataquality.model.metric import (
+    FILE_BYTES,
     SCHEMA,
     Aggregate,
     Answer,
@@ -679,7 +680,10 @@ def _answers_from_files(
     """Return the answers from the file statistics of each partition whose files all have them."""
     files = {file.path: file for file in known_answers.files}
     return {
-        partition: combine_statistics(aggregates, [files[path] for path in partition.files])
+        partition: {
+            **combine_statistics(aggregates, [files[path] for path in partition.files]),
+            FILE_BYTES: sum(files[path].size or 0 for path in partition.files),
+        }
         for partition in group
         if files and partition.files is not None and all(path in files for path in partition.files)
     }

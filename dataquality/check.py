@@ -24,7 +24,7 @@ from dq.dataquality.answers.memory import (
     small_samples,
 )
 from dq.dataquality.answers.sources import KnownAnswers, Optimization, answer_without_scan
-from dq.dataquality.answers.statistics import FileStatistics
+from dq.dataquality.answers.statistics import FileStatistics, try_spark
 from dq.dataquality.answers.table_age import oldest_instant
 from dq.dataquality.clauses.clause import Clause, RowScope
 from dq.dataquality.clauses.coverage import ClauseCoverage, EnforcementState, JsonObject
@@ -41,6 +41,7 @@ from dq.dataquality.clauses.kind import (
 from dq.dataquality.clauses.metric_rule import metric_request_of
 from dq.dataquality.model.column import MASK, classified, reason_not_shown, struct_field
 from dq.dataquality.model.metric import (
+    FILE_BYTES,
     SCHEMA,
     Aggregate,
     Answer,
@@ -49,6 +50,7 @@ from dq.dataquality.model.metric import (
     ComparedSums,
     Disagreement,
     Failure,
+    FileBytes,
     Group,
     GroupPairs,
     Metric,
@@ -79,7 +81,7 @@ from dq.dataquality.request import (
     select_clauses,
 )
 from dq.dataquality.spark.columnar_files import only_partitions
-from dq.dataquality.spark.dataset import Dataset, coalesce_small, note_on_files, repartition_small
+from dq.dataquality.spark.dataset import Dataset, coalesce_small, file_bytes, note_on_files, repartition_small
 from dq.dataquality.spark.failing_rows import Samples, samples
 from dq.dataquality.spark.measure import (
     COUNT,
@@ -479,13 +481,16 @@ class _Scope:
         requested = list(metrics)
         ages = [metric for metric in requested if isinstance(metric, OldestInstant)]
         compared = [metric for metric in requested if isinstance(metric, ComparedRows | ComparedSums)]
-        measured = [metric for metric in requested if metric not in (*ages, *compared)]
+        apart = (*ages, *compared, FILE_BYTES)
+        measured = [metric for metric in requested if metric not in apart]
         for source in (_answer_in_memory, _answer_without_scan, _answer_by_spark):
             if unanswered := self.known_answers.unanswered(measured):
                 self.known_answers = source(unanswered, self)
-        if ages:
-            answers: dict[Metric, Answer] = dict(self.known_answers.answers)
-            answers |= {metric: _answer_age(metric, self.request.data) for metric in ages}
+        answers: dict[Metric, Answer] = dict(self.known_answers.answers)
+        answers |= {metric: _answer_age(metric, self.request.data) for metric in ages}
+        if FILE_BYTES in requested and answers.get(FILE_BYTES) is None:
+            answers[FILE_BYTES] = _file_bytes(self)
+        if ages or FILE_BYTES in requested:
             self.known_answers = replace(self.known_answers, answers=answers)
         for metric in compared:
             if metric not in self.known_answers.answers:
@@ -592,6 +597,17 @@ def _answer_age(metric: OldestInstant, data: object) -> Answer:
         return oldest_instant(metric.of, data.path, data.format or "")
     except DqError as error:
         return Failure(error.message.rstrip("."))
+
+
+def _file_bytes(scope: _Scope) -> int | None:
+    """Return the size of the files of the scope, from metadata that has been read, or None."""
+    small = scope.data.small_rows(scope.rows)
+    if small is not None:
+        return sum(file.size for file in small.files)
+    sizes = [file.size for file in scope.known_answers.files]
+    if sizes and None not in sizes:
+        return sum(size or 0 for size in sizes)
+    return try_spark(lambda: file_bytes(scope.frame))
 
 
 def _with_comparison(metric: ComparedRows | ComparedSums, scope: _Scope) -> KnownAnswers:
@@ -792,8 +808,9 @@ def source_of_answer(clause: Clause, known_answers: KnownAnswers, kinds: CheckKi
     metrics = metrics_for(clause, kinds)
     if metrics == (SCHEMA,):
         return AnsweredBy.SCHEMA
+    metrics = tuple(metric for metric in metrics if metric != FILE_BYTES) or metrics
     if metrics and all(
-        isinstance(metric, OldestInstant) or metric in known_answers.proven for metric in metrics
+        isinstance(metric, OldestInstant | FileBytes) or metric in known_answers.proven for metric in metrics
     ):
         return AnsweredBy.STATISTICS
     return (
@@ -855,6 +872,7 @@ def failed_row_clauses(clauses: Iterable[Clause], results: Mapping[str, CheckRes
 # Pass kind -> description for users.
 _PASS_DESCRIPTIONS = {
     MetricExecution.SCHEMA: "the columns and types, without reading",
+    MetricExecution.FILES: "the sizes of the files, without reading",
     MetricExecution.ROWS: "one scan that counts",
     MetricExecution.INTERPRETED: "one scan that looks inside arrays and maps",
     MetricExecution.DISTINCT: "distinct keys",
@@ -943,9 +961,9 @@ def outline(request: Request) -> Outline:
             [clause for clause in clauses if clause.row_filter.rows is rows], selection.kinds
         )
         spark_plan = plan(paths_by_metric, schema)
-        schema_paths = tuple(dict.fromkeys(paths_by_metric.get(SCHEMA, ())))
-        if schema_paths:
-            passes.append(PlannedPass(rows, MetricExecution.SCHEMA, 1, schema_paths))
+        for metric in (SCHEMA, FILE_BYTES):
+            if metric_paths := tuple(dict.fromkeys(paths_by_metric.get(metric, ()))):
+                passes.append(PlannedPass(rows, metric.kind, 1, metric_paths))
         for spark_pass in spark_plan.passes:
             paths = dict.fromkeys(path for metric in spark_pass.metrics for path in paths_by_metric[metric])
             passes.append(PlannedPass(rows, spark_pass.kind, len(spark_pass.metrics), tuple(paths)))

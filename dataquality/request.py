@@ -6,7 +6,7 @@ import functools
 import re
 import sys
 from collections.abc import Callable, Mapping, Sequence, Set
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, field
 from datetime import date, datetime
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
@@ -28,7 +28,7 @@ from dq.dataquality.clauses.foreign_key import NO_NEIGHBOURS, ContractSet
 from dq.dataquality.clauses.kind import CheckKinds
 from dq.dataquality.model.column import struct_field
 from dq.dataquality.model.metric import Failure
-from dq.dataquality.model.run_context import PastResult, RunContext
+from dq.dataquality.model.run_context import Partition, PastResult, RunContext
 from dq.dataquality.spark.columnar_files import NULL_PARTITION, only_partitions
 from dq.dataquality.spark.dataset import Dataset, open_folders, open_table
 from dq.dataquality.spark.measure import OpenObject, schema_of
@@ -294,6 +294,7 @@ class Request:
             be missing. A relationship to an object without data is an error.
         neighbours: Contracts that relationships may refer to; their objects are called e.g. `crm/customers`.
         history: Earlier results, for rules that compare with them.
+        arrivals: Minutes from due to delivered of the object's deliveries, see `RunContext`.
         optimizations: Optimizations that may be used; verdicts do not depend on them.
         tasks_from: Number of rows from which Python tasks are used.
         rules: Checks, clause paths, or ids or names of quality rules to test; all if empty.
@@ -317,6 +318,7 @@ class Request:
     kinds: CheckKinds | None = None
     other_objects: Mapping[str, DataFrame | Dataset] | None = None
     history: Sequence[PastResult] | None = None
+    arrivals: Mapping[Partition, float] = field(default_factory=dict)
     optimizations: Set[Optimization] = ALL
     tasks_from: int = WORTH_ROWS
     rules: Sequence[str] = ()
@@ -548,7 +550,8 @@ def context_for(request: Request) -> RunContext:
         name = find_object(request.contract, request.object).name
         slos = (slo for slo in read_slos(request.contract)[0] if slo.object.name == name)
         calendar = next((slo.schedule.calendar for slo in slos if slo.schedule.calendar), None)
-    return RunContext(request.now, partitions, None if history is None else tuple(history), calendar)
+    past = None if history is None else tuple(history)
+    return RunContext(request.now, partitions, past, calendar, request.arrivals)
 
 
 def find_object(contract: Contract, name: str | None) -> SchemaObject:

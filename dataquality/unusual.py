@@ -79,7 +79,9 @@ class Scale(Enum):
     SHARE = "share"
     """From 0 to 1."""
     NUMBER = "number"
-    SECONDS = "seconds"
+    BYTES = "bytes"
+    """Sizes of files, which compression varies: deviations of about 2 % are noise."""
+    MINUTES = "minutes"
     """Times of arrival."""
 
 
@@ -182,6 +184,8 @@ _SCALES = {
     "rowCount": Scale.ROWS,
     "distinctCount": Scale.COUNT,
     "nullShare": Scale.SHARE,
+    "bytes": Scale.BYTES,
+    "arrival": Scale.MINUTES,
 }
 
 
@@ -287,10 +291,10 @@ def _transform(values: Floats, scales: Sequence[Scale]) -> _Transform:
     size = np.nanmedian(sizes, axis=1)
     spread = 1.4826 * np.nanmedian(np.abs(first - middle[:, None]), axis=1)
     of = np.array([scale.value for scale in scales])
-    least = np.where((of == "rows") | (of == "count"), 1.0, np.where(of == "seconds", 600.0, 0.0))
+    least = np.where((of == "rows") | (of == "count"), 1.0, np.where(of == "minutes", 10.0, 0.0))
     unit = np.maximum(np.maximum(0.1 * size, spread), least)
     # Times of arrival do not grow by factors.
-    unit = np.where(of == "seconds", np.maximum(unit, 10 * spread + 3_600), unit)
+    unit = np.where(of == "minutes", np.maximum(unit, 10 * spread + 60), unit)
     return _Transform(np.where(unit > 0, unit, 1.0), of == "share")
 
 
@@ -332,7 +336,7 @@ class _Replay:
             p[:, run] = np.where(present, step.p, np.nan)
             unusual[:, run] = step.unusual & present
             lower, upper = step.lower, step.upper
-        least = np.where((scales == "rows") | (scales == "count"), 0.0, -np.inf)
+        least = np.where(np.isin(scales, ("rows", "count", "bytes")), 0.0, -np.inf)
         lower = np.maximum(transform.backward(lower), least)
         return Judged(p, unusual, lower, transform.backward(upper))
 
@@ -638,7 +642,11 @@ def _smallest_deviation(forecast: Floats, transform: _Transform, scales: NDArray
     raw = np.where(
         scales == "rows",
         np.hypot(number, np.sqrt(size + 1.0)),
-        np.where(scales == "count", np.hypot(number, 0.15), np.where(scales == "seconds", 300.0, number)),
+        np.where(
+            scales == "count",
+            np.hypot(number, 0.15),
+            np.where(scales == "minutes", 5.0, np.where(scales == "bytes", 2 * number, number)),
+        ),
     )
     slope = 1.0 / np.hypot(size, transform.unit)
     return np.where(transform.is_share, 0.15, np.maximum(raw * slope, 1e-4))

@@ -25,6 +25,7 @@ from dq.dataquality.request import Request
 from dq.operations.check import (
     Pair,
     formats,
+    load_arrivals,
     published_counts,
     referenced_data,
     select_objects,
@@ -191,6 +192,10 @@ def test(history: PastRequest, pair: Pair) -> Backtest | UntestedPast:
             limit_seconds=context.settings.rule_seconds,
             neighbours=history.neighbours,
         )
+        if context.has_store():
+            with closing(context.store()) as store:
+                arrivals = load_arrivals(store, contract, schema_object, context.now())
+            request = replace(request, arrivals=arrivals)
         with context.messages.step(f"{contract.id}/{schema_object.name}"):
             past = backtest(request, history.last, partial(_run_in_parallel, history))
             if request.rules or not context.has_store():

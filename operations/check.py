@@ -569,6 +569,7 @@ def run(
             context, contract, schema_object, setup.server, setup.neighbours, store=setup.store
         ),
         history=load_history(setup.store, contract, schema_object),
+        arrivals=load_arrivals(setup.store, contract, schema_object, context.now()),
         rules=setup.rules,
         optimizations=setup.optimizations,
         # Only the real clock tells if a file is stable.
@@ -680,6 +681,14 @@ def load_history(store: Store, contract: Contract, schema_object: SchemaObject) 
         )
 
 
+def load_arrivals(
+    store: Store, contract: Contract, schema_object: SchemaObject, now: datetime
+) -> Mapping[tuple[tuple[str, str], ...], float]:
+    """Return the minutes from due to delivered of the object's deliveries up to `now`, by partition."""
+    with store.read() as tx:
+        return cycle_store.arrival_minutes(tx, contract.key, schema_object.name, now)
+
+
 def save_run(
     setup: CheckSetup, report: Report, scope: str, contract: Contract, schema_object: SchemaObject
 ) -> Report:
@@ -752,6 +761,7 @@ def dry_run(
         partitions=[scope] if scope else None,
         now=setup.context.now(),
         history=load_history(setup.store, contract, schema_object),
+        arrivals=load_arrivals(setup.store, contract, schema_object, setup.context.now()),
         rules=setup.rules,
         optimizations=setup.optimizations,
         neighbours=setup.neighbours,

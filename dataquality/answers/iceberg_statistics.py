@@ -77,7 +77,10 @@ def files(
                 column: _trusted_statistics(row, writers, origin, number, kind, nested=len(column.steps) > 1)
                 for column, (number, kind) in requested_fields.items()
             }
-        file_statistics.append(FileStatistics(path, row["record_count"], is_complete, facts, writers))
+        size = row["file_size_in_bytes"]
+        file_statistics.append(
+            FileStatistics(path, row["record_count"], is_complete, facts, writers, size=size)
+        )
     return select_files(file_statistics, partitions, schema)
 
 
@@ -191,7 +194,14 @@ def _list_files(frame: DataFrame, table: Any, ids: set[int]) -> list[Row]:
         exists = name in metadata.columns
         picked.append(sql.name(name) if exists else f"CAST(NULL AS STRING) AS {sql.name(name)}")
     return metadata.selectExpr(
-        "snapshot_id", "spec_id", "content", "file_path", "file_format", "record_count", *picked
+        "snapshot_id",
+        "spec_id",
+        "content",
+        "file_path",
+        "file_format",
+        "record_count",
+        "file_size_in_bytes",
+        *picked,
     ).collect()
 
 

@@ -39,11 +39,13 @@ from dq.dataquality.answers.statistics import CERTAIN_FROM, PARTITION_PARSERS, P
 from dq.dataquality.clauses.clause import Clause, ForeignKey, micros_of
 from dq.dataquality.model.column import MASK, Column, resolve, struct_field
 from dq.dataquality.model.metric import (
+    FILE_BYTES,
     SCHEMA,
     Aggregate,
     Answer,
     DistinctKeys,
     Failure,
+    FileBytes,
     Group,
     Metric,
     MetricExecution,
@@ -190,7 +192,7 @@ _UNSUPPORTED = {
 
 def unsupported_reason(metric: Metric) -> str | None:
     """Return why rows in memory cannot answer a metric, or None if they can."""
-    if isinstance(metric, Schema):
+    if isinstance(metric, Schema | FileBytes):
         return None
     if isinstance(metric, PerGroup):
         return unsupported_reason(metric.of) or _predicate_problem(metric.within)
@@ -212,7 +214,7 @@ def _predicate_problem(where: Predicate | None) -> str | None:
 def measure(rows: Rows, metrics: Iterable[Metric]) -> dict[Metric, Answer]:
     """Return every metric with its value, or with a Failure that says why it has none."""
     metric_plan = plan(metrics, rows.schema)
-    answers: dict[Metric, Answer] = {SCHEMA: rows.schema, **dict(metric_plan.failures)}
+    answers: dict[Metric, Answer] = {SCHEMA: rows.schema, FILE_BYTES: None, **dict(metric_plan.failures)}
     for metric_pass in metric_plan.passes:
         answers |= {metric: _answer(rows, metric) for metric in metric_pass.metrics}
     return answers
@@ -220,7 +222,7 @@ def measure(rows: Rows, metrics: Iterable[Metric]) -> dict[Metric, Answer]:
 
 def _answer(rows: Rows, metric: Metric) -> Answer:
     reason = unsupported_reason(metric)
-    if reason is not None or isinstance(metric, Schema):
+    if reason is not None or isinstance(metric, Schema | FileBytes):
         return Failure(reason or "it cannot be computed from rows in memory")
     try:
         if isinstance(metric, PerGroup):
@@ -343,10 +345,11 @@ class RequiresSpark(Exception):
 
 @dataclass(frozen=True, slots=True)
 class SmallFile:
-    """A file in memory, and its partition values by column."""
+    """A file in memory, its partition values by column, and its size in bytes."""
 
     content: ParquetFile
     partition_values: Mapping[str, Scalar | None]
+    size: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -426,7 +429,7 @@ def _small_table(dataset: Dataset, path: str, partitions: Partitions) -> SmallTa
     selected = listing.selected
     if len(selected) > MAX_FILES or sum(file.size for file in selected) > SMALL_BYTES:
         raise RequiresSpark
-    files = [SmallFile(_open_file(system, file.path), file.partition_values) for file in selected]
+    files = [SmallFile(_open_file(system, file.path), file.partition_values, file.size) for file in selected]
     schemas = {place.path: _schema(file.content) for place, file in zip(selected, files, strict=True)}
     for path in (listing.first, *listing.merged):
         if path not in schemas:

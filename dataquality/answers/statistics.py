@@ -82,7 +82,8 @@ class FileStatistics:
     and none lies outside the requested partitions. Otherwise the statistics cover more rows than the query
     sees: bounds still hold, counts do not. A column that is not in `columns` is UNKNOWN. `writers` are the
     programs that wrote the statistics; statistics that these are known to write wrongly are already removed.
-    `path_columns` are those that readers take from the file's path, whether or not the file has them too.
+    `size` is in bytes, None if unknown. `path_columns` are those that readers take from the file's path,
+    whether or not the file has them too.
     """
 
     path: str
@@ -91,6 +92,7 @@ class FileStatistics:
     columns: Mapping[Column, ColumnStatistics] = field(default_factory=dict)
     writers: tuple[str, ...] = ()
     path_columns: frozenset[str] = frozenset()
+    size: int | None = None
 
     def statistics_of(self, column: Column) -> ColumnStatistics:
         """Return the statistics of a column, or UNKNOWN."""
@@ -639,7 +641,7 @@ def read_statistics(source: NativeFile, path: str, requested: tuple[RequestedCol
         facts[request.column] = without_distrusted(
             column_statistics, writers, request.type.name, nested=len(request.column.steps) > 1
         )
-    return FileStatistics(path, meta.num_rows, counts_rows(writers), facts, writers)
+    return FileStatistics(path, meta.num_rows, counts_rows(writers), facts, writers, size=source.size())
 
 
 def _leaves(schema: ParquetSchema) -> dict[Column, int]:

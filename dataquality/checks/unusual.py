@@ -3,13 +3,13 @@
 Why: Good fixed bounds are hard to find for every table, and half a delivery still passes `rowCount > 0`.
 Bad: About 1,000,000 rows on each of the last Sundays, and 512,000 on this one.
 Good: 990,000 rows.
-A rule on the object takes rowCount, a rule on a column nullShare, distinctCount, mean, sum, stddev and
-quantiles, e.g. p99:
+A rule on the object takes rowCount, bytes (of its files) and arrival (minutes from due to delivered, from the
+cycles of `dq watch`), a rule on a column nullShare, distinctCount, mean, sum, stddev and quantiles, e.g. p99:
 
     quality:
       - type: custom
         engine: dq
-        implementation: {check: unusual, arguments: {of: [rowCount], falseAlarms: 1/year}}
+        implementation: {check: unusual, arguments: {of: [rowCount, arrival], falseAlarms: 1/year}}
 
 Each number is compared with a forecast from earlier runs, which knows weekdays, hours, trends and the turn of
 the month. `falseAlarms` (1/year; also per month or week) are accepted per object: all numbers of its rules
@@ -19,7 +19,8 @@ Data of the dates in `expected: [2026-11-27]` is right, however unusual.
 [Unusual numbers](../explanation/unusual.md) explains the method. Partitions are compared with those that
 differ only in their date, the table with the table.
 All numbers come from passes that other rules need, or from the pass that counts: for distinctCount and
-quantiles, which need one of their own, another rule must measure the same number.
+quantiles, which need one of their own, another rule must measure the same number. bytes come from the listing
+or the metadata that is read anyway, and are skipped where it has none, e.g. a frame or Spark Connect.
 Nulls: nullShare is the share of NULL among all rows, without rows there is none; other numbers ignore NULL. A
 missing number is skipped. With a NaN among the values, mean, sum, stddev and quantiles are an error. Without
 a history, or with several partitions in one run, the rule is skipped.
@@ -56,7 +57,7 @@ from dq.dataquality.clauses import metric_rule, quality_rule
 from dq.dataquality.clauses.clause import CheckParameters, Clause, parameters_of, refuse, with_test
 from dq.dataquality.clauses.kind import CheckKind, Values, result, subject
 from dq.dataquality.model.column import Column
-from dq.dataquality.model.metric import Failure, Metric, count
+from dq.dataquality.model.metric import FILE_BYTES, Failure, Metric, count
 from dq.dataquality.model.predicate import Predicate, all_of
 from dq.dataquality.model.run_context import Unusable
 
@@ -109,17 +110,53 @@ _OWN_PASS = {"distinctCount": ("distinctCount", "distinctRatio"), "quantile": ("
 
 
 @dataclass(frozen=True, slots=True)
-class _Number:
+class _RowNumber:
+    """A number that is measured on rows."""
+
     name: str
     measure: metric_rule.ColumnMetric
     request: metric_rule.MetricRequest
 
-    def first(self, where: Predicate | None) -> tuple[metric_rule.Question, ...]:
+    def first(self, where: Predicate | None) -> tuple[Metric, ...]:
         return self.measure.metrics(self.request, where)
 
     def second(self, where: Predicate | None, values: Values) -> tuple[metric_rule.Question, ...]:
-        answers = [values[question] for question in self.first(where)]
+        answers = [values[question] for question in self.measure.metrics(self.request, where)]
         return self.measure.follow_ups(self.request, [answers], where)
+
+    def value(self, clause: Clause, values: Values) -> metric_rule.MeasuredValue:
+        where = clause.row_filter.where
+        answers = [values[question] for question in (*self.first(where), *self.second(where, values))]
+        return metric_rule.in_unit(self.request, self.measure.number(self.request, answers))
+
+
+@dataclass(frozen=True, slots=True)
+class _DeliveryNumber:
+    """A number of the delivery, which is known without its rows."""
+
+    name: str
+
+    def first(self, _where: Predicate | None) -> tuple[Metric, ...]:
+        return (FILE_BYTES,) if self.name == "bytes" else ()
+
+    def second(self, _where: Predicate | None, _values: Values) -> tuple[Metric, ...]:
+        return ()
+
+    def value(self, clause: Clause, values: Values) -> metric_rule.MeasuredValue:
+        if self.name == "bytes":
+            size = values[FILE_BYTES]
+            unknown = metric_rule.NoValueMeasured("the listing of the data has no sizes of files")
+            return Fraction(size) if isinstance(size, int) else unknown
+        context = clause.context
+        if len(context.partitions) > 1:
+            return metric_rule.NoValueMeasured("several partitions at once")
+        minutes = context.arrivals.get(context.partitions[0] if context.partitions else ())
+        if minutes is None:
+            return metric_rule.NoValueMeasured("no delivery of it is recorded")
+        return Fraction(str(round(minutes, 3)))
+
+
+_Number = _RowNumber | _DeliveryNumber
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,15 +197,19 @@ def clause(rule: quality_rule.Rule) -> Clause | None:
 
 
 def _number(name: str, columns: tuple[Column, ...], paths: tuple[ColumnPath, ...]) -> _Number:
+    if name in ("bytes", "arrival"):
+        return _DeliveryNumber(name)
     share = quantile_of(name)
     metric_name, measure = _NUMBERS.get(name, _QUANTILE)
     measurement = Measurement(METRICS[metric_name], paths, share=share) if share is not None else None
     measurement = measurement or Measurement(METRICS[metric_name], paths)
-    return _Number(name, measure, metric_rule.MetricRequest(measurement, columns, (), "", ""))
+    return _RowNumber(name, measure, metric_rule.MetricRequest(measurement, columns, (), "", ""))
 
 
 def _why_not_measured(number: _Number, draft: Clause, rule: quality_rule.Rule) -> str | None:
     """Return why no pass measures a number, or None if one does."""
+    if isinstance(number, _DeliveryNumber):
+        return None
     name = number.request.terms.kind.name if number.name not in ("rowCount", "nullShare") else ""
     if name not in _OWN_PASS:
         return None
@@ -214,12 +255,8 @@ def follow_ups(clause: Clause, values: Values) -> tuple[Metric, ...]:
 
 
 def judge(clause: Clause, values: Values) -> CheckResult:
-    terms, where = parameters_of(clause, _Terms), clause.row_filter.where
-    measured: dict[str, metric_rule.MeasuredValue] = {}
-    for number in terms.numbers:
-        questions = (*number.first(where), *number.second(where, values))
-        value = number.measure.number(number.request, [values[question] for question in questions])
-        measured[number.name] = metric_rule.in_unit(number.request, value)
+    terms = parameters_of(clause, _Terms)
+    measured = {number.name: number.value(clause, values) for number in terms.numbers}
     outcomes = _outcomes(clause, terms, measured)
     groups = tuple(
         outcome.group for outcome in sorted(outcomes, key=lambda outcome: _rank(outcome.group, outcome.p))
@@ -349,9 +386,18 @@ def _judged_outcome(
 def _shown(name: str, value: float) -> str:
     if name == "nullShare":
         return f"{100 * value:.4g} %"
-    if name in ("rowCount", "distinctCount"):
+    if name in ("rowCount", "distinctCount", "bytes"):
         return f"{round(value):,}"
+    if name == "arrival":
+        return _arrival_text(value)
     return f"{value:,.6g}"
+
+
+def _arrival_text(minutes: float) -> str:
+    """Return minutes after due as text, e.g. `1 h 20 min late`."""
+    distance = abs(round(minutes))
+    length = f"{distance // 60:,} h {distance % 60} min" if distance >= 60 else f"{distance} min"
+    return f"{length} {'late' if minutes > 0 else 'early'}" if distance else "on time"
 
 
 CHECK = CheckKind(UNUSUAL, __doc__, metrics=metrics, evaluate=judge, follow_ups=follow_ups, rule=clause)

@@ -141,6 +141,24 @@ def all_cycles(tx: sa.Connection, key: Sequence[str]) -> list[CycleRecord]:
     return [record_from_row(row) for row in tx.execute(query)]
 
 
+def arrival_minutes(
+    tx: sa.Connection, contract: str, object_name: str, until: datetime
+) -> dict[Partition, float]:
+    """Return the minutes from due to delivered by partition, of deliveries up to `until`; early is negative.
+
+    Columns of a partition are sorted by name. `()` is the newest delivery without partitions. If a partition
+    has several cycles, or an object several SLOs, the one that was due last counts.
+    """
+    minutes: dict[Partition, float] = {}
+    for record in all_cycles(tx, (contract, object_name)):
+        if record.delivered_at is None or record.delivered_at > until:
+            continue
+        for partition in record.cycle.partitions or ((),):
+            lateness = record.delivered_at - record.cycle.due_at
+            minutes[tuple(sorted(partition))] = lateness / timedelta(minutes=1)
+    return minutes
+
+
 def newest_cycles(tx: sa.Connection, contract: str, now: datetime) -> list[CycleRecord]:
     """Return the newest cycle of each SLO of a contract that was due by `now`."""
     columns = cycles_table.c

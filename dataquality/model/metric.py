@@ -112,6 +112,7 @@ class MetricExecution(StrEnum):
     """Execution kind of a metric; it decides which pass the metric can share."""
 
     SCHEMA = "schema"  # the columns and types, known without reading
+    FILES = "files"  # the sizes of the files, known from their listing
     ROWS = "rows"  # an aggregate that Spark compiles together with others
     INTERPRETED = "interpreted"  # an aggregate with a lambda, which would keep all others from being compiled
     DISTINCT = "distinct"  # exact count of distinct keys
@@ -315,6 +316,13 @@ class Schema:
 
 
 @dataclass(frozen=True, slots=True)
+class FileBytes:
+    """The metric whose answer is the size of the files in bytes, or None if it is unknown."""
+
+    kind: ClassVar[MetricExecution] = MetricExecution.FILES
+
+
+@dataclass(frozen=True, slots=True)
 class Aggregate:
     """A SQL aggregate, which ignores NULL, of a value (None: each row) over the rows where `where` is true.
 
@@ -493,7 +501,7 @@ KeyMetric = DistinctKeys | RepeatedKeys | SingleKeys | UnmatchedKeys
 """Metrics on the rows whose key has no NULL."""
 RowMetric = Aggregate | KeyMetric | PerGroup | Query | Call | OldestInstant | ComparedRows | ComparedSums
 """Metrics that read rows."""
-Metric = Schema | RowMetric
+Metric = Schema | FileBytes | RowMetric
 """Equal metrics are computed once."""
 
 
@@ -527,7 +535,7 @@ def _needs(
 def reads(metric: Metric) -> tuple[Need, ...]:
     """Return the columns that a metric reads, with their required types."""
     match metric:
-        case Schema() | OldestInstant() | ComparedRows():
+        case Schema() | FileBytes() | OldestInstant() | ComparedRows():
             return ()
         case Aggregate():
             return metric.needs
@@ -548,6 +556,7 @@ def reads(metric: Metric) -> tuple[Need, ...]:
 
 Answers = Mapping[Metric, Answer]
 SCHEMA = Schema()
+FILE_BYTES = FileBytes()
 
 
 def count(where: predicate.Predicate | str | None = None, needs: tuple[Need, ...] = ()) -> Aggregate:
@@ -577,7 +586,7 @@ def is_user_defined(metric: Metric) -> bool:
     """Return whether the metric runs code of the contract's author (SQL, a pattern, a function) at unknown
     cost.
     """
-    if isinstance(metric, Schema):
+    if isinstance(metric, Schema | FileBytes):
         return False
     if isinstance(metric, PerGroup):
         return is_user_defined(metric.of) or any(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from fractions import Fraction
 
@@ -68,13 +68,15 @@ class RunContext:
     evaluated.
 
     `history` is None if no history is available, which differs from an empty one. `calendar` is that of the
-    object's deliveries.
+    object's deliveries. `arrivals` are the minutes from due to delivered by partition (`()`: of the newest
+    delivery of a table without partitions); negative ones came early.
     """
 
     now: datetime | None = None
     partitions: tuple[Partition, ...] = ()
     history: tuple[PastResult, ...] | None = None
     calendar: HolidayCalendar | None = None
+    arrivals: Mapping[Partition, float] = field(default_factory=dict)
 
 
 EMPTY_CONTEXT = RunContext()

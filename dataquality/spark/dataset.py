@@ -325,6 +325,25 @@ def coalesce_small(frame: DataFrame) -> DataFrame:
     return frame.coalesce(1) if size <= SMALL_BYTES and 0 < len(frame.inputFiles()) <= SMALL_FILES else frame
 
 
+def file_bytes(frame: DataFrame) -> int | None:
+    """Return the size of the files that a scan of the frame would read, from their listing, or None.
+
+    Partition filters are applied. None for other sources than files, and for Spark Connect.
+    """
+    if not hasattr(frame, "_jdf"):
+        return None
+    # The files are listed already; partition filters are applied when the scan is planned.
+    leaves = frame._jdf.queryExecution().sparkPlan().collectLeaves()
+    scans = [leaves.apply(index) for index in range(leaves.size())]
+    if any(scan.getClass().getSimpleName() != "FileSourceScanExec" for scan in scans):
+        return None
+    selected = [scan.selectedPartitions() for scan in scans]
+    if frame.sparkSession.version.startswith("3."):
+        files = [folder.files() for folders in selected for folder in folders]
+        return sum(int(listed.apply(index).getLen()) for listed in files for index in range(listed.size()))
+    return sum(int(str(listing.totalFileSize())) for listing in selected)
+
+
 def repartition_small(frame: DataFrame, rows: object) -> DataFrame:
     """Repartition a frame with few rows to one partition, instead of the session's shuffle partitions.
 

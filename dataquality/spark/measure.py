@@ -11,6 +11,7 @@ from dq.contracts.sql import text as sql
 from dq.contracts.types import MAX_PRECISION, DataType
 from dq.dataquality.model.column import Column, Need, incomparable, key_digits, resolve
 from dq.dataquality.model.metric import (
+    FILE_BYTES,
     RANKS,
     SCHEMA,
     Aggregate,
@@ -21,6 +22,7 @@ from dq.dataquality.model.metric import (
     ComparedSums,
     DistinctKeys,
     Failure,
+    FileBytes,
     Group,
     KeyMetric,
     Metric,
@@ -102,7 +104,7 @@ def _grouped_metrics(metrics: Iterable[Metric]) -> Iterable[tuple[Metric, ...]]:
     """Group the metrics that are not aggregates over all rows by the pass that can answer them."""
     groups: dict[object, tuple[Metric, ...]] = {}
     for metric in metrics:
-        if not isinstance(metric, Aggregate | Schema):
+        if not isinstance(metric, Aggregate | Schema | FileBytes):
             shared = _pass_key(metric)
             groups[shared] = (*groups.get(shared, ()), metric)
     return groups.values()
@@ -333,7 +335,12 @@ def measure(
         known_answers: Answers that are already available.
         gather: Repartitions a frame, given its number of rows or None if unknown, to group keys faster.
     """
-    answers: dict[Metric, Answer] = {SCHEMA: schema_of(frame), **dict(spark_plan.failures), **known_answers}
+    answers: dict[Metric, Answer] = {
+        SCHEMA: schema_of(frame),
+        FILE_BYTES: None,
+        **dict(spark_plan.failures),
+        **known_answers,
+    }
     for spark_pass in sorted(spark_plan.passes, key=_key_width):
         if is_implied(spark_pass, answers):
             answers[spark_pass.metrics[0]] = 0

@@ -22,6 +22,7 @@ from dq.contracts.outcome import Breach, CheckResult, Status
 from dq.contracts.schedule.calendar import HolidayCalendar
 from dq.contracts.yaml.parse import read
 from dq.dataquality import results
+from dq.dataquality.answers.sources import ALL, Optimization
 from dq.dataquality.backtest import backtest
 from dq.dataquality.check import check
 from dq.dataquality.checks.unusual import CHECK
@@ -64,11 +65,13 @@ def judged(
     answers: Sequence[int],
     now: dt.datetime = SUNDAY,
     calendar: HolidayCalendar | None = None,
+    minutes: float | None = None,
     **earlier: Sequence[float],
 ) -> CheckResult:
     """The result of a run; `answers` are those of the metrics in their order."""
     history = daily(contract, now, **earlier)
-    bound = replace(clause(contract), context=RunContext(now, (), history, calendar))
+    context = RunContext(now, (), history, calendar, {} if minutes is None else {(): minutes})
+    bound = replace(clause(contract), context=context)
     measured: Answers = dict(zip(metrics_for(bound, KINDS), answers, strict=True))
     return evaluate_clause(bound, measured, KINDS)
 
@@ -87,6 +90,22 @@ def test_half_a_load_is_reported_with_what_was_expected() -> None:
 def test_the_weekday_is_known() -> None:
     assert judged(ROWS, [300_000], rowCount=weekly(120)).status is Status.PASS
     assert judged(ROWS, [900_000], rowCount=weekly(120)).status is Status.FAIL
+
+
+ARRIVAL = f"quality: [{rule('of: [arrival]')}]"
+
+
+def test_a_delivery_that_is_unusually_late_is_reported_in_minutes_after_due() -> None:
+    usually = [round(float(number), 2) for number in np.random.default_rng(3).normal(-20, 4, 120)]
+
+    late = judged(ARRIVAL, [], minutes=245.5, arrival=usually)
+    usual = judged(ARRIVAL, [], minutes=-14.0, arrival=usually)
+    unknown = judged(ARRIVAL, [], minutes=None, arrival=usually)
+
+    assert (late.status, late.groups[0].value) == (Status.FAIL, 245.5)
+    assert late.message.startswith("t: arrival 4 h 6 min late is unusual for a Sunday: expected ")
+    assert usual.status is Status.PASS
+    assert (unknown.status, unknown.message) == (Status.SKIPPED, "t: arrival no delivery of it is recorded")
 
 
 def test_a_holiday_may_be_like_a_sunday() -> None:
@@ -225,6 +244,7 @@ def test_all_numbers_of_an_object_share_its_false_alarms() -> None:
 MISTAKES = {
     "of: [rows]": "'rows' is not a number of this rule",
     "of: [mean]": "Write it in a rule on a property",
+    "of: [arival]": "Did you mean 'arrival'?",
     "of: []": "Write a list of numbers",
     "of: [rowCount, rowCount]": "listed twice",
     "falseAlarms: often": "Write e.g. 1/year",
@@ -322,7 +342,7 @@ schema:
 
 
 def contract(*, with_rules: bool) -> str:
-    rules = rule("of: [rowCount]"), rule("of: [nullShare, mean, sum, distinctCount, p99]")
+    rules = rule("of: [rowCount, bytes, arrival]"), rule("of: [nullShare, mean, sum, distinctCount, p99]")
     text = CONTRACT.replace("RULE", rules[0] if with_rules else "")
     return text.replace("- COLUMN", f"- {rules[1]}" if with_rules else "")
 
@@ -374,6 +394,45 @@ def test_a_backtest_shows_what_would_have_been_reported(spark: SparkSession, tmp
         if history.check == "unusual"
     }
     assert days == {"object": ["2026-06-19"], "amount": ["2026-06-19"]}
+
+
+def test_bytes_are_those_of_the_files_of_the_partition(tmp_path: Path) -> None:
+    deliver(tmp_path / "orders", 3)
+    text = contract(with_rules=False).replace("quality: []", f"quality: [{rule('of: [bytes]')}]")
+    shop = read(text.replace("path: orders", f"path: '{tmp_path}/orders'"))
+    data = locate(shop, shop.objects[0], "lake", anywhere(tmp_path))
+    sizes = {file.parent.name: file.stat().st_size for file in tmp_path.rglob("*.parquet")}
+
+    def of(partitions: list[dict[str, str]] | None, **reading: object) -> float | None:
+        request = Request(
+            shop, data, now=SUNDAY, history=(), rules=["unusual"], partitions=partitions, **reading
+        )  # type: ignore[arg-type]
+        (result,) = check(request).results
+        return result.groups[0].value
+
+    assert of([{"day": "2026-05-12"}]) == sizes["day=2026-05-12"]
+    assert of(None) == sum(sizes.values())
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("optimizations", [frozenset(), ALL])
+def test_bytes_read_by_spark_are_the_same(
+    spark: SparkSession, tmp_path: Path, optimizations: frozenset[Optimization]
+) -> None:
+    deliver(tmp_path / "orders", 3)
+    text = contract(with_rules=False).replace("quality: []", f"quality: [{rule('of: [bytes]')}]")
+    shop = read(text.replace("path: orders", f"path: '{tmp_path}/orders'"))
+    data = locate(shop, shop.objects[0], "lake", anywhere(tmp_path))
+    sizes = {file.parent.name: file.stat().st_size for file in tmp_path.rglob("*.parquet")}
+    request = Request(shop, data, spark=spark, now=SUNDAY, history=(), rules=["unusual"],
+                      optimizations=optimizations)  # fmt: skip
+
+    for partitions, expected in (
+        ([{"day": "2026-05-12"}], sizes["day=2026-05-12"]),
+        (None, sum(sizes.values())),
+    ):
+        (result,) = check(replace(request, partitions=partitions)).results
+        assert result.groups[0].value == expected
 
 
 def _days(results: Sequence[tuple[Partition, CheckResult]]) -> list[str]:
