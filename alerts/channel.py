@@ -139,6 +139,12 @@ class ButtonAction(StrEnum):
 
     ACK = "ack"
     SILENCE = "silence"
+    REAL = "real"
+    NOT_REAL = "not_real"
+
+
+ANSWERS = {ButtonAction.REAL: True, ButtonAction.NOT_REAL: False}
+"""Buttons that answer whether unusual numbers are a real problem; they acknowledge as well."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from typing import Any
 from sqlalchemy import Connection, select, update
 
 from dq.alerts import incident_store, suppression
-from dq.alerts.channel import ButtonAction, Interaction
+from dq.alerts.channel import ANSWERS, ButtonAction, Interaction
 from dq.alerts.incident import (
     CREATE,
     FLAPPING,
@@ -192,6 +192,8 @@ _CLOCK_TOLERANCE = timedelta(minutes=1)
 def handle_interaction(tx: Connection, interaction: Interaction, now: datetime) -> str:
     """Handle an interaction, and return the response to the user, '' if the message shows it.
 
+    The answer of a button in `ANSWERS` is recorded by the caller.
+
     `tx` is a transaction of `Store.write()`; nothing is sent before `drain`.
     """
     incident = incident_store.get(tx, interaction.incident)
@@ -201,6 +203,9 @@ def handle_interaction(tx: Connection, interaction: Interaction, now: datetime) 
         return f"Already closed: {incident.state.replace('_', ' ')}."
     if incident.open_since is not None and interaction.pressed_at + _CLOCK_TOLERANCE < incident.open_since:
         return "It was closed and reopened since. Press again if you mean this one."
+    if interaction.button in ANSWERS:
+        acknowledge(tx, incident.id, interaction.user, now)
+        return ""
     return (_ack if interaction.button is ButtonAction.ACK else _silence)(tx, incident, interaction.user, now)
 
 

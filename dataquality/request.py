@@ -295,6 +295,7 @@ class Request:
         neighbours: Contracts that relationships may refer to; their objects are called e.g. `crm/customers`.
         history: Earlier results, for rules that compare with them.
         arrivals: Minutes from due to delivered of the object's deliveries, see `RunContext`.
+        unusual_level: Level of each test of unusual numbers, see `RunContext`.
         optimizations: Optimizations that may be used; verdicts do not depend on them.
         tasks_from: Number of rows from which Python tasks are used.
         rules: Checks, clause paths, or ids or names of quality rules to test; all if empty.
@@ -319,6 +320,7 @@ class Request:
     other_objects: Mapping[str, DataFrame | Dataset] | None = None
     history: Sequence[PastResult] | None = None
     arrivals: Mapping[Partition, float] = field(default_factory=dict)
+    unusual_level: float | None = None
     optimizations: Set[Optimization] = ALL
     tasks_from: int = WORTH_ROWS
     rules: Sequence[str] = ()
@@ -551,7 +553,7 @@ def context_for(request: Request) -> RunContext:
         slos = (slo for slo in read_slos(request.contract)[0] if slo.object.name == name)
         calendar = next((slo.schedule.calendar for slo in slos if slo.schedule.calendar), None)
     past = None if history is None else tuple(history)
-    return RunContext(request.now, partitions, past, calendar, request.arrivals)
+    return RunContext(request.now, partitions, past, calendar, request.arrivals, request.unusual_level)
 
 
 def find_object(contract: Contract, name: str | None) -> SchemaObject:

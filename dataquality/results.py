@@ -173,6 +173,7 @@ check_run = sa.Table(
     sa.Column("staged", sa.Text),
     sa.Column("verdict", sa.String(16)),
     sa.Index("ix_check_run_what", "contract", "object", "at"),
+    sa.Index("ix_check_run_at", "at"),
 )
 
 # Outcome of the verification of statistics.
@@ -208,6 +209,16 @@ check_result = sa.Table(
     sa.Column("name", sa.Text),
     # Source of the answer; NULL without an answer, and in results before schema 0036.
     sa.Column("answered_by", sa.String(10)),
+)
+
+# A person's answer to the alarms of a run's rules `unusual`.
+alarm_answer = sa.Table(
+    "alarm_answer",
+    metadata,
+    sa.Column("run_id", sa.ForeignKey("check_run.id"), primary_key=True),
+    sa.Column("real", sa.Boolean, nullable=False),
+    sa.Column("answered_by", sa.Text, nullable=False),
+    sa.Column("answered_at", UtcDateTime, nullable=False),
 )
 
 
@@ -696,7 +707,7 @@ def _earlier_measure(row: Any, clause: str) -> PastMeasurement | None:
         return None
     groups = tuple((tuple(key), value) for key, value in measured.get("groups", ()))
     number = None if is_grouped else row.value
-    return PastMeasurement(row.check, clause, measured["of"], row.at, number, groups, partition)
+    return PastMeasurement(row.check, clause, measured["of"], row.at, number, groups, partition, row.real)
 
 
 def earlier_counts(
@@ -944,8 +955,9 @@ def _newest(
     runs = check_run.c
     delivered = sa.or_(runs.verdict.is_(None), runs.verdict == VERDICT_PASS)
     return (
-        sa.select(runs.at, runs.scope, check_result)
+        sa.select(runs.at, runs.scope, alarm_answer.c.real, check_result)
         .join(check_result, check_result.c.run_id == runs.id)
+        .outerjoin(alarm_answer, alarm_answer.c.run_id == runs.id)
         .where(runs.contract == contract, runs.object == object, delivered, condition)
         .order_by(runs.at.desc(), runs.id.desc())
         .limit(limit)

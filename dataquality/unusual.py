@@ -21,6 +21,8 @@ Integers = NDArray[np.int64]
 
 MIN_RUNS = 20
 """Runs that a series needs before its numbers are judged."""
+MAX_LEVEL = 0.1
+"""Largest level of a number in one run."""
 _MIN_DAYS = 14.0
 # Runs after which a level that persists is the new one.
 ADAPTS_AFTER = 3
@@ -59,6 +61,8 @@ _PRIOR_COUNT, _PRIOR_INDEX, _PRIOR_EXCESS = 8.0, 0.12, 0.5
 _MIN_INDEX, _MAX_INDEX = 0.05, 0.5
 _TAIL_SHARE = 0.15
 _REFIT_RUNS = 4
+# Of a false alarm, at most this deviation is learned, because it widens the tail.
+_MOST_DEVIATION = 30.0
 # An alarm in the last year divides the level of its table by this and one.
 _CAUTION = 6.0
 # The level grows to its full size during this many runs, because early tails are guesses.
@@ -93,12 +97,14 @@ class Judged:
         p: p-value of each number; NaN where it is missing, or not judged because the series is learning.
         unusual: Numbers whose p-value is below the level.
         lower, upper: Expected range of the last run, by series.
+        level: Level of the last run, by series: the accepted one, lower for short histories and after alarms.
     """
 
     p: Floats
     unusual: Bools
     lower: Floats
     upper: Floats
+    level: Floats
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,6 +148,7 @@ def judge(
     holidays: Bools | None = None,
     confirmed: Bools | None = None,
     tables: Integers | None = None,
+    normal: Bools | None = None,
 ) -> Judged:
     """Judge each number by those before it.
 
@@ -154,11 +161,13 @@ def judge(
         confirmed: Numbers (series × runs) that are known to be right, though they may be unusual.
         tables: Table of each series, ascending from 0; by default each series has one of its own. After an
             alarm, fewer are raised for the table.
+        normal: Numbers (series × runs) whose alarm was answered as not real: they are learned at once, as
+            confirmed ones, and deviations of their size count as seen.
     """
     series, runs = values.shape
     if not series or not runs:
         empty = np.zeros(series)
-        return Judged(values.copy(), np.zeros(values.shape, bool), empty, empty)
+        return Judged(values.copy(), np.zeros(values.shape, bool), empty, empty, empty)
     levels = np.broadcast_to(np.asarray(level, float), (series,))
     tables = np.arange(series) if tables is None else tables
     calendar = _calendar(times, holidays)
@@ -172,6 +181,7 @@ def judge(
             levels[start:end],
             None if confirmed is None else confirmed[start:end],
             tables[start:end] - tables[start],
+            None if normal is None else normal[start:end],
         ).result()
         for start, end in pairwise([*starts.tolist(), series])
     ]
@@ -195,6 +205,7 @@ def judge_runs(
     alarms_a_year: float,
     expected: Collection[date] = (),
     holidays: Collection[date] = (),
+    normal: Sequence[bool] = (),
 ) -> tuple[Judged, float]:
     """Judge the numbers of one table, by name, and return the number of its runs a year.
 
@@ -204,11 +215,12 @@ def judge_runs(
         alarms_a_year: Accepted false alarms of each number.
         expected: Dates whose numbers are right.
         holidays: Dates that may be like Sundays, or like other holidays.
+        normal: Runs whose alarm was answered as not real; by default none.
     """
     moments = np.array([time.replace(tzinfo=None) for time in times], "datetime64[s]")
     values = np.array([list(series) for series in numbers.values()], float)
     yearly = runs_a_year(moments)
-    level = min(alarms_a_year / yearly, 0.1)
+    level = min(alarms_a_year / yearly, MAX_LEVEL)
     confirmed = np.array([time.date() in expected for time in times])
     judged = judge(
         moments,
@@ -218,6 +230,7 @@ def judge_runs(
         holidays=np.array([time.date() in holidays for time in times]),
         confirmed=np.broadcast_to(confirmed, values.shape) if expected else None,
         tables=np.zeros(len(values), np.int64),
+        normal=np.broadcast_to(np.array(normal, bool), values.shape) if any(normal) else None,
     )
     return judged, yearly
 
@@ -308,6 +321,7 @@ class _Replay:
     levels: Floats
     confirmed: Bools | None
     tables: Integers
+    normal: Bools | None = None
     _experts: tuple[tuple[str, float, float, float], ...] = field(init=False)
 
     def result(self) -> Judged:
@@ -318,11 +332,12 @@ class _Replay:
         state = _State.empty(self._experts, self.tables)
         p = np.full((series, runs), np.nan)
         unusual = np.zeros((series, runs), bool)
-        lower, upper = np.full(series, np.nan), np.full(series, np.nan)
+        lower, upper, level = (np.full(series, np.nan) for _ in range(3))
         scales = np.array([scale.value for scale in self.scales])
         for run in range(runs):
             present = ~np.isnan(transformed[:, run])
             confirmed = None if self.confirmed is None else self.confirmed[:, run]
+            normal = None if self.normal is None else self.normal[:, run]
             step = state.advance(
                 self.calendar,
                 run,
@@ -332,13 +347,14 @@ class _Replay:
                 transform,
                 scales,
                 confirmed,
+                normal,
             )
             p[:, run] = np.where(present, step.p, np.nan)
             unusual[:, run] = step.unusual & present
-            lower, upper = step.lower, step.upper
+            lower, upper, level = step.lower, step.upper, step.level
         least = np.where(np.isin(scales, ("rows", "count", "bytes")), 0.0, -np.inf)
         lower = np.maximum(transform.backward(lower), least)
-        return Judged(p, unusual, lower, transform.backward(upper))
+        return Judged(p, unusual, lower, transform.backward(upper), level)
 
 
 @dataclass(frozen=True, slots=True)
@@ -347,6 +363,7 @@ class _Step:
     unusual: Bools
     lower: Floats
     upper: Floats
+    level: Floats
 
 
 @dataclass(slots=True)
@@ -429,6 +446,7 @@ class _State:
         transform: _Transform,
         scales: NDArray[np.str_],
         confirmed: Bools | None,
+        normal: Bools | None,
     ) -> _Step:
         """Judge the numbers of one run, and learn from them."""
         days = calendar.days[run] - self.day if run else 0.0
@@ -461,11 +479,19 @@ class _State:
         with np.errstate(invalid="ignore"):
             unusual = present & ready & (deviation > reach) & (p < level)
         step = _Step(
-            p, unusual, forecast + lower_offset - reach * spread, forecast + upper_offset + reach * spread
+            p,
+            unusual,
+            forecast + lower_offset - reach * spread,
+            forecast + upper_offset + reach * spread,
+            level,
         )
         far = present & (self.learned_runs >= MIN_RUNS) & (np.abs(residual) > reach * spread)
+        false_alarms = np.zeros_like(unusual) if normal is None else unusual & normal
+        if normal is not None:
+            confirmed = normal if confirmed is None else confirmed | normal
         self._learn(calendar, run, slots, days, residuals, residual, spread, present, far, unusual, confirmed)
-        self._learn_tail(deviation, reach, present & (ready | (self.learned_runs >= 8)), far, unusual, levels)
+        learns = present & (ready | (self.learned_runs >= 8))
+        self._learn_tail(deviation, reach, learns, far, unusual, false_alarms, levels)
         return step
 
     def _ready(self, calendar: _Calendar, run: int, slots: dict[str, int], best: Integers) -> Bools:
@@ -607,19 +633,28 @@ class _State:
         self.loss += weight * (costs * clipped - self.loss)
 
     def _learn_tail(
-        self, deviation: Floats, reach: Floats, learns: Bools, far: Bools, unusual: Bools, levels: Floats
+        self,
+        deviation: Floats,
+        reach: Floats,
+        learns: Bools,
+        far: Bools,
+        unusual: Bools,
+        false_alarms: Bools,
+        levels: Floats,
     ) -> None:
         """Add the deviations to the largest.
 
-        An unusual one counts once it turns out not to be a new level, as one at the edge of the range.
+        An unusual one counts once it turns out not to be a new level, as one at the edge of the range. An
+        alarm that was answered as not real counts with its size, so that such deviations are not reported.
         """
-        ends = self.pending & learns & ~far
+        ends = (self.pending & learns & ~far) | false_alarms
         of_table = np.bincount(self.tables, ends) > 0
         # Forgotten in the time of one accepted alarm of the table.
         self.alarms *= np.exp(-levels * np.bincount(self.tables)[self.tables])
         self.alarms += of_table[self.tables]
         pushed = np.where(learns & ~unusual, np.minimum(deviation, reach), 0.0)
         pushed = np.where(ends, reach, pushed)
+        pushed = np.where(false_alarms, np.minimum(deviation, _MOST_DEVIATION), pushed)
         changed = np.flatnonzero(pushed > self.largest[-1])
         largest, pushed = self.largest[:, changed], pushed[changed]
         for row in range(_LARGEST):

@@ -18,11 +18,11 @@ from typing import NoReturn
 
 from sqlalchemy import Connection, delete, insert, select
 
-from dq.alerts import channels, suppression
+from dq.alerts import channels, incident_store, suppression
 from dq.alerts import drain as outstanding
-from dq.alerts.channel import Channel, ChannelSetting, Interaction, OpenChannel
+from dq.alerts.channel import ANSWERS, Channel, ChannelSetting, Interaction, OpenChannel
 from dq.alerts.drain import DrainResult, UndeliveredNotifications, drain
-from dq.alerts.incident import Facts
+from dq.alerts.incident import Facts, Incident
 from dq.alerts.message import COMMAND, MAX_VALUE, MENTION, OWNER, PRODUCT, RUNBOOK, SINCE
 from dq.alerts.record import PAST, handle_interaction, record, record_past, send_quiet_hours_summaries
 from dq.alerts.route import CONSOLE, AlertRoute, matching_routes
@@ -51,6 +51,7 @@ from dq.contracts.slo import NOT_IN_FORCE, read_slos
 from dq.contracts.subscriptions import Subscription
 from dq.contracts.yaml.parse import parse
 from dq.dataquality import results
+from dq.dataquality.alarms import AlarmSpan, save_answer
 from dq.dataquality.delivery import cycle_store
 from dq.dataquality.delivery.cycle import UnnotifiedMiss
 from dq.dataquality.delivery.notify import PLATFORM, local_time, misses_digest, misses_summary
@@ -909,6 +910,8 @@ def listen(
         try:
             with store.write() as tx:
                 reply = handle_interaction(tx, button_press, context.now())
+                if not reply and button_press.button in ANSWERS:
+                    reply = _record_answer(tx, button_press, context.now())
         finally:
             store.close()
         pressed.set()
@@ -921,6 +924,34 @@ def listen(
             channel.listen(channel_settings(make_context(), channel), handle_press, note)
         except DqError as error:
             note(f"buttons of {channel.id} do not work: {error}")
+
+
+def _record_answer(tx: Connection, press: Interaction, now: datetime) -> str:
+    """Record the answer of a button to unusual numbers, and return the response to the user."""
+    incident, real = incident_store.get(tx, press.incident), ANSWERS[press.button]
+    if incident is None or not answer_alarms(tx, incident, real=real, by=press.user, now=now):
+        return "This incident has no unusual number to answer."
+    return f"Recorded: {answer_text(real=real)}."
+
+
+def answer_text(*, real: bool) -> str:
+    """Return an answer to unusual numbers as text."""
+    return "real" if real else "not real"
+
+
+def answer_alarms(tx: Connection, incident: Incident, *, real: bool, by: str, now: datetime) -> int:
+    """Store the answer to the unusual numbers of an incident, and return the number of its alarms."""
+    key = incident.key
+    if key.group != results.GROUP:
+        return 0
+    spans = [
+        AlarmSpan(scope, subject.opened_at, subject.closed_at) for scope, subject in incident.subjects.items()
+    ]
+    count = save_answer(tx, key.contract, key.object, spans, real=real, by=by, now=now)
+    if count:
+        detail = f"{answer_text(real=real)}, by {by}"
+        incident_store.log(tx, incident.id, "answered", incident.revision, now, detail=detail)
+    return count
 
 
 def run_forever(

@@ -27,6 +27,7 @@ from dq.contracts.access.access_policy import (
 )
 from dq.contracts.access.data_location import matching_server, other_servers
 from dq.contracts.agreement import OtherSide, agreements_of, cycle_agreements
+from dq.contracts.metrics import is_unusual_rule
 from dq.contracts.model import Contract, SchemaObject, clause_namer, contract_key
 from dq.contracts.outcome import (
     Breach,
@@ -41,6 +42,7 @@ from dq.contracts.outcome import (
     suggestion,
 )
 from dq.dataquality import results
+from dq.dataquality.alarms import next_test_level
 from dq.dataquality.answers.partition_cache import PartitionCache
 from dq.dataquality.answers.sources import ALL, Optimization
 from dq.dataquality.check import Outline, check, outline
@@ -570,6 +572,7 @@ def run(
         ),
         history=load_history(setup.store, contract, schema_object),
         arrivals=load_arrivals(setup.store, contract, schema_object, context.now()),
+        unusual_level=load_unusual_level(setup, schema_object),
         rules=setup.rules,
         optimizations=setup.optimizations,
         # Only the real clock tells if a file is stable.
@@ -687,6 +690,20 @@ def load_arrivals(
     """Return the minutes from due to delivered of the object's deliveries up to `now`, by partition."""
     with store.read() as tx:
         return cycle_store.arrival_minutes(tx, contract.key, schema_object.name, now)
+
+
+def load_unusual_level(setup: CheckSetup, schema_object: SchemaObject) -> float | None:
+    """Return the level of each rule `unusual` of the object by the limit of all tables, None without one."""
+    accepted = setup.context.settings.unusual_false_alarms
+    rules = sum(
+        is_unusual_rule(rule)
+        for element in (schema_object, *schema_object.walk())
+        for rule in element.quality
+    )
+    if not accepted or not rules:
+        return None
+    with setup.store.read() as tx:
+        return next_test_level(tx, accepted, rules, setup.context.now())
 
 
 def save_run(

@@ -97,7 +97,8 @@ class AckOutcome:
     """Incidents that `by` acknowledged, as they were before.
 
     `acknowledged` are the ids of those newly acknowledged; the others were acknowledged before, or are over.
-    `drained` has the sent and waiting alerts, and `alerts` the blocks of the console channel.
+    `real` is the answer to the unusual numbers of those in `answered`, None if none was given. `drained` has
+    the sent and waiting alerts, and `alerts` the blocks of the console channel.
     """
 
     by: str
@@ -106,12 +107,14 @@ class AckOutcome:
     drained: DrainResult
     alerts: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
+    real: bool | None = None
+    answered: frozenset[str] = frozenset()
 
     @property
     def exit_code(self) -> int:
         """Exit code of `dq incidents ack`: 4 an alert was not delivered, 2 something is over already."""
         over = (
-            incident.id not in self.acknowledged and incident.state is not IncidentState.ACKED
+            incident.id not in self.acknowledged | self.answered and incident.state is not IncidentState.ACKED
             for incident in self.incidents
         )
         return alerting.exit_code(self.drained) or (2 if any(over) else 0)
@@ -125,6 +128,7 @@ class AckOutcome:
                 "acknowledged": (new := incident.id in self.acknowledged),
                 "by": self.by if new else incident.acked_by,
                 "state": "acked" if new else incident.state,
+                "real": self.real if incident.id in self.answered else None,
             }
             for incident in self.incidents
         ]
@@ -134,6 +138,7 @@ def acknowledge(
     incident: str,
     *,
     by: str | None = None,
+    real: bool | None = None,
     channel: str = FROM_CONTRACT,
     folder: Path | str | None = None,
     now: datetime | None = None,
@@ -142,22 +147,37 @@ def acknowledge(
 
     `incident` is the beginning of an id (at least four characters), or a contract, contract/object,
     contract/object/slo, contract file or folder for all its open incidents. `by` is the person, by default
-    the user of this machine. `channel` is `contract` for the channels of the contracts, or one channel, e.g.
-    `console`. `folder` replaces the working folder; `now` is an aware instant.
+    the user of this machine. `real` is the answer whether its unusual numbers are a real problem; an incident
+    that is over can still be answered by its id. `channel` is `contract` for the channels of the contracts,
+    or one channel, e.g. `console`. `folder` replaces the working folder; `now` is an aware instant.
 
-    Raises UsageError if there is no such open incident, and StoreError if the store cannot be read.
+    Raises UsageError if there is no such open incident or, with `real`, no unusual number in it, and
+    StoreError if the store cannot be read.
     """
     context, _ = call_context(None, folder, now)
     actor = person(by)
+    answered: set[str] = set()
     with closing(context.store()) as store:
         with store.write() as tx:
             matching = find_incidents(tx, incident, context.folder)
+            if real is not None:
+                answers = [
+                    alerting.answer_alarms(tx, row, real=real, by=actor, now=context.now())
+                    for row in matching
+                ]
+                answered = {row.id for row, count in zip(matching, answers, strict=True) if count}
+                if not answered:
+                    raise UsageError(
+                        f"{incident!r} has no unusual number to answer.",
+                        "--real and --not-real are for alarms of the check 'unusual'.",
+                    )
             done = [row.id for row in matching if record.acknowledge(tx, row.id, actor, context.now())]
         drained = alerting.send(context, store, channel)
     messages = context.messages
     return AckOutcome(
-        actor, tuple(matching), frozenset(done), drained, tuple(messages.alerts), tuple(messages.notes)
-    )
+        actor, tuple(matching), frozenset(done), drained, tuple(messages.alerts), tuple(messages.notes),
+        real, frozenset(answered),
+    )  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)

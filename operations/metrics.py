@@ -25,6 +25,7 @@ from dq.alerts import metrics as alert_metrics
 from dq.contracts.escaping import prometheus_label
 from dq.contracts.install import NAME
 from dq.contracts.outcome import StoreError, UsageError
+from dq.dataquality.alarms import alarm_counts
 from dq.dataquality.delivery import compliance, early_warning, heartbeat
 from dq.operations.runtime.context import RuntimeContext, call_context
 from dq.registry.table_coverage import last_run
@@ -146,6 +147,12 @@ TABLE: tuple[MetricRow, ...] = (
         MetricKind.HISTOGRAM,
     ),
     MetricRow(
+        "dq_unusual_alarms",
+        "Alarms of the check unusual by answer: real, not_real, or none yet.",
+        ("contract", "object", "answer"),
+        "three per table with an alarm",
+    ),
+    MetricRow(
         "dq_discovered_tables",
         "Tables counted by the last dq discover: with a contract in force, a draft, or none. "
         "Absent before the first, and if it is older than 8 days.",
@@ -263,6 +270,7 @@ def gather(context: RuntimeContext) -> Samples:
                 **_ticks(tx, now, context.as_of),
                 **_alerts(tx, now),
                 **_discovery(tx, now),
+                **_unusual(tx, now),
             }
     finally:
         store.close()
@@ -333,6 +341,21 @@ def _ticks(tx: Connection, now: datetime, as_of: datetime | None) -> Samples:
     if complete is not None:
         samples["dq_last_complete_tick_timestamp_seconds"] = [MetricSample((), complete.timestamp())]
     return samples
+
+
+def _unusual(tx: Connection, now: datetime) -> Samples:
+    counts_by_table = alarm_counts(tx, now)
+    return {
+        "dq_unusual_alarms": [
+            MetricSample((*table, answer), count)
+            for table, counts in sorted(counts_by_table.items())
+            for answer, count in (
+                ("real", counts.real),
+                ("not_real", counts.not_real),
+                ("none", counts.unanswered),
+            )
+        ]
+    }
 
 
 def _discovery(tx: Connection, now: datetime) -> Samples:

@@ -263,7 +263,8 @@ PROPOSED_DELIVERIES = row({
 DIFFERENCE_KINDS = ("missing", "extra", "changed", "repeated")
 OUTPUTS: dict[str, Schema] = {
     "incidents ack": array(
-        row({"id": TEXT, "key": TEXT, "acknowledged": BOOL, "by": nullable(TEXT), "state": TEXT})
+        row({"id": TEXT, "key": TEXT, "acknowledged": BOOL, "by": nullable(TEXT), "state": TEXT,
+             "real": nullable(BOOL)})
     ),
     "cycles audit": row({
         "agreeing": INT, "unproven": INT, "wrong": array(row({**DELIVERY, "what": TEXT}))
@@ -425,6 +426,10 @@ OUTPUTS: dict[str, Schema] = {
             "contract": TEXT, "object": TEXT, "name": TEXT, "with": TEXT, "cycles": INT, "required": INT,
             "complete": BOOL, "disagreement": nullable(TEXT), "gap": nullable(TEXT),
             "compared_at": nullable(INSTANT),
+        })),
+        "unusual": array(row({
+            "contract": TEXT, "object": TEXT, "alarms": INT, "real": INT, "not_real": INT,
+            "unanswered": INT, "precision": nullable(NUMBER),
         })),
         "incidents": array(row({"id": TEXT, "key": TEXT, "severity": SEVERITY, "title": TEXT,
                                "opened_at": INSTANT, "subjects": array(TEXT)})),

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
 from pathlib import Path
@@ -25,6 +25,7 @@ from dq.contracts.slo import NOT_IN_FORCE, Cycle, Slo
 from dq.contracts.yaml.parse import TEXT, read
 from dq.dataquality import complete_through as completeness
 from dq.dataquality import results
+from dq.dataquality.alarms import AlarmCounts, alarm_counts
 from dq.dataquality.complete_through import CompleteThrough
 from dq.dataquality.delivery import compliance, cycle_store, heartbeat
 from dq.dataquality.delivery import cycle_store as excuses
@@ -340,7 +341,8 @@ class PromisesStanding:
     `withdrawn` the cycles withdrawn within seven days, `outstanding` undelivered alerts (empty for a past
     instant, since their history is not stored). `findings` are read errors. `complete_through` has an entry
     for each object with SLOs, `unwatched` a warning for each schedule that is not watched. `agreements` has
-    each rule that two sides agree for cycles in a row. All instants are in UTC; `as_dict()` is the output of
+    each rule that two sides agree for cycles in a row, `alarms` the alarms of the check `unusual` by contract
+    and object. All instants are in UTC; `as_dict()` is the output of
     `dq status --format json`.
     """
 
@@ -357,6 +359,7 @@ class PromisesStanding:
     complete_through: tuple[CompleteThrough, ...] = ()
     unwatched: tuple[Finding, ...] = ()
     agreements: tuple[AgreementStanding, ...] = ()
+    alarms: Mapping[tuple[str, str], AlarmCounts] = field(default_factory=dict)
 
     def as_dict(self) -> dict[str, object]:
         """As JSON values."""
@@ -372,6 +375,10 @@ class PromisesStanding:
             "complete_through": [standing.as_dict() for standing in self.complete_through],
             "checks": [line.as_dict() for lines in self.checks.values() for line in lines],
             "agreements": [standing.as_dict() for standing in self.agreements],
+            "unusual": [
+                {"contract": contract, "object": name, **counts.as_dict()}
+                for (contract, name), counts in self.alarms.items()
+            ],
             "incidents": [incident_as_row(incident) for incident in self.incidents],
             "audits": [_audit(run) for run in self.audited],
             "withdrawn": [_withdrawal(stored_cycle) for stored_cycle in self.withdrawn],
@@ -498,6 +505,7 @@ def _build(
                 for schema_object in contract.objects
                 for standing in results.agreement_standings(tx, contract, schema_object, as_of)
             ),
+            alarms={pair: counts for pair, counts in alarm_counts(tx, as_of).items() if pair in pairs},
             audited=tuple(audit for pair in pairs for audit in results.newest_audits(tx, *pair, as_of)),
             incidents=tuple(
                 incident for incident in incidents_at(tx, as_of) if incident.key.contract in keys

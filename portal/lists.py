@@ -450,6 +450,7 @@ _STEP_TEXTS = {
     "recovered": "One recovered",
     "resolved": "Recovered; incident resolved",
     "acked": "Acknowledged",
+    "answered": "Unusual numbers answered",
     "excused": "Excluded from the SLO",
     "withdrawn": "SLO withdrawn",
     "given_up": "Closed at the give-up deadline",

@@ -72,6 +72,7 @@ def object_values(
         "unstable": _unstable(facts),
         "clauses": len(facts.clauses),
         "agreements": [_agreement(standing, incidents) for standing in facts.agreements],
+        "alarms": str(quality.alarms) if quality.alarms.total else "",
         "rows": formatting.row_count_chart(quality.rows, _promised_rows(schema_object))
         if quality.rows
         else None,

@@ -18,6 +18,7 @@ from dq.alerts.record import PAST
 from dq.alerts.tables import incident, incident_event, outbox
 from dq.contracts.metrics import UNUSUAL, Against
 from dq.dataquality import results
+from dq.dataquality.alarms import NO_ALARMS, AlarmCounts, alarm_counts
 from dq.dataquality.clauses.quality_rule import (
     ExpectedRange,
     PastCount,
@@ -177,13 +178,15 @@ class RowCounts:
 class ObjectQuality:
     """Check results of an object. `checked_at` is the time of the last check, or None if never checked.
 
-    `lines` are the current results of each scope, `past` those of earlier runs too, oldest first.
+    `lines` are the current results of each scope, `past` those of earlier runs too, oldest first. `alarms`
+    counts the alarms of the check `unusual`.
     """
 
     lines: tuple[StoredResult, ...] = ()
     rows: RowCounts | None = None
     checked_at: datetime | None = None
     past: tuple[PastResult, ...] = ()
+    alarms: AlarmCounts = NO_ALARMS
 
     @property
     def newest(self) -> tuple[StoredResult, ...]:
@@ -204,7 +207,8 @@ def quality(
         lines = tuple(results.latest(tx, contract, object_name, as_of))
         checked_at = max((line.at for line in lines), default=None)
         past = tuple(results.past_results(tx, contract, object_name, as_of))
-        by_object[contract, object_name] = ObjectQuality(lines, _rows(past, now), checked_at, past)
+        alarms = alarm_counts(tx, as_of, contract).get((contract, object_name), NO_ALARMS)
+        by_object[contract, object_name] = ObjectQuality(lines, _rows(past, now), checked_at, past, alarms)
     return by_object
 
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.error import URLError
 
 from dq.alerts.channel import (
+    ANSWERS,
     ButtonAction,
     Capabilities,
     Channel,
@@ -485,7 +486,12 @@ def _value(value: str) -> str:
 
 # Buttons below an alert in Slack (docs.slack.dev, block_actions payloads).
 
-_LABELS = {ButtonAction.ACK: "Acknowledge", ButtonAction.SILENCE: "Silence for 2 hours"}
+_LABELS = {
+    ButtonAction.ACK: "Acknowledge",
+    ButtonAction.SILENCE: "Silence for 2 hours",
+    ButtonAction.REAL: "Real",
+    ButtonAction.NOT_REAL: "Not real",
+}
 
 
 def has_app_token(settings: Mapping[str, str]) -> bool:
@@ -502,15 +508,16 @@ def app_token(settings: Mapping[str, str]) -> str:
 
 
 def actions(message: Message) -> list[dict[str, object]]:
-    """Return the blocks of buttons for an open, unacknowledged incident, otherwise none."""
-    if message.state is not IncidentState.OPEN:
-        return []
+    """Return the buttons of an open, unacknowledged incident, and the answers to unusual numbers."""
     # Digests cannot be silenced: the next one would be a different incident.
-    buttons = [
-        button
-        for button in ButtonAction
-        if button is ButtonAction.ACK or message.key.contract != DIGEST_CONTRACT
-    ]
+    is_digest = message.key.contract == DIGEST_CONTRACT
+    buttons = [ButtonAction.ACK, *([] if is_digest else [ButtonAction.SILENCE])]
+    if message.state is not IncidentState.OPEN:
+        buttons = []
+    if not message.state.is_closed and any(label.endswith("unusual") for label, _ in message.facts):
+        buttons += ANSWERS
+    if not buttons:
+        return []
     elements = [
         {
             "type": "button",

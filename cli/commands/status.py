@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 import typer
@@ -13,6 +13,7 @@ from dq.cli import output
 from dq.cli.context import PATHS
 from dq.contracts.outcome import VERDICT_FAIL, VERDICT_PASS, CycleStatus, DeliveryState, Finding, Status
 from dq.contracts.slo import Slo
+from dq.dataquality.alarms import AlarmCounts, total_counts
 from dq.dataquality.complete_through import CompleteThrough
 from dq.dataquality.delivery.compliance import (
     GroupCompliance,
@@ -147,6 +148,7 @@ def describe(report: PromisesStanding) -> None:
     _complete_through(report.complete_through)
     _checks(report.checks)
     _agreements(report.agreements)
+    _unusual(report.alarms)
     _audits(report.audited)
     output.line()
     output.line(output.styled("Open incidents", bold=True))
@@ -290,6 +292,18 @@ def _agreements(standings: Sequence[AgreementStanding]) -> None:
             remark = "" if standing.compared_at else ", never compared"
         name = f"{standing.contract}/{standing.object}"
         output.line(f"  {sign} {name} agrees with {standing.other}: {streak}{remark}")
+
+
+def _unusual(alarms: Mapping[tuple[str, str], AlarmCounts]) -> None:
+    """Print how often alarms of unusual numbers were right, by table and in total."""
+    if not alarms:
+        return
+    output.line()
+    output.line(output.styled("Unusual numbers", bold=True))
+    for (contract, name), counts in alarms.items():
+        output.line(f"  {contract}/{name}: {counts}")
+    if len(alarms) > 1:
+        output.line(f"  all tables: {total_counts(alarms.values())}")
 
 
 def _audits(audited: Sequence[StagedRun]) -> None:

@@ -59,7 +59,7 @@ from dq.dataquality.clauses.kind import CheckKind, Values, result, subject
 from dq.dataquality.model.column import Column
 from dq.dataquality.model.metric import FILE_BYTES, Failure, Metric, count
 from dq.dataquality.model.predicate import Predicate, all_of
-from dq.dataquality.model.run_context import Unusable
+from dq.dataquality.model.run_context import PastMeasurement, Unusable
 
 if TYPE_CHECKING:
     from dq.dataquality.unusual import Judged
@@ -331,19 +331,52 @@ def _compared(
     judged, yearly = unusual.judge_runs(
         times,
         {
-            name: [run.numbers.get((name,)) for run in past] + [metric_rule.as_float(value)]
+            name: [None if run.real else run.numbers.get((name,)) for run in past]
+            + [metric_rule.as_float(value)]
             for name, value in numbers.items()
         },
         terms.rule.alarms_a_year / max(terms.sharing, 1),
         terms.rule.expected,
         _free_days(clause.context.calendar, times),
+        [*(run.real is False for run in past), False],
     )
+    # The limit of all tables is divided by the numbers of the rule, and lowered as that of the table.
+    own_level = min(terms.rule.alarms_a_year / max(terms.sharing, 1) / yearly, unusual.MAX_LEVEL)
+    fleet_level = clause.context.unusual_level
+    limits = None if fleet_level is None else judged.level / own_level * fleet_level / len(terms.numbers)
+    accepted = ""
+    if data_time.date() in terms.rule.expected:
+        accepted = "accepted by the rule for this date"
+    elif _is_answered_as_normal(clause, terms, numbers):
+        accepted = "its alarm was answered as not real"
     day = _WEEKDAYS[data_time.weekday()] if unusual.is_daily(yearly) else ""
     outcomes = []
     for index, (name, value) in enumerate(numbers.items()):
-        earlier = [(run.data_time, run.numbers[name,]) for run in past if (name,) in run.numbers]
-        outcomes.append(_judged_outcome(name, value, judged, index, earlier, day, data_time, terms))
+        earlier = [
+            (run.data_time, run.numbers[name,]) for run in past if (name,) in run.numbers and not run.real
+        ]
+        reason = accepted
+        if not reason and limits is not None and judged.p[index, -1] >= limits[index]:
+            reason = "not reported: the accepted false alarms of all tables (unusual_false_alarms) are fewer"
+        outcomes.append(_judged_outcome(name, value, judged, index, earlier, day, data_time, reason))
     return outcomes
+
+
+def _is_answered_as_normal(clause: Clause, terms: _Terms, numbers: Mapping[str, Fraction]) -> bool:
+    """Return True if the last alarm about these numbers of this partition was answered as not real."""
+    own = [
+        past
+        for past in clause.context.history or ()
+        if isinstance(past, PastMeasurement)
+        and (past.check, past.clause, past.definition) == (clause.check, clause.path, terms.fingerprint)
+    ]
+    answers = {
+        (tuple(sorted(partition)), groups): real
+        for (partition, groups), real in metric_rule.answers_by_numbers(own).items()
+    }
+    groups = frozenset(((name,), metric_rule.as_float(value)) for name, value in numbers.items())
+    partition = clause.context.partitions[0] if clause.context.partitions else ()
+    return answers.get((partition, groups)) is False
 
 
 def _free_days(calendar: HolidayCalendar | None, times: Sequence[dt.datetime]) -> set[dt.date]:
@@ -360,7 +393,7 @@ def _judged_outcome(
     earlier: Sequence[tuple[dt.datetime, float]],
     day: str,
     data_time: dt.datetime,
-    terms: _Terms,
+    accepted: str,
 ) -> _Outcome:
     p = float(judged.p[index, -1])
     if p != p:
@@ -373,8 +406,8 @@ def _judged_outcome(
     expected = f"expected {_shown(name, lower)} to {_shown(name, upper)}"
     if not judged.unusual[index, -1]:
         return _outcome(name, value, Status.PASS, f"({expected})", p)
-    if data_time.date() in terms.rule.expected:
-        return _outcome(name, value, Status.PASS, f"({expected}; accepted by the rule for this date)", p)
+    if accepted:
+        return _outcome(name, value, Status.PASS, f"({expected}; {accepted})", p)
     same_day = [number for time, number in earlier if not day or time.weekday() == data_time.weekday()]
     last = ", ".join(_shown(name, number) for number in same_day[-_SHOWN:])
     days = f"{day}s" if day else "runs"

@@ -26,7 +26,7 @@ from dq.dataquality.clauses.clause import CheckParameters, Clause, Unit, paramet
 from dq.dataquality.clauses.kind import CheckKind, Values, result, subject, unmeasured
 from dq.dataquality.model import metric, predicate
 from dq.dataquality.model.column import MASK, Column, needs, reason_not_shown
-from dq.dataquality.model.run_context import PastMeasurement, Unusable, comparison
+from dq.dataquality.model.run_context import Partition, PastMeasurement, Unusable, comparison
 
 # Common parts of dq's own metrics: requests, and measured values (a number, a ratio, no value, or a failure).
 
@@ -246,6 +246,17 @@ def exact_sum(answers: Sequence[metric.Value]) -> tuple[Fraction, int] | metric.
 # Baselines: measurements of earlier runs that a rule compares with.
 
 
+def answers_by_numbers(
+    measures: Sequence[PastMeasurement],
+) -> dict[tuple[Partition, frozenset[tuple[metric.Group, float]]], bool]:
+    """Return the newest answers to alarms, by partition and measured numbers; of partitions only."""
+    return {
+        (measure.partition, frozenset(measure.groups)): measure.real
+        for measure in sorted(measures, key=lambda measure: measure.measured_at)
+        if measure.real is not None and measure.partition
+    }
+
+
 def past_measurements(clause: Clause, fingerprint: str) -> list[quality_rule.PastRun] | str:
     """Return comparable earlier runs of a clause with the same measurement, oldest first, or a reason for
     none.
@@ -262,10 +273,13 @@ def past_measurements(clause: Clause, fingerprint: str) -> list[quality_rule.Pas
         for measure in measures
         if (measure.check, measure.clause, measure.definition) == (clause.check, clause.path, fingerprint)
     ]
+    # An answer is about the numbers of a partition: it holds if they are the same in a later run.
+    answers = answers_by_numbers(own_measures)
     return [
         quality_rule.PastRun(
             measured_at,
             dict(measure.groups) if measure.number is None else {**dict(measure.groups), (): measure.number},
+            answers.get((measure.partition, frozenset(measure.groups)), measure.real),
         )
         for measured_at, measure in quality_rule.earlier_comparable(occasion, own_measures)
     ]

@@ -53,10 +53,11 @@ _WEEKDAYS = ("Mondays", "Tuesdays", "Wednesdays", "Thursdays", "Fridays", "Satur
 
 @dataclass(frozen=True, slots=True)
 class PastRun:
-    """Numbers of one earlier run by group, at the time of its data."""
+    """Numbers of one earlier run by group, at the time of its data; `real` is the answer to its alarm."""
 
     data_time: datetime
     numbers: Mapping[Group, float]
+    real: bool | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -32,6 +32,7 @@ class PastMeasurement:
     """The number that an earlier run measured for a clause, or one per group; otherwise as `PastRowCount`.
 
     `definition` is a hash of what was measured; a rule with another definition is not compared with it.
+    `real` is a person's answer to an alarm of this run, None without one.
     """
 
     check: str
@@ -41,6 +42,7 @@ class PastMeasurement:
     number: float | None = None
     groups: tuple[tuple[Group, float], ...] = ()
     partition: Partition = ()
+    real: bool | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +71,8 @@ class RunContext:
 
     `history` is None if no history is available, which differs from an empty one. `calendar` is that of the
     object's deliveries. `arrivals` are the minutes from due to delivered by partition (`()`: of the newest
-    delivery of a table without partitions); negative ones came early.
+    delivery of a table without partitions); negative ones came early. `unusual_level` is the level of each
+    test of the check `unusual`, by the accepted false alarms of all tables; None without a limit.
     """
 
     now: datetime | None = None
@@ -77,6 +80,7 @@ class RunContext:
     history: tuple[PastResult, ...] | None = None
     calendar: HolidayCalendar | None = None
     arrivals: Mapping[Partition, float] = field(default_factory=dict)
+    unusual_level: float | None = None
 
 
 EMPTY_CONTEXT = RunContext()

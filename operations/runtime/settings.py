@@ -59,6 +59,13 @@ def _count(value: object) -> int:
     return number
 
 
+def _rate(value: object) -> float:
+    number = float(value) if isinstance(value, str | int) and not isinstance(value, bool) else value
+    if not isinstance(number, float) or not 0 <= number < float("inf"):
+        raise ValueError(value)
+    return number
+
+
 def _seconds(value: object) -> int:
     seconds = _count(value)
     if seconds < 1:
@@ -110,6 +117,7 @@ ROOTS = Form("a list of folders and URI prefixes", '["s3://lake", "/data"]', _li
 TEXTS = Form("a list of strings", '["…"]', _listed, _texts)
 SECONDS = Form("a positive integer (seconds)", "1800", _seconds, _seconds)
 COUNT = Form("an integer of at least 0", "10", _count, _count)
+RATE = Form("a number of at least 0", "2", _rate, _rate)
 NUMBER = Form("a number", "10", _number, _number)
 TOPIC = Form(
     "the ARN of a standard SNS topic; {domain} is replaced by the contract's domain",
@@ -193,6 +201,12 @@ class Settings:
         COUNT,
         "Maximum number of keys stored per rule, so that duplicate and distinct values are counted "
         "without reading the whole table: 8 bytes a key in the store. Default: none.",
+    )
+    unusual_false_alarms: float = _setting(
+        0.0,
+        RATE,
+        "Accepted false alarms a day of the check `unusual`, for all tables of the store together. "
+        "Default: only the limits of each table.",
     )
     store_url: str = _setting(
         "", TEXT, "The state store. Default: an SQLite file in `.dq` of the working folder."
