@@ -66,7 +66,10 @@ _MOST_DEVIATION = 30.0
 # An alarm in the last year divides the level of its table by this and one.
 _CAUTION = 6.0
 # The level grows to its full size during this many runs, because early tails are guesses.
-_CAUTIOUS_RUNS = 150.0
+_CAUTIOUS_RUNS, _CAUTIOUS_POWER = 200.0, 1.5
+# Shares and counts that hardly varied so far are not constant for certain: until a history has this many
+# runs, the smallest deviation that matters is larger, by its own size for each so many missing runs.
+_VARIED_RUNS, _VARIED_STEP = 90.0, 30.0
 
 # Turn of the month: the last and first days, remembered for some months.
 _TURN_DAYS, _TURNS, _TURN_SHIFT = 3, 4, 2
@@ -97,7 +100,7 @@ class Judged:
         p: p-value of each number; NaN where it is missing, or not judged because the series is learning.
         unusual: Numbers whose p-value is below the level.
         lower, upper: Expected range of the last run, by series.
-        level: Level of the last run, by series: the accepted one, lower for short histories and after alarms.
+        level: Level of each number: the accepted one, lower for short histories and after alarms.
     """
 
     p: Floats
@@ -167,7 +170,7 @@ def judge(
     series, runs = values.shape
     if not series or not runs:
         empty = np.zeros(series)
-        return Judged(values.copy(), np.zeros(values.shape, bool), empty, empty, empty)
+        return Judged(values.copy(), np.zeros(values.shape, bool), empty, empty, values.copy())
     levels = np.broadcast_to(np.asarray(level, float), (series,))
     tables = np.arange(series) if tables is None else tables
     calendar = _calendar(times, holidays)
@@ -332,7 +335,8 @@ class _Replay:
         state = _State.empty(self._experts, self.tables)
         p = np.full((series, runs), np.nan)
         unusual = np.zeros((series, runs), bool)
-        lower, upper, level = (np.full(series, np.nan) for _ in range(3))
+        lower, upper = np.full(series, np.nan), np.full(series, np.nan)
+        level = np.zeros((series, runs))
         scales = np.array([scale.value for scale in self.scales])
         for run in range(runs):
             present = ~np.isnan(transformed[:, run])
@@ -351,7 +355,7 @@ class _Replay:
             )
             p[:, run] = np.where(present, step.p, np.nan)
             unusual[:, run] = step.unusual & present
-            lower, upper, level = step.lower, step.upper, step.level
+            lower, upper, level[:, run] = step.lower, step.upper, step.level
         least = np.where(np.isin(scales, ("rows", "count", "bytes")), 0.0, -np.inf)
         lower = np.maximum(transform.backward(lower), least)
         return Judged(p, unusual, lower, transform.backward(upper), level)
@@ -463,6 +467,8 @@ class _State:
         forecast = np.take_along_axis(forecasts, best, 0)[0]
         residual = np.take_along_axis(residuals, best, 0)[0]
         floor = _smallest_deviation(forecast, transform, scales)
+        short = 1.0 + np.maximum(_VARIED_RUNS - self.learned_runs, 0.0) / _VARIED_STEP
+        floor = np.where(np.isin(scales, ("share", "count")), floor * short, floor)
         spread = np.sqrt(np.take_along_axis(self.spread, best, 0)[0])
         spread = np.hypot(spread, floor)
         lower_offset, upper_offset = self._explained(calendar, run, slots)
@@ -471,7 +477,8 @@ class _State:
         if self.tail is None or run % _REFIT_RUNS == 0:
             self.tail = _Tail.of(self.largest, self.judged)
         tail = self.tail
-        level = levels * np.minimum(self.learned_runs / _CAUTIOUS_RUNS, 1.0) / (1.0 + _CAUTION * self.alarms)
+        maturity = np.minimum(self.learned_runs / _CAUTIOUS_RUNS, 1.0) ** _CAUTIOUS_POWER
+        level = levels * maturity / (1.0 + _CAUTION * self.alarms)
         level = np.maximum(level, 1e-12)
         reach = tail.quantile(level)
         ready = self._ready(calendar, run, slots, best[0])

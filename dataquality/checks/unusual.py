@@ -343,7 +343,9 @@ def _compared(
     # The limit of all tables is divided by the numbers of the rule, and lowered as that of the table.
     own_level = min(terms.rule.alarms_a_year / max(terms.sharing, 1) / yearly, unusual.MAX_LEVEL)
     fleet_level = clause.context.unusual_level
-    limits = None if fleet_level is None else judged.level / own_level * fleet_level / len(terms.numbers)
+    limits = (
+        None if fleet_level is None else judged.level[:, -1] / own_level * fleet_level / len(terms.numbers)
+    )
     accepted = ""
     if data_time.date() in terms.rule.expected:
         accepted = "accepted by the rule for this date"

@@ -110,6 +110,20 @@ def test_whoever_presses_is_on_it_and_the_buttons_go(listener, told, send, slack
     assert buttons(slack.roots[0]) == []
 
 
+def test_unusual_numbers_have_buttons_for_an_answer_also_after_the_acknowledgement(
+    listener, tell, send, slack, store
+):
+    tell(replace(breach(1), facts=(("amount unusual", "amount: mean 3.1 is unusual"),)))
+    send()
+    before = buttons(slack.roots[0])
+    assert slack.done(slack.press(slack.roots[0], "dq_not_real", WHO))
+    send()
+
+    assert before == ["dq_ack", "dq_silence", "dq_real", "dq_not_real"]
+    assert newest(store).acked_by == f"{WHO} (ana)"
+    assert buttons(slack.roots[0]) == ["dq_real", "dq_not_real"]
+
+
 def test_an_envelope_that_comes_twice_is_one_ack(listener, told, send, slack, kinds):
     ident = slack.press(told, "dq_ack", WHO)
     assert slack.done(ident)
