@@ -58,13 +58,13 @@ _SPREAD_WEIGHT = 0.03
 # Tail: the largest deviations, and a prior of this many excesses with this index and mean.
 _LARGEST = 24
 _PRIOR_COUNT, _PRIOR_INDEX, _PRIOR_EXCESS = 8.0, 0.12, 0.5
-_MIN_INDEX, _MAX_INDEX = 0.05, 0.5
+_MIN_INDEX, _MAX_INDEX = 0.05, 0.33
 _TAIL_SHARE = 0.15
 _REFIT_RUNS = 4
 # Of a false alarm, at most this deviation is learned, because it widens the tail.
 _MOST_DEVIATION = 30.0
 # An alarm in the last year divides the level of its table by this and one.
-_CAUTION = 6.0
+_CAUTION = 3.0
 # The level grows to its full size during this many runs, because early tails are guesses.
 _CAUTIOUS_RUNS, _CAUTIOUS_POWER = 200.0, 1.5
 # Shares and counts that hardly varied so far are not constant for certain: until a history has this many
@@ -122,16 +122,17 @@ class _Transform:
         if not self.is_share.any():
             return _log_like(values, unit)
         shares = np.clip(values, 0.0, 1.0)
-        logits = np.log((shares + _SHARE_UNIT) / (1.0 - shares + _SHARE_UNIT))
+        logits = np.log((shares + _SHARE_UNIT) / (1.0 - shares + _ALL_UNIT))
         return np.where(_wide(self.is_share, values), logits, _log_like(values, unit))
 
     def backward(self, values: Floats) -> Floats:
         odds = np.exp(np.clip(values, -60, 60))
-        shares = np.clip((odds * (1 + _SHARE_UNIT) - _SHARE_UNIT) / (1 + odds), 0.0, 1.0)
+        shares = np.clip((odds * (1 + _ALL_UNIT) - _SHARE_UNIT) / (1 + odds), 0.0, 1.0)
         return np.where(self.is_share, shares, np.sinh(np.clip(values, -600, 600)) * self.unit)
 
 
-_SHARE_UNIT = 0.01
+# Differences of shares near 0 do not matter below this; all rows differ clearly from nearly all.
+_SHARE_UNIT, _ALL_UNIT = 0.01, 0.0005
 
 
 def _log_like(values: Floats, unit: Floats) -> Floats:
