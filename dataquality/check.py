@@ -481,8 +481,8 @@ class _Scope:
         requested = list(metrics)
         ages = [metric for metric in requested if isinstance(metric, OldestInstant)]
         compared = [metric for metric in requested if isinstance(metric, ComparedRows | ComparedSums)]
-        apart = (*ages, *compared, FILE_BYTES)
-        measured = [metric for metric in requested if metric not in apart]
+        otherwise_answered = (*ages, *compared, FILE_BYTES)
+        measured = [metric for metric in requested if metric not in otherwise_answered]
         for source in (_answer_in_memory, _answer_without_scan, _answer_by_spark):
             if unanswered := self.known_answers.unanswered(measured):
                 self.known_answers = source(unanswered, self)

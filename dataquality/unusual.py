@@ -64,12 +64,12 @@ _REFIT_RUNS = 4
 # Of a false alarm, at most this deviation is learned, because it widens the tail.
 _MOST_DEVIATION = 30.0
 # An alarm in the last year divides the level of its table by this and one.
-_CAUTION = 3.0
+_CAUTION = 2.0
 # The level grows to its full size during this many runs, because early tails are guesses.
 _CAUTIOUS_RUNS, _CAUTIOUS_POWER = 200.0, 1.5
 # Shares and counts that hardly varied so far are not constant for certain: until a history has this many
 # runs, the smallest deviation that matters is larger, by its own size for each so many missing runs.
-_VARIED_RUNS, _VARIED_STEP = 90.0, 30.0
+_VARIED_RUNS, _VARIED_STEP = 270.0, 90.0
 
 # Turn of the month: the last and first days, remembered for some months.
 _TURN_DAYS, _TURNS, _TURN_SHIFT = 3, 4, 2
