@@ -68,8 +68,9 @@ _CAUTION = 2.0
 # The level grows to its full size during this many runs, because early tails are guesses.
 _CAUTIOUS_RUNS, _CAUTIOUS_POWER = 200.0, 1.5
 # Shares and counts that hardly varied so far are not constant for certain: until a history has this many
-# runs, the smallest deviation that matters is larger, by its own size for each so many missing runs.
-_VARIED_RUNS, _VARIED_STEP = 270.0, 90.0
+# runs, the smallest deviation that matters is larger, at first by this many times its size.
+_VARIED_RUNS = {"share": 360.0, "count": 200.0}
+_VARIED_STEPS = 3.0
 
 # Turn of the month: the last and first days, remembered for some months.
 _TURN_DAYS, _TURNS, _TURN_SHIFT = 3, 4, 2
@@ -468,8 +469,9 @@ class _State:
         forecast = np.take_along_axis(forecasts, best, 0)[0]
         residual = np.take_along_axis(residuals, best, 0)[0]
         floor = _smallest_deviation(forecast, transform, scales)
-        short = 1.0 + np.maximum(_VARIED_RUNS - self.learned_runs, 0.0) / _VARIED_STEP
-        floor = np.where(np.isin(scales, ("share", "count")), floor * short, floor)
+        for scale, enough in _VARIED_RUNS.items():
+            missing = np.maximum(1.0 - self.learned_runs / enough, 0.0)
+            floor = np.where(scales == scale, floor * (1.0 + _VARIED_STEPS * missing), floor)
         spread = np.sqrt(np.take_along_axis(self.spread, best, 0)[0])
         spread = np.hypot(spread, floor)
         lower_offset, upper_offset = self._explained(calendar, run, slots)
