@@ -117,6 +117,7 @@ class _Transform:
 
     unit: Floats
     is_share: Bools
+    varied_runs: Floats
 
     def forward(self, values: Floats) -> Floats:
         unit = _wide(self.unit, values)
@@ -313,7 +314,8 @@ def _transform(values: Floats, scales: Sequence[Scale]) -> _Transform:
     unit = np.maximum(np.maximum(0.1 * size, spread), least)
     # Times of arrival do not grow by factors.
     unit = np.where(of == "minutes", np.maximum(unit, 10 * spread + 60), unit)
-    return _Transform(np.where(unit > 0, unit, 1.0), of == "share")
+    varied_runs = np.array([_VARIED_RUNS.get(scale.value, 1.0) for scale in scales])
+    return _Transform(np.where(unit > 0, unit, 1.0), of == "share", varied_runs)
 
 
 @dataclass(slots=True)
@@ -469,9 +471,7 @@ class _State:
         forecast = np.take_along_axis(forecasts, best, 0)[0]
         residual = np.take_along_axis(residuals, best, 0)[0]
         floor = _smallest_deviation(forecast, transform, scales)
-        for scale, enough in _VARIED_RUNS.items():
-            missing = np.maximum(1.0 - self.learned_runs / enough, 0.0)
-            floor = np.where(scales == scale, floor * (1.0 + _VARIED_STEPS * missing), floor)
+        floor *= 1.0 + _VARIED_STEPS * np.maximum(1.0 - self.learned_runs / transform.varied_runs, 0.0)
         spread = np.sqrt(np.take_along_axis(self.spread, best, 0)[0])
         spread = np.hypot(spread, floor)
         lower_offset, upper_offset = self._explained(calendar, run, slots)
