@@ -30,7 +30,7 @@ from dq.dataquality.spark.dataset import locate
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-BOUNDS, NULLS, VALUES, ROWS = Statistic
+BOUNDS, NULLS, VALUES, ROWS, BLOOM = Statistic
 _NAMES: dict[str, tuple[str, str, set[Statistic]]] = {
     "pyarrow": ("parquet-cpp-arrow version 26.0.1", "int", set()),
     "Spark": ("parquet-mr version 1.15.2 (build 859eac165b08f927fa14590c34bc5f476405fb68)", "decimal", set()),
@@ -47,7 +47,7 @@ _NAMES: dict[str, tuple[str, str, set[Statistic]]] = {
     "DuckDB": ("DuckDB version v1.5.2 (build 1)", "decimal", set()),
     "parquet-rs": ("parquet-rs version 59.3.0", "decimal", {BOUNDS}),
     "an old parquet-rs": ("parquet-rs version 4.1.0", "date", {NULLS}),
-    "parquet-go": ("parquet-go version latest", "int", {NULLS}),
+    "parquet-go": ("parquet-go version latest", "int", {NULLS, BLOOM}),
     "another parquet-go": ("github.com/parquet-go/parquet-go version 0.25.0", "int", set()),
     "hyparquet": ("hyparquet", "decimal", {BOUNDS}),
     "Delta by Spark": ("Apache-Spark/4.0.1 Delta-Lake/4.0.0", "int", set()),
@@ -55,8 +55,8 @@ _NAMES: dict[str, tuple[str, str, set[Statistic]]] = {
     "Delta by Trino": ("Trino 476", "int", set()),
     "Iceberg": ("Apache Iceberg 1.10.1 (commit 1)", "double", set()),
     "Presto": ("presto 0.297", "int", {NULLS, ROWS}),
-    "nobody": ("", "int", {BOUNDS, VALUES}),
-    "a blank name": ("  ", "int", {BOUNDS, VALUES}),
+    "nobody": ("", "int", {BOUNDS, VALUES, BLOOM}),
+    "a blank name": ("  ", "int", {BOUNDS, VALUES, BLOOM}),
 }
 
 
