@@ -87,16 +87,23 @@ class _Outcome:
 
 
 def complete_through(
-    tx: Connection, contract: str, object_name: str, as_of: datetime | None = None
+    tx: Connection,
+    contract: str,
+    object_name: str,
+    as_of: datetime | None = None,
+    loaded: Sequence[CycleRecord] | None = None,
 ) -> CompleteThrough:
     """Return how far an object is complete, at an aware instant or now. `contract` is the contract's key.
 
-    Only SLOs that are watched now count, and of these not those with `expect: new_data`: that something
-    arrived does not tell which partition is complete.
+    `loaded` are all cycles of the object as of that instant, oldest first, if the caller has them. Only SLOs
+    that are watched now count, and of these not those with `expect: new_data`: that something arrived does
+    not tell which partition is complete.
     """
     watched = cycle_store.watched_slos(tx, contract, object_name)
-    stored = cycle_store.all_cycles(tx, (contract, object_name)) if watched else []
-    cycles = records_as_of(tx, [record for record in stored if record.cycle.key in watched], as_of)
+    if loaded is None:
+        stored = cycle_store.all_cycles(tx, (contract, object_name)) if watched else []
+        loaded = records_as_of(tx, stored, as_of)
+    cycles = [record for record in loaded if record.cycle.key in watched]
     excluded: set[tuple[Key, datetime]] = set()
     if any(record.status is CycleStatus.WITHDRAWN for record in cycles):
         excluded = {

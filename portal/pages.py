@@ -21,6 +21,7 @@ from dq.contracts.model import Contract
 from dq.contracts.outcome import escape_block, escape_json_document, escape_xml_text
 from dq.dataquality.clauses.foreign_key import ContractSet
 from dq.dataquality.complete_through import complete_through
+from dq.dataquality.delivery.cycle import CycleRecord
 from dq.dataquality.delivery.cycle_store import watched_objects
 from dq.dataquality.delivery.early_warning import warning_standings
 from dq.dataquality.delivery.replay import records_as_of
@@ -250,7 +251,15 @@ def _load_batch(
     keys = [job.card.key for job in jobs if job.card.readable]
     incidents = {job.card.key: job.incidents for job in jobs}
     cycles = {key: records_as_of(tx, records, as_of) for key, records in histories(tx, keys).items()}
-    complete = {pair: complete_through(tx, *pair, as_of) for pair in watched_objects(tx, keys)}
+    by_object: dict[tuple[str, str], list[CycleRecord]] = {}
+    for (contract, object_name, _), records in cycles.items():
+        by_object.setdefault((contract, object_name), []).extend(records)
+    complete = {
+        pair: complete_through(
+            tx, *pair, as_of, sorted(by_object.get(pair, ()), key=lambda record: record.cycle.due_at)
+        )
+        for pair in watched_objects(tx, keys)
+    }
     quality_by_object = quality(tx, keys, now, as_of)
     placed = placed_elsewhere(tx, keys)
     tables = registered_tables(tx) if placed else {}

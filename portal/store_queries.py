@@ -40,13 +40,13 @@ from dq.registry.tables import catalog_applied, publication_revision
 
 Key = tuple[str, str, str]
 _OWN_CATALOG = "local"
-_UNUSED_COLUMNS = ("partitions", "claims")
+_UNUSED_COLUMNS = ("claims",)
 
 
 def histories(tx: Connection, contracts: Collection[str]) -> dict[Key, list[CycleRecord]]:
     """Return all cycles of these contracts by SLO, oldest first.
 
-    Partitions and claims are not loaded: no page shows them, and they take longest to read.
+    Claims are not loaded: no page shows them.
     """
     by_slo: dict[Key, list[CycleRecord]] = {}
     names, columns = sorted(contracts), cycle.c

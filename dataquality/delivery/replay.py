@@ -137,6 +137,9 @@ def _record_from_changes(
     rewritten_at = record.anew_at if record.anew_at and record.anew_at <= instant else None
     gone_since = record.gone_since if record.gone_since and record.gone_since <= instant else None
     if len(earlier) == len(changes):
+        later = (first_seen_at, arriving_since, rewritten_at, gone_since)
+        if later == (record.first_seen_at, record.arriving_since, record.anew_at, record.gone_since):
+            return record
         return replace(
             record,
             first_seen_at=first_seen_at,
