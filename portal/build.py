@@ -17,6 +17,7 @@ from urllib.parse import unquote, urlsplit
 from dq.contracts.access.files import FileMissing, FileRef, FileRejected, printable_path, read, split_name
 from dq.contracts.model import Identity, identity
 from dq.contracts.outcome import UsageError
+from dq.dataquality.alarms import alarm_counts, total_counts
 from dq.portal import contracts, output, pages, store_queries
 from dq.portal.contracts import NO_EDGES, NO_LINEAGE, NOT_ASKED, ContractCard, Problem, VersionHistory
 from dq.portal.histories import histories
@@ -251,6 +252,7 @@ def _build(site: Site, pool: WorkerPool, request: PortalRequest) -> PortalSummar
             watcher = store_queries.watcher(tx, request.now, request.tick, request.as_of)
             incidents = store_queries.stored_incidents(tx, request.now - INCIDENT_RETENTION, request.as_of)
             discoveries = last_runs(tx, request.now, _MAX_DISCOVERIES)
+            alarms = total_counts(alarm_counts(tx, request.as_of).values())
             marks = store_queries.watermarks(tx)
             moved = store_queries.changed_since(tx, before.marks, marks)
         site_plan = plan(site, files, cards, incidents, moved, before, request, version_histories.by_file)
@@ -259,7 +261,7 @@ def _build(site: Site, pool: WorkerPool, request: PortalRequest) -> PortalSummar
     with _garbage_collection_paused():
         final_cards = [row.card for row in rows]
         contract_changes = output.update_changes(before, final_cards, request.now.isoformat())
-        index_pages = IndexPages(site, rows, incidents, watcher, discoveries)
+        index_pages = IndexPages(site, rows, incidents, watcher, discoveries, alarms)
         waivers = None if request.waivers is None else [asdict(waiver) for waiver in request.waivers]
         index_pages.write(contract_changes, version_histories.by_file, waivers)
         site.clear(before.files)

@@ -19,6 +19,7 @@ from dq.contracts.access.files import FileRef
 from dq.contracts.install import release, require_extras
 from dq.contracts.model import Contract
 from dq.contracts.outcome import escape_block, escape_json_document, escape_xml_text
+from dq.dataquality.alarms import AlarmCounts
 from dq.dataquality.clauses.foreign_key import ContractSet
 from dq.dataquality.complete_through import complete_through
 from dq.dataquality.delivery.cycle import CycleRecord
@@ -333,6 +334,7 @@ class IndexPages:
     incidents: Sequence[IncidentFacts]
     watcher: Watcher
     discoveries: Sequence[DiscoveryRun]
+    alarms: AlarmCounts
 
     def write(
         self,
@@ -414,7 +416,7 @@ class IndexPages:
         for facts in self.incidents:
             page = render("incident.html", "../", as_of=as_of, **lists.incident_page(facts, pages.get))
             self.site.put(f"incidents/{lists.incident_slug(facts)}.html", page, keep_as_of=True)
-        values = reports.incidents_page(self.incidents, self._domain_names(), self.watcher)
+        values = reports.incidents_page(self.incidents, self._domain_names(), self.watcher, self.alarms)
         self.site.put("incidents/index.html", render("incidents.html", "../", **values), keep_as_of=True)
 
     def _domain_names(self) -> Mapping[str, str]:

@@ -9,6 +9,7 @@ from statistics import fmean, median
 from typing import Any
 
 from dq.contracts.outcome import format_bytes, pluralize
+from dq.dataquality.alarms import AlarmCounts
 from dq.dataquality.delivery.early_warning import WarningCounts
 from dq.dataquality.results import GROUP
 from dq.portal.charts import CountRow, HeatCell, ShareRow, Stack, counts, heat_strip, shares, stacks
@@ -128,9 +129,11 @@ def _typical(lengths: Sequence[timedelta], done: str) -> tuple[str, str]:
 
 
 def incidents_page(
-    incidents: Sequence[IncidentFacts], domains: Mapping[str, str], watcher: Watcher
+    incidents: Sequence[IncidentFacts], domains: Mapping[str, str], watcher: Watcher, alarms: AlarmCounts
 ) -> Values:
-    """Return the page of all incidents, newest first. `domains` are those of contracts by key."""
+    """Return the page of all incidents, newest first. `domains` are those of contracts by key, `alarms` the
+    alarms of unusual numbers in all tables.
+    """
     now = watcher.now
     open_ = [facts for facts in incidents if not facts.incident.state.is_closed]
     closed = [facts for facts in incidents if facts.incident.state.is_closed]
@@ -146,6 +149,7 @@ def incidents_page(
             ("Open", f"{len(open_):,}", f"{waiting:,} not acknowledged"),
             ("Opened in the last 30 days", f"{recent:,}", f"{before:,} in the 30 days before"),
             *_times(incidents),
+            *([("Alarms of unusual numbers", *_alarm_figure(alarms))] if alarms.total else []),
         ],
         "over_time": incidents_over_time(incidents, now),
         "domains": [(cut(name, 80), f"{number:,}") for name, number in by_domain_.most_common(_MAX_WORST)],
@@ -154,6 +158,14 @@ def incidents_page(
         "closed": [incident_row(facts) for facts in closed[: PER_PAGE // 2]],
         "closed_count": len(closed),
     }
+
+
+def _alarm_figure(alarms: AlarmCounts) -> tuple[str, str]:
+    """Return how often alarms were real, by people's answers, and their numbers."""
+    answers = f"{alarms.real:,} real, {alarms.not_real:,} not real, {alarms.unanswered:,} without an answer"
+    if alarms.precision is None:
+        return pluralize(alarms.total, "alarm"), answers
+    return f"{alarms.precision:.0%} real", f"{pluralize(alarms.total, 'alarm')}: {answers}"
 
 
 # Overview: figures with their change since yesterday, and deliveries by day and domain.

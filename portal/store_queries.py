@@ -202,13 +202,13 @@ def quality(
     tx: Connection, contracts: Collection[str], now: datetime, as_of: datetime | None = None
 ) -> dict[tuple[str, str], ObjectQuality]:
     """Return the results of each object that was ever checked, by contract key and object name."""
-    by_object = {}
+    by_object, alarms = {}, alarm_counts(tx, as_of, contracts)
     for contract, object_name in _checked(tx, contracts):
         lines = tuple(results.latest(tx, contract, object_name, as_of))
         checked_at = max((line.at for line in lines), default=None)
         past = tuple(results.past_results(tx, contract, object_name, as_of))
-        alarms = alarm_counts(tx, as_of, contract).get((contract, object_name), NO_ALARMS)
-        by_object[contract, object_name] = ObjectQuality(lines, _rows(past, now), checked_at, past, alarms)
+        counts = alarms.get((contract, object_name), NO_ALARMS)
+        by_object[contract, object_name] = ObjectQuality(lines, _rows(past, now), checked_at, past, counts)
     return by_object
 
 

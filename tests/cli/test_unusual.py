@@ -112,7 +112,12 @@ def test_half_a_delivery_and_its_bytes_are_reported_and_answered(place: Place) -
     ran = place.dq("incidents", "ack", incident[:8], "--by", "ana", "--real")
     answered = place.dq("status", ".").out
     metrics = place.dq("metrics").out
+    built = place.dq("portal", "build", "site", ".")
+    page = (place.folder / "site/incidents/index.html").read_text()
 
+    assert built.code == 0, built.all
+    assert "Alarms of unusual numbers" in page
+    assert "1 alarm: 1 real, 0 not real, 0 without an answer" in page
     assert {group["by"]["number"]: group["status"] for group in alarm["groups"]} == {  # type: ignore[attr-defined]
         "rowCount": "fail", "bytes": "fail", "arrival": "pass",
     }  # fmt: skip
