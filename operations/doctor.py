@@ -105,6 +105,7 @@ EXTRAS: dict[str, tuple[str, tuple[str, ...]]] = {
         "dq demo --aws",
         ("boto3", "pyarrow", "botocore", "slack-sdk", "moto", "flask", "flask-cors"),
     ),
+    "erasure": ("signatures of certificates of erasure", ("cryptography",)),
     "portal": ("dq portal", ("jinja2", "markupsafe")),
     "official": ("dq validate --official", ("open-data-contract-standard",)),
 }
