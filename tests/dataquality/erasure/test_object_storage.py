@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -26,6 +27,8 @@ def bucket(monkeypatch: pytest.MonkeyPatch) -> Iterator[object]:
         "DQ_LAKE_ROOTS": "s3://lake",
     }.items():  # fmt: skip
         monkeypatch.setenv(name, value)
+    # The buckets of other tests are in this process.
+    urllib.request.urlopen(urllib.request.Request(f"http://{host}:{port}/moto-api/reset", method="POST"))
     client = boto3.client("s3")
     client.create_bucket(Bucket="lake", CreateBucketConfiguration={"LocationConstraint": "eu-central-1"})
     yield client
