@@ -22,10 +22,12 @@ schema:
 """,
     "route": "support:\n  - {channel: '#a', tool: slack, customProperties: [@]}\n",
 }
+PLACES["identity"] = "schema:\n  - {name: orders, properties: [{name: id, customProperties: [@]}]}\n"
 PLACES["retention"] = PLACES["delivery"]
 VALUES = {
     "delivery": "{grace: 1h}",
     "csv": "{header: false}",
+    "identity": "customer.id",
     "layout": "{path: '{day:%F}'}",
     "scope": "{rows: table}",
 }

@@ -15,8 +15,8 @@ Good:
           - {property: dataset, vendor: dq, value: {additionalColumns: forbid}}
 
 How to fix: Correct the name, or move it: `delivery` and `retention` belong to a service level, `dataset` to
-an object, `csv` to a server, `scope` to a quality rule, `route` to a support channel, `inputs` to the
-contract or an object.
+an object, `csv` and `layout` to a server, `scope` to a quality rule, `identity` to a property, `route` to a
+support channel, `inputs` to the contract or an object.
 """
 
 from collections.abc import Sequence
@@ -33,6 +33,7 @@ _PLACES = {
     "layout": "a server",
     "scope": "a quality rule",
     "route": "a support channel",
+    "identity": "a property",
     "retention": "a service level",
     "inputs": "the contract or an object",
 }
@@ -42,7 +43,7 @@ def check(contract: Contract, context: Context) -> Violations:
     nodes: list[tuple[Sequence[str], Sequence[Extensible]]] = [
         (["inputs"], [contract]),
         (["csv", "layout"], contract.servers),
-        ([], context.walk.properties),
+        (["identity"], context.walk.properties),
         (extension.SLA_NAMES, contract.sla_properties),
         (["dataset", "inputs"], contract.objects),
         (["scope"], context.walk.qualities),
