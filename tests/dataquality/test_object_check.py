@@ -109,9 +109,11 @@ def test_distinct_and_repeated_keys_are_exact_and_leave_null_out(spark: SparkSes
     frame = spark.createDataFrame([(1, "a"), (1, "a"), (1, "b"), (None, "b"), (None, "b")], "k int, v string")
     key = (Column(("k",)), Column(("v",)))
 
-    made = plan([distinct(key), duplicates(key), duplicates((key[1],), "`k` = 1")], schema_of(frame))
+    metrics = [distinct(key), duplicates(key), duplicates((key[1],), "`k` = 1")]
 
-    assert list(measure(frame, made).values())[1:] == [2, 1, 1]
+    answers = measure(frame, plan(metrics, schema_of(frame)))
+
+    assert [answers[metric] for metric in metrics] == [2, 1, 1]
 
 
 def test_a_broken_question_is_found_by_halving_and_the_others_keep_their_answers(spark: SparkSession) -> None:
