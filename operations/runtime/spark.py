@@ -12,7 +12,7 @@ import sys
 import threading
 from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from dq.contracts.install import install_command
 from dq.contracts.outcome import DqError, MissingTool, ReadError
@@ -135,8 +135,8 @@ def _hint(jar_settings: Mapping[str, str]) -> str:
 
 def ended_jvm() -> ReadError | None:
     """Return the error that Spark's JVM, started by this process, has ended; None if it runs or never ran."""
-    core = sys.modules.get("pyspark.core.context")
-    process = getattr(getattr(core and core.SparkContext, "_gateway", None), "proc", None)
+    context: Any = getattr(sys.modules.get("pyspark"), "SparkContext", None)
+    process = getattr(getattr(context, "_gateway", None), "proc", None)
     if process is None or process.poll() is None:
         return None
     return ReadError(
