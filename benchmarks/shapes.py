@@ -210,7 +210,7 @@ def measure(folder: Path, words: Sequence[str]) -> Measured:
 
         def watch() -> None:
             nonlocal peak, cpu
-            # The JVM is nobody's child when it ends, so its seconds are not those of the command.
+            # The command does not wait for the JVM to end, so the system does not add its seconds.
             while process.returncode is None:
                 peak = max(peak, resident_megabytes(process.pid))
                 cpu = max(cpu, machine.cpu_seconds(process.pid))

@@ -148,7 +148,7 @@ def prove(
     """Search all files of all tables for keys, and print a certificate that no row of them is left.
 
     The certificate is a JSON document with each file and how it was cleared. The keys are in it as digests,
-    which nobody can guess without the secret; keep that with the keys.
+    which cannot be guessed without the secret. Keep the secret with the keys.
 
     With --before, the certificate is for rows that existed before that time. Files written later are searched
     as well, because compaction carries old rows into new files, and rows found in them count.

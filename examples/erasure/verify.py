@@ -135,7 +135,7 @@ def check_signature(document: dict[str, Any], pem: bytes) -> None:
 
 
 def check_form(document: dict[str, Any]) -> None:
-    """Refuse a certificate that contradicts itself, whoever signed it."""
+    """Refuse a certificate that contradicts itself, even with a valid signature."""
     try:
         search = document["search"]
         times = [document["before"], search["started_at"], search["finished_at"], document["issued_at"]]

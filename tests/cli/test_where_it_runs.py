@@ -195,7 +195,10 @@ frame = SparkSession.builder.getOrCreate().read.parquet(str(lake))
 
 def report(frame, **options):
     made = check(Request(contract, frame, tasks_from=0, **options))
-    results = [(one.clause, one.status.value, one.observed, one.samples) for one in made.results]
+    results = [
+        (result.clause, result.status.value, result.observed, result.samples)
+        for result in made.results
+    ]
     return {"proven": made.proven, "passes": made.passes, "notes": made.notes, "results": results}
 
 reports = {"all": report(frame), "scan": report(frame, optimizations=frozenset())}
