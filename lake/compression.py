@@ -236,14 +236,48 @@ def avro_records(files: Files, path: str) -> list[dict[str, Any]]:
 
 def parse_avro(content: bytes, path: str) -> list[dict[str, Any]]:
     """Return all records of a file with this content; `path` is used in messages."""
-    try:
-        import fastavro
-    except ImportError as error:
-        what = "Commits of Iceberg and Hudi need fastavro, which is not installed."
-        raise MissingTool(what, install_command("lakehouse")) from error
+    fastavro = _fastavro()
     require_bounded_avro(content, path)
     try:
         return [record for record in fastavro.reader(BytesIO(content)) if isinstance(record, dict)]
     # fastavro and the decompressors raise many kinds of errors for broken files.
     except Exception as error:
         raise ReadError(f"{path} is not a readable Avro file.", "Check this file.") from error
+
+
+def avro_decoder(schema: Any) -> Callable[[bytes], Any]:
+    """Return a function that decodes one record of this schema, which has no header.
+
+    Raises MissingTool without fastavro, and ValueError for an invalid schema. The function raises ValueError
+    for bytes that are no such record.
+    """
+    fastavro = _fastavro()
+    try:
+        parsed = fastavro.parse_schema(schema)
+    except (
+        fastavro.schema.SchemaParseException,
+        fastavro.schema.UnknownType,
+        LookupError,
+        TypeError,
+    ) as error:
+        raise ValueError("not an Avro schema") from error
+
+    def decode(content: bytes) -> Any:
+        file = BytesIO(content)
+        try:
+            record = fastavro.schemaless_reader(file, parsed, None)
+        except (EOFError, LookupError, ValueError, TypeError, ArithmeticError, OverflowError) as error:
+            raise ValueError("a record does not match its Avro schema") from error
+        if file.tell() != len(content):
+            raise ValueError("a record has more bytes than its Avro schema says")
+        return record
+
+    return decode
+
+
+def _fastavro() -> ModuleType:
+    try:
+        return import_module("fastavro")
+    except ImportError as error:
+        what = "Commits of Iceberg and Hudi need fastavro, which is not installed."
+        raise MissingTool(what, install_command("lakehouse")) from error

@@ -48,7 +48,7 @@ def read(files: Files, location: str, known_commits: Collection[str], since: dat
     home = f"{location}/{HOME}"
     if files.stat(f"{home}/hoodie.properties") is None:
         return TableLog()
-    properties = _parse_properties(files.read(f"{home}/hoodie.properties"))
+    properties = table_properties(files, location)
     folder, archive = _LAYOUTS[properties.get("hoodie.timeline.layout.version", "1") != "2"]
     folder = f"{home}/{folder}".rstrip("/")
     completed = [file for file in files.inside(folder) if _COMPLETED.fullmatch(file.name)]
@@ -82,7 +82,9 @@ def _requested(name: str) -> str:
     return name.partition(".")[0].partition("_")[0].ljust(17, "0")
 
 
-def _parse_properties(content: bytes) -> dict[str, str]:
+def table_properties(files: Files, location: str) -> dict[str, str]:
+    """Return the properties of a table. Raises ReadError if it has none."""
+    content = files.read(f"{location}/{HOME}/hoodie.properties")
     lines = [line.partition("=") for line in content.decode(errors="replace").splitlines()]
     # Java escapes colons in its properties.
     return {name.strip(): value.strip().replace("\\:", ":") for name, sign, value in lines if sign}
@@ -131,6 +133,24 @@ def _writes(
         # 0 if rows were only deleted.
         if rows:
             yield _partition(path, properties), rows
+
+
+def key_fields(files: Files, location: str) -> frozenset[str]:
+    """Return the fields whose values are in record keys and in keys of secondary indexes, in lower case.
+
+    Raises ReadError for a folder that is no table, or definitions of indexes that cannot be parsed.
+    """
+    properties = table_properties(files, location)
+    fields = properties.get("hoodie.table.recordkey.fields", "").split(",")
+    path = f"{location}/{properties.get('hoodie.table.index.defs.path', f'{HOME}/.index_defs/index.json')}"
+    if files.stat(path) is not None:
+        try:
+            for definition in json.loads(files.read(path))["indexDefinitions"].values():
+                if definition["indexType"] == "secondary_index":
+                    fields += definition["sourceFields"]
+        except NOT_UNDERSTOOD as error:
+            raise ReadError(f"Hudi's {path} cannot be parsed.", "Check this file.") from error
+    return frozenset(field.strip().lower() for field in fields if field.strip())
 
 
 def _partition(path: str, properties: Mapping[str, str]) -> dict[str, str]:

@@ -21,7 +21,7 @@ from dq.contracts.outcome import DqError, ReadError
 from dq.dataquality.erasure.model import Gap, PhysicalFile, Role
 from dq.dataquality.model.column import Column
 from dq.dataquality.model.predicate import Inside
-from dq.lake import compression, delta, iceberg, table_folders
+from dq.lake import compression, delta, hudi, iceberg, table_folders
 from dq.lake.storage import Files, FileStat, Folder, folder_tree, is_data_path
 from dq.lake.table_log import NOT_UNDERSTOOD
 
@@ -66,6 +66,7 @@ class SearchedTable:
     """A table to search. `described` are its top-level columns in the contract, in lower case.
 
     `places` are further folders with files of the table, e.g. published partitions, each with its role.
+    `key_fields` are the columns whose values are in record keys of Hudi, in lower case.
     """
 
     name: str
@@ -78,6 +79,7 @@ class SearchedTable:
     layout: Layout = HIVE
     text: TextFormat = RFC_4180
     places: tuple[tuple[str, Role], ...] = ()
+    key_fields: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -394,7 +396,9 @@ def _below(path: str, homes: Iterable[str]) -> str | None:
 _HUDI_BASE = re.compile(r"(?P<group>[^/]+)_[^_/]+_(?P<instant>\d{14,17})\.(?:parquet|orc)")
 
 
-def _hudi_roles(_files: Files, _listing: TableListing, paths: Sequence[str]) -> Callable[[str], Role]:
+def _hudi_roles(files: Files, listing: TableListing, paths: Sequence[str]) -> Callable[[str], Role]:
+    location = listing.table.location.rstrip("/")
+    listing.table = replace(listing.table, key_fields=hudi.key_fields(files, location))
     newest: dict[tuple[str, str], str] = {}
     for path in paths:
         folder, _, name = path.rpartition("/")

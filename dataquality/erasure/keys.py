@@ -6,6 +6,7 @@ import datetime as dt
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from decimal import Decimal, InvalidOperation
 from functools import cached_property
@@ -24,6 +25,7 @@ _BLANK = " \t\n\r\v\f\x00\x1c\x1d\x1e\x1f"
 # ASCII texts that `normalized` changes inside.
 _INNER = r"[\t\n\r\v\f\x00\x1c-\x1f]|  "
 _MOST_DIGITS = 40
+_EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
 # Types for which Arrow has few functions, and those with the same values.
 _VIEWS = {"string_view": "large_string", "binary_view": "large_binary"}
 
@@ -102,6 +104,41 @@ class Keys:
             return _merged(*(self.numbers.get(number, ()) for number in numbers))
         wholes = (format(number, "f").partition(".")[0] for number in numbers)
         return _merged(*(self.spelled(normalize).get(normalized(text, normalize), ()) for text in wholes))
+
+    def written(self, value: str) -> Positions:
+        """Return the keys that a text of a date, time or whole number is, as logs write values."""
+        text = normalized(value, TEXT)
+        day, instant = _date(text), _instant(text)
+        number = int(text) if re.fullmatch(r"-?[0-9]{1,18}", text, re.ASCII) else None
+        return _merged(
+            self.dates.get(day, ()) if day else (),
+            self.instants.get(instant, ()) if instant else (),
+            self.encoded(number) if number is not None else (),
+        )
+
+    def encoded(self, number: int) -> Positions:
+        """Return the keys that are dates or times, of which a number is an encoding.
+
+        Logs encode dates as days, and times as seconds or their fractions since 1970. Keys of digits alone
+        are numbers.
+        """
+        if not self.instants:
+            return ()
+        moments = []
+        for microseconds in (
+            number * 86_400_000_000,
+            number * 1_000_000,
+            number * 1_000,
+            number,
+            number // 1_000,
+        ):
+            with suppress(OverflowError):
+                moments.append(_EPOCH + dt.timedelta(microseconds=microseconds))
+        positions = _merged(
+            *(self.instants.get(moment, ()) for moment in moments),
+            *(self.dates.get(moment.date(), ()) for moment in moments[:1]),
+        )
+        return tuple(position for position in positions if not self.values[position].strip().isdigit())
 
     def in_tree(self, value: object, normalize: str) -> Iterator[Positions]:
         """Yield the keys of every leaf of a JSON value, texts that are JSON included."""

@@ -16,11 +16,11 @@ from contextlib import nullcontext, suppress
 from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
-from urllib.parse import quote
+from urllib.parse import quote, unquote
 
 from dq.contracts.access.access_policy import is_remote
 from dq.contracts.identity import PHONE, TEXT, normalized
-from dq.contracts.outcome import DqError
+from dq.contracts.outcome import DqError, ReadError
 from dq.dataquality import text
 from dq.dataquality.answers.statistics import read_chunk_metadata
 from dq.dataquality.erasure.files import IdentityColumn, Names, SearchedFile, SearchedTable, Step
@@ -29,6 +29,7 @@ from dq.dataquality.erasure.model import FileResult, Gap, Hit, Means, Role
 from dq.dataquality.erasure.skipping import ORDER, Skipper
 from dq.dataquality.model.predicate import Inside
 from dq.dataquality.spark.columnar_files import open_input
+from dq.lake import compression, hudi_files, table_folders
 from dq.lake.storage import ArrowFiles
 
 if TYPE_CHECKING:
@@ -42,6 +43,8 @@ _HEADER_BYTES = 1 << 20
 # An unknown file up to this size is searched as a text.
 _MOST_TEXT = 1 << 20
 _MOST_JSON_ARRAY = 256 << 20
+# Characters of a text in a log that may be a path.
+_MOST_PATH = 4096
 _CODECS = {b"\x1f\x8b": "gzip", b"BZh": "bz2", b"\x28\xb5\x2f\xfd": "zstd", b"\x04\x22\x4d\x18": "lz4"}
 # Parts of a log with numbers by the names of columns that are not values of these.
 _COUNTS = frozenset({"nullCount", "null_count"})
@@ -171,8 +174,12 @@ def _search_content(search: _Search, source: NativeFile) -> None:
     source.seek(0)  # Arrow does not read on after `read_at`
     if size == 0 or head.startswith(_CHECKSUM):
         search.means = Means.EMPTY
-    elif search.file.file.role is Role.LOG and search.table.format == "hudi":
-        search.gap("logs of Hudi cannot be searched")
+    elif head.startswith(hudi_files.LOG_MAGIC):
+        search.bytes_read += size
+        _search_hudi_log(search, source, size)
+    elif head in hudi_files.HFILE_MAGICS:
+        search.bytes_read += size
+        _search_hfile(search, source, size)
     elif head.startswith(b"PAR1"):
         _search_parquet(search, source)
     elif head.startswith(b"PFA1"):  # Puffin: sketches and positions of deleted rows
@@ -219,7 +226,7 @@ def _search_parquet(search: _Search, source: NativeFile) -> None:
     meta: FileMetaData = file.metadata
     search.bytes_read += meta.serialized_size + 8
     search.row_count = meta.num_rows
-    if search.file.file.role is Role.LOG:
+    if not _has_rows(search):
         search.bytes_read += search.file.file.size
         for batch in file.iter_batches(1_024):
             for record in batch.to_pylist():
@@ -512,7 +519,7 @@ def _search_avro(search: _Search, source: NativeFile) -> None:
     reader = fastavro.reader(source)
     schema = reader.writer_schema
     names = [part["name"] for part in schema.get("fields", ())] if isinstance(schema, dict) else []
-    if search.file.file.role is Role.LOG:
+    if not _has_rows(search):
         for record in reader:
             _search_record_of_log(search, record)
         return
@@ -571,9 +578,17 @@ def _values(value: Any, steps: Sequence[Step], nested: bool = False) -> Iterator
 # Logs: the bounds and partitions that they have are values of people too.
 
 
-def _search_record_of_log(search: _Search, record: Any) -> None:
-    """Search all texts of a log's record, and numbers where the log names their column."""
-    normalizers = sorted({column.normalize for column in search.table.columns})
+def _has_rows(search: _Search) -> bool:
+    """Return False for a file of a log; log files of Hudi next to its base files have rows."""
+    is_in_home = search.file.relative.startswith(f"{table_folders.HUDI_FOLDER}/")
+    return search.file.file.role is not Role.LOG or (search.table.format == "hudi" and not is_in_home)
+
+
+def _search_record_of_log(search: _Search, record: Any, key: str = "") -> None:
+    """Search all texts of a log's record, and numbers where the log names their column.
+
+    `key` is a record key of Hudi.
+    """
     label = f"{search.table.columns[0]} (log)"
     positions = set[int]()
     for value, column in _log_leaves(record, search.table.columns, None):
@@ -581,25 +596,55 @@ def _search_record_of_log(search: _Search, record: Any) -> None:
             positions.update(_of_log_value(search.keys, value, column.normalize))
         elif isinstance(value, str | bytes):
             content = value if isinstance(value, str) else value.decode("utf-8", "replace")
-            for normalize in normalizers:
-                # Paths and texts that contain digits are no phone numbers.
-                if not normalize.startswith(PHONE) and not content.strip().isdigit():
-                    positions.update(search.keys.matching(content, normalize))
+            positions.update(_of_log_text(search, content))
+            for name, part in _path_values(content):
+                positions.update(_of_log_text(search, part))
+                for column in search.table.columns:
+                    if name and _is_leaf(column, name):
+                        positions.update(_of_log_value(search.keys, part, column.normalize))
+    for part in _parts_of_key(key):
+        positions.update(_of_log_text(search, part))
+        for column in search.table.columns:
+            if str(column.column.steps[0]).lower() in search.table.key_fields:
+                positions.update(_of_log_value(search.keys, part, column.normalize))
     if positions:
         search.add({label: tuple(sorted(positions))}, None)
 
 
+def _of_log_text(search: _Search, content: str) -> set[int]:
+    """Return the keys that a text of an unknown column is. Texts of digits are no phone numbers then."""
+    normalizers = {column.normalize for column in search.table.columns}
+    return {
+        position
+        for normalize in normalizers
+        if not normalize.startswith(PHONE) and not content.strip().isdigit()
+        for position in search.keys.matching(content, normalize)
+    }
+
+
 def _of_log_value(keys: Keys, value: Any, normalize: str) -> set[int]:
+    """Return the keys that a value of an identity column is, in any form in which logs have values."""
     positions = set[int]()
     if isinstance(value, bytes):
         if len(value) in (4, 8):
-            positions.update(keys.matching(int.from_bytes(value, "little", signed=True), normalize))
+            number = int.from_bytes(value, "little", signed=True)
+            positions.update(keys.matching(number, normalize), keys.encoded(number))
         positions.update(keys.matching(value, normalize))
     elif isinstance(value, str):
-        positions.update(_of_text(keys, value, normalize))
+        positions.update(_of_text(keys, value, normalize), keys.written(value))
     elif not isinstance(value, bool):
         positions.update(keys.matching(value, normalize))
+        if isinstance(value, int):
+            positions.update(keys.encoded(value))
     return positions
+
+
+def _path_values(content: str) -> Iterator[tuple[str, str]]:
+    """Yield the steps of a text that may be a path: a name, or "", and the value behind its equals sign."""
+    if len(content) <= _MOST_PATH and re.search("[/=%]", content):
+        for step in content.split("/"):
+            name, sign, value = step.partition("=")
+            yield (name if sign else ""), unquote(value if sign else step)
 
 
 def _log_leaves(
@@ -612,6 +657,9 @@ def _log_leaves(
         ):  # bounds of Iceberg by field id
             yield value["value"], next((item for item in columns if _has_id(item, value["key"])), column)
             return
+        # Statistics of Hudi have the name of their column next to their values.
+        steps = str(value.get("columnName") or "").split(".")
+        column = next((item for item in columns if any(_is_leaf(item, step) for step in steps)), column)
         for name, inner in value.items():
             named = next((item for item in columns if _is_leaf(item, str(name))), column)
             yield name, None
@@ -626,6 +674,8 @@ def _log_leaves(
         yield value, column
         if inner is not None:
             yield from _log_leaves(inner, columns, column)
+    elif isinstance(value, bytes) and value.startswith(compression.MAGIC):
+        yield from _log_leaves(compression.parse_avro(value, "its Avro value"), columns, column)
     else:
         yield value, column
 
@@ -638,6 +688,92 @@ def _has_id(column: IdentityColumn, number: int) -> bool:
 def _is_leaf(column: IdentityColumn, name: str) -> bool:
     names = [step for step in column.steps if isinstance(step, Names)]
     return names[-1].fits(name)
+
+
+# Log files and HFiles of Hudi.
+
+
+def _search_hudi_log(search: _Search, source: NativeFile, size: int) -> None:
+    for block in hudi_files.log_blocks(source, size):
+        try:
+            _search_block(search, block)
+        except ReadError as error:
+            search.gap(error.message)
+    search.means = Means.SCAN
+
+
+def _search_block(search: _Search, block: hudi_files.LogBlock) -> None:
+    import pyarrow as pa
+
+    match block.kind:
+        case hudi_files.Kind.COMMAND:
+            return
+        case hudi_files.Kind.AVRO:
+            _search_avro_block(search, block)
+        case hudi_files.Kind.PARQUET:
+            _search_parquet(search, pa.BufferReader(block.content))
+        case hudi_files.Kind.HFILE:
+            _search_hfile(search, io.BytesIO(block.content), len(block.content))
+        case hudi_files.Kind.CDC:
+            for record in hudi_files.avro_rows(block):
+                images = [record.get(name) for name in ("before", "after")]
+                if not any(isinstance(image, Mapping) for image in images):
+                    _search_record_of_log(search, record, str(record.get("record_key") or ""))
+                for image in images:
+                    _search_row(search, image)
+        case hudi_files.Kind.DELETE:
+            deleted = hudi_files.deleted_records(block)
+            if deleted is None:
+                search.gap("it has deletes in a form of Hudi before 0.12")
+            for record in deleted or ():
+                _search_record_of_log(search, {"partition": record["partition"]}, record["key"] or "")
+        case hudi_files.Kind.CORRUPT:
+            search.gap("it has bytes that are not blocks, e.g. of a writer that crashed")
+        case _:
+            search.gap(f"it has blocks of the unknown kind {block.kind}")
+
+
+def _search_avro_block(search: _Search, block: hudi_files.LogBlock) -> None:
+    names: list[str] | None = None
+    for record in hudi_files.avro_rows(block):
+        if not _has_rows(search):
+            _search_record_of_log(search, record)
+            continue
+        if names is None:
+            names = list(record)
+            present = _present_columns(search, names)
+            _require_all(search, present, names)
+        search.row_count += 1
+        _search_row(search, record)
+        if len(present) < len(search.table.columns):
+            # A partial update has the record key, and only the columns that it changes.
+            _search_record_of_log(search, None, str(record.get("_hoodie_record_key") or ""))
+
+
+def _search_hfile(search: _Search, source: Any, size: int) -> None:
+    for key, record in hudi_files.hfile_records(source, size):
+        _search_record_of_log(search, record, key.decode("utf-8", "replace"))
+
+
+def _parts_of_key(key: str) -> Iterator[str]:
+    """Yield a record key of Hudi, and the values that it may consist of: `name:value,name:value`.
+
+    Values are not escaped, so each text between a colon and a comma counts. Keys of secondary indexes are
+    `value$key`, with backslashes as escapes.
+    """
+    if not key:
+        return
+    yield key
+    texts = [key]
+    if "$" in key:
+        parts = (re.sub(r"\\(.)", r"\1", part) for part in re.split(r"(?<!\\)\$", key))
+        texts += [part for part in parts if part]
+        yield from texts[1:]
+    for content in texts:
+        starts = [0, *(match.end() for match in re.finditer(":", content))]
+        ends = [*(match.start() for match in re.finditer(",", content)), len(content)]
+        if len(starts) > 1 or len(ends) > 1:
+            yield from (content[start:end] for start in starts for end in ends if start < end)
 
 
 # Text.
