@@ -174,7 +174,7 @@ def _search_content(search: _Search, source: NativeFile) -> None:
     source.seek(0)  # Arrow does not read on after `read_at`
     if size == 0 or head.startswith(_CHECKSUM):
         search.means = Means.EMPTY
-    elif head.startswith(hudi_files.LOG_MAGIC):
+    elif head.startswith(hudi_files.LOG_MAGIC) or _is_log_of_hudi(search):
         search.bytes_read += size
         _search_hudi_log(search, source, size)
     elif head in hudi_files.HFILE_MAGICS:
@@ -693,6 +693,12 @@ def _is_leaf(column: IdentityColumn, name: str) -> bool:
 # Log files and HFiles of Hudi.
 
 
+def _is_log_of_hudi(search: _Search) -> bool:
+    """Return True by the name of a file, for one whose first block is damaged."""
+    name = search.file.relative.rpartition("/")[2]
+    return search.table.format == "hudi" and re.match(r"\..+_\d{14,17}\.log\.\d+(?:_|$)", name) is not None
+
+
 def _search_hudi_log(search: _Search, source: NativeFile, size: int) -> None:
     for block in hudi_files.log_blocks(source, size):
         try:
@@ -805,6 +811,9 @@ def _is_other(path: str, endings: Sequence[str]) -> bool:
 def _search_log_text(search: _Search, content: bytes) -> None:
     if content[:2] == b"\x1f\x8b":
         content = gzip.decompress(content)
+    if b"\x00" in content:
+        search.gap("its format is unknown")
+        return
     decoded = content.decode("utf-8")
     try:
         records = [json.loads(decoded)]

@@ -5,11 +5,17 @@ from __future__ import annotations
 import csv
 import gzip
 import json
+import re
+import shutil
+import zlib
 from collections.abc import Mapping
+from contextlib import suppress
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import fastavro
+import pyarrow as pa
 import pyarrow.orc as orc
 import pyarrow.parquet as pq
 
@@ -38,6 +44,20 @@ schema:
       - {name: day, logicalType: date, partitioned: true, partitionKeyPosition: 1}
 """
 KEY, OTHER = "ann@example.com", "bob@example.com"
+# Places for a file in the folder of a table, of which readers of the table take only the first.
+PLACES = {
+    "current": "day=2026-05-01/part-0",
+    "next to the partitions": "part-9",
+    "hidden": "day=2026-05-01/_old",
+    "dotted": "day=2026-05-01/.part-1",
+    "temporary": "_temporary/0/task_1/part-0",
+    "staging": ".spark-staging-17/day=2026-05-02/part-0",
+    "unfinished": "day=2026-05-01/part-3._COPYING_",
+    "another folder": "backup/2020/part-0",
+    "archive": "_archive/day=2026-05-01/part-0",
+    "nested": "day=2026-05-01/deep/er/part-0",
+    "another ending": "day=2026-05-01/part-5.bak",
+}
 
 
 class Place:
@@ -65,6 +85,15 @@ class Place:
         return find_erasure(
             "registry", keys="keys.txt", identity="customer.email", out=out, folder=self.folder, **options
         )
+
+
+def plant(lake: Path, file: Path) -> set[str]:
+    """Copy a data file to all places of a table, and return their paths."""
+    copies = {lake / name for name in PLACES.values()}
+    for copy in copies:
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(file, copy)
+    return set(map(str, copies))
 
 
 def hit_files(outcome: FindErasureOutcome) -> dict[str, int]:
@@ -104,6 +133,8 @@ def decoded(path: Path) -> str:
     if data[:3] == b"Obj":
         with path.open("rb") as file:
             return str(list(fastavro.reader(file)))
+    if data[:6] == b"#HUDI#" or data[:8] in (b"DATABLK*", b"IDXROOT2"):
+        return _everything(data)
     if data[:3] == b"ORC":
         return str(orc.ORCFile(path).read().to_pylist())
     text = data.decode("utf-8", "replace")
@@ -111,6 +142,19 @@ def decoded(path: Path) -> str:
         return f"{text} {[json.loads(line) for line in text.splitlines() if line]}"
     except ValueError:
         return f"{text} {list(csv.reader(text.splitlines()))}"
+
+
+def _everything(data: bytes) -> str:
+    """The bytes of a log file or an HFile of Hudi, and of each gzip stream and Parquet file inside."""
+    texts = [data.decode("latin1")]
+    for match in re.finditer(rb"\x1f\x8b\x08", data):
+        with suppress(zlib.error):
+            texts.append(zlib.decompressobj(31).decompress(data[match.start() :]).decode("latin1"))
+    ends = [match.end() for match in re.finditer(rb"PAR1", data)]
+    for start, end in pairwise(ends):
+        with suppress(pa.ArrowInvalid):
+            texts.append(str(pq.read_table(pa.BufferReader(data[start - 4 : end])).to_pylist()))
+    return "".join(texts)
 
 
 def row(email: str, number: int = 1, contacts: list[str] | None = None) -> Mapping[str, Any]:

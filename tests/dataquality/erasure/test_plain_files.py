@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.orc as orc
 import pyarrow.parquet as pq
 import pytest
-from fakes.erasure import KEY, OTHER, Place, files_with, hit_files, row
+from fakes.erasure import KEY, OTHER, PLACES, Place, files_with, hit_files, row
 
 Rows = Sequence[Mapping[str, Any]]
 SCHEMA = pa.schema([
@@ -57,20 +57,6 @@ def _csv(path: Path, rows: Rows) -> None:
 WRITERS: dict[str, Callable[[Path, Rows], None]] = {
     "parquet": _parquet, "orc": _orc, "avro": _avro, "json": _json, "csv": _csv,
 }  # fmt: skip
-# The places, and whether a reader of the table takes rows from there.
-PLACES = {
-    "current": "day=2026-05-01/part-0",
-    "next to the partitions": "part-9",
-    "hidden": "day=2026-05-01/_old",
-    "dotted": "day=2026-05-01/.part-1",
-    "temporary": "_temporary/0/task_1/part-0",
-    "staging": ".spark-staging-17/day=2026-05-02/part-0",
-    "unfinished": "day=2026-05-01/part-3._COPYING_",
-    "another folder": "backup/2020/part-0",
-    "archive": "_archive/day=2026-05-01/part-0",
-    "nested": "day=2026-05-01/deep/er/part-0",
-    "another ending": "day=2026-05-01/part-5.bak",
-}
 
 
 def _fill(place: Place, format: str, path: str, rows: Rows) -> Path:
@@ -324,19 +310,3 @@ def test_columns_that_differ_by_case_are_both_searched(tmp_path: Path) -> None:
     pq.write_table(pa.table({"email": [OTHER], "Email": [KEY]}), path)
 
     assert hit_files(place.find()) == {str(path): 1}
-
-
-def test_logs_of_hudi_are_gaps_and_older_file_slices_are_searched(tmp_path: Path) -> None:
-    place = Place(tmp_path, "hudi")
-    place.put("lake/.hoodie/hoodie.properties", "hoodie.table.name=people\n")
-    place.put("lake/day=1/.f1-0_20260501000000000.log.1_0-1-0", b"#HUDI#\x00")
-    for instant, email in (("20260501000000000", KEY), ("20260502000000000", OTHER)):
-        pq.write_table(pa.table({"email": [email]}), place.lake / f"day=1/f1-0_0-1-0_{instant}.parquet")
-
-    outcome = place.find()
-
-    assert [(result.file.role, bool(result.hits)) for result in outcome.search.files] == [
-        ("old snapshot", True), ("current", False),
-    ]  # fmt: skip
-    assert {gap.why for gap in outcome.search.gaps} == {"logs of Hudi cannot be searched"}
-    assert len(outcome.search.gaps) == 2
