@@ -138,7 +138,7 @@ def _writes(
 def key_fields(files: Files, location: str) -> frozenset[str]:
     """Return the fields whose values are in record keys and in keys of secondary indexes, in lower case.
 
-    Raises ReadError for a folder that is no table, or definitions of indexes that cannot be parsed.
+    Raises ReadError without properties of a table, or for definitions of indexes that cannot be parsed.
     """
     properties = table_properties(files, location)
     fields = properties.get("hoodie.table.recordkey.fields", "").split(",")

@@ -109,7 +109,9 @@ def list_table(files: Files, table: SearchedTable) -> TableListing:
             try:
                 role_of = _LOGS[table.format](files, listing, [name for name, _ in entries])
             except (DqError, *NOT_UNDERSTOOD, OSError) as error:
-                reason = f"{error.message} {error.hint}" if isinstance(error, DqError) else type(error).__name__
+                reason = (
+                    f"{error.message} {error.hint}" if isinstance(error, DqError) else type(error).__name__
+                )
                 listing.gaps.append(Gap(table.name, f"log of {location}", f"cannot be read: {reason}"))
         listing.files += [
             SearchedFile(

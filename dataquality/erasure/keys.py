@@ -117,7 +117,7 @@ class Keys:
         )
 
     def encoded(self, number: int) -> Positions:
-        """Return the keys that are dates or times, of which a number is an encoding.
+        """Return the keys that are dates or times, and that a number encodes.
 
         Logs encode dates as days, and times as seconds or their fractions since 1970. Keys of digits alone
         are numbers.

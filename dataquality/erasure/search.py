@@ -15,6 +15,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import nullcontext, suppress
 from dataclasses import dataclass, field
 from decimal import Decimal
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, unquote
 
@@ -584,11 +585,8 @@ def _has_rows(search: _Search) -> bool:
     return search.file.file.role is not Role.LOG or (search.table.format == "hudi" and not is_in_home)
 
 
-def _search_record_of_log(search: _Search, record: Any, key: str = "") -> None:
-    """Search all texts of a log's record, and numbers where the log names their column.
-
-    `key` is a record key of Hudi.
-    """
+def _search_record_of_log(search: _Search, record: Any, *record_keys: str) -> None:
+    """Search all texts of a log's record, numbers whose column the log names, and record keys."""
     label = f"{search.table.columns[0]} (log)"
     positions = set[int]()
     for value, column in _log_leaves(record, search.table.columns, None):
@@ -602,7 +600,7 @@ def _search_record_of_log(search: _Search, record: Any, key: str = "") -> None:
                 for column in search.table.columns:
                     if name and _is_leaf(column, name):
                         positions.update(_of_log_value(search.keys, part, column.normalize))
-    for part in _parts_of_key(key):
+    for part in chain.from_iterable(map(_parts_of_key, record_keys)):
         positions.update(_of_log_text(search, part))
         for column in search.table.columns:
             if str(column.column.steps[0]).lower() in search.table.key_fields:
@@ -758,7 +756,16 @@ def _search_avro_block(search: _Search, block: hudi_files.LogBlock) -> None:
 
 def _search_hfile(search: _Search, source: Any, size: int) -> None:
     for key, record in hudi_files.hfile_records(source, size):
-        _search_record_of_log(search, record, key.decode("utf-8", "replace"))
+        _search_record_of_log(search, record, key.decode("utf-8", "replace"), *_bounds_of_keys(record))
+
+
+def _bounds_of_keys(record: Any) -> Iterator[str]:
+    """Yield the least and the greatest record key, if a record of the metadata table has them."""
+    statistics = (record or {}).get("ColumnStatsMetadata") or {}
+    if statistics.get("columnName") == "_hoodie_record_key":
+        for bound in (statistics.get("minValue"), statistics.get("maxValue")):
+            if isinstance(bound, Mapping) and isinstance(bound.get("value"), str):
+                yield bound["value"]
 
 
 def _parts_of_key(key: str) -> Iterator[str]:

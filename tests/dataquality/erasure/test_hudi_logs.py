@@ -1,4 +1,4 @@
-"""Keys in log files of Hudi that writers of today no longer write: damaged, old and unknown blocks are gaps."""
+"""Keys in log files and HFiles of Hudi; damaged, old and unknown blocks are gaps."""
 
 from __future__ import annotations
 
@@ -82,9 +82,7 @@ def test_a_block_that_cannot_be_read_is_a_gap_and_later_ones_are_searched(
         ("a,b:c", "email:a,b:c,id:1"), ("17", "email:17,id:1"),
     ],
 )  # fmt: skip
-def test_the_key_of_a_partial_update_and_of_a_delete_is_searched(
-    place: Place, email: str, key: str
-) -> None:
+def test_the_key_of_a_partial_update_and_of_a_delete_is_searched(place: Place, email: str, key: str) -> None:
     place.keys(["customer.email", f'"{email}"'])
     schema = {**hudi_log.SCHEMA, "fields": hudi_log.SCHEMA["fields"][:2]}
     place.put(LOG, hudi_log.rows([{"_hoodie_record_key": key, "id": 1}], schema))

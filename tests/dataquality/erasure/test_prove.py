@@ -322,7 +322,7 @@ def test_a_deletion_from_hudi_as_the_page_says_is_proven(
     blocks = re.findall(r"```python not-run\n(.*?)```", section, re.DOTALL)
     names = {"spark": spark, "path": path}
     for block in blocks if is_merged else blocks[::2]:
-        exec(block, names)  # noqa: S102  # the code of the page
+        exec(block, names)  # the code of the page
     after = lake.prove()
 
     assert len(blocks) == 4
