@@ -6,6 +6,7 @@ import codecs
 import json
 import re
 from collections.abc import Callable, Container, Mapping
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 # TABLE: versions of ODCS, and the server types, service levels and keys of each.
@@ -70,6 +71,7 @@ EARLIER_METRICS = {
 }
 
 
+@lru_cache(64)
 def parse_version(text: str) -> Version:
     """Parse a version as contracts write it, e.g. (3, 2, 0) for `v3.2.0`."""
     major, minor, patch = text.removeprefix("v").split(".")

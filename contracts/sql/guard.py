@@ -314,6 +314,8 @@ def validate_rule_query(
     return _validate_cached(text, schema_object.name, schema_object.column, column)
 
 
+# The rules about SQL all ask for the same few queries of a contract.
+@lru_cache(32)
 def _with_shared_name(text: str, name: str, physical: str) -> str | None:
     """Return the query with the shared placeholder name, or None if the object's name may be used
     elsewhere.

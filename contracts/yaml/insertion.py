@@ -24,7 +24,7 @@ from yaml.events import (
 
 from dq.contracts.model import strip_source_maps, with_point
 from dq.contracts.outcome import UsageError
-from dq.contracts.yaml import source
+from dq.contracts.yaml import scalars, source
 from dq.contracts.yaml.source import is_json
 
 # YAML that all readers parse to the same text.
@@ -36,7 +36,7 @@ _PLAIN = re.compile(r"[A-Za-z][\w./@ -]*")
 def quoted(text: str) -> str:
     """Return the text as a YAML value, quoted if it could be read as something else."""
     safe = _PLAIN.fullmatch(text) and text == text.strip()
-    if safe and source.value(text, None, True) == text:
+    if safe and scalars.value(text, None, True) == text:
         return text
     return '"' + "".join(_escaped(sign) for sign in text) + '"'
 

@@ -90,19 +90,25 @@ def nodes(node: Node) -> Iterator[Node]:
 _PLAIN = (str, bool, int, float, type(None))
 
 
-def _empty(node: Node) -> Iterator[Finding]:
+def _empty(node: Node) -> list[Finding]:
     values = node.__dict__
-    for name in node.model_fields_set:
-        if values.get(name, "") is not None:
-            continue
-        key = type(node).model_fields[name].alias or name
-        if (type(node).__name__, key) not in _MAY_BE_EMPTY:
-            yield empty_value_finding(node.place, key)
+    names = [name for name in node.model_fields_set if values.get(name, "") is None]
+    keys = [type(node).model_fields[name].alias or name for name in names]
+    return [
+        empty_value_finding(node.place, key)
+        for key in keys
+        if (type(node).__name__, key) not in _MAY_BE_EMPTY
+    ]
 
 
-def _too_new(node: Node, odcs: versions.Version) -> Iterator[Finding]:
+def _too_new(node: Node, odcs: versions.Version) -> Iterable[Finding]:
+    keys = _LATER.get(type(node).__name__)
+    return () if keys is None or keys.isdisjoint(node.place.keys) else _later(node, odcs)
+
+
+def _later(node: Node, odcs: versions.Version) -> Iterator[Finding]:
     kind = type(node).__name__
-    for key in _LATER.get(kind, _NONE) & node.place.keys.keys():
+    for key in _LATER[kind] & node.place.keys.keys():
         value = getattr(node, "logical_type", None) if key == "logicalType" else None
         since = versions.KEY_SINCE.get((kind, key)) or (
             versions.LATER_KEYS.get(key)
@@ -145,9 +151,8 @@ def _is_empty_enum(prop: Property) -> bool:
 
 # Type of node -> its keys that are newer than 3.0.0, or have values that are.
 _LATER: dict[str, set[str]] = {"Server": set(versions.LATER_KEYS)}
-for _kind, _later, *_ in (*versions.KEY_SINCE, *versions.VALUE_SINCE):
-    _LATER.setdefault(_kind, set()).add(_later)
-_NONE: set[str] = set()
+for _kind, _newer, *_ in (*versions.KEY_SINCE, *versions.VALUE_SINCE):
+    _LATER.setdefault(_kind, set()).add(_newer)
 
 
 # Names of server types in other tools -> those of ODCS.

@@ -8,7 +8,7 @@ import pytest
 import yaml
 
 from dq.contracts.yaml.parse import parse
-from dq.contracts.yaml.source import other_number, value
+from dq.contracts.yaml.scalars import other_number, value
 from dq.validators import rule_page
 
 SERVER = "servers: [{server: lake, type: postgres, host: db, database: sales, schema: a, port: %s}]\n"
