@@ -610,7 +610,7 @@ def read_statistics(source: NativeFile, path: str, requested: tuple[RequestedCol
     import pyarrow.parquet as pq
 
     meta = pq.read_metadata(source)
-    leaves = _leaves(meta.schema)
+    leaves = leaf_numbers(meta.schema)
     groups = [meta.row_group(index) for index in range(meta.num_row_groups)]
     if sum(group.num_rows for group in groups) != meta.num_rows:
         raise ValueError(f"{path}: the footer and its row groups have different numbers of rows")
@@ -644,7 +644,7 @@ def read_statistics(source: NativeFile, path: str, requested: tuple[RequestedCol
     return FileStatistics(path, meta.num_rows, counts_rows(writers), facts, writers, size=source.size())
 
 
-def _leaves(schema: ParquetSchema) -> dict[Column, int]:
+def leaf_numbers(schema: ParquetSchema) -> dict[Column, int]:
     """Return the leaves that are not repeated, by column; names that differ only by case are left out."""
     # A dot in a name cannot be distinguished from a struct's field; such a path matches no column.
     paths = [tuple(schema.column(index).path.split(".")) for index in range(len(schema))]

@@ -14,6 +14,7 @@ from dq.contracts.model import SchemaObject
 from dq.contracts.outcome import ReadError, UsageError
 from dq.contracts.sql import text as sql
 from dq.contracts.types import DataType
+from dq.dataquality.answers.python_tasks import WORTH_ROWS
 from dq.dataquality.model.column import classified, hidden_columns
 from dq.dataquality.model.metric import Failure
 from dq.dataquality.reconcile.columns import (
@@ -36,6 +37,7 @@ from dq.dataquality.reconcile.outcome import (
     PartitionResult,
     Reconciliation,
 )
+from dq.dataquality.reconcile.parquet_sums import Grouping, PartitionSums, parquet_side, sums_in_tasks
 from dq.dataquality.spark.columnar_files import NULL_PARTITION, literal, only_partitions, without_partitions
 from dq.dataquality.spark.dataset import Dataset
 from dq.dataquality.spark.failing_rows import (
@@ -96,7 +98,8 @@ class Options:
     `partitioned_by` are columns by which both sides are divided; the result names the partitions. With
     `partitions`, only these are compared, and with `since` those with at least this value of the first
     column. Without `details`, it is only known which partitions differ.
-    `write_to` is a folder for the rows that differ, masked unless `unmasked`.
+    `write_to` is a folder for the rows that differ, masked unless `unmasked`. From `tasks_from` rows of both
+    sides on, Python tasks read Parquet files.
     """
 
     partitioned_by: tuple[str, ...] = ()
@@ -105,6 +108,7 @@ class Options:
     details: bool = True
     write_to: str | None = None
     unmasked: bool = False
+    tasks_from: int = WORTH_ROWS
 
 
 def partition_columns(left: Side, right: Side) -> tuple[str, ...]:
@@ -247,10 +251,9 @@ class _Run:
         counts: Mapping[tuple[str, ...], Mapping[Kind, int]] | None = None
         written = None
         if remaining is not None:
-            sums = self._hashes(*remaining).persist()
+            hashes, sums = self._hashes(*remaining, decided)
             try:
-                hashes = self._partition_hashes(sums)
-                if self.options.details and any(group.unequal for group in hashes):
+                if self.options.details and sums is not None and any(group.unequal for group in hashes):
                     left, right = self._unequal_partitions(remaining, hashes)
                     frame = self._differing(left, right, sums, hashes)
                     try:
@@ -265,7 +268,8 @@ class _Run:
                     finally:
                         frame.unpersist()
             finally:
-                sums.unpersist()
+                if sums is not None:
+                    sums.unpersist()
         results += [self._partition_result(group, counts) for group in hashes]
         order = sorted(
             results, key=lambda result: [(value is not None, value or "") for _, value in result.partition]
@@ -377,11 +381,41 @@ class _Run:
 
     # Hashes.
 
-    def _hashes(self, left: DataFrame, right: DataFrame) -> DataFrame:
-        """Return the sums of hashes by partition and bucket: one pass over each side."""
+    def _hashes(
+        self, left: DataFrame, right: DataFrame, decided: Sequence[PartitionResult]
+    ) -> tuple[list[_PartitionHashes], DataFrame | None]:
+        """Return the sums of hashes by partition, and by bucket in a persisted frame (None: all are equal).
+
+        This takes one pass over each side.
+        """
+        in_tasks = self._sums_in_tasks(decided)
+        if in_tasks is None:
+            sums = self._sums_by_spark(left, right).persist()
+            return self._partition_hashes(sums), sums
+        rows = [(*sums.values, *bucket) for sums in in_tasks for bucket in sums.differences]
+        hashes = [
+            _PartitionHashes(sums.values, sums.left_rows, sums.right_rows, sums.buckets, 0, 0)
+            for sums in in_tasks
+        ]
+        if not rows:
+            return hashes, None
+        fields = [f"{column.normal} {column.equality.compared_as}" for column in self.partitioned_by]
+        names = ("_dq_bucket", "_dq_left", "_dq_right", "_dq_low", "_dq_high", "_dq_product")
+        schema = ", ".join([*fields, *(f"{name} bigint" for name in names)])
+        frame = left.sparkSession.createDataFrame(rows, schema).persist()
+        unequal = {value_key(group.values): group for group in self._partition_hashes(frame)}
+        return [
+            replace(group, unequal=found.unequal, ambiguous=found.ambiguous)
+            if (found := unequal.get(value_key(group.values)))
+            else group
+            for group in hashes
+        ], frame
+
+    def _sums_by_spark(self, left: DataFrame, right: DataFrame) -> DataFrame:
+        """Return the sums of hashes by partition and bucket."""
         parts = partition_parts(self.partitioned_by)
-        sides = [self._sums(frame, is_left=is_left) for frame, is_left in ((left, True), (right, False))]
         # Each side is summed on its own first, because Spark does not compile rows through a union.
+        sides = self._sums(left, is_left=True), self._sums(right, is_left=False)
         totals = expressions(*_SUMS, "sum(_dq_product) AS _dq_product")
         return sides[0].unionByName(sides[1]).groupBy(*parts, "_dq_bucket").agg(*totals)
 
@@ -449,6 +483,28 @@ class _Run:
         if not self.partitioned_by:
             return bucket
         return f"xxhash64({hash_of(self.partitioned_by)}, {bucket})"
+
+    def _sums_in_tasks(self, decided: Sequence[PartitionResult]) -> list[PartitionSums] | None:
+        """Return the sums from Python tasks that read Parquet files, or None if Spark must read them.
+
+        They are those of `_sums_by_spark`, with another hash of the rows.
+        """
+        left, right = self.left.dataset, self.right.dataset
+        if left is None or right is None or self.options.since is not None:
+            return None
+        named = [column.name for column in self.partitioned_by]
+        decided_partitions = {result.partition for result in decided}
+        sides = []
+        for side, dataset, is_left in ((self.left, left, True), (self.right, right, False)):
+            names = [column.name if is_left else column.right_name for column in self.partitioned_by]
+            files = parquet_side(side.frame, dataset, self.options.partitions, names)
+            if files is None:
+                return None
+            sides.append(files.without(decided_partitions, dataset, named))
+        if sum(side.rows for side in sides) < self.options.tasks_from:
+            return None
+        grouping = Grouping(self.buckets, _KEY_BITS, _BITS)
+        return sums_in_tasks(sides, self.pairing.columns, self.pairing.key, self.partitioned_by, grouping)
 
     def _sums(self, frame: DataFrame, *, is_left: bool) -> DataFrame:
         """Return the number of rows and the sums of hashes of each partition and bucket, negative on the

@@ -116,14 +116,15 @@ def _totals(
         return None
     partitions: dict[Partition, list[FileStatistics]] = {}
     for file in files:
-        partition = _partition(file, side, keys)
+        partition = partition_of_file(file, side, keys)
         if partition is None:
             return None
         partitions.setdefault(partition, []).append(file)
     return partitions
 
 
-def _partition(file: FileStatistics, side: Dataset, keys: Sequence[str]) -> Partition | None:
+def partition_of_file(file: FileStatistics, side: Dataset, keys: Sequence[str]) -> Partition | None:
+    """Return the partition of a file, by the names `keys`, or None if unknown."""
     if not keys:
         return ()
     if side.format in FILE_FORMATS:
