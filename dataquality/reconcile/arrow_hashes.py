@@ -59,18 +59,19 @@ def _codes(column: Any, form: DataType) -> Words:
     if form.name in ("string", "binary"):
         if pa.types.is_dictionary(column.type):
             codes = _text_codes(column.dictionary)
-            indices = column.indices.fill_null(0).to_numpy(zero_copy_only=False)
+            indices = _buffer(column.indices, np.dtype(column.indices.type.to_pandas_dtype()))
+            if column.null_count:
+                indices = np.where(_is_null(column), 0, indices)
             codes = codes[indices] if len(codes) else np.zeros(len(column), np.uint64)
         else:
             codes = _text_codes(column)
     else:
         codes, high = _numbers(column, form)
         if high is not None:
+            codes = codes.copy()
             _mix(codes)
             codes += high
-    if column.null_count:
-        codes[_is_null(column)] = np.uint64(_NULL)
-    return codes
+    return np.where(_is_null(column), np.uint64(_NULL), codes) if column.null_count else codes
 
 
 def _numbers(column: Any, form: DataType) -> tuple[Words, Words | None]:
@@ -81,30 +82,27 @@ def _numbers(column: Any, form: DataType) -> tuple[Words, Words | None]:
     if form.name == "decimal":
         column = column.cast(arrow_type(form))
         words = _buffer(column, np.dtype(np.uint64), 2)
-        return words[::2].copy(), None if form.numbers[0] <= _MOST_DIGITS else words[1::2]
+        return words[::2], None if form.numbers[0] <= _MOST_DIGITS else words[1::2]
     if form.name in ("float", "double"):
-        values = _buffer(column, np.dtype(column.type.to_pandas_dtype())).astype(
-            np.float32 if form.name == "float" else np.float64
-        )
+        values = _buffer(column, np.dtype(column.type.to_pandas_dtype()))
+        if form.name == "float":
+            values = values.astype(np.float32)
         # Adding zero turns -0.0 into 0.0, and every NaN becomes the same.
-        doubles = values.astype(np.float64) + 0.0
-        doubles[np.isnan(doubles)] = np.nan
+        doubles: NDArray[np.float64] = values.astype(np.float64, copy=False) + 0.0
+        is_nan = np.isnan(doubles)
+        if is_nan.any():
+            doubles[is_nan] = np.nan
         return doubles.view(np.uint64), None
     if form.name == "boolean":
         column = column.cast(pa.int8())
-    dtype = np.dtype(
-        np.int64
-        if form.name in _TIMES
-        else np.int32
-        if form.name == "date"
-        else column.type.to_pandas_dtype()
-    )
-    numbers = _buffer(column, dtype).astype(np.int64)
-    if form.name in _TIMES:
-        numbers *= _TICKS[column.type.unit]
-    if form.name in _TIMES | {"date"}:
+    is_time, is_date = form.name in _TIMES, form.name == "date"
+    stored: Any = np.int64 if is_time else np.int32 if is_date else column.type.to_pandas_dtype()
+    numbers = _buffer(column, np.dtype(stored)).astype(np.int64, copy=False)
+    if is_time and _TICKS[column.type.unit] != 1:
+        numbers = numbers * _TICKS[column.type.unit]
+    if is_time or is_date:
         certain = numbers[~_is_null(column)] if column.null_count else numbers
-        if len(certain) and certain.min() < (_FIRST_DAY if form.name == "date" else _FIRST_MICROSECOND):
+        if len(certain) and certain.min() < (_FIRST_DAY if is_date else _FIRST_MICROSECOND):
             raise UncertainValue(f"a {form.name} before {_CERTAIN_FROM}")
     return numbers.view(np.uint64), None
 
@@ -118,8 +116,17 @@ def _buffer(column: Any, dtype: np.dtype[Any], size: int = 1) -> NDArray[Any]:
 
 
 def _is_null(column: Any) -> NDArray[np.bool_]:
-    nulls: NDArray[np.bool_] = column.is_null().to_numpy(zero_copy_only=False)
-    return nulls
+    """Return the rows that are NULL. pyarrow's own conversion imports pandas, which takes over a second."""
+    import numpy as np
+
+    validity = column.buffers()[0]
+    if validity is None:
+        return np.zeros(len(column), np.bool_)
+    start, end = column.offset, column.offset + len(column)
+    # Only the bytes of these rows: a batch is a slice of a longer array.
+    content = np.frombuffer(validity, np.uint8)[start // 8 : -(-end // 8)]
+    is_valid = np.unpackbits(content, bitorder="little").view(np.bool_)
+    return ~is_valid[start % 8 : start % 8 + len(column)]
 
 
 def _mix(numbers: Words) -> None:
@@ -206,11 +213,13 @@ def spark_hashes(columns: Sequence[Any], forms: Sequence[DataType]) -> Words:
     import numpy as np
 
     nulls = [_is_null(column) if column.null_count else None for column in columns]
-    masks = np.zeros(len(columns[0]), np.uint64)
+    masks = np.zeros(len(columns[0]) if any(column.null_count for column in columns) else 1, np.uint64)
     for bit, null in enumerate(nulls):
         if null is not None:
             masks[null] |= np.uint64(1 << bit)
-    hashes = _hash_of_longs(masks, np.full(len(masks), _SEED, np.uint64))
+    # Without NULLs, all rows have the same mask.
+    seeds = _hash_of_longs(masks, np.full(len(masks), _SEED, np.uint64))
+    hashes = np.broadcast_to(seeds, (len(columns[0]),))
     for column, form, null in zip(columns, forms, nulls, strict=True):
         # Spark skips NULLs.
         hashed = _hash_of_column(column, form, hashes)

@@ -6,6 +6,7 @@ read as different values are left to Spark.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -43,6 +44,7 @@ from dq.lake.types import arrow_array, arrow_type
 
 if TYPE_CHECKING:
     import numpy as np
+    import pyarrow as pa
     from numpy.typing import NDArray
     from pyarrow.parquet import FileMetaData, ParquetFile
     from pyspark.sql import DataFrame
@@ -56,8 +58,10 @@ _TASK_BYTES = 128 << 20
 _MOST_GROUPS = 1 << 18
 # Parts in which tasks exchange their sums.
 _SLICES = 8
-# A column chunk of texts with fewer bytes per row has a dictionary.
-_BYTES_WITH_DICTIONARY = 4
+# Bytes of the read columns of a row group, of which a task may hold all.
+_MOST_BYTES = 1 << 30
+# Below these bytes per row, nearly all texts of a column chunk are numbers of entries of its dictionary.
+_DICTIONARY_BYTES = 4
 # Types between which Arrow converts to the normal form as Spark does.
 _FAMILIES = (INTEGERS | {"decimal"}, FLOATS, TEXTS - {"char"})
 # Types of partition columns whose values are the same in Python and Spark.
@@ -194,8 +198,8 @@ def sums_in_tasks(
     totals = np.zeros((len(values), len(sides), 4, grouping.buckets), np.int64)
     for side_number, partition, first, sums in filter(None, results):
         totals[partition, side_number, :, first : first + sums.shape[1]] = sums
-    found = [_compared(value, *total) for value, total in zip(values, totals, strict=True)]
-    return [sums for sums in found if sums.buckets or not partitioned_by]
+    partitions = [_compared(value, *total) for value, total in zip(values, totals, strict=True)]
+    return [partition for partition in partitions if partition.buckets or not partitioned_by]
 
 
 def _compared(values: PartitionValues, left: NDArray[np.int64], right: NDArray[np.int64]) -> PartitionSums:
@@ -358,18 +362,11 @@ def _batches(task: _Task) -> Iterator[Mapping[str, Any]]:
     """Yield the columns of some rows as Arrow arrays. Raises UncertainValue for a file that Spark may read
     otherwise.
     """
-    import pyarrow as pa
     import pyarrow.parquet as pq
 
     storage = ArrowFiles()
     stored = {column.name: column for column in task.columns if column.name not in task.constants}
-    constants = {
-        column.name: arrow_array([value], arrow_type(column.stored))[0]
-        if (value := task.constants[column.name]) is not None
-        else pa.scalar(None, arrow_type(column.stored))
-        for column in task.columns
-        if column.name in task.constants
-    }
+    constants = [column for column in task.columns if column.name in task.constants]
     for path in task.paths:
         with open_input(path, storage) as source:
             meta = pq.read_metadata(source)
@@ -383,8 +380,18 @@ def _batches(task: _Task) -> Iterator[Mapping[str, Any]]:
             )
             for batch in file.iter_batches(_BATCH, columns=list(stored), use_threads=False):
                 yield {name: batch[name] for name in stored} | {
-                    name: pa.repeat(value, batch.num_rows) for name, value in constants.items()
+                    column.name: _repeated(task.constants[column.name], column.stored, batch.num_rows)
+                    for column in constants
                 }
+
+
+def _repeated(value: Any, kind: DataType, rows: int) -> pa.Array:
+    """Return the value of a partition column in all rows."""
+    import pyarrow as pa
+
+    if value is None:
+        return pa.nulls(rows, arrow_type(kind))
+    return pa.repeat(arrow_array([value], arrow_type(kind))[0], rows)
 
 
 def _verify(meta: FileMetaData, columns: Collection[_FileColumn]) -> None:
@@ -400,13 +407,22 @@ def _verify(meta: FileMetaData, columns: Collection[_FileColumn]) -> None:
             raise UncertainValue(f"{column.name} is stored as {leaf.physical_type}")
         if reason := unreadable_column(meta, column.name):
             raise UncertainValue(reason)
+    names = {column.name for column in columns}
+    sizes = Counter[int]()
+    for place, chunk in enumerate(chunks_of(meta)):
+        if chunk.path_in_schema in names:
+            sizes[place // meta.num_columns] += chunk.total_uncompressed_size
+    if max(sizes.values(), default=0) > _MOST_BYTES:
+        raise UncertainValue("a row group that is too large for a task")
 
 
 def _with_dictionary(meta: FileMetaData, names: Collection[str]) -> list[str]:
-    """Return the columns of texts whose chunks all have a dictionary: its texts are hashed once."""
-    sizes: dict[str, list[bool]] = {}
+    """Return the columns of texts whose chunks all have dictionaries: their texts are hashed once, and not
+    repeated for each row, which may take all memory.
+    """
+    chunks: dict[str, list[bool]] = {}
     for chunk in chunks_of(meta):
-        if chunk.physical_type == "BYTE_ARRAY" and chunk.path_in_schema in names:
-            is_small = chunk.total_uncompressed_size < _BYTES_WITH_DICTIONARY * chunk.num_values
-            sizes.setdefault(chunk.path_in_schema, []).append(is_small)
-    return [name for name, are_small in sizes.items() if all(are_small)]
+        if chunk.path_in_schema in names and chunk.physical_type == "BYTE_ARRAY":
+            is_small = chunk.total_uncompressed_size < _DICTIONARY_BYTES * chunk.num_values
+            chunks.setdefault(chunk.path_in_schema, []).append(is_small)
+    return [name for name, are_small in chunks.items() if all(are_small)]
