@@ -405,8 +405,8 @@ class _Run:
         frame = left.sparkSession.createDataFrame(rows, schema).persist()
         unequal = {value_key(group.values): group for group in self._partition_hashes(frame)}
         return [
-            replace(group, unequal=found.unequal, ambiguous=found.ambiguous)
-            if (found := unequal.get(value_key(group.values)))
+            replace(group, unequal=differing.unequal, ambiguous=differing.ambiguous)
+            if (differing := unequal.get(value_key(group.values)))
             else group
             for group in hashes
         ], frame
