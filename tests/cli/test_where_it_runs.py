@@ -171,7 +171,7 @@ def test_spark_connect_gives_the_same_report_and_writes_the_good_rows(orders):
 
 
 ON_FILES = """
-import json, os, sys, threading
+import json, os, shutil, sys, threading
 from itertools import count
 from pathlib import Path
 
@@ -179,9 +179,14 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pyspark.sql import SparkSession
 
+from dq.contracts.types import DataType
 from dq.contracts.yaml.parse import parse
 from dq.dataquality.check import check
+from dq.dataquality.reconcile.columns import Terms, pair_columns
+from dq.dataquality.reconcile.compare import Options, Side, reconcile, schema_of_side
+from dq.dataquality.reconcile.parquet_sums import Grouping, parquet_side, sums_in_tasks
 from dq.dataquality.request import Request
+from dq.dataquality.spark.dataset import Dataset
 
 # A column that is named like a folder above the table is one of the files.
 lake = Path("zone=eu/orders").absolute()
@@ -191,7 +196,8 @@ for file in files:
     columns = {"id": [*range(1000), 7], "state": ["open"] * 1000 + ["lost"], "zone": ["us"] * 1001}
     pq.write_table(pa.table(columns), file)
 contract = parse(Path("orders.odcs.yaml").read_bytes(), "orders.odcs.yaml").contract
-frame = SparkSession.builder.getOrCreate().read.parquet(str(lake))
+spark = SparkSession.builder.getOrCreate()
+frame = spark.read.parquet(str(lake))
 
 def report(frame, **options):
     made = check(Request(contract, frame, tasks_from=0, **options))
@@ -217,6 +223,22 @@ reports["changing"] = report(frame)
 done.set()
 thread.join()
 print("REPORTS", json.dumps(reports))
+
+shutil.copytree(lake, "copy")
+part = Path("copy/day=2026-05-02/hour=03%3A00/part 0.parquet")
+table = pq.read_table(part, partitioning=None)
+states = table["state"].to_pylist()
+pq.write_table(table.set_column(1, "state", pa.array(["closed", *states[1:]])), part)
+keys = ("day", "hour")
+sides = [
+    Side(path, spark.read.parquet(path), Dataset("orders", path, "parquet", None, DataType("struct"), keys))
+    for path in (str(lake), str(Path("copy").absolute()))
+]
+pairing = pair_columns(*map(schema_of_side, sides), Terms(("id",)))
+columns = pairing.columns, pairing.key, pairing.named(keys), Grouping(64, 24, 31)
+in_tasks = sums_in_tasks([parquet_side(side.frame, side.dataset, (), keys) for side in sides], *columns)
+outcomes = [reconcile(*sides, Terms(("id",)), Options(keys, tasks_from=rows)) for rows in (0, 1 << 60)]
+print("OUTCOMES", in_tasks is not None, *(outcome.counts["changed"] for outcome in outcomes))
 """
 ON_FILES_CONTRACT = """\
 apiVersion: v3.2.0
@@ -245,7 +267,7 @@ def test_spark_connect_answers_from_statistics_and_tasks_if_both_sides_see_the_s
     done = run(tmp_path, sys.executable, "-c", ON_FILES, SPARK_REMOTE="local[2]", **places)
 
     assert "REPORTS " in done.stdout, done.stderr
-    reports = json.loads(done.stdout.partition("REPORTS ")[2])
+    reports, _ = json.JSONDecoder().raw_decode(done.stdout.partition("REPORTS ")[2])
     assert [report["notes"] for report in reports.values()] == [
         [],
         [],
@@ -258,3 +280,4 @@ def test_spark_connect_answers_from_statistics_and_tasks_if_both_sides_see_the_s
     # The row count, three columns without NULL, and the values of a column and of the folders.
     assert [report["proven"] for report in reports.values()] == [reports["all"]["proven"], 0, 0, 0]
     assert reports["all"]["proven"] >= 4
+    assert "OUTCOMES True 1 1" in done.stdout, done.stderr
