@@ -597,6 +597,7 @@ class Folder:
     files: list[FileStat] = field(default_factory=list)
     folders: dict[str, Folder] = field(default_factory=dict)
     problem: str = ""
+    links: list[str] = field(default_factory=list)
 
 
 def folder_tree(location: str, is_listed: Callable[[str], bool]) -> Folder:
@@ -646,6 +647,7 @@ def _add_local_file(folder: Folder, entry: os.DirEntry[str], is_listed: Callable
         if entry.is_file(follow_symlinks=False):
             folder.files.append(_file_stat(entry.name, entry.stat(follow_symlinks=False)))
         elif entry.is_symlink() and (is_data_name(entry.name) or is_listed(entry.name)):
+            folder.links.append(entry.name)
             folder.problem = folder.problem or f"{entry.path} is a link, which is not followed."
     except FileNotFoundError:
         return  # removed since it was listed

@@ -19,7 +19,6 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from dq.alerts.tables import incident_subject
 from dq.contracts.access import files
 from dq.contracts.access.access_policy import has_pattern, is_remote, parse_location
 from dq.contracts.access.data_location import RFC_4180, is_lake, resolve, text_format
@@ -37,16 +36,17 @@ from dq.dataquality.erasure.files import (
 from dq.dataquality.erasure.keys import Keys
 from dq.dataquality.erasure.model import FileResult, Gap, Hit, Means, PhysicalFile, Role, SearchOutcome
 from dq.dataquality.erasure.passes import profile_files, search_listing
-from dq.dataquality.erasure.search import ColumnProfile, FoundRow
+from dq.dataquality.erasure.search import ColumnProfile, FoundRow, keys_in_record
 from dq.dataquality.model.column import columns as columns_of
 from dq.dataquality.quarantine import CHECKED_AT, RULES
-from dq.dataquality.results import check_result, check_run
+from dq.dataquality.results import check_run
 from dq.lake.iceberg import local_path
 from dq.lake.storage import Storages
 from dq.operations.data_places import placements
 from dq.operations.registry_files import LoadedContracts, load
 from dq.operations.runtime.context import RuntimeContext, call_context
 from dq.operations.runtime.spark import session
+from dq.store.schema import complete_metadata
 
 MOST_KEY_BYTES = 256 << 20
 
@@ -153,9 +153,6 @@ def _add_table(
             raise UsageError("only its catalog knows where its files are.", "")
         if any(map(has_pattern, address.segments)):
             raise UsageError("its location is a pattern, which says nothing of other files.", "")
-        problem = context.reach.contents_problem(place.path)
-        if problem is not None:
-            raise UsageError(f"{place.path} {problem.message}.", "")
         partitions = tuple(prop.column for prop in schema_object.partition_keys())
         tables.append(
             SearchedTable(
@@ -246,40 +243,39 @@ def search_registry(
 def _search_store(
     context: RuntimeContext, keys: Keys, tables: Sequence[SearchedTable]
 ) -> Iterator[FileResult]:
-    """Yield a result for each of dq's own tables that quotes values of data."""
+    """Yield a result for each table of dq's store with texts or documents, which may quote values of data."""
     if not context.has_store():
         return
-    normalizers = sorted({column.normalize for table in tables for column in table.columns})
+    columns = tuple({str(column): column for table in tables for column in table.columns}.values())
     with closing(context.store()) as store, store.read() as tx:
-        for name, texts in _quotes(tx):
-            rows_by_key: Counter[int] = Counter()
-            count = 0
-            for value in texts:
-                count += 1
-                for normalize in normalizers:
-                    for positions in keys.in_tree(value, normalize):
-                        rows_by_key.update(positions)
-                    if isinstance(value, str):
-                        rows_by_key.update(_quoted(keys, value, normalize))
-            hits = tuple(Hit(key, name.rpartition(".")[2], rows) for key, rows in sorted(rows_by_key.items()))
-            file = PhysicalFile("dq store", name, count, Role.RESULTS)
-            yield FileResult(file, Means.SCAN, 0, hits)
+        for table in complete_metadata().sorted_tables:
+            texts = [column for column in table.columns if isinstance(column.type, sa.String | sa.JSON)]
+            if texts:
+                yield _search_store_table(tx, table.name, texts, keys, columns)
 
 
-def _quotes(tx: sa.Connection) -> Iterator[tuple[str, Iterator[Any]]]:
-    columns = (
-        check_result.c.samples, check_result.c.message, check_result.c.observed,
-        incident_subject.c.facts, incident_subject.c.closing_facts,
-    )  # fmt: skip
-    for column in columns:
-        yield str(column), (row[0] for row in tx.execute(sa.select(column)))
-
-
-def _quoted(keys: Keys, text: str, normalize: str) -> Iterator[int]:
-    """Yield the keys among the words of a message."""
-    for word in re.split(r"[\s,;='\"()<>\[\]{}]+", text):
-        if word.strip("-+.0123456789"):
-            yield from keys.matching(word, normalize)
+def _search_store_table(
+    tx: sa.Connection,
+    name: str,
+    texts: Sequence[sa.Column[Any]],
+    keys: Keys,
+    columns: Sequence[IdentityColumn],
+) -> FileResult:
+    hit_rows: Counter[tuple[int, str]] = Counter()
+    count = rows = 0
+    for row in tx.execute(sa.select(*texts)):
+        count += 1
+        hits = {
+            (position, column.name)
+            for column, value in zip(texts, row, strict=True)
+            if value is not None
+            for position in keys_in_record(keys, columns, value, with_words=True)
+        }
+        hit_rows.update(hits)
+        rows += bool(hits)
+    file = PhysicalFile("dq store", name, count, Role.RESULTS)
+    row_hits = tuple(Hit(key, column, number) for (key, column), number in sorted(hit_rows.items()))
+    return FileResult(file, Means.SCAN, 0, row_hits, rows)
 
 
 # Outcomes.
@@ -296,8 +292,10 @@ class FindErasureOutcome:
 
     @property
     def rows(self) -> int:
-        """Number of rows with keys, over all files; a copy of a row in another file counts again."""
-        return sum(hit.rows for result in self.search.files for hit in result.hits)
+        """Number of rows with keys, over all files; a copy of a row in another file counts again, a row with
+        several keys once.
+        """
+        return sum(result.rows for result in self.search.files)
 
     @property
     def exit_code(self) -> int:

@@ -70,7 +70,7 @@ def _describe(outcome: FindErasureOutcome) -> None:
     for result in outcome.search.files:
         if result.hits:
             files, rows = by_role.get((result.file.table, result.file.role), (0, 0))
-            count = sum(hit.rows for hit in result.hits)
+            count = result.rows
             by_role[result.file.table, result.file.role] = files + 1, rows + count
     for (table, role), (files, rows) in sorted(by_role.items()):
         output.line(f"{table}  {role}: {pluralize(rows, 'row')} in {pluralize(files, 'file')}")

@@ -161,6 +161,8 @@ def _table(
 
 def _file(result: FileResult, digests: Sequence[str]) -> Document:
     file = result.file
+    # A key that occurs twice in the file of keys is one in the certificate.
+    hits = {(digests[hit.key], hit.column): hit.rows for hit in result.hits}
     return {
         "path": _text(file.path),
         "size": file.size,
@@ -170,7 +172,7 @@ def _file(result: FileResult, digests: Sequence[str]) -> Document:
         "role": file.role.value,
         "means": result.means.value,
         "bytes_read": result.bytes_read,
-        "hits": [{"key": digests[hit.key], "column": hit.column, "rows": hit.rows} for hit in result.hits],
+        "hits": [{"key": key, "column": column, "rows": rows} for (key, column), rows in hits.items()],
     }
 
 

@@ -140,8 +140,13 @@ def _entries(listing: TableListing, location: str) -> list[tuple[str, FileStat |
     pending: list[tuple[str, Folder]] = [("", tree)]
     while pending:
         path, folder = pending.pop()
-        if folder.problem:
-            listing.gaps.append(Gap(listing.table.name, f"{location}/{path}", folder.problem))
+        place = f"{location.rstrip('/')}/{path}"
+        for link in folder.links:
+            listing.gaps.append(
+                Gap(listing.table.name, f"{place}{link}", "it is a link, which is not followed")
+            )
+        if folder.problem and not folder.links:
+            listing.gaps.append(Gap(listing.table.name, place, folder.problem))
         entries += [(f"{path}{file.name}", file) for file in folder.files]
         pending += [(f"{path}{name}/", inner) for name, inner in folder.folders.items()]
         if not folder.files and not folder.folders and "=" in path:

@@ -62,12 +62,16 @@ class Hit:
 
 @dataclass(frozen=True)
 class FileResult:
-    """The search of a file, and the rows of keys in it. A file with hits was scanned."""
+    """The search of a file, and the rows of keys in it. A file with hits was scanned.
+
+    `rows` counts a row once, however many keys and columns it has of them.
+    """
 
     file: PhysicalFile
     means: Means
     bytes_read: int
     hits: tuple[Hit, ...] = ()
+    rows: int = 0
 
 
 @dataclass(frozen=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import pickle
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
@@ -57,8 +58,8 @@ def search_listing(
 ) -> TableSearch:
     """Search all files of a listing, each once for all keys.
 
-    `spark` starts a session, and is called only for a table of more than `most_local_bytes`. Keys are not in
-    any plan or file of Spark: tasks get them encrypted, with a secret in the task itself.
+    `spark` starts a session, and is called only for a table of more than `most_local_bytes`. Neither keys nor
+    rows are in any plan or file of Spark: tasks get and return them encrypted, with a secret in the task.
     """
     search = TableSearch(gaps=list(listing.gaps))
     files = sorted(listing.files, key=lambda listed: listed.file.size, reverse=True)
@@ -112,7 +113,7 @@ def _in_spark(
 ) -> None:
     context = session.sparkContext
     secret = os.urandom(32)
-    broadcast = context.broadcast(_encrypted(keys.values, secret))
+    broadcast = context.broadcast(_encrypted(json.dumps(keys.values).encode(), secret))
     work = partial(_task, table=table, keys=broadcast, secret=secret, with_rows=with_rows)
     try:
         outputs = in_tasks(session, list(_bundles(files)), work)
@@ -122,7 +123,7 @@ def _in_spark(
         search.gaps.append(Gap(table.name, table.location, "Spark could not search it"))
         return
     for output in outputs:
-        for result in output:
+        for result in pickle.loads(_decrypted(output, secret)):
             search.add(result)
 
 
@@ -145,22 +146,28 @@ def _task(
     keys: object,
     secret: bytes,
     with_rows: bool,
-) -> list[FileSearch]:
-    decrypted = Keys(_decrypted(keys.value, secret))  # type: ignore[attr-defined]  # Spark's broadcast
+) -> bytes:
+    """Return the encrypted searches of files. Spark writes large results to disks, as it does broadcasts."""
+    values = json.loads(_decrypted(keys.value, secret))  # type: ignore[attr-defined]  # Spark's broadcast
+    decrypted = Keys(tuple(values))
     storage = ArrowFiles() if is_remote(table.location) else None
-    return [search_file(table, listed, decrypted, storage, with_rows=with_rows) for listed in files]
+    searches = [search_file(table, listed, decrypted, storage, with_rows=with_rows) for listed in files]
+    return _encrypted(pickle.dumps(searches), secret)
 
 
-def _encrypted(values: tuple[str, ...], secret: bytes) -> bytes:
-    """Return the keys for Spark, which writes broadcast values to disks."""
-    return _xor(json.dumps(values).encode(), secret)
+_NONCE_BYTES = 16
 
 
-def _decrypted(data: bytes, secret: bytes) -> tuple[str, ...]:
-    return tuple(json.loads(_xor(data, secret)))
+def _encrypted(data: bytes, secret: bytes) -> bytes:
+    nonce = os.urandom(_NONCE_BYTES)
+    return nonce + _xor(data, secret + nonce)
+
+
+def _decrypted(data: bytes, secret: bytes) -> bytes:
+    return _xor(data[_NONCE_BYTES:], secret + data[:_NONCE_BYTES])
 
 
 def _xor(data: bytes, secret: bytes) -> bytes:
-    # The stream of an extendable-output function with a secret that is used once.
+    # The stream of an extendable-output function with a secret and a nonce that is used once.
     stream = hashlib.shake_256(secret).digest(len(data))
     return (int.from_bytes(data, "big") ^ int.from_bytes(stream, "big")).to_bytes(len(data), "big")

@@ -86,6 +86,7 @@ class _Search:
     bytes_read: int = 0
     means: Means = Means.SCAN
     row_count: int = 0
+    rows_with_keys: int = 0
 
     def gap(self, why: str) -> None:
         gap = Gap(self.table.name, self.file.file.path, why)
@@ -94,6 +95,7 @@ class _Search:
 
     def add(self, by_column: Mapping[str, Positions], row: Mapping[str, Any] | None) -> None:
         """Count a row with keys."""
+        self.rows_with_keys += 1
         for column, positions in by_column.items():
             for position in positions:
                 self.hit_rows[position, column] += 1
@@ -131,7 +133,8 @@ def search_file(
         # A file that was not searched to its end is not cleared.
         return FileSearch(None, search.gaps, search.rows)
     means = Means.SCAN if hits else search.means
-    return FileSearch(FileResult(file.file, means, search.bytes_read, hits), search.gaps, search.rows)
+    result = FileResult(file.file, means, search.bytes_read, hits, search.rows_with_keys)
+    return FileSearch(result, search.gaps, search.rows)
 
 
 def _address(path: str) -> str:
@@ -156,9 +159,10 @@ def _search_path(search: _Search) -> None:
             if len(column.steps) == 1 and isinstance(first, Names) and first.fits(name):
                 positions = _of_text(search.keys, value, column.normalize)
                 if positions:
-                    search.hit_rows.update(
-                        {(at, f"{column} (path)"): max(search.row_count, 1) for at in positions}
-                    )
+                    # Every row of the file has the value.
+                    rows = max(search.row_count, 1)
+                    search.hit_rows.update({(at, f"{column} (path)"): rows for at in positions})
+                    search.rows_with_keys = max(search.rows_with_keys, rows)
 
 
 def _of_text(keys: Keys, value: str, normalize: str) -> Positions:
@@ -586,37 +590,66 @@ def _has_rows(search: _Search) -> bool:
 
 
 def _search_record_of_log(search: _Search, record: Any, *record_keys: str) -> None:
-    """Search all texts of a log's record, numbers whose column the log names, and record keys."""
-    label = f"{search.table.columns[0]} (log)"
-    positions = set[int]()
-    for value, column in _log_leaves(record, search.table.columns, None):
-        if column is not None:
-            positions.update(_of_log_value(search.keys, value, column.normalize))
-        elif isinstance(value, str | bytes):
-            content = value if isinstance(value, str) else value.decode("utf-8", "replace")
-            positions.update(_of_log_text(search, content))
-            for name, part in _path_values(content):
-                positions.update(_of_log_text(search, part))
-                for column in search.table.columns:
-                    if name and _is_leaf(column, name):
-                        positions.update(_of_log_value(search.keys, part, column.normalize))
+    """Search a log's record, and record keys of Hudi."""
+    columns = search.table.columns
+    positions = keys_in_record(search.keys, columns, record)
     for part in chain.from_iterable(map(_parts_of_key, record_keys)):
-        positions.update(_of_log_text(search, part))
-        for column in search.table.columns:
+        positions |= _of_log_text(search.keys, columns, part)
+        for column in columns:
             if str(column.column.steps[0]).lower() in search.table.key_fields:
-                positions.update(_of_log_value(search.keys, part, column.normalize))
+                positions |= _of_log_value(search.keys, part, column.normalize)
     if positions:
-        search.add({label: tuple(sorted(positions))}, None)
+        search.add({f"{columns[0]} (log)": tuple(sorted(positions))}, None)
 
 
-def _of_log_text(search: _Search, content: str) -> set[int]:
+def keys_in_record(
+    keys: Keys, columns: Sequence[IdentityColumn], record: Any, *, with_words: bool = False
+) -> set[int]:
+    """Return the keys in a JSON or Avro value: all of its texts, and numbers where it names their column.
+
+    With `with_words`, also the words of its texts, and the values in `column=value`.
+    """
+    positions = set[int]()
+    for value, column in _log_leaves(record, columns, None):
+        if column is not None:
+            positions |= _of_log_value(keys, value, column.normalize)
+        if not isinstance(value, str | bytes):
+            continue
+        content = value if isinstance(value, str) else value.decode("utf-8", "replace")
+        if column is None:
+            positions |= _of_log_text(keys, columns, content)
+            for name, part in _path_values(content):
+                positions |= _of_log_text(keys, columns, part)
+                for named in _named(columns, name):
+                    positions |= _of_log_value(keys, part, named.normalize)
+        if with_words:
+            for word in _WORD_ENDS.split(content):
+                positions |= _of_log_text(keys, columns, word)
+            for match in _ASSIGNMENT.finditer(content):
+                for named in _named(columns, match[1].rpartition(".")[2]):
+                    positions |= _of_log_value(keys, match[2], named.normalize)
+    return positions
+
+
+_WORD_ENDS = re.compile(r"""[\s,;='"()<>\[\]{}]+""")
+# Up to the next assignment, since values have spaces.
+_ASSIGNMENT = re.compile(r"(?<![\w.])([\w.]{1,200})=(.*?)(?=\s+[\w.]+=|[,;\n]|$)")
+
+
+def _named(columns: Sequence[IdentityColumn], name: str) -> Iterator[IdentityColumn]:
+    return (column for column in columns if name and _is_leaf(column, name))
+
+
+def _of_log_text(keys: Keys, columns: Sequence[IdentityColumn], content: str) -> set[int]:
     """Return the keys that a text of an unknown column is. Texts of digits are no phone numbers then."""
-    normalizers = {column.normalize for column in search.table.columns}
+    if not content.strip("-+.0123456789 "):
+        return set()
+    normalizers = {column.normalize for column in columns}
     return {
         position
         for normalize in normalizers
-        if not normalize.startswith(PHONE) and not content.strip().isdigit()
-        for position in search.keys.matching(content, normalize)
+        if not normalize.startswith(PHONE)
+        for position in keys.matching(content, normalize)
     }
 
 

@@ -186,14 +186,22 @@ def test_an_older_name_of_the_column_is_a_gap_and_a_later_column_is_not(tmp_path
     assert [(gap.what[-9:], "mail" in gap.why) for gap in outcome.search.gaps] == [("a.parquet", True)]
 
 
-def test_a_link_is_a_gap(tmp_path: Path) -> None:
+def test_a_link_is_a_gap_and_the_files_next_to_it_are_searched(
+    tmp_path: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
     place = Place(tmp_path, "parquet")
-    _fill(place, "parquet", "day=2026-05-01/part-0", [row(OTHER)])
-    (place.lake / "_older").symlink_to(tmp_path)
+    path = _fill(place, "parquet", "day=2026-05-01/part-0", [row(KEY)])
+    outside = _fill(Place(tmp_path_factory.mktemp("outside"), "parquet"), "parquet", "part-0", [row(KEY)])
+    links = {"_older": tmp_path, "day=2026-05-01/b.parquet": path, "c.parquet": outside, "gone": "nowhere"}
+    for name, target in links.items():
+        (place.lake / name).symlink_to(target)
 
-    assert [gap.why.endswith("is a link, which is not followed.") for gap in place.find().search.gaps] == [
-        True
-    ]
+    outcome = place.find()
+
+    assert hit_files(outcome) == {str(path): 1}
+    assert {gap.what: gap.why for gap in outcome.search.gaps} == dict.fromkeys(
+        (f"{place.lake}/{name}" for name in links), "it is a link, which is not followed"
+    )
 
 
 def test_rows_are_private_and_name_keys_by_position(tmp_path: Path) -> None:
