@@ -418,8 +418,7 @@ def test_few_tasks_are_started_whatever_the_session_says_and_its_settings_stay(
     }
     tasks = sum(info.numTasks for stage in stages if (info := tracker.getStageInfo(stage)))
     assert result.counts[Kind.CHANGED] > 0
-    # Spark 3.5 does not merge partitions of cached rows.
-    assert 0 < tasks < (100 if spark.version >= "4" else 4_000)
+    assert 0 < tasks < 100
     assert [session.conf.get(name) for name in names] == before
 
 

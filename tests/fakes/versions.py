@@ -55,7 +55,6 @@ ALIKE: dict[str, tuple[str, frozenset[str]]] = {
         frozenset(
             {
                 "test_files_outside_of_the_layout_are_named",
-                "test_the_same_rows_get_the_same_verdicts_in_every_layout[csv]",
             }
         ),
     ),
@@ -180,6 +179,30 @@ ALIKE: dict[str, tuple[str, frozenset[str]]] = {
         frozenset({"test_partitions_of_any_type_are_told_apart_as_spark_does"}),
     ),
     "dataquality/spark/test_types_of_files.py": (_OURS, frozenset()),
+    # What both readers make of each type is in `dataquality/local/test_readers_agree.py`.
+    "dataquality/local/test_small_partitions.py": (
+        _OURS,
+        frozenset(
+            {
+                "test_columns_that_only_the_first_partition_has_or_lacks_are_merged_as_by_spark",
+                "test_results_on_hive_folders_are_those_of_a_scan[dates and NULL]",
+                "test_results_on_hive_folders_are_those_of_a_scan[texts]",
+                "test_results_on_other_layouts_are_those_of_a_scan[hours of tenants]",
+                "test_results_on_tables_of_other_writers_are_those_of_a_scan",
+            }
+        ),
+    ),
+    "dataquality/test_deduplication.py": (
+        _OURS,
+        frozenset(
+            {
+                "test_a_partition_has_one_folder_however_its_value_is_written",
+                "test_a_rule_on_some_rows_ranks_these_rows_by_a_nested_column",
+                "test_the_kept_rows_are_those_of_plain_python[1-newest by updatedAt]",
+                "test_the_kept_rows_are_those_of_plain_python[4-first by day]",
+            }
+        ),
+    ),
     "dataquality/test_parquet_sums.py": (
         _OURS,
         frozenset(
@@ -195,7 +218,6 @@ ALIKE: dict[str, tuple[str, frozenset[str]]] = {
         frozenset(
             {
                 "test_a_partition_of_nan_is_not_lost",
-                "test_few_tasks_are_started_whatever_the_session_says_and_its_settings_stay",
                 "test_hashes_are_equal_for_equal_values_only",
                 "test_padding_of_char_is_not_compared",
                 "test_random_pairs_of_tables_have_the_verdict_of_counting_rows",
