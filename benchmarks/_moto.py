@@ -32,10 +32,10 @@ _PAGE = 1_000
 
 
 @contextmanager
-def moto() -> Iterator[str]:
+def moto(address: str = "127.0.0.1") -> Iterator[str]:
     """The URL of the server while the block runs; boto3 and pyarrow find it, and no account."""
     server = subprocess.Popen(
-        [sys.executable, __file__], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        [sys.executable, __file__, address], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     )
     assert server.stdin is not None
     assert server.stdout is not None
@@ -65,10 +65,10 @@ def requests(url: str) -> Counter[str]:
 class _Server(LateS3):
     """moto over HTTP, counted."""
 
-    def __init__(self) -> None:
+    def __init__(self, address: str) -> None:
         self._counts: Counter[str] = Counter()
         self._partitions: dict[str, list[Any]] = {}
-        super().__init__()
+        super().__init__(address=address)
 
     def _known(self, method: str, target: str, headers: dict[str, str], body: bytes) -> bytes:
         path, _, query = target.partition("?")
@@ -151,7 +151,7 @@ def _with_prefix(names: list[str], start: int, prefix: str) -> Iterator[str]:
 
 if __name__ == "__main__":
     _list_by_prefix()
-    server = _Server()
+    server = _Server(sys.argv[1])
     sys.stdout.write(f"{server.url}\n")
     sys.stdout.flush()
     sys.stdin.read()

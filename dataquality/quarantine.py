@@ -27,7 +27,7 @@ from dq.dataquality.model.run_context import Partition
 from dq.dataquality.report import Cleaned, Quarantined, Report
 from dq.dataquality.request import OpenedData, Request, context_for, object_opener, select_clauses
 from dq.dataquality.spark.columnar_files import NULL_PARTITION, for_hadoop, literal, without_partitions
-from dq.dataquality.spark.dataset import TEXT_FORMATS, Dataset
+from dq.dataquality.spark.dataset import TEXT_FORMATS, Dataset, count_written
 from dq.dataquality.spark.failing_rows import masked_column, masked_where_repeated, repeats_classified
 from dq.dataquality.spark.measure import OpenObject, schema_of, select_keys
 from dq.dataquality.spark.session import attempt_without_values
@@ -179,10 +179,10 @@ def write(
         *_output_columns(bad, masked_columns, secrets), f"{checked_at} AS {sql.name(CHECKED_AT)}"
     )
 
-    def write_rows() -> int:
+    def write_rows() -> int | Failure:
         # Adaptive execution then writes few rows to few files.
         output.hint("rebalance").write.mode("overwrite").parquet(folder)
-        return output.sparkSession.read.schema(output.schema).parquet(folder).count()
+        return count_written(output, folder)
 
     row_count = attempt_without_values(write_rows)
     if isinstance(row_count, Failure):
@@ -227,12 +227,12 @@ def write_good_rows(
     )
     rows = good.drop(*fixed)
 
-    def write_rows() -> int:
+    def write_rows() -> int | Failure:
         # One file or a few for each folder.
         gathered = rows.repartition(*map(sql.name, inner)) if inner else rows.hint("rebalance")
         writer = gathered.write.mode("overwrite").option("partitionOverwriteMode", "static")
         writer.partitionBy(*inner).parquet(target)
-        return rows.sparkSession.read.schema(rows.schema).parquet(target).count()
+        return count_written(rows, target)
 
     row_count = attempt_without_values(write_rows)
     if isinstance(row_count, Failure):

@@ -29,7 +29,6 @@ from dq.dataquality.answers.python_tasks import (
     answers_by_group,
     average,
     distinct_codes,
-    worker_problem,
 )
 from dq.dataquality.answers.sources import KnownAnswers, Optimization, ReadOptions
 from dq.dataquality.answers.statistics import FileStatistics, StatisticsRequest, is_cached, try_spark
@@ -467,8 +466,6 @@ def answer_by_tasks(
         groups.setdefault(folder_location(file.path.rpartition("/")[0]), []).append(file)
     rows = sum(file.rows for file in files)
     if len(groups) != len(folders) or (most_rows is not None and rows > most_rows):
-        return {}
-    if rows >= tasks_from and worker_problem(frame.sparkSession) is not None:
         return {}
     answers_by_metric = answers_by_group(
         requested, frame, [tuple(group) for group in groups.values()], tasks_from

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import functools
-import shutil
-import sys
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -31,14 +28,14 @@ from dq.dataquality.model.metric import (
 from dq.dataquality.model.predicate import INTEGERS, UnsupportedPredicate
 from dq.dataquality.spark.columnar_files import open_input
 from dq.dataquality.spark.measure import schema_of
-from dq.dataquality.spark.session import attempt, in_exchanging_tasks, in_tasks
+from dq.dataquality.spark.session import in_exchanging_tasks, in_tasks
 from dq.lake.parquet import unreadable_column
 from dq.lake.storage import ArrowFiles
 from dq.lake.types import arrow_array, arrow_type
 
 if TYPE_CHECKING:
     import numpy as np
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import DataFrame
 
 
 # Arrow arrays of one batch by column name. A condition returns an array of booleans, NULL where SQL is NULL.
@@ -899,54 +896,6 @@ def _final_part(part: Part, question: Question) -> Part:
 # Check of the Python workers: they need dq, pyarrow and numpy.
 
 
-def worker_problem(spark: SparkSession) -> str | None:
-    """Return why the Python workers cannot run dq, with a hint, or None if they can.
-
-    A task without a required module logs a stack trace on every executor. If the workers' Python is not the
-    driver's, a small job without dq code checks it first, once per application.
-    """
-    context = getattr(spark, "sparkContext", None)
-    if context is None:
-        server: Any = spark
-        return _worker_problem(spark, server.client._session_id, "of the server")
-    python = str(context.pythonExec)
-    if shutil.which(python) == sys.executable:
-        return None
-    return _worker_problem(spark, context.applicationId, python)
-
-
-@functools.lru_cache(64)
-def _worker_problem(spark: SparkSession, _application: str, python: str) -> str | None:
-    # A nested function is pickled by value, so the worker does not have to import dq.
-    def find_missing(_number: int) -> list[str]:
-        from importlib.util import find_spec
-
-        missing = []
-        for name in ("dq", "dq.dataquality", "pyarrow", "numpy"):
-            try:
-                spec = find_spec(name)
-            except ImportError:
-                spec = None
-            if spec is None:
-                missing.append(name)
-        return missing
-
-    context = getattr(spark, "sparkContext", None)
-    answer = (
-        in_tasks(spark, [0], find_missing)
-        if context is None
-        else attempt(lambda: context.parallelize([0], 1).map(find_missing).collect())
-    )
-    if isinstance(answer, Failure):
-        return f"the Python of Spark's tasks ({python}) does not run: {answer.message}. {_hint()}"
-    (missing,) = answer
-    return f"the Python of Spark's tasks ({python}) has no {missing[0]}. {_hint()}" if missing else None
-
-
-def _hint() -> str:
-    return f"Begin the session with PYSPARK_PYTHON={sys.executable}, or install dq with pyarrow there"
-
-
 # With fewer rows, Spark answers before the Python workers have started (about 0.3 s of CPU each).
 WORTH_ROWS = 1_000_000
 # Exchanged keys are counted in buckets of this many rows, i.e. at most 32 MB of integers per task.
@@ -961,11 +910,11 @@ _M = TypeVar("_M", bound=Metric | Keys)
 
 def answers(
     metrics: Sequence[Metric], frame: DataFrame, files: Sequence[FileStatistics], *, keys: bool, values: bool
-) -> dict[Metric, Answer]:
+) -> dict[Metric, Answer] | Failure:
     """Return the answers that tasks over these Parquet files can compute, in one Spark job.
 
-    Metrics that are missing in the result must be computed by Spark: Arrow may evaluate them differently, or
-    their tasks failed.
+    Metrics that are missing in the result must be computed by Spark: Arrow may evaluate them differently.
+    A Failure if the tasks cannot run, or failed.
 
     Args:
         files: All files that a query would read, each completely, with the bounds of the columns the metrics
@@ -987,9 +936,7 @@ def answers(
         buckets,
         merge_outputs,
     )
-    if isinstance(outputs, Failure):
-        return {}
-    return _answers(questions, outputs, types)
+    return outputs if isinstance(outputs, Failure) else _answers(questions, outputs, types)
 
 
 def _answers(

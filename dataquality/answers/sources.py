@@ -11,7 +11,6 @@ from dq.contracts.sql import text as sql
 from dq.contracts.types import DataType
 from dq.dataquality.answers import iceberg_statistics, statistics
 from dq.dataquality.answers import python_tasks as kernels
-from dq.dataquality.answers.python_tasks import worker_problem
 from dq.dataquality.answers.statistics import (
     FileStatistics,
     Partitions,
@@ -400,9 +399,6 @@ def answer_without_scan(
         return result
     if sum(file.rows for file in files) < options.tasks_from:
         return result
-    reason = worker_problem(table.sparkSession)
-    if reason is not None:
-        return replace(result, notes=(f"Spark scans: {reason}.",))
     task_answers = kernels.answers(
         remaining,
         table,
@@ -410,6 +406,8 @@ def answer_without_scan(
         keys=Optimization.LOCAL_KEYS in optimizations,
         values=Optimization.KERNELS in optimizations,
     )
+    if isinstance(task_answers, Failure):
+        return replace(result, notes=(f"Spark scans: {task_answers.message}.",))
     passes = result.passes + (1 if task_answers else 0)
     return replace(result, answers={**result.answers, **task_answers}, passes=passes)
 

@@ -10,6 +10,8 @@ from functools import reduce
 from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
+from dq.contracts.outcome import ReadError
+from dq.dataquality.model.metric import Failure
 from dq.dataquality.reconcile.columns import (
     ComparedColumn,
     Pairing,
@@ -19,6 +21,7 @@ from dq.dataquality.reconcile.columns import (
 )
 from dq.dataquality.reconcile.equality import Family
 from dq.dataquality.reconcile.outcome import ColumnDifference, Difference, Kind
+from dq.dataquality.spark.dataset import count_written
 from dq.dataquality.spark.failing_rows import MAX_SAMPLES
 
 if TYPE_CHECKING:
@@ -145,7 +148,10 @@ class DifferingRows:
         return Difference(kind, partition, key, row["_dq_left"], row["_dq_right"], *sides)
 
     def write(self, folder: str) -> str:
-        """Write the differing rows, a folder for each kind, and return the folder."""
+        """Write the differing rows, a folder for each kind, and return the folder.
+
+        Raises ReadError if the executors wrote them elsewhere, and Spark's errors.
+        """
         for kind in Kind:
             rows = self.frame.where(f"_dq_kind = '{kind}'")
             if kind in (Kind.MISSING, Kind.EXTRA):
@@ -158,7 +164,13 @@ class DifferingRows:
                     "_dq_shown_left AS left",
                     "_dq_shown_right AS right",
                 )
-            frame.write.mode("overwrite").parquet(f"{folder.rstrip('/')}/{kind}")
+            target = f"{folder.rstrip('/')}/{kind}"
+            frame.write.mode("overwrite").parquet(target)
+            written = count_written(frame, target)
+            if isinstance(written, Failure):
+                raise ReadError(
+                    f"the differing rows are not in {target!r}: {written.message}", "Name that place."
+                )
         return folder
 
 

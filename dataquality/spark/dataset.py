@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
-from dq.contracts.access.access_policy import AccessPolicy
+from dq.contracts.access.access_policy import AccessPolicy, is_remote
 from dq.contracts.access.data_location import (
     CATALOGS,
     RFC_4180,
@@ -47,7 +47,7 @@ from dq.dataquality.spark.file_listing import (
     values_in_path,
 )
 from dq.dataquality.spark.schema import ddl
-from dq.dataquality.spark.session import attempt
+from dq.dataquality.spark.session import attempt, is_local
 from dq.dataquality.spark.text_files import csv_frame, json_frame
 from dq.dataquality.text import carrier_type, text_row_type
 
@@ -344,6 +344,20 @@ def file_bytes(frame: DataFrame) -> int | None:
     return sum(int(str(listing.totalFileSize())) for listing in selected)
 
 
+def count_written(frame: DataFrame, folder: str) -> int | Failure:
+    """Return the number of rows in a folder of Parquet to which the frame was written.
+
+    A Failure if rows are missing: executors on other machines write a path without a scheme to disks of their
+    own, and Spark reports success. Raises Spark's errors.
+    """
+    spark = frame.sparkSession
+    rows = spark.read.schema(frame.schema).parquet(folder).count()
+    if is_remote(folder) or is_local(spark):
+        return rows
+    written = frame.count()
+    return rows if rows == written else Failure(f"{rows:,} of {written:,} rows arrived. {SHARED_HINT}")
+
+
 def repartition_small(frame: DataFrame, rows: object) -> DataFrame:
     """Repartition a frame with few rows to one partition, instead of the session's shuffle partitions.
 
@@ -432,6 +446,10 @@ _PATH_HINT = "Check the server's path in the contract, and that data was deliver
 _CATALOG_HINT = "Configure the catalog that the server's database begins with: spark.sql.catalog.<name>=…"
 _JAR_HINT = "Start Spark with {jar}"
 _S3_JAR_HINT = "Start Spark with spark.jars.packages=org.apache.hadoop:hadoop-aws:{version}."
+SHARED_HINT = (
+    "The executors of a cluster do not see the files of this machine: use a place that all of them share,"
+    " e.g. S3 or HDFS."
+)
 _TYPE_HINT = "Store the column as a type that Spark supports."
 # Text in errors of Spark, Hadoop and the formats -> hint; the first match counts.
 _HINTS = (
@@ -468,6 +486,8 @@ def _hint_for(dataset: Dataset, reason: str, spark: SparkSession) -> str:
         jar = ",".join(run_context.coordinates(spark.version, (source_format,)))
         needed = f"spark.jars.packages={jar}" if jar else f"the jar for {source_format}".rstrip()
         return f"{_JAR_HINT.format(jar=needed)}; 'dq doctor' lists the jars of each format."
+    if reason.startswith("File file:") and not is_local(spark):
+        return SHARED_HINT
     if dataset.path and reason.startswith("[TABLE_OR_VIEW_NOT_FOUND]"):
         return _PATH_HINT
     return known_hint or "Check that Spark may read it, and the format in the contract."

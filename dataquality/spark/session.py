@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 import logging
 import re
+import shutil
 import sys
 import threading
 import uuid
@@ -11,9 +13,10 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 from zipimport import zipimporter
 
+from dq.contracts.install import NAME
 from dq.dataquality.model.metric import Failure
 from dq.dataquality.spark import connect_tasks
 
@@ -25,12 +28,13 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-# Spark error conditions that only quote columns, types, tables and files.
+# Errors of Spark, and of Python tasks, that only quote columns, types, tables, files and modules.
 _SAFE = re.compile(
     r"\[(UNRESOLVED_|UNRESOLVABLE_|TABLE_OR_VIEW_|PATH_|DATATYPE_MISMATCH|PARSE_SYNTAX_ERROR|UNABLE_TO_INFER"
     r"|DATA_SOURCE_|FAILED_READ_FILE|CANNOT_READ_|UNSUPPORTED_|AMBIGUOUS_|COLUMN_|FIELD_NOT_FOUND|CONNECT"
     r"|INVALID_EXTRACT_|INVALID_SCHEMA|NESTED_AGGREGATE|INCOMPATIBLE_|MISSING_|WRONG_NUM_ARGS|SCHEMA_|DELTA_"
     r"|HUDI_|ICEBERG_)|\S+ is not a Parquet file|File \S+ does not exist"
+    r"|No module named|Cannot run program|When (?:reading|getting|listing)|Failed to open local file"
 )
 _CONDITION = re.compile(r"\[[A-Z_.0-9]+\] ?")
 # Where a value may begin: in quotes, after a colon, as a number, or as a key of a map.
@@ -99,6 +103,7 @@ def spark_errors() -> tuple[type[Exception], ...]:
 
 
 _CAUSE = re.compile(r"^(?:Caused by: )?[\w.$]+(?:Exception|Error): (.+)$", re.MULTILINE)
+_TRACEBACK = "Traceback (most recent call last)"
 _NOISE = re.compile(r" SQLSTATE: \w+$|^\[[A-Z_.0-9]+\] Job aborted due to stage failure: ")
 _FILE = re.compile(r"while reading file (\S+?)\.?(?:\s|$)")
 MAX_MESSAGE = 300
@@ -124,8 +129,11 @@ def error_reason(error: BaseException, redact: Callable[[str], str] = str) -> st
 
 
 def _reason_line(text: str) -> str:
-    aborted = "Job aborted" in text
-    first = next(iter(_CAUSE.findall(text)), "") if aborted else text.strip().split("\n", 1)[0]
+    if "Job aborted" in text or text.startswith(_TRACEBACK):
+        # Of a Python task, the exception is below its traceback.
+        first = next((cause for cause in _CAUSE.findall(text) if not cause.startswith(_TRACEBACK)), "")
+    else:
+        first = text.strip().split("\n", 1)[0]
     return _NOISE.sub("", first.strip())
 
 
@@ -219,12 +227,15 @@ Result = TypeVar("Result")
 def in_tasks(
     spark: SparkSession, items: Sequence[Item], work: Callable[[Item], Result]
 ) -> list[Result] | Failure:
-    """Return the result of `work` for each item, in order, with one task per item."""
+    """Return the result of `work` for each item, in order, with one task per item.
+
+    A Failure, without values of the data, if the workers' Python cannot run dq, or a task failed.
+    """
     run = partial(_task, work=work)
     context = getattr(spark, "sparkContext", None)
     if context is None:
-        return attempt(lambda: connect_tasks.map_items(spark, items, run))
-    return attempt(lambda: context.parallelize(items, len(items)).map(run).collect())
+        return _attempt_in_workers(spark, lambda: connect_tasks.map_items(spark, items, run))
+    return _attempt_in_workers(spark, lambda: list(context.parallelize(items, len(items)).map(run).collect()))
 
 
 def in_exchanging_tasks(
@@ -234,7 +245,7 @@ def in_exchanging_tasks(
     buckets: int,
     merge: Callable[[Iterable[Part]], Iterable[Result]],
 ) -> list[Result] | Failure:
-    """Return the merged results of all buckets, in one job.
+    """Return the merged results of all buckets, in one job, or a Failure like `in_tasks`.
 
     `work` yields parts with their bucket numbers, one task per item. Spark's shuffle moves them to one
     `merge` task per bucket, and keeps the parts of only one attempt of each task.
@@ -249,7 +260,82 @@ def in_exchanging_tasks(
         merged = parts.partitionBy(buckets, int).values().mapPartitions(join)
         return list(merged.collect())
 
-    return attempt(run)
+    return _attempt_in_workers(spark, run)
+
+
+def _attempt_in_workers(spark: SparkSession, run: Callable[[], list[Result]]) -> list[Result] | Failure:
+    problem = worker_problem(spark)
+    if problem is not None:
+        return Failure(problem)
+    outputs = attempt_without_values(run)
+    return Failure(f"Python tasks failed: {outputs.message}") if isinstance(outputs, Failure) else outputs
+
+
+def worker_problem(spark: SparkSession) -> str | None:
+    """Return why the Python workers cannot run dq, with a hint, or None if they can.
+
+    A task without a required module logs a stack trace on every executor. Unless the workers are on this
+    machine and have the driver's Python, a small job without dq code checks it first, once per application.
+    """
+    context = getattr(spark, "sparkContext", None)
+    if context is None:
+        server: Any = spark
+        return _worker_problem(spark, server.client._session_id, "of the server")
+    python = str(context.pythonExec)
+    if is_local(spark) and shutil.which(python) == sys.executable:
+        return None
+    return _worker_problem(spark, context.applicationId, python)
+
+
+@functools.lru_cache(64)
+def _worker_problem(spark: SparkSession, _application: str, python: str) -> str | None:
+    # A nested function is pickled by value, so the worker does not have to import dq.
+    def find_packages(_number: int, distribution: str = NAME) -> tuple[list[str], str | None]:
+        from importlib.metadata import PackageNotFoundError, version
+        from importlib.util import find_spec
+
+        missing = []
+        for name in ("dq", "dq.dataquality", "pyarrow", "numpy"):
+            try:
+                spec = find_spec(name)
+            except ImportError:
+                spec = None
+            if spec is None:
+                missing.append(name)
+        try:
+            return missing, version(distribution)
+        except PackageNotFoundError:
+            return missing, None
+
+    context = getattr(spark, "sparkContext", None)
+    answer = attempt(
+        lambda: (
+            connect_tasks.map_items(spark, [0], find_packages)
+            if context is None
+            else context.parallelize([0], 1).map(find_packages).collect()
+        )
+    )
+    hint = (
+        f"Begin the session with PYSPARK_PYTHON={sys.executable}, or install dq with pyarrow there"
+        if is_local(spark)
+        else "Send an environment with dq to the executors (docs/how-to/where-it-runs.md), or install dq with"
+        " pyarrow there"
+    )
+    if isinstance(answer, Failure):
+        return f"the Python of Spark's tasks ({python}) does not run: {answer.message}. {hint}"
+    ((missing, version),) = answer
+    if missing:
+        return f"the Python of Spark's tasks ({python}) has no {missing[0]}. {hint}"
+    own = find_packages(0)[1]
+    if None not in (own, version) and own != version:
+        return f"the Python of Spark's tasks ({python}) has dq {version}, and the driver {own}. {hint}"
+    return None
+
+
+def is_local(spark: SparkSession) -> bool:
+    """Return whether the driver is the only executor, so that tasks see its files and have its packages."""
+    context = getattr(spark, "sparkContext", None)
+    return context is not None and re.match(r"local(\[|$)", context.master) is not None
 
 
 def _task(item: Item, work: Callable[[Item], Result]) -> Result:

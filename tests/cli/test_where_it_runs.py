@@ -4,10 +4,16 @@ from __future__ import annotations
 
 import json
 import os
+import re
+import shutil
 import subprocess
 import sys
+import time
 import zipfile
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from typing import IO
 
 import pyarrow.parquet as pq
 import pytest
@@ -43,6 +49,11 @@ def wheel(tmp_path_factory):
 @pytest.fixture(scope="module")
 def python(tmp_path_factory):
     return python_without_dq(tmp_path_factory.mktemp("python"))
+
+
+def as_zip(wheel: Path, folder: Path) -> Path:
+    """The wheel by a name that Spark puts on the path of executors."""
+    return Path(shutil.copy(wheel, folder / "dq.zip"))
 
 
 @pytest.fixture
@@ -121,7 +132,7 @@ def test_spark_submit_takes_the_wheel_to_a_cluster(wheel, python, orders):
         orders,
         home / "bin" / "spark-submit",
         *("--master", "local-cluster[1,1,1024]", "--driver-memory", "1g"),
-        *("--conf", "spark.ui.enabled=false", "--py-files", wheel),
+        *("--conf", "spark.ui.enabled=false", "--py-files", as_zip(wheel, orders)),
         *("--conf", f"spark.executor.extraJavaOptions={jvm.SMALL}"),
         ROOT / "api" / "__main__.py",
         *("check", "orders.odcs.yaml", "--format", "json", "--channel", "console"),
@@ -132,6 +143,168 @@ def test_spark_submit_takes_the_wheel_to_a_cluster(wheel, python, orders):
     assert done.returncode == 1, done.stderr
     assert found(done.stdout) == FOUND
     assert "Executor added: app-" in done.stderr
+
+
+ON_EXECUTORS = """
+import json
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from pyspark.sql import SparkSession
+
+from dq.contracts.yaml.parse import parse
+from dq.dataquality.check import check
+from dq.dataquality.request import Request
+
+Path("table").mkdir()
+pq.write_table(pa.table({"id": [1, 2, 2], "state": ["open", "paid", "lost"]}), "table/part-0.parquet")
+contract = parse(Path("orders.odcs.yaml").read_bytes(), "orders.odcs.yaml").contract
+frame = SparkSession.builder.getOrCreate().read.parquet("table")
+reports = {
+    "all": check(Request(contract, frame, tasks_from=0)),
+    "scan": check(Request(contract, frame, optimizations=frozenset())),
+}
+print("REPORTS", json.dumps({
+    name: [report.notes, [(result.clause, result.status.value, result.observed, result.samples)
+                          for result in report.results]]
+    for name, report in reports.items()
+}))
+"""
+
+
+def other_version(wheel: Path, folder: Path) -> Path:
+    """An installation of the wheel as another version."""
+    zipfile.ZipFile(wheel).extractall(folder)
+    (info,) = folder.glob("*.dist-info")
+    metadata = (info / "METADATA").read_text("utf-8")
+    (info / "METADATA").write_text(metadata.replace("\nVersion: ", "\nVersion: 9", 1), "utf-8")
+    return folder
+
+
+def broken_pyarrow(_wheel: Path, folder: Path) -> Path:
+    """A pyarrow that was built for another system."""
+    (folder / "pyarrow").mkdir(parents=True)
+    (folder / "pyarrow" / "__init__.py").write_text("raise ImportError('libarrow.so cannot be opened')")
+    return folder
+
+
+@pytest.mark.spark
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("make_path", "sent", "expected"),
+    [
+        pytest.param(
+            lambda _wheel, folder: folder, False, " has no dq. Send an environment", id="without dq"
+        ),
+        pytest.param(other_version, False, " has dq 90.1.0, and the driver ", id="another version"),
+        pytest.param(broken_pyarrow, True, "Python tasks failed: libarrow.so cannot be opened", id="broken"),
+    ],
+)
+def test_executors_that_cannot_run_the_tasks_leave_them_to_spark_and_the_report_says_why(
+    wheel, python, orders, tmp_path, make_path, sent, expected
+):
+    """The path of Python is the same on the driver, and has dq there."""
+    import pyspark
+
+    home = Path(pyspark.__file__).parent
+    (orders / "program.py").write_text(ON_EXECUTORS)
+    done = run(
+        orders,
+        home / "bin" / "spark-submit",
+        *(
+            "--master",
+            "local-cluster[1,1,1024]",
+            "--driver-memory",
+            "1g",
+            *(("--py-files", as_zip(wheel, tmp_path)) if sent else ()),
+        ),
+        *("--conf", "spark.ui.enabled=false", "--conf", f"spark.executor.extraJavaOptions={jvm.SMALL}"),
+        *("--conf", f"spark.executorEnv.PYTHONPATH={jvm.WORKER}:{make_path(wheel, tmp_path / 'executors')}"),
+        "program.py",
+        SPARK_HOME=str(home),
+        PYSPARK_PYTHON=str(python),
+        PYTHONPATH=str(wheel),
+    )
+
+    assert "REPORTS " in done.stdout, done.stderr
+    reports = json.loads(done.stdout.partition("REPORTS ")[2])
+    (note,), results = reports["all"]
+    assert note.startswith("Spark scans: ")
+    assert expected in note
+    assert reports["scan"] == [[], results]
+
+
+ON_OTHER_DISKS = """
+import sys
+from dq.cli.main import run
+
+places = ["--clean", "own/clean", "--quarantine", "own/bad", "--keep", "first by state"]
+print("CODE", run(["check", "orders.odcs.yaml", "--all", "--channel", "console", *places]))
+print("CODE", run(["check", "own/orders.odcs.yaml", "--all", "--channel", "console"]))
+"""
+
+
+@pytest.fixture
+def master(orders) -> Iterator[str]:
+    """The address of a cluster whose executors have an empty folder `own` of their own."""
+    import pyspark
+
+    (orders / "own").mkdir()
+    spark_class = str(Path(pyspark.__file__).parent / "bin" / "spark-class")
+    hidden = ["unshare", "--mount", "sh", "-c", 'mount -t tmpfs tmpfs "$0" && exec "$@"', str(orders / "own")]
+    if os.geteuid():
+        hidden[1:1] = ["--user", "--map-root-user"]
+    if subprocess.run([*hidden, "true"], capture_output=True, check=False).returncode:
+        pytest.skip("this machine gives its users no mount namespaces")
+    environment = os.environ | {"SPARK_DAEMON_JAVA_OPTS": jvm.SMALL, "SPARK_WORKER_DIR": str(orders / "work")}
+    options = ["--host", "127.0.0.1", "--webui-port", "0"]
+    log = orders / "master.log"
+    with ExitStack() as daemons, log.open("wb") as stderr:
+        command = [spark_class, "org.apache.spark.deploy.master.Master", *options, "--port", "0"]
+        daemons.enter_context(daemon(command, environment, stderr))
+        address = None
+        while address is None:
+            time.sleep(0.2)
+            address = re.search(r"Starting Spark master at (\S+)", log.read_text("utf-8"))
+        worker = [*hidden, spark_class, "org.apache.spark.deploy.worker.Worker", *options]
+        daemons.enter_context(
+            daemon([*worker, "--cores", "1", "--memory", "1g", address[1]], environment, stderr)
+        )
+        yield address[1]
+
+
+@contextmanager
+def daemon(command: list[str], environment: dict[str, str], stderr: IO[bytes]) -> Iterator[None]:
+    process = subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL, stderr=stderr)
+    try:
+        yield
+    finally:
+        process.terminate()
+        process.wait()
+
+
+@pytest.mark.spark
+@pytest.mark.slow
+def test_rows_that_executors_write_to_their_own_disks_are_an_error_and_not_zero_rows(orders, master):
+    (orders / "own" / "lake").mkdir()
+    (orders / "own" / "lake" / "orders.csv").write_text((orders / "lake" / "orders.csv").read_text())
+    contract = (orders / "orders.odcs.yaml").read_text()
+    (orders / "own" / "orders.odcs.yaml").write_text(contract.replace("/lake,", "/own/lake,"))
+    settings = f"--master {master} --conf spark.ui.enabled=false --conf spark.executor.extraJavaOptions="
+    done = run(
+        orders,
+        *(sys.executable, "-c", ON_OTHER_DISKS),
+        PYSPARK_SUBMIT_ARGS=f"{settings}'{jvm.SMALL}' pyspark-shell",
+        PYSPARK_PYTHON=sys.executable,
+    )
+
+    written, read = done.stdout.partition("CODE 3")[::2]
+    shared = "The executors of a cluster do not see the files of this machine"
+    assert re.search(rf"Good rows: .* 0 of 1 rows arrived. {shared}", written), done.stdout + done.stderr
+    assert re.search(rf"Quarantine: .* 0 of 2 rows arrived. {shared}", written)
+    assert f"orders.csv does not exist. {shared}" in read
+    assert "CODE 3" in read
 
 
 ON_CONNECT = """

@@ -41,10 +41,10 @@ def environment(url: str) -> dict[str, str]:
 
 
 class LateS3:
-    """The server; `late` is how many seconds each answer takes more. `asked` counts the requests."""
+    """The server on an address; each answer takes `late` seconds more. `asked` counts the requests."""
 
-    def __init__(self, late: float = 0.0) -> None:
-        self.late, self.asked, self.url = late, 0, ""
+    def __init__(self, late: float = 0.0, address: str = "127.0.0.1") -> None:
+        self.late, self.address, self.asked, self.url = late, address, 0, ""
         self._given: dict[tuple[str, str, str], bytes] = {}
         self._moto = DomainDispatcherApplication(create_backend_app)
         self._loop = asyncio.new_event_loop()
@@ -55,9 +55,9 @@ class LateS3:
 
     def _serve(self, listens: threading.Event) -> None:
         asyncio.set_event_loop(self._loop)
-        listening = asyncio.start_server(self._client, "127.0.0.1", 0, backlog=512)
+        listening = asyncio.start_server(self._client, self.address, 0, backlog=512)
         server = self._loop.run_until_complete(listening)
-        self.url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+        self.url = f"http://{self.address}:{server.sockets[0].getsockname()[1]}"
         listens.set()
         self._loop.run_forever()
         left = asyncio.all_tasks(self._loop)
@@ -102,7 +102,7 @@ class LateS3:
             "PATH_INFO": unquote(path, "latin-1"),
             "RAW_URI": target,
             "QUERY_STRING": query,
-            "SERVER_NAME": "127.0.0.1",
+            "SERVER_NAME": self.address,
             "SERVER_PORT": self.url.rpartition(":")[2],
             "SERVER_PROTOCOL": "HTTP/1.1",
             "wsgi.input": BytesIO(body),

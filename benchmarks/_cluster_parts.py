@@ -1,0 +1,110 @@
+"""What a cluster is made of: Spark with an S3 client, and an environment with dq for its executors."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pyspark
+from _cluster import PYTHON
+from fakes.wheel import built, uv
+
+_POM = """\
+<project xmlns="http://maven.apache.org/POM/4.0.0"><modelVersion>4.0.0</modelVersion>
+<groupId>dq</groupId><artifactId>cluster</artifactId><version>1</version><dependencies>
+<dependency><groupId>org.apache.hadoop</groupId><artifactId>{name}</artifactId><version>{version}</version>
+</dependency></dependencies></project>
+"""
+
+
+class Unbuildable(Exception):
+    """A part cannot be made here; the text says why."""
+
+
+def spark_home(work: Path) -> Path:
+    """Return Spark of this environment with Hadoop's S3 client among its jars. Raises Unbuildable."""
+    source = Path(pyspark.__file__).parent
+    (client,) = source.glob("jars/hadoop-client-api-*.jar")
+    version = client.stem.rpartition("-")[2]
+    home = work / f"spark-{pyspark.__version__}"
+    if not home.exists():
+        jars = maven("hadoop-aws", version, work)
+        made = home.with_suffix(".part")
+        shutil.rmtree(made, ignore_errors=True)
+        shutil.copytree(source, made, copy_function=_link)
+        for jar in jars:
+            if jar.name.startswith(("hadoop-aws", "bundle", "wildfly")):
+                _link(str(jar), str(made / "jars" / jar.name))
+        made.rename(home)
+    return home
+
+
+def maven(name: str, version: str, work: Path) -> list[Path]:
+    """Return the jars of an artifact of Hadoop and of what it requires. Raises Unbuildable."""
+    folder = work / f"{name}-{version}"
+    if not folder.exists():
+        if shutil.which("mvn") is None:
+            raise Unbuildable("there is no mvn to fetch Hadoop's jars with")
+        work.mkdir(parents=True, exist_ok=True)
+        pom = work / f"{name}.xml"
+        pom.write_text(_POM.format(name=name, version=version), "utf-8")
+        part = folder.with_suffix(".part")
+        copy = ["dependency:copy-dependencies", "-DincludeScope=runtime", f"-DoutputDirectory={part}"]
+        _run(["mvn", "-q", "-B", "-f", str(pom), *copy])
+        part.rename(folder)
+    return sorted(folder.glob("*.jar"))
+
+
+def make(work: Path) -> None:
+    """Make the parts that `spark_home` and `environment` return, from the package registries.
+
+    Raises Unbuildable.
+    """
+    spark_home(work)
+    folder = work / "environment"
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    wheel = built(folder)
+    home, archive = folder / "dq-env", environment(work)
+    _run([uv(), "venv", "--quiet", "--python", PYTHON, str(home)])
+    python = str(home / "bin" / "python")
+    # No pyspark: Spark's own scripts put theirs on the path.
+    packages = [f"{wheel}[s3]", "numpy", "venv-pack==0.2.0", "setuptools<81"]
+    _run([uv(), "pip", "install", "--quiet", "--python", python, *packages])
+    _run(
+        [str(home / "bin" / "venv-pack"), "-q", "-p", str(home), "-o", str(archive), "--compress-level", "1"]
+    )
+
+
+def environment(work: Path) -> Path:
+    """Return a packed environment with dq of this checkout, for the Python of the nodes."""
+    return work / "environment" / "dq-env.tar.gz"
+
+
+def python_versions() -> tuple[str, str]:
+    """Return Python's version here and on the nodes. Raises Unbuildable if Spark cannot combine them."""
+    here = sys.version.split()[0]
+    shown = subprocess.run([PYTHON, "-V"], capture_output=True, text=True, check=False)
+    there = shown.stdout.strip().rpartition(" ")[2]
+    if there.rpartition(".")[0] != here.rpartition(".")[0]:
+        raise Unbuildable(
+            f"{PYTHON} is {there or 'missing'}, and Spark needs the driver's {here} without its patch"
+        )
+    return here, there
+
+
+def _link(source: str, target: str) -> None:
+    try:
+        os.link(os.path.realpath(source), target)
+    except OSError:
+        shutil.copyfile(source, target)
+        shutil.copymode(source, target)
+
+
+def _run(command: list[str]) -> None:
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        raise Unbuildable(f"{' '.join(command[:3])}: {(done.stderr or done.stdout).strip()[-300:]}")

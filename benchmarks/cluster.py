@@ -1,0 +1,481 @@
+"""dq on a cluster of machines: random contracts and tables on S3, checked with faults; nothing may differ.
+
+Three workers of Spark's own cluster manager and a master run in network namespaces with files of their own;
+the driver and an S3 server are on this machine. Results are compared with those of a local session, and with
+an evaluator that shares no code with dq (benchmarks/referee.py). A fault may end in an error, but never in
+another verdict. Needs Linux, unshare, Maven, and Python at /usr/bin/python3 of the driver's minor version.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from _report import arguments, finish
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
+
+import boto3  # after the path
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from _cluster import (
+    DRIVER,
+    FOLDER,
+    PYTHON,
+    REGISTERED,
+    Node,
+    Standalone,
+    build,
+    enter_namespaces,
+    is_in_namespaces,
+    wait_for,
+)
+from _cluster_parts import Unbuildable, environment, make, python_versions, spark_home
+from _moto import fill, moto
+from _referee_tables import NOW, TYPES, RandomTable, contract, table
+from _referee_truth import truth
+from fakes import jvm
+
+TABLES, QUICK_TABLES, FAULTY_TABLES = 36, 4, 6
+SCALED_ROWS, SCALED_FILES, PAIRS = 250_000, 12, 2
+JOB = Path(__file__).with_name("_cluster_job.py")
+EXECUTOR = "CoarseGrainedExecutorBackend"
+Json = dict[str, Any]
+During = Callable[["Cluster", "subprocess.Popen[str]"], None]
+
+
+def main() -> int:
+    args = arguments(
+        __doc__ or "", tables=f"how many, by default {TABLES}", seed="of the first table, as it was printed"
+    )
+    work = (Path(os.environ.get("XDG_CACHE_HOME", "~/.cache")) / "dq-bench" / "cluster").expanduser()
+    if not is_in_namespaces():
+        try:
+            here, there = python_versions()
+            make(work)
+        except Unbuildable as error:
+            raise SystemExit(str(error)) from error
+        print(f"Python {here} on the driver, {there} on the executors", flush=True)
+        raise SystemExit(f"This machine gives its users no namespaces: {enter_namespaces()}")
+    count = args.tables or (QUICK_TABLES if args.quick else TABLES)
+    seed = args.seed if args.seed is not None else random.SystemRandom().randrange(10**9)
+    print(f"seed {seed}", flush=True)
+    home, archive = spark_home(work), environment(work)
+    nodes = build(("master", "worker1", "worker2", "worker3"), home, _daemons())
+    with moto(DRIVER) as url:
+        settings = {name: text for name, text in os.environ.items() if name.startswith("AWS_")}
+        for node in nodes.values():
+            node.environment |= settings
+        standalone = Standalone(nodes["master"], tuple(nodes.values())[1:])
+        cluster = Cluster(standalone, home, archive, url, FOLDER)
+        standalone.start()
+        metrics = _agreement(cluster, seed, count, quick=args.quick)
+        if not args.quick:
+            metrics |= _scale(cluster)
+    goals = {
+        "verdicts other than the referee's": ("<", 1.0),
+        "results other than local": ("<", 1.0),
+        "tables without a reason for no Python tasks": ("<", 1.0),
+        "workers with tasks": (">", 2.0),
+    }
+    if not args.quick:
+        goals["two workers over one, by CPU of tasks"] = (">", 1.6)
+    return finish(metrics, goals, args)
+
+
+def _daemons() -> dict[str, str]:
+    return {"SPARK_DAEMON_JAVA_OPTS": jvm.SMALL}
+
+
+@dataclass
+class Cluster:
+    """A running cluster, and what is submitted to it."""
+
+    standalone: Standalone
+    home: Path
+    archive: Path
+    url: str
+    folder: Path
+    log: str = field(default="", init=False)
+
+    def check(
+        self,
+        contracts: dict[str, str],
+        *options: str,
+        readings: tuple[str, ...] = (),
+        during: During | None = None,
+    ) -> Json:
+        """Check tables in client mode; return the job's output, or its error. `during` runs beside it."""
+        source, output = self.folder / "contracts.json", self.folder / "output.json"
+        source.write_text(json.dumps(contracts), "utf-8")
+        output.unlink(missing_ok=True)
+        command = [str(self.home / "bin" / "spark-submit"), "--master", self.standalone.url]
+        for name, text in self.settings().items():
+            command += ["--conf", f"{name}={text}"]
+        command += [*options, str(JOB), str(source), str(output), *readings]
+        process = subprocess.Popen(
+            command, env=_environment() | {"SPARK_HOME": str(self.home)}, cwd=self.folder,
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+        )  # fmt: skip
+        beside = threading.Thread(target=during, args=(self, process)) if during is not None else None
+        if beside is not None:
+            beside.start()
+        self.log = process.communicate()[0]
+        if beside is not None:
+            beside.join()
+        if not output.exists():
+            return {"error": self.log[-2_000:]}
+        found: Json = json.loads(output.read_bytes())
+        return found
+
+    def settings(self) -> dict[str, str]:
+        """Settings of the session: S3, a small JVM, and tasks that run twice if they are slow."""
+        return {
+            "spark.hadoop.fs.s3a.endpoint": self.url,
+            "spark.hadoop.fs.s3a.endpoint.region": "us-east-1",
+            "spark.hadoop.fs.s3a.path.style.access": "true",
+            "spark.hadoop.fs.s3a.access.key": "test",
+            "spark.hadoop.fs.s3a.secret.key": "test",
+            "spark.driver.host": DRIVER,
+            "spark.driver.bindAddress": DRIVER,
+            "spark.driver.extraJavaOptions": jvm.SMALL,
+            "spark.executor.extraJavaOptions": jvm.SMALL,
+            "spark.executor.memory": "700m",
+            "spark.sql.shuffle.partitions": "3",
+            "spark.sql.session.timeZone": "UTC",
+            "spark.ui.showConsoleProgress": "false",
+            "spark.scheduler.minRegisteredResourcesRatio": "1.0",
+            "spark.speculation": "true",
+            "spark.speculation.quantile": "0.3",
+            "spark.speculation.interval": "100ms",
+            "spark.pyspark.driver.python": sys.executable,
+            "spark.pyspark.python": PYTHON,
+        }
+
+    def packed(self) -> list[str]:
+        """Options that bring an environment with dq to the executors, as on EMR."""
+        python = "spark.pyspark.python=./environment/bin/python"
+        return ["--archives", f"{self.archive}#environment", "--conf", python]
+
+
+def _environment() -> dict[str, str]:
+    own = ("PYSPARK_", "SPARK_", "DQ_", "MASTER")
+    environment = {name: text for name, text in os.environ.items() if not name.startswith(own)}
+    return environment | {"SPARK_LAUNCHER_OPTS": jvm.SMALL, "SPARK_LOCAL_IP": DRIVER}
+
+
+# Tables, and what is said of them.
+
+
+@dataclass(frozen=True)
+class Tables:
+    """Contracts by table: on S3, on files of this machine; and each clause's status by the referee."""
+
+    remote: dict[str, str]
+    local: dict[str, str]
+    expected: dict[str, dict[str, str]]
+
+    def first(self, count: int) -> dict[str, str]:
+        return dict(list(self.remote.items())[:count])
+
+
+def _tables(cluster: Cluster, seed: int, count: int) -> Tables:
+    boto3.client("s3").create_bucket(Bucket="lake")
+    tables = Tables({}, {}, {})
+    for number in range(count):
+        chance = random.Random(seed + number)
+        made = table(chance, tuple(TYPES))
+        document = contract(chance, made)
+        name = f"t{number}"
+        place = _write(cluster.folder / "lake" / name, made)
+        fill(cluster.url, place, "lake", name)
+        servers = {"s3": {"location": f"s3://lake/{name}"}, "local": {"path": str(place)}}
+        for kind, texts in (("s3", tables.remote), ("local", tables.local)):
+            server = {"server": "lake", "type": kind, "format": "parquet", **servers[kind]}
+            texts[name] = json.dumps(_public({**document, "servers": [server]}), ensure_ascii=False)
+        said = truth(document, list(made.columns), made.rows, NOW)
+        tables.expected[name] = {clause: status for clause, (status, _) in said.items()}
+    return tables
+
+
+def _write(place: Path, made: RandomTable) -> Path:
+    place.mkdir(parents=True)
+    for number, rows in enumerate(made.files):
+        pq.write_table(made.arrow(rows), place / f"part-{number}.parquet", row_group_size=1_000)
+    return place
+
+
+def _public(node: Any) -> Any:
+    """Without what only the evaluator reads."""
+    if isinstance(node, dict):
+        return {key: _public(value) for key, value in node.items() if not key.startswith("_")}
+    return [_public(one) for one in node] if isinstance(node, list) else node
+
+
+@dataclass
+class Tally:
+    """Comparisons of runs with the local results and with the referee."""
+
+    tables: Tables
+    reference: Json
+    comparisons: int = 0
+    wrong: int = 0
+    different: int = 0
+    errors: int = 0
+
+    def add(self, title: str, found: Json, *, faulty: bool = False) -> None:
+        """Compare a run; in one with faults, an error is no difference."""
+        if "error" in found:
+            print(f"{title}: no output\n{found['error']}")
+            self.errors += 1
+            self.different += not faulty
+            return
+        before = self.wrong, self.different, self.errors
+        for name, readings in found["tables"].items():
+            for reading, answer in readings.items():
+                self._compare(title, name, reading, answer, faulty=faulty)
+        wrong, different, errors = (now - then for now, then in zip(
+            (self.wrong, self.different, self.errors), before, strict=True))  # fmt: skip
+        print(f"{title}: {wrong} wrong, {different} different, {errors} errors; {_shares(found)}", flush=True)
+
+    def _compare(self, title: str, name: str, reading: str, answer: Json, *, faulty: bool) -> None:
+        if "error" in answer:
+            print(f"  {title}, {name}, {reading}: {answer['error'][:300]}")
+            self.errors += 1
+            self.different += not faulty
+            return
+        results = {clause: rest for clause, *rest in answer["results"]}
+        local = {clause: rest for clause, *rest in self.reference["tables"][name]["scan"]["results"]}
+        expected = self.tables.expected[name]
+        for clause in local.keys() | results.keys() | expected.keys():
+            said = results.get(clause, ["missing"])
+            self.comparisons += 1
+            if said[0] == "error" and faulty:
+                self.errors += 1
+            elif said[0] != expected.get(clause):
+                self.wrong += 1
+                print(f"  {title}, {name}, {reading}: {clause} is {said}, rows: {expected.get(clause)}")
+            elif said != local.get(clause):
+                self.different += 1
+                print(f"  {title}, {name}, {reading}: {clause} is {said}, local: {local.get(clause)}")
+
+
+def _shares(found: Json) -> str:
+    executors = {name: one for name, one in found["executors"].items() if "driver" not in name}
+    return ", ".join(
+        f"{name}: {one['tasks']:g} tasks, {one['failed']:g} failed" for name, one in sorted(executors.items())
+    )
+
+
+def _notes(found: Json) -> dict[str, list[str]]:
+    """Return the notes of a run on tables that Python tasks could not answer, by table."""
+    return {name: readings["all"].get("notes", []) for name, readings in found.get("tables", {}).items()}
+
+
+def _agreement(cluster: Cluster, seed: int, count: int, *, quick: bool) -> dict[str, float]:
+    tables = _tables(cluster, seed, count)
+    reference = _local(cluster, tables.local)
+    tally = Tally(tables, reference)
+    tally.add("local", reference)
+    packed = cluster.packed()
+    shares: Json = {}
+    untold = 0.0
+    faults = dict(FAULTS)
+    if quick:
+        faults = {"an executor killed, another one slow": _killed_and_slow}
+    else:
+        shares = cluster.check(tables.remote, *packed)
+        tally.add("packed environment", shares)
+        untold += sum(map(len, _notes(shares).values()))
+        bare = cluster.check(tables.remote, readings=("all",))
+        tally.add("executors without packages", bare)
+        # Where tasks ran with the environment, the report has to say that they cannot.
+        replaced = {name for name, notes in _notes(bare).items() if notes}
+        print(f"  of {len(replaced)} tables, e.g.: {_notes(bare)[min(replaced)] if replaced else ''}")
+        untold += not replaced
+    for title, during in faults.items():
+        found = cluster.check(tables.first(FAULTY_TABLES), *packed, during=during)
+        tally.add(title, found, faulty=True)
+        shares = shares or found
+        _mend(cluster)
+    workers = {name.partition(" ")[0] for name, one in shares.get("executors", {}).items() if one["tasks"]}
+    return {
+        "tables": float(count),
+        "clauses": float(sum(map(len, tables.expected.values()))),
+        "comparisons": float(tally.comparisons),
+        "runs with a fault": float(len(faults)),
+        "clear errors": float(tally.errors),
+        "workers with tasks": float(len(workers)),
+        "tables without a reason for no Python tasks": untold,
+        "verdicts other than the referee's": float(tally.wrong),
+        "results other than local": float(tally.different),
+    }
+
+
+def _local(cluster: Cluster, contracts: dict[str, str]) -> Json:
+    """Check the tables in a local session, on files of this machine."""
+    source, output = cluster.folder / "local.json", cluster.folder / "local-output.json"
+    source.write_text(json.dumps(contracts), "utf-8")
+    environment = _environment() | {"MASTER": "local[2]", "PYSPARK_PYTHON": sys.executable}
+    settings = "--conf spark.sql.session.timeZone=UTC --conf spark.sql.shuffle.partitions=3 pyspark-shell"
+    command = [sys.executable, str(JOB), str(source), str(output)]
+    done = subprocess.run(
+        command,
+        env=environment | {"PYSPARK_SUBMIT_ARGS": settings},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if done.returncode != 0:
+        raise SystemExit(done.stderr[-3_000:])
+    found: Json = json.loads(output.read_bytes())
+    return found
+
+
+# Faults.
+
+
+def _await_executors(cluster: Cluster, process: subprocess.Popen[str]) -> list[Node]:
+    """Return the workers with an executor, once there are three."""
+    while process.poll() is None:
+        nodes = [node for node in cluster.standalone.workers if list(node.processes(EXECUTOR))]
+        if len(nodes) == len(cluster.standalone.workers):
+            return nodes
+        time.sleep(0.2)
+    return []
+
+
+def _wait(process: subprocess.Popen[str], seconds: float) -> None:
+    end = time.monotonic() + seconds
+    while process.poll() is None and time.monotonic() < end:
+        time.sleep(0.1)
+
+
+def _killed(cluster: Cluster, process: subprocess.Popen[str]) -> None:
+    """Kill an executor at a random moment, and then another one."""
+    for _ in range(2):
+        for node in random.sample(_await_executors(cluster, process), 1):
+            _wait(process, random.uniform(2, 12))
+            print(f"  {node.name}: {node.signal(EXECUTOR, signal.SIGKILL)} executor killed", flush=True)
+
+
+def _slow(cluster: Cluster, process: subprocess.Popen[str]) -> None:
+    """Stop an executor for four fifths of the time."""
+    for node in _await_executors(cluster, process)[:1]:
+        while process.poll() is None:
+            node.signal(EXECUTOR, signal.SIGSTOP)
+            _wait(process, 0.8)
+            node.signal(EXECUTOR, signal.SIGCONT)
+            _wait(process, 0.2)
+
+
+def _killed_and_slow(cluster: Cluster, process: subprocess.Popen[str]) -> None:
+    nodes = _await_executors(cluster, process)
+    slow = threading.Thread(target=_slow, args=(cluster, process))
+    slow.start()
+    _wait(process, random.uniform(2, 8))
+    for node in nodes[1:2]:
+        print(f"  {node.name}: {node.signal(EXECUTOR, signal.SIGKILL)} executor killed", flush=True)
+    slow.join()
+
+
+def _machine_lost(cluster: Cluster, process: subprocess.Popen[str]) -> None:
+    """Kill everything on a machine at a random moment."""
+    for node in random.sample(_await_executors(cluster, process), 1):
+        _wait(process, random.uniform(2, 12))
+        print(f"  {node.name}: {node.signal('', signal.SIGKILL)} processes killed", flush=True)
+
+
+def _python_killed(cluster: Cluster, process: subprocess.Popen[str]) -> None:
+    """Kill the Python of tasks whenever there is one, so that no Python task ends."""
+    killed = 0
+    while process.poll() is None:
+        killed += sum(node.signal("pyspark.daemon", signal.SIGKILL) for node in cluster.standalone.workers)
+        _wait(process, 0.1)
+    print(f"  {killed} processes of Python killed", flush=True)
+
+
+FAULTS: dict[str, During] = {
+    "executors killed": _killed,
+    "a slow executor": _slow,
+    "a machine lost": _machine_lost,
+    "Python killed": _python_killed,
+}
+
+
+def _mend(cluster: Cluster) -> None:
+    """Start the worker again on a machine where it was killed."""
+    for node in cluster.standalone.workers:
+        if not list(node.processes("worker.Worker")):
+            cluster.standalone.start_worker(node)
+            wait_for(REGISTERED, node, times=2)
+
+
+# Two workers against one.
+
+
+def _scale(cluster: Cluster) -> dict[str, float]:
+    """Check one table on one worker and on two, each pinned to a core of its own, in turn."""
+    contracts = _large_table(cluster)
+    wall: dict[int, float] = {}
+    balance = []
+    for pair in range(PAIRS):
+        for workers in (1, 2) if pair % 2 else (2, 1):
+            # The third worker shares its core with the first one.
+            options = ["--conf", f"spark.cores.max={workers}", "--conf", "spark.deploy.spreadOut=true"]
+            found = cluster.check(contracts, *cluster.packed(), *options)
+            seconds = sum(reading["seconds"] for reading in found["tables"]["large"].values())
+            wall[workers] = min(seconds, wall.get(workers, seconds))
+            busy = [one["CPU s"] for one in found["executors"].values()]
+            if workers == 2:
+                balance.append(sum(busy) / max(busy))
+            shares = ", ".join(f"{cpu:.1f}" for cpu in busy)
+            print(f"{workers} workers: {seconds:.1f} s, CPU s of tasks {shares}", flush=True)
+    return {
+        "two workers over one, by time": wall[1] / wall[2],
+        "two workers over one, by CPU of tasks": max(balance),
+    }
+
+
+def _large_table(cluster: Cluster) -> dict[str, str]:
+    """Return the contracts of a small table, which warms up, and of one of millions of rows."""
+    chance = np.random.default_rng(7)
+    place = cluster.folder / "lake" / "large"
+    place.mkdir(parents=True)
+    for number in range(SCALED_FILES):
+        ids = chance.permutation(SCALED_ROWS) + number * SCALED_ROWS
+        names = np.char.add("k", chance.integers(0, 5_000, SCALED_ROWS).astype(str))
+        columns = {"id": ids, "amount": chance.normal(100, 9, SCALED_ROWS), "name": names}
+        pq.write_table(pa.table(columns), place / f"part-{number}.parquet")
+    fill(cluster.url, place, "lake", "large")
+    properties = [
+        {"name": "id", "logicalType": "integer", "required": True, "unique": True},
+        {"name": "amount", "logicalType": "number", "logicalTypeOptions": {"minimum": 0, "maximum": 120}},
+        {
+            "name": "name", "logicalType": "string",
+            "logicalTypeOptions": {"pattern": "^k[0-9]+$", "maxLength": 5},
+            "quality": [{"metric": "duplicateValues", "mustBeGreaterThan": 1}],
+        },
+    ]  # fmt: skip
+    server = {"server": "lake", "type": "s3", "location": "s3://lake/large", "format": "parquet"}
+    document = {
+        "apiVersion": "v3.2.0", "kind": "DataContract", "id": "large", "version": "1.0.0", "status": "active",
+        "servers": [server], "schema": [{"name": "large", "properties": properties}],
+    }  # fmt: skip
+    text = json.dumps(document)
+    return {"warm up": text.replace("lake/large", "lake/large/part-0.parquet"), "large": text}
+
+
+if __name__ == "__main__":
+    sys.exit(main())
