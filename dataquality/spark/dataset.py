@@ -450,6 +450,7 @@ SHARED_HINT = (
     "The executors of a cluster do not see the files of this machine: use a place that all of them share,"
     " e.g. S3 or HDFS."
 )
+_NO_LOCAL_FILE = re.compile(r"\bfile:/\S+ does not exist|\bfile:/.*File does not exist|FILE_NOT_EXIST")
 _TYPE_HINT = "Store the column as a type that Spark supports."
 # Text in errors of Spark, Hadoop and the formats -> hint; the first match counts.
 _HINTS = (
@@ -476,6 +477,8 @@ def _unopened_error(dataset: Dataset, reason: str, spark: SparkSession) -> ReadE
 
 
 def _hint_for(dataset: Dataset, reason: str, spark: SparkSession) -> str:
+    if _NO_LOCAL_FILE.search(reason) and not is_local(spark):
+        return SHARED_HINT
     known_hint = next((hint for sign, hint in _HINTS if sign in reason), None)
     if known_hint == _S3_JAR_HINT:
         return known_hint.format(version=_hadoop_version(spark))
@@ -486,8 +489,6 @@ def _hint_for(dataset: Dataset, reason: str, spark: SparkSession) -> str:
         jar = ",".join(run_context.coordinates(spark.version, (source_format,)))
         needed = f"spark.jars.packages={jar}" if jar else f"the jar for {source_format}".rstrip()
         return f"{_JAR_HINT.format(jar=needed)}; 'dq doctor' lists the jars of each format."
-    if reason.startswith("File file:") and not is_local(spark):
-        return SHARED_HINT
     if dataset.path and reason.startswith("[TABLE_OR_VIEW_NOT_FOUND]"):
         return _PATH_HINT
     return known_hint or "Check that Spark may read it, and the format in the contract."
