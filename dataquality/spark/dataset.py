@@ -47,7 +47,7 @@ from dq.dataquality.spark.file_listing import (
     values_in_path,
 )
 from dq.dataquality.spark.schema import ddl
-from dq.dataquality.spark.session import attempt, is_local
+from dq.dataquality.spark.session import SHARED_HINT, attempt, is_local, is_missing_for_executors
 from dq.dataquality.spark.text_files import csv_frame, json_frame
 from dq.dataquality.text import carrier_type, text_row_type
 
@@ -446,11 +446,6 @@ _PATH_HINT = "Check the server's path in the contract, and that data was deliver
 _CATALOG_HINT = "Configure the catalog that the server's database begins with: spark.sql.catalog.<name>=…"
 _JAR_HINT = "Start Spark with {jar}"
 _S3_JAR_HINT = "Start Spark with spark.jars.packages=org.apache.hadoop:hadoop-aws:{version}."
-SHARED_HINT = (
-    "The executors of a cluster do not see the files of this machine: use a place that all of them share,"
-    " e.g. S3 or HDFS."
-)
-_NO_LOCAL_FILE = re.compile(r"\bfile:/\S+ does not exist|\bfile:/.*File does not exist|FILE_NOT_EXIST")
 _TYPE_HINT = "Store the column as a type that Spark supports."
 # Text in errors of Spark, Hadoop and the formats -> hint; the first match counts.
 _HINTS = (
@@ -477,7 +472,7 @@ def _unopened_error(dataset: Dataset, reason: str, spark: SparkSession) -> ReadE
 
 
 def _hint_for(dataset: Dataset, reason: str, spark: SparkSession) -> str:
-    if _NO_LOCAL_FILE.search(reason) and not is_local(spark):
+    if is_missing_for_executors(spark, reason):
         return SHARED_HINT
     known_hint = next((hint for sign, hint in _HINTS if sign in reason), None)
     if known_hint == _S3_JAR_HINT:

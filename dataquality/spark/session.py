@@ -338,6 +338,18 @@ def is_local(spark: SparkSession) -> bool:
     return context is not None and re.match(r"local(\[|$)", context.master) is not None
 
 
+SHARED_HINT = (
+    "The executors of a cluster do not see the files of this machine: use a place that all of them share,"
+    " e.g. S3 or HDFS."
+)
+_NO_LOCAL_FILE = re.compile(r"\bfile:/.* does not exist")
+
+
+def is_missing_for_executors(spark: SparkSession, reason: str) -> bool:
+    """Return whether Spark's reason is that executors on other machines miss a local file of the driver."""
+    return _NO_LOCAL_FILE.search(reason) is not None and not is_local(spark)
+
+
 def _task(item: Item, work: Callable[[Item], Result]) -> Result:
     try:
         return work(item)

@@ -22,7 +22,13 @@ from dq.dataquality.model.metric import Failure
 from dq.dataquality.spark import schema
 from dq.dataquality.spark.file_listing import Listing, load, reader_of
 from dq.dataquality.spark.schema import struct_type, type_ddl
-from dq.dataquality.spark.session import attempt, attempt_without_values, forget_archives
+from dq.dataquality.spark.session import (
+    SHARED_HINT,
+    attempt,
+    attempt_without_values,
+    forget_archives,
+    is_missing_for_executors,
+)
 from dq.dataquality.sql_values import cast
 from dq.dataquality.text import (
     ONE_END,
@@ -306,6 +312,8 @@ def _inspect_cells(reading: _Reading, files: Sequence[str]) -> tuple[dict[str, i
         lambda: grouped.agg(*(expr(aggregate) for aggregate in aggregates)).collect()
     )
     if isinstance(file_counts, Failure):
+        if is_missing_for_executors(frame.sparkSession, file_counts.message):
+            raise ReadError(f"{file_counts.message.rstrip('.')}.", SHARED_HINT)
         raise ReadError(f"{_RAGGED}: {file_counts.message.rstrip('.')}.", _CSV_HINT)
     for file, _, carriage_returns, _, last, *_ in file_counts:
         if carriage_returns:

@@ -93,7 +93,8 @@ def session(context: RuntimeContext, *, hive: bool = False, formats: Collection[
 _EXTERNALLY_STARTED = {"PYSPARK_GATEWAY_PORT", "SPARK_REMOTE"}
 # If one of these is set, the user configures where and how Spark runs.
 _SETUP = {"SPARK_REMOTE", "MASTER", "PYSPARK_SUBMIT_ARGS"}
-_MASTER = re.compile(r"--master\b|\bspark\.master=")
+# The address of a cluster, in Spark's options.
+_CLUSTER = re.compile(r"(?:--master[ =]+|\bspark\.master=)['\"]?(?!local(?:\[|['\"\s]|$))\S")
 
 
 def _local(builder: SparkSession.Builder, context: RuntimeContext, settings: Path) -> SparkSession.Builder:
@@ -114,7 +115,7 @@ def _local(builder: SparkSession.Builder, context: RuntimeContext, settings: Pat
     # Spark splits this like a shell.
     builder = builder.config("spark.driver.extraJavaOptions", shlex.join(options))
     submitted = context.environment.get("PYSPARK_SUBMIT_ARGS", "")
-    if "MASTER" not in context.environment and not _MASTER.search(submitted):
+    if "MASTER" not in context.environment and not _CLUSTER.search(submitted):
         # The defaults of 200 and 50 partitions are for clusters.
         builder = builder.master("local[*]").config("spark.sql.shuffle.partitions", "8")
         builder = builder.config("spark.databricks.delta.snapshotPartitions", "8")
