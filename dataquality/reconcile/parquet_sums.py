@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any
 
 from dq.contracts.types import DataType, parse
 from dq.dataquality.answers import statistics
-from dq.dataquality.answers.python_tasks import worker_problem
 from dq.dataquality.answers.sources import source_of
 from dq.dataquality.answers.statistics import (
     FileStatistics,
@@ -37,7 +36,7 @@ from dq.dataquality.reconcile.metadata import partition_of_file
 from dq.dataquality.reconcile.outcome import Partition
 from dq.dataquality.spark.columnar_files import open_input
 from dq.dataquality.spark.dataset import Dataset
-from dq.dataquality.spark.session import attempt, in_exchanging_tasks
+from dq.dataquality.spark.session import attempt, in_exchanging_tasks, worker_problem
 from dq.lake.parquet import chunks_of, unreadable_column
 from dq.lake.storage import ArrowFiles
 from dq.lake.types import arrow_array, arrow_type
