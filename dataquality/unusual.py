@@ -112,12 +112,48 @@ class Judged:
 
 
 @dataclass(frozen=True, slots=True)
+class _Smallest:
+    """Standard deviation of each series below which deviations do not matter."""
+
+    unit: Floats
+    factor: Floats
+    rows: Integers
+    counts: Integers
+    minutes: Integers
+    shares: Integers
+    varied_runs: Floats
+
+    @classmethod
+    def of(cls, scales: Sequence[Scale], unit: Floats) -> _Smallest:
+        values = np.array([scale.value for scale in scales])
+        rows, counts, minutes, shares = (
+            np.flatnonzero(values == scale.value)
+            for scale in (Scale.ROWS, Scale.COUNT, Scale.MINUTES, Scale.SHARE)
+        )
+        factor = np.where(values == Scale.BYTES.value, 2.0, 1.0)
+        varied_runs = np.array([_VARIED_RUNS.get(scale.value, 1.0) for scale in scales])
+        return cls(unit, factor, rows, counts, minutes, shares, varied_runs)
+
+    def deviation(self, forecast: Floats, learned_runs: Floats) -> Floats:
+        """Return it on the transformed scale, for forecasts there."""
+        size = np.abs(np.sinh(np.clip(forecast, -600, 600)) * self.unit)
+        raw = 0.01 * size
+        raw[self.rows] = np.hypot(raw[self.rows], np.sqrt(size[self.rows] + 1.0))
+        raw[self.counts] = np.hypot(raw[self.counts], 0.15)
+        raw *= self.factor
+        raw[self.minutes] = 5.0
+        smallest = np.maximum(raw * (1.0 / np.hypot(size, self.unit)), 1e-4)
+        smallest[self.shares] = 0.15
+        return smallest * (1.0 + _VARIED_STEPS * np.maximum(1.0 - learned_runs / self.varied_runs, 0.0))
+
+
+@dataclass(frozen=True, slots=True)
 class _Transform:
     """Maps numbers to a scale on which deviations of one series are alike at all levels, and back."""
 
     unit: Floats
     is_share: Bools
-    varied_runs: Floats
+    smallest: _Smallest
 
     def forward(self, values: Floats) -> Floats:
         unit = _wide(self.unit, values)
@@ -314,8 +350,8 @@ def _transform(values: Floats, scales: Sequence[Scale]) -> _Transform:
     unit = np.maximum(np.maximum(0.1 * size, spread), least)
     # Times of arrival do not grow by factors.
     unit = np.where(of == "minutes", np.maximum(unit, 10 * spread + 60), unit)
-    varied_runs = np.array([_VARIED_RUNS.get(scale.value, 1.0) for scale in scales])
-    return _Transform(np.where(unit > 0, unit, 1.0), of == "share", varied_runs)
+    unit = np.where(unit > 0, unit, 1.0)
+    return _Transform(unit, of == "share", _Smallest.of(scales, unit))
 
 
 @dataclass(slots=True)
@@ -337,32 +373,29 @@ class _Replay:
         series, runs = self.values.shape
         self._experts = _EXPERTS_WITHIN_DAY if self.calendar.within_day else _EXPERTS
         state = _State.empty(self._experts, self.tables)
-        p = np.full((series, runs), np.nan)
-        unusual = np.zeros((series, runs), bool)
-        lower, upper = np.full(series, np.nan), np.full(series, np.nan)
-        level = np.zeros((series, runs))
-        scales = np.array([scale.value for scale in self.scales])
+        # By run, so that the numbers of a run are next to each other.
+        by_run = np.ascontiguousarray(transformed.T)
+        present = ~np.isnan(by_run)
+        by_run[~present] = 0.0
+        p, level = np.empty((runs, series)), np.empty((runs, series))
+        unusual = np.empty((runs, series), bool)
         for run in range(runs):
-            present = ~np.isnan(transformed[:, run])
-            confirmed = None if self.confirmed is None else self.confirmed[:, run]
-            normal = None if self.normal is None else self.normal[:, run]
             step = state.advance(
                 self.calendar,
                 run,
-                np.where(present, transformed[:, run], 0.0),
-                present,
+                by_run[run],
+                present[run],
                 self.levels,
                 transform,
-                scales,
-                confirmed,
-                normal,
+                None if self.confirmed is None else self.confirmed[:, run],
+                None if self.normal is None else self.normal[:, run],
             )
-            p[:, run] = np.where(present, step.p, np.nan)
-            unusual[:, run] = step.unusual & present
-            lower, upper, level[:, run] = step.lower, step.upper, step.level
+            p[run], unusual[run], level[run] = step.p, step.unusual, step.level
+        p[~present] = np.nan
+        scales = np.array([scale.value for scale in self.scales])
         least = np.where(np.isin(scales, ("rows", "count", "bytes")), 0.0, -np.inf)
-        lower = np.maximum(transform.backward(lower), least)
-        return Judged(p, unusual, lower, transform.backward(upper), level)
+        lower = np.maximum(transform.backward(step.lower), least)
+        return Judged(p.T, unusual.T, lower, transform.backward(step.upper), level.T)
 
 
 @dataclass(frozen=True, slots=True)
@@ -403,6 +436,7 @@ class _State:
     pending: Bools
     moved: Bools
     tables: Integers
+    table_sizes: Integers
     tail: _Tail | None
 
     @classmethod
@@ -441,6 +475,7 @@ class _State:
             pending=np.zeros(series, bool),
             moved=np.zeros(series, bool),
             tables=tables,
+            table_sizes=np.bincount(tables)[tables],
             tail=None,
         )
 
@@ -452,7 +487,6 @@ class _State:
         present: Bools,
         levels: Floats,
         transform: _Transform,
-        scales: NDArray[np.str_],
         confirmed: Bools | None,
         normal: Bools | None,
     ) -> _Step:
@@ -467,13 +501,11 @@ class _State:
             forecasts[index] += season[slots[self.experts[index][0]]]
         residuals = x - forecasts
         # The forecast that was closest so far.
-        best = np.argmin(np.where(self.scored > 0, self.loss, np.inf), axis=0)[None]
-        forecast = np.take_along_axis(forecasts, best, 0)[0]
-        residual = np.take_along_axis(residuals, best, 0)[0]
-        floor = _smallest_deviation(forecast, transform, scales)
-        floor *= 1.0 + _VARIED_STEPS * np.maximum(1.0 - self.learned_runs / transform.varied_runs, 0.0)
-        spread = np.sqrt(np.take_along_axis(self.spread, best, 0)[0])
-        spread = np.hypot(spread, floor)
+        best = np.argmin(np.where(self.scored > 0, self.loss, np.inf), axis=0)
+        of_best = best * len(x) + np.arange(len(x))
+        forecast, residual = forecasts.take(of_best), residuals.take(of_best)
+        roots = np.sqrt(self.spread)
+        spread = np.hypot(roots.take(of_best), transform.smallest.deviation(forecast, self.learned_runs))
         lower_offset, upper_offset = self._explained(calendar, run, slots)
         unexplained = residual - np.clip(residual, lower_offset, upper_offset)
         deviation = np.abs(unexplained) / spread
@@ -484,10 +516,11 @@ class _State:
         level = levels * maturity / (1.0 + _CAUTION * self.alarms)
         level = np.maximum(level, 1e-12)
         reach = tail.quantile(level)
-        ready = self._ready(calendar, run, slots, best[0])
-        p = np.where(ready, tail.p(deviation, self.largest, self.judged), np.nan)
-        with np.errstate(invalid="ignore"):
-            unusual = present & ready & (deviation > reach) & (p < level)
+        ready = self._ready(calendar, run, slots, best)
+        p = np.where(ready, 1.0, np.nan)
+        beyond = np.flatnonzero(ready & (deviation > tail.base))
+        p[beyond] = tail.p(beyond, deviation, self.largest, self.judged)
+        unusual = present & (deviation > reach) & (p < level)
         step = _Step(
             p,
             unusual,
@@ -499,7 +532,9 @@ class _State:
         false_alarms = np.zeros_like(unusual) if normal is None else unusual & normal
         if normal is not None:
             confirmed = normal if confirmed is None else confirmed | normal
-        self._learn(calendar, run, slots, days, residuals, residual, spread, present, far, unusual, confirmed)
+        self._learn(
+            calendar, run, slots, days, residuals, residual, roots, spread, present, far, unusual, confirmed
+        )
         learns = present & (ready | (self.learned_runs >= 8))
         self._learn_tail(deviation, reach, learns, far, unusual, false_alarms, levels)
         return step
@@ -507,8 +542,10 @@ class _State:
     def _ready(self, calendar: _Calendar, run: int, slots: dict[str, int], best: Integers) -> Bools:
         ready = (self.learned_runs >= MIN_RUNS) & (self.day - self.first_day >= _MIN_DAYS)
         for name, visits in self.visits.items():
-            uses = np.isin(best, [index for index, expert in enumerate(self.experts) if expert[0] == name])
-            ready &= ~uses | (visits[slots[name]] >= 2)
+            is_new = visits[slots[name]] < 2
+            if is_new.any():
+                uses = np.array([expert[0] == name for expert in self.experts])[best]
+                ready &= ~(uses & is_new)
         if calendar.turn[run] >= 0:
             # The first turn of the month is only learned.
             ready &= self.turns_seen >= 1
@@ -543,6 +580,7 @@ class _State:
         days: float,
         residuals: Floats,
         residual: Floats,
+        roots: Floats,
         spread: Floats,
         present: Bools,
         far: Bools,
@@ -561,27 +599,32 @@ class _State:
         accepted = unusual & confirmed if confirmed is not None else np.zeros_like(unusual)
         # A level that persists is the new one.
         sign = np.sign(residual)
-        same = far & ~calendar_day & (np.sign(self.streak) == sign)
+        may_persist = far & ~calendar_day
+        same = may_persist & (np.sign(self.streak) == sign)
         self.streak = np.where(
-            present, np.where(far & ~calendar_day, np.where(same, self.streak + sign, sign), 0.0), self.streak
+            present, np.where(may_persist, np.where(same, self.streak + sign, sign), 0.0), self.streak
         )
-        self.recent[:-1] = np.where(present, self.recent[1:], self.recent[:-1])
-        self.recent[-1] = np.where(present, residuals, self.recent[-1])
+        if may_persist.any():
+            # Only those of a streak, which are the last ones, are looked at.
+            self.recent[:-1, :, may_persist] = self.recent[1:, :, may_persist]
+            self.recent[-1, :, may_persist] = residuals[:, may_persist].T
         persists = np.abs(self.streak) >= ADAPTS_AFTER
         moved = self.moved = persists | accepted | returned
-        jump = np.where(moved, residuals, 0.0)
+        jump = np.where(moved, residuals, 0.0) if moved.any() else np.zeros_like(residuals)
         if persists.any():
             jump[:, persists] = np.median(self.recent[:, :, persists], axis=0)
         # Deviations beyond the clip count as the clip; those that were reported do not count at all.
-        bound = _CLIP * np.hypot(np.sqrt(self.spread), 1e-12)
-        bound = np.where(self.learned_runs < 8, np.inf, np.maximum(bound, spread))
+        learns = present & ~outlier & ~moved
+        bound = np.maximum(_CLIP * roots, spread)
+        bound[:, self.learned_runs < 8] = np.inf
         learned = np.clip(residuals, -bound, bound)
-        learned = np.where(present & ~outlier & ~moved, learned, 0.0)
+        learned[:, ~learns] = 0.0
         visits_before = np.ones_like(residuals)
         first = self.learned_runs == 0
+        early_weight = 1.0 / (self.learned_runs + 1.0)
         any_weekly = bool(weekly.any())
         for index, (season, level_weight, season_weight, trend_weight) in enumerate(self.experts):
-            weight = np.maximum(level_weight, 1.0 / (self.learned_runs + 1.0))
+            weight = np.maximum(level_weight, early_weight)
             error = learned[index]
             if season != "none":
                 visited = self.visits[season][slots[season]]
@@ -597,10 +640,11 @@ class _State:
             if trend_weight and days > 0:
                 gain = np.where(self.learned_runs >= 5, trend_weight, 0.0)
                 self.trend[index] += gain * error / days
-        self.level += np.where(moved & present, jump, 0.0)
+        if moved.any():
+            self.level += np.where(moved & present, jump, 0.0)
         for name, visits in self.visits.items():
             visits[slots[name]] += present
-        self._learn_spread(residuals, present & ~outlier & ~moved, visits_before, spread)
+        self._learn_spread(residuals, learns, visits_before, roots, spread)
         self.back = np.where(
             persists | accepted, -np.where(persists, np.take(jump, 0, axis=0), residual), self.back
         )
@@ -628,18 +672,21 @@ class _State:
         self.first_day = np.where(present & np.isnan(self.first_day), self.day, self.first_day)
         self.learned_runs += present
 
-    def _learn_spread(self, residuals: Floats, learns: Bools, visits: Floats, spread: Floats) -> None:
+    def _learn_spread(
+        self, residuals: Floats, learns: Bools, visits: Floats, roots: Floats, spread: Floats
+    ) -> None:
         """Update the spread and the loss of each forecast, except of days that it could not know."""
         size = np.abs(residuals)
         learns = learns & (visits > 0) & (self.learned_runs >= 2)
         self.scored += learns
         is_early = self.scored < 10
-        bound = np.maximum(_CLIP_SPREAD * np.sqrt(self.spread), spread)
-        clipped = np.where(is_early, size, np.minimum(size, bound))
         weight = np.where(learns, np.maximum(_SPREAD_WEIGHT, 1.0 / np.maximum(self.scored, 1.0)), 0.0)
+        clipped = np.minimum(size, np.maximum(_CLIP_SPREAD * roots, spread))
+        np.copyto(clipped, size, where=is_early)
         self.spread += weight * (clipped**2 - self.spread)
         costs = np.array([_SEASON_COST[season] for season, *_ in self.experts])[:, None]
-        clipped = np.where(is_early, size, np.minimum(size, 5.0 * spread))
+        clipped = np.minimum(size, 5.0 * spread)
+        np.copyto(clipped, size, where=is_early)
         self.loss += weight * (costs * clipped - self.loss)
 
     def _learn_tail(
@@ -658,43 +705,26 @@ class _State:
         alarm that was answered as not real counts with its size, so that such deviations are not reported.
         """
         ends = (self.pending & learns & ~far) | false_alarms
-        of_table = np.bincount(self.tables, ends) > 0
         # Forgotten in the time of one accepted alarm of the table.
-        self.alarms *= np.exp(-levels * np.bincount(self.tables)[self.tables])
-        self.alarms += of_table[self.tables]
+        self.alarms *= np.exp(-levels * self.table_sizes)
+        if ends.any():
+            self.alarms += (np.bincount(self.tables, ends) > 0)[self.tables]
         pushed = np.where(learns & ~unusual, np.minimum(deviation, reach), 0.0)
         pushed = np.where(ends, reach, pushed)
         pushed = np.where(false_alarms, np.minimum(deviation, _MOST_DEVIATION), pushed)
         changed = np.flatnonzero(pushed > self.largest[-1])
-        largest, pushed = self.largest[:, changed], pushed[changed]
-        for row in range(_LARGEST):
-            current = largest[row].copy()
-            np.maximum(current, pushed, out=largest[row])
-            pushed = np.minimum(current, pushed)
-        self.largest[:, changed] = largest
+        if len(changed):
+            largest, pushed = self.largest[:, changed], pushed[changed]
+            # Smaller ones move down by one place.
+            inserted = np.maximum(largest, pushed)
+            inserted[1:] = np.maximum(largest[1:], np.minimum(largest[:-1], pushed))
+            self.largest[:, changed] = inserted
         self.judged += learns
         self.pending = (self.pending | unusual) & ~ends & ~self.moved
 
 
 # Spread: deviations beyond this many standard deviations count as this many.
 _CLIP_SPREAD = 4.0
-
-
-def _smallest_deviation(forecast: Floats, transform: _Transform, scales: NDArray[np.str_]) -> Floats:
-    """Return the standard deviation, on the transformed scale, below which deviations do not matter."""
-    size = np.abs(np.sinh(np.clip(forecast, -600, 600)) * transform.unit)
-    number = 0.01 * size
-    raw = np.where(
-        scales == "rows",
-        np.hypot(number, np.sqrt(size + 1.0)),
-        np.where(
-            scales == "count",
-            np.hypot(number, 0.15),
-            np.where(scales == "minutes", 5.0, np.where(scales == "bytes", 2 * number, number)),
-        ),
-    )
-    slope = 1.0 / np.hypot(size, transform.unit)
-    return np.where(transform.is_share, 0.15, np.maximum(raw * slope, 1e-4))
 
 
 @dataclass(frozen=True, slots=True)
@@ -724,12 +754,16 @@ class _Tail:
         mean = (mean * count + _PRIOR_COUNT * _PRIOR_EXCESS) / (count + _PRIOR_COUNT)
         return cls(share, base, mean * (1.0 - index), index)
 
-    def p(self, deviation: Floats, largest: Floats, judged: Floats) -> Floats:
-        """Return the probability of a deviation at least as large; at least the share of larger ones seen."""
-        excess = np.maximum(deviation - self.base, 0.0)
-        tail = self.share * (1.0 + self.index * excess / self.scale) ** (-1.0 / self.index)
-        larger = (largest >= deviation).sum(axis=0) / (judged + 1.0)
-        return np.where(deviation <= self.base, 1.0, np.maximum(tail, larger))
+    def p(self, series: Integers, deviation: Floats, largest: Floats, judged: Floats) -> Floats:
+        """Return the probability of deviations at least as large, of series whose deviation is beyond `base`.
+
+        It is at least the share of larger ones so far.
+        """
+        deviation, index = deviation[series], self.index[series]
+        excess = deviation - self.base[series]
+        tail = self.share[series] * (1.0 + index * excess / self.scale[series]) ** (-1.0 / index)
+        larger = (largest[:, series] >= deviation).sum(axis=0) / (judged[series] + 1.0)
+        return np.maximum(tail, larger)
 
     def quantile(self, level: Floats) -> Floats:
         """Return the deviation that is exceeded with this probability."""
