@@ -32,7 +32,7 @@ def finish(metrics: dict[str, float], goals: dict[str, tuple[str, float]], args:
         name: {
             "goal": f"{sign} {limit:g}",
             "value": metrics[name],
-            "met": metrics[name] < limit if sign == "<" else metrics[name] > limit,
+            "met": bool(metrics[name] < limit if sign == "<" else metrics[name] > limit),
         }
         for name, (sign, limit) in goals.items()
     }

@@ -763,7 +763,8 @@ class _Tail:
         excess = deviation - self.base[series]
         tail = self.share[series] * (1.0 + index * excess / self.scale[series]) ** (-1.0 / index)
         larger = (largest[:, series] >= deviation).sum(axis=0) / (judged[series] + 1.0)
-        return np.maximum(tail, larger)
+        p: Floats = np.maximum(tail, larger)
+        return p
 
     def quantile(self, level: Floats) -> Floats:
         """Return the deviation that is exceeded with this probability."""

@@ -19,7 +19,8 @@ from zoneinfo import ZoneInfo
 
 from dq.alerts.drain import DrainResult
 from dq.contracts.install import install_command, require_extras
-from dq.contracts.model import SchemaObject
+from dq.contracts.metrics import UNUSUAL
+from dq.contracts.model import Contract, SchemaObject
 from dq.contracts.outcome import MissingTool, UsageError
 from dq.contracts.types import catalog_type
 from dq.dataquality import results
@@ -27,10 +28,11 @@ from dq.dataquality.delivery import compliance, heartbeat
 from dq.dataquality.delivery.tick import TickResult, tick
 from dq.dataquality.report import Report
 from dq.lake.storage import Storages
-from dq.operations import alerting, portal, register
+from dq.operations import alerting, incidents, portal, register
 from dq.operations.check import CheckSetup
 from dq.operations.check import run as run_check
 from dq.operations.gate import lint_registry
+from dq.operations.incidents import AckOutcome
 from dq.operations.portal import PortalOutcome
 from dq.operations.register import RegisterOutcome
 from dq.operations.registry_files import LoadedContracts, load, slos, watch_target
@@ -114,6 +116,16 @@ def producer_sources(cache: Path, *extras: str) -> dict[str, Path]:
         "weather": data / "weather.csv",
         "planes": data / "planes.csv",
     }
+
+
+# The winter before the story: the flights of each day are delivered and checked for unusual numbers. On its
+# last day a snow storm cancelled half of them.
+
+OWNER = "ana.reis@example.com"
+WINTER = tuple(date(2013, 1, 1) + timedelta(days=number) for number in range(39))
+STORM = WINTER[-1]
+_RULE = "falseAlarms: 1/month}"
+_RULE_AFTER = f"falseAlarms: 1/month, expected: [{STORM}]}}"
 
 
 # The story of the demonstration: what is delivered when, in the ten days around 2013-11-03.
@@ -270,6 +282,7 @@ class DemoChapter(Enum):
     PROPOSALS = auto()
     REGISTRY = auto()
     REGISTER = auto()
+    WINTER = auto()
     DELIVERIES = auto()
     STATUS = auto()
     PORTAL = auto()
@@ -290,12 +303,31 @@ class DemoDelivery:
     rows: int
 
 
+@dataclass(frozen=True, slots=True)
+class DemoHistory:
+    """Days of an object that were delivered and checked without a finding."""
+
+    object: str
+    days: Sequence[date]
+
+
+@dataclass(frozen=True, slots=True)
+class DemoExpectation:
+    """Change of a contract: its rule about unusual numbers expects this day."""
+
+    contract: Path
+    day: date
+
+
 DemoStep = (
     DemoChapter
     | LintResult
     | RegisterOutcome
     | SourceRows
     | DemoDelivery
+    | DemoHistory
+    | AckOutcome
+    | DemoExpectation
     | Report
     | TickResult
     | DrainResult
@@ -393,6 +425,9 @@ def play(
     with closing(context.store()) as store:
         yield DemoChapter.REGISTER
         yield register.run(context, store, register.RegisterRequest((registry,), apply=True))
+        yield DemoChapter.WINTER
+        yield from _winter(context, loaded, store, sources["flights"])
+        loaded = load([registry], context.note)
         yield DemoChapter.DELIVERIES
         yield from _deliveries(context, loaded, store, Producer(spark, context.folder / "lake", sources))
         end_context = replace(context, as_of=end())
@@ -410,6 +445,66 @@ def play(
             yield built
 
 
+def _winter(
+    context: RuntimeContext, loaded: LoadedContracts, store: Store, source: Path
+) -> Iterator[DemoStep]:
+    """Deliver and check the flights of the winter, without Spark, and answer the alarm of its last day."""
+    from pyarrow import compute
+
+    contract, flights = _objects(loaded)["flights"]
+    with context.messages.step("checking the flights of the winter"):
+        table = _read(source, flights).filter(compute.field("month") <= STORM.month)
+        for day in WINTER:
+            folder = context.folder / "lake" / flights.column
+            rows = _deliver(table, folder, flights, day, _winter_delivery(day).at)
+            if day != STORM:
+                _check_numbers(context, store, contract, flights, day, _winter_delivery(day).at)
+    yield DemoHistory(flights.name, WINTER[:-1])
+    yield DemoDelivery(_winter_delivery(STORM), rows)
+    yield _check_numbers(context, store, contract, flights, STORM, _winter_delivery(STORM).at)
+    yield alerting.send(replace(context, as_of=instant(_winter_delivery(STORM).at)), store, CHANNEL)
+    answered_at = _winter_delivery(STORM).at + timedelta(hours=3)
+    answer_context = replace(context, as_of=instant(answered_at))
+    yield incidents.acknowledge_in(answer_context, store, contract.id, OWNER, real=True, channel=CHANNEL)
+    file = context.folder / "registry" / "flights.odcs.yaml"
+    file.write_text(file.read_text("utf-8").replace(_RULE, _RULE_AFTER), "utf-8")
+    yield DemoExpectation(file.relative_to(context.folder), STORM)
+    contract, flights = _objects(load([file], context.note))["flights"]
+    yield _check_numbers(context, store, contract, flights, STORM, answered_at)
+    yield alerting.send(answer_context, store, CHANNEL)
+
+
+def _winter_delivery(day: date) -> DemoEvent:
+    return DemoEvent(datetime.combine(day + timedelta(days=1), USUAL["flights"]), "flights", day)
+
+
+def _check_numbers(
+    context: RuntimeContext,
+    store: Store,
+    contract: Contract,
+    schema_object: SchemaObject,
+    day: date,
+    at: datetime,
+) -> Report:
+    """Check the day for unusual numbers at this civil time."""
+    context = replace(context, as_of=instant(at))
+    notify = alerting.make_notifier(context, [contract], CHANNEL)
+    spark = LazySparkSession(lambda: session(context))
+    setup = CheckSetup(context, store, spark, notify, rules=(UNUSUAL,))
+    return run_check(
+        setup, contract, schema_object, {schema_object.partition_keys()[0].column: day.isoformat()}
+    )
+
+
+def _objects(loaded: LoadedContracts) -> dict[str, tuple[Contract, SchemaObject]]:
+    """Return the objects with their contracts by name."""
+    return {
+        schema_object.name: (contract, schema_object)
+        for contract in loaded.contracts
+        for schema_object in contract.objects
+    }
+
+
 def _deliveries(
     context: RuntimeContext, loaded: LoadedContracts, store: Store, producer: Producer
 ) -> Iterator[DemoStep]:
@@ -418,11 +513,7 @@ def _deliveries(
     with store.write() as tx:
         compliance.write_terms(tx, compliance.terms_by_slo(promises))
     looked_at: datetime | None = None
-    objects = {
-        schema_object.name: (contract, schema_object)
-        for contract in loaded.contracts
-        for schema_object in contract.objects
-    }
+    objects = _objects(loaded)
     with context.messages.step("reading the source data"):
         frames = {name: producer.read(schema_object) for name, (_, schema_object) in objects.items()}
         rows = {name: frame.count() for name, frame in frames.items()}

@@ -27,6 +27,7 @@ from dq.operations import alerting
 from dq.operations.alerting import FROM_CONTRACT
 from dq.operations.registry_files import load
 from dq.operations.runtime.context import RuntimeContext, call_context, parse_duration, user
+from dq.store.engine import Store
 
 NEWEST = 200
 """Number of newest incidents listed when ended ones are included."""
@@ -155,24 +156,34 @@ def acknowledge(
     StoreError if the store cannot be read.
     """
     context, _ = call_context(None, folder, now)
-    actor = person(by)
-    answered: set[str] = set()
     with closing(context.store()) as store:
-        with store.write() as tx:
-            matching = find_incidents(tx, incident, context.folder)
-            if real is not None:
-                answers = [
-                    alerting.answer_alarms(tx, row, real=real, by=actor, now=context.now())
-                    for row in matching
-                ]
-                answered = {row.id for row, count in zip(matching, answers, strict=True) if count}
-                if not answered:
-                    raise UsageError(
-                        f"{incident!r} has no unusual number to answer.",
-                        "--real and --not-real are for alarms of the check 'unusual'.",
-                    )
-            done = [row.id for row in matching if record.acknowledge(tx, row.id, actor, context.now())]
-        drained = alerting.send(context, store, channel)
+        return acknowledge_in(context, store, incident, person(by), real, channel)
+
+
+def acknowledge_in(
+    context: RuntimeContext,
+    store: Store,
+    incident: str,
+    actor: str,
+    real: bool | None = None,
+    channel: str = FROM_CONTRACT,
+) -> AckOutcome:
+    """Acknowledge an incident of this store; see `acknowledge` for the arguments and errors."""
+    answered: set[str] = set()
+    with store.write() as tx:
+        matching = find_incidents(tx, incident, context.folder)
+        if real is not None:
+            answers = [
+                alerting.answer_alarms(tx, row, real=real, by=actor, now=context.now()) for row in matching
+            ]
+            answered = {row.id for row, count in zip(matching, answers, strict=True) if count}
+            if not answered:
+                raise UsageError(
+                    f"{incident!r} has no unusual number to answer.",
+                    "--real and --not-real are for alarms of the check 'unusual'.",
+                )
+        done = [row.id for row in matching if record.acknowledge(tx, row.id, actor, context.now())]
+    drained = alerting.send(context, store, channel)
     messages = context.messages
     return AckOutcome(
         actor, tuple(matching), frozenset(done), drained, tuple(messages.alerts), tuple(messages.notes),

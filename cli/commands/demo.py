@@ -18,9 +18,19 @@ from dq.contracts.outcome import MissingTool, UsageError
 from dq.dataquality.delivery.tick import TickResult
 from dq.dataquality.report import Report
 from dq.operations import demo, demo_aws
-from dq.operations.demo import FIRST, SITE, DemoChapter, DemoDelivery, DemoStep, SourceRows
+from dq.operations.demo import (
+    FIRST,
+    SITE,
+    DemoChapter,
+    DemoDelivery,
+    DemoExpectation,
+    DemoHistory,
+    DemoStep,
+    SourceRows,
+)
 from dq.operations.demo_aws import AwsChapter, AwsDemoStep, DemoCommand, DemoMoment, DemoNote
 from dq.operations.demo_servers import SlackMessage
+from dq.operations.incidents import AckOutcome
 from dq.operations.portal import PortalOutcome
 from dq.operations.register import RegisterOutcome
 from dq.operations.runtime.context import format_instant, runtime_context
@@ -32,9 +42,10 @@ _TITLES = {
     DemoChapter.PROPOSALS: "1. Validate: a pull request proposes a contract",
     DemoChapter.REGISTRY: "2. Validate: the existing registry",
     DemoChapter.REGISTER: "3. Register: update the catalog",
-    DemoChapter.DELIVERIES: f"4. Ten days around {FIRST:%-d %B} 2013: deliver, watch, check",
-    DemoChapter.STATUS: "5. SLO status",
-    DemoChapter.PORTAL: "6. The portal: status pages for consumers",
+    DemoChapter.WINTER: "4. Unusual numbers: the winter before",
+    DemoChapter.DELIVERIES: f"5. Ten days around {FIRST:%-d %B} 2013: deliver, watch, check",
+    DemoChapter.STATUS: "6. SLO status",
+    DemoChapter.PORTAL: "7. The portal: status pages for consumers",
 }
 _AWS_TITLES = {
     AwsChapter.ACCOUNT: "1. An AWS account: moto on this machine",
@@ -60,8 +71,9 @@ def command(
 ) -> None:
     """Run the end-to-end demo on real data.
 
-    Delivers flights and weather of New York day by day as in November 2013: one day late, one missing and
-    delivered afterwards, and the defects of the real data. Needs Java 17 and the extras spark and demo;
+    Checks the flights of New York in the winter of 2013, until half of them are cancelled, and delivers
+    flights and weather day by day as in November 2013: one day late, one missing and delivered afterwards,
+    and the defects of the real data. Needs Java 17 and the extras spark and demo;
     no network and no account. Takes about two minutes.
 
     With --aws: merge, register, schedule, Lambda, Slack, late delivery and the consumer's queue, in half a
@@ -106,6 +118,13 @@ def _show(step: DemoStep, folder: Path) -> None:
             word = f"  ← {event.word}" if event.word else ""
             what = f"{event.object} {event.day or ''}"
             output.line(f"{event.at:%a %d %b %H:%M}  {what} delivered, {rows:,} rows{word}")
+        case DemoHistory(name, days):
+            count = f"{name} of {len(days)} days, {days[0]} to {days[-1]}"
+            output.line(f"  {count}: delivered and checked, nothing unusual")
+        case AckOutcome():
+            output.line(f"Answered by {step.by}: dq incidents ack {step.incidents[0].key.contract} --real")
+        case DemoExpectation(contract, day):
+            output.line(f"{contract}: {day} added to 'expected' of the rule; checked again")
         case Report():
             check_output.describe_report(step, quiet=True)
         case TickResult():

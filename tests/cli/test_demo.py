@@ -118,6 +118,39 @@ def test_the_demonstration_plays_the_whole_loop_on_real_data(played):
 
 @pytest.mark.spark
 @pytest.mark.slow
+def test_a_snow_storm_is_an_unusual_number_with_an_incident_and_a_chart(played) -> None:
+    shown, folder = played
+    told = section(shown.stdout, 4)
+    [incident] = [
+        one
+        for one in Place(folder).dq("incidents", "list", "--all", "--format", "json").json["incidents"]
+        if "2013-02-08" in json.dumps(one)
+    ]
+    status = (
+        Place(folder).dq("status", "registry", "--as-of", "2013-11-09T12:00:00Z", "--format", "json").json
+    )
+    page = (folder / "site/products/flights/index.html").read_text()
+    panel = page.partition("Actual departure, local clock")[2].partition("Scheduled departure, local clock")[
+        0
+    ]
+
+    assert (
+        told.splitlines()[0]
+        == "flights of 38 days, 2013-01-01 to 2013-02-07: delivered and checked, nothing unusual"
+    )
+    assert (
+        "dep_time unusual: flights.dep_time: nullShare 50.75 % is unusual for a Friday: expected 0 %" in told
+    )
+    assert "[!] WARNING: flights fails 1 data check: flight_date=2013-02-08" in told
+    assert "[ok] RESOLVED: flights" in told
+    assert incident["state"] == "resolved"
+    assert [counts["real"] for counts in status["unusual"]] == [1]
+    assert "<svg" in panel.partition("NULL share")[2]
+    assert "2013-02-08" in page
+
+
+@pytest.mark.spark
+@pytest.mark.slow
 def test_the_function_plays_what_the_command_plays(spark, played, tmp_path: Path) -> None:
     shown, folder = played
     outcome = dq.demo(tmp_path / "function")
@@ -135,7 +168,7 @@ def test_the_function_plays_what_the_command_plays(spark, played, tmp_path: Path
     [built] = [step for step in outcome.steps if isinstance(step, dq.PortalOutcome)]
     [registered] = [step for step in outcome.steps if isinstance(step, dq.RegisterOutcome)]
     reports = [step for step in outcome.steps if isinstance(step, dq.Report)]
-    assert (built.exit_code, registered.exit_code, len(reports)) == (0, 0, 21)
+    assert (built.exit_code, registered.exit_code, len(reports)) == (0, 0, 23)
     pages = [{*(place / "site").rglob("*.html")} for place in (folder, outcome.folder)]
     assert len(pages[0]) == len(pages[1]) > 0
 
@@ -170,7 +203,7 @@ def test_every_screen_of_its_portal_opens_in_a_browser(played):
         told = portal_pages.read(chromium, site, screens, script=True)
 
     assert {*SCREENS} <= {one.path for one in seen}
-    assert len(incidents) == 5
+    assert len(incidents) == 6
     assert [(one.path, one.heard) for one in seen if one.heard] == []
     for fault in ("faults", "tooWide", "nameless", "fired"):
         assert {one.path: one.facts[fault] for one in seen if one.facts[fault]} == {}
@@ -244,7 +277,7 @@ def test_t26_the_commands_at_the_end_of_the_demonstration_show_what_it_showed(pl
     assert checked.returncode == 0, checked.stderr
     assert printed["validate"].out.strip().removeprefix("registry/") == section(shown.stdout, 2)
     assert printed["register"].out.strip() == "3 tables: 3 no-op."
-    for line in section(shown.stdout, 4).partition("duplicate_values: ")[2].splitlines()[:4]:
+    for line in section(shown.stdout, 5).partition("duplicate_values: ")[2].splitlines()[:4]:
         assert line.strip() in checked.stdout
     assert printed["explain"].out.startswith("decimal-without-precision (warning)")
 
@@ -257,7 +290,7 @@ def test_t26_the_status_at_the_instant_that_is_printed_is_the_one_that_was_shown
 
     ran = Place(folder).dq(*shlex.split(status)[1:])
 
-    assert ran.out.strip() == section(shown.stdout, 5)
+    assert ran.out.strip() == section(shown.stdout, 6)
 
 
 @pytest.mark.spark

@@ -176,6 +176,31 @@ def test_the_judgement_of_a_day_does_not_depend_on_later_days() -> None:
     np.testing.assert_array_equal(whole.p[:, :150], part.p)
 
 
+@pytest.mark.parametrize("hours", [24, 6, 168])
+def test_a_number_judged_among_others_is_judged_as_alone(hours: int) -> None:
+    times = np.datetime64("2026-01-01T00") + np.arange(150) * np.timedelta64(hours, "h")
+    draw = np.random.default_rng(6)
+    scales = [*Scale] * 20
+    values = 50 * np.exp(0.1 * draw.standard_t(2, (len(scales), 150)))
+    values[[scale is Scale.SHARE for scale in scales]] /= 1_000
+    values[::3, 60:] *= 1.8
+    values[draw.random(values.shape) < 0.1] = np.nan
+    holidays = draw.random(150) < 0.05
+    right, normal = draw.random((2, *values.shape)) < 0.05
+
+    together = judge(times.astype("datetime64[s]"), values, scales, 0.05, holidays, right, normal=normal)
+
+    assert together.unusual.sum() > 50
+    for place, scale in enumerate(scales):
+        row = slice(place, place + 1)
+        alone = judge(
+            times.astype("datetime64[s]"), values[row], [scale], 0.05, holidays, right[row], normal=normal[row]
+        )
+        assert (together.unusual[row] == alone.unusual).all()
+        for name in ("p", "lower", "upper", "level"):
+            np.testing.assert_allclose(getattr(together, name)[row], getattr(alone, name), rtol=1e-9)
+
+
 @pytest.mark.parametrize("value", [1e308, -1e308, float("inf"), 0.0, 5e-324])
 @pytest.mark.parametrize("scale", list(Scale))
 def test_an_extreme_number_has_a_verdict_and_spoils_nothing(value: float, scale: Scale) -> None:
