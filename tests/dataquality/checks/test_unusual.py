@@ -194,7 +194,13 @@ def test_a_number_judged_among_others_is_judged_as_alone(hours: int) -> None:
     for place, scale in enumerate(scales):
         row = slice(place, place + 1)
         alone = judge(
-            times.astype("datetime64[s]"), values[row], [scale], 0.05, holidays, right[row], normal=normal[row]
+            times.astype("datetime64[s]"),
+            values[row],
+            [scale],
+            0.05,
+            holidays,
+            right[row],
+            normal=normal[row],
         )
         assert (together.unusual[row] == alone.unusual).all()
         for name in ("p", "lower", "upper", "level"):
