@@ -6,9 +6,9 @@ evaluate · 4 an alert could not be delivered · 70 a bug of dq · 130 interrupt
 
 from __future__ import annotations
 
-import ast
 import gc
 import importlib
+import inspect
 import os
 import pkgutil
 import re
@@ -118,6 +118,9 @@ _TYPE_ERRORS = {
     "Input should be less than or equal to": "must be at most",
 }
 
+# Docstring of a command's function, or of the callback of its subcommands.
+_DOCSTRING = re.compile(r'^def (command|_group)\(.*?^    """(.*?)"""', re.DOTALL | re.MULTILINE)
+
 
 def names() -> tuple[str, ...]:
     """Return all commands of `dq --help`, in its order."""
@@ -180,17 +183,15 @@ def _command(name: str | None) -> Any:
 
 
 def _help_of(name: str) -> str:
-    """Return the help of a command from its source, so that `--help` does not import the command."""
+    """Return the help of a command from its source, so that `--help` does not import the command.
+
+    It is the docstring of a function in the module. Parsing all modules would take a sixth of the time.
+    """
     if name in GROUPS:
         return GROUPS[name].help
     source = pkgutil.get_data(commands.__name__, f"{_module(name)}.py") or b""
-    functions = {
-        function.name: function
-        for function in ast.parse(source).body
-        if isinstance(function, ast.FunctionDef)
-    }
-    documented = functions.get("command") or functions.get("_group")
-    return (ast.get_docstring(documented) if documented else None) or ""
+    docstrings = dict(_DOCSTRING.findall(source.decode()))
+    return inspect.cleandoc(docstrings.get("command") or docstrings.get("_group") or "")
 
 
 def _module(name: str) -> str:

@@ -33,17 +33,16 @@ from dq.validators.git.base import (
 )
 from dq.validators.git.repository import entry_content, tree_entries
 from dq.validators.lint import LintResult, Rules, lint_files, load_rules
-from dq.validators.policy.policy import (
-    DEFAULT,
+from dq.validators.policy.branch import (
     ID,
     ChangedPolicy,
-    Policy,
     change_severity,
     changed_policies,
     policy_findings,
     stricter_changes,
     stricter_findings,
 )
+from dq.validators.policy.policy import DEFAULT, Policy
 
 if TYPE_CHECKING:
     from dq.validators.compat.classification import Mode

@@ -22,16 +22,15 @@ from dq.contracts.slo import NOT_IN_FORCE as NOT_IN_FORCE
 from dq.contracts.slo import Slo
 from dq.contracts.yaml.parse import parse
 from dq.dataquality.clauses.foreign_key import ContractSet, refers_to_others
-from dq.dataquality.delivery.cycle import DeliveryPlace
-from dq.lake.storage import Files
 from dq.operations.runtime.context import is_root, registry_root
 from dq.validators.policy.policy import DEFAULT, Policy
 from dq.validators.rule import Rule
 
 if TYPE_CHECKING:
-    from dq.dataquality.delivery.cycle import WatchTarget
+    from dq.dataquality.delivery.cycle import DeliveryPlace, WatchTarget
     from dq.dataquality.delivery.replay import ContractSlos
     from dq.dataquality.delivery.skip_cache import KeyOwner
+    from dq.lake.storage import Files
     from dq.store.engine import Store
 
 
@@ -201,6 +200,9 @@ def watch_target(
 
 def delivery_place(place: DataLocation, contract: Contract, schema_object: SchemaObject) -> DeliveryPlace:
     """Return the location that the watcher probes, with the marker's name."""
+    # Imported here because the gate has no deliveries.
+    from dq.dataquality.delivery.cycle import DeliveryPlace
+
     terms, _ = extension.dataset(schema_object)
     return DeliveryPlace(
         place.path,

@@ -23,8 +23,6 @@ _MAX_NESTED = 8
 
 # Indentation, "- ", key, and the value or item.
 _LINE = re.compile(r"( *)(- +)?(?:([A-Za-z_][A-Za-z0-9_.-]*):(?: +|$))?(.*)")
-# Control characters, line breaks of YAML 1.1 and all that YAML does not allow.
-_UNUSUAL = re.compile("[^ -~\xa1-\u2027\u2030-\ud7ff]")
 # Beginnings of values without quotes that have no other meaning.
 _PLAIN = re.compile(r"-?[A-Za-z0-9]|[_./$(^~+]")
 # Parts of `[a, b]` and `{key: value}`.
@@ -216,7 +214,8 @@ def _set(block: _Block, key: str, value: Any, spot: Position) -> None:
 @lru_cache(8192)
 def _line(text: str) -> _Line | None:
     """Return the parts of a line, or None for a blank line or a comment. Raises _Unusual."""
-    if len(text) > _MAX_LINE or _UNUSUAL.search(text):
+    # Without control characters, tabs, line breaks of YAML 1.1, and all that YAML does not allow.
+    if len(text) > _MAX_LINE or not text.isprintable():
         raise _Unusual
     match = _LINE.fullmatch(text)
     assert match is not None

@@ -42,7 +42,6 @@ from fractions import Fraction
 
 from dq.contracts.agreement import Agreement, read_agreement
 from dq.contracts.outcome import AgreementStreak, CheckResult, Status, pluralize
-from dq.dataquality.clauses.agreement_streak import streak
 from dq.dataquality.clauses.clause import CheckParameters, Clause, Unit, parameters_of, refuse, with_test
 from dq.dataquality.clauses.kind import CheckKind, Values, ending, percent, result, subject
 from dq.dataquality.clauses.quality_rule import Rule, RuleOperator, clause_from_quality
@@ -131,6 +130,9 @@ def _streak(clause: Clause, agreement: Agreement, *, agrees: bool) -> AgreementS
     )
     partition = context.partitions[0] if context.partitions else ()
     run = PastComparison(clause.path, agreement.definition, context.now, agrees, partition)
+    # Imported here because it pulls in deliveries, which most contracts do not need.
+    from dq.dataquality.clauses.agreement_streak import streak
+
     return streak(agreement, (*earlier, run))
 
 

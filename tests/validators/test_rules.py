@@ -20,8 +20,9 @@ from dq.validators import rules as shelf
 from dq.validators.context import no_findings
 from dq.validators.lint import SubscriptionFiles, lint, lint_files, load_rules
 from dq.validators.official import installed_schema
+from dq.validators.policy.branch import ChangedPolicy, policy_findings
 from dq.validators.policy.file import read
-from dq.validators.policy.policy import ChangedPolicy, Policy, RuleSetting, policy_findings
+from dq.validators.policy.policy import Policy, RuleSetting
 from dq.validators.rule import Rule, RuleScope
 from dq.validators.rules.delivery import terms
 from dq.validators.rules.form import reading
