@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import groupby
@@ -87,34 +87,55 @@ class _Outcome:
 
 
 def complete_through(
-    tx: Connection,
-    contract: str,
-    object_name: str,
-    as_of: datetime | None = None,
-    loaded: Sequence[CycleRecord] | None = None,
+    tx: Connection, contract: str, object_name: str, as_of: datetime | None = None
 ) -> CompleteThrough:
-    """Return how far an object is complete, at an aware instant or now. `contract` is the contract's key.
+    """Return how far an object is complete, at an aware instant or now. `contract` is the contract's key."""
+    key = (contract, object_name)
+    watched = cycle_store.watched_slos(tx, [contract]).get(key, ())
+    stored = cycle_store.all_cycles(tx, key) if watched else []
+    return complete_through_of(tx, {key: records_as_of(tx, stored, as_of)}, as_of)[key]
 
-    `loaded` are all cycles of the object as of that instant, oldest first, if the caller has them. Only SLOs
-    that are watched now count, and of these not those with `expect: new_data`: that something arrived does
-    not tell which partition is complete.
+
+def complete_through_of(
+    tx: Connection,
+    cycles: Mapping[tuple[str, str], Sequence[CycleRecord]],
+    as_of: datetime | None = None,
+) -> dict[tuple[str, str], CompleteThrough]:
+    """Return how far each of these objects is complete, by contract key and object.
+
+    `cycles` are all cycles of each object as of that instant, oldest first. Only SLOs that are watched now
+    count, and of these not those with `expect: new_data`: that something arrived does not tell which
+    partition is complete.
     """
-    watched = cycle_store.watched_slos(tx, contract, object_name)
-    if loaded is None:
-        stored = cycle_store.all_cycles(tx, (contract, object_name)) if watched else []
-        loaded = records_as_of(tx, stored, as_of)
-    cycles = [record for record in loaded if record.cycle.key in watched]
-    excluded: set[tuple[Key, datetime]] = set()
-    if any(record.status is CycleStatus.WITHDRAWN for record in cycles):
-        excluded = {
-            cycle
-            for cycle, excuse in cycle_store.newest_excuses(tx, [contract]).items()
-            if not excuse.undone and (as_of is None or excuse.at <= as_of)
-        }
-    failed = results.failed_checks(tx, contract, object_name, as_of) if cycles else FailedChecks()
-    if not watched:
-        return CompleteThrough(contract, object_name, DeliveryState.UNWATCHED)
-    return evaluate(contract, object_name, cycles, failed, excluded)
+    watched = cycle_store.watched_slos(tx, {contract for contract, _ in cycles})
+    counted = {
+        key: [record for record in records if record.cycle.key in watched.get(key, ())]
+        for key, records in cycles.items()
+    }
+    withdrawn = {
+        contract
+        for (contract, _), records in counted.items()
+        if any(record.status is CycleStatus.WITHDRAWN for record in records)
+    }
+    excluded = {
+        cycle
+        for cycle, excuse in cycle_store.newest_excuses(tx, withdrawn).items()
+        if not excuse.undone and (as_of is None or excuse.at <= as_of)
+    }
+    failing = results.objects_with_failures(
+        tx, {key[0] for key, records in counted.items() if records}, as_of
+    )
+    return {
+        key: evaluate(
+            *key,
+            records,
+            results.failed_checks(tx, *key, as_of) if records and key in failing else FailedChecks(),
+            excluded,
+        )
+        if watched.get(key)
+        else CompleteThrough(*key, DeliveryState.UNWATCHED)
+        for key, records in counted.items()
+    }
 
 
 Marks = tuple[int, ...]

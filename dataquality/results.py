@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
@@ -34,6 +34,7 @@ from dq.contracts.sql import text as sql
 from dq.dataquality.clauses.agreement_streak import streak
 from dq.dataquality.delivery import cycle_store
 from dq.dataquality.delivery.cycle import label, partition_from_label
+from dq.dataquality.delivery.tables import chunks
 from dq.dataquality.model.metric import Failure, Group, Tally
 from dq.dataquality.model.run_context import Partition, PastComparison, PastMeasurement, PastRowCount
 from dq.dataquality.report import Report
@@ -441,58 +442,76 @@ def _fact_text(result: CheckResult) -> str:
 
 
 def latest(
-    tx: sa.Connection, contract: str, object: str, until: datetime | None = None
-) -> list[StoredResult]:
-    """Return the current results of each scope of an object, ordered by scope and clause.
+    tx: sa.Connection, contracts: Collection[str], until: datetime | None = None
+) -> dict[tuple[str, str], list[StoredResult]]:
+    """Return the current results of each scope of the objects of these contracts, by contract and object.
 
-    These are the results of the newest run of all clauses, each replaced by newer results of runs of some
-    clauses with the same contract version. Only runs up to `until`, if given.
+    They are ordered by scope and clause: the results of the newest run of all clauses, each replaced by newer
+    results of runs of some clauses with the same contract version. Only runs up to `until`, if given.
     """
-    return [stored for _, stored in _standing_results(tx, contract, object, until)]
+    by_object: dict[tuple[str, str], list[StoredResult]] = {}
+    for chunk in chunks(sorted(contracts)):
+        condition = sa.and_(check_run.c.contract.in_(chunk), check_run.c.staged.is_(None))
+        for _, stored in _standing_results(tx, condition, until):
+            by_object.setdefault((stored.contract, stored.object), []).append(stored)
+    return by_object
 
 
 def unrenewed_results(
     tx: sa.Connection, run: int, contract: str, object: str, scope: str
 ) -> list[StoredResult]:
     """Return the current results of a scope that come from earlier runs than `run`."""
-    standing = _standing_results(tx, contract, object)
+    standing = _standing_results(tx, _is_published(contract, object))
     return [stored for run_id, stored in standing if stored.scope == scope and run_id != run]
 
 
 def _standing_results(
-    tx: sa.Connection, contract: str, object: str, until: datetime | None = None
+    tx: sa.Connection, conditions: sa.ColumnElement[bool], until: datetime | None = None
 ) -> list[tuple[int, StoredResult]]:
-    conditions = _is_published(contract, object)
+    """Return the current results of runs that meet the conditions, with the id of their run."""
     if until is not None:
         conditions = sa.and_(conditions, check_run.c.at <= until)
+    runs, columns = check_run.c, check_result.c
+    scope_of_run = (runs.contract, runs.object, runs.scope)
     latest_full_runs = (
-        sa.select(sa.func.max(check_run.c.id).label("id"), check_run.c.scope)
-        .where(conditions, check_run.c.rules.is_(None))
-        .group_by(check_run.c.scope)
+        sa.select(sa.func.max(runs.id).label("id"), *scope_of_run)
+        .where(conditions, runs.rules.is_(None))
+        .group_by(*scope_of_run)
         .subquery()
     )
+    is_of_scope = sa.and_(*(latest_full_runs.c[column.name] == column for column in scope_of_run))
     rows = tx.execute(
-        sa.select(check_run, check_result)
-        .join(check_result, check_result.c.run_id == check_run.c.id)
-        .outerjoin(latest_full_runs, latest_full_runs.c.scope == check_run.c.scope)
-        .where(conditions, sa.or_(latest_full_runs.c.id.is_(None), check_run.c.id >= latest_full_runs.c.id))
-        .order_by(check_run.c.id)
-    )
+        sa.select(
+            runs.id, runs.contract, runs.object, runs.contract_version, runs.scope, runs.at, columns.clause,
+            columns.check, columns.property, columns.status, columns.severity, columns.observed,
+            columns.allowed, columns.message, columns.samples, columns.name, columns.answered_by,
+            columns.measured,
+        )
+        .join(check_result, columns.run_id == runs.id)
+        .outerjoin(latest_full_runs, is_of_scope)
+        .where(conditions, sa.or_(latest_full_runs.c.id.is_(None), runs.id >= latest_full_runs.c.id))
+        .order_by(runs.id)
+    )  # fmt: skip
     newest: dict[tuple[str, ...], tuple[int, StoredResult]] = {}
-    for row in rows:
-        identity = (row.contract, row.object, row.contract_version, row.scope, row.at, row.clause, row.check)
-        outcome = (row.property, _status_of_scope(row), Severity(row.severity), row.observed, row.allowed)
-        answered_by = AnsweredBy(row.answered_by) if row.answered_by else None
-        stored = StoredResult(*identity, *outcome, row.message, row.samples, row.name or "", answered_by)
+    # By position, because reading one value of a row by name takes as long as all of them.
+    for row in map(tuple, rows):
+        (
+            run_id, contract, object_name, version, scope, at, clause, check, property_, status, severity,
+            observed, allowed, message, samples, name, answered_by, measured,
+        ) = row  # fmt: skip
+        stored = StoredResult(
+            contract, object_name, version, scope, at, clause, check, property_,
+            _status_of_scope(status, measured), Severity(severity), observed, allowed, message, samples,
+            name or "", AnsweredBy(answered_by) if answered_by else None,
+        )  # fmt: skip
         # A path may mean something else in another version of the contract.
-        identity_key = (stored.scope, stored.version, stored.clause, stored.check, stored.property)
-        newest[identity_key] = (row.run_id, stored)
+        newest[contract, object_name, scope, version, clause, check, property_] = (run_id, stored)
     return sorted(newest.values(), key=lambda entry: (entry[1].scope, entry[1].clause, entry[0]))
 
 
-def _status_of_scope(row: Any) -> Status:
+def _status_of_scope(status: str, measured: Mapping[str, Any] | None) -> Status:
     """Return the status of a stored result for its own rows, which may agree if an earlier cycle does not."""
-    return Status.PASS if (row.measured or {}).get("agrees") else Status(row.status)
+    return Status.PASS if (measured or {}).get("agrees") else Status(status)
 
 
 def of_own_rows(report: Report) -> Report:
@@ -546,6 +565,27 @@ def _same_value(first: str, second: str) -> bool:
     return first == second or (first.isdecimal() and second.isdecimal() and int(first) == int(second))
 
 
+_IS_BLOCKING = check_result.c.severity.in_([severity for severity in Severity if severity.blocks])
+
+
+def objects_with_failures(
+    tx: sa.Connection, contracts: Collection[str], until: datetime | None = None
+) -> set[tuple[str, str]]:
+    """Return contract and object of published data on which a blocking check ever failed or had no result.
+
+    Only runs of these contracts up to `until`, if given.
+    """
+    runs, failing = check_run.c, set[tuple[str, str]]()
+    conditions = sa.and_(runs.staged.is_(None), _IS_BLOCKING, check_result.c.status.in_(BROKEN))
+    if until is not None:
+        conditions = sa.and_(conditions, runs.at <= until)
+    query = sa.select(runs.contract, runs.object).join(check_result, check_result.c.run_id == runs.id)
+    for chunk in chunks(sorted(contracts)):
+        rows = tx.execute(query.where(conditions, runs.contract.in_(chunk)).distinct())
+        failing |= {(row[0], row[1]) for row in rows}
+    return failing
+
+
 def failed_checks(
     tx: sa.Connection, contract: str, object: str, until: datetime | None = None
 ) -> FailedChecks:
@@ -557,14 +597,6 @@ def failed_checks(
     conditions = _is_published(contract, object)
     if until is not None:
         conditions = sa.and_(conditions, check_run.c.at <= until)
-    blocking = check_result.c.severity.in_([severity for severity in Severity if severity.blocks])
-    query = (
-        sa.select(check_run.c.id)
-        .join(check_result, check_result.c.run_id == check_run.c.id)
-        .where(conditions, blocking, check_result.c.status.in_(BROKEN))
-    )
-    if tx.execute(query.limit(1)).first() is None:
-        return FailedChecks()
     columns = check_result.c
     is_broken_by_run: dict[int, dict[tuple[str, ...], bool]] = {}
     names = (
@@ -576,9 +608,11 @@ def failed_checks(
         columns.measured,
     )
     joined = sa.select(*names).join(check_run, columns.run_id == check_run.c.id)
-    for row in tx.execute(joined.where(conditions, blocking)):
-        is_broken = _status_of_scope(row) in BROKEN
+    for row in tx.execute(joined.where(conditions, _IS_BLOCKING)):
+        is_broken = _status_of_scope(row.status, row.measured) in BROKEN
         is_broken_by_run.setdefault(row.run_id, {})[row.clause, row.check, row.property] = is_broken
+    if not any(any(clauses.values()) for clauses in is_broken_by_run.values()):
+        return FailedChecks()
     failing: dict[str, set[tuple[str, ...]]] = {}
     passed_at = None
     for run in tx.execute(sa.select(check_run).where(conditions).order_by(check_run.c.id)):
@@ -732,7 +766,7 @@ def earlier_counts(
     for row in tx.execute(_newest(contract, object, condition)):
         partition = _partition_of_scope(row.scope)
         path = row.clause if names is None or not row.name else paths.get(row.name)
-        numbers = _group_numbers(row)
+        numbers = _group_numbers(row.measured or {})
         if partition is not None and path is not None and ROW_COUNT in numbers:
             counts.append(PastRowCount(UNUSUAL, path, row.at, int(numbers[ROW_COUNT]), partition))
     return tuple(counts)
@@ -742,21 +776,19 @@ ROW_COUNT: Group = ("rowCount",)
 """Group of the number of rows in a result of the check `unusual`."""
 
 
-def _group_numbers(row: Any) -> dict[Group, float]:
+def _group_numbers(measured: Mapping[str, Any]) -> dict[Group, float]:
     """Return the numbers of a result's groups, {} for a rule without groups."""
-    return {tuple(key): number for key, number in (row.measured or {}).get("groups", ())}
+    return {tuple(key): number for key, number in measured.get("groups", ())}
 
 
-def _value(row: Any) -> float | None:
+def _value(check: str, value: float | None, measured: Mapping[str, Any]) -> float | None:
     """Return the measured number of a result, None for a rule with groups.
 
     The stored value of the check `unusual` is a probability, and that of groups how many of them failed.
     """
-    measured = row.measured or {}
     # Without a fingerprint, the numbers of a metric are hidden.
-    if row.check == UNUSUAL or "groups" in measured or (row.check in _METRIC_CHECKS and not measured):
+    if check == UNUSUAL or "groups" in measured or (check in _METRIC_CHECKS and not measured):
         return None
-    value: float | None = row.value
     return value
 
 
@@ -791,41 +823,49 @@ class PastResult:
 
 
 def past_results(
-    tx: sa.Connection, contract: str, object: str, until: datetime | None = None
-) -> list[PastResult]:
-    """Return the results of the newest 90 runs on delivered data of an object, oldest first.
+    tx: sa.Connection, contracts: Collection[str], until: datetime | None = None
+) -> dict[tuple[str, str], list[PastResult]]:
+    """Return the results of the newest 90 runs on delivered data of each object of these contracts.
 
-    Only runs up to `until`, if given. Audits that did not pass are excluded.
+    They are oldest first, by contract and object. Only runs up to `until`, if given. Audits that did not pass
+    are excluded.
     """
-    runs = check_run.c
-    conditions = sa.and_(
-        runs.contract == contract,
-        runs.object == object,
-        sa.or_(runs.verdict.is_(None), runs.verdict == VERDICT_PASS),
-    )
+    runs, columns = check_run.c, check_result.c
+    conditions = sa.or_(runs.verdict.is_(None), runs.verdict == VERDICT_PASS)
     if until is not None:
         conditions = sa.and_(conditions, runs.at <= until)
-    newest = (
-        sa.select(runs.id).where(conditions).order_by(runs.at.desc(), runs.id.desc()).limit(_MAX_PAST_RUNS)
+    age = sa.func.row_number().over(
+        partition_by=(runs.contract, runs.object), order_by=(runs.at.desc(), runs.id.desc())
     )
-    columns = check_result.c
-    query = (
-        sa.select(
-            runs.at, runs.contract_version, runs.scope, columns.clause, columns.name, columns.check,
-            columns.status, columns.observed, columns.allowed, columns.value, columns.measured,
-        )
-        .join(check_result, columns.run_id == runs.id)
-        .where(runs.id.in_(newest))
-        .order_by(runs.at, runs.id)
+    by_object: dict[tuple[str, str], list[PastResult]] = {}
+    for chunk in chunks(sorted(contracts)):
+        ranked = sa.select(runs.id, age.label("age")).where(conditions, runs.contract.in_(chunk)).subquery()
+        newest = sa.select(ranked.c.id).where(ranked.c.age <= _MAX_PAST_RUNS)
+        query = (
+            sa.select(
+                runs.contract, runs.object, runs.at, runs.contract_version, runs.scope, columns.clause,
+                columns.name, columns.check, columns.status, columns.observed, columns.allowed, columns.value,
+                columns.measured,
+            )
+            .join(check_result, columns.run_id == runs.id)
+            .where(runs.id.in_(newest))
+            .order_by(runs.at, runs.id)
+        )  # fmt: skip
+        for contract, object_name, *values in map(tuple, tx.execute(query)):
+            by_object.setdefault((contract, object_name), []).append(_past_result(*values))
+    return by_object
+
+
+def _past_result(
+    at: datetime, version: str, scope: str, clause: str, name: str | None, check: str, status: str,
+    observed: str, allowed: str, value: float | None, measured: Mapping[str, Any] | None,
+) -> PastResult:  # fmt: skip
+    measured = measured or {}
+    return PastResult(
+        at, version, scope, _partition_of_scope(scope), clause, name or "", check,
+        _status_of_scope(status, measured), observed, allowed, _value(check, value, measured),
+        _group_numbers(measured), frozenset(map(tuple, measured.get("failed", ()))),
     )  # fmt: skip
-    return [
-        PastResult(
-            row.at, row.contract_version, row.scope, _partition_of_scope(row.scope), row.clause,
-            row.name or "", row.check, _status_of_scope(row), row.observed, row.allowed,
-            _value(row), _group_numbers(row), frozenset(map(tuple, (row.measured or {}).get("failed", ()))),
-        )
-        for row in tx.execute(query)
-    ]  # fmt: skip
 
 
 # Far more than the cycles of a streak, since cycles may be checked again and have many partitions.

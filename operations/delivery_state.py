@@ -102,7 +102,7 @@ def record_changes(context: RuntimeContext, store: Store, slos: Iterable[Slo], s
         tracked = delivery_state.tracked_tables(tx, catalog)
         before = delivery_state.stored_marks(tx, catalog)
         changed, marks = changed_objects(tx, before)
-        watched = set(cycle_store.watched_objects(tx, {contract for contract, _ in tracked}))
+        watched = cycle_store.watched_slos(tx, {contract for contract, _ in tracked}).keys()
         changed |= delivery_state.objects_without_state(tx, catalog, DeliveryState.UNWATCHED) - watched
     new = [table for table in tables if tracked.get(table.object_key) != table]
     if new or before != marks or changed:

@@ -480,6 +480,7 @@ def _build(
         (contract.key, schema_object.name) for contract in selected for schema_object in contract.objects
     ]
     with store.read() as tx:
+        checks = results.latest(tx, {contract.key for contract in selected}, as_of)
         warnings = warning_standings(tx, [slo.key[0] for slo in promises], as_of)
         deliveries = [
             compliance.slo_compliance(
@@ -498,7 +499,7 @@ def _build(
             groups=tuple(compliance.group_compliance(deliveries, _GROUP_NAMES[grouping]))
             if grouping is not Grouping.PROMISE
             else (),
-            checks={pair: results.latest(tx, *pair, as_of) for pair in pairs},
+            checks={pair: checks.get(pair, []) for pair in pairs},
             agreements=tuple(
                 standing
                 for contract in selected

@@ -239,9 +239,10 @@ def _garbage_collection_paused() -> Iterator[None]:
 def _build(site: Site, pool: WorkerPool, request: PortalRequest) -> PortalSummary:
     with _garbage_collection_paused():
         before = output.load(site)
-        made_by = f"{pages.templates_digest()} {request.tick}"
+        made_by, inputs = f"{pages.templates_digest()} {request.tick}", output.take_inputs(site)
         if before.made_by != made_by:
             # Templates or settings changed: all pages are rendered again.
+            inputs = {}
             before = SiteState(
                 files=before.files, changes=before.changes, readable_versions=before.readable_versions
             )
@@ -261,7 +262,7 @@ def _build(site: Site, pool: WorkerPool, request: PortalRequest) -> PortalSummar
     with _garbage_collection_paused():
         final_cards = [row.card for row in rows]
         contract_changes = output.update_changes(before, final_cards, request.now.isoformat())
-        index_pages = IndexPages(site, rows, incidents, watcher, discoveries, alarms)
+        index_pages = IndexPages(site, rows, incidents, watcher, discoveries, alarms, inputs, before.files)
         waivers = None if request.waivers is None else [asdict(waiver) for waiver in request.waivers]
         index_pages.write(contract_changes, version_histories.by_file, waivers)
         site.clear(before.files)
@@ -280,6 +281,7 @@ def _build(site: Site, pool: WorkerPool, request: PortalRequest) -> PortalSummar
             output.seen_versions(before, final_cards),
         )
         output.save(site, after)
+        output.save_inputs(site, index_pages.inputs)
     return PortalSummary(
         request.out,
         len(rows),

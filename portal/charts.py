@@ -231,21 +231,23 @@ def _budget(points: Sequence[Arrival], positions: Sequence[float]) -> list[str]:
     half = (positions[1] - positions[0]) / 2 if len(positions) > 1 else 24
     zero = scale(0)
 
-    def steps(numbers: Iterable[int], start: str) -> str:
-        path = [start.format(x=round(positions[0] - half, 1))]
-        for x, number in zip(positions, numbers, strict=True):
-            path.append(f"V{scale(number):g}H{round(x + half, 1):g}")
-        return "".join(path)
+    # Most cycles leave the same number as the one before.
+    heights = {value: f"V{scale(value):g}" for value in {*values, 0}}
+    ends = [f"H{round(x + half, 1):g}" for x in positions]
+
+    def steps(numbers: Iterable[int], start: float) -> str:
+        begin = f"M{round(positions[0] - half, 1):g} {start:g}"
+        return begin + "".join([heights[number] + end for number, end in zip(numbers, ends, strict=True)])
 
     parts = [_text(_LEFT, _BUDGET_TOP - 8, "error budget left, in misses; 0 is the objective")]
     if values:
         # Without its last number, the line starts at its first value.
-        above = steps((max(value, 0) for value in values), f"M{{x:g}} {zero:g}")
-        below = steps((min(value, 0) for value in values), f"M{{x:g}} {zero:g}")
+        above = steps((max(value, 0) for value in values), zero)
+        below = steps((min(value, 0) for value in values), zero)
         parts.append(f'<path class="left" d="{above}V{zero:g}z"/>')
         if low < 0:
             parts.append(f'<path class="spent" d="{below}V{zero:g}z"/>')
-        parts.append(f'<path class="steps" d="{steps(values, f"M{{x:g}} {scale(values[0]):g}")}"/>')
+        parts.append(f'<path class="steps" d="{steps(values, scale(values[0]))}"/>')
     parts.append(f'<path class="rule" d="M{_LEFT} {zero:g}H{_RIGHT}"/>')
     labels = [(zero, "0"), (scale(high), str(high))]
     parts.append(_value_labels([*labels, (scale(low), str(low))] if low < 0 else labels))

@@ -84,6 +84,12 @@ class Site:
                 self._place(folder, name, data)
                 self.files_written += 1
 
+    def keep(self, paths: Iterable[str]) -> None:
+        """Leave files of the last build as they are."""
+        listed = list(paths)
+        self.paths.update(listed)
+        self.same += len(listed)
+
     def has(self, path: str) -> bool:
         """Return True if the site has this file."""
         return os.path.isfile(f"{self.root}/{path}")
@@ -130,7 +136,7 @@ class Site:
     def _place(self, folder: files.Folder, name: str, data: bytes) -> None:
         # Written next to the lock, so that the partial file of a killed build is never published.
         temp_name = f"{_NEW_FILE}{os.getpid()}"
-        with files.open_folder(self.root, [OWN], make=True) as own:
+        with files.open_folder(self.root, [OWN]) as own:
             file = files.open_file(own, temp_name, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o644)
             with open(file, "wb") as new:
                 new.write(data)
@@ -350,6 +356,27 @@ def _lines(state: SiteState) -> Iterator[str]:
     )
     for cached in state.contracts.values():
         yield json.dumps([cached.card.as_json(), cached.summary.as_json(), cached.inputs])
+
+
+_INPUTS_NAME = "inputs.json"
+
+
+def take_inputs(site: Site) -> dict[str, str]:
+    """Return the hashes of the inputs of the pages over many products, by path, and forget them.
+
+    If this build is killed, the next one has none and renders all of them.
+    """
+    try:
+        inputs = json.loads(site.read_cached(_INPUTS_NAME))
+    except ValueError:
+        return {}
+    site.write_cached(_INPUTS_NAME, "{}")
+    return inputs if isinstance(inputs, dict) else {}
+
+
+def save_inputs(site: Site, inputs: Mapping[str, str]) -> None:
+    """Keep the hashes for the next build, after all of its pages and its state were written."""
+    site.write_cached(_INPUTS_NAME, json.dumps(inputs))
 
 
 def update_changes(before: SiteState, cards: Sequence[ContractCard], noticed_at: str) -> list[NotedChange]:

@@ -21,11 +21,10 @@ from dq.contracts.model import Contract
 from dq.contracts.outcome import escape_block, escape_json_document, escape_xml_text
 from dq.dataquality.alarms import AlarmCounts
 from dq.dataquality.clauses.foreign_key import ContractSet
-from dq.dataquality.complete_through import complete_through
+from dq.dataquality.complete_through import complete_through_of
 from dq.dataquality.delivery.cycle import CycleRecord
-from dq.dataquality.delivery.cycle_store import watched_objects
+from dq.dataquality.delivery.cycle_store import watched_slos
 from dq.dataquality.delivery.early_warning import warning_standings
-from dq.dataquality.delivery.replay import records_as_of
 from dq.dataquality.results import agreement_standings
 from dq.portal import contracts, lists, product_page, reports
 from dq.portal.contracts import (
@@ -251,16 +250,14 @@ def _load_batch(
 ) -> ProductBatch:
     keys = [job.card.key for job in jobs if job.card.readable]
     incidents = {job.card.key: job.incidents for job in jobs}
-    cycles = {key: records_as_of(tx, records, as_of) for key, records in histories(tx, keys).items()}
-    by_object: dict[tuple[str, str], list[CycleRecord]] = {}
+    cycles = histories(tx, keys, as_of)
+    by_object: dict[tuple[str, str], list[CycleRecord]] = {pair: [] for pair in watched_slos(tx, keys)}
     for (contract, object_name, _), records in cycles.items():
-        by_object.setdefault((contract, object_name), []).extend(records)
-    complete = {
-        pair: complete_through(
-            tx, *pair, as_of, sorted(by_object.get(pair, ()), key=lambda record: record.cycle.due_at)
-        )
-        for pair in watched_objects(tx, keys)
-    }
+        if (contract, object_name) in by_object:
+            by_object[contract, object_name].extend(records)
+    for records in by_object.values():
+        records.sort(key=lambda record: record.cycle.due_at)
+    complete = complete_through_of(tx, by_object, as_of)
     quality_by_object = quality(tx, keys, now, as_of)
     placed = placed_elsewhere(tx, keys)
     tables = registered_tables(tx) if placed else {}
@@ -327,7 +324,11 @@ def _json(value: object) -> bytes:
 
 @dataclass(slots=True)
 class IndexPages:
-    """Writes the pages over many products."""
+    """Writes the pages over many products.
+
+    A page whose values are those of the last build, except for its time, is not rendered again. `inputs` are
+    hashes of the values by path, `before` those of the last build, and `files` its files.
+    """
 
     site: Site
     rows: Sequence[ProductRow]
@@ -335,6 +336,9 @@ class IndexPages:
     watcher: Watcher
     discoveries: Sequence[DiscoveryRun]
     alarms: AlarmCounts
+    before: Mapping[str, str]
+    files: Sequence[str]
+    inputs: dict[str, str] = field(default_factory=dict)
 
     def write(
         self,
@@ -405,19 +409,32 @@ class IndexPages:
         self.site.put("domains/index.html", render("domains.html", "../", **values))
 
     def _list(self, page: ListPage, template: str, extra: Mapping[str, Any]) -> None:
-        values = {**extra, **lists.listing_page(page), "as_of": instant(self.watcher.now)}
-        self.site.put(page.path, render(template, "../" * page.path.count("/"), **values), keep_as_of=True)
+        self._put(page.path, template, {**extra, **lists.listing_page(page)})
 
     def _incidents(self) -> None:
         pages = {
             product_row.card.key: product_row.card.slug for product_row in self.rows if product_row.card.key
         }
-        as_of = instant(self.watcher.now)
         for facts in self.incidents:
-            page = render("incident.html", "../", as_of=as_of, **lists.incident_page(facts, pages.get))
-            self.site.put(f"incidents/{lists.incident_slug(facts)}.html", page, keep_as_of=True)
+            path = f"incidents/{lists.incident_slug(facts)}.html"
+            self._put(path, "incident.html", lists.incident_page(facts, pages.get))
         values = reports.incidents_page(self.incidents, self._domain_names(), self.watcher, self.alarms)
-        self.site.put("incidents/index.html", render("incidents.html", "../", **values), keep_as_of=True)
+        self._put("incidents/index.html", "incidents.html", values)
+
+    def _put(self, path: str, template: str, values: Mapping[str, Any]) -> None:
+        """Write a page, unless only its time would differ from that of the last build."""
+        timeless = sorted((name, value) for name, value in values.items() if name != "as_of")
+        if not self._is_unchanged(path, [path], timeless):
+            page = render(template, "../" * path.count("/"), **{**values, "as_of": instant(self.watcher.now)})
+            self.site.put(path, page, keep_as_of=True)
+
+    def _is_unchanged(self, name: str, paths: Sequence[str], inputs: object) -> bool:
+        """Return True, and keep these files, if they were written from the same inputs by the last build."""
+        self.inputs[name] = sha256(repr(inputs).encode("utf-8", "surrogatepass")).hexdigest()[:16]
+        if self.before.get(name) != self.inputs[name] or not all(map(self.site.has, paths)):
+            return False
+        self.site.keep(paths)
+        return True
 
     def _domain_names(self) -> Mapping[str, str]:
         """Return the domains of contracts by key."""
@@ -427,5 +444,15 @@ class IndexPages:
 
     def _search(self) -> None:
         """Write the search index."""
-        for name, data in (*lists.word_index_files(self.rows), *lists.filter_index_files(self.rows)):
-            self.site.put(f"search/{name}.js", data)
+        indexed = [
+            (row.card.file, row.card.digest, row.card.slug, row.card.readable, row.summary.state)
+            for row in self.rows
+        ]
+        if not self._is_unchanged(
+            _SEARCH, [path for path in self.files if path.startswith(_SEARCH)], indexed
+        ):
+            for name, data in (*lists.word_index_files(self.rows), *lists.filter_index_files(self.rows)):
+                self.site.put(f"{_SEARCH}{name}.js", data)
+
+
+_SEARCH = "search/"

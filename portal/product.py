@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import astuple, dataclass, field
 from datetime import datetime, timedelta
 from enum import StrEnum
+from functools import cached_property
 from typing import Any
 
 from dq.alerts.incident import Incident
@@ -156,7 +157,8 @@ class ObjectFacts:
     limits: Mapping[str, str] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
+# Without slots, which cached properties need.
+@dataclass(frozen=True)
 class ProductFacts:
     """A readable product. `wrong` are the problems of invalid SLOs.
 
@@ -197,11 +199,11 @@ class ProductFacts:
         """True if the contract's status puts its promises in force."""
         return self.contract.status not in NOT_IN_FORCE
 
-    @property
+    @cached_property
     def open_incidents(self) -> tuple[IncidentFacts, ...]:
         return tuple(facts for facts in self.incidents if not facts.incident.state.is_closed)
 
-    @property
+    @cached_property
     def state(self) -> ProductState:
         return state(self)
 

@@ -30,6 +30,7 @@ from dq.dataquality.delivery import early_warning, heartbeat
 from dq.dataquality.delivery.cycle import OPEN, CycleRecord
 from dq.dataquality.delivery.cycle_store import record_from_row
 from dq.dataquality.delivery.notify import PLATFORM
+from dq.dataquality.delivery.replay import records_as_of
 from dq.dataquality.delivery.tables import chunks, cycle, cycle_event, cycle_excuse, cycle_warning, receipt
 from dq.dataquality.results import ROW_COUNT, ROW_COUNT_CHECKS, PastResult, StoredResult, check_run
 from dq.registry.publish import staged_deliveries
@@ -43,18 +44,24 @@ _OWN_CATALOG = "local"
 _UNUSED_COLUMNS = ("claims",)
 
 
-def histories(tx: Connection, contracts: Collection[str]) -> dict[Key, list[CycleRecord]]:
-    """Return all cycles of these contracts by SLO, oldest first.
+def histories(
+    tx: Connection, contracts: Collection[str], as_of: datetime | None = None
+) -> dict[Key, list[CycleRecord]]:
+    """Return all cycles of these contracts by SLO, oldest first, as of an instant or now.
 
     Claims are not loaded: no page shows them.
     """
-    by_slo: dict[Key, list[CycleRecord]] = {}
     names, columns = sorted(contracts), cycle.c
     selected = [null().label(column.name) if column.name in _UNUSED_COLUMNS else column for column in columns]
     query = select(*selected).order_by(columns.contract, columns.object, columns.slo, columns.due_at)
-    for batch in chunks(names):
-        for row in tx.execute(query.where(columns.contract.in_(batch))):
-            by_slo.setdefault((row.contract, row.object, row.slo), []).append(record_from_row(row))
+    stored = [
+        record_from_row(row)
+        for batch in chunks(names)
+        for row in tx.execute(query.where(columns.contract.in_(batch)))
+    ]
+    by_slo: dict[Key, list[CycleRecord]] = {}
+    for record in records_as_of(tx, stored, as_of):
+        by_slo.setdefault(record.cycle.key, []).append(record)
     return by_slo
 
 
@@ -202,23 +209,18 @@ def quality(
     tx: Connection, contracts: Collection[str], now: datetime, as_of: datetime | None = None
 ) -> dict[tuple[str, str], ObjectQuality]:
     """Return the results of each object that was ever checked, by contract key and object name."""
-    by_object, alarms = {}, alarm_counts(tx, as_of, contracts)
-    for contract, object_name in _checked(tx, contracts):
-        lines = tuple(results.latest(tx, contract, object_name, as_of))
-        checked_at = max((line.at for line in lines), default=None)
-        past = tuple(results.past_results(tx, contract, object_name, as_of))
-        counts = alarms.get((contract, object_name), NO_ALARMS)
-        by_object[contract, object_name] = ObjectQuality(lines, _rows(past, now), checked_at, past, counts)
-    return by_object
-
-
-def _checked(tx: Connection, contracts: Collection[str]) -> list[tuple[str, str]]:
-    names, objects = sorted(contracts), []
-    query = select(check_run.c.contract, check_run.c.object).distinct()
-    for batch in chunks(names):
-        rows = tx.execute(query.where(check_run.c.contract.in_(batch)))
-        objects += [(row.contract, row.object) for row in rows]
-    return sorted(objects)
+    alarms = alarm_counts(tx, as_of, contracts)
+    lines, past = results.latest(tx, contracts, as_of), results.past_results(tx, contracts, as_of)
+    return {
+        pair: ObjectQuality(
+            tuple(lines.get(pair, ())),
+            _rows(past.get(pair, ()), now),
+            max((line.at for line in lines.get(pair, ())), default=None),
+            tuple(past.get(pair, ())),
+            alarms.get(pair, NO_ALARMS),
+        )
+        for pair in sorted(lines.keys() | past.keys())
+    }
 
 
 def _rows(past: Sequence[PastResult], now: datetime) -> RowCounts | None:

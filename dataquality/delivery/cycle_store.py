@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from operator import itemgetter
 from statistics import median
 from typing import Any, Generic, TypeVar
 
@@ -257,39 +258,63 @@ def delivered_since(
     return [partition for _, partition in sorted(arrivals)]
 
 
+# The columns of the table that a record has, in this order. A row is read by position, because reading one
+# value of a row by name takes longer than creating the record.
+_COLUMNS = (
+    "contract", "object", "slo", "due_at", "breach_at", "tzdata", "nominal", "note", "partitions", "excuse",
+    "calendar", "id", "status", "reason", "delivered_at", "first_seen_at", "notified", "blind",
+    "inhibiting_root", "inhibited_until", "contract_hash", "source", "claims", "arriving_since",
+    "look_again_at", "gone_since", "anew_at", "recorded_at",
+)  # fmt: skip
+_values_of = itemgetter(*map(cycles_table.columns.keys().index, _COLUMNS))
+_NOTES = {note.value: note for note in DstNote}
+_STATUSES = {status.value: status for status in CycleStatus}
+
+
 # rows of a plain select have no shape to name
 def record_from_row(row: sa.Row) -> CycleRecord:  # type: ignore[type-arg]
-    """Return a row as a record."""
+    """Return a row as a record. Its first columns are those of the table, in the order of the table."""
+    (
+        contract, object_name, slo, due_at, breach_at, tzdata, nominal, note, partitions, excuse, calendar,
+        id_, status, reason, delivered_at, first_seen_at, notified, blind, inhibiting_root, inhibited_until,
+        contract_hash, source, claims, arriving_since, look_again_at, gone_since, anew_at, recorded_at,
+    ) = _values_of(tuple(row))  # fmt: skip
     cycle = Cycle(
-        contract=row.contract,
-        object=row.object,
-        slo=row.slo,
-        due_at=row.due_at,
-        breach_at=row.breach_at,
-        tzdata=row.tzdata,
-        nominal=datetime.fromisoformat(row.nominal),
-        note=DstNote(row.note),
+        contract=contract,
+        object=object_name,
+        slo=slo,
+        due_at=due_at,
+        breach_at=breach_at,
+        tzdata=tzdata,
+        nominal=datetime.fromisoformat(nominal),
+        note=_NOTES[note],
         partitions=tuple(
-            tuple((column, value) for column, value in partition) for partition in row.partitions or ()
+            [tuple([(column, value) for column, value in partition]) for partition in partitions or ()]
         ),
-        excuse=row.excuse or "",
-        calendar=row.calendar or "",
+        excuse=excuse or "",
+        calendar=calendar or "",
     )
     return CycleRecord(
-        **{name: getattr(row, name) for name in _AS_STORED},
+        id=id_,
         cycle=cycle,
-        status=CycleStatus(row.status),
-        contract_hash=row.contract_hash or "",
+        status=_STATUSES[status],
+        reason=reason,
+        delivered_at=delivered_at,
+        first_seen_at=first_seen_at,
+        notified=notified,
+        blind=blind,
+        inhibiting_root=inhibiting_root,
+        inhibited_until=inhibited_until,
+        contract_hash=contract_hash or "",
         excuse=cycle.excuse,
-        claims=claims_from_json(row.claims),
+        source=source,
+        claims=claims_from_json(claims) if claims else (),
+        arriving_since=arriving_since,
+        look_again_at=look_again_at,
+        gone_since=gone_since,
+        anew_at=anew_at,
+        recorded_at=recorded_at,
     )
-
-
-_AS_STORED = (
-    "id", "reason", "delivered_at", "first_seen_at", "notified", "blind", "inhibiting_root",
-    "inhibited_until", "source",
-    "arriving_since", "look_again_at", "gone_since", "anew_at", "recorded_at",
-)  # fmt: skip
 
 
 def claims_from_json(stored: Sequence[Sequence[Any]] | None) -> tuple[SourceAnswer, ...]:
@@ -399,25 +424,24 @@ def known_slos(tx: sa.Connection) -> set[tables.Key]:
     return {*watched_through(tx), *((row[0], row[1], row[2]) for row in cycle_keys)}
 
 
-def watched_objects(tx: sa.Connection, contracts: Collection[str]) -> list[tuple[str, str]]:
-    """Return contract and object of the watched SLOs of these contracts, each pair once, in order."""
-    columns = tables.watermark.c
-    query = sa.select(columns.contract, columns.object).distinct()
-    return sorted(
-        (contract, object_name)
-        for chunk in tables.chunks(sorted(contracts))
-        for contract, object_name in tx.execute(query.where(columns.contract.in_(chunk)))
-    )
+def watched_slos(tx: sa.Connection, contracts: Collection[str]) -> dict[tuple[str, str], set[tables.Key]]:
+    """Return the keys of the watched SLOs of these contracts, by contract and object, in order.
 
-
-def watched_slos(tx: sa.Connection, contract: str, object_name: str) -> set[tables.Key]:
-    """Return the keys of the watched SLOs of an object, without those that any new data meets."""
-    terms = tables.slo_terms
-    any_data = sa.select(*tables.key_of(terms)).where(
-        tables.matches_key(terms, (contract, object_name)), terms.c.expects_new_data
-    )
-    watched = _column_by_key(tx, "through", tables.matches_key(tables.watermark, (contract, object_name)))
-    return set(watched) - {(row[0], row[1], row[2]) for row in tx.execute(any_data)}
+    SLOs that any new data meets are left out, so that an object may have none.
+    """
+    watched: dict[tuple[str, str], set[tables.Key]] = {}
+    keys, terms = set[tables.Key](), tables.slo_terms.c
+    for chunk in tables.chunks(sorted(contracts)):
+        keys |= set(_column_by_key(tx, "through", tables.watermark.c.contract.in_(chunk)))
+    any_data = set[tables.Key]()
+    for chunk in tables.chunks(sorted({key[0] for key in keys})):
+        query = sa.select(*tables.key_of(tables.slo_terms)).where(
+            terms.contract.in_(chunk), terms.expects_new_data
+        )
+        any_data |= {(row[0], row[1], row[2]) for row in tx.execute(query)}
+    for key in sorted(keys):
+        watched.setdefault(key[:2], set()).update({key} - any_data)
+    return watched
 
 
 def advance_watermarks(
