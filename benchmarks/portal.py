@@ -1,10 +1,11 @@
 """What the portal costs: a build of ten thousand products with ninety cycles each, and what readers load.
 
-The full form does a hundred thousand as well, to see that it grows with their number and no faster. Builds
-are whole processes, as a scheduler starts them; their memory is the peak that the system counted. Searches
-are timed in a headless Chromium, from the last key to the first answer on the screen. Beside them, a process
-by hand reads the contracts with PyYAML and the store with SQLAlchemy, and writes a page of JSON for each
-product; and a loop in the same browser looks for the words in the texts of all contracts, and shows them.
+Three sites of a quarter, half and all of up to 1,600 products tell what a further product costs, and that it
+costs no more if there are many. The full form does a hundred thousand as well. Builds are whole processes, as
+a scheduler starts them; their memory is the peak that the system counted. Searches are timed in a headless
+Chromium, from the last key to the first answer on the screen. Beside them, a process by hand reads the
+contracts with PyYAML and the store with SQLAlchemy, and writes a page of JSON for each product; and a loop in
+the same browser looks for the words in the texts of all contracts, and shows them.
 
 With `--against COMMIT`, the code of that commit builds a site of the same products in turns with this one,
 with the packages that are installed.
@@ -89,6 +90,28 @@ def measured(folder: Path, count: int, *, searches: bool) -> dict[str, float]:
         texts = [file.read_text("utf-8").lower() for file in folder.glob("registry/*/*.odcs.yaml")]
         found |= _search(site / "find.html", texts)
     return found
+
+
+def growth(folder: Path, count: int) -> dict[str, float]:
+    """CPU time of a further product, in milliseconds: of the last half of them, and over those before.
+
+    Each build is one process on one processor, so that its start is the same for any number of products.
+    """
+    costs = {}
+    for size in (count // 4, count // 2, count):
+        place = folder / str(size)
+        registry.write(place / "registry", size)
+        store = f"sqlite:///{place / 'store.db'}"
+        registry.fill(open_store(store), size)
+        domains = sorted(map(str, (place / "registry").glob("*/")))
+        words = ["portal", "build", str(place / "site"), *domains, "--as-of", AS_OF]
+        costs[size] = cost([sys.executable, "-c", _ON_ONE_PROCESSOR, *words], DQ_STORE_URL=store).cpu
+        print(f"growth: {size:,} products in {costs[size]:.2f} s of a processor")
+    quarter, half, whole = costs.values()
+    early, late = (
+        (more - fewer) / (count // part) for fewer, more, part in ((quarter, half, 4), (half, whole, 2))
+    )
+    return {"cpu_milliseconds_a_product": 1000 * late, "late_product_over_early": late / early}
 
 
 def _builder(folder: Path, store: str) -> Callable[[], Cost]:
@@ -178,6 +201,7 @@ _portal_registry.write(folder / "registry", count)
 _portal_registry.fill(open_store(f"sqlite:///{folder / 'store.db'}"), count)
 """
 _MAIN = "from dq.cli.main import main; main()"
+_ON_ONE_PROCESSOR = f"import os; os.sched_setaffinity(0, {{min(os.sched_getaffinity(0))}}); {_MAIN}"
 _REPOSITORY = Path(__file__).parent.parent
 _ROUNDS = 3
 
@@ -258,7 +282,10 @@ def main() -> int:
     count = args.products or (300 if args.quick else 10_000)
     with tempfile.TemporaryDirectory() as name:
         metrics = {"products": float(count), **measured(Path(name), count, searches=True)}
+    with tempfile.TemporaryDirectory() as name:
+        metrics |= growth(Path(name), min(count, 1_600))
     goals = {
+        "late_product_over_early": ("<", 1.2),
         "build_cpu_over_by_hand": ("<", 11.0),
         "build_megabytes": ("<", 500.0),
         # Of few products it is the start of a command over the start of Python.
