@@ -117,11 +117,15 @@ def save_answer(
 
 
 def alarm_counts(
-    tx: sa.Connection, until: datetime | None = None, contracts: Collection[str] | None = None
+    tx: sa.Connection,
+    until: datetime | None = None,
+    contracts: Collection[str] | None = None,
+    since: datetime | None = None,
 ) -> dict[tuple[str, str], AlarmCounts]:
     """Return the counts of alarms by contract and object, with answers as of `until`, if given.
 
-    Only of these contracts, if given; tables without an alarm are left out.
+    Only of these contracts, and of checks at `since` or later, if given; tables without an alarm are left
+    out.
     """
     answered = alarm_answer.c.run_id == check_run.c.id
     if until is not None:
@@ -136,6 +140,8 @@ def alarm_counts(
     )
     if until is not None:
         query = query.where(check_run.c.at <= until)
+    if since is not None:
+        query = query.where(check_run.c.at >= since)
     queries = [query]
     if contracts is not None:
         queries = [query.where(check_run.c.contract.in_(chunk)) for chunk in chunks(sorted(contracts))]

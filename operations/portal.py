@@ -170,5 +170,6 @@ def run(
         progress=progress,
         as_of=context.as_of,
         registry_url=registry_url,
+        accepted_alarms=context.settings.unusual_false_alarms,
     )
     return PortalOutcome(build(request), tuple(findings), tuple(policies))

@@ -25,6 +25,7 @@ from dq.portal.lists import ProductRow
 from dq.portal.output import OWN, CachedContract, PortalRequest, PortalSummary, Site, SiteState, WorkerPool
 from dq.portal.pages import IndexPages, PageJob
 from dq.portal.product import ConsumerFacts, ProductSummary
+from dq.portal.reports import RecentAlarms
 from dq.portal.store_queries import IncidentFacts
 from dq.registry.table_coverage import last_runs
 
@@ -114,7 +115,8 @@ def plan(
             old is not None
             and changed_keys is not None
             and old.inputs == inputs[name]
-            and job.card.key not in changed_keys
+            # An input that was late explains why the product was.
+            and changed_keys.isdisjoint((job.card.key, *(other for _, other, _ in job.edges[0])))
             and _is_current(old.summary, before.built, request.now)
             and all(map(site.has, pages.paths_of(job.card)))
         )
@@ -210,6 +212,7 @@ def _parts(text: str) -> Iterable[str]:
 _MAX_DISCOVERIES = 30
 """Number of runs of `dq discover` whose coverage is drawn."""
 
+_ALARM_DAYS = timedelta(days=30)
 INCIDENT_RETENTION = timedelta(days=90)
 """How long resolved incidents keep their pages."""
 
@@ -253,7 +256,12 @@ def _build(site: Site, pool: WorkerPool, request: PortalRequest) -> PortalSummar
             watcher = store_queries.watcher(tx, request.now, request.tick, request.as_of)
             incidents = store_queries.stored_incidents(tx, request.now - INCIDENT_RETENTION, request.as_of)
             discoveries = last_runs(tx, request.now, _MAX_DISCOVERIES)
-            alarms = total_counts(alarm_counts(tx, request.as_of).values())
+            since = request.now - _ALARM_DAYS
+            alarms = RecentAlarms(
+                total_counts(alarm_counts(tx, request.as_of).values()),
+                total_counts(alarm_counts(tx, request.as_of, since=since).values()),
+                request.accepted_alarms,
+            )
             marks = store_queries.watermarks(tx)
             moved = store_queries.changed_since(tx, before.marks, marks)
         site_plan = plan(site, files, cards, incidents, moved, before, request, version_histories.by_file)

@@ -9,9 +9,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, time
+from zoneinfo import ZoneInfo
 
 from dq.contracts.outcome import CycleStatus
+from dq.contracts.schedule.calendar import parse_zone
+from dq.contracts.slo import Slo
 from dq.dataquality.delivery.cycle import CycleRecord
 
 DAYS = 30
@@ -36,6 +39,18 @@ class DayCounts:
         counted = self.good + self.bad
         texts = [f"{self.good:,} of {counted:,}{unit}"] if counted else []
         return ", ".join(texts + ([f"{self.unknown:,} unknown"] if self.unknown else [])) or "-"
+
+
+def day_start(slo: Slo, now: datetime) -> datetime:
+    """Return the start of the day of `now` in the zone of the SLO's schedule, as an instant in UTC."""
+    zone = parse_zone(slo.schedule.timezone)
+    local = now.astimezone(zone if isinstance(zone, ZoneInfo) else UTC)
+    return datetime.combine(local.date(), time(), local.tzinfo).astimezone(UTC)
+
+
+def is_miss(record: CycleRecord) -> bool:
+    """Return True if a delivery was not on time, or it is not known whether it was."""
+    return record.status.bad or record.status is CycleStatus.UNKNOWN
 
 
 def encode_days(cycles: Iterable[Sequence[CycleRecord]], now: datetime) -> str:

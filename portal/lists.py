@@ -32,8 +32,9 @@ from dq.portal.formatting import (
     instant,
     instant_from_iso,
 )
+from dq.portal.misses import PageLookup
 from dq.portal.product import ProductState, ProductSummary
-from dq.portal.product_page import PageLookup, change_values, incident_row, is_cosmetic
+from dq.portal.product_page import change_values, incident_row, is_cosmetic
 from dq.portal.store_queries import IncidentFacts, Watcher
 
 # The overview page, and paginated lists of products.

@@ -234,7 +234,8 @@ class PortalRequest:
     `tick` is the intended interval of the watcher. `settle` returns findings for files whose key another file
     owns. `waivers` are those that end soon, or None if unknown. `workers` is the maximum number of processes.
     `as_of` equals `now` if it is a past instant, else None. `registry_url` is the page of the registry's
-    folder on GitHub or GitLab, "" if unknown. `progress` is called with (what, done, total).
+    folder on GitHub or GitLab, "" if unknown. `accepted_alarms` are the accepted false alarms a day of
+    unusual numbers, 0 without a limit. `progress` is called with (what, done, total).
     """
 
     out: Path
@@ -249,6 +250,7 @@ class PortalRequest:
     workers: int = 1
     as_of: datetime | None = None
     registry_url: str = ""
+    accepted_alarms: float = 0.0
     progress: Callable[[str, int, int], None] = lambda _what, _done, _all: None
 
 

@@ -19,7 +19,6 @@ from dq.contracts.access.files import FileRef
 from dq.contracts.install import release, require_extras
 from dq.contracts.model import Contract
 from dq.contracts.outcome import escape_block, escape_json_document, escape_xml_text
-from dq.dataquality.alarms import AlarmCounts
 from dq.dataquality.clauses.foreign_key import ContractSet
 from dq.dataquality.complete_through import complete_through_of
 from dq.dataquality.delivery.cycle import CycleRecord
@@ -39,8 +38,10 @@ from dq.portal.contracts import (
     domain_page,
     slug,
 )
+from dq.portal.daily import is_miss
 from dq.portal.formatting import STATES, cut, instant
 from dq.portal.lists import ListPage, NotedChange, ProductRow
+from dq.portal.misses import INPUT_PERIOD
 from dq.portal.output import Site, WorkerPool
 from dq.portal.product import (
     ConsumerFacts,
@@ -267,7 +268,34 @@ def _load_batch(
         for schema_object in contract.objects
     }
     warnings = warning_standings(tx, keys, as_of)
-    return ProductBatch(cycles, quality_by_object, incidents, complete, placed, tables, agreements, warnings)
+    upstream = _upstream(tx, jobs, cycles, now, as_of)
+    return ProductBatch(
+        cycles, quality_by_object, incidents, complete, placed, tables, agreements, warnings, upstream
+    )
+
+
+def _upstream(
+    tx: Connection,
+    jobs: Sequence[PageJob],
+    cycles: Mapping[tuple[str, str, str], Sequence[CycleRecord]],
+    now: datetime,
+    as_of: datetime | None,
+) -> dict[tuple[str, str], list[CycleRecord]]:
+    """Return the last cycles of the inputs of products with a recent miss, by contract key and object."""
+    since = now - 2 * _DAY
+    missed = {
+        key[0]
+        for key, records in cycles.items()
+        if any(is_miss(record) and record.cycle.due_at > since for record in records)
+    }
+    inputs = {other for job in jobs if job.card.key in missed for _, other, _ in job.edges[0]}
+    by_object: dict[tuple[str, str], list[CycleRecord]] = defaultdict(list)
+    for (contract, object_name, _), records in histories(tx, inputs, as_of, since - INPUT_PERIOD).items():
+        by_object[contract, object_name] += records
+    return dict(by_object)
+
+
+_DAY = timedelta(days=1)
 
 
 def _write(site: Site, job: PageJob, facts: ProductFacts) -> None:
@@ -335,7 +363,7 @@ class IndexPages:
     incidents: Sequence[IncidentFacts]
     watcher: Watcher
     discoveries: Sequence[DiscoveryRun]
-    alarms: AlarmCounts
+    alarms: reports.RecentAlarms
     before: Mapping[str, str]
     files: Sequence[str]
     inputs: dict[str, str] = field(default_factory=dict)

@@ -31,7 +31,7 @@ from dq.dataquality.delivery.early_warning import WarningCounts, WarningStanding
 from dq.dataquality.delivery.notify import format_duration, local_time
 from dq.dataquality.results import GROUP, TABLE, AgreementStanding, PastResult, StoredResult
 from dq.portal.contracts import NOT_ASKED, ContractCard, Edge, Edges, Problem, VersionHistory
-from dq.portal.daily import encode_days
+from dq.portal.daily import day_start, encode_days, is_miss
 from dq.portal.store_queries import NO_QUALITY, IncidentFacts, ObjectQuality, PlacedElsewhere
 
 # Evaluation of each clause of an object: passed (by which evidence), broken, unknown or not enforced.
@@ -163,7 +163,8 @@ class ProductFacts:
     """A readable product. `wrong` are the problems of invalid SLOs.
 
     `placed` are the partitions outside of their table's folder, by contract key and server; `tables` are the
-    tables of catalogs by location.
+    tables of catalogs by location. `upstream` are the last cycles of its inputs by contract key and object,
+    if a delivery since yesterday was not on time.
     """
 
     card: ContractCard
@@ -181,6 +182,7 @@ class ProductFacts:
     complete_through: tuple[CompleteThrough, ...] = ()
     placed: Mapping[tuple[str, str], PlacedElsewhere] = field(default_factory=dict)
     tables: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    upstream: Mapping[tuple[str, str], Sequence[CycleRecord]] = field(default_factory=dict)
 
     def evaluated_until(self, promise: SloCompliance) -> datetime | None:
         """Return until when the evaluations of an SLO are complete, or None if nothing is evaluated.
@@ -228,6 +230,7 @@ class ProductBatch:
     tables: Mapping[str, tuple[str, ...]]
     agreements: Mapping[tuple[str, str], Sequence[AgreementStanding]]
     warnings: Mapping[Key, WarningStanding]
+    upstream: Mapping[tuple[str, str], Sequence[CycleRecord]] = field(default_factory=dict)
 
 
 def product(
@@ -269,6 +272,7 @@ def product(
         ),
         batch.placed,
         batch.tables,
+        batch.upstream,
     )
 
 
@@ -741,6 +745,9 @@ def _unknown_reason(facts: ProductFacts) -> str:
     return errors[0].message if errors else "could not be evaluated"
 
 
+_DAY = timedelta(days=1)
+
+
 def valid_until(facts: ProductFacts) -> datetime:
     """Return until when the page stays correct without new data: a miss leaves a window, a cycle is due."""
     now, times = facts.now, [facts.now + timedelta(days=1)]
@@ -754,6 +761,9 @@ def valid_until(facts: ProductFacts) -> datetime:
             ]
         following = next(iter(promise.slo.schedule.after(now)), None)
         times += [following.at] if following else []
+        if any(is_miss(record) and record.cycle.due_at > now - 2 * _DAY for record in promise.cycles):
+            # Misses of yesterday leave the page, and those of today become those of yesterday.
+            times.append(day_start(promise.slo, now + _DAY))
         until = facts.evaluated_until(promise)
         times += [until] if until is not None and until > now else []
     return min(times)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from datetime import datetime
 from typing import Any
 from urllib.parse import quote, urlencode
@@ -25,7 +25,9 @@ from dq.portal import formatting
 from dq.portal.charts import Node, Svg, graph
 from dq.portal.columns import ColumnPanels, column_panels
 from dq.portal.contracts import NO_LINEAGE, Lineage, LineageNode, VersionChange, VersionImpact, domain_page
+from dq.portal.misses import PageLookup, misses
 from dq.portal.product import (
+    ClauseEvaluation,
     ClauseStatus,
     ConsumerFacts,
     ObjectFacts,
@@ -59,6 +61,7 @@ def object_values(
 ) -> formatting.Values:
     schema_object, quality = facts.object, facts.quality
     groups = _clauses(facts)
+    failed = next((group for group in groups if group["title"].endswith(_TITLES[ClauseStatus.BROKEN])), None)
     return {
         "name": schema_object.name,
         "said": formatting.cut(schema_object.description),
@@ -68,7 +71,8 @@ def object_values(
         "changed": panels.changed,
         "keys": [prop.column for prop in schema_object.primary_key()],
         "partitions": [prop.column for prop in schema_object.partition_keys()],
-        "groups": groups,
+        "failed": failed,
+        "groups": [group for group in groups if group is not failed],
         "unstable": _unstable(facts),
         "clauses": len(facts.clauses),
         "agreements": [_agreement(standing, incidents) for standing in facts.agreements],
@@ -79,9 +83,11 @@ def object_values(
         "counts_rows": any(_counts_rows(schema_object, rule) for rule in schema_object.quality),
         "checked": formatting.instant(quality.checked_at) if quality.checked_at else None,
         "scope": quality.newest[0].scope if quality.newest else "",
-        "failed": [_failed(line) for line in quality.lines if line.status in (Status.FAIL, Status.ERROR)][
-            :_MAX_FAILURES
-        ],
+        "failed_before": [
+            _failed(line)
+            for line in quality.lines
+            if line.status in (Status.FAIL, Status.ERROR) and not _is_listed(line, facts)
+        ][:_MAX_FAILURES],
     }
 
 
@@ -131,6 +137,14 @@ def _agreement(standing: AgreementStanding, incidents: Sequence[Incident]) -> fo
     }
 
 
+def _is_listed(line: StoredResult, facts: ObjectFacts) -> bool:
+    """Return True if a failed check is one of the failed clauses, which are those of the newest scope."""
+    return line in facts.quality.newest and any(
+        clause.account.path == line.clause and clause.status in (ClauseStatus.BROKEN, ClauseStatus.UNANSWERED)
+        for clause in facts.clauses
+    )
+
+
 def _failed(line: StoredResult) -> formatting.Values:
     return {
         "scope": line.scope,
@@ -155,7 +169,7 @@ def _clauses(facts: ObjectFacts) -> list[formatting.Values]:
             formatting.cut(account.clause, 200),
             formatting.rule_sparkline(past) if newest else "",
             formatting.cut(newest.observed, 120) if newest else "",
-            formatting.cut(clause.explanation, 300),
+            _expectation(clause, newest.allowed if newest else ""),
         )
         by_title[_TITLES[clause.status]].append(row)
     groups, shown = [], 0
@@ -175,10 +189,22 @@ def _clauses(facts: ObjectFacts) -> list[formatting.Values]:
     return groups
 
 
+def _expectation(clause: ClauseEvaluation, allowed: str) -> str:
+    """Return what a failed clause expects, and how any other is evaluated."""
+    if clause.status is ClauseStatus.BROKEN and allowed:
+        return f"expected {formatting.cut(allowed, 200)}"
+    return formatting.cut(clause.explanation, 300)
+
+
 def _unstable(facts: ObjectFacts) -> list[tuple[str, ...]]:
-    """Return the clauses that failed or had no result in one of their last checks, most failures first."""
-    rows: list[tuple[bool, int, tuple[str, ...]]] = []
+    """Return the clauses that failed or had no result in one of their last checks, most failures first.
+
+    Without those that fail now, which are listed above.
+    """
+    rows: list[tuple[int, tuple[str, ...]]] = []
     for clause in facts.clauses:
+        if clause.status is ClauseStatus.BROKEN:
+            continue
         past = facts.past.get(clause.account.path, ())
         failures = sum(result is not None and result.status in BROKEN for result in past)
         newest = next((result for result in reversed(past) if result is not None), None)
@@ -191,8 +217,8 @@ def _unstable(facts: ObjectFacts) -> list[tuple[str, ...]]:
                 f"{failures} of {sum(result is not None for result in past)}",
                 formatting.cut(newest.observed, 120),
             )
-            rows.append((newest.status is Status.PASS, -failures, row))
-    return [row for *_, row in sorted(rows, key=lambda entry: entry[:2])][:_MAX_FAILURES]
+            rows.append((-failures, row))
+    return [row for _, row in sorted(rows, key=lambda entry: entry[0])][:_MAX_FAILURES]
 
 
 # A change of a contract, as a row of a product's versions or of the changes page.
@@ -303,8 +329,6 @@ def _unchanged_versions(checked: dict[str, datetime], now: str) -> Iterator[form
 PAST_INCIDENTS = 20
 _MAX_EDGES = 100
 _MAX_LINE_CHARS = 500
-PageLookup = Callable[[str], str | None]
-"""Returns the page of a contract by its key, or None if it is not in the registry."""
 
 
 def product_page(
@@ -352,6 +376,7 @@ def product_page(
             for definition in contract.authoritative_definitions
         ],
         "tags": contract.tags[:30],
+        "misses": misses(facts, page_of),
         "in_force": facts.in_force,
         "promises": [_promise(promise, facts) for promise in facts.promises],
         "wrong": facts.wrong,

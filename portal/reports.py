@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from statistics import fmean, median
 from typing import Any
 
 from dq.contracts.outcome import format_bytes, pluralize
-from dq.dataquality.alarms import AlarmCounts
+from dq.dataquality.alarms import NO_ALARMS, AlarmCounts
 from dq.dataquality.delivery.early_warning import WarningCounts
 from dq.dataquality.results import GROUP
 from dq.portal.charts import CountRow, HeatCell, ShareRow, Stack, counts, heat_strip, shares, stacks
@@ -128,12 +129,22 @@ def _typical(lengths: Sequence[timedelta], done: str) -> tuple[str, str]:
     return duration(median(minutes)), mean
 
 
-def incidents_page(
-    incidents: Sequence[IncidentFacts], domains: Mapping[str, str], watcher: Watcher, alarms: AlarmCounts
-) -> Values:
-    """Return the page of all incidents, newest first. `domains` are those of contracts by key, `alarms` the
-    alarms of unusual numbers in all tables.
+@dataclass(frozen=True, slots=True)
+class RecentAlarms:
+    """Alarms of unusual numbers in all tables, and those of the last 30 days.
+
+    `accepted` are the false alarms a day that the operator accepts for all tables, 0 without a limit.
     """
+
+    total: AlarmCounts = NO_ALARMS
+    recent: AlarmCounts = NO_ALARMS
+    accepted: float = 0.0
+
+
+def incidents_page(
+    incidents: Sequence[IncidentFacts], domains: Mapping[str, str], watcher: Watcher, alarms: RecentAlarms
+) -> Values:
+    """Return the page of all incidents, newest first. `domains` are those of contracts by key."""
     now = watcher.now
     open_ = [facts for facts in incidents if not facts.incident.state.is_closed]
     closed = [facts for facts in incidents if facts.incident.state.is_closed]
@@ -149,7 +160,7 @@ def incidents_page(
             ("Open", f"{len(open_):,}", f"{waiting:,} not acknowledged"),
             ("Opened in the last 30 days", f"{recent:,}", f"{before:,} in the 30 days before"),
             *_times(incidents),
-            *([("Alarms of unusual numbers", *_alarm_figure(alarms))] if alarms.total else []),
+            *_alarm_figures(alarms),
         ],
         "over_time": incidents_over_time(incidents, now),
         "domains": [(cut(name, 80), f"{number:,}") for name, number in by_domain_.most_common(_MAX_WORST)],
@@ -160,12 +171,33 @@ def incidents_page(
     }
 
 
-def _alarm_figure(alarms: AlarmCounts) -> tuple[str, str]:
-    """Return how often alarms were real, by people's answers, and their numbers."""
-    answers = f"{alarms.real:,} real, {alarms.not_real:,} not real, {alarms.unanswered:,} without an answer"
-    if alarms.precision is None:
-        return pluralize(alarms.total, "alarm"), answers
-    return f"{alarms.precision:.0%} real", f"{pluralize(alarms.total, 'alarm')}: {answers}"
+def _alarm_figures(alarms: RecentAlarms) -> list[tuple[str, str, str]]:
+    """Return how often alarms were real, by people's answers, and how many a day were not.
+
+    Nothing without an alarm and without a limit of the operator.
+    """
+    figures, total, recent = [], alarms.total, alarms.recent
+    if total.total:
+        answers = f"{total.real:,} real, {total.not_real:,} not real, {total.unanswered:,} without an answer"
+        how_many = pluralize(total.total, "alarm")
+        real = (how_many, answers)
+        if total.precision is not None:
+            real = (f"{total.precision:.0%} real", f"{how_many}: {answers}")
+        figures.append(("Alarms of unusual numbers", *real))
+    if total.total or alarms.accepted:
+        limit = (
+            f"at most {alarms.accepted:g} a day accepted" if alarms.accepted else "no limit for all tables"
+        )
+        days = _MONTH.days
+        figures.append(
+            (
+                "False alarms a day",
+                f"{recent.not_real / days:.2g}",
+                f"{limit}; last {days} days: {recent.not_real:,} not real, {recent.real:,} real, "
+                f"{recent.unanswered:,} without an answer",
+            )
+        )
+    return figures
 
 
 # Overview: figures with their change since yesterday, and deliveries by day and domain.

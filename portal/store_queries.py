@@ -45,15 +45,22 @@ _UNUSED_COLUMNS = ("claims",)
 
 
 def histories(
-    tx: Connection, contracts: Collection[str], as_of: datetime | None = None
+    tx: Connection,
+    contracts: Collection[str],
+    as_of: datetime | None = None,
+    since: datetime | None = None,
 ) -> dict[Key, list[CycleRecord]]:
-    """Return all cycles of these contracts by SLO, oldest first, as of an instant or now.
+    """Return the cycles of these contracts by SLO, oldest first, as of an instant or now.
+
+    All of them, or those that were due at `since` or later.
 
     Claims are not loaded: no page shows them.
     """
     names, columns = sorted(contracts), cycle.c
     selected = [null().label(column.name) if column.name in _UNUSED_COLUMNS else column for column in columns]
     query = select(*selected).order_by(columns.contract, columns.object, columns.slo, columns.due_at)
+    if since is not None:
+        query = query.where(columns.due_at >= since)
     stored = [
         record_from_row(row)
         for batch in chunks(names)

@@ -64,6 +64,24 @@ def _what_happened_last_tuesday(one: Stranger) -> None:
     one.reads("2026-05-26 06:00 UTC\tlate\tdelivered 2 h after due time")
 
 
+def _why_was_yesterday_late(one: Stranger) -> None:
+    one.find("orders-082")
+    one.reads(
+        "Yesterday: the delivery of daily due 2026-05-30 06:00 UTC arrived at 2026-05-31 08:00 UTC, 1 d 2 h"
+    )
+    one.reads("The contract declares no input.")
+
+
+def _which_input_was_late_yesterday(one: Stranger) -> None:
+    one.find("orders-081")
+    one.reads("Yesterday: the delivery of daily due 2026-05-30 06:00 UTC is missing")
+    one.reads("Its input orders-080 is missing (due 2026-05-30 06:00 UTC).")
+    cause = one.page.locator("section[aria-labelledby=yesterday]").get_by_role("link", name="orders-080")
+    expect(cause.first).to_have_attribute("href", "../../products/orders-080/index.html")
+    # The other input came in time.
+    assert "hub" not in one.page.locator("section[aria-labelledby=yesterday]").inner_text()
+
+
 def _may_i_use_it_now(one: Stranger) -> None:
     one.find("hub")
     one.reads("With care: the newest delivery has not been checked yet.")
@@ -82,6 +100,8 @@ QUESTIONS: dict[str, Callable[[Stranger], None]] = {
     "who do I ask?": _who_do_i_ask,
     "what breaks when it changes?": _what_breaks_when_it_changes,
     "may I use it now?": _may_i_use_it_now,
+    "why was yesterday late?": _why_was_yesterday_late,
+    "which input was late yesterday?": _which_input_was_late_yesterday,
     "since when are there more NULLs?": _since_when_are_there_more_nulls,
     "what happened last Tuesday?": _what_happened_last_tuesday,
 }
