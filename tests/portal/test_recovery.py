@@ -103,6 +103,25 @@ def test_a_page_that_somebody_removed_is_written_again(place: Place, lost: str) 
     assert files(place) == before
 
 
+def test_a_build_that_is_killed_leaves_no_hashes_of_lists_for_the_next_one(
+    place: Place, store: Store
+) -> None:
+    own, during = place.folder / "site" / OWN, list[bytes]()
+    built(place)
+    before = (own / "inputs.json").read_bytes()
+    contract_file = place.folder / "registry" / "stock.odcs.yaml"
+    contract_file.write_text(contract_file.read_text() + "# new\n")
+
+    build(request(place, store, lambda *_: during.append((own / "inputs.json").read_bytes())))
+
+    assert during
+    assert {text.splitlines()[1] for text in during} == {b"{}"}
+    assert set(json.loads(before.splitlines()[1])) == set(
+        json.loads((own / "inputs.json").read_text().splitlines()[1])
+    )
+    assert b"incidents/index.html" in before
+
+
 class Late:
     """Writes a file once the contracts are read and before the pages are made."""
 

@@ -11,6 +11,7 @@ import pytest
 from dq.alerts.incident import Incident, IncidentState
 from dq.contracts.outcome import CycleStatus, IncidentKey, Severity
 from dq.contracts.schedule.clock import DstNote
+from dq.dataquality.alarms import AlarmCounts
 from dq.dataquality.delivery.cycle import Cycle, CycleRecord
 from dq.dataquality.delivery.notify import PLATFORM
 from dq.dataquality.results import GROUP
@@ -18,7 +19,14 @@ from dq.portal.contracts import ContractCard
 from dq.portal.daily import DAYS, DayCounts, days_of, encode_days, total
 from dq.portal.lists import ProductRow
 from dq.portal.product import ProductState, ProductSummary
-from dq.portal.reports import coverage_over_time, domain_report, incidents_over_time, today_report
+from dq.portal.reports import (
+    RecentAlarms,
+    coverage_over_time,
+    domain_report,
+    incidents_over_time,
+    incidents_page,
+    today_report,
+)
 from dq.portal.store_queries import IncidentFacts, Watcher
 from dq.registry.table_coverage import Coverage, DiscoveryRun, last_runs, record_run
 from dq.store.engine import open_store
@@ -197,3 +205,29 @@ def test_the_newest_runs_come_oldest_first_and_later_ones_are_left_out(
         assert [found.at for found in last_runs(tx, NOW, limit)] == [
             NOW - timedelta(days=ago) for ago in days
         ]
+
+
+@pytest.mark.parametrize(
+    ("alarms", "figure"),
+    [
+        (RecentAlarms(), None),
+        (
+            RecentAlarms(AlarmCounts(5, 9, 1), AlarmCounts(2, 6, 1), 0.5),
+            ("0.2", "at most 0.5 a day accepted; last 30 days: 6 not real, 2 real, 1 without an answer"),
+        ),
+        (
+            RecentAlarms(AlarmCounts(1), AlarmCounts()),
+            ("0", "no limit for all tables; last 30 days: 0 not real, 0 real, 0 without an answer"),
+        ),
+        (
+            RecentAlarms(accepted=2),
+            ("0", "at most 2 a day accepted; last 30 days: 0 not real, 0 real, 0 without an answer"),
+        ),
+    ],
+)
+def test_false_alarms_a_day_are_beside_those_that_are_accepted(
+    alarms: RecentAlarms, figure: tuple[str, str] | None
+) -> None:
+    figures = {name: texts for name, *texts in incidents_page([], {}, WATCHER, alarms)["figures"]}
+
+    assert tuple(figures.get("False alarms a day", [])) == (figure or ())

@@ -65,6 +65,7 @@ def test_an_answer_is_about_the_alarms_of_its_incident(store: Store) -> None:
         later = save_answer(tx, "shop", "t", spans[:1], real=False, by="ben", now=NOW + 5 * DAY)
         counts = alarm_counts(tx)
         before = alarm_counts(tx, NOW + 2 * DAY)
+        recent = alarm_counts(tx, since=NOW + 2 * DAY)
 
     assert (first, later) == (2, 2)
     assert counts["shop", "t"].as_dict() == {
@@ -72,6 +73,7 @@ def test_an_answer_is_about_the_alarms_of_its_incident(store: Store) -> None:
     }  # fmt: skip
     assert counts["shop", "u"].unanswered == 1
     assert before["shop", "t"].as_dict()["alarms"] == 3
+    assert {key: counts.total for key, counts in recent.items()} == {("shop", "t"): 2}
 
 
 def test_a_partition_that_was_checked_again_counts_once(store: Store) -> None:
