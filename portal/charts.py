@@ -78,13 +78,6 @@ def legend(counts: Mapping[str, tuple[str, int]]) -> Svg:
     return Svg(f'<ul class="legend">{"".join(entries)}</ul>')
 
 
-def _figure(width: float, height: float, label: str, parts: Iterable[str], kind: str = "") -> Svg:
-    return Svg(
-        f'<svg class="chart{kind}" viewBox="0 0 {width:g} {height:g}" role="img" '
-        f'aria-label="{escaped(label)}">{"".join(parts)}</svg>'
-    )
-
-
 def _text(x: float, y: float, text: str, kind: str = "") -> str:
     return f'<text{kind} x="{x:g}" y="{y:g}">{escaped(text)}</text>'
 
@@ -97,8 +90,19 @@ _MIDDLE = ' class="mid"'
 
 WIDTH = 720
 _LEFT, _RIGHT = 92, 712
-_LABELS, _HALF_LABEL = 5, 36
+_AXIS = _LEFT - 4
+_LABELS, _HALF_LABEL = 6, 36
 _LABEL_GAP = 12
+
+
+def _framed(height: float, label: str, axis: Iterable[str], parts: Iterable[str], kind: str = "") -> Svg:
+    """Return a wide chart. Its axis, the labels at the left, stays where it is if the chart is scrolled."""
+    return Svg(
+        f'<div class="framed"><svg class="chart axis" viewBox="0 0 {_AXIS} {height:g}" aria-hidden="true">'
+        f"{''.join(axis)}</svg>"
+        f'<svg class="chart{kind}" viewBox="{_AXIS} 0 {WIDTH - _AXIS} {height:g}" role="img" '
+        f'aria-label="{escaped(label)}">{"".join(parts)}</svg></div>'
+    )
 
 
 def _value_labels(labels: Iterable[tuple[float, str]]) -> str:
@@ -113,12 +117,12 @@ def _value_labels(labels: Iterable[tuple[float, str]]) -> str:
 
 
 def _date_labels(y: float, dates: Sequence[str], positions: Sequence[float]) -> str:
-    """Return at most five dates below a chart, the first and the last among them."""
+    """Return at most six dates below a chart, evenly spaced, the newest among them."""
     last = len(dates) - 1
     if last <= 0:
         return "".join(_text(x, y, date) for x, date in zip(positions, dates, strict=True))
     count = min(_LABELS, len(dates), max(2, int((positions[-1] - positions[0]) // 90) + 1))
-    chosen = sorted({round(step * last / (count - 1)) for step in range(count)})
+    chosen = range(last, -1, -max(-(-last // (count - 1)), 1))
     # Where half a label would be outside, it begins or ends at its position.
     near_start = positions[0] < _LEFT + _HALF_LABEL
     near_end = positions[-1] > _RIGHT - _HALF_LABEL
@@ -195,7 +199,7 @@ def arrivals(points: Sequence[Arrival], grace: float, label: str, length: Callab
     ]
     if grace:
         labels.append((scale(grace), f"+{length(grace)}"))
-    parts.append(_value_labels(labels))
+    axis = [_value_labels(labels)]
     ys = [
         _MISSED_Y if point.kind == "missing" else due_y if point.minutes is None else scale(point.minutes)
         for point in points
@@ -208,8 +212,8 @@ def arrivals(points: Sequence[Arrival], grace: float, label: str, length: Callab
     parts.append(f'<path class="stem" d="{stems}"/>' if stems else "")
     parts += [mark(point.kind, x, y, point.title) for x, y, point in zip(positions, ys, points, strict=True)]
     parts.append(_date_labels(_DATES_Y, [point.date for point in points], positions))
-    parts += _budget(points, positions)
-    return _figure(WIDTH, _BUDGET_BOTTOM + 8, label, parts, " deliveries")
+    budget_labels, budget_parts = _budget(points, positions)
+    return _framed(_BUDGET_BOTTOM + 8, label, [*axis, budget_labels], [*parts, *budget_parts], " deliveries")
 
 
 def _reach(minutes: Iterable[float], least: float = 0) -> float:
@@ -223,8 +227,11 @@ def _step(minutes: float) -> float:
     return next((step for step in _STEPS if step >= minutes), float(_STEPS[-1]))
 
 
-def _budget(points: Sequence[Arrival], positions: Sequence[float]) -> list[str]:
-    """Return the misses left after each cycle as steps above or below the objective, which is zero."""
+def _budget(points: Sequence[Arrival], positions: Sequence[float]) -> tuple[str, list[str]]:
+    """Return the misses left after each cycle as steps above or below the objective, which is zero.
+
+    The labels of the values come first.
+    """
     values = [point.left for point in points]
     high, low = max(*values, 1) if values else 1, min(*values, 0) if values else 0
     scale = Scale(low, high, _BUDGET_BOTTOM, _BUDGET_TOP)
@@ -250,8 +257,7 @@ def _budget(points: Sequence[Arrival], positions: Sequence[float]) -> list[str]:
         parts.append(f'<path class="steps" d="{steps(values, scale(values[0]))}"/>')
     parts.append(f'<path class="rule" d="M{_LEFT} {zero:g}H{_RIGHT}"/>')
     labels = [(zero, "0"), (scale(high), str(high))]
-    parts.append(_value_labels([*labels, (scale(low), str(low))] if low < 0 else labels))
-    return parts
+    return _value_labels([*labels, (scale(low), str(low))] if low < 0 else labels), parts
 
 
 # Bars with a band, e.g. of row counts.
@@ -297,9 +303,9 @@ def bars(values: Sequence[Bar], band: tuple[float | None, float | None] | None, 
     parts.append(f'<path class="rule" d="M{_LEFT} {_BARS_BOTTOM}H{_RIGHT}"/>')
     labels = [(bound, f"{bound:,.0f}") for bound in (high, low) if bound is not None and bound > 0]
     labels += [(0, "0"), (max(bar.value for bar in values), f"{max(bar.value for bar in values):,.0f}")]
-    parts.append(_value_labels((scale(value), text) for value, text in labels))
+    axis = _value_labels((scale(value), text) for value, text in labels)
     parts.append(_date_labels(_BARS_BOTTOM + 16, [bar.date for bar in values], positions))
-    return _figure(WIDTH, _BARS_BOTTOM + 24, label, parts)
+    return _framed(_BARS_BOTTOM + 24, label, [axis], parts)
 
 
 # Sparklines: results of a rule, or numbers, in a table.
@@ -388,10 +394,10 @@ def timeline(spans: Sequence[Span], days: float, dates: Sequence[str], label: st
     rows = list(dict.fromkeys(span.row for span in spans))[:_MAX_ROWS]
     scale = Scale(0, days, _LEFT, _RIGHT - 8)
     bottom = _ROW_HEIGHT * len(rows)
-    parts = []
+    axis, parts = list[str](), list[str]()
     for number, row in enumerate(rows):
         y = _ROW_HEIGHT * number + 12
-        parts.append(_text(_LEFT - 8, y + 4, row, _END))
+        axis.append(_text(_LEFT - 8, y + 4, row, _END))
         parts.append(f'<path class="faint" d="M{_LEFT} {y}H{_RIGHT}"/>')
         for span in spans:
             if span.row == row:
@@ -405,7 +411,7 @@ def timeline(spans: Sequence[Span], days: float, dates: Sequence[str], label: st
     last = max(len(dates) - 1, 1)
     positions = [scale(days * step / last) for step in range(len(dates))]
     parts.append(_date_labels(bottom + 16, dates, positions))
-    return _figure(WIDTH, bottom + 22, label, parts)
+    return _framed(bottom + 22, label, axis, parts)
 
 
 # Graphs: columns of linked nodes, from left to right.
@@ -694,6 +700,6 @@ def stacks(columns: Sequence[Stack], label: str) -> Svg:
                     shapes.append(f'<path class="hatch" d="{lines}"/>' if lines else "")
         parts.append(f"<g><title>{escaped(column.title)}</title>{''.join(shapes)}</g>")
     parts.append(f'<path class="rule" d="M{_LEFT} {_BARS_BOTTOM}H{_RIGHT}"/>')
-    parts.append(_value_labels([(_BARS_BOTTOM, "0"), (scale(top), f"{top:,.0f}")]))
+    axis = _value_labels([(_BARS_BOTTOM, "0"), (scale(top), f"{top:,.0f}")])
     parts.append(_date_labels(_BARS_BOTTOM + 16, [column.date for column in columns], positions))
-    return _figure(WIDTH, _BARS_BOTTOM + 24, label, parts)
+    return _framed(_BARS_BOTTOM + 24, label, [axis], parts)

@@ -140,6 +140,7 @@ def today_page(rows: Sequence[ProductRow], incidents: Sequence[IncidentFacts], w
         "new": [incident_row(facts) for facts in new[:MAX_SHOWN]],
         "new_more": max(len(new) - MAX_SHOWN, 0),
         "ended": [incident_row(facts) for facts in ended[:MAX_SHOWN]],
+        "ended_more": max(len(ended) - MAX_SHOWN, 0),
         "gone": [incident_row(facts) for facts in _orphaned_incidents(rows, incidents)],
         "platform": [
             incident_row(facts)

@@ -75,8 +75,11 @@ def _text(slo: Slo, record: CycleRecord) -> str:
         return f"it is not known whether {due} arrived: {_reason(record)}"
     if record.delivered_at is None or not record.status.delivered:
         return f"{due} is missing: {_reason(record)}"
-    late = format_duration(record.delivered_at - record.cycle.due_at)
-    return f"{due} arrived at {local_time(slo, record.delivered_at)}, {late} late"
+    due_at = local_time(slo, record.cycle.due_at)
+    arrived = local_time(slo, record.delivered_at)
+    # On the same day, its time says enough.
+    arrived = arrived[11:] if arrived[:10] == due_at[:10] else arrived
+    return f"{due} arrived at {arrived}, {format_duration(record.delivered_at - record.cycle.due_at)} late"
 
 
 def _reason(record: CycleRecord) -> str:

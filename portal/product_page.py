@@ -192,7 +192,7 @@ def _clauses(facts: ObjectFacts) -> list[formatting.Values]:
 def _expectation(clause: ClauseEvaluation, allowed: str) -> str:
     """Return what a failed clause expects, and how any other is evaluated."""
     if clause.status is ClauseStatus.BROKEN and allowed:
-        return f"expected {formatting.cut(allowed, 200)}"
+        return formatting.cut(allowed, 200)
     return formatting.cut(clause.explanation, 300)
 
 

@@ -98,10 +98,21 @@ def test_bars_outside_of_what_is_expected_are_hollow() -> None:
 def test_no_mark_is_outside_of_the_picture() -> None:
     chart = drawn([point("intime", -(10.0**power)) for power in range(9)] + [point("late", 1e9)])
 
-    width, height = map(float, chart.get("viewBox", "").split()[2:])
+    left, _, width, height = map(float, chart[1].get("viewBox", "").split())
     for mark in chart.iter("circle"):
-        assert 0 <= float(mark.get("cx", "nan")) <= width
+        assert left <= float(mark.get("cx", "nan")) <= left + width
         assert 0 <= float(mark.get("cy", "nan")) <= height
+
+
+def test_labels_of_values_are_beside_the_picture_so_that_they_stay_when_it_is_scrolled() -> None:
+    axis, picture = drawn([point("intime", -5), point("missing")])
+
+    labels = [text.text for text in axis.iter("text")]
+    assert {"due", "missing", "+30 min", "0"} <= set(labels)
+    assert set(labels).isdisjoint(text.text for text in picture.iter("text"))
+    assert max(float(text.get("x", "nan")) for text in axis.iter("text")) <= float(
+        axis.get("viewBox", "").split()[2]
+    )
 
 
 @pytest.mark.parametrize("text", TEXTS.values())
