@@ -36,9 +36,11 @@ PRODUCTS = (
     ("Claims", "finance", "acknowledged"),
     ("Meter readings", "logistics", "given up"),
 )
+INPUTS = {"Returns": ["orders"], "Customs declarations": ["parcels", "stock-levels"]}
 # Pictures for the page about the portal: name, page, whether it is dark, size, and what is at the top of it.
 SHOWN = (
     ("portal-today", "index.html", False, (1280, 940), ""),
+    ("portal-late", "products/customs-declarations/index.html", False, (1280, 560), ""),
     ("portal-product", "products/carrier-invoices/index.html", False, (1280, 860), "#promises"),
     ("portal-column", "products/carrier-invoices/index.html#c2", False, (1280, 420), "#c2"),
     ("portal-domain", "domains/finance.html", True, (1280, 1180), ""),
@@ -153,7 +155,8 @@ def _products() -> Iterator[MeshProduct]:
             "purpose": f"{title} of all our companies, one row each, whole for each day.",
             "usage": "Read by day.",
         }
-        more = {"customProperties": [{"property": "inputs", "value": ["orders"]}]} if number == 9 else {}
+        inputs = INPUTS.get(title)
+        more = {"customProperties": [{"property": "inputs", "value": inputs}]} if inputs else {}
         written = document(number, id_, domain, name=title, dataProduct=id_, description=said, **more)
         marks = frozenset({"checked before"} if number == 0 else ())
         yield replace(MeshProduct(id_, f"long/{id_}.odcs.yaml", written, fate, marks=marks), days=LONG)

@@ -115,8 +115,8 @@ def plan(
             old is not None
             and changed_keys is not None
             and old.inputs == inputs[name]
-            # An input that was late explains why the product was.
-            and changed_keys.isdisjoint((job.card.key, *(other for _, other, _ in job.edges[0])))
+            and job.card.key not in changed_keys
+            and not (old.summary.names_inputs and _has_changed_input(job, changed_keys))
             and _is_current(old.summary, before.built, request.now)
             and all(map(site.has, pages.paths_of(job.card)))
         )
@@ -125,6 +125,10 @@ def plan(
         else:
             jobs.append(job)
     return SitePlan(jobs, unchanged, inputs)
+
+
+def _has_changed_input(job: PageJob, changed_keys: set[str]) -> bool:
+    return not changed_keys.isdisjoint(other for _, other, _ in job.edges[0])
 
 
 def _is_current(summary: ProductSummary, built: str, now: datetime) -> bool:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime, time
+from datetime import UTC, datetime, time, timedelta
 from zoneinfo import ZoneInfo
 
 from dq.contracts.outcome import CycleStatus
@@ -18,6 +18,8 @@ from dq.contracts.slo import Slo
 from dq.dataquality.delivery.cycle import CycleRecord
 
 DAYS = 30
+# The longest time since the start of yesterday: a day may have 25 hours.
+_SINCE_YESTERDAY = timedelta(hours=50)
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +53,11 @@ def day_start(slo: Slo, now: datetime) -> datetime:
 def is_miss(record: CycleRecord) -> bool:
     """Return True if a delivery was not on time, or it is not known whether it was."""
     return record.status.bad or record.status is CycleStatus.UNKNOWN
+
+
+def is_recent_miss(record: CycleRecord, now: datetime) -> bool:
+    """Return True if a delivery was not on time that may be of yesterday or today, in any time zone."""
+    return is_miss(record) and record.cycle.due_at > now - _SINCE_YESTERDAY
 
 
 def encode_days(cycles: Iterable[Sequence[CycleRecord]], now: datetime) -> str:

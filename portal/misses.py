@@ -15,8 +15,8 @@ from dq.portal.daily import day_start, is_miss
 from dq.portal.formatting import Values, cut
 from dq.portal.product import ProductFacts
 
-INPUT_PERIOD = timedelta(days=8)
-"""How long before a delivery its inputs may have been due: a weekly input counts for every day."""
+INPUT_PERIOD = timedelta(days=10)
+"""How long ago inputs may have been due: a weekly input counts for every day since yesterday."""
 _MAX_MISSES, _MAX_INPUTS = 6, 5
 _DAY = timedelta(days=1)
 PageLookup = Callable[[str], str | None]
@@ -90,7 +90,7 @@ def _relevant(facts: ProductFacts, edge: Edge, due_at: datetime) -> Iterator[Cyc
     """Yield the newest cycle of each SLO of an input that was due by then."""
     newest: dict[str, CycleRecord] = {}
     for record in facts.upstream.get(edge[1:], ()):
-        if due_at - INPUT_PERIOD <= record.cycle.due_at <= due_at:
+        if record.cycle.due_at <= due_at:
             newest[record.cycle.slo] = record
     yield from newest.values()
 

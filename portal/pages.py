@@ -38,7 +38,7 @@ from dq.portal.contracts import (
     domain_page,
     slug,
 )
-from dq.portal.daily import is_miss
+from dq.portal.daily import is_recent_miss
 from dq.portal.formatting import STATES, cut, instant
 from dq.portal.lists import ListPage, NotedChange, ProductRow
 from dq.portal.misses import INPUT_PERIOD
@@ -282,20 +282,14 @@ def _upstream(
     as_of: datetime | None,
 ) -> dict[tuple[str, str], list[CycleRecord]]:
     """Return the last cycles of the inputs of products with a recent miss, by contract key and object."""
-    since = now - 2 * _DAY
     missed = {
-        key[0]
-        for key, records in cycles.items()
-        if any(is_miss(record) and record.cycle.due_at > since for record in records)
+        key[0] for key, records in cycles.items() if any(is_recent_miss(record, now) for record in records)
     }
     inputs = {other for job in jobs if job.card.key in missed for _, other, _ in job.edges[0]}
     by_object: dict[tuple[str, str], list[CycleRecord]] = defaultdict(list)
-    for (contract, object_name, _), records in histories(tx, inputs, as_of, since - INPUT_PERIOD).items():
+    for (contract, object_name, _), records in histories(tx, inputs, as_of, now - INPUT_PERIOD).items():
         by_object[contract, object_name] += records
     return dict(by_object)
-
-
-_DAY = timedelta(days=1)
 
 
 def _write(site: Site, job: PageJob, facts: ProductFacts) -> None:

@@ -31,7 +31,7 @@ from dq.dataquality.delivery.early_warning import WarningCounts, WarningStanding
 from dq.dataquality.delivery.notify import format_duration, local_time
 from dq.dataquality.results import GROUP, TABLE, AgreementStanding, PastResult, StoredResult
 from dq.portal.contracts import NOT_ASKED, ContractCard, Edge, Edges, Problem, VersionHistory
-from dq.portal.daily import day_start, encode_days, is_miss
+from dq.portal.daily import day_start, encode_days, is_recent_miss
 from dq.portal.store_queries import NO_QUALITY, IncidentFacts, ObjectQuality, PlacedElsewhere
 
 # Evaluation of each clause of an object: passed (by which evidence), broken, unknown or not enforced.
@@ -554,7 +554,8 @@ class ProductSummary:
     clauses on schema and data. `warnings` are the numbers of true, false and missed early warnings, or empty
     without any. `at_risk` names each delivery with an open early warning. `since` is the start of the open
     incident, or the due time of the newest miss. `slos` are (id, objective, good, bad) of each SLO with
-    counted cycles, and `days` its deliveries by day, see `encode_days`. Instants are ISO 8601 in UTC.
+    counted cycles, and `days` its deliveries by day, see `encode_days`. `names_inputs`: its page may say
+    which inputs were late, because a delivery since yesterday was not on time. Instants are ISO 8601 in UTC.
     """
 
     state: str
@@ -572,6 +573,7 @@ class ProductSummary:
     at_risk: tuple[str, ...] = ()
     slos: tuple[Sequence[Any], ...] = ()
     days: str = ""
+    names_inputs: bool = False
 
     def as_json(self) -> tuple[Any, ...]:
         """As JSON values, in the order of the fields."""
@@ -613,7 +615,12 @@ def summary(facts: ProductFacts) -> ProductSummary:
             if promise.budget.attainment is not None
         ),
         encode_days((promise.cycles for promise in facts.promises), facts.now),
+        any(_has_recent_miss(promise, facts.now) for promise in facts.promises),
     )
+
+
+def _has_recent_miss(promise: SloCompliance, now: datetime) -> bool:
+    return any(is_recent_miss(record, now) for record in promise.cycles)
 
 
 def _at_risk(facts: ProductFacts) -> Iterator[str]:
@@ -761,7 +768,7 @@ def valid_until(facts: ProductFacts) -> datetime:
             ]
         following = next(iter(promise.slo.schedule.after(now)), None)
         times += [following.at] if following else []
-        if any(is_miss(record) and record.cycle.due_at > now - 2 * _DAY for record in promise.cycles):
+        if _has_recent_miss(promise, now):
             # Misses of yesterday leave the page, and those of today become those of yesterday.
             times.append(day_start(promise.slo, now + _DAY))
         until = facts.evaluated_until(promise)

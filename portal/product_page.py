@@ -423,7 +423,7 @@ def incident_row(facts: Any) -> formatting.Values:
         "opened": formatting.instant(incident.opened_at),
         "resolved": formatting.instant(incident.resolved_at) if incident.resolved_at else None,
         "by": incident.acked_by,
-        "contract": incident.key.contract,
+        "contract": "" if facts.about_the_platform else incident.key.contract,
     }
 
 
