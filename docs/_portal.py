@@ -40,7 +40,7 @@ INPUTS = {"Returns": ["orders"], "Customs declarations": ["parcels", "stock-leve
 # Pictures for the page about the portal: name, page, whether it is dark, size, and what is at the top of it.
 SHOWN = (
     ("portal-today", "index.html", False, (1280, 940), ""),
-    ("portal-late", "products/customs-declarations/index.html", False, (1280, 560), ""),
+    ("portal-late", "products/customs-declarations/index.html", False, (1280, 580), ""),
     ("portal-product", "products/carrier-invoices/index.html", False, (1280, 860), "#promises"),
     ("portal-column", "products/carrier-invoices/index.html#c2", False, (1280, 420), "#c2"),
     ("portal-domain", "domains/finance.html", True, (1280, 1180), ""),
