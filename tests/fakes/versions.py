@@ -198,8 +198,7 @@ ALIKE: dict[str, tuple[str, frozenset[str]]] = {
             {
                 "test_a_partition_has_one_folder_however_its_value_is_written",
                 "test_a_rule_on_some_rows_ranks_these_rows_by_a_nested_column",
-                "test_the_kept_rows_are_those_of_plain_python[1-newest by updatedAt]",
-                "test_the_kept_rows_are_those_of_plain_python[4-first by day]",
+                "test_the_kept_rows_are_those_of_plain_python",
             }
         ),
     ),
