@@ -9,6 +9,7 @@ import gzip
 import io
 import json
 import re
+import struct
 import threading
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -187,8 +188,9 @@ def _search_content(search: _Search, source: NativeFile) -> None:
         _search_hfile(search, source, size)
     elif head.startswith(b"PAR1"):
         _search_parquet(search, source)
-    elif head.startswith(b"PFA1"):  # Puffin: sketches and positions of deleted rows
-        search.means = Means.EMPTY
+    elif head.startswith(_PUFFIN):
+        search.bytes_read += size
+        _search_puffin(search, source.read())
     elif head.startswith(b"Obj\x01"):
         search.bytes_read += size
         _search_avro(search, source)
@@ -719,6 +721,30 @@ def _has_id(column: IdentityColumn, number: int) -> bool:
 def _is_leaf(column: IdentityColumn, name: str) -> bool:
     names = [step for step in column.steps if isinstance(step, Names)]
     return names[-1].fits(name)
+
+
+# Puffin: https://iceberg.apache.org/puffin-spec.
+
+_PUFFIN = b"PFA1"
+# Hashes and positions of rows.
+_BLOBS_WITHOUT_VALUES = frozenset({"apache-datasketches-theta-v1", "deletion-vector-v1"})
+
+
+def _search_puffin(search: _Search, content: bytes) -> None:
+    try:
+        size, flags = struct.unpack("<ii", content[-12:-4])
+        footer = json.loads(content[-12 - size : -12])
+        kinds = {str(blob["type"]) for blob in footer["blobs"]}
+    except (struct.error, ValueError, LookupError, TypeError):
+        search.gap("its footer cannot be read")
+        return
+    if flags or not content.endswith(_PUFFIN):
+        search.gap("its footer cannot be read")
+    elif unknown := sorted(kinds - _BLOBS_WITHOUT_VALUES):
+        search.gap(f"it has blobs of the unknown kind {unknown[0][:40]}")
+    else:
+        _search_record_of_log(search, footer)
+        search.means = Means.EMPTY
 
 
 # Log files and HFiles of Hudi.

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from fakes import lakehouse
-from fakes.erasure import KEY, OTHER, Place, files_with, hit_files
+from fakes.erasure import KEY, OTHER, Place, files_with, hit_files, plant
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -21,7 +21,7 @@ FORMATS = pytest.mark.parametrize("format", ["delta", "iceberg"])
 class Lakehouse(Place):
     """A table `people` of Delta or Iceberg, in which each row has one of two people."""
 
-    def __init__(self, spark: SparkSession, folder: Path, format: str) -> None:
+    def __init__(self, spark: SparkSession, folder: Path, format: str, **properties: str) -> None:
         super().__init__(folder, format)
         name = "e" + folder.name.replace("-", "_")
         self.spark = spark
@@ -34,17 +34,25 @@ class Lakehouse(Place):
             self.put("registry/people.odcs.yaml", contract.replace(str(folder / "lake"), str(self.lake)))
         self.sql(
             "CREATE TABLE {} (id BIGINT, email STRING, note STRING, contacts ARRAY<STRING>, day DATE) "
-            f"USING {format} PARTITIONED BY (day) {self.terms(format)}"
+            f"USING {format} PARTITIONED BY (day) {self.terms(format, **properties)}"
         )
 
     @staticmethod
-    def terms(format: str) -> str:
+    def terms(format: str, **properties: str) -> str:
         if format == "delta":
-            return "TBLPROPERTIES ('delta.columnMapping.mode'='name', 'delta.enableDeletionVectors'='true')"
-        return (
-            "TBLPROPERTIES ('format-version'='2', 'write.delete.mode'='merge-on-read', "
-            "'write.update.mode'='merge-on-read')"
-        )
+            properties = {
+                "delta.columnMapping.mode": "name",
+                "delta.enableDeletionVectors": "true",
+            } | properties
+        else:
+            mode = "merge-on-read"
+            properties = {
+                "format-version": "2",
+                "write.delete.mode": mode,
+                "write.update.mode": mode,
+            } | properties
+        pairs = ", ".join(f"'{name}'='{value}'" for name, value in properties.items())
+        return f"TBLPROPERTIES ({pairs})"
 
     def sql(self, statement: str) -> None:
         self.spark.sql(statement.replace("{}", self.name))
@@ -124,6 +132,105 @@ def test_a_table_whose_history_is_gone_has_no_key(
     assert (hits, truth, gaps) == (set(), set(), ())
 
 
+@FORMATS
+def test_copies_of_a_file_in_all_places_are_found(
+    spark: SparkSession, tmp_path: Path, format: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place = _place(spark, tmp_path, format, monkeypatch)
+    place.insert(KEY, OTHER)
+    file = next(path for path in place.lake.rglob("*.parquet") if "_delta_log" not in str(path))
+    copies = plant(place.lake, file)
+    place.insert(f"x{KEY}")
+
+    hits, truth, gaps = place.hits_and_truth(1, f"'{KEY}'")
+
+    assert copies | {str(file)} <= hits
+    assert {path for path in hits if path.endswith(".parquet")} <= truth | copies
+    assert gaps == ()
+
+
+def test_rows_that_deletion_vectors_of_delta_hide_are_found_until_they_are_purged(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place = _place(spark, tmp_path, "delta", monkeypatch, **{"delta.dataSkippingStatsColumns": "id"})
+    place.insert(KEY, OTHER)
+    (file,) = place.lake.rglob("part-*.parquet")
+    place.sql(f"DELETE FROM {{}} WHERE email = '{KEY}'")  # noqa: S608
+    assert list(place.lake.rglob("deletion_vector_*.bin"))
+    assert place.hits_and_truth(1) == ({str(file)}, {str(file)}, ())
+
+    spark.conf.set("spark.databricks.delta.retentionDurationCheck.enabled", "false")
+    place.sql("REORG TABLE {} APPLY (PURGE)")
+    assert place.hits_and_truth(2) == ({str(file)}, {str(file)}, ())
+    place.sql("VACUUM {} RETAIN 0 HOURS")
+
+    assert place.hits_and_truth(3) == (set(), set(), ())
+
+
+def test_rows_that_deletion_vectors_of_iceberg_hide_are_found(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if lakehouse.SPARK < "4":
+        pytest.skip("Iceberg writes tables of version 3 on Spark 4.0")
+    place = _place(spark, tmp_path, "iceberg", monkeypatch, **{"format-version": "3"})
+    place.insert(KEY, OTHER)
+    (file,) = place.lake.rglob("*.parquet")
+    place.sql(f"DELETE FROM {{}} WHERE email = '{KEY}'")  # noqa: S608
+    (vector,) = place.lake.rglob("*.puffin")
+
+    hits, truth, gaps = place.hits_and_truth(1)
+
+    assert (hits, gaps) == (truth, ())
+    assert str(file) in hits
+    content = vector.read_bytes()
+    for number, broken in enumerate(
+        (content[:-1], content.replace(b"deletion-vector-v1", b"deletion-vector-v9")), 2
+    ):
+        vector.write_bytes(broken)
+        assert [gap.what for gap in place.hits_and_truth(number)[2]] == [str(vector)]
+
+
+@pytest.mark.parametrize("kind", ["PARQUET", "AVRO"])
+def test_keys_in_equality_deletes_and_the_rows_that_they_hide_are_found(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    place = _place(spark, tmp_path, "iceberg", monkeypatch)
+    place.insert(KEY, OTHER)
+    (file,) = place.lake.rglob("*.parquet")
+    deletes = _delete_equal(spark, place, kind)
+    assert [row.email for row in spark.table(place.name).collect()] == [OTHER]
+
+    hits, truth, gaps = place.hits_and_truth(1)
+
+    assert {str(file), deletes} <= hits
+    assert (hits, gaps) == (truth, ())
+
+
+def _delete_equal(spark: SparkSession, place: Lakehouse, kind: str) -> str:
+    """Delete the rows of the key by an equality delete, which Spark does not write; return its file."""
+    table, jvm = lakehouse.loaded(spark, place.name), spark._jvm
+    iceberg, schema = jvm.org.apache.iceberg, table.schema()
+    number = schema.findField("email").fieldId()
+    ids = spark.sparkContext._gateway.new_array(jvm.int, 1)
+    ids[0] = number
+    columns = iceberg.types.TypeUtil.select(schema, jvm.java.util.Collections.singleton(number))
+    row = iceberg.data.GenericRecord.create(schema)
+    row.setField("day", jvm.java.time.LocalDate.parse("2026-05-01"))
+    partition = iceberg.PartitionKey(table.spec(), schema)
+    partition.partition(iceberg.data.InternalRecordWrapper(schema.asStruct()).wrap(row))
+    path = str(place.lake / f"data/deletes.{kind.lower()}")
+    factory = iceberg.data.GenericAppenderFactory(schema, table.spec(), ids, columns, None)
+    output = table.encryption().encrypt(table.io().newOutputFile(path))
+    writer = factory.newEqDeleteWriter(output, iceberg.FileFormat.fromString(kind), partition)
+    deleted = iceberg.data.GenericRecord.create(columns)
+    deleted.setField("email", KEY)
+    writer.write(deleted)
+    writer.close()
+    table.newRowDelta().addDeletes(writer.toDeleteFile()).commit()
+    spark.sql(f"REFRESH TABLE {place.name}")
+    return path
+
+
 def test_branches_of_iceberg_are_searched(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -158,7 +265,9 @@ def test_change_data_and_checkpoints_of_delta_are_searched(
     assert gaps == ()
 
 
-def _place(spark: SparkSession, folder: Path, format: str, monkeypatch: pytest.MonkeyPatch) -> Lakehouse:
-    place = Lakehouse(spark, folder, format)
+def _place(
+    spark: SparkSession, folder: Path, format: str, monkeypatch: pytest.MonkeyPatch, **properties: str
+) -> Lakehouse:
+    place = Lakehouse(spark, folder, format, **properties)
     monkeypatch.setenv("DQ_LAKE_ROOTS", str(place.lake))
     return place
