@@ -52,6 +52,7 @@ _CODECS = {b"\x1f\x8b": "gzip", b"BZh": "bz2", b"\x28\xb5\x2f\xfd": "zstd", b"\x
 _COUNTS = frozenset({"nullCount", "null_count"})
 _JSON = ("json", "jsonl", "ndjson")
 _CHECKSUM = b"crc\x00"
+_ACTIONS = frozenset({"add", "remove", "cdc"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -591,10 +592,10 @@ def _has_rows(search: _Search) -> bool:
     return search.file.file.role is not Role.LOG or (search.table.format == "hudi" and not is_in_home)
 
 
-def _search_record_of_log(search: _Search, record: Any, *record_keys: str) -> None:
+def _search_record_of_log(search: _Search, record: Any, *record_keys: str, with_words: bool = False) -> None:
     """Search a log's record, and record keys of Hudi."""
     columns = search.table.columns
-    positions = keys_in_record(search.keys, columns, record)
+    positions = keys_in_record(search.keys, columns, record, with_words=with_words)
     for part in chain.from_iterable(map(_parts_of_key, record_keys)):
         positions |= _of_log_text(search.keys, columns, part)
         for column in columns:
@@ -890,7 +891,9 @@ def _search_log_text(search: _Search, content: bytes) -> None:
             _search_whole(search, decoded)
             return
     for record in records:
-        _search_record_of_log(search, record)
+        # Delta writes the condition of a deletion into its commit. Its actions on files are many.
+        is_action = isinstance(record, Mapping) and not _ACTIONS.isdisjoint(record)
+        _search_record_of_log(search, record, with_words=not is_action)
 
 
 def _search_unknown(search: _Search, stream: Any) -> None:

@@ -267,12 +267,17 @@ def test_a_deletion_as_the_page_says_is_proven(spark: SparkSession, tmp_path: Pa
     spark.sql("INSERT INTO [table] SELECT /*+ COALESCE(1) */ * FROM [values]"
               .replace("[table]", table).replace("[values]", values))  # fmt: skip
     before = lake.prove()
-    spark.sql(statements(form.capitalize())[0].replace("{table}", table))
+    page = [
+        part.replace("{table}", table).replace("{catalog}", catalog) for part in statements(form.capitalize())
+    ]
+    deletion = next(number for number, statement in enumerate(page) if "DELETE" in statement) + 1
+    for statement in page[:deletion]:
+        spark.sql(statement)
     deleted = lake.prove()
     spark.conf.set("spark.databricks.delta.retentionDurationCheck.enabled", "false")
 
-    for statement in statements(form.capitalize())[1:]:
-        spark.sql(statement.replace("{table}", table).replace("{catalog}", catalog))
+    for statement in page[deletion:]:
+        spark.sql(statement)
     after = lake.prove()
 
     assert (before.code, deleted.code, after.code) == (1, 1, 0), after.err
