@@ -135,7 +135,16 @@ def _own_gaps(
     for name in outcome.tables:
         if name not in states:
             yield Gap(name, "snapshot", "the state of the table is unknown")
+    began = outcome.started.replace(microsecond=0)
     for result in outcome.files:
+        modified = None if result.file.checksum else result.file.modified
+        # Storages of objects have times in seconds.
+        if modified is not None and modified.microsecond == 0 and modified >= began:
+            why = (
+                "it was written in the second in which the search began, and a later change in this second "
+                "could not be seen"
+            )
+            yield Gap(result.file.table, _text(result.file.path), why)
         if not _is_unicode(result.file.path):
             yield Gap(result.file.table, _text(result.file.path), "its name is not Unicode")
 

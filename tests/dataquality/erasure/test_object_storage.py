@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import io
+import json
+import time
 import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import boto3
 import pyarrow as pa
@@ -13,6 +16,8 @@ import pyarrow.parquet as pq
 import pytest
 from fakes.erasure import KEY, OTHER, Place, hit_files
 from moto.server import ThreadedMotoServer
+
+from dq.operations.erasure_certificate import prove_erasure, verify_erasure
 
 
 @pytest.fixture
@@ -35,20 +40,29 @@ def bucket(monkeypatch: pytest.MonkeyPatch) -> Iterator[object]:
     server.stop()
 
 
-def test_objects_of_a_bucket_are_searched(bucket, tmp_path: Path) -> None:
-    place = Place(tmp_path, "parquet")
-    contract = tmp_path / "registry/people.odcs.yaml"
-    text = contract.read_text()
+def _place(folder: Path) -> Place:
+    place = Place(folder, "parquet")
+    contract = folder / "registry/people.odcs.yaml"
     server = "servers: [{server: lake, type: s3, location: s3://lake/people, format: parquet}]"
-    contract.write_text("\n".join(server if one.startswith("servers:") else one for one in text.splitlines()))
+    lines = contract.read_text().splitlines()
+    contract.write_text("\n".join(server if line.startswith("servers:") else line for line in lines))
+    return place
+
+
+def _put(bucket: Any, name: str, email: str) -> None:
+    file = io.BytesIO()
+    pq.write_table(pa.table({"email": [email]}), file)
+    bucket.put_object(Bucket="lake", Key=name, Body=file.getvalue())
+
+
+def test_objects_of_a_bucket_are_searched(bucket, tmp_path: Path) -> None:
+    place = _place(tmp_path)
     names = {
         "people/day=2026-05-01/part-0.parquet": OTHER, "people/day=2026-05-01/a b?c#d%20e+f.parquet": KEY,
         "people/_hidden/.part": KEY, "people_other/part-0.parquet": KEY,
     }  # fmt: skip
     for name, email in names.items():
-        file = io.BytesIO()
-        pq.write_table(pa.table({"email": [email]}), file)
-        bucket.put_object(Bucket="lake", Key=name, Body=file.getvalue())
+        _put(bucket, name, email)
     bucket.put_object(Bucket="lake", Key="people/broken", Body=b"PAR1")
 
     outcome = place.find()
@@ -57,3 +71,39 @@ def test_objects_of_a_bucket_are_searched(bucket, tmp_path: Path) -> None:
         "s3://lake/people/day=2026-05-01/a b?c#d%20e+f.parquet": 1, "s3://lake/people/_hidden/.part": 1,
     }  # fmt: skip
     assert [gap.what for gap in outcome.search.gaps] == ["s3://lake/people/broken"]
+
+
+def test_an_erasure_in_a_bucket_is_proven_and_verified_until_an_object_changes(
+    bucket, tmp_path: Path
+) -> None:
+    _place(tmp_path)
+    name = "people/day=2026-05-01/part-0.parquet"
+    _put(bucket, name, OTHER)
+    _put(bucket, "people/_old/part-0.parquet", KEY)
+    arguments = {"keys": "keys.txt", "identity": "customer.email", "folder": tmp_path}
+
+    fresh = prove_erasure("registry", **arguments)
+    time.sleep(1.1)  # objects have times in seconds
+    before = prove_erasure("registry", **arguments)
+    bucket.delete_object(Bucket="lake", Key="people/_old/part-0.parquet")
+    after = prove_erasure("registry", **arguments)
+
+    assert {gap["why"].partition(",")[0] for gap in fresh.certificate["gaps"]} == {
+        "it was written in the second in which the search began"
+    }
+    assert (before.verdict, after.verdict) == ("found", "proven"), after.certificate["gaps"]
+    (tmp_path / "proof.json").write_text(json.dumps(after.as_dict()))
+    assert _problems(tmp_path) == []
+    _put(bucket, "people/day=2026-05-01/_part-1.parquet", OTHER)
+    assert ["is in the lake, and not in the certificate" in text for text in _problems(tmp_path)] == [True]
+    bucket.delete_object(Bucket="lake", Key="people/day=2026-05-01/_part-1.parquet")
+    assert _problems(tmp_path) == []
+    _put(bucket, name, KEY)
+    assert ["was changed after the search" in text for text in _problems(tmp_path)] == [True]
+    bucket.delete_object(Bucket="lake", Key=name)
+    assert any("no longer in the lake" in text for text in _problems(tmp_path))
+
+
+def _problems(folder: Path) -> list[str]:
+    options = {"keys": "keys.txt", "identity": "customer.email", "registry": ["registry"], "folder": folder}
+    return list(verify_erasure("proof.json", **options).problems)
