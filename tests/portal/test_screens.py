@@ -88,3 +88,22 @@ def test_lists_of_incidents_say_whose_they_are(site: Path) -> None:
 
     began = today[today.index("Opened incidents") :]
     assert began.count("<bdi>orders-") > 5
+
+
+def test_no_page_is_larger_than_150_kilobytes(site: Path) -> None:
+    sizes = {file.relative_to(site).as_posix(): file.stat().st_size for file in site.rglob("*.html")}
+
+    assert len(sizes) > 300
+    assert {path: size for path, size in sizes.items() if size > 150_000} == {}
+
+
+def test_charts_are_in_the_page_and_need_no_script(site: Path) -> None:
+    for path in (
+        "index.html",
+        "incidents/index.html",
+        "domains/sales.html",
+        "products/orders-090/index.html",
+    ):
+        text = (site / path).read_text()
+        assert text.count('role="img"') >= 1, path
+        assert "<script" not in text.replace('<script src="', ""), path
