@@ -40,3 +40,34 @@ def test_spark_finds_what_threads_find(spark: SparkSession, tmp_path: Path) -> N
     assert tasks.gaps == local.gaps
     assert len(tasks.gaps) == 1
     assert sorted(map(str, tasks.rows)) == sorted(map(str, local.rows))
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("collation", ["UTF8_LCASE", "UNICODE_CI", "UNICODE_CI_AI"])
+@pytest.mark.parametrize("normalize", ["exact", "text"])
+def test_keys_are_found_in_columns_with_a_collation(
+    spark: SparkSession, tmp_path: Path, collation: str, normalize: str
+) -> None:
+    """The order of a collation is another one than that of the bytes, which bounds and filters are about."""
+    if spark.version < "4":
+        pytest.skip("Spark 3.5 has no collations.")
+    texts = ["anna@example.com", "Bob@example.com", "ZOE@EXAMPLE.COM", "zz@example.com  "]
+    frame = spark.createDataFrame([(text,) for text in texts], "email string")
+    frame = frame.selectExpr(f"email COLLATE {collation} AS email")
+    writer = frame.coalesce(1).write.option("parquet.bloom.filter.enabled#email", "true")
+    writer.mode("overwrite").parquet(str(tmp_path))
+    columns = (identity_column(Column(("email",)), normalize),)
+    table = SearchedTable("people", str(tmp_path), "parquet", columns, frozenset({"email"}))
+    others = ("zoe@example.com", "ANNA@EXAMPLE.COM", "zz@example.com")
+
+    found = [
+        sum(
+            hit.rows
+            for result in search_listing(list_table(LocalFiles(), table), Keys((key,)), with_rows=False).files
+            for hit in result.hits
+        )
+        for key in (*texts, *others)
+    ]
+
+    # An exact key is its bytes, whatever the collation says is equal.
+    assert found == [1] * 4 + ([0] * 3 if normalize == "exact" else [1] * 3)
