@@ -203,7 +203,7 @@ def test_every_screen_of_its_portal_opens_in_a_browser(played):
         told = portal_pages.read(chromium, site, screens, script=True)
 
     assert {*SCREENS} <= {one.path for one in seen}
-    assert len(incidents) == 6
+    assert len(incidents) == 5
     assert [(one.path, one.heard) for one in seen if one.heard] == []
     for fault in ("faults", "tooWide", "nameless", "fired"):
         assert {one.path: one.facts[fault] for one in seen if one.facts[fault]} == {}
