@@ -12,6 +12,7 @@ from __future__ import annotations
 import json
 import os
 import random
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -93,6 +94,8 @@ SAME = {"-0D": "0D", "map('b', 2, 'a', 1)": "map('a', 1, 'b', 2)"}
 def main() -> int:
     args = arguments(__doc__ or "", seed="number of the first random pair (default: 0)")
     metrics: dict[str, float] = {}
+    for name in ("tools",) if args.quick else ("tools", "datacompy"):
+        environments.python(name, _work())
     with tempfile.TemporaryDirectory() as folder:
         os.chdir(folder)
         spark = session(runtime_context(None, [Path()]))
@@ -199,7 +202,7 @@ def _counted_by_duckdb() -> tuple[int, int]:
 def _costs(spark: SparkSession, rows: int, *, grows: bool) -> dict[str, float]:
     """Return CPU seconds as ratios to a count of the same columns on both sides."""
     _write(spark, rows, "left", "same", "other")
-    seconds = _least_cpu(
+    seconds = _usual_cpu(
         {
             "count": lambda: _count(spark, "left", "same"),
             "equal sides": lambda: _expect(spark, "left", "same", 0),
@@ -218,7 +221,7 @@ def _costs(spark: SparkSession, rows: int, *, grows: bool) -> dict[str, float]:
     metrics["full outer join / equal sides"] = join / equal
     if grows:
         _write(spark, PEER_ROWS, "few", "few-same")
-        few = _least_cpu({"few": lambda: _expect(spark, "few", "few-same", 0)})["few"]
+        few = _usual_cpu({"few": lambda: _expect(spark, "few", "few-same", 0)})["few"]
         metrics["datacompy / equal sides"] = _by_datacompy("few", "few-same") / few
         _write(spark, GROWTH, "large", "large-same")
         large = _cpu(lambda: _expect(spark, "large", "large-same", 0))
@@ -293,15 +296,16 @@ def _same_id(left: DataFrame, right: DataFrame) -> object:
     return left.id.eqNullSafe(right.id)
 
 
-def _least_cpu(works: Mapping[str, Callable[[], None]]) -> dict[str, float]:
-    """Return the least CPU seconds of several runs, which take turns.
+def _usual_cpu(works: Mapping[str, Callable[[], None]]) -> dict[str, float]:
+    """Return the CPU seconds of several runs, which take turns: the lower of the two in the middle.
 
-    In the first ones the JVM compiles, which takes longer than a scan of a million rows.
+    In the first ones the JVM compiles, which takes longer than a scan of a million rows; and the seconds of a
+    process that ended while they were read are missing.
     """
     spent = [{name: _cpu(work) for name, work in works.items()} for _ in range(RUNS)]
     for name in works:
         print(f"  {name}: {', '.join(f'{run[name]:.1f}' for run in spent)} CPU s", file=sys.stderr)
-    return {name: min(run[name] for run in spent) for name in works}
+    return {name: statistics.median_low(run[name] for run in spent) for name in works}
 
 
 def _cpu(work: Callable[[], None]) -> float:
