@@ -52,7 +52,7 @@ SHOWN = (
 SIZES = {"desktop": (1280, 900, False), "dark": (1280, 900, True), "phone": (360, 740, False)}
 SCREENS = {
     "today": "index.html",
-    "find": "find.html?q=orders",
+    "find": "find.html?q={product}",
     "domains": "domains/index.html",
     "domain": "domains/{domain}.html",
     "incidents": "incidents/index.html",
@@ -77,8 +77,8 @@ def portal(pictures: Path) -> None:
                 assert file.stat().st_size <= MAX_BYTES, f"{file} has {file.stat().st_size:,} bytes"
 
 
-def screens(site: Path, pictures: Path, at: str) -> None:
-    """Writes each screen of a site as a desk, a dark desk and a telephone show it, whole, to look at."""
+def screens(site: Path, pictures: Path, at: str, *, whole: bool = True) -> None:
+    """Writes each screen of a site as a desk, a dark desk and a telephone show it, to look at."""
     product = max(site.glob("products/*/index.html"), key=lambda file: file.stat().st_size).parent.name
     domain = max(site.glob("domains/*.html"), key=lambda file: file.stat().st_size).stem
     incidents = [file for file in site.glob("incidents/*.html") if file.stem != "index"]
@@ -100,8 +100,28 @@ def screens(site: Path, pictures: Path, at: str) -> None:
                     dark=dark,
                     at=at,
                     file=file,
-                    whole=True,
+                    whole=whole,
                 )
+
+
+def sheet(site: Path, picture: Path, at: str) -> None:
+    """Writes one picture with the top of each screen of a site, in all sizes."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        screens(site, folder, at, whole=False)
+        rows = "".join(
+            f"<p>{screen}</p>" + "".join(f'<img src="{screen}-{size}.png">' for size in SIZES)
+            for screen in SCREENS
+        )
+        style = (
+            "body { margin: 12px; font: 15px sans-serif } p { margin: 10px 0 3px }"
+            " img { height: 210px; margin-right: 10px; border: 1px solid #999 }"
+        )
+        (folder / "sheet.html").write_text(f"<style>{style}</style>{rows}")
+        with browser() as running:
+            shown = running.new_page(viewport={"width": 760, "height": 900})
+            shown.goto((folder / "sheet.html").as_uri())
+            shown.screenshot(path=picture, full_page=True)
 
 
 def sixty(folder: Path) -> Path:
@@ -163,11 +183,12 @@ def _products() -> Iterator[MeshProduct]:
 
 
 if __name__ == "__main__":
-    # `_portal.py FOLDER [SITE AS_OF]`: each screen of a site, or of sixty products, into a folder to look at.
-    if sys.argv[2:]:
-        screens(Path(sys.argv[2]), Path(sys.argv[1]), sys.argv[3])
-    elif sys.argv[1:]:
+    # `_portal.py FOLDER [SITE AS_OF]`: each screen of a site, or of sixty products, into a folder to look at,
+    # and all of them in `all.png`.
+    if sys.argv[1:]:
         with tempfile.TemporaryDirectory() as folder:
-            screens(sixty(Path(folder)), Path(sys.argv[1]), AS_OF)
+            site, at = (Path(sys.argv[2]), sys.argv[3]) if sys.argv[2:] else (sixty(Path(folder)), AS_OF)
+            screens(site, Path(sys.argv[1]), at)
+            sheet(site, Path(sys.argv[1]) / "all.png", at)
     else:
         portal(Path(__file__).parent / "pictures")
