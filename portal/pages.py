@@ -412,10 +412,10 @@ class IndexPages:
 
     def _domains(self) -> None:
         """Write the report of each domain, and the list of domains."""
-        domains = lists.by_domain(self.rows)
+        domains, domain_names = lists.by_domain(self.rows), self._domain_names()
         incidents: dict[str, list[IncidentFacts]] = defaultdict(list)
         for facts in self.incidents:
-            incidents[self._domain_names().get(facts.incident.key.contract, "")].append(facts)
+            incidents[domain_names.get(facts.incident.key.contract, "")].append(facts)
         for name, unsorted_rows in domains.items():
             domain_rows = sorted(unsorted_rows, key=reports.badness)
             report = reports.domain_report(name, domain_rows, incidents[name], self.watcher, self.discoveries)
