@@ -893,9 +893,6 @@ def _final_part(part: Part, question: Question) -> Part:
 
 # Translation of metrics into task questions, and of the parts into answers.
 
-# Check of the Python workers: they need dq, pyarrow and numpy.
-
-
 # With fewer rows, Spark answers before the Python workers have started (about 0.3 s of CPU each).
 WORTH_ROWS = 1_000_000
 # Exchanged keys are counted in buckets of this many rows, i.e. at most 32 MB of integers per task.

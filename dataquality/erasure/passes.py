@@ -20,7 +20,7 @@ from dq.dataquality.erasure.keys import Keys
 from dq.dataquality.erasure.model import FileResult, Gap, Role
 from dq.dataquality.erasure.search import ColumnProfile, FileSearch, FoundRow, profile_file, search_file
 from dq.dataquality.model.metric import Failure
-from dq.dataquality.spark.session import in_tasks
+from dq.dataquality.spark.session import in_tasks, worker_problem
 from dq.lake.storage import ArrowFiles
 
 if TYPE_CHECKING:
@@ -120,7 +120,9 @@ def _in_spark(
     finally:
         broadcast.destroy()
     if isinstance(outputs, Failure):
-        search.gaps.append(Gap(table.name, table.location, "Spark could not search it"))
+        # The message of a failed task may quote a key.
+        why = worker_problem(session) or "a task failed; Spark's log has its error"
+        search.gaps.append(Gap(table.name, table.location, f"Spark could not search it: {why}"))
         return
     for output in outputs:
         for result in pickle.loads(_decrypted(output, secret)):

@@ -8,6 +8,7 @@ from hashlib import blake2b
 from typing import TYPE_CHECKING, Any
 
 from dq.contracts.types import DataType
+from dq.dataquality.answers.statistics import CERTAIN_FROM
 from dq.lake.types import arrow_type
 
 if TYPE_CHECKING:
@@ -27,9 +28,8 @@ _LAST_SHIFT = 31
 _START, _NULL = 0x9E3779B97F4A7C15, 0x5851F42D4C957F2D
 _TIMES = {"timestamp", "timestamp_ntz"}
 _TICKS = {"s": 1_000_000, "ms": 1_000, "us": 1}
-# Below this, Spark may read a date or time in another calendar than it is written in.
-_CERTAIN_FROM = dt.date(1900, 1, 1)
-_FIRST_DAY = (_CERTAIN_FROM - dt.date(1970, 1, 1)).days
+# Before this, Spark may read a date or time in another calendar than it is written in.
+_FIRST_DAY = (CERTAIN_FROM - dt.date(1970, 1, 1)).days
 _FIRST_MICROSECOND = _FIRST_DAY * 86_400_000_000
 # Bytes of a text up to which it is hashed with all others, eight bytes at a time.
 _MOST_BYTES = 256
@@ -103,7 +103,7 @@ def _numbers(column: Any, form: DataType) -> tuple[Words, Words | None]:
     if is_time or is_date:
         certain = numbers[~_is_null(column)] if column.null_count else numbers
         if len(certain) and certain.min() < (_FIRST_DAY if is_date else _FIRST_MICROSECOND):
-            raise UncertainValue(f"a {form.name} before {_CERTAIN_FROM}")
+            raise UncertainValue(f"a {form.name} before {CERTAIN_FROM}")
     return numbers.view(np.uint64), None
 
 

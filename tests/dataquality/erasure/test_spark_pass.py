@@ -43,6 +43,29 @@ def test_spark_finds_what_threads_find(spark: SparkSession, tmp_path: Path) -> N
 
 
 @pytest.mark.spark
+def test_a_search_that_tasks_cannot_run_is_a_gap_with_its_reason(spark: SparkSession, tmp_path: Path) -> None:
+    pq.write_table(pa.table({"email": [KEY]}), tmp_path / "part-0.parquet")
+    columns = (identity_column(Column(("email",)), "text"),)
+    table = SearchedTable("people", str(tmp_path), "parquet", columns, frozenset({"email"}))
+    listing = list_table(LocalFiles(), table)
+    context = spark.sparkContext
+    python = context.pythonExec
+    context.pythonExec = str(tmp_path / "no-python")
+    try:
+        search = search_listing(
+            listing, Keys((KEY,)), with_rows=False, spark=lambda: spark, most_local_bytes=0
+        )
+    finally:
+        context.pythonExec = python
+
+    [gap] = search.gaps
+    assert search.files == []
+    assert gap.why.startswith("Spark could not search it: the Python of Spark's tasks (")
+    assert "no-python" in gap.why
+    assert KEY not in gap.why
+
+
+@pytest.mark.spark
 @pytest.mark.parametrize("collation", ["UTF8_LCASE", "UNICODE_CI", "UNICODE_CI_AI"])
 @pytest.mark.parametrize("normalize", ["exact", "text"])
 def test_keys_are_found_in_columns_with_a_collation(
