@@ -373,7 +373,7 @@ def find_erasure(
     """
     _require_pyarrow()
     context, places = call_context(paths, folder)
-    loaded = _load(context, places, identity)
+    loaded = load_identified(context, places, identity)
     key_values = read_keys(context.folder / keys, identity)
     target = files.private_folder(context.folder / out)
     search, rows = search_registry(context, loaded.contracts, key_values, identity, also=also, with_rows=True)
@@ -389,7 +389,7 @@ def find_erasure(
     return outcome
 
 
-def _load(context: RuntimeContext, places: Sequence[Path], identity: str) -> LoadedContracts:
+def load_identified(context: RuntimeContext, places: Sequence[Path], identity: str) -> LoadedContracts:
     """Return the contracts. Raises ReadError if some are invalid, and no other one has the identity."""
     loaded = load(places, context.note)
     if loaded.findings and not any(identity in identity_names(contract) for contract in loaded.contracts):
@@ -486,7 +486,7 @@ def plan_erasure(
     """
     _require_pyarrow()
     context, places = call_context(paths, folder)
-    loaded = _load(context, places, identity)
+    loaded = load_identified(context, places, identity)
     tables, gaps = searched_tables(context, loaded.contracts, identity)
     storages = Storages(context.reach)
     planned: list[PlannedColumn] = []

@@ -18,7 +18,7 @@ from dq.dataquality.erasure.certificate import Document, TableState, Verdict
 from dq.dataquality.erasure.files import SearchedTable, list_table
 from dq.dataquality.erasure.model import Gap, PhysicalFile
 from dq.lake.storage import Storages
-from dq.operations.erasure import read_keys, search_registry, searched_tables
+from dq.operations.erasure import load_identified, read_keys, search_registry, searched_tables
 from dq.operations.registry_files import LoadedContracts, load
 from dq.operations.runtime.context import RuntimeContext, call_context, parse_instant
 
@@ -131,12 +131,12 @@ def prove_erasure(
     private_key = None if sign is None else files.read_own(context.folder / sign)
     if private_key is not None:
         certificate.sign({}, private_key, str(sign))  # before a search that may take hours
-    loaded = load(places, context.note)
+    loaded = load_identified(context, places, identity)
+    tables, _ = searched_tables(context, loaded.contracts, identity, also)
     key_set = read_keys(context.folder / keys, identity)
     secret_path, secret_bytes = _secret(context.folder, keys, secret, create=True)
     outcome, _ = search_registry(context, loaded.contracts, key_set, identity, also=also)
     gaps = (*outcome.gaps, *_unread(loaded))
-    tables, _ = searched_tables(context, loaded.contracts, identity, also)
     states, state_gaps = _states(context, tables)
     document = certificate.build(
         replace(outcome, gaps=(*gaps, *state_gaps)),

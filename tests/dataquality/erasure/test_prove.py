@@ -225,6 +225,18 @@ def test_mistakes_are_told_before_anything_is_searched(
     assert ANA not in ran.err
 
 
+def test_a_contract_that_is_invalid_is_the_reason_if_none_has_the_identity(lake: Lake) -> None:
+    for contract in (lake.folder / "registry").iterdir():
+        contract.write_text(contract.read_text("utf-8").replace("kind: DataContract", "kind: 5"), "utf-8")
+
+    ran = lake.prove()
+
+    assert (ran.code, ran.out) == (3, "")
+    assert "no valid contract has the identity 'customer.email', and some contracts are invalid." in ran.err
+    assert "orders.odcs.yaml:" in ran.err
+    assert not (lake.folder / "keys.csv.secret").exists()
+
+
 def test_the_secret_is_not_written_through_a_link_and_is_reused(lake: Lake, tmp_path: Path) -> None:
     (lake.folder / "keys.csv.secret").symlink_to(tmp_path / "elsewhere")
     assert lake.prove().code != 0
