@@ -129,7 +129,7 @@ def _own_gaps(
     outcome: SearchOutcome, digests: Sequence[str], states: Mapping[str, TableState]
 ) -> Iterator[Gap]:
     if not outcome.tables:
-        yield Gap("", "tables", f"no table has a property with the identity {outcome.identity}")
+        yield Gap("", "tables", f"no table with the identity {outcome.identity} was searched")
     if not digests or outcome.keys != len(digests):
         yield Gap("", "keys", f"the search was for {outcome.keys:,} keys, and the file has {len(digests):,}")
     for name in outcome.tables:
