@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import importlib.util
+import logging
 import os
 import queue
 import re
 import shlex
 import shutil
+import subprocess
 import sys
 import threading
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -79,6 +81,8 @@ def session(context: RuntimeContext, *, hive: bool = False, formats: Collection[
         if not {"SPARK_CONF_DIR", "HIVE_CONF_DIR"} & set(context.environment):
             derby = f"jdbc:derby:;databaseName={context.state() / 'metastore'};create=true"
             builder = builder.config("spark.hadoop.javax.jdo.option.ConnectionURL", derby)
+    # py4j logs what it also raises, with a traceback, to the root logger: an interrupt, the end of the JVM.
+    logging.getLogger().addFilter(_is_not_of_py4j)
     try:
         # Ivy prints the jars to stdout, which is reserved for JSON output; and Spark errors quote the data.
         with context.messages.program_output():
@@ -87,6 +91,10 @@ def session(context: RuntimeContext, *, hive: bool = False, formats: Collection[
         reason = str(error).splitlines()[0]
         raise ReadError(f"Spark did not start: {reason}", _hint(jar_settings)) from error
     return spark
+
+
+def _is_not_of_py4j(record: logging.LogRecord) -> bool:
+    return record.module not in ("java_gateway", "clientserver")
 
 
 # Set for programs started by spark-submit and for Spark Connect clients.
@@ -109,9 +117,9 @@ def _local(builder: SparkSession.Builder, context: RuntimeContext, settings: Pat
     # By default, Derby reads its settings from the working folder.
     options = [f"-Dderby.system.home={settings}", f"-Dderby.stream.error.file={settings / 'derby.log'}"]
     # Must be set before the JVM starts to suppress Spark's startup warnings.
-    logging = Path(__file__).with_name("log4j2.properties")
-    if logging.is_file():
-        options.append(f"-Dlog4j2.configurationFile={logging.as_uri()}")
+    log4j = Path(__file__).with_name("log4j2.properties")
+    if log4j.is_file():
+        options.append(f"-Dlog4j2.configurationFile={log4j.as_uri()}")
     # Spark splits this like a shell.
     builder = builder.config("spark.driver.extraJavaOptions", shlex.join(options))
     submitted = context.environment.get("PYSPARK_SUBMIT_ARGS", "")
@@ -140,7 +148,12 @@ def ended_jvm() -> ReadError | None:
     """Return the error that Spark's JVM, started by this process, has ended; None if it runs or never ran."""
     context: Any = getattr(sys.modules.get("pyspark"), "SparkContext", None)
     process = getattr(getattr(context, "_gateway", None), "proc", None)
-    if process is None or process.poll() is None:
+    if process is None:
+        return None
+    try:
+        # Its connections end a moment before the process does.
+        process.wait(timeout=1)
+    except subprocess.TimeoutExpired:
         return None
     return ReadError(
         "Spark's JVM has ended during the run, probably for lack of memory.",

@@ -47,16 +47,20 @@ def test_tasks_run_in_the_environment_of_dq_whatever_the_path_and_the_folder(tmp
 
 
 KILLED = """
-import sys
+import signal, sys, threading
 from dq.cli.main import run
 from dq.operations.runtime.context import runtime_context
 from dq.operations.runtime.spark import session
 
 spark = session(runtime_context())
 process = type(spark.sparkContext)._gateway.proc
-process.kill()
-process.wait()
-sys.exit(run(sys.argv[1:]))
+if sys.argv[1] == "between":
+    process.kill()
+    process.wait()
+else:
+    process.send_signal(signal.SIGSTOP)
+    threading.Timer(2, process.kill).start()
+sys.exit(run(sys.argv[2:]))
 """
 CONTRACT = """\
 apiVersion: v3.2.0
@@ -71,8 +75,8 @@ schema:
 """
 
 
-@pytest.mark.parametrize("format", ["text", "json"])
-def test_a_jvm_that_has_ended_is_reported_as_such(tmp_path, format):
+@pytest.mark.parametrize(("when", "format"), [("between", "text"), ("during", "json")])
+def test_a_jvm_that_has_ended_is_reported_as_such(tmp_path, when, format):
     import pyarrow as pa
     import pyarrow.orc as orc
 
@@ -81,7 +85,18 @@ def test_a_jvm_that_has_ended_is_reported_as_such(tmp_path, format):
     (tmp_path / "orders.odcs.yaml").write_text(CONTRACT)
 
     done = subprocess.run(
-        [sys.executable, "-c", KILLED, "check", "orders.odcs.yaml", "--all", "--scan", "--format", format],
+        [
+            sys.executable,
+            "-c",
+            KILLED,
+            when,
+            "check",
+            "orders.odcs.yaml",
+            "--all",
+            "--scan",
+            "--format",
+            format,
+        ],
         cwd=tmp_path,
         capture_output=True,
         text=True,
