@@ -12,8 +12,7 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 from dq.contracts.model import SOURCE_MAP_KEY, Position, SourceMap
-from dq.contracts.yaml import scalars
-from dq.contracts.yaml.scalars import UnusableScalar, Value, other_number
+from dq.contracts.yaml.scalars import UnusableScalar, Value, undisputed_value
 
 MAX_CHARACTERS = 100_000
 """Limit of a text; together with the next two, it is below the builder's limits of values and depth."""
@@ -234,9 +233,10 @@ def _line(text: str) -> _Line | None:
     return _Line(indent, len(spaces) if dash else -1, key, part, match.end(3) + 2)
 
 
+@lru_cache(1024)
 def _require_text(key: str) -> None:
     """Raise _Unusual for a key like `on`, which is not text."""
-    if scalars.value(key, None, True) is not key:
+    if undisputed_value(key) is not key:
         raise _Unusual
 
 
@@ -263,12 +263,9 @@ def _plain(text: str, begin: int) -> _Part:
     if not _PLAIN.match(text):
         raise _Unusual
     try:
-        parsed = scalars.value(text, None, True)
+        parsed = undisputed_value(text)
     except UnusableScalar as error:
         raise _Unusual from error
-    other = other_number(text, parsed)
-    if other is not parsed and other != parsed:
-        raise _Unusual
     is_raw = parsed is not text and not (parsed is None or text in ("true", "false"))
     return _Part(parsed, begin + 1, text if is_raw else None)
 

@@ -70,6 +70,18 @@ def other_number(text: str, parsed: Value) -> Value:
     return parsed
 
 
+def undisputed_value(text: str) -> Value:
+    """Return the value of an unquoted scalar that is the same in YAML 1.1 and 1.2.
+
+    Raises UnusableScalar as `value`, and if it differs.
+    """
+    parsed = value(text, None, True)
+    other = other_number(text, parsed)
+    if other is not parsed and other != parsed:
+        raise UnusableScalar(f"{text!r} is {parsed!r} in YAML 1.1 and {other!r} in YAML 1.2")
+    return parsed
+
+
 # YAML's name of a type -> its name in messages.
 _WORDS = {"int": "a whole number", "float": "a number", "bool": "true or false", "timestamp": "a date"}
 

@@ -31,8 +31,11 @@ _BOUNDS: dict[str, tuple[str, Operator, str, str]] = {
 
 
 def clauses(keys: PropertyKeys) -> Iterator[Clause]:
+    options = keys.options
+    if options is None:
+        return
     for key, (attribute, *_words) in _BOUNDS.items():
-        bound = getattr(keys.options, attribute, None)
+        bound = getattr(options, attribute)
         if bound is not None:
             yield _clause(keys, key, bound)
 

@@ -31,15 +31,18 @@ _SIZES: dict[str, tuple[str, str, Operator, str, str]] = {
 
 
 def clauses(keys: PropertyKeys) -> Iterator[Clause]:
+    options = keys.options
+    if options is None:
+        return
     for key, (attribute, kind, comparison, allowed, complaint) in _SIZES.items():
-        bound = getattr(keys.options, attribute, None)
+        bound = getattr(options, attribute)
         if bound is None:
             continue
         fields = _fields(keys.property) if kind == "map" else ()
         breaks = keys.column.where(partial(_breaks, kind, fields, comparison, bound))
         complaint = complaint.replace("entries", "fields") if fields else complaint
         yield with_test(keys.option(key, allowed.format(bound)), RowTest(breaks, complaint))
-    if keys.options is not None and keys.options.unique_items:
+    if options.unique_items:
         breaks = keys.column.where(Repeats)
         yield with_test(keys.option("uniqueItems", "no item twice"), RowTest(breaks, "repeat an item"))
 
