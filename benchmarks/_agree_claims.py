@@ -120,12 +120,12 @@ def from_tables(
         for name, number in look["nulls"].items():
             if number is not None:
                 claims.add(table, f"nulls of {name}", command, number)
-        if look["state"] in ("kept", "broken"):
-            broken = {text.partition(": ")[0].partition(".")[2] for text in look["broken"]}
+        if look["state"] in ("matching", "mismatching"):
+            broken = {text.partition(": ")[0].partition(".")[2] for text in look["mismatches"]}
             for name in columns[table]:
                 verdict = "fail" if name in broken else "pass"
                 claims.add(table, f"verdict on the type of {name}", command, verdict)
-            for text in look["broken"]:
+            for text in look["mismatches"]:
                 name = text.partition(": ")[0].partition(".")[2]
                 if found := re.search(r": type is (.*); allowed", text):
                     claims.add(table, f"type of {name}", command, found[1])
@@ -139,9 +139,9 @@ def from_backtest(claims: Claims, command: str, reports: Iterable[Json]) -> None
             if "has no partitions" not in report["error"]:
                 claims.refuse(table, command, str(report["error"]))
             continue
-        observed = {each["observed"] for rule in report["rules"] for each in rule["untold"]}
-        if report["unread"] or "not measured" in observed:
-            claims.refusals[table][command] = str(report["unread"])[:300]
+        observed = {each["observed"] for rule in report["rules"] for each in rule["untested"]}
+        if report["unreadable"] or "not measured" in observed:
+            claims.refusals[table][command] = str(report["unreadable"])[:300]
             continue
         claims.add(table, "opened", command, "yes")
         names = [partition_name(each) for each in report["partitions"]]
@@ -151,7 +151,7 @@ def from_backtest(claims: Claims, command: str, reports: Iterable[Json]) -> None
         rows = 0
         complete: set[str] = set()
         for rule in report["rules"]:
-            told = [*rule["failed"], *rule["untold"]]
+            told = [*rule["failed"], *rule["untested"]]
             for each in told:
                 name = partition_name(each["partition"])
                 scope = f" of partition {name}" if name else ""
@@ -190,7 +190,7 @@ def from_repair(claims: Claims, command: str, tables: Iterable[Json], roots: Map
     for each in tables:
         table = each["table"].rpartition(".")[2]
         # A partition of NULL is one to a reader, and none that a catalog can be told.
-        if any(strange["reason"].endswith("is NULL") for strange in each["strange"]):
+        if any(strange["reason"].endswith("is NULL") for strange in each["unrecognized"]):
             continue
         folders = each["missing"]
         names = [partition_of(f"{folder}/file", roots[table]) for folder in folders]

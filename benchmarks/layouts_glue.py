@@ -307,7 +307,7 @@ def _commands(run: Run) -> None:
     [plan] = run.json("repair", "repair", file, *glue, "--apply") or [None]
     run.expect(
         "repair",
-        lambda: (len(plan["missing"]), plan["gone"], plan["moved"], plan["strange"], plan["errors"]),
+        lambda: (len(plan["missing"]), plan["dangling"], plan["moved"], plan["unrecognized"], plan["errors"]),
         (len(in_lake), [], [], [], []),
     )
 

@@ -20,7 +20,7 @@ from dq.validators.reports.markdown import table
 MARKER = "<!-- dq register -->"
 # A comment on GitHub holds 65,536 characters.
 _MAX_COMMENT_CHARS = 50_000
-_TABLES_HEADER = ("", "table", "grade", "what")
+_TABLES_HEADER = ("", "table", "impact", "change")
 
 
 def describe(plan: CatalogPlan, results: Sequence[ActionResult], *, applied: bool) -> None:
@@ -98,7 +98,7 @@ def show_log(lines: Sequence[RunLogEntry], form: output.PageFormat) -> None:
         for entry in lines
     ]
     if form is output.PageFormat.MARKDOWN:
-        header = ("when", "run", "table", "action", "grade", "ending")
+        header = ("when", "run", "table", "action", "impact", "outcome")
         output.block(table(header, [[markdown_text(cell) for cell in row] for row in rows]) + "\n")
         return
     for row, entry in zip(rows, lines, strict=True):
@@ -115,8 +115,8 @@ def _log_entry_dict(entry: RunLogEntry) -> dict[str, object]:
         "catalog": entry.catalog,
         "table": ".".join(entry.key),
         "kind": entry.kind,
-        "grade": entry.grade,
-        "ending": entry.ending,
+        "impact": entry.grade,
+        "outcome": entry.ending,
         "before": entry.before,
         "after": entry.after,
         "error": entry.error,

@@ -273,7 +273,7 @@ class Status(StrEnum):
     SKIPPED = "skipped"
 
 
-VERDICT_PASS, VERDICT_FAIL, VERDICT_UNKNOWN = "kept", "broken", "could not tell"
+VERDICT_PASS, VERDICT_FAIL, VERDICT_UNKNOWN = "passed", "failed", "unknown"
 """Verdicts of a run over all of its results."""
 
 Row = Mapping[str, object]
@@ -330,7 +330,7 @@ class AnsweredBy(StrEnum):
 
     SCHEMA = "schema"
     STATISTICS = "statistics"
-    CACHE = "kept"
+    CACHE = "cache"
     SCAN = "scan"
 
 

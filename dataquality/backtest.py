@@ -393,11 +393,11 @@ class RuleHistory:
             "at": str(self.at),
             "total": len(self.results),
             "counts": self.counts,
-            "together": self.batched_count,
+            "batched_count": self.batched_count,
             "first": dict(failed[0][0]) if failed else None,
             "last": dict(failed[-1][0]) if failed else None,
             "failed": [_entry(*pair) for pair in failed],
-            "untold": [_entry(*pair) for pair in self.with_status(Status.ERROR)],
+            "untested": [_entry(*pair) for pair in self.with_status(Status.ERROR)],
             "skipped": [_entry(*pair) for pair in self.with_status(Status.SKIPPED)],
         }
 
@@ -465,7 +465,7 @@ class Backtest:
                 }
                 for rule in self.untested
             ],
-            "unread": [
+            "unreadable": [
                 {"partition": dict(unreadable.partition), "reason": unreadable.reason}
                 for unreadable in self.unreadable
             ],

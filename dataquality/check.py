@@ -943,7 +943,7 @@ class Outline:
                 {
                     "rows": planned_pass.rows.value,
                     "kind": planned_pass.kind.value,
-                    "says": planned_pass.description,
+                    "description": planned_pass.description,
                     "questions": planned_pass.questions,
                     "clauses": list(planned_pass.clauses),
                 }

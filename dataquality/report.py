@@ -161,7 +161,7 @@ class Report:
 
     @property
     def exit_code(self) -> int:
-        """0 kept, 1 broken, 3 could not tell; broken takes precedence over could not tell.
+        """0 passed, 1 failed, 3 unknown; failed takes precedence over unknown.
 
         Disagreeing statistics give 3 in any case, since other statistics of these files may be wrong too.
         """
@@ -177,7 +177,7 @@ class Report:
 
     @property
     def verdict(self) -> str:
-        """`kept`, `broken` or `could not tell`, by the exit code."""
+        """`passed`, `failed` or `unknown`, by the exit code."""
         return _VERDICTS[self.exit_code]
 
     def raise_for_status(self) -> None:
@@ -237,8 +237,8 @@ class Report:
             "rules": list(self.rules),
             "rows": self.rows,
             "passes": self.passes,
-            "proven": self.proven,
-            "kept": self.from_cache,
+            "from_statistics": self.proven,
+            "from_cache": self.from_cache,
             "counts": self.counts(),
             "results": [_result(result) for result in self.results],
             "clauses": [entry.as_dict() for entry in self.coverage],

@@ -170,7 +170,7 @@ check_run = sa.Table(
     sa.Column("jobs", sa.Integer, nullable=False),
     # The words that selected the clauses; NULL for all clauses.
     sa.Column("rules", Json),
-    # For audits, the staging location and `kept`, `broken` or `could not tell`; else NULL.
+    # For audits, the staging location and `passed`, `failed` or `unknown`; else NULL.
     sa.Column("staged", sa.Text),
     sa.Column("verdict", sa.String(16)),
     sa.Index("ix_check_run_what", "contract", "object", "at"),
@@ -659,7 +659,7 @@ def _is_published(contract: str, object: str) -> sa.ColumnElement[bool]:
 class StagedRun:
     """Newest audit of a scope: staging location and outcome.
 
-    `verdict` is `kept`, `broken` or `could not tell`. `counts` is the number of clauses per
+    `verdict` is `passed`, `failed` or `unknown`. `counts` is the number of clauses per
     status. `broken` are subject and message of each result that blocked publication; warnings do
     not block.
     """

@@ -49,7 +49,7 @@ class AuditOutcome:
                     "object": row.key[1],
                     "slo": row.key[2],
                     "due_at": row.due_at.isoformat(),
-                    "what": row.problem,
+                    "problem": row.problem,
                 }
                 for row in self.rows.wrong
             ],

@@ -426,7 +426,7 @@ class DoctorOutcome:
     def as_list(self) -> list[dict[str, object]]:
         """Return the output of `dq doctor --format json` as JSON values."""
         return [
-            {"what": check.name, "ok": check.ok, "seen": check.detail, "hint": check.hint}
+            {"name": check.name, "ok": check.ok, "detail": check.detail, "hint": check.hint}
             for check in self.looks
         ]
 

@@ -469,7 +469,7 @@ class PlanErasureOutcome:
 
 def gap_as_dict(gap: Gap) -> dict[str, object]:
     """Return a gap as JSON values."""
-    return {"table": gap.table, "what": gap.what, "why": gap.why}
+    return {"table": gap.table, "subject": gap.what, "reason": gap.why}
 
 
 def plan_erasure(

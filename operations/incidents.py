@@ -387,7 +387,7 @@ class AlertTestOutcome:
         for test in self.routes:
             place = {"channel": test.channel, "target": test.target}
             hint = {"hint": test.hint} if test.hint else {}
-            rows.append({**place, "arrived": test.good, "said": test.result, **hint})
+            rows.append({**place, "arrived": test.good, "detail": test.result, **hint})
         return rows
 
 
@@ -590,9 +590,9 @@ def _incident_as_dict(incident: Incident, now: datetime) -> dict[str, object]:
         "acked_at": iso(incident.acked_at),
         "acked_by": incident.acked_by,
         "silenced_until": iso(silenced),
-        "silenced_why": incident.silence_reason if silenced else None,
+        "silence_reason": incident.silence_reason if silenced else None,
         "root": incident.root_id,
-        "holds_up": list(incident.inhibits),
+        "inhibits": list(incident.inhibits),
         "flapping_since": iso(incident.flapping_since),
         "breaches": incident.breaches,
         "open": list(incident.open_subjects),

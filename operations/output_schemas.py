@@ -78,8 +78,8 @@ FAULT = row({"rule": TEXT, "message": TEXT, "hint": TEXT})
 DUE_CYCLES = row({"due_at": INSTANT, "partitions": array(TEXT), "text": TEXT})
 DELIVERY = {"contract": TEXT, "object": TEXT, "slo": TEXT, "due_at": INSTANT}
 CLAUSE = row({
-    "clause": TEXT, "object": TEXT, "property": nullable(TEXT), "says": TEXT, "state": TEXT, "reason": TEXT,
-    "at": TEXT,
+    "clause": TEXT, "object": TEXT, "property": nullable(TEXT), "description": TEXT, "state": TEXT,
+    "reason": TEXT, "at": TEXT,
 })  # fmt: skip
 RESULT = row({
     "status": STATUS, "severity": SEVERITY, "check": TEXT,
@@ -90,14 +90,15 @@ RESULT = row({
 })  # fmt: skip
 GOVERNED = row({
     "steps": array(row({
-        "kind": TEXT, "what": TEXT, "ending": nullable(enum("done", "failed")), "error": nullable(TEXT),
+        "kind": TEXT, "description": TEXT, "outcome": nullable(enum("done", "failed")),
+        "error": nullable(TEXT),
     })),
     "notes": array(TEXT), "error": nullable(TEXT),
 })  # fmt: skip
 REPORT = row({
     "contract": TEXT, "version": TEXT, "object": TEXT, "partitions": array(PARTITION),
     "at": nullable(INSTANT), "rules": array(TEXT), "rows": nullable(INT),
-    "passes": INT, "proven": INT, "kept": INT,
+    "passes": INT, "from_statistics": INT, "from_cache": INT,
     "counts": mapping(INT), "results": array(RESULT),
     "clauses": array(CLAUSE), "quarantine": nullable(mapping(ANY)), "cleaned": nullable(mapping(ANY)),
     "notes": array(TEXT),
@@ -110,7 +111,7 @@ UNTESTED = row({
 OUTLINE = row({
     "contract": TEXT, "version": TEXT, "object": TEXT, "partitions": array(PARTITION), "rules": array(TEXT),
     "passes": array(row({
-        "rows": TEXT, "kind": TEXT, "says": TEXT, "questions": INT, "clauses": array(TEXT)
+        "rows": TEXT, "kind": TEXT, "description": TEXT, "questions": INT, "clauses": array(TEXT)
     })),
     "errors": array(row({"clause": TEXT, "reason": TEXT})), "untested": array(CLAUSE),
     "error?": {"type": "null"},
@@ -122,8 +123,8 @@ SILENCE = row({"pattern": TEXT, "reason": TEXT, "by": TEXT, "at": INSTANT, "unti
 _INCIDENT = {
     "id": TEXT, "contract": TEXT, "object": TEXT, "group": TEXT, "state": TEXT, "severity": SEVERITY,
     "title": TEXT, "opened_at": INSTANT, "resolved_at": nullable(INSTANT), "acked_at": nullable(INSTANT),
-    "acked_by": nullable(TEXT), "silenced_until": nullable(INSTANT), "silenced_why": nullable(TEXT),
-    "root": nullable(TEXT), "holds_up": array(TEXT), "flapping_since": nullable(INSTANT), "breaches": INT,
+    "acked_by": nullable(TEXT), "silenced_until": nullable(INSTANT), "silence_reason": nullable(TEXT),
+    "root": nullable(TEXT), "inhibits": array(TEXT), "flapping_since": nullable(INSTANT), "breaches": INT,
     "open": array(TEXT),
     "consumer": nullable(row({"team": TEXT, "channel": TEXT, "cause": TEXT, "subscription": TEXT})),
 }  # fmt: skip
@@ -139,7 +140,7 @@ PROMISE = row({
     "contract": TEXT, "object": TEXT, "slo": TEXT, "objective": NUMBER, "attainment": nullable(NUMBER),
     "good": INT, "bad": INT, "allowed": INT, "budget": TEXT,
     "streak": nullable(row({"length": INT, "good": BOOL})), "trend": nullable(NUMBER),
-    "usual_minutes": nullable(NUMBER), "present": nullable(NUMBER), "burning": array(TEXT),
+    "usual_minutes": nullable(NUMBER), "availability": nullable(NUMBER), "burn_rates": array(TEXT),
     "warnings": nullable(row({
         "at_risk_since": nullable(INSTANT),
         "at_risk": array(row({"due_at": INSTANT, "breach_at": INSTANT, "warned_at": INSTANT})),
@@ -149,23 +150,23 @@ PROMISE = row({
     "cycles": array(row(CYCLE)),
 })  # fmt: skip
 LINE_OF_LOG = row({
-    "at": TEXT, "run": TEXT, "registry": TEXT, "catalog": TEXT, "table": TEXT, "kind": TEXT, "grade": TEXT,
-    "ending": TEXT, "before": TEXT, "after": TEXT, "error": TEXT,
+    "at": TEXT, "run": TEXT, "registry": TEXT, "catalog": TEXT, "table": TEXT, "kind": TEXT, "impact": TEXT,
+    "outcome": TEXT, "before": TEXT, "after": TEXT, "error": TEXT,
 })  # fmt: skip
 ACTION = row({
-    "table": TEXT, "kind": TEXT, "grade": TEXT, "note": TEXT, "ending": nullable(TEXT),
+    "table": TEXT, "kind": TEXT, "impact": TEXT, "note": TEXT, "outcome": nullable(TEXT),
     "error": nullable(TEXT),
     "changes": array(row({
-        "field": TEXT, "name": TEXT, "before": ANY, "after": ANY, "grade": TEXT, "rule": TEXT,
+        "field": TEXT, "name": TEXT, "before": ANY, "after": ANY, "impact": TEXT, "rule": TEXT,
         "drift": BOOL,
     })),
 })  # fmt: skip
 CHANGE = row({
     "rule": TEXT, "contract": TEXT, "path": TEXT, "attribute": TEXT, "before": ANY, "after": ANY,
-    "effect": TEXT, "severity": SEVERITY, "mode": TEXT, "verdict": TEXT, "part": TEXT, "who": array(TEXT),
-    "consumers": array(mapping(ANY)), "bump": TEXT, "message": TEXT, "instead": TEXT,
-    "required_version": TEXT,
-    "against": TEXT, "waived": TEXT, "at": TEXT, "at_before": TEXT, "fingerprint": TEXT,
+    "effect": TEXT, "severity": SEVERITY, "mode": TEXT, "verdict": TEXT, "concern": TEXT,
+    "affected": array(TEXT), "consumers": array(mapping(ANY)), "bump": TEXT, "message": TEXT,
+    "alternative": TEXT, "required_version": TEXT, "against": TEXT, "waived": TEXT, "at": TEXT,
+    "at_before": TEXT, "fingerprint": TEXT,
 })  # fmt: skip
 PAGE = row({
     "id": TEXT, "kind": enum("rule", "change", "custom check"), "severity": nullable(SEVERITY),
@@ -179,7 +180,7 @@ TICK = row({
     "at": INSTANT, "slos": INT, "new_cycles": INT, "open": INT, "changes": array(CHANGED),
     "unknown": array(row({**DELIVERY, "reason": TEXT})),
     "at_risk": array(row({**DELIVERY, "breach_at": INSTANT})),
-    "findings": FINDINGS, "sent": INT, "waiting": INT, "outstanding": array(OUTSTANDING),
+    "findings": FINDINGS, "sent": INT, "overdue": INT, "outstanding": array(OUTSTANDING),
     "catalog": nullable(row({
         "written": array(TEXT), "unregistered": array(TEXT),
         "failed": array(row({"table": TEXT, "error": TEXT})), "waiting": BOOL,
@@ -213,18 +214,18 @@ BACKTEST = row({
     "partitions": array(PARTITION), "present": INT,
     "rules": array(row({
         "check": TEXT, "clause": TEXT, "name": TEXT, "property": nullable(TEXT), "severity": SEVERITY,
-        "threshold": TEXT, "at": TEXT, "total": INT, "counts": mapping(INT), "together": INT,
+        "threshold": TEXT, "at": TEXT, "total": INT, "counts": mapping(INT), "batched_count": INT,
         "first": nullable(PARTITION), "last": nullable(PARTITION), "failed": _IN_PARTITION,
-        "untold": _IN_PARTITION, "skipped": _IN_PARTITION,
+        "untested": _IN_PARTITION, "skipped": _IN_PARTITION,
     })),
     "not_tested": array(row({
         "check": TEXT, "clause": TEXT, "property": nullable(TEXT), "at": TEXT, "reason": TEXT,
     })),
-    "unread": array(row({"partition": PARTITION, "reason": TEXT})), "error": {"type": "null"},
+    "unreadable": array(row({"partition": PARTITION, "reason": TEXT})), "error": {"type": "null"},
 })  # fmt: skip
 AUDIT = row({
     "contract": TEXT, "version": TEXT, "object": TEXT, "scope": TEXT, "staged": TEXT, "verdict": TEXT,
-    "at": INSTANT, "counts": mapping(INT), "broken": array(row({"what": TEXT, "message": TEXT})),
+    "at": INSTANT, "counts": mapping(INT), "failures": array(row({"clause": TEXT, "message": TEXT})),
 })  # fmt: skip
 
 _COVERAGE: dict[str, Schema] = {
@@ -267,7 +268,7 @@ OUTPUTS: dict[str, Schema] = {
              "real": nullable(BOOL)})
     ),
     "cycles audit": row({
-        "agreeing": INT, "unproven": INT, "wrong": array(row({**DELIVERY, "what": TEXT}))
+        "agreeing": INT, "unproven": INT, "wrong": array(row({**DELIVERY, "problem": TEXT}))
     }),
     # DELIVERY_BACKTEST with --deliveries.
     "backtest": array(one_of(
@@ -281,7 +282,7 @@ OUTPUTS: dict[str, Schema] = {
         "changes": array(CHANGE), "verdict": TEXT, "compatibility": TEXT, "version_policy": TEXT,
         "required_version": TEXT,
     }),
-    "doctor": array(row({"what": TEXT, "ok": nullable(BOOL), "seen": TEXT, "hint": TEXT})),
+    "doctor": array(row({"name": TEXT, "ok": nullable(BOOL), "detail": TEXT, "hint": TEXT})),
     "cycles exclude": array(row({**DELIVERY, "undone": BOOL})),
     "explain": one_of(array(CLAUSE), PAGE),
     "incidents list": one_of(
@@ -343,14 +344,14 @@ OUTPUTS: dict[str, Schema] = {
         "bytes_by_means": mapping(row({"files": INT, "bytes": INT, "bytes_read": INT})),
         "hits": array(row({
             "table": TEXT, "path": TEXT, "role": TEXT, "key": INT, "column": TEXT, "rows": INT})),
-        "gaps": array(row({"table": TEXT, "what": TEXT, "why": TEXT})),
+        "gaps": array(row({"table": TEXT, "subject": TEXT, "reason": TEXT})),
         "written": mapping(TEXT), "findings": array(TEXT),
     }),
     "erasure plan": row({
         "columns": array(row({
             "table": TEXT, "column": TEXT, "files": INT, "bytes": INT, "with_bloom": INT,
             "with_dictionary": INT, "settings": array(TEXT), "reason": TEXT})),
-        "gaps": array(row({"table": TEXT, "what": TEXT, "why": TEXT})),
+        "gaps": array(row({"table": TEXT, "subject": TEXT, "reason": TEXT})),
         "findings": array(TEXT),
     }),
     "erasure prove": row({
@@ -365,7 +366,7 @@ OUTPUTS: dict[str, Schema] = {
                 "path": TEXT, "size": INT, "checksum": nullable(TEXT), "modified_at": nullable(INSTANT),
                 "snapshot": nullable(TEXT), "role": TEXT, "means": TEXT, "bytes_read": INT,
                 "hits": array(row({"key": TEXT, "column": TEXT, "rows": INT}))}))})),
-        "gaps": array(row({"table": TEXT, "what": TEXT, "why": TEXT})), "not_covered": array(TEXT),
+        "gaps": array(row({"table": TEXT, "subject": TEXT, "reason": TEXT})), "not_covered": array(TEXT),
         "signature?": row({"algorithm": TEXT, "key": TEXT, "value": TEXT}),
     }),
     "erasure verify": row({
@@ -379,9 +380,9 @@ OUTPUTS: dict[str, Schema] = {
         array(LINE_OF_LOG),
     ),
     "repair": array(row({
-        "table": TEXT, "missing": array(TEXT), "gone": array(TEXT),
+        "table": TEXT, "missing": array(TEXT), "dangling": array(TEXT),
         "moved": array(row({"folder": TEXT, "catalog": TEXT})),
-        "strange": array(row({"folder": TEXT, "reason": TEXT})), "errors": array(TEXT),
+        "unrecognized": array(row({"folder": TEXT, "reason": TEXT})), "errors": array(TEXT),
     })),
     "cycles replay": row({
         "cycles": INT, "unproven": INT, "different": INT,
@@ -471,13 +472,13 @@ OUTPUTS: dict[str, Schema] = {
         })),
     }),
     "tables": array(row({
-        "contract": TEXT, "object": TEXT, "state": enum("kept", "broken", "listed", "unknown"),
+        "contract": TEXT, "object": TEXT, "state": enum("matching", "mismatching", "listed", "unknown"),
         "path": TEXT, "format": TEXT, "files": INT, "bytes": INT, "newest": nullable(INSTANT),
-        "rows": nullable(INT), "nulls": mapping(nullable(INT)), "broken": array(TEXT), "outside": array(TEXT),
-        "problem": nullable(TEXT), "changed": BOOL,
+        "rows": nullable(INT), "nulls": mapping(nullable(INT)), "mismatches": array(TEXT),
+        "outside": array(TEXT), "problem": nullable(TEXT), "changed": BOOL,
     })),
     "incidents test": array(row({
-        "channel": TEXT, "target": TEXT, "arrived": BOOL, "said": TEXT, "hint?": TEXT})),
+        "channel": TEXT, "target": TEXT, "arrived": BOOL, "detail": TEXT, "hint?": TEXT})),
     "watch": one_of(TICK, row({"at": INSTANT, "refused": TEXT})),
 }  # fmt: skip
 

@@ -141,8 +141,8 @@ def resources_as_dict(resources: ManagedResources) -> Mapping[str, object]:
         "steps": [
             {
                 "kind": step.kind,
-                "what": str(step),
-                "ending": None if step not in endings else "failed" if endings[step].error else "done",
+                "description": str(step),
+                "outcome": None if step not in endings else "failed" if endings[step].error else "done",
                 "error": str(endings[step].error) if step in endings and endings[step].error else None,
             }
             for step in resources.steps
@@ -288,7 +288,7 @@ def restrict_to_saved(
 
 
 def _row(action: Action) -> dict[str, str]:
-    return {"kind": action.kind, "grade": action.impact, "does": action.fingerprint}
+    return {"kind": action.kind, "impact": action.impact, "does": action.fingerprint}
 
 
 def _stale_error(action: Action, why: str) -> DqError:
@@ -1131,10 +1131,10 @@ def plan_as_dict(plan: CatalogPlan, results: Sequence[ActionResult]) -> dict[str
             {
                 "table": ".".join(action.key),
                 "kind": action.kind,
-                "grade": action.impact,
+                "impact": action.impact,
                 "note": action.note,
                 "changes": [_change_as_dict(change) for change in action.changes],
-                "ending": result.outcome if result else None,
+                "outcome": result.outcome if result else None,
                 "error": str(result.error) if result and result.error else None,
             }
             for action, result in zip(plan.actions, endings, strict=True)
@@ -1148,7 +1148,7 @@ def _change_as_dict(change: TableChange) -> dict[str, object]:
         "name": change.name,
         "before": change.before,
         "after": change.after,
-        "grade": change.impact,
+        "impact": change.impact,
         "rule": change.rule,
         "drift": change.drift,
     }

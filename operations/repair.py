@@ -52,10 +52,10 @@ class RepairedTable:
         return {
             "table": ".".join(self.spec.key),
             "missing": [partition.location for partition in plan.missing],
-            "gone": [partition.location for partition in plan.dangling],
+            "dangling": [partition.location for partition in plan.dangling],
             "moved": [{"folder": partition.location, "catalog": place} for partition, place in plan.moved],
-            "strange": [
-                {"folder": strange.folder, "reason": strange.reason} for strange in plan.unrecognized
+            "unrecognized": [
+                {"folder": folder.folder, "reason": folder.reason} for folder in plan.unrecognized
             ],
             "errors": list(self.errors),
         }

@@ -399,7 +399,7 @@ def _audit(run: StagedRun) -> dict[str, object]:
         "verdict": run.verdict,
         "at": run.at.isoformat(),
         "counts": {str(status): number for status, number in run.counts.items()},
-        "broken": [{"what": what, "message": message} for what, message in run.broken],
+        "failures": [{"clause": clause, "message": message} for clause, message in run.broken],
     }
 
 

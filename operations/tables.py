@@ -55,13 +55,13 @@ class TableStatus:
 
     @property
     def state(self) -> str:
-        """`kept` or `broken`: columns and types match or not; `listed`: they cannot be read; `unknown`:
-        error.
+        """`matching` or `mismatching`: columns and types match the contract or not; `listed`: they cannot be
+        read; `unknown`: error.
         """
         facts = self.table.facts
         if facts.problem:
             return "unknown"
-        return "listed" if not facts.judged else "broken" if facts.broken else "kept"
+        return "listed" if not facts.judged else "mismatching" if facts.broken else "matching"
 
     def as_dict(self) -> dict[str, object]:
         """As JSON values."""
@@ -77,7 +77,7 @@ class TableStatus:
             "newest": facts.newest,
             "rows": facts.rows,
             "nulls": dict(facts.nulls),
-            "broken": list(facts.broken),
+            "mismatches": list(facts.broken),
             "outside": list(facts.outside),
             "problem": facts.problem or None,
             "changed": self.changed,
@@ -108,7 +108,7 @@ class TableCounts:
     def exit_code(self) -> int:
         """Exit code: 0 all tables match their contracts, 1 some do not, 3 some are unknown."""
         unknown = self.states["unknown"] or self.states["refused"]
-        return ReadError.exit_code if unknown else 1 if self.states["broken"] else 0
+        return ReadError.exit_code if unknown else 1 if self.states["mismatching"] else 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -351,7 +351,7 @@ class WatchOutcome:
             **tick_as_dict(self.tick),
             "findings": [finding.as_dict() for finding in self.findings],
             "sent": sent.sent,
-            "waiting": sent.overdue,
+            "overdue": sent.overdue,
             "outstanding": [alerting.outstanding_as_dict(entry) for entry in sent.undelivered],
             "catalog": self.catalog.as_dict() if self.catalog is not None else None,
         }

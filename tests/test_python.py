@@ -83,13 +83,13 @@ def report(*statuses: Status) -> Report:
 @pytest.mark.parametrize(
     ("statuses", "shown"),
     [
-        ((Status.PASS,), "<orders 1.0.0, orders: kept (1 pass)>"),
+        ((Status.PASS,), "<orders 1.0.0, orders: passed (1 pass)>"),
         (
             (Status.PASS, Status.FAIL),
-            "<orders 1.0.0, orders: broken (1 pass, 1 fail)>\n  fail error fail & <b>",
+            "<orders 1.0.0, orders: failed (1 pass, 1 fail)>\n  fail error fail & <b>",
         ),
         ((Status.ERROR,), "<orders 1.0.0, orders: could not tell (1 error)>\n  error error error & <b>"),
-        ((), "<orders 1.0.0, orders: kept (no checks)>"),
+        ((), "<orders 1.0.0, orders: passed (no checks)>"),
     ],
 )
 def test_a_prompt_shows_the_verdict_and_what_is_not_as_promised(
@@ -101,7 +101,7 @@ def test_a_prompt_shows_the_verdict_and_what_is_not_as_promised(
 def test_a_notebook_shows_the_failures_and_runs_nothing_of_the_data() -> None:
     shown = report(Status.PASS, Status.FAIL)._repr_html_()
 
-    assert "orders 1.0.0, orders</b>: broken (1 pass, 1 fail)" in shown
+    assert "orders 1.0.0, orders</b>: failed (1 pass, 1 fail)" in shown
     assert shown.index("fail &amp;") < shown.index("<summary>1 more") < shown.index("pass &amp;")
     assert "<script>" not in shown
     assert "orders.odcs.yaml:8:9" in shown

@@ -58,8 +58,8 @@ def command(
     else:
         states = counts.states
         output.line(
-            f"{pluralize(states.total() - states['refused'], 'table')}: {states['kept']:,} matching,"
-            f" {states['broken']:,} mismatching, {states['listed']:,} only listed,"
+            f"{pluralize(states.total() - states['refused'], 'table')}: {states['matching']:,} matching,"
+            f" {states['mismatching']:,} mismatching, {states['listed']:,} only listed,"
             f" {states['unknown']:,} unknown;"
             f" rows by metadata: {counts.rows:,}, in files: {counts.files:,};"
             f" read again: {counts.changed:,}."

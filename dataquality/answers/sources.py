@@ -57,7 +57,7 @@ class Optimization(StrEnum):
     STATISTICS = "statistics"
     LOCAL_KEYS = "local-keys"
     KERNELS = "kernels"
-    PARTITION_CACHE = "kept"
+    PARTITION_CACHE = "partition-cache"
     SMALL_TABLES = "small-tables"
 
 

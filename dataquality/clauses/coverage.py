@@ -338,7 +338,7 @@ class ClauseCoverage:
             "clause": self.path,
             "object": self.object,
             "property": self.property or None,
-            "says": self.clause,
+            "description": self.clause,
             "state": self.state.value,
             "reason": self.reason,
             "at": str(self.at),

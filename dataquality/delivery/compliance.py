@@ -256,8 +256,8 @@ def promise_as_dict(compliance: SloCompliance) -> JsonObject:
         "usual_minutes": compliance.usual_delay.total_seconds() / 60
         if compliance.usual_delay is not None
         else None,
-        "present": float(compliance.availability) if compliance.availability is not None else None,
-        "burning": list(compliance.budget.burning),
+        "availability": float(compliance.availability) if compliance.availability is not None else None,
+        "burn_rates": list(compliance.budget.burning),
         "warnings": _warnings_as_dict(compliance.warnings) if compliance.warnings is not None else None,
     }
 

@@ -120,7 +120,7 @@ def build(
         "verdict": verdict_of(any(result.hits for result in outcome.files), bool(gaps)).value,
         "keys": {"salt": salt.hex(), "digests": sorted(set(digests))},
         "tables": tables,
-        "gaps": [{"table": gap.table, "what": _text(gap.what), "why": _text(gap.why)} for gap in gaps],
+        "gaps": [{"table": gap.table, "subject": _text(gap.what), "reason": _text(gap.why)} for gap in gaps],
         "not_covered": list(NOT_COVERED),
     }
 
@@ -346,7 +346,7 @@ _FILE_FIELDS: Mapping[str, type | tuple[type, ...]] = {
     "role": str, "means": str, "bytes_read": int, "hits": list,
 }  # fmt: skip
 _HIT_FIELDS: Mapping[str, type | tuple[type, ...]] = {"key": str, "column": str, "rows": int}
-_GAP_FIELDS: Mapping[str, type | tuple[type, ...]] = {"table": str, "what": str, "why": str}
+_GAP_FIELDS: Mapping[str, type | tuple[type, ...]] = {"table": str, "subject": str, "reason": str}
 _ROLES, _MEANS, _VERDICTS = frozenset(Role), frozenset(Means), frozenset(Verdict)
 
 

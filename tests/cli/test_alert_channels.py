@@ -292,7 +292,7 @@ def test_a_test_of_nothing_is_a_mistake(desk, arguments):
 
 
 def looks(ran):
-    return {one["what"]: one for one in ran.json}
+    return {one["name"]: one for one in ran.json}
 
 
 def test_the_doctor_asks_and_sends_nothing(desk, hooks, smtp, slack, variables):
@@ -306,9 +306,9 @@ def test_the_doctor_asks_and_sends_nothing(desk, hooks, smtp, slack, variables):
         "webhook": None,
         "pagerduty": None,
     }
-    assert "not tried" in seen["teams"]["seen"]
+    assert "not tried" in seen["teams"]["detail"]
     assert (slack.posts, smtp.mails, hooks.requests) == ([], [], [])
-    assert not any("unknown setting" in one["seen"] for one in ran.json)
+    assert not any("unknown setting" in one["detail"] for one in ran.json)
     assert not any(secret in ran.all for secret in SECRETS)
 
 
@@ -318,7 +318,7 @@ def test_the_doctor_says_which_scope_is_missing_and_what_is_lost(desk, slack, va
     seen = looks(desk.dq("doctor", "--format", "json", **variables))["slack"]
 
     assert seen["ok"] is None
-    assert "channels:history is missing" in seen["seen"]
+    assert "channels:history is missing" in seen["detail"]
     assert "Add channels:history" in seen["hint"]
 
 

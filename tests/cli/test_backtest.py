@@ -154,7 +154,7 @@ def test_a_partition_that_cannot_be_read_is_no_pass_and_is_as_a_check_says(order
     for (day, clause), status in _verdicts(found).items():
         if day in alone:
             assert status == alone[day].get(clause, "error"), (day, clause)
-    assert any(one["partition"]["day"] == "2026-05-04" for rule in found["rules"] for one in rule["untold"])
+    assert any(one["partition"]["day"] == "2026-05-04" for rule in found["rules"] for one in rule["untested"])
     assert ran.code != 0
     ran = dq("backtest", "orders.odcs.yaml", "--rule", "enum")
     assert ran.code == 3

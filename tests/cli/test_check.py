@@ -408,7 +408,7 @@ def test_contracts_of_a_folder_that_refer_to_each_other_are_tested_on_each_other
         [
             one["reason"]
             for one in desk.dq("explain", path, "--format", "json").json
-            if "relation" in one["says"]
+            if "relation" in one["description"]
         ]
         for path in ("registry", "registry/sales.odcs.yaml")
     ]

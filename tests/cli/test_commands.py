@@ -247,7 +247,7 @@ def test_doctor_names_what_is_missing_and_the_command_that_mends_it(dq, monkeypa
     found = dq("doctor", "--format", "json")
 
     assert found.code == 3
-    (java,) = [look for look in found.json if look["what"] == "Java"]
+    (java,) = [look for look in found.json if look["name"] == "Java"]
     assert java["ok"] is False
     assert "apt-get install openjdk-17" in java["hint"]
 

@@ -52,7 +52,7 @@ def test_json_has_the_changes_the_verdict_and_the_version(
 
     assert (found["verdict"], found["required_version"]) == ("break", "2.0.0")
     first = found["changes"][0]
-    assert (first["rule"], first["path"], first["who"]) == ("column-removed", "orders.b", ["consumers"])
+    assert (first["rule"], first["path"], first["affected"]) == ("column-removed", "orders.b", ["consumers"])
 
 
 def test_the_mode_decides(folder: Path) -> None:
@@ -110,7 +110,7 @@ def test_consumers_come_from_a_folder_of_subscriptions(
 
     run([*arguments, "--subscriptions", "subscriptions"])
 
-    assert "consumer billing" in told(capsys)["changes"][0]["who"]
+    assert "consumer billing" in told(capsys)["changes"][0]["affected"]
 
 
 NULLABLE = text(document({"columns": ["a", "b"]}, version="2.0.0"))
@@ -183,7 +183,7 @@ def test_a_change_that_breaks_nobody_and_is_not_announced_is_two_verdicts(
     found = told(capsys)
 
     assert (found["verdict"], found["compatibility"], found["version_policy"]) == ("break", "ok", "break")
-    parts = {one["rule"]: one["part"] for one in found["changes"]}
+    parts = {one["rule"]: one["concern"] for one in found["changes"]}
     assert parts["version-not-bumped"] == "version policy"
     assert set(parts.values()) == {"version policy", "compatibility"}
 

@@ -38,7 +38,7 @@ def desk(tmp_path, monkeypatch, capfd):
 
 
 def rows(ran):
-    return {one["what"]: one for one in ran.json}
+    return {one["name"]: one for one in ran.json}
 
 
 def look(desk, *arguments, **variables):
@@ -67,7 +67,7 @@ def test_a_store_that_is_well_is_said_to_be(desk):
 
     row = rows(look(desk))["store"]
 
-    assert (row["ok"], f"schema {engine.head()}, consistent" in row["seen"]) == (True, True)
+    assert (row["ok"], f"schema {engine.head()}, consistent" in row["detail"]) == (True, True)
 
 
 @pytest.mark.parametrize("damage", ["no database", "a torn page", "a lost history"])
@@ -105,7 +105,7 @@ def test_an_old_store_is_named_and_left_as_it_is(desk):
     row = of_the_next_release(desk)
 
     assert row["ok"] is None
-    assert f"has schema {engine.head()}" in row["seen"]
+    assert f"has schema {engine.head()}" in row["detail"]
     assert row["hint"].endswith("dq store upgrade")
     assert dump(file) == before
 
@@ -118,7 +118,7 @@ def dump(file):
 def of_the_next_release(desk, **variables):
     """What the doctor of the next release says of the store of this one."""
     ran = next_release.install().run(desk.folder, "doctor", "--format", "json", **variables)
-    return next(one for one in json.loads(ran.stdout) if one["what"] == "store")
+    return next(one for one in json.loads(ran.stdout) if one["name"] == "store")
 
 
 def test_a_store_of_before_the_first_release_asks_for_a_new_one(desk):
@@ -129,7 +129,7 @@ def test_a_store_of_before_the_first_release_asks_for_a_new_one(desk):
 
     row = rows(look(desk))["store"]
 
-    assert (row["ok"], "has schema 0033" in row["seen"]) == (False, True)
+    assert (row["ok"], "has schema 0033" in row["detail"]) == (False, True)
     assert row["hint"].startswith("Name a new file or database in DQ_STORE_URL")
 
 
@@ -155,7 +155,7 @@ def test_no_store_is_made_by_looking(desk):
 def test_a_folder_that_cannot_be_written_is_broken(desk):
     row = rows(look(desk, DQ_STORE_URL="sqlite:////proc/dq/store.db"))["store"]
 
-    assert (row["ok"], "cannot write to /proc" in row["seen"]) == (False, True)
+    assert (row["ok"], "cannot write to /proc" in row["detail"]) == (False, True)
 
 
 def test_a_database_is_asked_and_a_silent_one_told_without_its_password(desk):
@@ -174,7 +174,7 @@ def test_each_lake_root_is_listed(desk):
     (desk.folder / "lake" / "orders").mkdir()
 
     found = [one for one in look(desk, DQ_LAKE_ROOTS=f"{desk.folder}/lake,{desk.folder}/gone").json
-             if one["what"] == "lake"]  # fmt: skip
+             if one["name"] == "lake"]  # fmt: skip
 
     assert [(one["ok"], bool(one["hint"])) for one in found] == [(True, False), (False, True)]
 
@@ -196,7 +196,7 @@ def test_s3_is_asked_and_a_silent_bucket_holds_nobody_up(desk):
     )
     server.close()
 
-    found = [one["ok"] for one in json.loads(ran.stdout) if one["what"] == "lake"]
+    found = [one["ok"] for one in json.loads(ran.stdout) if one["name"] == "lake"]
     assert (found, ran.returncode) == ([True, None, False], 3)
 
 

@@ -243,6 +243,6 @@ def test_a_missing_input_is_told_and_what_is_made_from_it_waits(tmp_path: Path) 
 
     assert {one["title"] for one in first} == {"orders is missing: day=2026-05-10"}
     assert dict(first[0]["facts"])["holds up"] == "1 product: sales/sales"
-    assert (sales["root"], orders["holds_up"]) == (orders["id"], ["sales/sales"])
+    assert (sales["root"], orders["inhibits"]) == (orders["id"], ["sales/sales"])
     assert soon == 0
     assert "sales is missing: day=2026-05-10" in {one["title"] for one in told(place)}

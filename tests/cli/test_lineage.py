@@ -66,7 +66,7 @@ def test_a_check_starts_and_completes_one_run_with_what_it_found(spark, desk):
         ("schema/orders/properties/id/primaryKey", "1 of 3 rows"),
     }
     assert tags(end) == {
-        "contract": "orders", "contract_version": "1.0.0", "scope": "day=2026-05-11", "verdict": "broken",
+        "contract": "orders", "contract_version": "1.0.0", "scope": "day=2026-05-11", "verdict": "failed",
     }  # fmt: skip
 
 

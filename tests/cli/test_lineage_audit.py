@@ -60,7 +60,7 @@ def test_an_audit_that_passes_is_a_run_and_what_it_publishes_is_another_made_fro
     assert audited["inputs"][0]["name"] == good
     assert set(assertions(audited).values()) == {True}
     assert tags(audited) == {
-        "contract": "orders", "contract_version": "1.0.0", "scope": DAY, "staged": good, "verdict": "kept",
+        "contract": "orders", "contract_version": "1.0.0", "scope": DAY, "staged": good, "verdict": "passed",
     }  # fmt: skip
     assert [one["name"] for one in made["inputs"]] == [good]
     assert [one["name"] for one in made["outputs"]] == [str(registered.folder / "lake")]
@@ -79,7 +79,7 @@ def test_an_audit_that_finds_faults_completes_and_names_what_is_staged_and_no_ta
     end = events(registered.folder)[1]
     assert [one["name"] for one in end["inputs"]] == [bad]
     assert assertions(end)["schema/orders/properties/id/required"] is False
-    assert tags(end)["verdict"] == "broken"
+    assert tags(end)["verdict"] == "failed"
     assert "outputs" not in end or end["outputs"] == []
 
 

@@ -83,7 +83,7 @@ def audits(status):
             one["verdict"],
             one["staged"],
             one["counts"],
-            [each["message"] for each in one["broken"]],
+            [each["message"] for each in one["failures"]],
         )
         for one in status.json["audits"]
     ]
@@ -131,7 +131,7 @@ def test_what_breaks_it_stays_where_it_is_and_readers_see_what_was_there(registe
     assert audits(status) == [
         (
             DAY,
-            "broken",
+            "failed",
             f"{bad}/{DAY}",
             {"pass": 4, "fail": 2},
             ["orders.id: 1 of 2 rows are NULL; allowed: no NULL"],

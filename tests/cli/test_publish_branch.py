@@ -77,7 +77,7 @@ def test_a_bad_branch_is_left_as_it_is(spark, desk):
         desk.dq("status", "--format", "json").json["audits"][0],
         lakehouse.loaded(spark, TABLE).snapshot("audit").snapshotId(),
     )
-    assert (audit["verdict"], audit["scope"]) == ("broken", DAY)
+    assert (audit["verdict"], audit["scope"]) == ("failed", DAY)
     assert audit["staged"] == f"branch audit, snapshot {head}"
     assert spark.read.option("branch", "audit").table(TABLE).count() == 3
     assert told(desk) == []

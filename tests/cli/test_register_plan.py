@@ -314,7 +314,7 @@ def test_every_change_and_refusal_is_logged_and_nothing_else(registry):
 
     lines = plan("--log", "10", "--format", "json").json
 
-    assert [(one["kind"], one["grade"], one["ending"]) for one in lines] == [
+    assert [(one["kind"], one["impact"], one["outcome"]) for one in lines] == [
         ("create", "additive", "done"),
         ("update", "breaking", "refused"),
         ("update", "breaking", "done"),

@@ -58,7 +58,7 @@ def test_a_partition_without_a_folder_is_told_and_kept(dq, folder, lake):
     done = dq("repair", ".", "--apply", "--check", "--format", "json")
 
     assert done.code == 1
-    assert [one["gone"] for one in done.json] == [["lake/day=2026-11-21/hour=1"]]
+    assert [one["dangling"] for one in done.json] == [["lake/day=2026-11-21/hour=1"]]
     assert dq("repair", ".", "--check").code == 1
 
 
@@ -70,7 +70,7 @@ def test_what_is_no_partition_is_told_with_its_reason_and_not_added(dq, folder, 
     (found,) = dq("repair", ".", "--format", "json").json
 
     assert found["missing"] == ["lake/day=2026-11-22/hour=03"]
-    reasons = {one["folder"].removeprefix("lake/"): one["reason"] for one in found["strange"]}
+    reasons = {one["folder"].removeprefix("lake/"): one["reason"] for one in found["unrecognized"]}
     assert reasons == {
         "day=2026-11-20/hour=__HIVE_DEFAULT_PARTITION__": "its hour is NULL",
         "day=2026-11-22/hour=3": "it has the same values as lake/day=2026-11-22/hour=03",

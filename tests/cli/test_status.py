@@ -75,8 +75,8 @@ def test_machines_read_what_people_do(registry: Place) -> None:
     (orders,) = status(registry, "--product", "orders", "--format", "json").json["deliveries"]
 
     assert orders["streak"] == {"length": 2, "good": True}
-    assert (orders["trend"], orders["usual_minutes"], orders["burning"]) == (None, None, [])
-    assert orders["present"] == 1.0
+    assert (orders["trend"], orders["usual_minutes"], orders["burn_rates"]) == (None, None, [])
+    assert orders["availability"] == 1.0
 
 
 def test_no_share_is_shown_where_no_delivery_counts(registry: Place) -> None:
@@ -93,7 +93,7 @@ def test_no_share_is_shown_where_no_delivery_counts(registry: Place) -> None:
         "      missing 2026-05-11 06:00 UTC",
     ]
     assert "| stock/daily | - | 90% | no deliveries counted in the window | 2 missed in a row |" in markdown
-    assert (stock["attainment"], stock["present"], stock["budget"]) == (
+    assert (stock["attainment"], stock["availability"], stock["budget"]) == (
         None,
         None,
         "no deliveries counted in the window",

@@ -65,11 +65,11 @@ def test_rows_nulls_columns_and_the_newest_file_come_from_footers(folder, dq):
     code, told = look(dq)
 
     good = told["good"]
-    assert (good["state"], good["rows"], good["nulls"]) == ("kept", 3, {"id": 0, "note": 2})
+    assert (good["state"], good["rows"], good["nulls"]) == ("matching", 3, {"id": 0, "note": 2})
     assert (good["files"], good["newest"]) == (2, "2023-11-14T22:13:20+00:00")
     assert (told["none"]["state"], told["none"]["rows"], told["none"]["newest"]) == ("listed", 0, None)
-    assert told["wrong"]["state"] == "broken"
-    assert told["wrong"]["broken"] == [
+    assert told["wrong"]["state"] == "mismatching"
+    assert told["wrong"]["mismatches"] == [
         "wrong.id: type is string; allowed: bigint",
         "wrong.note: column 'note' is missing",
     ]
@@ -93,7 +93,7 @@ def test_what_did_not_change_is_not_looked_at_anew_and_what_did_is(folder, dq):
         "more": True,
         "text": True,
     }
-    assert (third["more"]["rows"], third["text"]["state"]) == (2, "broken")
+    assert (third["more"]["rows"], third["text"]["state"]) == (2, "mismatching")
 
 
 def test_a_file_that_is_still_written_is_looked_at_again(folder, dq):
@@ -145,9 +145,9 @@ def test_a_table_with_a_log_is_told_by_it_which_is_not_read_again_without_news(f
     third = look(dq)[1]["log"]
 
     first = told["log"]
-    assert (first["state"], first["rows"], first["nulls"]) == ("kept", 3, {"id": 0, "note": 1})
+    assert (first["state"], first["rows"], first["nulls"]) == ("matching", 3, {"id": 0, "note": 1})
     assert (first["files"], first["bytes"], first["newest"]) == (1, 9, "2023-11-14T22:13:20+00:00")
-    assert told["wrong"]["broken"] == ["wrong.id: type is int; allowed: bigint"]
+    assert told["wrong"]["mismatches"] == ["wrong.id: type is int; allowed: bigint"]
     assert (code, told["linked"]["state"], told["linked"]["rows"]) == (3, "unknown", None)
     assert (second, third["changed"], third["rows"]) == ({**first, "changed": False}, True, 7)
     assert (broken["state"], broken["changed"]) == ("unknown", True)
@@ -186,12 +186,12 @@ def test_what_cannot_be_read_is_unknown_stops_no_other_and_is_seen_when_it_can(f
     for code, told in (first, second):
         assert (code, told["good"]["state"], told["odd"]["state"], told["odd"]["rows"]) == (
             3,
-            "kept",
+            "matching",
             "unknown",
             None,
         )
         assert told["odd"]["problem"]
-    assert (mended[0], mended[1]["odd"]["state"]) == (0, "kept")
+    assert (mended[0], mended[1]["odd"]["state"]) == (0, "matching")
 
 
 def test_people_get_a_line_for_each_table_that_is_not_fine_and_one_for_all(folder, dq):

@@ -163,7 +163,7 @@ def test_clauses_are_sorted_as_explained_and_as_checked(
             mine = [line for line in checks[one.id] if line["object"] == page["name"]]
             kind = kinds(accounts, mine, one.document.get("version"))
             expected = [
-                (each, line["property"] or line["object"], line["says"])
+                (each, line["property"] or line["object"], line["description"])
                 for each, line in zip(kind, accounts, strict=True)
             ]
             said = [
@@ -186,7 +186,7 @@ def test_clauses_are_sorted_as_explained_and_as_checked(
 KEPT = {
     "statistics": "passed, from column statistics",
     "scan": "passed, by scan",
-    "kept": "passed, by scan of new files",
+    "cache": "passed, by scan of new files",
     "schema": "passed, from the schema",
     None: "passed, method not recorded",
 }

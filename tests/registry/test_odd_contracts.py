@@ -127,7 +127,7 @@ def test_a_contract_is_registered_or_refused_alone_with_its_reason(registered: R
     if expected in KINDS:
         assert action is not None, found
         assert (action["kind"], found) == (expected, [])
-        assert action["ending"] == ("done" if expected == "create" else "unchanged"), action["error"]
+        assert action["outcome"] == ("done" if expected == "create" else "unchanged"), action["error"]
         return
     assert action is None
     assert len(found) == bool(expected), found
@@ -160,7 +160,7 @@ def test_a_second_repair_finds_every_partition_where_it_is(registered: Registere
 
     assert {"odd.by_text", "odd.by_umlaut", "odd.by_timestamp", "odd.spaces"} <= found.keys()
     for one in found.values():
-        assert (one["missing"], one["gone"], one["moved"], one["errors"]) == ([], [], [], []), one
+        assert (one["missing"], one["dangling"], one["moved"], one["errors"]) == ([], [], [], []), one
 
 
 @pytest.mark.spark

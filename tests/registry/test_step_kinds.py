@@ -40,7 +40,7 @@ STEPS = (
 def test_a_step_has_the_same_name_for_machines_whatever_its_class_is_called() -> None:
     shown = resources_as_dict(ManagedResources("AWS", STEPS))["steps"]
 
-    assert [(step["kind"], step["what"]) for step in shown] == [
+    assert [(step["kind"], step["description"]) for step in shown] == [
         ("RegisterLocation", "+ location s3://lake/sales, read with arn:aws:iam::1:role/lake"),
         ("DefineTag", "+ tag class: pii"),
         ("TagColumns", "~ sales.orders: class=pii on email"),

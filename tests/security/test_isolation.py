@@ -143,7 +143,7 @@ def assert_the_good_one_went_on(place: Place, ran: dict[str, Ran]) -> None:
     standings = {one["contract"]: one for one in ran["status"].json["deliveries"]}
     assert [cycle["status"] for cycle in standings["good"]["cycles"]] == ["missing"]
     actions = {one["table"]: one for one in ran["register"].json["actions"]}
-    assert actions["good.good"]["ending"] == "done"
+    assert actions["good.good"]["outcome"] == "done"
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -233,6 +233,6 @@ def test_another_contract_that_wants_the_same_table_does_not_stop_its_owner(
 
     found = place.dq("register", "--apply", "--format", "json")
 
-    endings = [(one["table"], one["kind"], one["ending"]) for one in found.json["actions"]]
+    endings = [(one["table"], one["kind"], one["outcome"]) for one in found.json["actions"]]
     assert sorted(endings) == [("good.good", "conflict", "refused"), ("good.good", "update", "done")]
     assert found.code == 3

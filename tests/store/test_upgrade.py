@@ -173,6 +173,29 @@ def test_a_backup_of_the_schema_before_is_restored_and_upgraded(url: str, other:
     assert after == [before, before]
 
 
+def test_verdicts_and_sources_of_results_get_their_new_words(url: str) -> None:
+    engine = create_engine(url)
+    with engine.begin() as tx:
+        make(tx, "0047")
+        old = MetaData()
+        old.reflect(tx)
+        runs, results = old.tables["check_run"], old.tables["check_result"]
+        words = ("kept", "broken", "could not tell", None)
+        for number, word in enumerate(words, 1):
+            run = {each.name: value(runs, each, number) for each in runs.columns}
+            tx.execute(insert(runs), [{**run, "id": number, "verdict": word}])
+            result = {each.name: value(results, each, number) for each in results.columns}
+            source = "kept" if number == 1 else "scan"
+            tx.execute(insert(results), [{**result, "run_id": number, "answered_by": source}])
+        version.upgrade(tx)
+        verdicts = tx.scalars(select(runs.c.verdict).order_by(runs.c.id)).all()
+        sources = tx.scalars(select(results.c.answered_by).order_by(results.c.run_id)).all()
+    engine.dispose()
+
+    assert verdicts == ["passed", "failed", "unknown", None]
+    assert sources == ["cache", "scan", "scan", "scan"]
+
+
 def test_this_dq_leaves_what_the_next_one_has_upgraded(url: str, tmp_path: Path) -> None:
     open_store(url).close()
     upgrade(url, tmp_path, version.head())

@@ -526,7 +526,7 @@ def test_a_name_that_is_not_unicode_is_a_gap(lake: Lake) -> None:
 
     document = lake.certificate()
 
-    assert (document["verdict"], [gap["why"] for gap in document["gaps"]]) == (
+    assert (document["verdict"], [gap["reason"] for gap in document["gaps"]]) == (
         "not proven",
         ["its name is not Unicode"],
     )

@@ -88,7 +88,7 @@ def test_an_erasure_in_a_bucket_is_proven_and_verified_until_an_object_changes(
     bucket.delete_object(Bucket="lake", Key="people/_old/part-0.parquet")
     after = prove_erasure("registry", **arguments)
 
-    assert {gap["why"].partition(",")[0] for gap in fresh.certificate["gaps"]} == {
+    assert {gap["reason"].partition(",")[0] for gap in fresh.certificate["gaps"]} == {
         "it was written in the second in which the search began"
     }
     assert (before.verdict, after.verdict) == ("found", "proven"), after.certificate["gaps"]

@@ -63,7 +63,7 @@ def test_what_glue_would_not_take_is_that_contract_s_finding_and_stops_no_other(
 
     said: dict[str, Any] = json.loads(capsys.readouterr().out)
     assert code == 3
-    assert [action["ending"] for action in said["actions"]] == ["done"]
+    assert [action["outcome"] for action in said["actions"]] == ["done"]
     (finding,) = said["findings"]
     assert "neither Glue nor Athena supports variant" in json.dumps(finding)
     assert "second.odcs.yaml" in json.dumps(finding)

@@ -78,7 +78,7 @@ def test_what_the_format_cannot_do_is_a_finding_at_the_column_and_stops_no_other
 
     said = json.loads(capsys.readouterr().out)
     assert code == 3
-    assert {one["table"]: (one["kind"], one["ending"]) for one in said["actions"]} == {
+    assert {one["table"]: (one["kind"], one["outcome"]) for one in said["actions"]} == {
         "air_flights.flights": ("conflict", "refused"),
         "air_flights.second": ("update", "done"),
     }

@@ -52,7 +52,7 @@ def theirs(
             patch.setenv(key, value)
         with redirect_stdout(said), redirect_stderr(StringIO()):
             assert run(["register", "registry", "--catalog", "iceberg", "--apply", "--format", "json"]) == 0
-    assert {one["ending"] for one in json.loads(said.getvalue())["actions"]} == {"done"}
+    assert {one["outcome"] for one in json.loads(said.getvalue())["actions"]} == {"done"}
     for key, value in {
         "": "org.apache.iceberg.spark.SparkCatalog",
         ".type": "rest",

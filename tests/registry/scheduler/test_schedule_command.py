@@ -368,7 +368,7 @@ def test_the_plan_for_machines_and_as_a_comment_has_the_schedules(
     register("--format", "markdown")
     comment = capsys.readouterr().out
 
-    assert [(step["kind"], step["ending"]) for step in machine["steps"]] == [("MakeSchedule", None)]
+    assert [(step["kind"], step["outcome"]) for step in machine["steps"]] == [("MakeSchedule", None)]
     assert list(Draft202012Validator(json_schema("register")).iter_errors(printed)) == []
     assert "### Schedules" in comment
     assert "orders/orders/daily" in comment
