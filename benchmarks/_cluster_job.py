@@ -64,7 +64,7 @@ def _check(spark: SparkSession, text: str, reading: str) -> Json:
     return {
         "seconds": time.monotonic() - begun,
         "notes": report.notes,
-        "proven": report.proven,
+        "proven": report.from_statistics,
         "results": [
             [one.clause, one.status.value, one.value, one.observed, list(one.samples)]
             for one in report.results

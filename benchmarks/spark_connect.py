@@ -39,7 +39,7 @@ for _ in range(int(runs)):
     report = check(Request(parsed, frame, optimizations=ALL if all_ else NONE))
     seconds.append(machine.cpu_seconds() - before)
 results = [[r.clause, r.status.value, r.observed, list(r.samples)] for r in report.results]
-print("RESULT", json.dumps({"seconds": min(seconds), "results": results, "proven": report.proven,
+print("RESULT", json.dumps({"seconds": min(seconds), "results": results, "proven": report.from_statistics,
     "notes": report.notes}, default=str))
 """
 

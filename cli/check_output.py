@@ -333,7 +333,7 @@ def describe_report(report: Report, *, quiet: bool = False) -> None:
             output.line(f"  {_superseded(cleaned)}")
     states = Counter(account.state for account in report.coverage)
     clauses = ", ".join(f"{states[state]} {state.value}" for state in EnforcementState if states[state])
-    proven = f", {report.proven} answered from statistics" if report.proven else ""
+    proven = f", {report.from_statistics} answered from statistics" if report.from_statistics else ""
     from_cache = (
         f", {report.from_cache} with cached answers of unchanged folders" if report.from_cache else ""
     )

@@ -794,7 +794,7 @@ def build_report(
         ),
         coverage=selection.coverage,
         passes=passes,
-        proven=sum(source is AnsweredBy.STATISTICS for source in sources.values()),
+        from_statistics=sum(source is AnsweredBy.STATISTICS for source in sources.values()),
         from_cache=sum(source is AnsweredBy.CACHE for source in sources.values()),
         at=request.now,
         rules=tuple(request.rules),

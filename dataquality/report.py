@@ -123,13 +123,13 @@ class Report:
     """Results of one object's clauses on one scope of data.
 
     `partitions` are the requested partitions, empty for the whole table. `passes` is the number of passes
-    over the data, not counting those for samples; `proven` is the number of clauses answered from statistics
-    without a pass, `from_cache` the number answered from the partition cache. `at` is the time given by the
-    caller. `quarantine` is set if bad rows were to be quarantined, `cleaned` if good rows were to be written.
-    `rules` are the words that selected the
-    clauses, empty for all. `verification` is set if a share of the statistics was verified. `notes` give
-    reasons for reading more than necessary. `rows` is the number of rows, if a check counted them all.
-    `separated_clauses` are the paths of the failed clauses whose rows a gate separated.
+    over the data, not counting those for samples; `from_statistics` is the number of clauses answered from
+    statistics without a pass, `from_cache` the number answered from the partition cache. `at` is the time
+    given by the caller. `quarantine` is set if bad rows were to be quarantined, `cleaned` if good rows were
+    to be written. `rules` are the words that selected the clauses, empty for all. `verification` is set if a
+    share of the statistics was verified. `notes` give reasons for reading more than necessary. `rows` is the
+    number of rows, if a check counted them all. `separated_clauses` are the paths of the failed clauses whose
+    rows a gate separated.
     """
 
     contract: str
@@ -139,7 +139,7 @@ class Report:
     results: tuple[CheckResult, ...]
     coverage: tuple[ClauseCoverage, ...]
     passes: int
-    proven: int = 0
+    from_statistics: int = 0
     at: datetime | None = None
     quarantine: Quarantined | None = None
     rules: tuple[str, ...] = ()
@@ -237,7 +237,7 @@ class Report:
             "rules": list(self.rules),
             "rows": self.rows,
             "passes": self.passes,
-            "from_statistics": self.proven,
+            "from_statistics": self.from_statistics,
             "from_cache": self.from_cache,
             "counts": self.counts(),
             "results": [_result(result) for result in self.results],

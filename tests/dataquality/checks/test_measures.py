@@ -222,7 +222,7 @@ def test_statistics_answer_least_and_greatest_without_a_scan(spark: SparkSession
     report = check(Request(made, data, spark=spark, rules=["min", "max"]))
 
     assert [(one.status, one.observed) for one in report.results] == [("pass", "0"), ("pass", "49")]
-    assert (report.passes, report.proven) == (0, 2)
+    assert (report.passes, report.from_statistics) == (0, 2)
 
 
 @pytest.mark.spark

@@ -108,7 +108,7 @@ class Table:
         proven = check(Request(made, data, spark=self.spark, partitions=parts, optimizations=STATISTICS))
         scanned = check(Request(made, data, spark=self.spark, partitions=parts, optimizations=NONE))
         assert proven.results == scanned.results
-        assert scanned.proven == 0
+        assert scanned.from_statistics == 0
         return proven
 
     def files(
@@ -142,8 +142,8 @@ def test_what_the_log_says_proves_bounds_nulls_and_counts(table: Callable[..., T
     by_name = check(Request(made, orders.spark.table(orders.name), optimizations=STATISTICS))
 
     assert {result.status for result in report.results} == {Status.PASS}
-    assert report.proven >= 7
-    assert by_name.proven == report.proven
+    assert report.from_statistics >= 7
+    assert by_name.from_statistics == report.from_statistics
 
 
 def test_a_broken_promise_is_told_by_the_scan(table: Callable[..., Table]) -> None:
@@ -176,7 +176,7 @@ def test_only_files_of_the_partitions_are_looked_at(table: Callable[..., Table])
     found = orders.files("id", partitions=({"day": "2026-01-01"},))
 
     assert {result.status for result in report.results} == {Status.PASS}
-    assert report.proven >= 7
+    assert report.from_statistics >= 7
     assert found is not None
     assert [(one.rows, one.is_complete) for one in found] == [(1, True)]
 
@@ -273,7 +273,7 @@ def test_a_table_with_hidden_partitions_that_change_is_proven(table: Callable[..
     one = orders.both({"day": "2026-01-02"})
 
     assert {result.status for report in (whole, one) for result in report.results} == {Status.PASS}
-    assert min(whole.proven, one.proven) >= 7
+    assert min(whole.from_statistics, one.from_statistics) >= 7
 
 
 def test_what_was_not_written_down_is_not_known(table: Callable[..., Table]) -> None:
@@ -438,7 +438,7 @@ def test_a_delta_table_is_scanned_without_a_note(table: Callable[..., Table]) ->
     made, _ = orders.dataset()
     by_name = check(Request(made, orders.spark.table(orders.name), optimizations=STATISTICS))
 
-    assert (report.proven, by_name.proven, report.notes, by_name.notes) == (0, 0, (), ())
+    assert (report.from_statistics, by_name.from_statistics, report.notes, by_name.notes) == (0, 0, (), ())
     assert by_name.results == report.results
 
 

@@ -60,7 +60,7 @@ def test_rows_of_a_cache_are_judged_and_not_the_files_that_replaced_theirs(
         frame.unpersist()
 
     assert [one.observed for one in report.failed] == ["1 of 2 rows"]
-    assert (report.proven, again.proven) == (0, 0)
+    assert (report.from_statistics, again.from_statistics) == (0, 0)
     assert ["cache" in note for note in report.notes] == [True]
     assert report.as_dict()["notes"] == list(report.notes)
 
@@ -77,7 +77,7 @@ def test_a_frame_that_is_more_than_files_says_that_all_is_read(
 
     assert (plain.notes, scanned.notes) == ((), ())
     assert [note.split(":")[0] for note in (*filtered.notes, *kept.notes)] == ["All rows are read"] * 2
-    assert (plain.proven, filtered.proven, kept.proven) == (1, 0, 0)
+    assert (plain.from_statistics, filtered.from_statistics, kept.from_statistics) == (1, 0, 0)
 
 
 @pytest.fixture

@@ -203,7 +203,7 @@ def test_a_lie_proves_nothing_or_is_caught(
         (said,) = found.verification.disagreements
         assert [file.path.rpartition("/")[2] for file in said.files] == ["liar.parquet"]
         assert found.exit_code == 3
-        assert found.proven == 0
+        assert found.from_statistics == 0
     else:
         assert found.exit_code == 1
 
@@ -223,7 +223,7 @@ def test_statistics_that_hold_are_counted_again_and_still_prove(spark: SparkSess
 
     assert plain.verification is None
     assert verified.results == plain.results
-    assert (verified.proven, verified.passes, plain.passes) == (plain.proven, 1, 0)
+    assert (verified.from_statistics, verified.passes, plain.passes) == (plain.from_statistics, 1, 0)
     assert verified.verification is not None
     # The number of rows, the NULLs, and a count beyond each bound.
     assert verified.verification.tally == Tally(proofs=4, scans=4, disagreements=0)
@@ -268,7 +268,7 @@ def test_one_lie_costs_all_proofs_of_the_run(spark: SparkSession, tmp_path: Path
     assert caught
     for report in caught:
         assert {one.check for one in report.failed} == {"required", "bounds"}
-        assert report.proven == 0
+        assert report.from_statistics == 0
 
 
 def checked_at(spark: SparkSession, contract: Contract, lake: Path, now: dt.datetime, share: float) -> Report:

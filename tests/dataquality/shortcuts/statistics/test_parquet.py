@@ -58,7 +58,7 @@ def both(spark: SparkSession, promised: Contract, lake: Path, *partitions: dict[
     proven = check(Request(promised, data, spark=spark, partitions=parts, optimizations=STATISTICS))
     scanned = check(Request(promised, data, spark=spark, partitions=parts, optimizations=NONE))
     assert proven.results == scanned.results
-    assert scanned.proven == 0
+    assert scanned.from_statistics == 0
     return proven
 
 
@@ -97,7 +97,7 @@ def test_healthy_data_is_proven_without_a_pass(spark: SparkSession, tmp_path: Pa
 
     assert {result.status for result in report.results} == {Status.PASS}
     # The four columns' presence is told by the schema alone.
-    assert (report.passes, report.proven, len(report.results)) == (0, 11, 16)
+    assert (report.passes, report.from_statistics, len(report.results)) == (0, 11, 16)
     assert Counter(one.answered_by for one in report.results) == {"statistics": 11, "schema": 5}
 
 
@@ -109,7 +109,7 @@ def test_only_what_is_not_proven_is_read(spark: SparkSession, tmp_path: Path) ->
 
     broken = {(result.property, result.check) for result in report.with_status(Status.FAIL)}
     assert broken == {("id", "bounds"), ("state", "enum")}
-    assert (report.passes, report.proven) == (1, 9)
+    assert (report.passes, report.from_statistics) == (1, 9)
     assert {one.property for one in report.results if one.answered_by == "scan"} == {"id", "state"}
     assert Counter(one.answered_by for one in report.results) == {"statistics": 9, "schema": 5, "scan": 2}
 
@@ -132,7 +132,7 @@ def test_partitions_are_proven_by_their_own_files(spark: SparkSession, tmp_path:
     spelt = write(lake / "hour=01", pa.table({"v": pa.array([-3], pa.int32())})).parent
     more = both(spark, promised, spelt, {"hour": "1"})
 
-    assert (good.passes, good.proven, len(good.failed)) == (0, 4, 0)
+    assert (good.passes, good.from_statistics, len(good.failed)) == (0, 4, 0)
     assert {(one.property, one.check) for one in bad.failed} == {
         ("", "row_count"),
         ("v", "required"),
@@ -291,7 +291,7 @@ def test_proof_and_scan_agree(spark: SparkSession, tmp_path: Path, case: str) ->
 
     report = both(spark, of_column(column), write(tmp_path / "lake", *tables, **options))
 
-    assert report.proven == proven
+    assert report.from_statistics == proven
 
 
 def test_a_file_with_a_name_of_another_case_proves_nothing(spark: SparkSession, tmp_path: Path) -> None:
@@ -299,7 +299,7 @@ def test_a_file_with_a_name_of_another_case_proves_nothing(spark: SparkSession, 
 
     report = both(spark, of_column(f"logicalType: integer, {_MINIMUM}"), lake)
 
-    assert (report.proven, len(report.failed)) == (0, 1)
+    assert (report.from_statistics, len(report.failed)) == (0, 1)
 
 
 def test_a_file_without_the_column_proves_nothing(spark: SparkSession, tmp_path: Path) -> None:
@@ -307,7 +307,7 @@ def test_a_file_without_the_column_proves_nothing(spark: SparkSession, tmp_path:
 
     report = both(spark, of_column("logicalType: integer, required: true"), lake)
 
-    assert report.proven == 0
+    assert report.from_statistics == 0
 
 
 def test_fields_of_structs_are_proven_where_nothing_is_null(spark: SparkSession, tmp_path: Path) -> None:
@@ -323,7 +323,7 @@ def test_fields_of_structs_are_proven_where_nothing_is_null(spark: SparkSession,
     proven = both(spark, promised, write(tmp_path / "whole", whole))
     scanned = both(spark, promised, write(tmp_path / "gaps", gaps))
 
-    assert (proven.proven, scanned.proven) == (1, 0)
+    assert (proven.from_statistics, scanned.from_statistics) == (1, 0)
 
 
 def test_a_frame_that_is_more_than_files_is_scanned(spark: SparkSession, tmp_path: Path) -> None:
@@ -334,7 +334,7 @@ def test_a_frame_that_is_more_than_files_is_scanned(spark: SparkSession, tmp_pat
     filtered = check(Request(promised, frame.where("v > 0"), optimizations=STATISTICS))
     files = check(Request(promised, frame, optimizations=STATISTICS))
 
-    assert (plain.proven, filtered.proven, files.proven) == (0, 0, 0)
+    assert (plain.from_statistics, filtered.from_statistics, files.from_statistics) == (0, 0, 0)
     assert [len(one.failed) for one in (plain, filtered, files)] == [1, 0, 1]
 
 
@@ -343,7 +343,7 @@ def test_a_frame_of_files_is_proven(spark: SparkSession, tmp_path: Path) -> None
 
     report = check(Request(of_column(f"logicalType: integer, {_MINIMUM}"), frame, optimizations=STATISTICS))
 
-    assert (report.proven, report.passes) == (1, 0)
+    assert (report.from_statistics, report.passes) == (1, 0)
 
 
 AGES = contract("""
@@ -383,7 +383,7 @@ def test_the_age_of_data_is_proven_by_the_extremes_of_its_files(
     assert found[0].results == found[1].results
     assert [one.status for one in found[0].results if one.check in ("latency", "retention")] == ends
     # The bound of the date, and both ages; what lies in the future is asked of Spark besides.
-    assert [one.proven for one in found] == [3, 0]
+    assert [one.from_statistics for one in found] == [3, 0]
     assert found[0].passes == passes
 
 
@@ -404,7 +404,7 @@ def test_a_summary_of_footers_adds_no_row_and_no_file(spark: SparkSession, tmp_p
 
     report = both(spark, promised, tmp_path)
 
-    assert report.proven > 0
+    assert report.from_statistics > 0
     values = {result.check: result.value for result in report.results}
     assert (values["row_count"], values["null_values"]) == (6, 2)
     assert {result.status for result in report.results} == {Status.PASS}
