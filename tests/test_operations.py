@@ -804,7 +804,7 @@ def test_check_is_the_command(lakes: tuple[Place, Place]) -> None:
         assert _json(ran.json) == _json(_below(function, outcome.as_list()))
         for alert in outcome.alerts:
             assert alert.splitlines()[0] in ran.err
-    assert outcome.results[0].verdict == "broken"
+    assert outcome.results[0].verdict == "failed"
     out = command.folder / "out"
     command.dq("check", *words, "--all", "--results-table", f"{out}/results", "--quarantine", f"{out}/bad")
     outputs = {"results_table": "out/results", "quarantine": "out/bad"}

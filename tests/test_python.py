@@ -88,7 +88,7 @@ def report(*statuses: Status) -> Report:
             (Status.PASS, Status.FAIL),
             "<orders 1.0.0, orders: failed (1 pass, 1 fail)>\n  fail error fail & <b>",
         ),
-        ((Status.ERROR,), "<orders 1.0.0, orders: could not tell (1 error)>\n  error error error & <b>"),
+        ((Status.ERROR,), "<orders 1.0.0, orders: unknown (1 error)>\n  error error error & <b>"),
         ((), "<orders 1.0.0, orders: passed (no checks)>"),
     ],
 )

@@ -144,7 +144,7 @@ def test_a_check_that_can_tell_nothing_is_a_failed_run(spark, desk):
     assert ran.code == 3
     assert end["eventType"] == "FAIL"
     assert "nonsense" in end["run"]["facets"]["errorMessage"]["message"]
-    assert tags(end)["verdict"] == "could not tell"
+    assert tags(end)["verdict"] == "unknown"
 
 
 @pytest.mark.spark

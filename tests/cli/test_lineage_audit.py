@@ -101,4 +101,4 @@ def test_an_audit_that_comes_to_no_verdict_fails(registered):
     ]
     first, second = events(registered.folder)[1::2]
     assert "Nothing was staged" in first["run"]["facets"]["errorMessage"]["message"]
-    assert tags(second)["verdict"] == "could not tell"
+    assert tags(second)["verdict"] == "unknown"

@@ -230,4 +230,4 @@ def test_from_python_a_small_table_or_partition_is_checked_without_a_jvm(tmp_pat
 
     done = child(tmp_path, ALONE, *partition, JAVA_HOME="/nowhere")
 
-    assert done.stdout == "kept 3 False\n", done.stderr
+    assert done.stdout == "passed 3 False\n", done.stderr

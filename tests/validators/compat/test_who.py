@@ -177,7 +177,7 @@ def test_a_comparison_as_plain_values_has_the_published_keys() -> None:
     assert (found["verdict"], found["required_version"]) == ("break", "2.0.0")
     changes = found["changes"]
     assert isinstance(changes, list)
-    keys = {"rule", "path", "before", "after", "effect", "severity", "verdict", "who", "bump"}
+    keys = {"rule", "path", "before", "after", "effect", "severity", "verdict", "affected", "bump"}
     assert all(keys <= change.keys() for change in changes)
 
 
