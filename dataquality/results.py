@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import sqlalchemy as sa
 
+from dq.contracts.access.access_policy import is_remote
 from dq.contracts.agreement import AGREES, cycle_agreements
 from dq.contracts.metrics import METRICS, UNUSUAL
 from dq.contracts.model import Contract, SchemaObject, clause_namer
@@ -38,7 +39,8 @@ from dq.dataquality.delivery.tables import chunks
 from dq.dataquality.model.metric import Failure, Group, Tally
 from dq.dataquality.model.run_context import Partition, PastComparison, PastMeasurement, PastRowCount
 from dq.dataquality.report import Report
-from dq.dataquality.spark.session import attempt
+from dq.dataquality.spark.dataset import is_shared, lost_rows
+from dq.dataquality.spark.session import attempt, is_local
 from dq.store.schema import Json, UtcDateTime, metadata
 
 if TYPE_CHECKING:
@@ -120,22 +122,51 @@ def append(spark: SparkSession, rows: Sequence[TableRow], target: str) -> None:
 
     Raises:
         UsageError: An invalid table name, or a table without the required columns.
-        ReadError: Spark cannot write.
+        ReadError: Spark cannot write, or the executors of a cluster wrote to disks of their own.
     """
     name = quoted_target(target)
     frame = spark.createDataFrame([tuple(row) for row in rows], _DDL).coalesce(1)
-    if is_path(target):
-        outcome = attempt(lambda: frame.write.mode("append").parquet(name))
-    elif spark.catalog.tableExists(name):
-        table_rows = _fit_to_table(spark, frame, name)
-        outcome = attempt(lambda: table_rows.write.insertInto(name))
-    else:
-        outcome = attempt(lambda: frame.write.saveAsTable(name))
+    write = _append_to_folder if is_path(target) else _append_to_table
+    outcome = attempt(lambda: write(frame, name))
     if isinstance(outcome, Failure):
         raise ReadError(
             f"the results cannot be written to {target}: {outcome.message.rstrip('.')}.",
-            "They are still saved in the store. Fix the table and run again.",
+            "The results are still saved in the store. Fix the table and run again.",
         )
+
+
+def _append_to_folder(frame: DataFrame, folder: str) -> Failure | None:
+    def stored_rows() -> int:
+        return frame.sparkSession.read.schema(frame.schema).parquet(folder).count()
+
+    if is_shared(frame.sparkSession, folder):
+        frame.write.mode("append").parquet(folder)
+        return None
+    # Before the first run there is no folder.
+    earlier = attempt(stored_rows)
+    frame.write.mode("append").parquet(folder)
+    return lost_rows(frame, stored_rows() - (0 if isinstance(earlier, Failure) else earlier))
+
+
+def _append_to_table(frame: DataFrame, name: str) -> Failure | None:
+    spark = frame.sparkSession
+    earlier = None
+    if spark.catalog.tableExists(name):
+        table_rows = _fit_to_table(spark, frame, name)
+        earlier = _count_if_not_shared(spark, name)
+        table_rows.write.insertInto(name)
+    else:
+        frame.write.saveAsTable(name)
+    stored = _count_if_not_shared(spark, name)
+    return None if stored is None else lost_rows(frame, stored - (earlier or 0))
+
+
+def _count_if_not_shared(spark: SparkSession, name: str) -> int | None:
+    """Return the number of rows of a table, or None if the driver certainly sees what executors insert."""
+    if is_local(spark):
+        return None
+    row = spark.sql(f"DESCRIBE TABLE EXTENDED {name}").where("col_name = 'Location'").first()
+    return None if row and is_remote(row["data_type"]) else spark.table(name).count()
 
 
 def _fit_to_table(spark: SparkSession, frame: DataFrame, name: str) -> DataFrame:

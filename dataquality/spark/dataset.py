@@ -347,15 +347,27 @@ def file_bytes(frame: DataFrame) -> int | None:
 def count_written(frame: DataFrame, folder: str) -> int | Failure:
     """Return the number of rows in a folder of Parquet to which the frame was written.
 
-    A Failure if rows are missing: executors on other machines write a path without a scheme to disks of their
-    own, and Spark reports success. Raises Spark's errors.
+    A Failure if rows are missing, see `lost_rows`. Raises Spark's errors.
     """
-    spark = frame.sparkSession
-    rows = spark.read.schema(frame.schema).parquet(folder).count()
-    if is_remote(folder) or is_local(spark):
-        return rows
+    rows = frame.sparkSession.read.schema(frame.schema).parquet(folder).count()
+    return rows if is_shared(frame.sparkSession, folder) else lost_rows(frame, rows) or rows
+
+
+def lost_rows(frame: DataFrame, arrived: int) -> Failure | None:
+    """Return a Failure if a place to which the frame was written got another number of rows.
+
+    Executors on other machines write a local path to disks of their own, and Spark reports success. Raises
+    Spark's errors.
+    """
     written = frame.count()
-    return rows if rows == written else Failure(f"{rows:,} of {written:,} rows arrived. {SHARED_HINT}")
+    if arrived == written:
+        return None
+    return Failure(f"{arrived:,} of {written:,} rows arrived. {SHARED_HINT}")
+
+
+def is_shared(spark: SparkSession, location: str) -> bool:
+    """Return whether the driver certainly sees what executors write to a location."""
+    return is_remote(location) or is_local(spark)
 
 
 def repartition_small(frame: DataFrame, rows: object) -> DataFrame:

@@ -66,18 +66,21 @@ def orders(tmp_path):
 
 
 def run(folder: Path, *command: object, **more: str) -> subprocess.CompletedProcess[str]:
-    ours = ("DQ_", "SLACK_", "SPARK_", "PYSPARK_")
-    environment = {name: value for name, value in os.environ.items() if not name.startswith(ours)}
-    environment |= jvm.SETTINGS | more
     return subprocess.run(
         [str(part) for part in command],
         cwd=folder,
-        env=environment,
+        env=environment(**more),
         capture_output=True,
         text=True,
         timeout=900,
         check=False,
     )
+
+
+def environment(**more: str) -> dict[str, str]:
+    ours = ("DQ_", "SLACK_", "SPARK_", "PYSPARK_")
+    others = {name: value for name, value in os.environ.items() if not name.startswith(ours)}
+    return others | jvm.SETTINGS | more
 
 
 def found(printed: str) -> set[tuple[str, str, str, str]]:
@@ -236,11 +239,24 @@ def test_executors_that_cannot_run_the_tasks_leave_them_to_spark_and_the_report_
 
 
 ON_OTHER_DISKS = """
-import sys
-from dq.cli.main import run
+from pathlib import Path
 
-places = ["--clean", "own/clean", "--quarantine", "own/bad", "--keep", "first by state"]
-print("CODE", run(["check", "orders.odcs.yaml", "--all", "--channel", "console", *places]))
+from pyspark.sql import SparkSession
+
+from dq.cli.main import run
+from dq.dataquality.results import COLUMNS
+
+def check(*options):
+    print("CODE", run(["check", "orders.odcs.yaml", "--all", "--channel", "console", *options]))
+
+check("--clean", "own/clean", "--quarantine", "own/bad", "--keep", "first by state")
+check("--results-table", "own/results")
+columns = ", ".join(f"`{name}` {kind}" for name, kind in COLUMNS)
+folder = Path("own/table").absolute()
+SparkSession.active().sql(f"CREATE TABLE results ({columns}) USING parquet LOCATION '{folder}'")
+check("--results-table", "results")
+for _ in range(2):
+    check("--results-table", "./results")
 print("CODE", run(["check", "own/orders.odcs.yaml", "--all", "--channel", "console"]))
 """
 
@@ -257,19 +273,22 @@ def master(orders) -> Iterator[str]:
         hidden[1:1] = ["--user", "--map-root-user"]
     if subprocess.run([*hidden, "true"], capture_output=True, check=False).returncode:
         pytest.skip("this machine gives its users no mount namespaces")
-    environment = os.environ | {"SPARK_DAEMON_JAVA_OPTS": jvm.SMALL, "SPARK_WORKER_DIR": str(orders / "work")}
+    daemons_environment = os.environ | {
+        "SPARK_DAEMON_JAVA_OPTS": jvm.SMALL,
+        "SPARK_WORKER_DIR": str(orders / "work"),
+    }
     options = ["--host", "127.0.0.1", "--webui-port", "0"]
     log = orders / "master.log"
     with ExitStack() as daemons, log.open("wb") as stderr:
         command = [spark_class, "org.apache.spark.deploy.master.Master", *options, "--port", "0"]
-        daemons.enter_context(daemon(command, environment, stderr))
+        daemons.enter_context(daemon(command, daemons_environment, stderr))
         address = None
         while address is None:
             time.sleep(0.2)
             address = re.search(r"Starting Spark master at (\S+)", log.read_text("utf-8"))
         worker = [*hidden, spark_class, "org.apache.spark.deploy.worker.Worker", *options]
         daemons.enter_context(
-            daemon([*worker, "--cores", "1", "--memory", "1g", address[1]], environment, stderr)
+            daemon([*worker, "--cores", "1", "--memory", "1g", address[1]], daemons_environment, stderr)
         )
         yield address[1]
 
@@ -305,6 +324,11 @@ def test_rows_that_executors_write_to_their_own_disks_are_an_error_and_not_zero_
     assert re.search(rf"Quarantine: .* 0 of 2 rows arrived. {shared}", written)
     assert "CODE 3" in read
     assert re.search(rf"orders.csv.*does not exist.*{shared}", done.stderr, re.DOTALL), done.stderr
+    assert re.findall(rf"results cannot be written to (\S+): 0 of 6 rows arrived. {shared}", done.stderr) == [
+        "own/results",
+        "results",
+    ]
+    assert pq.read_table(orders / "results").num_rows == 12
 
 
 ON_CONNECT = """
