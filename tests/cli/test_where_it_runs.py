@@ -8,6 +8,7 @@ import re
 import shutil
 import subprocess
 import sys
+import threading
 import time
 import zipfile
 from collections.abc import Iterator
@@ -329,6 +330,37 @@ def test_rows_that_executors_write_to_their_own_disks_are_an_error_and_not_zero_
         "results",
     ]
     assert pq.read_table(orders / "results").num_rows == 12
+
+
+@pytest.mark.spark
+@pytest.mark.slow
+def test_a_run_that_waits_for_machines_of_a_cluster_says_so(orders, master):
+    """The only worker has less memory than an executor needs; it could also be down."""
+    settings = f"--master {master} --conf spark.ui.enabled=false --conf spark.executor.memory=9g"
+    process = subprocess.Popen(
+        [sys.executable, "-m", "dq", "check", "orders.odcs.yaml", "--all", "--channel", "console"],
+        cwd=orders,
+        env=environment(PYSPARK_SUBMIT_ARGS=f"{settings} --conf spark.starvation.timeout=1s pyspark-shell"),
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stderr is not None
+    end = threading.Timer(600, process.kill)
+    end.start()
+    printed = []
+    for line in process.stderr:
+        printed.append(line)
+        if "resources" in line:
+            break
+    process.kill()
+    process.wait()
+    end.cancel()
+
+    assert printed[-1:] == [
+        "spark: Initial job has not accepted any resources; check your cluster UI to ensure that workers are"
+        " registered and have sufficient resources\n"
+    ]
 
 
 ON_CONNECT = """
