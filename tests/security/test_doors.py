@@ -177,6 +177,10 @@ ALLOWED = {
         "os.environ",
         "tells Spark's workers which Python is ours",
     ),
+    ("operations/runtime/spark.py", "output"): (
+        "logging.getLogger",
+        "keeps py4j from printing what it also raises",
+    ),
     # hosts, and the lake of the operator
     ("lake/storage.py", "host"): (
         """
