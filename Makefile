@@ -44,10 +44,11 @@ ARCHIVE = .venv/spark-classes.jsa
 # two.
 PARTS = test-spark40 test-cli test-plain test-spark35 test-portal $(MORE) test-lakes test-spark43 lint
 
+# With two jobs, the archive would be made last, and one processor would be idle.
 ready: install install-spark35 install-spark43 $(ARCHIVE)
 
 test:  ## lint, types, layers, all tests on Spark 4.0, and subsets on 3.5 and 4.3
-	@$(MAKE) --no-print-directory --jobs=2 ready
+	@$(MAKE) --no-print-directory --jobs=3 ready
 	@echo "Three parts run at a time, for 15 to 20 minutes on two cores; each is shown when it has ended."
 	@$(MAKE) --no-print-directory --jobs=3 --keep-going $(SHOWN_WHOLE) INSTALLED=yes $(PARTS)
 
