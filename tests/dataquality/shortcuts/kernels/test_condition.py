@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import datetime as dt
+import random
 from decimal import Decimal
 
 import pyarrow as pa
 import pytest
 
 from dq.contracts.types import DataType
-from dq.dataquality.answers.python_tasks import condition
+from dq.dataquality.answers.python_tasks import BatchColumns, condition
 from dq.dataquality.model.predicate import Opaque
 
 TYPES = {
@@ -103,6 +104,35 @@ def test_it_says_which_columns_it_reads() -> None:
 
     assert found is not None
     assert found.columns == {"n", "m"}
+
+
+@pytest.mark.parametrize("letters", ["ab", "é", "aé", "a🙂", "\x00\x7f"])
+def test_views_of_texts_have_their_lengths(letters: str) -> None:
+    drawn = random.Random(letters)
+    lengths = (0, 1, 3, 4, 5, 11, 12, 13, 40)
+    texts = ["".join(drawn.choices(letters, k=drawn.choice(lengths))) for _ in range(500)]
+    words = [None if drawn.random() < 0.1 else text for text in texts]
+    views = pa.RecordBatch.from_arrays(
+        [pa.array(words, pa.string_view()).slice(drawn.randrange(9))], ["word"]
+    )
+    found = condition(Opaque("char_length(`word`) >= 12"), TYPES)
+
+    assert found is not None
+    expected = [None if word is None else len(word) >= 12 for word in views["word"].to_pylist()]
+    assert found.evaluate(BatchColumns(views, {"word": pa.string()})).to_pylist() == expected
+
+
+@pytest.mark.parametrize("words", [[], [None], [b"\xff"], [b"\xff" * 20]])
+def test_views_of_nothing_or_of_bytes_that_are_no_text(words: list[bytes | None]) -> None:
+    views = pa.RecordBatch.from_arrays([pa.array(words, pa.binary_view()).view(pa.string_view())], ["word"])
+    found = condition(Opaque("char_length(`word`) > 1"), TYPES)
+
+    assert found is not None
+    if words and words[0]:
+        with pytest.raises(pa.ArrowInvalid):
+            found.evaluate(BatchColumns(views, {"word": pa.string()}))
+    else:
+        assert found.evaluate(BatchColumns(views, {"word": pa.string()})).to_pylist() == words
 
 
 def test_bytes_that_are_no_text_have_no_length() -> None:

@@ -103,6 +103,23 @@ def test_one_job_answers_all_plain_questions(spark: SparkSession, tmp_path: Path
     assert found.passes == 1
 
 
+@pytest.mark.parametrize("letters", ["ab", "ž🙂"])
+def test_texts_that_are_views_are_compared_and_counted(
+    spark: SparkSession, tmp_path: Path, letters: str
+) -> None:
+    texts = [letters[0] * length for length in (0, 1, 4, 11, 12, 13, 200)] * 3 + [letters, None]
+    data = write(tmp_path / "lake", pa.table({"word": pa.array(texts, pa.string_view())}))
+    metrics = (
+        counted("char_length(`word`) > 12", "word"),
+        counted("char_length(`word`) < 1", "word"),
+        counted("NOT (`word` IN ('', 'a'))", "word"),
+        counted("`word` IS NULL", "word"),
+        distinct((column("word"),)),
+    )
+
+    assert set(asked(spark, data, *metrics).answers) == set(metrics)
+
+
 def test_columns_of_two_types_are_compared_by_spark(spark: SparkSession, tmp_path: Path) -> None:
     found = asked(spark, write(tmp_path / "lake", SHOP), counted("`id` > `line`", "id", "line"))
 
