@@ -306,8 +306,8 @@ class WrongStatistics:
 
     `writer` is a case-insensitive pattern for the writer's name. Its optional group `version` is compared
     with `fixed_in`, the first fixed version (None: not fixed yet); a name without a version counts as
-    affected. `types` are the affected column types (empty: all). With `nested`, only fields of structs are
-    affected.
+    affected. `types` are the affected column types, `physical_types` those of Parquet that store them
+    (empty: all). With `nested`, only fields of structs are affected.
     """
 
     writer: str
@@ -316,6 +316,7 @@ class WrongStatistics:
     source: str
     types: frozenset[str] = frozenset()
     nested: bool = False
+    physical_types: frozenset[str] = frozenset()
 
 
 _BOUNDS, _NULLS = frozenset({Statistic.BOUNDS}), frozenset({Statistic.NULLS})
@@ -349,8 +350,14 @@ WRONG = (
     WrongStatistics(
         rf"^duckdb{_VERSION}", None, _BOUNDS, "https://github.com/duckdb/duckdb/issues/22548", _TEXTS
     ),
+    # Decimals stored as bytes are compared as unsigned bytes; those stored as integers have right bounds.
     WrongStatistics(
-        rf"^parquet-rs{_VERSION}", None, _BOUNDS, "https://github.com/apache/arrow-rs/issues/11073", _DECIMALS
+        rf"^parquet-rs{_VERSION}",
+        None,
+        _BOUNDS,
+        "https://github.com/apache/arrow-rs/issues/11073",
+        _DECIMALS,
+        physical_types=frozenset({"BYTE_ARRAY", "FIXED_LEN_BYTE_ARRAY"}),
     ),
     # The NULL count of an all-NULL column is 0.
     WrongStatistics(
@@ -418,8 +425,11 @@ DISTRUSTED_WITHOUT_WRITER = frozenset({Statistic.BOUNDS, Statistic.VALUES, Stati
 
 
 @lru_cache(maxsize=4096)
-def distrusted(writer: str, kind: str, nested: bool = False) -> frozenset[Statistic]:
-    """Return the statistics of this writer that are wrong for a column type ("": not about a column)."""
+def distrusted(writer: str, kind: str, nested: bool = False, physical_type: str = "") -> frozenset[Statistic]:
+    """Return the statistics of this writer that are wrong for a column type ("": not about a column).
+
+    `physical_type` is Parquet's, or "" if it is unknown.
+    """
     if not writer.strip():
         return DISTRUSTED_WITHOUT_WRITER
     return frozenset(
@@ -427,16 +437,24 @@ def distrusted(writer: str, kind: str, nested: bool = False) -> frozenset[Statis
         for mistake in WRONG
         if (not mistake.types or kind in mistake.types)
         and (nested or not mistake.nested)
+        and (not mistake.physical_types or not physical_type or physical_type in mistake.physical_types)
         and _applies(mistake, writer)
         for evidence in mistake.evidence
     )
 
 
 def without_distrusted(
-    facts: ColumnStatistics, writers: Iterable[str], kind: str, *, nested: bool = False
+    facts: ColumnStatistics,
+    writers: Iterable[str],
+    kind: str,
+    *,
+    nested: bool = False,
+    physical_type: str = "",
 ) -> ColumnStatistics:
     """Return the statistics without those that one of these writers is known to write wrongly."""
-    wrong = frozenset(evidence for writer in writers for evidence in distrusted(writer, kind, nested))
+    wrong = frozenset(
+        evidence for writer in writers for evidence in distrusted(writer, kind, nested, physical_type)
+    )
     if Statistic.BOUNDS in wrong:
         facts = replace(facts, least=None, greatest=None, attained=False)
     if Statistic.VALUES in wrong:
@@ -639,7 +657,11 @@ def read_statistics(source: NativeFile, path: str, requested: tuple[RequestedCol
                 values,
             )
         facts[request.column] = without_distrusted(
-            column_statistics, writers, request.type.name, nested=len(request.column.steps) > 1
+            column_statistics,
+            writers,
+            request.type.name,
+            nested=len(request.column.steps) > 1,
+            physical_type=meta.schema.column(leaf).physical_type,
         )
     return FileStatistics(path, meta.num_rows, counts_rows(writers), facts, writers, size=source.size())
 
@@ -731,6 +753,8 @@ def _min_max(stats: Any, kind: DataType) -> tuple[Any, Any]:
     if not stats.has_min_max:
         return None, None
     if kind.name == "decimal":
+        if isinstance(stats.min_raw, bytes):
+            return None, None
         # pyarrow makes decimals of integers only since release 22.
         low, high = (Decimal(raw).scaleb(-kind.numbers[1]) for raw in (stats.min_raw, stats.max_raw))
         return (low, high) if low <= high else (None, None)

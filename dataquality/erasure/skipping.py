@@ -68,9 +68,10 @@ class Skipper:
         if kind is None:
             return Means.SCAN
         writers = (self.meta.created_by or "",)
-        wrong = distrusted(writers[0], kind.name, column.max_definition_level > 1)
+        nested, physical_type = column.max_definition_level > 1, column.physical_type
+        wrong = distrusted(writers[0], kind.name, nested, physical_type)
         facts = without_distrusted(
-            bounds_of_chunks([chunk], kind), writers, kind.name, nested=column.max_definition_level > 1
+            bounds_of_chunks([chunk], kind), writers, kind.name, nested=nested, physical_type=physical_type
         )
         if writers[0].strip() and facts.nulls == chunk.num_values > 0:
             return Means.BOUNDS

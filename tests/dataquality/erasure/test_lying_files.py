@@ -75,8 +75,8 @@ def test_the_same_bounds_of_a_trusted_writer_are_used(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "writer",
     [
-        "polars version 2.0.0", "ClickHouse version 25.7.1", "parquet-rs version 57.0.0",
-        "hyparquet-writer", "parquet-mr version 1.7.0", "trino version 392",
+        "polars version 2.0.0", "ClickHouse version 25.7.1", "hyparquet-writer",
+        "parquet-mr version 1.7.0", "trino version 392",
     ],
 )  # fmt: skip
 def test_decimal_bounds_of_a_liar_are_not_used(tmp_path: Path, writer: str) -> None:
@@ -85,6 +85,14 @@ def test_decimal_bounds_of_a_liar_are_not_used(tmp_path: Path, writer: str) -> N
     column = pa.array([Decimal("17.00"), Decimal("90.00")], pa.decimal128(9, 2))
     path = _write(place, column, store_decimal_as_integer=True)
     parquet_footer.rewritten(path, _lie(writer, struct.pack("<i", 8000), struct.pack("<i", 9000)))
+
+    assert _searched(place) == (1, Means.SCAN)
+
+
+def test_decimals_that_are_stored_as_bytes_are_read(tmp_path: Path) -> None:
+    place = Place(tmp_path, "parquet", EXACT)
+    place.keys(["17"])
+    _write(place, pa.array([Decimal("17.00"), Decimal("90.00")], pa.decimal128(9, 2)))
 
     assert _searched(place) == (1, Means.SCAN)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,17 +13,21 @@ import pytest
 from fakes import parquet_footer as footer
 from fakes.reach import anywhere
 
+from dq.contracts.types import DataType
 from dq.contracts.yaml.parse import parse
 from dq.dataquality.answers.sources import NONE, Optimization
 from dq.dataquality.answers.statistics import (
     WRONG,
     ColumnStatistics,
+    RequestedColumn,
     Statistic,
     counts_rows,
     distrusted,
+    read_statistics,
     without_distrusted,
 )
 from dq.dataquality.check import check
+from dq.dataquality.model.column import Column
 from dq.dataquality.report import Report
 from dq.dataquality.request import Request
 from dq.dataquality.spark.dataset import locate
@@ -69,6 +74,22 @@ def test_a_writer_is_believed_what_it_does_not_say_wrongly(
 
 def test_floats_below_a_null_struct_are_not_believed_of_iceberg() -> None:
     assert distrusted("Apache Iceberg 1.10.1", "double", True) == {NULLS}
+
+
+@pytest.mark.parametrize(
+    ("physical_type", "lost"),
+    [
+        ("INT32", set()),
+        ("INT64", set()),
+        ("BYTE_ARRAY", {BOUNDS}),
+        ("FIXED_LEN_BYTE_ARRAY", {BOUNDS}),
+        ("", {BOUNDS}),
+    ],
+)
+def test_decimals_of_parquet_rs_are_believed_where_they_are_integers(
+    physical_type: str, lost: set[Statistic]
+) -> None:
+    assert distrusted("parquet-rs version 59.0.0", "decimal", physical_type=physical_type) == lost
 
 
 def test_the_worst_of_several_writers_decides() -> None:
@@ -154,6 +175,21 @@ def test_a_file_proves_what_its_writer_is_believed(
     named(tmp_path / "b.parquet", writer)
 
     assert proven(spark, tmp_path) == checks
+
+
+def test_bounds_of_decimals_are_used_by_how_they_are_stored(tmp_path: Path) -> None:
+    column = pa.array([Decimal("-1.00"), Decimal("2.00")], pa.decimal128(9, 2))
+    path = tmp_path / "a.parquet"
+    pq.write_table(pa.table({"v": column}), path, store_decimal_as_integer=True)
+    requested = (RequestedColumn(Column(("v",)), DataType("decimal", (9, 2)), False),)
+
+    def least(writer: str) -> object:
+        named(path, writer)
+        with pa.OSFile(str(path)) as source:
+            return read_statistics(source, str(path), requested).statistics_of(Column(("v",))).least
+
+    assert least("parquet-rs version 59.0.0") == Decimal("-1.00")
+    assert least("hyparquet") is None
 
 
 @pytest.mark.spark
