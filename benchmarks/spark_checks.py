@@ -65,6 +65,7 @@ def _arguments() -> argparse.Namespace:
         resume={"action": "store_true", "help": "keep what is measured already"},
         scale={"help": "scale factors, e.g. 1,3"},
         runs="counted runs",
+        warmups="runs before them on the first table",
         no_growth={"action": "store_true", "help": "leave the largest table out"},
         work={"type": Path, "default": work, "help": f"where all is kept, by default {work}"},
         table={
@@ -88,7 +89,7 @@ def _effort(args: argparse.Namespace) -> Effort:
         scales,
         None if args.no_growth or args.scale else made.largest,
         args.runs or made.runs,
-        made.warmups,
+        made.warmups if args.warmups is None else args.warmups,
         made.budget,
         made.memory,
     )
