@@ -59,6 +59,7 @@ class Node:
     address: str
     root: Path
     environment: dict[str, str] = field(default_factory=dict)
+    is_cut: bool = field(default=False, init=False)
 
     def start(self, *command: str, core: int | None = None) -> subprocess.Popen[bytes]:
         """Start a program on the node, on one core or on all; its output goes to a file in its root."""
@@ -104,9 +105,24 @@ class Node:
                 sent += 1
         return sent
 
+    def cut(self) -> None:
+        """Take the node's cable out; no connection is closed."""
+        _run("ip", "link", "set", f"to-{self.name}", "down")
+        self.is_cut = True
 
-def build(names: tuple[str, ...], spark: Path, environment: Mapping[str, str]) -> dict[str, Node]:
-    """Return nodes of these names, connected to each other and to this process."""
+    def connect(self) -> None:
+        """Put the cable in again."""
+        _run("ip", "link", "set", f"to-{self.name}", "up")
+        self.is_cut = False
+
+
+def build(
+    names: tuple[str, ...], programs: Mapping[str, Path], environment: Mapping[str, str]
+) -> dict[str, Node]:
+    """Return nodes of these names, connected to each other and to this process.
+
+    `programs` are folders of this machine by their path on the nodes.
+    """
     FOLDER.mkdir()
     _run("ip", "link", "set", "lo", "up")
     _run("ip", "link", "add", "bridge", "type", "bridge")
@@ -123,7 +139,7 @@ def build(names: tuple[str, ...], spark: Path, environment: Mapping[str, str]) -
     _run("mount", "--bind", str(hosts), "/etc/hosts")
     return {
         name: Node(
-            name, address, _root(FOLDER / name, hosts, spark), _environment(address) | dict(environment)
+            name, address, _root(FOLDER / name, hosts, programs), _environment(address) | dict(environment)
         )
         for name, address in addresses.items()
         if _connect(name, address)
@@ -143,15 +159,16 @@ def _connect(name: str, address: str) -> bool:
     return True
 
 
-def _root(root: Path, hosts: Path, spark: Path) -> Path:
+def _root(root: Path, hosts: Path, programs: Mapping[str, Path]) -> Path:
     """Return a root folder in memory, with the programs of this machine and two empty folders."""
     root.mkdir(parents=True)
     _run("mount", "-t", "tmpfs", "tmpfs", str(root))
-    shown = {"usr": Path("/usr"), "etc": Path("/etc"), "dev": Path("/dev"), "opt/spark": spark}
-    for name, source in shown.items():
-        (root / name).mkdir(parents=True)
-        _run("mount", "--bind", str(source), str(root / name))
-        _run("mount", "-o", "remount,bind,ro", str(root / name))
+    shown = {"/usr": Path("/usr"), "/etc": Path("/etc"), "/dev": Path("/dev"), **programs}
+    for path, source in shown.items():
+        target = root / path.lstrip("/")
+        target.mkdir(parents=True)
+        _run("mount", "--bind", str(source), str(target))
+        _run("mount", "-o", "remount,bind,ro", str(target))
     _run("mount", "--bind", str(hosts), str(root / "etc/hosts"))
     (root / "proc").mkdir()
     _run("mount", "-t", "proc", "proc", str(root / "proc"))
@@ -192,6 +209,7 @@ class Standalone:
 
     master: Node
     workers: tuple[Node, ...]
+    _registrations: dict[str, int] = field(default_factory=dict, init=False)
 
     @property
     def url(self) -> str:
@@ -203,8 +221,6 @@ class Standalone:
         self.master.start(*program, "--host", self.master.address, "--webui-port", "0")
         for worker in self.workers:
             self.start_worker(worker)
-        for worker in self.workers:
-            wait_for(REGISTERED, worker)
 
     def start_worker(self, worker: Node) -> None:
         program = f"{SPARK_HOME}/bin/spark-class", "org.apache.spark.deploy.worker.Worker"
@@ -213,12 +229,18 @@ class Standalone:
             *("--cores", "1", "--memory", "1g", "--work-dir", WORK, self.url),
             core=self.workers.index(worker) % (os.cpu_count() or 1),
         )
+        self._registrations[worker.name] = worker.log().count(_REGISTERED) + 1
+
+    def wait(self) -> None:
+        """Wait until the master knows every worker that was started."""
+        for worker in self.workers:
+            _wait_for(_REGISTERED, worker, self._registrations[worker.name])
 
 
-REGISTERED = "Successfully registered with master"
+_REGISTERED = "Successfully registered with master"
 
 
-def wait_for(text: str, node: Node, times: int = 1, seconds: float = 300) -> None:
+def _wait_for(text: str, node: Node, times: int, seconds: float = 300) -> None:
     """Wait until the node's log has a text this many times."""
     end = time.monotonic() + seconds
     while node.log().count(text) < times:

@@ -6,11 +6,14 @@ import os
 import shutil
 import subprocess
 import sys
+import zipfile
 from pathlib import Path
 
 import pyspark
 from _cluster import PYTHON
 from fakes.wheel import built, uv
+
+from dq.contracts.install import NAME
 
 _POM = """\
 <project xmlns="http://maven.apache.org/POM/4.0.0"><modelVersion>4.0.0</modelVersion>
@@ -27,11 +30,10 @@ class Unbuildable(Exception):
 def spark_home(work: Path) -> Path:
     """Return Spark of this environment with Hadoop's S3 client among its jars. Raises Unbuildable."""
     source = Path(pyspark.__file__).parent
-    (client,) = source.glob("jars/hadoop-client-api-*.jar")
-    version = client.stem.rpartition("-")[2]
+    version = _hadoop_version(source)
     home = work / f"spark-{pyspark.__version__}"
     if not home.exists():
-        jars = maven("hadoop-aws", version, work)
+        jars = sorted(maven("hadoop-aws", version, work).glob("*.jar"))
         made = home.with_suffix(".part")
         shutil.rmtree(made, ignore_errors=True)
         shutil.copytree(source, made, copy_function=_link)
@@ -42,8 +44,13 @@ def spark_home(work: Path) -> Path:
     return home
 
 
-def maven(name: str, version: str, work: Path) -> list[Path]:
-    """Return the jars of an artifact of Hadoop and of what it requires. Raises Unbuildable."""
+def _hadoop_version(home: Path) -> str:
+    (client,) = home.glob("jars/hadoop-client-api-*.jar")
+    return client.stem.rpartition("-")[2]
+
+
+def maven(name: str, version: str, work: Path) -> Path:
+    """Return a folder with the jars of an artifact of Hadoop and of what it requires. Raises Unbuildable."""
     folder = work / f"{name}-{version}"
     if not folder.exists():
         if shutil.which("mvn") is None:
@@ -55,7 +62,7 @@ def maven(name: str, version: str, work: Path) -> list[Path]:
         copy = ["dependency:copy-dependencies", "-DincludeScope=runtime", f"-DoutputDirectory={part}"]
         _run(["mvn", "-q", "-B", "-f", str(pom), *copy])
         part.rename(folder)
-    return sorted(folder.glob("*.jar"))
+    return folder
 
 
 def make(work: Path) -> None:
@@ -65,18 +72,27 @@ def make(work: Path) -> None:
     """
     spark_home(work)
     folder = work / "environment"
-    shutil.rmtree(folder, ignore_errors=True)
-    folder.mkdir(parents=True)
-    wheel = built(folder)
-    home, archive = folder / "dq-env", environment(work)
-    _run([uv(), "venv", "--quiet", "--python", PYTHON, str(home)])
-    python = str(home / "bin" / "python")
+    home, archive, digest = folder / "dq-env", environment(work), folder / "digest"
+    shutil.rmtree(folder / "wheel", ignore_errors=True)
+    (folder / "wheel").mkdir(parents=True)
+    wheel = built(folder / "wheel")
     # No pyspark: Spark's own scripts put theirs on the path.
     packages = [f"{wheel}[s3]", "numpy", "venv-pack==0.2.0", "setuptools<81"]
-    _run([uv(), "pip", "install", "--quiet", "--python", python, *packages])
+    with zipfile.ZipFile(wheel) as files:
+        content = repr(
+            [python_versions(), packages, [(file.filename, file.CRC) for file in files.infolist()]]
+        )
+    if archive.exists() and digest.exists() and digest.read_text("utf-8") == content:
+        return
+    archive.unlink(missing_ok=True)
+    if not home.exists():
+        _run([uv(), "venv", "--quiet", "--python", PYTHON, str(home)])
+    python = str(home / "bin" / "python")
+    _run([uv(), "pip", "install", "--quiet", "--reinstall-package", NAME, "--python", python, *packages])
     _run(
         [str(home / "bin" / "venv-pack"), "-q", "-p", str(home), "-o", str(archive), "--compress-level", "1"]
     )
+    digest.write_text(content, "utf-8")
 
 
 def environment(work: Path) -> Path:

@@ -41,6 +41,8 @@ def moto(address: str = "127.0.0.1") -> Iterator[str]:
     assert server.stdout is not None
     try:
         url = server.stdout.readline().strip()
+        if not url:
+            raise SystemExit("moto does not start")
         os.environ |= environment(url)
         yield url
     finally:
