@@ -93,6 +93,7 @@ def main() -> int:
         standalone = Standalone(nodes["master"], tuple(nodes.values())[1:])
         cluster = Cluster(standalone, home, archive, url, FOLDER)
         metrics: dict[str, float] = {}
+        boto3.client("s3").create_bucket(Bucket="lake")
         standalone.start()
         if {"agreement", "faults"} & set(parts):
             titles = faults if "faults" in parts else ()
@@ -203,7 +204,6 @@ class Tables:
 
 
 def _tables(cluster: Cluster, seed: int, count: int) -> Tables:
-    boto3.client("s3").create_bucket(Bucket="lake")
     tables = Tables({}, {}, {})
     for number in range(count):
         chance = random.Random(seed + number)
