@@ -10,7 +10,7 @@ from pathlib import Path
 from dq.cli import output
 from dq.contracts.escaping import markdown_code, markdown_text
 from dq.contracts.outcome import CheckResult, Finding, Severity, Status, join_limited, pluralize
-from dq.contracts.yaml.insertion import commented
+from dq.contracts.yaml.portable import commented
 from dq.dataquality.backtest import Backtest, RuleHistory
 from dq.dataquality.delivery.cycle import label
 from dq.dataquality.model.run_context import Partition

@@ -7,7 +7,7 @@ from datetime import timedelta
 
 from dq.cli import output
 from dq.contracts.outcome import join_limited, pluralize
-from dq.contracts.yaml.insertion import commented
+from dq.contracts.yaml.portable import commented
 from dq.dataquality.delivery.compliance import percent
 from dq.dataquality.delivery.notify import local_time
 from dq.dataquality.delivery.pattern import duration_text, percent_text

@@ -12,8 +12,8 @@ from dq.contracts import outcome
 from dq.contracts.outcome import UsageError, escape_block, escape_ci_commands, one_line
 from dq.contracts.sql import text as sql
 from dq.contracts.sql.text import name
-from dq.contracts.yaml import insertion
-from dq.contracts.yaml.insertion import commented
+from dq.contracts.yaml import portable
+from dq.contracts.yaml.portable import commented
 
 # Text in HTML and XML: element content and double-quoted attributes.
 
@@ -290,6 +290,6 @@ TARGETS: dict[str, EscapingTarget] = {
     "spark sql text": EscapingTarget(sql.text, "Spark SQL: expressions", "checks"),
     "xml": EscapingTarget(xml, "XML readers", "JUnit reports, feeds of the portal"),
     "xml attribute": EscapingTarget(xml_attribute, "XML readers", "JUnit reports"),
-    "yaml": EscapingTarget(insertion.quoted, "YAML readers", "dq import, init, propose, export odcs and dbt"),
+    "yaml": EscapingTarget(portable.quoted, "YAML readers", "dq import, init, propose, export odcs and dbt"),
 }
 """By name. Row filters are expressions, not texts: they are generated from their syntax tree."""

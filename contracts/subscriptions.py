@@ -15,7 +15,7 @@ from dq.contracts.extension import Date, NonEmptyText, Route
 from dq.contracts.model import Contract, Identity, Node, Property, SchemaObject, Team, empty_list, parse_model
 from dq.contracts.outcome import Finding, Location, nearest
 from dq.contracts.yaml import source
-from dq.contracts.yaml.insertion import block
+from dq.contracts.yaml.portable import block
 
 # A subscription: one consumer's agreed use of a contract, read from a file.
 

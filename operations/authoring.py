@@ -16,7 +16,7 @@ from dq.contracts.outcome import DqError, ReadError, UsageError, ValueProblem
 from dq.contracts.schedule.clock import Schedule, shortest_gap
 from dq.contracts.schedule.clock import parse as parse_schedule
 from dq.contracts.yaml.formatting import Formatted, formatted
-from dq.contracts.yaml.insertion import quoted
+from dq.contracts.yaml.portable import quoted
 from dq.operations.project_files import CONTRACTS, Ci, dag_files, pipeline_files
 from dq.operations.runtime.context import runtime_context
 from dq.validators.git.repository import BRANCH, make_repository, require_no_repository

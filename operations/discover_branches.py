@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 
 from dq.contracts.access.files import FileMissing, FileRef, printable_path, read
 from dq.contracts.outcome import DqError, MissingTool, UsageError, pluralize
-from dq.contracts.yaml.insertion import commented
 from dq.contracts.yaml.parse import parse_valid
+from dq.contracts.yaml.portable import commented
 from dq.dataquality.propose import LAST
 from dq.dataquality.propose import propose as learn_rules
 from dq.dataquality.request import Request

@@ -19,8 +19,8 @@ from dq.contracts.odcs import MISPLACED_SUBSCRIPTION, is_contract
 from dq.contracts.outcome import Finding, UsageError
 from dq.contracts.subscriptions import Approval, ProofTerms, Subscription, file_name
 from dq.contracts.subscriptions import read as typed
-from dq.contracts.yaml.insertion import block
 from dq.contracts.yaml.parse import parse
+from dq.contracts.yaml.portable import block
 from dq.operations.registry_files import parse_policy, read_policy_text
 from dq.operations.runtime.context import call_context, parse_duration, registry_root
 from dq.validators.context import SubscriptionContext

@@ -14,7 +14,7 @@ from dq.cli.context import ACCOUNT, ROLE, note
 from dq.contracts.access.files import create
 from dq.contracts.escaping import shell_word
 from dq.contracts.outcome import UsageError, pluralize
-from dq.contracts.yaml.insertion import commented
+from dq.contracts.yaml.portable import commented
 from dq.operations.import_ import (
     ImportRequest,
     build_contract,

@@ -235,6 +235,11 @@ def printable_path(path: PurePath | str) -> str:
     return str(path).encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
 
 
+def is_json(file: str) -> bool:
+    """Return True if the file is JSON by its name. JSON is YAML too, but not vice versa."""
+    return file.lower().endswith(".json")
+
+
 def file_ref(path: Path) -> FileRef:
     """Return a file that the user named: its folder is trusted, and the file itself may not be a link."""
     return FileRef(path.parent, path.name)

@@ -1,7 +1,7 @@
 """Reads the common part of YAML line by line: `key: value` and `- item` with values on one line.
 
 Contracts repeat their lines, so a line is parsed once and then looked up, which takes a third of the time of
-PyYAML's parser. Everything else, and every mistake, is left to `source.Builder`. For the texts that this
+PyYAML's parser. Everything else, and every mistake, is left to `builder.Builder`. For the texts that this
 module reads, both return the same values and locations.
 """
 
@@ -70,7 +70,7 @@ class _Unusual(Exception):
 
 
 def read(text: str, file: str) -> dict[str, Any] | None:
-    """Return the top mapping of a document like `source.Builder`, or None if that has to read the text."""
+    """Return the top mapping of a document like `builder.Builder`, or None if that has to read the text."""
     if len(text) > MAX_CHARACTERS:
         return None
     try:

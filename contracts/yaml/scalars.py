@@ -6,19 +6,44 @@ import datetime as dt
 import re
 from functools import lru_cache
 
-from yaml.constructor import ConstructorError, SafeConstructor
-from yaml.nodes import ScalarNode
-from yaml.resolver import Resolver
+# Resolution of plain scalars, exactly as in PyYAML's safe loader. PyYAML itself is imported only for values
+# that are seldom written, e.g. 1_000 or 12:30:45: it takes longer to import than most contracts take to read.
 
-# Resolution of plain scalars, exactly as in PyYAML's safe loader.
-
-_BY_FIRST_CHARACTER = {
-    first: [(tag, pattern.match) for tag, pattern in resolvers if tag != "tag:yaml.org,2002:merge"]
-    for first, resolvers in Resolver.yaml_implicit_resolvers.items()
+_WORDS: dict[str, bool | None] = {
+    **dict.fromkeys(("", "~", "null", "Null", "NULL")),
+    **dict.fromkeys(("true", "True", "TRUE", "yes", "Yes", "YES", "on", "On", "ON"), True),
+    **dict.fromkeys(("false", "False", "FALSE", "no", "No", "NO", "off", "Off", "OFF"), False),
+}
+# First characters of numbers, also in YAML 1.2, and of dates.
+_NUMERIC = frozenset("0123456789+-.")
+NUMBERS_AND_DATES = {
+    "tag:yaml.org,2002:float": re.compile(
+        r"""^(?:[-+]?(?:[0-9][0-9_]*)\.[0-9_]*(?:[eE][-+][0-9]+)?
+                    |\.[0-9][0-9_]*(?:[eE][-+][0-9]+)?
+                    |[-+]?[0-9][0-9_]*(?::[0-5]?[0-9])+\.[0-9_]*
+                    |[-+]?\.(?:inf|Inf|INF)
+                    |\.(?:nan|NaN|NAN))$""",
+        re.VERBOSE,
+    ),
+    "tag:yaml.org,2002:int": re.compile(
+        r"""^(?:[-+]?0b[0-1_]+
+                    |[-+]?0[0-7_]+
+                    |[-+]?(?:0|[1-9][0-9_]*)
+                    |[-+]?0x[0-9a-fA-F_]+
+                    |[-+]?[1-9][0-9_]*(?::[0-5]?[0-9])+)$""",
+        re.VERBOSE,
+    ),
+    "tag:yaml.org,2002:timestamp": re.compile(
+        r"""^(?:[0-9][0-9][0-9][0-9]-[0-9][0-9]-[0-9][0-9]
+                    |[0-9][0-9][0-9][0-9] -[0-9][0-9]? -[0-9][0-9]?
+                     (?:[Tt]|[ \t]+)[0-9][0-9]?
+                     :[0-9][0-9] :[0-9][0-9] (?:\.[0-9]*)?
+                     (?:[ \t]*(?:Z|[-+][0-9][0-9]?(?::[0-9][0-9])?))?)$""",
+        re.VERBOSE,
+    ),
 }
 _STR = "tag:yaml.org,2002:str"
 _CORE = {f"tag:yaml.org,2002:{name}" for name in ("str", "int", "float", "bool", "null", "timestamp")}
-_FAST: dict[str, object] = {"true": True, "false": False, "null": None, "~": None, "": None}
 
 Value = str | int | float | bool | None | dt.date | dt.datetime
 
@@ -36,8 +61,8 @@ def value(text: str, tag: str | None, plain: bool) -> Value:
     if tag is None or tag == "!":
         if not plain:
             return text
-        if text in _FAST:
-            return _FAST[text]  # type: ignore[return-value]  # the table holds only scalars
+        if text in _WORDS:
+            return _WORDS[text]
         tag = _resolved(text) if len(text) < 64 else _matched(text)
     if tag == _STR:
         return text
@@ -46,8 +71,7 @@ def value(text: str, tag: str | None, plain: bool) -> Value:
     return _construct(tag, text)
 
 
-# First characters of numbers in YAML 1.2.
-_NUMERIC = frozenset("0123456789+-.")
+_DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 _ORDINARY = re.compile(r"[-+]?(?:0|[1-9][0-9]*)(?:\.[0-9]*)?(?:[eE][-+][0-9]+)?")
 _INTEGER = re.compile(r"[-+]?[0-9]+|0o[0-7]+|0x[0-9a-fA-F]+")
 _FLOAT = re.compile(r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?")
@@ -83,16 +107,14 @@ def undisputed_value(text: str) -> Value:
 
 
 # YAML's name of a type -> its name in messages.
-_WORDS = {"int": "a whole number", "float": "a number", "bool": "true or false", "timestamp": "a date"}
+_TYPE_NAMES = {"int": "a whole number", "float": "a number", "bool": "true or false", "timestamp": "a date"}
 
 
 def _matched(text: str) -> str:
-    """Return the tag of a plain scalar."""
-    for tag, match in _BY_FIRST_CHARACTER.get(text[0], ()):
-        if match(text):
-            # A single `=` is YAML 1.1's "default value" type, which is never intended.
-            return _STR if tag.endswith(":value") else tag
-    return _STR
+    """Return the tag of a plain scalar that is not one of the words."""
+    if text[0] not in _NUMERIC:
+        return _STR
+    return next((tag for tag, pattern in NUMBERS_AND_DATES.items() if pattern.match(text)), _STR)
 
 
 # Cached, because contracts repeat the same words and the patterns are slow.
@@ -101,13 +123,26 @@ _resolved = lru_cache(4096)(_matched)
 
 def _construct(tag: str, text: str) -> Value:
     kind = tag.rpartition(":")[2]
+    type_name = _TYPE_NAMES.get(kind, kind)
     if len(text) > 1000:
-        raise UnusableScalar(f"a value that looks like {_WORDS.get(kind, kind)} has {len(text)} characters")
-    if kind == "int" and text.isdecimal() and text.isascii() and text[0] != "0":
-        return int(text)
-    constructor = SafeConstructor()
-    node = ScalarNode(tag, text)
+        raise UnusableScalar(f"a value that looks like {type_name} has {len(text)} characters")
     try:
-        return getattr(constructor, f"construct_yaml_{kind}")(node)  # type: ignore[no-any-return]
-    except (ValueError, OverflowError, KeyError, TypeError, AttributeError, ConstructorError) as error:
-        raise UnusableScalar(f"{text!r} looks like {_WORDS.get(kind, kind)}, but is not valid") from error
+        if kind == "timestamp" and _DATE.fullmatch(text):
+            return dt.date.fromisoformat(text)
+        if kind in ("int", "float") and _ORDINARY.fullmatch(text):
+            return int(text) if kind == "int" else float(text)
+        return _construct_by_pyyaml(tag, text)
+    except (ValueError, OverflowError, KeyError, TypeError, AttributeError) as error:
+        raise UnusableScalar(f"{text!r} looks like {type_name}, but is not valid") from error
+
+
+def _construct_by_pyyaml(tag: str, text: str) -> Value:
+    """Return the value. Raises ValueError, KeyError, and other errors of PyYAML's code."""
+    from yaml.constructor import ConstructorError, SafeConstructor
+    from yaml.nodes import ScalarNode
+
+    constructor, kind = SafeConstructor(), tag.rpartition(":")[2]
+    try:
+        return getattr(constructor, f"construct_yaml_{kind}")(ScalarNode(tag, text))  # type: ignore[no-any-return]
+    except ConstructorError as error:
+        raise ValueError from error

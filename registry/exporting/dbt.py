@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from dq.contracts.escaping import dbt_name, is_dbt_name, is_dbt_value, is_plain_name, jinja
 from dq.contracts.model import Contract, Property, SchemaObject
-from dq.contracts.yaml.insertion import block, quoted
+from dq.contracts.yaml.portable import block, quoted
 from dq.registry.exporting import Exported, ExportKind, LossReport, columns, supported_keys
 
 

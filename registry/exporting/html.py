@@ -9,7 +9,7 @@ from dq.contracts.access.access_policy import WEB, web_address
 from dq.contracts.escaping import html
 from dq.contracts.model import Contract, Property, Quality, SchemaObject
 from dq.contracts.types import catalog_type
-from dq.contracts.yaml.insertion import commented
+from dq.contracts.yaml.portable import commented
 from dq.registry.exporting import Exported, ExportKind, supported_keys
 
 # The page loads no script, image or font; the style is inline.

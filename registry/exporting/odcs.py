@@ -23,7 +23,7 @@ from dq.contracts.model import (
 )
 from dq.contracts.outcome import UsageError
 from dq.contracts.types import catalog_type
-from dq.contracts.yaml.insertion import block
+from dq.contracts.yaml.portable import block
 from dq.registry.exporting import Exported, ExportKind, LossReport
 
 Values = dict[str, object]

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dq.contracts.escaping import python
 from dq.contracts.model import Contract, Property, SchemaObject
 from dq.contracts.types import DataType
-from dq.contracts.yaml.insertion import commented
+from dq.contracts.yaml.portable import commented
 from dq.registry.exporting import Exported, ExportKind, LossReport, columns, supported_keys, unsupported_keys
 
 # The docstring comes first, because a comment in the first two lines could set another encoding.

@@ -8,7 +8,7 @@ from dq.contracts.access.data_location import data_formats
 from dq.contracts.escaping import spark_literal, spark_name_in_file
 from dq.contracts.model import Contract, Property, SchemaObject
 from dq.contracts.types import DataType
-from dq.contracts.yaml.insertion import commented
+from dq.contracts.yaml.portable import commented
 from dq.registry.exporting import Exported, ExportKind, LossReport, columns, parts, supported_keys
 
 

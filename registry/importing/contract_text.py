@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from dq.contracts.access.data_location import SERVERS
 from dq.contracts.types import DataType, logical_type
-from dq.contracts.yaml.insertion import block, commented, quoted
+from dq.contracts.yaml.portable import block, commented, quoted
 from dq.registry.importing import ImportedColumn, ImportedTable, OdcsKeys
 from dq.registry.importing.sources import as_list
 

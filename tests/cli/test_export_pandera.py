@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from dq.contracts.yaml.insertion import quoted
+from dq.contracts.yaml.portable import quoted
 
 # Type, and another one that a frame may have instead.
 TYPES = {

@@ -24,7 +24,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from dq.contracts.escaping import TARGETS
 from dq.contracts.outcome import UsageError
-from dq.contracts.yaml.insertion import commented
+from dq.contracts.yaml.portable import commented
 from dq.validators.git.approvals import codeowners_of
 
 if TYPE_CHECKING:

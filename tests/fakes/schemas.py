@@ -8,7 +8,7 @@ from typing import Any
 
 from dq.contracts.model import Contract, Property
 from dq.contracts.types import catalog_type
-from dq.contracts.yaml.insertion import block
+from dq.contracts.yaml.portable import block
 
 PLAIN = {
     "string": "string", "char(3)": "string", "varchar(20)": "string", "boolean": "boolean",

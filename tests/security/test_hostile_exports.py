@@ -19,7 +19,7 @@ from fakes.canary import Canary
 from fakes.hostile_texts import Canaries, hostile_texts
 
 from dq.cli.main import run
-from dq.contracts.yaml.insertion import commented
+from dq.contracts.yaml.portable import commented
 
 ROLES = ("id", "domain", "object", "column", "field")
 """Where a text stands as a name; in all other places it stands at once."""

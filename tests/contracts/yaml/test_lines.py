@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from dq.contracts.model import SOURCE_MAP_KEY
 from dq.contracts.yaml import lines
-from dq.contracts.yaml.source import Builder, YamlRejected
+from dq.contracts.yaml.builder import Builder, YamlRejected
 
 EXAMPLES = Path(__file__).parents[3] / "examples"
 KEYS = ("a", "b", "logicalType", "tags", "x-y", "on", "no", "null", "_z.1", "1a", '"q"', "my key")

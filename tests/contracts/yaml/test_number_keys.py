@@ -7,7 +7,7 @@ import typing
 import pytest
 
 from dq.contracts.model import Price, Property, Quality, TypeOptions
-from dq.contracts.yaml.source import NUMBER_KEYS
+from dq.contracts.yaml.builder import NUMBER_KEYS
 
 
 def _number_keys(model: type) -> set[str]:

@@ -6,9 +6,13 @@ import json
 
 import pytest
 import yaml
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from yaml.nodes import ScalarNode
+from yaml.resolver import Resolver
 
 from dq.contracts.yaml.parse import parse
-from dq.contracts.yaml.scalars import other_number, value
+from dq.contracts.yaml.scalars import NUMBERS_AND_DATES, UnusableScalar, other_number, value
 from dq.validators import rule_page
 
 SERVER = "servers: [{server: lake, type: postgres, host: db, database: sales, schema: a, port: %s}]\n"
@@ -173,3 +177,42 @@ def test_a_quoted_number_with_an_exponent_is_told_the_spelling_T35():
     found = parse(rule_page.document(RULES % (1, "'1e-06'", 1))[0].encode(), "a.yaml").findings
 
     assert [finding.hint for finding in found] == ["Write mustBeLessThan: 1.0e-06."]
+
+
+_WORDS = ("yes", "no", "on", "off", "true", "false", "null", "y", "n")
+_DATE_AND_TIME = r"[0-9]{4}-[0-9]{1,2}-[0-9]{1,2}([Tt ][0-9]{1,2}:[0-9]{2}:[0-9]{2}(\.[0-9]+)?Z?)?"
+_TEXTS = st.one_of(
+    st.from_regex(r"[-+0-9._:eETZxbo]{1,12}", fullmatch=True),
+    st.from_regex(_DATE_AND_TIME, fullmatch=True),
+    st.sampled_from(
+        [way(word) for word in _WORDS for way in (str, str.title, str.upper, str.swapcase, "{}s".format)]
+    ),
+    st.sampled_from(["~", "=", "", ".inf", "-.INF", ".NaN", "abc", "tRue", "<", "2026-W01-1"]),
+)
+
+
+@given(_TEXTS)
+@settings(max_examples=500, deadline=None)
+def test_a_plain_scalar_has_the_value_that_pyyaml_gives_it(text: str):
+    tag = yaml.SafeLoader("").resolve(ScalarNode, text, (True, False))
+    loader = yaml.SafeLoader("")
+    try:
+        expected = text if tag.endswith(":value") else loader.construct_object(ScalarNode(tag, text))
+    except (ValueError, OverflowError):
+        with pytest.raises(UnusableScalar):
+            value(text, None, True)
+        return
+
+    actual = value(text, None, True)
+
+    assert (type(actual), repr(actual)) == (type(expected), repr(expected))
+
+
+def test_the_patterns_are_those_of_pyyaml():
+    resolvers = {
+        tag: pattern for pairs in Resolver.yaml_implicit_resolvers.values() for tag, pattern in pairs
+    }
+
+    assert {tag: (pattern.pattern, pattern.flags) for tag, pattern in NUMBERS_AND_DATES.items()} == {
+        tag: (resolvers[tag].pattern, resolvers[tag].flags) for tag in NUMBERS_AND_DATES
+    }

@@ -10,7 +10,8 @@ import yaml
 from dq.contracts.access.files import MAX_BYTES
 from dq.contracts.model import MAX_DEPTH, SOURCE_MAP_KEY, SourceMap, strip_source_maps
 from dq.contracts.outcome import Location
-from dq.contracts.yaml.source import MAX_EXPANSION, read
+from dq.contracts.yaml.builder import MAX_EXPANSION
+from dq.contracts.yaml.source import read
 
 
 def _values(text: str) -> object:
