@@ -28,6 +28,7 @@ from dq.contracts.model import (
     TypeOptions,
 )
 from dq.contracts.model import Element as Described
+from dq.contracts.service_levels import ServiceLevel, parse_length, parse_level, service_level_name
 from dq.contracts.slo import delivery_terms
 from dq.contracts.types import DataType
 
@@ -145,13 +146,13 @@ _PROMISED = ("grace", "objective")
 def service_levels(contract: Contract) -> Iterator[diff.FlatElement]:
     """Yield the service levels of a contract."""
     for sla in contract.sla_properties:
-        name = diff.service_level_name(sla.property)
+        name = service_level_name(sla.property)
         element_name = _element_name(contract, sla)
         attributes = diff.attribute_values(sla, diff.ElementKind.SLA)
         if sla.value is not None:
             source_value = f"{sla.value} {sla.unit}" if sla.unit else sla.value
             attributes["level"] = diff.attribute_value(
-                sla, "value", diff.parse_level(sla.property, sla.value, sla.unit), source_value
+                sla, "value", parse_level(sla.property, sla.value, sla.unit), source_value
             )
         if attributes.get("scheduler", diff.AttributeValue("", "", sla.locate())).normal == "cron":
             del attributes["scheduler"]
@@ -217,9 +218,9 @@ def vendor_terms(
 
 def _term(key: str, raw: Any) -> object:
     if key in _DURATIONS and isinstance(raw, str):
-        return diff.parse_length(raw) or diff.ServiceLevel("text", None, raw)
+        return parse_length(raw) or ServiceLevel("text", None, raw)
     if key == "objective":
-        return diff.parse_level("objective", raw, None)
+        return parse_level("objective", raw, None)
     return diff.canonical(raw)
 
 

@@ -11,10 +11,10 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from dq.contracts.diff import service_level_name
 from dq.contracts.metrics import is_unusual_rule, named_metric
 from dq.contracts.model import Contract, Property, Quality, SchemaObject
 from dq.contracts.outcome import Finding, Severity
+from dq.contracts.service_levels import service_level_name
 from dq.dataquality.checks import built_in
 from dq.dataquality.clauses.clause import NoResult
 from dq.dataquality.clauses.coverage import (

@@ -14,24 +14,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from dq.contracts.model import OPERATORS, Quality, strip_source_maps
 from dq.contracts.outcome import CheckResult
 from dq.dataquality.clauses.clause import CheckParameters, Clause, RowTest, parameters_of, refuse, with_test
 from dq.dataquality.clauses.kind import CheckKind, Values, evaluate_number
-from dq.dataquality.clauses.plugins import (
-    Broken,
-    Measure,
-    Question,
-    RuleInput,
-    apply_check,
-    call_metric,
-    number_of,
-)
 from dq.dataquality.clauses.quality_rule import Rule, RuleOperator, clause_from_quality, with_number_limit
 from dq.dataquality.model.metric import Metric
 from dq.dataquality.model.predicate import Opaque
 from dq.dataquality.model.run_context import Unusable, comparison
+
+if TYPE_CHECKING:
+    from dq.dataquality.clauses.plugins import Question
 
 _CHECK = "custom"
 
@@ -46,6 +41,9 @@ class _NumberCheck:
 
 
 def clause(rule: Rule) -> Clause:
+    # Imported here: few contracts have checks of other packages.
+    from dq.dataquality.clauses.plugins import Broken, Measure, RuleInput, apply_check, call_metric
+
     schema, quality = rule.object, rule.quality
     # Starts with the default bound, until the rule's own bound is parsed.
     draft = clause_from_quality(_CHECK, schema, quality, rule.column_name, RuleOperator(_NONE))
@@ -107,6 +105,8 @@ def metrics(clause: Clause) -> tuple[Metric, ...]:
 
 
 def judge(clause: Clause, values: Values) -> CheckResult:
+    from dq.dataquality.clauses.plugins import number_of
+
     numbered = parameters_of(clause, _NumberCheck)
     number = number_of(numbered.name, numbered.question, values)
     return evaluate_number(clause, number, f"the check {numbered.name!r}")

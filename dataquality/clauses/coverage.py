@@ -12,7 +12,6 @@ from functools import cache
 
 from dq.contracts.access.data_location import data_formats
 from dq.contracts.agreement import is_agreement
-from dq.contracts.diff import service_level_name
 from dq.contracts.extension import delivery
 from dq.contracts.metrics import implementation, is_unusual_rule, named_metric
 from dq.contracts.model import Contract, Element, Node, Property, Quality, SchemaObject, SlaProperty
@@ -30,6 +29,7 @@ from dq.contracts.outcome import (
     nearest,
     parse_duration,
 )
+from dq.contracts.service_levels import service_level_name
 from dq.contracts.slo import is_arrival_schedule, unwatched_schedules
 from dq.contracts.types import DataType, physical_type
 from dq.dataquality.clauses.clause import (

@@ -37,7 +37,7 @@ from dq.dataquality.model import run_context
 from dq.dataquality.model.column import Column, columns
 from dq.dataquality.model.metric import Group
 from dq.dataquality.model.predicate import In, Matches, Not, Opaque, Predicate, kind_of
-from dq.dataquality.sql_values import display_text, literal, to_java
+from dq.dataquality.sql_values import display_text, literal
 
 # Row counts of earlier runs, and the usual range derived from them. Nothing here reads data.
 
@@ -419,6 +419,9 @@ def values_in_words(values: list[object]) -> str:
 
 def pattern_clause(clause: Clause, column: Column, pattern: str) -> Clause:
     """Return the clause "every string matches this ECMA-262 pattern"."""
+    # Imported here: most contracts have no patterns.
+    from dq.dataquality.java_pattern import to_java
+
     try:
         regex = to_java(pattern)
     except run_context.Unusable as error:

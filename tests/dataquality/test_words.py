@@ -12,13 +12,13 @@ from dq.contracts.model import Contract, Quality
 from dq.contracts.sql import text as sql
 from dq.contracts.yaml.parse import parse
 from dq.dataquality.clauses.kind import percent
+from dq.dataquality.java_pattern import to_java
 from dq.dataquality.model.column import Column, Need, resolve
 from dq.dataquality.model.metric import Failure, MetricExecution, aggregate, count, duplicates, merge_answers
 from dq.dataquality.model.predicate import Inside
 from dq.dataquality.model.run_context import Unusable, threshold
 from dq.dataquality.spark.measure import MAX_EXPRESSIONS, plan
 from dq.dataquality.spark.schema import ddl
-from dq.dataquality.sql_values import to_java
 from dq.lake.types import from_spark_json
 
 

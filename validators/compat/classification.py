@@ -10,9 +10,10 @@ from datetime import date, timedelta
 from enum import StrEnum
 from typing import NamedTuple
 
-from dq.contracts.diff import Change, ChangeKind, FlatElement, PhysicalType, parse_date
+from dq.contracts.diff import Change, ChangeKind, FlatElement, PhysicalType
 from dq.contracts.extension import dataset
 from dq.contracts.model import Contract
+from dq.contracts.service_levels import parse_date
 from dq.contracts.types import (
     HIDDEN,
     HIDDEN_V1,

@@ -6,8 +6,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
 
-from dq.contracts.diff import Change, ChangeKind, ElementKind, ScheduleRelation, parse_date
+from dq.contracts.diff import Change, ChangeKind, ElementKind, ScheduleRelation
 from dq.contracts.normalize import COORDINATES, RuleThreshold
+from dq.contracts.service_levels import parse_date
 from dq.validators.compat.classification import (
     Bump,
     ChangeClassification,

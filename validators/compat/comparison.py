@@ -12,12 +12,13 @@ from itertools import chain
 from pathlib import PurePosixPath
 from typing import NamedTuple
 
-from dq.contracts.diff import Change, ElementKind, FlatElement, changes, parse_date, service_level_name
+from dq.contracts.diff import Change, ElementKind, FlatElement, changes
 from dq.contracts.extension import dataset
 from dq.contracts.model import Contract, Identity, Node
 from dq.contracts.needs import lost_need, needed_clauses
 from dq.contracts.normalize import normalize
 from dq.contracts.outcome import Location, Severity
+from dq.contracts.service_levels import parse_date, service_level_name
 from dq.contracts.subscriptions import Subscription, affects, locate_use
 from dq.validators.compat import classification_table
 from dq.validators.compat.classification import (

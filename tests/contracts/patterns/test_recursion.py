@@ -10,7 +10,7 @@ import pytest
 
 from dq.contracts.pattern import analyze_recursion, pattern_problem, search_pattern, to_spark_pattern
 from dq.dataquality.answers.rows import python_pattern as in_python
-from dq.dataquality.sql_values import to_java
+from dq.dataquality.java_pattern import to_java
 
 # The long form is benchmarks/random_tests.py.
 EXAMPLES = int(os.environ.get("DQ_EXAMPLES", "30"))

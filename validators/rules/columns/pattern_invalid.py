@@ -29,7 +29,6 @@ every iteration of a repetition begin or end with a character that nothing else 
 import re
 import warnings
 
-from dq.contracts import pattern
 from dq.contracts.model import SOURCE_MAP_KEY, SourceMap
 from dq.validators.rule import Context, Contract, Rule, Severity, Violation, Violations
 
@@ -49,7 +48,10 @@ def check(_contract: Contract, context: Context) -> Violations:
 
 
 def _check_pattern(place: SourceMap, text: str) -> Violations:
-    wrong = pattern.pattern_problem(text)
+    # Imported here: most contracts have no patterns.
+    from dq.contracts.pattern import pattern_problem
+
+    wrong = pattern_problem(text)
     if wrong is not None:
         message = f"pattern {_short(text)!r}: {wrong.message}."
         # A pattern invalid everywhere violates the standard (ECMA-262); the rest is only unsupported here.

@@ -42,9 +42,9 @@ the object, not a column. What is kept at least must not be longer than what is 
 
 from dq.contracts import extension
 from dq.contracts.access.data_location import data_formats
-from dq.contracts.diff import ServiceLevel, compare_levels, parse_level, service_level_name
 from dq.contracts.model import SlaProperty
 from dq.contracts.outcome import LAKEHOUSE
+from dq.contracts.service_levels import ServiceLevel, compare_levels, parse_level, service_level_name
 from dq.validators.rule import Context, Contract, Rule, Severity, Violations, violation
 
 

@@ -13,7 +13,6 @@ How to fix: Agree with the owners on an earlier delivery or another rule, and ch
 what it promises. Grace counts: a delivery due at 07:00 with 45 minutes of grace is promised by 07:45.
 """
 
-from dq.contracts.needs import late_promises, needed_clauses, similar_clause
 from dq.validators.rule import (
     Rule,
     Severity,
@@ -30,6 +29,9 @@ def check(subscription: Subscription, context: SubscriptionContext) -> Violation
     contract, needs = context.contract(subscription), subscription.needs
     if contract is None or needs is None:
         return
+    # Imported here: most runs have no subscriptions.
+    from dq.contracts.needs import late_promises, needed_clauses, similar_clause
+
     for entry in needed_clauses(subscription, contract):
         if not entry.clauses:
             similar = similar_clause(entry.text, contract)
