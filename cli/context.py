@@ -12,7 +12,7 @@ import typer
 
 from dq.cli import output
 from dq.contracts.outcome import UsageError
-from dq.operations.runtime.context import MESSAGES, Messages, parse_instant
+from dq.operations.runtime.messages import MESSAGES, Messages
 
 if TYPE_CHECKING:
     from dq.alerts.drain import DrainResult
@@ -129,6 +129,9 @@ def undelivered(drained: DrainResult) -> int:
 
 def instant_or_none(as_of: str | None) -> datetime | None:
     """Return the instant of an option, or None if it is not set. Raises UsageError if it is invalid."""
+    # Imported here: `dq --help` needs no runtime.
+    from dq.operations.runtime.context import parse_instant
+
     return parse_instant(as_of) if as_of else None
 
 

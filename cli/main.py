@@ -26,7 +26,7 @@ from typer.main import get_command
 from dq.cli import commands, output
 from dq.cli.context import TerminalMessages
 from dq.contracts.outcome import DqError, UsageError, nearest
-from dq.operations.runtime.context import CONFIG, MESSAGES
+from dq.operations.runtime.messages import CONFIG, MESSAGES
 
 BUG_EXIT_CODE = 70
 # Types of options shown in the help. Types of flags, paths and strings are left out as redundant.

@@ -25,7 +25,7 @@ import typer
 
 from dq.contracts import outcome
 from dq.contracts.outcome import DqError, escape_json_document, one_line
-from dq.operations.runtime import context
+from dq.operations.runtime import messages
 
 if TYPE_CHECKING:
     from dq.validators.lint import LintResult, ReportFormat, TerminalOptions
@@ -474,7 +474,7 @@ def _finite(value: Any) -> Any:
 
 
 @dataclass(slots=True)
-class Progress(context.Progress):
+class Progress(messages.Progress):
     """Progress of an activity on `total` pieces, updated by several threads."""
 
     total: int

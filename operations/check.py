@@ -69,7 +69,8 @@ from dq.dataquality.spark.dataset import FILE_FORMATS, Dataset, locate
 from dq.operations.data_places import located_data
 from dq.operations.delivered_rows import with_delivered_rows, with_receipts_of_other_sides
 from dq.operations.registry_files import LoadedContracts
-from dq.operations.runtime.context import Progress, RuntimeContext, format_instant
+from dq.operations.runtime.context import RuntimeContext, format_instant
+from dq.operations.runtime.messages import Progress
 from dq.operations.runtime.spark import LazySparkSession
 from dq.store.engine import Store
 

@@ -15,7 +15,8 @@ from dq.contracts.subscriptions import Subscription
 from dq.contracts.subscriptions import read as read_subscription
 from dq.contracts.yaml.parse import TEXT, parse, read
 from dq.operations.registry_files import parse_policy, read_policy_text
-from dq.operations.runtime.context import MESSAGES, registry_root
+from dq.operations.runtime.context import registry_root
+from dq.operations.runtime.messages import MESSAGES
 from dq.operations.subscriptions import Content, contents
 from dq.operations.validate import parse_mode
 from dq.validators.compat.classification import DEFAULT_ENGINES

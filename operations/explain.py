@@ -15,7 +15,7 @@ from dq.dataquality.clauses.plugins import installed, package
 from dq.dataquality.clauses.plugins import load as load_check
 from dq.dataquality.model.run_context import Unusable
 from dq.operations.registry_files import load, with_registry
-from dq.operations.runtime.context import MESSAGES
+from dq.operations.runtime.messages import MESSAGES
 from dq.validators import rule_page
 from dq.validators.lint import load_rules
 from dq.validators.rule_page import Explanation

@@ -75,7 +75,7 @@ def samples(
 ) -> SampleOutcome:
     """Check several sample files, `FILE` or `FILE=OBJECT`, against the contract in a file; see `sample`."""
     from dq.operations.registry_files import load
-    from dq.operations.runtime.context import MESSAGES
+    from dq.operations.runtime.messages import MESSAGES
 
     if contract.suffix.lower() in (".csv", ".jsonl", ".ndjson", ".parquet"):
         raise UsageError(

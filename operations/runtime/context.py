@@ -7,8 +7,7 @@ import re
 import stat
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
-from contextvars import ContextVar
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -19,6 +18,7 @@ from dq.contracts.access.access_policy import AccessPolicy, build_access_policy
 from dq.contracts.access.files import POLICY_FILE, FileRejected, printable_path, read_own
 from dq.contracts.outcome import StoreError, UsageError, ValueProblem, parse_elapsed
 from dq.operations.runtime import settings
+from dq.operations.runtime.messages import CONFIG, MESSAGES, Messages
 from dq.operations.runtime.settings import Settings
 
 if TYPE_CHECKING:
@@ -159,60 +159,6 @@ _BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 
 # Outside of these years, arithmetic on instants may overflow.
 _FIRST_YEAR, _LAST_YEAR = 1900, 9000
-
-CONFIG: ContextVar[str | None] = ContextVar("CONFIG", default=None)
-"""File of the global option `--config` during one command line."""
-
-
-class Messages:
-    """Messages of an operation besides its outcome: notes, alerts and progress.
-
-    Notes and alerts are collected in order. The command line shows them immediately, in a subclass.
-    """
-
-    def __init__(self) -> None:
-        self.notes: list[str] = []
-        self.alerts: list[str] = []
-
-    def note(self, text: str) -> None:
-        """Add information for the caller that is neither a finding nor an error."""
-        self.notes.append(text)
-
-    def finding(self, finding: object) -> None:
-        """Report a problem of a contract, which is also in the outcome."""
-
-    def alert(self, text: str) -> None:
-        """Add a block of the console channel. Raises OSError if it cannot be shown."""
-        self.alerts.append(text)
-
-    def step(self, activity: str) -> AbstractContextManager[None]:  # noqa: ARG002
-        """Context manager around an activity that takes time."""
-        return nullcontext()
-
-    def progress(self, total: int, activity: str) -> Progress:  # noqa: ARG002
-        """Return the progress of an activity on `total` items by concurrent threads, e.g. `checking`."""
-        return Progress()
-
-    def program_output(self) -> AbstractContextManager[None]:
-        """Context manager around the start of a program that may write to the terminal."""
-        return nullcontext()
-
-
-MESSAGES: ContextVar[Callable[[], Messages]] = ContextVar("MESSAGES", default=Messages)
-"""Factory of the messages of each call; a command line sets its terminal for the duration of one command."""
-
-
-class Progress:
-    """Progress of many work items, reported by their threads. This class shows nothing."""
-
-    __slots__ = ()
-
-    def step(self, item: str) -> AbstractContextManager[None]:  # noqa: ARG002
-        """Context manager around one item."""
-        return nullcontext()
-
-    def close(self) -> None:
-        """End the progress."""
 
 
 @dataclass(frozen=True, slots=True)
