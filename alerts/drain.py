@@ -57,7 +57,8 @@ from dq.alerts.outbox import (
 )
 from dq.alerts.route import CONSOLE, AlertRoute
 from dq.alerts.tables import IN_FLIGHT, WAITING, OutboxStatus, channel_pause, incident, message, outbox
-from dq.contracts.outcome import IncidentKey, Severity
+from dq.contracts.incident import IncidentKey
+from dq.contracts.outcome import Severity
 from dq.store import Store
 from dq.store.schema import UtcDateTime
 

@@ -12,7 +12,8 @@ from types import MappingProxyType
 from uuid import UUID, uuid5
 
 from dq.alerts.route import Deferral, DeferralReason
-from dq.contracts.outcome import AT_RISK, Breach, IncidentKey, Recovery, Resolution, Severity
+from dq.contracts.incident import AT_RISK, Breach, IncidentKey, Recovery, Resolution
+from dq.contracts.outcome import Severity
 
 # Flapping.
 

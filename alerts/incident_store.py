@@ -13,7 +13,8 @@ from sqlalchemy import Connection, Row, Select, and_, bindparam, delete, func, i
 from dq.alerts.incident import CLOSED_AS, TITLE, Facts, Incident, IncidentState, Subject
 from dq.alerts.tables import WAITING, incident_event, incident_subject, message, outbox, silence
 from dq.alerts.tables import incident as incidents
-from dq.contracts.outcome import IncidentKey, Resolution, Severity
+from dq.contracts.incident import IncidentKey, Resolution
+from dq.contracts.outcome import Severity
 from dq.store.engine import Store
 
 # Reads and writes.

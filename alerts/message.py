@@ -27,7 +27,8 @@ from dq.alerts.incident import (
     notified_team,
     stabilization_period,
 )
-from dq.contracts.outcome import IncidentKey, Resolution, Severity, join_limited, one_line, pluralize
+from dq.contracts.incident import IncidentKey, Resolution
+from dq.contracts.outcome import Severity, join_limited, one_line, pluralize
 
 # Texts on the numbers of deliveries or partitions of an incident. Subjects are given by name.
 

@@ -38,7 +38,8 @@ from dq.alerts.route import AlertRoute, DeferralReason, initial_deferral, matchi
 from dq.alerts.suppression import KeyPattern
 from dq.alerts.tables import OutboxStatus, outbox
 from dq.alerts.tables import incident as incidents
-from dq.contracts.outcome import Breach, IncidentKey, Recovery, Severity
+from dq.contracts.incident import Breach, IncidentKey, Recovery
+from dq.contracts.outcome import Severity
 from dq.store import Store
 
 PAST = "(past)"

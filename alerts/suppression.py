@@ -39,7 +39,7 @@ from dq.alerts.route import DeferralReason
 from dq.alerts.tables import OutboxStatus, outbox
 from dq.alerts.tables import incident as incidents
 from dq.alerts.tables import silence as silences
-from dq.contracts.outcome import Breach, IncidentKey, Recovery
+from dq.contracts.incident import Breach, IncidentKey, Recovery
 
 # Grouping: many new incidents for one target become one digest, with each of them in its thread.
 #

@@ -16,7 +16,7 @@ from _watch_oracle import Mesh
 from _watch_products import Product
 
 from dq.contracts import slo as promise
-from dq.contracts.outcome import Breach, Recovery
+from dq.contracts.incident import Breach, Recovery
 from dq.contracts.yaml.parse import parse
 from dq.dataquality.delivery import cycle_store, heartbeat
 from dq.dataquality.delivery import heartbeat as machine_clock

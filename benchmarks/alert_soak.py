@@ -33,7 +33,8 @@ from dq.alerts.drain import drain
 from dq.alerts.record import record
 from dq.alerts.route import AlertRoute
 from dq.alerts.tables import incident
-from dq.contracts.outcome import Breach, IncidentKey, Recovery, Severity
+from dq.contracts.incident import Breach, IncidentKey, Recovery
+from dq.contracts.outcome import Severity
 from dq.store import Store, open_store
 
 BEGIN = datetime(2026, 5, 4, tzinfo=UTC)

@@ -29,7 +29,8 @@ from fakes.slack import TOKEN, FakeSlack
 from dq.alerts.drain import drain
 from dq.alerts.record import record
 from dq.alerts.route import AlertRoute
-from dq.contracts.outcome import Breach, IncidentKey, Recovery, Severity
+from dq.contracts.incident import Breach, IncidentKey, Recovery
+from dq.contracts.outcome import Severity
 from dq.store import Store, open_store
 
 STORM, CHANNELS = 500, 20

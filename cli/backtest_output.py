@@ -8,8 +8,9 @@ from dataclasses import replace
 from pathlib import Path
 
 from dq.cli import output
+from dq.contracts.check_result import CheckResult, Status
 from dq.contracts.escaping import markdown_code, markdown_text
-from dq.contracts.outcome import CheckResult, Finding, Severity, Status, join_limited, pluralize
+from dq.contracts.outcome import Finding, Severity, join_limited, pluralize
 from dq.contracts.yaml.portable import commented
 from dq.dataquality.backtest import Backtest, RuleHistory
 from dq.dataquality.delivery.cycle import label

@@ -12,19 +12,11 @@ from uuid import uuid4
 
 from dq.cli import output
 from dq.contracts.access.data_location import select_server
+from dq.contracts.check_result import CheckResult, Status
 from dq.contracts.install import NAME
 from dq.contracts.metrics import UNUSUAL
 from dq.contracts.model import Contract, SchemaObject, clause_namer
-from dq.contracts.outcome import (
-    CheckResult,
-    Finding,
-    Severity,
-    Status,
-    UsageError,
-    escape_json_document,
-    one_line,
-    pluralize,
-)
+from dq.contracts.outcome import Finding, Severity, UsageError, escape_json_document, one_line, pluralize
 from dq.dataquality.check import Outline
 from dq.dataquality.clauses.clause import RowScope
 from dq.dataquality.clauses.coverage import EnforcementState, JsonObject

@@ -8,9 +8,10 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
 from zoneinfo import ZoneInfo
 
+from dq.contracts.incident import FailedClause
 from dq.contracts.model import Contract, Property, Quality, SchemaObject
 from dq.contracts.normalize import is_allowed_values_rule, metric_name
-from dq.contracts.outcome import FailedClause, ValueProblem, nearest
+from dq.contracts.outcome import ValueProblem, nearest
 from dq.contracts.schedule.calendar import load_zone, parse_zone
 from dq.contracts.slo import Slo, read_slos
 from dq.contracts.subscriptions import (

@@ -9,8 +9,9 @@ from datetime import UTC, datetime, timedelta
 
 import sqlalchemy as sa
 
+from dq.contracts.check_result import Status
 from dq.contracts.metrics import UNUSUAL
-from dq.contracts.outcome import Status, pluralize
+from dq.contracts.outcome import pluralize
 from dq.dataquality.delivery.tables import chunks
 from dq.dataquality.results import TABLE, alarm_answer, check_result, check_run
 

@@ -11,9 +11,10 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from dq.contracts.agreement import AGREES, cycle_agreements
+from dq.contracts.check_result import CheckResult, Status
 from dq.contracts.layout import unescaped
 from dq.contracts.model import clause_namer
-from dq.contracts.outcome import CheckResult, DqError, Location, ReadError, Severity, Status, UsageError
+from dq.contracts.outcome import DqError, Location, ReadError, Severity, UsageError
 from dq.contracts.sql import text as sql
 from dq.contracts.types import DataType
 from dq.dataquality.answers.sources import (

@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, urlsplit
 
 from dq.contracts.agreement import Agreement, OtherSide
+from dq.contracts.check_result import AnsweredBy, CheckResult, Status
 from dq.contracts.model import SchemaObject, clause_namer
-from dq.contracts.outcome import AnsweredBy, CheckResult, DqError, Severity, Status
+from dq.contracts.outcome import DqError, Severity
 from dq.contracts.sql import text as sql
 from dq.contracts.types import DataType
 from dq.dataquality.answers.iceberg_statistics import files as iceberg_files

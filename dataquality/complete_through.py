@@ -10,7 +10,7 @@ from itertools import groupby
 
 from sqlalchemy import Connection, func, select
 
-from dq.contracts.outcome import CycleStatus, DeliveryState
+from dq.contracts.incident import CycleStatus, DeliveryState
 from dq.contracts.slo import Partition
 from dq.dataquality import results
 from dq.dataquality.delivery import cycle_store, tables

@@ -11,9 +11,10 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from dq.contracts.check_result import CheckResult, Status
 from dq.contracts.install import install_command
 from dq.contracts.model import Contract, Property, SchemaObject
-from dq.contracts.outcome import CheckResult, MissingTool, ReadError, Status, UsageError, nearest
+from dq.contracts.outcome import MissingTool, ReadError, UsageError, nearest
 from dq.contracts.types import DataType, physical_type, row_type
 from dq.contracts.yaml.parse import read
 from dq.dataquality.answers.memory import find_violations, measure, unsupported_reason

@@ -15,8 +15,9 @@ from itertools import combinations
 from math import prod
 from typing import TYPE_CHECKING, Any
 
+from dq.contracts.check_result import Status
 from dq.contracts.model import Contract, Property, SchemaObject
-from dq.contracts.outcome import ReadError, Status, UsageError
+from dq.contracts.outcome import ReadError, UsageError
 from dq.contracts.sql import text as sql
 from dq.contracts.types import DataType
 from dq.contracts.yaml.insertion import Addition, YamlPath, can_insert, insert

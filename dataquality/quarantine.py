@@ -9,9 +9,10 @@ from itertools import takewhile
 from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import quote
 
+from dq.contracts.check_result import Status
 from dq.contracts.layout import partition_folder
 from dq.contracts.model import Contract, SchemaObject, clause_namer
-from dq.contracts.outcome import ReadError, Status, UsageError
+from dq.contracts.outcome import ReadError, UsageError
 from dq.contracts.sql import text as sql
 from dq.contracts.types import DataType
 from dq.dataquality.check import check

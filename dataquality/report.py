@@ -8,18 +8,15 @@ from dataclasses import asdict, dataclass
 from datetime import datetime
 
 from dq.contracts import escaping
-from dq.contracts.outcome import (
+from dq.contracts.check_result import (
     VERDICT_FAIL,
     VERDICT_PASS,
     VERDICT_UNKNOWN,
     CheckResult,
-    DqError,
     GroupResult,
-    ReadError,
     Status,
-    escape_ci_commands,
-    one_line,
 )
+from dq.contracts.outcome import DqError, ReadError, escape_ci_commands, one_line
 from dq.dataquality.clauses.coverage import ClauseCoverage, JsonObject
 from dq.dataquality.model.metric import Verification
 from dq.dataquality.model.run_context import Partition

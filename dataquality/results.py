@@ -12,25 +12,11 @@ import sqlalchemy as sa
 
 from dq.contracts.access.access_policy import is_remote
 from dq.contracts.agreement import AGREES, cycle_agreements
+from dq.contracts.check_result import VERDICT_PASS, AgreementStreak, AnsweredBy, CheckResult, Row, Status
+from dq.contracts.incident import Breach, FailedClause, IncidentKey, Recovery
 from dq.contracts.metrics import METRICS, UNUSUAL
 from dq.contracts.model import Contract, SchemaObject, clause_namer
-from dq.contracts.outcome import (
-    VERDICT_PASS,
-    AgreementStreak,
-    AnsweredBy,
-    Breach,
-    CheckResult,
-    FailedClause,
-    Finding,
-    IncidentKey,
-    ReadError,
-    Recovery,
-    Row,
-    Severity,
-    Status,
-    UsageError,
-    iso,
-)
+from dq.contracts.outcome import Finding, ReadError, Severity, UsageError, iso
 from dq.contracts.sql import text as sql
 from dq.dataquality.clauses.agreement_streak import streak
 from dq.dataquality.delivery import cycle_store

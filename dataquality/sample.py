@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING
 
 from dq.contracts.access import files
 from dq.contracts.access.data_location import RFC_4180, TextFormat
+from dq.contracts.check_result import CheckResult, Row, Status
 from dq.contracts.model import Contract, SchemaObject
-from dq.contracts.outcome import CheckResult, ReadError, Row, Status, UsageError, pluralize
+from dq.contracts.outcome import ReadError, UsageError, pluralize
 from dq.contracts.types import DataType, row_type
 from dq.dataquality.answers.memory import find_violations, measure
 from dq.dataquality.answers.rows import Rows, rows_from_arrow

@@ -14,9 +14,10 @@ from urllib.parse import quote, unquote
 from sqlalchemy import Column, Connection, String, Table, Text, delete, insert, select, tuple_
 
 from dq.contracts.access.access_policy import is_remote
+from dq.contracts.check_result import Status
 from dq.contracts.layout import HIVE, Layout, PlacedPartition, parse_layout
 from dq.contracts.model import Contract, SchemaObject
-from dq.contracts.outcome import ReadError, Status
+from dq.contracts.outcome import ReadError
 from dq.contracts.types import DataType, row_type
 from dq.dataquality.answers.statistics import Statistic, counts_rows, distrusted
 from dq.dataquality.check import evaluate_by_schema

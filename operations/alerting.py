@@ -32,15 +32,13 @@ from dq.contracts.access import alert_target
 from dq.contracts.access.access_policy import is_uri, web_address
 from dq.contracts.access.files import FileRejected, file_ref, read
 from dq.contracts.escaping import shell, shell_word
+from dq.contracts.incident import Breach, IncidentKey, Recovery
 from dq.contracts.lineage import DataObject, consumers, declares_inputs, inputs
 from dq.contracts.model import Contract, CustomProperty, SupportChannel
 from dq.contracts.outcome import (
-    Breach,
     DqError,
     Finding,
-    IncidentKey,
     ReadError,
-    Recovery,
     Severity,
     UsageError,
     ValueProblem,

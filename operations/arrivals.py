@@ -14,8 +14,9 @@ from itertools import product
 from typing import Any, TypeVar, cast
 
 from dq.contracts.extension import Delivery
+from dq.contracts.incident import CycleStatus
 from dq.contracts.model import Contract, SchemaObject, SlaProperty
-from dq.contracts.outcome import LAKEHOUSE, CycleStatus, DqError, ReadError, Severity
+from dq.contracts.outcome import LAKEHOUSE, DqError, ReadError, Severity
 from dq.contracts.schedule.clock import DstNote, Schedule, parse
 from dq.contracts.slo import Cycle, Partition, Slo
 from dq.dataquality.delivery import cycle_store, evidence, notify

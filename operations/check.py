@@ -27,20 +27,10 @@ from dq.contracts.access.access_policy import (
 )
 from dq.contracts.access.data_location import matching_server, other_servers
 from dq.contracts.agreement import OtherSide, agreements_of, cycle_agreements
+from dq.contracts.incident import Breach, IncidentKey, Recovery, Resolution
 from dq.contracts.metrics import is_unusual_rule
 from dq.contracts.model import Contract, SchemaObject, clause_namer, contract_key
-from dq.contracts.outcome import (
-    Breach,
-    DqError,
-    IncidentKey,
-    MissingTool,
-    ReadError,
-    Recovery,
-    Resolution,
-    UsageError,
-    ValueProblem,
-    suggestion,
-)
+from dq.contracts.outcome import DqError, MissingTool, ReadError, UsageError, ValueProblem, suggestion
 from dq.dataquality import results
 from dq.dataquality.alarms import next_test_level
 from dq.dataquality.answers.partition_cache import PartitionCache

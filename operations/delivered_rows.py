@@ -7,8 +7,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from dq.contracts.agreement import OtherSide, SumAgreement, agreements_of
+from dq.contracts.check_result import CheckResult, GroupResult, Status
 from dq.contracts.model import SchemaObject
-from dq.contracts.outcome import CheckResult, GroupResult, Severity, Status, pluralize
+from dq.contracts.outcome import Severity, pluralize
 from dq.contracts.types import DataType, row_type
 from dq.dataquality.answers.statistics import PARTITION_PARSERS
 from dq.dataquality.backtest import Backtest, RuleHistory

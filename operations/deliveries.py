@@ -19,9 +19,10 @@ from dq.contracts.access.discovery import discover
 from dq.contracts.access.files import FileRejected, read, read_own
 from dq.contracts.extension import VENDOR
 from dq.contracts.extension import delivery as delivery_terms
+from dq.contracts.incident import CycleStatus
 from dq.contracts.lineage import database_name, table_name
 from dq.contracts.model import Contract, SchemaObject
-from dq.contracts.outcome import CycleStatus, DqError, Finding, ReadError, Severity, UsageError, ValueProblem
+from dq.contracts.outcome import DqError, Finding, ReadError, Severity, UsageError, ValueProblem
 from dq.contracts.schedule.calendar import country_of, holiday_name_problem, parse_zone
 from dq.contracts.slo import Cycle, Partition, Slo, parse_objective, read_slos
 from dq.contracts.yaml.insertion import Addition, can_insert, insert

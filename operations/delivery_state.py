@@ -10,8 +10,9 @@ from functools import partial
 from hashlib import sha256
 
 from dq.contracts.access.data_location import resolve
+from dq.contracts.incident import DeliveryState
 from dq.contracts.lineage import database_name, table_name
-from dq.contracts.outcome import DeliveryState, DqError, join_limited, pluralize
+from dq.contracts.outcome import DqError, join_limited, pluralize
 from dq.contracts.slo import Slo
 from dq.dataquality.complete_through import CompleteThrough, changed_objects, complete_through
 from dq.dataquality.delivery import cycle_store

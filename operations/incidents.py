@@ -22,7 +22,8 @@ from dq.alerts.incident_store import PastStep, incidents_as_of, open_incidents_a
 from dq.alerts.message import Message, render
 from dq.alerts.route import CONSOLE, AlertRoute
 from dq.alerts.suppression import AlertSilence, KeyPattern
-from dq.contracts.outcome import Breach, DqError, Finding, IncidentKey, Recovery, Severity, UsageError, iso
+from dq.contracts.incident import Breach, IncidentKey, Recovery
+from dq.contracts.outcome import DqError, Finding, Severity, UsageError, iso
 from dq.operations import alerting
 from dq.operations.alerting import FROM_CONTRACT
 from dq.operations.registry_files import load

@@ -14,8 +14,9 @@ from pathlib import Path
 from dq.alerts import incident_store as incidents
 from dq.alerts.record import record
 from dq.contracts.access.files import FileRejected
+from dq.contracts.incident import Recovery, Resolution
 from dq.contracts.model import Contract
-from dq.contracts.outcome import Finding, Location, ReadError, Recovery, Resolution, Severity
+from dq.contracts.outcome import Finding, Location, ReadError, Severity
 from dq.contracts.slo import NOT_IN_FORCE, Slo
 from dq.dataquality.delivery import skip_cache
 from dq.dataquality.delivery.skip_cache import (

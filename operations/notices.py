@@ -19,19 +19,9 @@ from dq.alerts.message import BUDGET, OWNER, PRODUCT, USED_FOR
 from dq.alerts.record import record_all
 from dq.alerts.route import AlertRoute, matching_routes
 from dq.alerts.suppression import Product
+from dq.contracts.incident import Breach, FailedClause, IncidentKey, Recovery
 from dq.contracts.model import Contract
-from dq.contracts.outcome import (
-    Breach,
-    FailedClause,
-    Finding,
-    IncidentKey,
-    ReadError,
-    Recovery,
-    UsageError,
-    ValueProblem,
-    join_limited,
-    pluralize,
-)
+from dq.contracts.outcome import Finding, ReadError, UsageError, ValueProblem, join_limited, pluralize
 from dq.dataquality import results
 from dq.operations.runtime.context import RuntimeContext, registry_root
 

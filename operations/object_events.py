@@ -9,9 +9,10 @@ from datetime import datetime
 
 from dq.contracts.access.access_policy import is_remote
 from dq.contracts.access.data_location import is_lake, resolve
+from dq.contracts.incident import CycleStatus
 from dq.contracts.layout import Layout
 from dq.contracts.model import Contract, SchemaObject
-from dq.contracts.outcome import CycleStatus, DqError
+from dq.contracts.outcome import DqError
 from dq.contracts.slo import NOT_IN_FORCE, Partition, read_slos
 from dq.dataquality.delivery import cycle_store
 from dq.dataquality.delivery.cycle import label

@@ -43,9 +43,10 @@ from dq.contracts.access.access_policy import WEB, is_remote, web_address
 from dq.contracts.access.access_policy import parse_location as parse_address
 from dq.contracts.access.data_location import DataLocation, matching_server, resolve, select_server
 from dq.contracts.access.files import read_own
+from dq.contracts.check_result import VERDICT_UNKNOWN, CheckResult, Status
 from dq.contracts.install import NAME, release
 from dq.contracts.model import Contract, Property, Quality, SchemaObject, Server
-from dq.contracts.outcome import VERDICT_UNKNOWN, CheckResult, DqError, Status, UsageError, ValueProblem
+from dq.contracts.outcome import DqError, UsageError, ValueProblem
 from dq.dataquality.report import Report
 from dq.operations.check import CheckSetup, Partition, scope_name
 from dq.operations.runtime.context import RuntimeContext

@@ -5,15 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 
-from dq.contracts.outcome import (
-    AnsweredBy,
-    CycleStatus,
-    DeliveryState,
-    Severity,
-    Status,
-    UsageError,
-    suggestion,
-)
+from dq.contracts.check_result import AnsweredBy, Status
+from dq.contracts.incident import CycleStatus, DeliveryState
+from dq.contracts.outcome import Severity, UsageError, suggestion
 
 # Builders for JSON Schemas.
 

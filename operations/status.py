@@ -19,8 +19,9 @@ from dq.alerts.drain import UndeliveredNotifications
 from dq.alerts.incident import Incident, incident_as_row
 from dq.alerts.incident_store import open_incidents_at as incidents_at
 from dq.contracts import slo as promise
+from dq.contracts.incident import CycleStatus, DeliveryState
 from dq.contracts.model import Contract
-from dq.contracts.outcome import CycleStatus, DeliveryState, Finding, ReadError, UsageError, iso, suggestion
+from dq.contracts.outcome import Finding, ReadError, UsageError, iso, suggestion
 from dq.contracts.slo import NOT_IN_FORCE, Cycle, Slo
 from dq.contracts.yaml.parse import TEXT, read
 from dq.dataquality import complete_through as completeness

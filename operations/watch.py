@@ -20,8 +20,9 @@ from urllib.parse import SplitResult, urlsplit
 from dq.alerts import metrics
 from dq.alerts.drain import DrainResult
 from dq.contracts.access.access_policy import WEB, web_address
+from dq.contracts.incident import CycleStatus
 from dq.contracts.install import NAME
-from dq.contracts.outcome import CycleStatus, Finding, ReadError, UsageError
+from dq.contracts.outcome import Finding, ReadError, UsageError
 from dq.contracts.slo import NOT_IN_FORCE, NOT_WATCHED, Cycle
 from dq.contracts.yaml.parse import parse
 from dq.dataquality.delivery import compliance, cycle_store, early_warning, heartbeat

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, time, timedelta
 from zoneinfo import ZoneInfo
 
-from dq.contracts.outcome import CycleStatus
+from dq.contracts.incident import CycleStatus
 from dq.contracts.schedule.calendar import parse_zone
 from dq.contracts.slo import Slo
 from dq.dataquality.delivery.cycle import CycleRecord

@@ -12,7 +12,9 @@ from typing import Any
 
 from dq.alerts.incident import Incident, IncidentState
 from dq.contracts.access.access_policy import WEB, web_address
-from dq.contracts.outcome import CycleStatus, Status, pluralize
+from dq.contracts.check_result import Status
+from dq.contracts.incident import CycleStatus
+from dq.contracts.outcome import pluralize
 from dq.contracts.schedule import clock
 from dq.contracts.schedule.clock import Schedule, times_of_day
 from dq.contracts.slo import Slo

@@ -6,7 +6,9 @@ from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime, timedelta
 from functools import partial
 
-from dq.contracts.outcome import CycleStatus, Status, pluralize
+from dq.contracts.check_result import Status
+from dq.contracts.incident import CycleStatus
+from dq.contracts.outcome import pluralize
 from dq.contracts.slo import Slo
 from dq.dataquality.delivery.cycle import CycleRecord, label
 from dq.dataquality.delivery.notify import format_duration, local_time

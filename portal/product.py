@@ -11,8 +11,10 @@ from typing import Any
 
 from dq.alerts.incident import Incident
 from dq.contracts import slo as slos
+from dq.contracts.check_result import AnsweredBy, Status
+from dq.contracts.incident import CycleStatus, DeliveryState
 from dq.contracts.model import Contract, SchemaObject, clause_namer
-from dq.contracts.outcome import AnsweredBy, CycleStatus, DeliveryState, Severity, Status, pluralize
+from dq.contracts.outcome import Severity, pluralize
 from dq.contracts.slo import NOT_IN_FORCE, Slo
 from dq.contracts.subscriptions import Approval, Subscription
 from dq.dataquality.checks import built_in

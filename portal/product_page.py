@@ -10,10 +10,11 @@ from urllib.parse import quote, urlencode
 from dq.alerts.incident import Incident, incident_as_row
 from dq.contracts import extension
 from dq.contracts.access.data_location import with_defaults
+from dq.contracts.check_result import Status
 from dq.contracts.escaping import is_plain_name, python
 from dq.contracts.metrics import UnusualRule, is_unusual_rule, read_unusual_rule
 from dq.contracts.model import Contract, Quality, SchemaObject, Server, identity
-from dq.contracts.outcome import Status, iso, pluralize
+from dq.contracts.outcome import iso, pluralize
 from dq.contracts.slo import Slo
 from dq.contracts.subscriptions import empty_subscription, file_name
 from dq.dataquality.delivery.budget import Budget

@@ -23,11 +23,12 @@ from urllib.parse import quote
 from sqlalchemy import Connection, func, insert, or_, select, update
 
 from dq.contracts.access import files
+from dq.contracts.check_result import GroupCounts
 from dq.contracts.extension import dataset
 from dq.contracts.layout import partition_folder
 from dq.contracts.model import Contract, SchemaObject, identity
 from dq.contracts.model import contract_key as contract_key
-from dq.contracts.outcome import DqError, GroupCounts, UsageError, pluralize, suggestion
+from dq.contracts.outcome import DqError, UsageError, pluralize, suggestion
 from dq.contracts.types import DataType
 from dq.registry.catalog import Values
 from dq.registry.table import OPEN_FORMATS, TableColumn, TableSpec, kind_of

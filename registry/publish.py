@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING
 from sqlalchemy import Connection, Select, delete, func, insert, select, update
 
 from dq.contracts.access.access_policy import is_remote
-from dq.contracts.outcome import DqError, GroupCounts, ReadError
+from dq.contracts.check_result import GroupCounts
+from dq.contracts.outcome import DqError, ReadError
 from dq.lake.storage import ArrowFiles, file_system, hint_for, split
 from dq.registry.catalog import Catalog, no_table
 from dq.registry.publications import DeliveryEvent, Publication, event_id, first_event_id

@@ -15,7 +15,8 @@ import pytest
 from fakes.command import BEGIN, Place, contract
 
 import dq
-from dq.contracts.outcome import Status, UsageError
+from dq.contracts.check_result import Status
+from dq.contracts.outcome import UsageError
 
 NOW = datetime(2026, 5, 12, 8, tzinfo=UTC)
 

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 import dq
-from dq.contracts.outcome import CheckResult, Location, ReadError, Severity, Status
+from dq.contracts.check_result import CheckResult, Status
+from dq.contracts.outcome import Location, ReadError, Severity
 from dq.contracts.yaml.parse import BrokenContract, read
 from dq.dataquality.report import Report
 

@@ -18,7 +18,8 @@ from functools import lru_cache
 from importlib.util import find_spec
 from typing import Any, NamedTuple
 
-from dq.contracts.outcome import DeliveryError, ReadError, Severity, Status, UsageError
+from dq.contracts.check_result import Status
+from dq.contracts.outcome import DeliveryError, ReadError, Severity, UsageError
 
 try:
     from airflow.sdk.exceptions import AirflowException, AirflowFailException, AirflowSkipException

@@ -9,7 +9,7 @@ from typing import Any
 
 from dq.airflow.command import AirflowFailException, AirflowSkipException, BaseSensorOperator
 from dq.airflow.trigger import DeliveryTrigger, Lookup, Standing
-from dq.contracts.outcome import CycleStatus
+from dq.contracts.incident import CycleStatus
 
 
 class DqDeliverySensor(BaseSensorOperator):

@@ -22,7 +22,8 @@ from dq.airflow.command import (
     options,
     run_to_end,
 )
-from dq.contracts.outcome import CycleStatus, DqError, UsageError
+from dq.contracts.incident import CycleStatus
+from dq.contracts.outcome import DqError, UsageError
 
 _UNEXPECTED = frozenset({CycleStatus.EXCUSED, CycleStatus.NEVER, CycleStatus.WITHDRAWN})
 # dq itself limits each request to a storage; this ends a process that hangs.

@@ -9,8 +9,9 @@ import typer
 
 from dq.cli import output
 from dq.contracts.access.files import read
+from dq.contracts.check_result import CheckResult, Row, Status
 from dq.contracts.model import Contract
-from dq.contracts.outcome import CheckResult, Finding, Row, Status
+from dq.contracts.outcome import Finding
 from dq.operations.sample import samples
 from dq.validators.lint import LintResult
 from dq.validators.reports import load_report as report_of

@@ -11,7 +11,9 @@ import typer
 from dq.alerts import suppression
 from dq.cli import output
 from dq.cli.context import PATHS
-from dq.contracts.outcome import VERDICT_FAIL, VERDICT_PASS, CycleStatus, DeliveryState, Finding, Status
+from dq.contracts.check_result import VERDICT_FAIL, VERDICT_PASS, Status
+from dq.contracts.incident import CycleStatus, DeliveryState
+from dq.contracts.outcome import Finding
 from dq.contracts.slo import Slo
 from dq.dataquality.alarms import AlarmCounts, total_counts
 from dq.dataquality.complete_through import CompleteThrough

@@ -14,7 +14,8 @@ import typer
 
 from dq.cli import output
 from dq.cli.context import CHANNEL, PATHS, alerts_are_results, note, undelivered
-from dq.contracts.outcome import CycleStatus, DqError
+from dq.contracts.incident import CycleStatus
+from dq.contracts.outcome import DqError
 from dq.dataquality.delivery.cycle import CycleTransition, label
 from dq.dataquality.delivery.notify import expected_label, local_time
 from dq.dataquality.delivery.probe_pool import ProbePool

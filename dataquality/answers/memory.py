@@ -19,9 +19,10 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from dq.contracts.access.access_policy import is_remote
+from dq.contracts.check_result import Row
 from dq.contracts.layout import Layout, unescaped
 from dq.contracts.model import SchemaObject
-from dq.contracts.outcome import MissingTool, Row
+from dq.contracts.outcome import MissingTool
 from dq.contracts.types import DataType
 from dq.dataquality.answers.python_tasks import answer_in_memory
 from dq.dataquality.answers.rows import (

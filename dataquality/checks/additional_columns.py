@@ -14,9 +14,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
+from dq.contracts.check_result import CheckResult, Status
 from dq.contracts.extension import dataset
 from dq.contracts.model import Contract, Property, SchemaObject
-from dq.contracts.outcome import CheckResult, Severity, Status, join_limited
+from dq.contracts.outcome import Severity, join_limited
 from dq.contracts.types import DataType
 from dq.dataquality.clauses.clause import CheckParameters, Clause, parameters_of, refuse
 from dq.dataquality.clauses.kind import CheckKind, Values, result, schema_in, schema_metrics

@@ -41,7 +41,8 @@ from dataclasses import replace
 from fractions import Fraction
 
 from dq.contracts.agreement import Agreement, read_agreement
-from dq.contracts.outcome import AgreementStreak, CheckResult, Status, pluralize
+from dq.contracts.check_result import AgreementStreak, CheckResult, Status
+from dq.contracts.outcome import pluralize
 from dq.dataquality.clauses.clause import CheckParameters, Clause, Unit, parameters_of, refuse, with_test
 from dq.dataquality.clauses.kind import CheckKind, Values, ending, percent, result, subject
 from dq.dataquality.clauses.quality_rule import Rule, RuleOperator, clause_from_quality

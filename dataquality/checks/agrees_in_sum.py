@@ -35,7 +35,8 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from dq.contracts.agreement import SumAgreement, read_agreement
-from dq.contracts.outcome import CheckResult, GroupResult, Status, pluralize
+from dq.contracts.check_result import CheckResult, GroupResult, Status
+from dq.contracts.outcome import pluralize
 from dq.dataquality.clauses.clause import CheckParameters, Clause, Unit, parameters_of, refuse, with_test
 from dq.dataquality.clauses.kind import CheckKind, Values, ending, percent, result, subject
 from dq.dataquality.clauses.metric_rule import as_float, group_label, group_order, shown

@@ -12,9 +12,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
+from dq.contracts.check_result import CheckResult, Status
 from dq.contracts.model import Contract, SchemaObject
 from dq.contracts.odcs import Version
-from dq.contracts.outcome import CheckResult, Severity, Status
+from dq.contracts.outcome import Severity
 from dq.contracts.types import DataType, carries, physical_type
 from dq.dataquality.clauses.clause import CheckParameters, Clause, parameters_of
 from dq.dataquality.clauses.kind import CheckKind, Values, result, schema_in, schema_metrics

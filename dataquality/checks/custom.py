@@ -16,8 +16,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from dq.contracts.check_result import CheckResult
 from dq.contracts.model import OPERATORS, Quality, strip_source_maps
-from dq.contracts.outcome import CheckResult
 from dq.dataquality.clauses.clause import CheckParameters, Clause, RowTest, parameters_of, refuse, with_test
 from dq.dataquality.clauses.kind import CheckKind, Values, evaluate_number
 from dq.dataquality.clauses.quality_rule import Rule, RuleOperator, clause_from_quality, with_number_limit

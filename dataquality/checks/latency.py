@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from dq.contracts.outcome import CheckResult, Status
+from dq.contracts.check_result import CheckResult, Status
 from dq.dataquality.clauses.clause import Clause, micros_of, parameters_of
 from dq.dataquality.clauses.coverage import Promise, age_clauses, evaluate_age, untimed
 from dq.dataquality.clauses.kind import CheckKind, Values, ending, result, subject

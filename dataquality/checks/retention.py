@@ -30,8 +30,9 @@ from dataclasses import dataclass, replace
 
 from dq.contracts import extension
 from dq.contracts.access.data_location import data_formats
+from dq.contracts.check_result import CheckResult, Status
 from dq.contracts.model import Contract, SchemaObject, SlaProperty
-from dq.contracts.outcome import LAKEHOUSE, CheckResult, Duration, Status
+from dq.contracts.outcome import LAKEHOUSE, Duration
 from dq.contracts.service_levels import service_level_name
 from dq.dataquality.clauses.clause import (
     CheckParameters,

@@ -18,9 +18,10 @@ import datetime as dt
 from dataclasses import replace
 from fractions import Fraction
 
+from dq.contracts.check_result import CheckResult, Status
 from dq.contracts.model import Quality
 from dq.contracts.odcs import time_unit
-from dq.contracts.outcome import CheckResult, Duration, Status, ValueProblem, parse_duration, pluralize
+from dq.contracts.outcome import Duration, ValueProblem, parse_duration, pluralize
 from dq.dataquality.clauses.clause import (
     CheckParameters,
     Clause,

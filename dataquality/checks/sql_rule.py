@@ -22,8 +22,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from dq.contracts.check_result import CheckResult, Status
 from dq.contracts.model import SchemaObject
-from dq.contracts.outcome import CheckResult, Status
 from dq.dataquality.clauses.clause import CheckParameters, Clause, parameters_of, refuse, with_test
 from dq.dataquality.clauses.kind import CheckKind, Values, evaluate_number, result, subject
 from dq.dataquality.clauses.quality_rule import Rule, clause_from_quality, with_number_limit

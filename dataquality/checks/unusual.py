@@ -37,6 +37,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
+from dq.contracts.check_result import CheckResult, GroupResult, Status
 from dq.contracts.install import require_extras
 from dq.contracts.metrics import (
     METRICS,
@@ -49,7 +50,7 @@ from dq.contracts.metrics import (
     quantile_of,
     read_unusual_rule,
 )
-from dq.contracts.outcome import CheckResult, GroupResult, MissingTool, Severity, Status, pluralize
+from dq.contracts.outcome import MissingTool, Severity, pluralize
 from dq.contracts.schedule.calendar import HolidayCalendar
 from dq.dataquality.checks import mean, quantile, stddev
 from dq.dataquality.checks import sum as total

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
 from dq.contracts.agreement import Agreement
-from dq.contracts.outcome import AgreementStreak
+from dq.contracts.check_result import AgreementStreak
 from dq.dataquality.clauses.quality_rule import is_date_part, partition_time
 from dq.dataquality.delivery.cycle import label
 from dq.dataquality.model.run_context import Partition, PastComparison

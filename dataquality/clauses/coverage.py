@@ -12,6 +12,7 @@ from functools import cache
 
 from dq.contracts.access.data_location import data_formats
 from dq.contracts.agreement import is_agreement
+from dq.contracts.check_result import CheckResult, Status
 from dq.contracts.extension import delivery
 from dq.contracts.metrics import implementation, is_unusual_rule, named_metric
 from dq.contracts.model import Contract, Element, Node, Property, Quality, SchemaObject, SlaProperty
@@ -19,11 +20,9 @@ from dq.contracts.odcs import time_unit
 from dq.contracts.outcome import (
     MONTHS,
     SECONDS,
-    CheckResult,
     Duration,
     Location,
     Severity,
-    Status,
     UsageError,
     ValueProblem,
     nearest,

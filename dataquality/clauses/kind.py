@@ -7,8 +7,9 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from operator import attrgetter
 
+from dq.contracts.check_result import CheckResult, Status
 from dq.contracts.model import Contract, SchemaObject
-from dq.contracts.outcome import CheckResult, Status, pluralize
+from dq.contracts.outcome import pluralize
 from dq.contracts.types import DataType
 from dq.dataquality.clauses.clause import (
     CheckParameters,

@@ -10,6 +10,7 @@ from datetime import datetime
 from decimal import Decimal
 from fractions import Fraction
 
+from dq.contracts.check_result import CheckResult, GroupResult, Status
 from dq.contracts.metrics import (
     METRICS,
     Against,
@@ -20,7 +21,7 @@ from dq.contracts.metrics import (
     read_metric_rule,
 )
 from dq.contracts.model import Quality, SchemaObject
-from dq.contracts.outcome import CheckResult, GroupResult, Severity, Status, pluralize
+from dq.contracts.outcome import Severity, pluralize
 from dq.dataquality.clauses import quality_rule
 from dq.dataquality.clauses.clause import CheckParameters, Clause, Unit, parameters_of, refuse, with_test
 from dq.dataquality.clauses.kind import CheckKind, Values, result, subject, unmeasured

@@ -12,7 +12,8 @@ from operator import attrgetter
 
 from sqlalchemy import Connection
 
-from dq.contracts.outcome import Breach, CycleStatus, IncidentKey, Recovery, Resolution, Severity
+from dq.contracts.incident import Breach, CycleStatus, IncidentKey, Recovery, Resolution
+from dq.contracts.outcome import Severity
 from dq.contracts.slo import Slo
 from dq.dataquality.delivery import cycle_store
 from dq.dataquality.delivery.cycle_store import EmitEvent

@@ -10,7 +10,7 @@ from itertools import pairwise
 
 from sqlalchemy import Connection, and_, case, delete, func, insert, literal, select
 
-from dq.contracts.outcome import CycleStatus
+from dq.contracts.incident import CycleStatus
 from dq.contracts.slo import Slo
 from dq.dataquality.delivery.budget import Budget, CycleCounts, allowed_misses, budget
 from dq.dataquality.delivery.cycle import CycleRecord, disagreeing_claims

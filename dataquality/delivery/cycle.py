@@ -7,8 +7,9 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from dq.contracts.extension import EvidenceSource
+from dq.contracts.incident import CycleStatus
 from dq.contracts.layout import HIVE, Layout
-from dq.contracts.outcome import LAKEHOUSE, CycleStatus
+from dq.contracts.outcome import LAKEHOUSE
 from dq.contracts.slo import Cycle, Partition, Slo
 from dq.lake.storage import Files
 

@@ -14,8 +14,9 @@ from typing import Any, Generic, TypeVar
 
 import sqlalchemy as sa
 
+from dq.contracts.check_result import GroupCounts
+from dq.contracts.incident import Breach, CycleStatus, Recovery
 from dq.contracts.install import release
-from dq.contracts.outcome import Breach, CycleStatus, GroupCounts, Recovery
 from dq.contracts.schedule.clock import DstNote
 from dq.contracts.slo import Cycle, Partition, Slo
 from dq.dataquality.delivery import tables

@@ -23,16 +23,9 @@ from typing import Any
 
 import sqlalchemy as sa
 
+from dq.contracts.incident import AT_RISK, Breach, CycleStatus, IncidentKey, Recovery, Resolution
 from dq.contracts.model import Contract
-from dq.contracts.outcome import (
-    AT_RISK,
-    Breach,
-    CycleStatus,
-    IncidentKey,
-    Recovery,
-    Resolution,
-    Severity,
-)
+from dq.contracts.outcome import Severity
 from dq.contracts.schedule.calendar import load_zone
 from dq.contracts.slo import MAX_COMPARED_CYCLES, Cycle, FalseWarnings, Slo
 from dq.dataquality.delivery import cycle_store, tables

@@ -9,17 +9,8 @@ from datetime import UTC, datetime, timedelta
 
 from sqlalchemy import Connection
 
-from dq.contracts.outcome import (
-    Breach,
-    CycleStatus,
-    IncidentKey,
-    Recovery,
-    Resolution,
-    Severity,
-    ValueProblem,
-    join_limited,
-    pluralize,
-)
+from dq.contracts.incident import Breach, CycleStatus, IncidentKey, Recovery, Resolution
+from dq.contracts.outcome import Severity, ValueProblem, join_limited, pluralize
 from dq.contracts.schedule.calendar import parse_zone
 from dq.contracts.slo import Cycle, Slo
 from dq.dataquality.delivery import cycle_store

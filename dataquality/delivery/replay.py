@@ -10,7 +10,7 @@ from typing import Any
 
 from sqlalchemy import Connection, Row, select
 
-from dq.contracts.outcome import CycleStatus, IncidentKey
+from dq.contracts.incident import CycleStatus, IncidentKey
 from dq.contracts.schedule.calendar import TZDATA_VERSION
 from dq.contracts.slo import Cycle, Slo
 from dq.dataquality.delivery import cycle, cycle_store

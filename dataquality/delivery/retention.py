@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, Any
 from sqlalchemy import Connection, Integer, Select, Table, and_, delete, func, insert, select, text, update
 from sqlalchemy.types import Boolean
 
+from dq.contracts.incident import CycleStatus
 from dq.contracts.install import install_command
-from dq.contracts.outcome import CycleStatus, MissingTool, ReadError
+from dq.contracts.outcome import MissingTool, ReadError
 from dq.dataquality.delivery import early_warning, tables
 from dq.store.engine import Store
 from dq.store.schema import Json, UtcDateTime

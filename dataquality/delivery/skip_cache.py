@@ -8,7 +8,8 @@ from datetime import datetime, timedelta
 
 from sqlalchemy import Connection, and_, bindparam, delete, insert, or_, select, update
 
-from dq.contracts.outcome import LAKEHOUSE, CycleStatus, ReadError
+from dq.contracts.incident import CycleStatus
+from dq.contracts.outcome import LAKEHOUSE, ReadError
 from dq.contracts.slo import Partition, Slo
 from dq.dataquality.delivery import tables
 from dq.dataquality.delivery.cycle import (

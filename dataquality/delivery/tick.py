@@ -8,8 +8,9 @@ from datetime import datetime
 
 from sqlalchemy import Connection
 
+from dq.contracts.incident import Breach, CycleStatus, IncidentKey
 from dq.contracts.model import Contract
-from dq.contracts.outcome import LAKEHOUSE, Breach, CycleStatus, IncidentKey
+from dq.contracts.outcome import LAKEHOUSE
 from dq.contracts.slo import Cycle, Slo
 from dq.dataquality.delivery import cycle_store, early_warning, evidence, notify
 from dq.dataquality.delivery.budget import budgets, emit_budget_events, withdraw_budget

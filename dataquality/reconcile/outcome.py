@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
-from dq.contracts.outcome import Row
+from dq.contracts.check_result import Row
 from dq.dataquality.clauses.coverage import JsonObject
 
 

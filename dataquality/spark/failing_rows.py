@@ -6,8 +6,8 @@ import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from dq.contracts.check_result import Row
 from dq.contracts.model import SchemaObject
-from dq.contracts.outcome import Row
 from dq.contracts.sql import text as sql
 from dq.contracts.types import DataType
 from dq.dataquality.clauses.clause import Clause, ForeignKey

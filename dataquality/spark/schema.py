@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from dq.contracts.check_result import CheckResult, Status
 from dq.contracts.model import SchemaObject
-from dq.contracts.outcome import CheckResult, Status
 from dq.contracts.sql import text as sql
 from dq.contracts.types import DataType
 from dq.dataquality.model.column import MASK, classified, struct_field

@@ -16,7 +16,7 @@ from dq.alerts import suppression, tables
 from dq.alerts import suppression as handling
 from dq.alerts.record import record
 from dq.alerts.suppression import root_causes
-from dq.contracts.outcome import IncidentKey, Recovery, Resolution
+from dq.contracts.incident import IncidentKey, Recovery, Resolution
 
 SHUFFLES = 10
 ROOT = IncidentKey("raw", "raw", "daily")

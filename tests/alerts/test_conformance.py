@@ -20,7 +20,7 @@ from dq.alerts.incident import step
 from dq.alerts.message import render
 from dq.alerts.route import AlertRoute
 from dq.contracts.access.alert_target import TOOLS
-from dq.contracts.outcome import IncidentKey
+from dq.contracts.incident import IncidentKey
 
 CHANNELS = load()
 FAR = sorted({"slack", "slack-webhook", "teams", "webhook", "pagerduty", "email"})

@@ -17,7 +17,7 @@ from sqlalchemy import select
 
 from dq.alerts import tables
 from dq.alerts.record import record
-from dq.contracts.outcome import IncidentKey
+from dq.contracts.incident import IncidentKey
 from dq.store import open_store
 
 TESTS = Path(__file__).parents[1]

@@ -12,7 +12,7 @@ from dq.alerts import incident_store
 from dq.alerts.channel import OpenChannel
 from dq.alerts.channels import load
 from dq.alerts.drain import backoff, drain
-from dq.contracts.outcome import IncidentKey
+from dq.contracts.incident import IncidentKey
 
 LOST = [
     pytest.param({"kind": "drop"}, id="the connection drops"),

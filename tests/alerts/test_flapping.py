@@ -20,7 +20,7 @@ from dq.alerts.incident import (
     stabilization_period,
     step,
 )
-from dq.contracts.outcome import Breach, IncidentKey, Recovery
+from dq.contracts.incident import Breach, IncidentKey, Recovery
 
 QUARTER = timedelta(minutes=15)
 

@@ -12,7 +12,8 @@ from fakes.breaches import DUE, breach, recovery
 from dq.alerts.incident import EDIT_INTERVAL as REOPEN_WINDOW
 from dq.alerts.incident import Ack, IncidentState, step
 from dq.alerts.message import headline, render
-from dq.contracts.outcome import Resolution, Severity
+from dq.contracts.incident import Resolution
+from dq.contracts.outcome import Severity
 
 NOW = DUE + timedelta(minutes=30)
 SOON, LATER = NOW + REOPEN_WINDOW, NOW + REOPEN_WINDOW + timedelta(seconds=1)

@@ -19,7 +19,8 @@ from dq.alerts.route import (
     next_reminder,
 )
 from dq.contracts.access.alert_target import parse_quiet_hours
-from dq.contracts.outcome import IncidentKey, Recovery, Resolution, Severity
+from dq.contracts.incident import IncidentKey, Recovery, Resolution
+from dq.contracts.outcome import Severity
 
 LEAD = AlertRoute("slack", "#platform", after=timedelta(minutes=30))
 STEPS = (*ROUTES, LEAD)

@@ -6,7 +6,7 @@ import pytest
 from fakes.breaches import breach
 
 from dq.alerts import incident_store
-from dq.contracts.outcome import IncidentKey
+from dq.contracts.incident import IncidentKey
 
 OLDER = IncidentKey("orders", "lines", "daily")
 

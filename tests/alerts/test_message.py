@@ -16,7 +16,8 @@ from dq.alerts.channels import load
 from dq.alerts.channels.slack import plain, rich
 from dq.alerts.incident import Ack, Incident, IncidentState, step
 from dq.alerts.message import SCREEN_LINES, SCREEN_WIDTH, duration, headline, render, text_lines
-from dq.contracts.outcome import Breach, Recovery, Resolution, Severity
+from dq.contracts.incident import Breach, Recovery, Resolution
+from dq.contracts.outcome import Severity
 
 NOW = DUE + timedelta(minutes=30)
 

@@ -14,7 +14,7 @@ from dq.alerts import tables
 from dq.alerts.drain import drain
 from dq.alerts.incident import DIGEST_CONTRACT
 from dq.alerts.route import CONSOLE, AlertRoute
-from dq.contracts.outcome import IncidentKey
+from dq.contracts.incident import IncidentKey
 
 PLATFORM = AlertRoute("slack", "#platform")
 

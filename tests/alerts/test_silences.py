@@ -10,7 +10,7 @@ from fakes.breaches import KEY, breach, recovery
 from dq.alerts import incident_store, suppression
 from dq.alerts.incident_store import incidents_as_of
 from dq.alerts.suppression import KeyPattern
-from dq.contracts.outcome import IncidentKey, Recovery, Resolution
+from dq.contracts.incident import IncidentKey, Recovery, Resolution
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ from dq.alerts import tables
 from dq.alerts.channel import MessageNotEditable, PermanentFailure, RetryableFailure, UnconfirmedSend
 from dq.alerts.channels.slack import FAILURE_BY_CODE
 from dq.alerts.drain import drain
-from dq.contracts.outcome import IncidentKey
+from dq.contracts.incident import IncidentKey
 
 
 def by_kind(kind):

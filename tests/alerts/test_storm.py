@@ -19,7 +19,7 @@ from dq.alerts.incident import CREATE, DIGEST_CONTRACT
 from dq.alerts.record import acknowledge
 from dq.alerts.route import AlertRoute
 from dq.alerts.tables import OutboxStatus
-from dq.contracts.outcome import IncidentKey
+from dq.contracts.incident import IncidentKey
 
 
 def key(number):

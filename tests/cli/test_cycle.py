@@ -10,7 +10,8 @@ import pytest
 from fakes.command import Place, contract
 
 import dq
-from dq.contracts.outcome import CycleStatus, UsageError
+from dq.contracts.incident import CycleStatus
+from dq.contracts.outcome import UsageError
 
 DUE = datetime(2026, 5, 11, 6, tzinfo=UTC)
 DAY = {"day": "2026-05-10"}

@@ -28,7 +28,8 @@ from dq.alerts.channels import load
 from dq.alerts.drain import drain
 from dq.alerts.record import acknowledge, record
 from dq.alerts.route import AlertRoute
-from dq.contracts.outcome import IncidentKey, Severity, UsageError
+from dq.contracts.incident import IncidentKey
+from dq.contracts.outcome import Severity, UsageError
 from dq.operations import metrics
 from dq.operations.metrics import TABLE, MetricSample, MetricsServer, parse_address, render
 from dq.store import open_store

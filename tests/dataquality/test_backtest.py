@@ -15,7 +15,8 @@ import pytest
 from fakes import past
 from fakes.reach import anywhere
 
-from dq.contracts.outcome import CheckResult, DqError, Status
+from dq.contracts.check_result import CheckResult, Status
+from dq.contracts.outcome import DqError
 from dq.contracts.yaml.parse import read
 from dq.dataquality.backtest import Backtest, backtest
 from dq.dataquality.check import check

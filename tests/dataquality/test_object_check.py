@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from dq.contracts.check_result import CheckResult, Status
 from dq.contracts.model import Contract
-from dq.contracts.outcome import CheckResult, ReadError, Severity, Status, UsageError
+from dq.contracts.outcome import ReadError, Severity, UsageError
 from dq.contracts.yaml.parse import parse
 from dq.dataquality.check import check
 from dq.dataquality.model.column import Column

@@ -14,8 +14,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from dq.contracts.check_result import CheckResult
 from dq.contracts.model import Contract
-from dq.contracts.outcome import CheckResult
 from dq.contracts.types import DataType
 from dq.contracts.yaml.parse import parse
 from dq.dataquality.check import check

@@ -5,7 +5,8 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 
 from dq.alerts.route import AlertRoute
-from dq.contracts.outcome import Breach, IncidentKey, Recovery, Severity
+from dq.contracts.incident import Breach, IncidentKey, Recovery
+from dq.contracts.outcome import Severity
 
 KEY = IncidentKey("orders", "orders", "daily-by-8")
 DUE = datetime(2026, 5, 1, 8, tzinfo=UTC)

@@ -14,7 +14,9 @@ from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from types import SimpleNamespace
 
-from dq.contracts.outcome import CheckResult, CycleStatus, DqError, Location, ReadError, Severity, Status
+from dq.contracts.check_result import CheckResult, Status
+from dq.contracts.incident import CycleStatus
+from dq.contracts.outcome import DqError, Location, ReadError, Severity
 from dq.contracts.schedule.clock import DstNote
 from dq.contracts.slo import Cycle
 from dq.dataquality import results

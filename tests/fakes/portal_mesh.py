@@ -21,8 +21,9 @@ from dq.alerts.incident_store import unresolved
 from dq.alerts.record import acknowledge, record
 from dq.alerts.route import CONSOLE
 from dq.contracts import slo as promises
+from dq.contracts.check_result import AnsweredBy, CheckResult, Status
 from dq.contracts.model import Contract, SchemaObject
-from dq.contracts.outcome import AnsweredBy, CheckResult, Severity, Status
+from dq.contracts.outcome import Severity
 from dq.contracts.yaml.parse import parse
 from dq.dataquality import results as check_runs
 from dq.dataquality.checks import built_in

@@ -8,7 +8,7 @@ from pathlib import Path
 from types import MappingProxyType
 
 from dq.contracts import slo as promise
-from dq.contracts.outcome import Breach, CycleStatus, Recovery
+from dq.contracts.incident import Breach, CycleStatus, Recovery
 from dq.contracts.slo import Slo
 from dq.contracts.yaml.parse import parse
 from dq.dataquality.delivery import cycle_store

@@ -13,7 +13,7 @@ from oracle.evaluate import Expected, evaluate
 from oracle.tables import Case
 from oracle.writers import NO_VALUE, Writer
 
-from dq.contracts.outcome import CheckResult
+from dq.contracts.check_result import CheckResult
 from dq.contracts.yaml.parse import parse
 from dq.dataquality.answers.sources import NONE, Optimization
 from dq.dataquality.check import check

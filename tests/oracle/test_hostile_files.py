@@ -16,7 +16,8 @@ import pytest
 from fakes.reach import anywhere
 from oracle.comparing import session_with
 
-from dq.contracts.outcome import CheckResult, ReadError, Status
+from dq.contracts.check_result import CheckResult, Status
+from dq.contracts.outcome import ReadError
 from dq.contracts.yaml.parse import parse
 from dq.dataquality.answers.sources import ALL, NONE
 from dq.dataquality.check import check

@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from dq.contracts.outcome import CheckResult, GroupResult, Location, Severity, Status
+from dq.contracts.check_result import CheckResult, GroupResult, Status
+from dq.contracts.outcome import Location, Severity
 from dq.contracts.yaml.parse import parse
 from dq.dataquality import results
 from dq.dataquality.clauses.foreign_key import ContractSet

@@ -12,8 +12,9 @@ from pathlib import Path
 import pytest
 from fakes.command import Place, contract
 
+from dq.contracts.check_result import AnsweredBy, CheckResult, Status
 from dq.contracts.model import clause_namer
-from dq.contracts.outcome import AnsweredBy, CheckResult, Severity, Status
+from dq.contracts.outcome import Severity
 from dq.contracts.yaml.parse import parse
 from dq.dataquality import results as check_runs
 from dq.dataquality.checks import built_in

@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from dq.contracts.check_result import CheckResult, GroupResult, Status
 from dq.contracts.metrics import UNUSUAL
 from dq.contracts.model import clause_namer
-from dq.contracts.outcome import CheckResult, GroupResult, Location, Severity, Status
+from dq.contracts.outcome import Location, Severity
 from dq.contracts.yaml.parse import parse
 from dq.dataquality import results
 from dq.dataquality.checks import built_in

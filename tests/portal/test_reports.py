@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from dq.alerts.incident import Incident, IncidentState
-from dq.contracts.outcome import CycleStatus, IncidentKey, Severity
+from dq.contracts.incident import CycleStatus, IncidentKey
+from dq.contracts.outcome import Severity
 from dq.contracts.schedule.clock import DstNote
 from dq.dataquality.alarms import AlarmCounts
 from dq.dataquality.delivery.cycle import Cycle, CycleRecord

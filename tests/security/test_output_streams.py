@@ -36,7 +36,9 @@ from dq.cli import check_output, output
 from dq.cli.main import application, names, run
 from dq.cli.output import Progress
 from dq.contracts import outcome
-from dq.contracts.outcome import CheckResult, Finding, IncidentKey, Location, ReadError, Severity, Status
+from dq.contracts.check_result import CheckResult, Status
+from dq.contracts.incident import IncidentKey
+from dq.contracts.outcome import Finding, Location, ReadError, Severity
 from dq.contracts.yaml.parse import parse
 from dq.dataquality.check import Outline
 from dq.dataquality.clauses.coverage import ClauseCoverage, EnforcementState

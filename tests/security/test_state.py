@@ -19,7 +19,8 @@ from fakes.breaches import KEY
 from dq.alerts.record import record
 from dq.alerts.route import AlertRoute
 from dq.cli.main import run
-from dq.contracts.outcome import Breach, Severity
+from dq.contracts.incident import Breach
+from dq.contracts.outcome import Severity
 from dq.store.engine import open_store
 
 CONTRACT = """\

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from dq.contracts.access.access_policy import build_access_policy
-from dq.contracts.outcome import Status
+from dq.contracts.check_result import Status
 from dq.dataquality.answers.python_tasks import WORTH_ROWS
 from dq.dataquality.answers.sources import ALL, NONE, Optimization
 from dq.dataquality.check import check

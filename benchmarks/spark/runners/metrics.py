@@ -9,7 +9,7 @@ from typing import Any
 from pyspark.sql.functions import expr
 
 from dq.contracts.access.access_policy import build_access_policy
-from dq.contracts.outcome import GroupResult
+from dq.contracts.check_result import GroupResult
 from dq.contracts.yaml.parse import parse
 from dq.dataquality.check import check
 from dq.dataquality.request import Request

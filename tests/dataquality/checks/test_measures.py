@@ -13,8 +13,8 @@ import pandas as pd
 import pytest
 from fakes.examples import contract_of, examples_of
 
+from dq.contracts.check_result import CheckResult
 from dq.contracts.model import Contract
-from dq.contracts.outcome import CheckResult
 from dq.contracts.types import DataType
 from dq.contracts.types import parse as parse_type
 from dq.contracts.yaml.parse import parse

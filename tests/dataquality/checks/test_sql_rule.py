@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING
 import pytest
 import yaml
 
-from dq.contracts.outcome import CheckResult, Status, UsageError
+from dq.contracts.check_result import CheckResult, Status
+from dq.contracts.outcome import UsageError
 from dq.contracts.sql.guard import ValidatedSql, validate_predicate
 from dq.contracts.yaml.parse import parse
 from dq.dataquality.check import check

@@ -18,7 +18,8 @@ import pytest
 from fakes.reach import anywhere
 from fakes.unusual import clause, daily
 
-from dq.contracts.outcome import Breach, CheckResult, Status
+from dq.contracts.check_result import CheckResult, Status
+from dq.contracts.incident import Breach
 from dq.contracts.schedule.calendar import HolidayCalendar
 from dq.contracts.yaml.parse import read
 from dq.dataquality import results

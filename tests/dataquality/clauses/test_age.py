@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from dq.contracts.check_result import CheckResult, Status
 from dq.contracts.model import Contract, SlaProperty
-from dq.contracts.outcome import CheckResult, Duration, Status, UsageError
+from dq.contracts.outcome import Duration, UsageError
 from dq.contracts.yaml.parse import parse
 from dq.dataquality.check import check
 from dq.dataquality.checks import built_in

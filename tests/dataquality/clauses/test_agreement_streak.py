@@ -8,7 +8,7 @@ from itertools import permutations
 import pytest
 
 from dq.contracts.agreement import Agreement, OtherSide
-from dq.contracts.outcome import AgreementStreak
+from dq.contracts.check_result import AgreementStreak
 from dq.dataquality.clauses.agreement_streak import streak
 from dq.dataquality.model.run_context import PastComparison
 

@@ -10,8 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dq.contracts.check_result import CheckResult, Status
 from dq.contracts.metrics import Against
-from dq.contracts.outcome import CheckResult, Location, Severity, Status
+from dq.contracts.outcome import Location, Severity
 from dq.dataquality import results as check_runs
 from dq.dataquality import results as earlier_runs
 from dq.dataquality.clauses.quality_rule import PastCount, comparable_counts, partition_time, usual_range

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import pytest
 from fakes.reach import anywhere
 
+from dq.contracts.check_result import CheckResult, Status
 from dq.contracts.model import Contract
-from dq.contracts.outcome import CheckResult, Status
 from dq.contracts.yaml.parse import parse
 from dq.dataquality.check import check
 from dq.dataquality.checks import built_in

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from dq.contracts.check_result import CheckResult
 from dq.contracts.model import Contract
-from dq.contracts.outcome import CheckResult
 from dq.contracts.yaml.parse import parse
 from dq.dataquality.check import check
 from dq.dataquality.checks import built_in

@@ -8,7 +8,7 @@ from fractions import Fraction
 
 import pytest
 
-from dq.contracts.outcome import CycleStatus
+from dq.contracts.incident import CycleStatus
 from dq.dataquality.delivery.budget import Budget, budget, misses_left
 
 NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)

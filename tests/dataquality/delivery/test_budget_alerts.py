@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 from fakes.watcher import TableWatcher, at
 
-from dq.contracts.outcome import Breach, Recovery, Resolution, Severity
+from dq.contracts.incident import Breach, Recovery, Resolution
+from dq.contracts.outcome import Severity
 from dq.dataquality.delivery import cycle_store
 from dq.dataquality.delivery.tick import tick
 from dq.store.engine import Store, open_store

@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 from fakes.watcher import TableWatcher, at
 
-from dq.contracts.outcome import CycleStatus, ReadError
+from dq.contracts.incident import CycleStatus
+from dq.contracts.outcome import ReadError
 from dq.lake.storage import LocalFiles
 from dq.store.engine import Store, open_store
 

@@ -11,7 +11,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dq.contracts.outcome import CheckResult, CycleStatus, DeliveryState, Location, Severity, Status
+from dq.contracts.check_result import CheckResult, Status
+from dq.contracts.incident import CycleStatus, DeliveryState
+from dq.contracts.outcome import Location, Severity
 from dq.contracts.schedule.clock import DstNote
 from dq.contracts.slo import Cycle
 from dq.dataquality import results

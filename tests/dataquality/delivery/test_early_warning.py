@@ -11,7 +11,8 @@ from zoneinfo import ZoneInfo
 import pytest
 from fakes.watcher import TableWatcher, at
 
-from dq.contracts.outcome import Breach, Recovery, Severity
+from dq.contracts.incident import Breach, Recovery
+from dq.contracts.outcome import Severity
 from dq.contracts.slo import FalseWarnings, parse_false_warnings
 from dq.dataquality.delivery import early_warning
 from dq.dataquality.delivery.early_warning import (

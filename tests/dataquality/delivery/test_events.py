@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from fakes.watcher import TableWatcher, at
 
+from dq.contracts.incident import CycleStatus
 from dq.contracts.layout import parse_layout
-from dq.contracts.outcome import CycleStatus
 from dq.dataquality.delivery import cycle_store
 from dq.dataquality.delivery.cycle import CycleRecord
 from dq.dataquality.delivery.cycle_store import StorageEvent, record_storage_events

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from fakes.watcher import TableWatcher, at
 
-from dq.contracts.outcome import Breach, CycleStatus, Recovery, Resolution
+from dq.contracts.incident import Breach, CycleStatus, Recovery, Resolution
 from dq.dataquality.delivery import cycle_store
 from dq.dataquality.delivery.cycle import CycleRecord, disagreeing_claims
 from dq.dataquality.delivery.cycle_store import write_receipt

@@ -11,7 +11,7 @@ import pytest
 from fakes.watcher import TableWatcher, at
 from sqlalchemy import Connection, select
 
-from dq.contracts.outcome import Breach, CycleStatus, Recovery, Resolution
+from dq.contracts.incident import Breach, CycleStatus, Recovery, Resolution
 from dq.dataquality.delivery.cycle import DeliveryPlace, UnnotifiedMiss, WatchTarget
 from dq.dataquality.delivery.heartbeat import Uptime, evaluation_problem, record_leap, record_tick
 from dq.dataquality.delivery.tables import heartbeat

@@ -13,7 +13,7 @@ import pytest
 from fakes.watcher import TableWatcher, at
 from sqlalchemy import delete, func, select, update
 
-from dq.contracts.outcome import Breach, CycleStatus, Recovery, Resolution
+from dq.contracts.incident import Breach, CycleStatus, Recovery, Resolution
 from dq.dataquality.delivery import cycle_store, replay, retention
 from dq.dataquality.delivery import replay as audit
 from dq.dataquality.delivery import replay as excusing

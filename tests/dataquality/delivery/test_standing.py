@@ -9,7 +9,7 @@ import pytest
 from fakes.watcher import CONTRACT
 
 from dq.contracts import slo as promise
-from dq.contracts.outcome import CycleStatus
+from dq.contracts.incident import CycleStatus
 from dq.contracts.schedule.clock import DstNote
 from dq.contracts.slo import Cycle, Slo
 from dq.contracts.yaml.parse import parse

@@ -10,7 +10,8 @@ from fakes.cases import cases
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dq.contracts.outcome import CycleStatus, Duration, parse_duration
+from dq.contracts.incident import CycleStatus
+from dq.contracts.outcome import Duration, parse_duration
 from dq.contracts.schedule.clock import DstNote, Schedule, parse
 from dq.contracts.slo import Cycle, cycles
 from dq.dataquality.delivery.cycle import CycleVerdict, Evidence, evaluate_evidence

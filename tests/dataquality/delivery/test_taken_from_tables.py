@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from fakes.watcher import TableWatcher, at
 
-from dq.contracts.outcome import Breach, CycleStatus, Recovery
+from dq.contracts.incident import Breach, CycleStatus, Recovery
 from dq.dataquality.delivery import cycle_store
 from dq.lake import hudi, iceberg
 from dq.lake.storage import LocalFiles

@@ -11,7 +11,8 @@ import pytest
 from fakes.watcher import CONTRACT, TableWatcher, at
 
 from dq.contracts import slo as promise
-from dq.contracts.outcome import Breach, CycleStatus, MissingTool, Recovery, Resolution
+from dq.contracts.incident import Breach, CycleStatus, Recovery, Resolution
+from dq.contracts.outcome import MissingTool
 from dq.contracts.yaml.parse import parse
 from dq.dataquality.delivery import cycle_store
 from dq.dataquality.delivery.cycle import DeliveryPlace, WatchTarget

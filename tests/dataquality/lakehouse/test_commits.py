@@ -11,7 +11,7 @@ import pytest
 from fakes import lakehouse
 
 from dq.contracts import slo as promise
-from dq.contracts.outcome import CycleStatus
+from dq.contracts.incident import CycleStatus
 from dq.contracts.yaml.parse import parse
 from dq.dataquality.delivery import cycle_store
 from dq.dataquality.delivery.cycle import CycleWindow, DeliveryPlace, WatchTarget

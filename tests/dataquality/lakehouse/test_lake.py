@@ -11,8 +11,9 @@ from fakes import lakehouse
 from fakes.opened import open_frame
 from fakes.reach import anywhere
 
+from dq.contracts.check_result import Status
 from dq.contracts.model import Contract
-from dq.contracts.outcome import ReadError, Status
+from dq.contracts.outcome import ReadError
 from dq.contracts.yaml.parse import parse
 from dq.dataquality.check import check
 from dq.dataquality.report import Report

@@ -14,8 +14,8 @@ from fakes import lakehouse
 from fakes.opened import open_frame
 from fakes.reach import anywhere
 
+from dq.contracts.check_result import Status
 from dq.contracts.model import Contract
-from dq.contracts.outcome import Status
 from dq.contracts.yaml.parse import parse
 from dq.dataquality.answers import iceberg_statistics
 from dq.dataquality.answers.sources import NONE, Optimization

@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from dq.contracts.check_result import CheckResult, Status
 from dq.contracts.metrics import UNUSUAL
-from dq.contracts.outcome import CheckResult, Location, Severity, Status
+from dq.contracts.outcome import Location, Severity
 from dq.dataquality import results
 from dq.dataquality.alarms import AlarmSpan, alarm_counts, level_of_test, next_test_level, save_answer
 from dq.store.engine import Store, open_store

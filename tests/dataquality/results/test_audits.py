@@ -5,15 +5,8 @@ from __future__ import annotations
 from contextlib import closing
 from datetime import UTC, datetime, timedelta
 
-from dq.contracts.outcome import (
-    VERDICT_FAIL,
-    VERDICT_PASS,
-    VERDICT_UNKNOWN,
-    CheckResult,
-    Location,
-    Severity,
-    Status,
-)
+from dq.contracts.check_result import VERDICT_FAIL, VERDICT_PASS, VERDICT_UNKNOWN, CheckResult, Status
+from dq.contracts.outcome import Location, Severity
 from dq.dataquality import results as audits
 from dq.dataquality import results as check_runs
 from dq.store.engine import open_store

@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from dq.contracts.check_result import CheckResult, Status
 from dq.contracts.model import Contract, clause_namer
-from dq.contracts.outcome import CheckResult, Location, Severity, Status
+from dq.contracts.outcome import Location, Severity
 from dq.contracts.yaml.parse import parse
 from dq.dataquality import results as check_runs
 from dq.operations.check import load_history

@@ -15,8 +15,8 @@ import pyarrow.parquet as pq
 import pytest
 from fakes.reach import anywhere
 
+from dq.contracts.check_result import Status
 from dq.contracts.model import Contract
-from dq.contracts.outcome import Status
 from dq.contracts.yaml.parse import parse
 from dq.dataquality.answers.partition_cache import CachedPartition, is_time_independent
 from dq.dataquality.answers.sources import ALL, NONE, Optimization

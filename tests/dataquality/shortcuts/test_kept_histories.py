@@ -21,8 +21,8 @@ import pytest
 from fakes import stores
 from fakes.reach import anywhere
 
+from dq.contracts.check_result import Status
 from dq.contracts.model import Contract
-from dq.contracts.outcome import Status
 from dq.contracts.yaml.parse import parse
 from dq.dataquality.answers.partition_cache import PartitionCache
 from dq.dataquality.answers.sources import ALL, NONE

@@ -16,8 +16,9 @@ from fakes import parquet_footer as footer
 from fakes.reach import anywhere
 
 import dq
+from dq.contracts.check_result import Status
 from dq.contracts.model import Contract
-from dq.contracts.outcome import ReadError, Status, UsageError
+from dq.contracts.outcome import ReadError, UsageError
 from dq.contracts.yaml.parse import parse
 from dq.dataquality.answers.sources import NONE
 from dq.dataquality.check import check

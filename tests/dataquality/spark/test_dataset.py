@@ -9,8 +9,9 @@ import pytest
 from fakes.opened import open_frame
 from fakes.reach import anywhere
 
+from dq.contracts.check_result import Status
 from dq.contracts.model import Contract
-from dq.contracts.outcome import ReadError, Status, UsageError
+from dq.contracts.outcome import ReadError, UsageError
 from dq.contracts.yaml.parse import parse
 from dq.dataquality.check import check
 from dq.dataquality.request import Request

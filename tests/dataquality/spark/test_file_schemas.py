@@ -13,7 +13,8 @@ import pyarrow.parquet as pq
 import pytest
 from fakes.reach import anywhere
 
-from dq.contracts.outcome import CheckResult, ReadError
+from dq.contracts.check_result import CheckResult
+from dq.contracts.outcome import ReadError
 from dq.contracts.yaml.parse import parse
 from dq.dataquality.answers.sources import ALL, NONE
 from dq.dataquality.check import check

@@ -20,7 +20,8 @@ import pytest
 from fakes.opened import open_frame
 from fakes.reach import anywhere
 
-from dq.contracts.outcome import ReadError, Status
+from dq.contracts.check_result import Status
+from dq.contracts.outcome import ReadError
 from dq.contracts.sql import text as sql
 from dq.contracts.types import parse as parse_type
 from dq.contracts.yaml.parse import parse

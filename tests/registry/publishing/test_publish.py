@@ -14,7 +14,8 @@ from fakes.flights import contract, flights
 from fakes.s3 import FakeS3
 from sqlalchemy import Connection, text
 
-from dq.contracts.outcome import DqError, GroupCounts, UsageError
+from dq.contracts.check_result import GroupCounts
+from dq.contracts.outcome import DqError, UsageError
 from dq.registry import publications
 from dq.registry.catalog import Catalog, CatalogSettings
 from dq.registry.catalogs import open_catalog
