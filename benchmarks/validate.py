@@ -1,13 +1,14 @@
 """What the gate costs: one contract as a whole process, thousands in one process and on two, and a peer.
 
 One contract is compared with `python -c pass`, in turns: with and without a rule in SQL, which asks for the
-parser of SQL, and with the parts that a start is made of. The peer is `datacontract lint`, the linter that
-teams use for ODCS today: in a virtual environment of its own, asked through its library in one process, which
-is its fastest way. Without a network it is left out, and the output says so. Thousands are also validated
-again, from the cache of results, and with one of them changed. On two idle processors, thousands take the
-processor time of the first process and half of that of the two that it starts, which other programs of the
-machine change less than the clock. With DQ_AGAINST=PATH, another `dq`, such as that of an earlier commit,
-does the same in turns, and the ratios of processor time are printed.
+parser of SQL, and with the parts that a start is made of. `ruff check` of a small file, a linter that is not
+in Python, is the yardstick of what a start can be. The peer is `datacontract lint`, the linter that teams use
+for ODCS today: in a virtual environment of its own, asked through its library in one process, which is its
+fastest way. Without a network it is left out, and the output says so. Thousands are also validated again,
+from the cache of results, and with one of them changed. On two idle processors, thousands take the processor
+time of the first process and half of that of the two that it starts, which other programs of the machine
+change less than the clock. With DQ_AGAINST=PATH, another `dq`, such as that of an earlier commit, does the
+same in turns, and the ratios of processor time are printed.
 """
 
 from __future__ import annotations
@@ -106,6 +107,11 @@ def of_one(scratch: Path, dq: str, times: int) -> dict[str, float]:
         **{name: [*python, f"import gc; gc.disable(); {code}; gc.freeze()"] for name, code in STARTS.items()},
         **{name: [dq, "validate", str(file)] for name, file in files.items()},
     }
+    small = scratch / "small.py"
+    small.write_text('"""Nothing."""\n', "utf-8")
+    ruff = Path(sys.executable).parent / "ruff"
+    if ruff.exists():
+        commands["ruff"] = [str(ruff), "check", "--isolated", "--no-cache", str(small)]
     taken = in_turns(commands, times)
     bare = taken["pass"]
     metrics = {
@@ -118,6 +124,9 @@ def of_one(scratch: Path, dq: str, times: int) -> dict[str, float]:
         "one_contract_with_sql_cpu_over_python_pass": taken["with_sql"].cpu / bare.cpu,
         "one_contract_cpu_over_its_packages_alone": taken["plain"].cpu / taken["pydantic_and_yaml"].cpu,
     }
+    if "ruff" in taken:
+        metrics["ruff_check_cpu_over_python_pass"] = taken["ruff"].cpu / bare.cpu
+        metrics["one_contract_cpu_over_ruff_check"] = taken["plain"].cpu / taken["ruff"].cpu
     before = bare
     for name in (*STARTS, "plain", "with_sql"):
         part = {"plain": "judging", "with_sql": "parser_of_sql"}.get(name, name)
