@@ -93,6 +93,8 @@ _PLAIN = (str, bool, int, float, type(None))
 def _empty(node: Node) -> list[Finding]:
     values = node.__dict__
     names = [name for name in node.model_fields_set if values.get(name, "") is None]
+    if not names:
+        return []
     keys = [type(node).model_fields[name].alias or name for name in names]
     return [
         empty_value_finding(node.place, key)
