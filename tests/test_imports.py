@@ -72,7 +72,7 @@ _STATE = {"sqlalchemy", "alembic", "asyncio"}
 _OF_SOME = {*HEAVY, *_STATE, "tomllib", "logging", "ssl", "multiprocessing", "unittest"} - {"typer"}
 _OF_CONTRACTS = {"pydantic", "yaml", "jsonschema"}
 STARTS = {
-    "validate": ("validate orders.odcs.yaml", _OF_SOME),
+    "validate": ("validate orders.odcs.yaml", _OF_SOME | {"yaml"}),
     "diff": ("diff orders.odcs.yaml orders.odcs.yaml", _OF_SOME),
     "fmt": ("fmt --check orders.odcs.yaml", _OF_SOME),
     "explain": ("explain orders.odcs.yaml", _OF_SOME - {"rich"}),
