@@ -284,7 +284,7 @@ def _build(site: Site, pool: WorkerPool, request: PortalRequest) -> PortalSummar
             marks,
             # A contract that changed meanwhile is rendered again, even if it is changed back.
             {
-                card.file: CachedContract(card, row.summary, site_plan.inputs[card.file])
+                card.file: _cached(row, site_plan, before)
                 for row, card in zip(rows, cards, strict=True)
                 if row.card is card
             },
@@ -306,6 +306,15 @@ def _build(site: Site, pool: WorkerPool, request: PortalRequest) -> PortalSummar
         tuple(problem for row in rows for problem in row.card.problems),
         tuple(f"{problem.message} {problem.hint}" for problem in version_histories.problems),
     )
+
+
+def _cached(row: ProductRow, site_plan: SitePlan, before: SiteState) -> CachedContract:
+    """Return a product for the state: as the last build wrote it, if nothing of it changed."""
+    file = row.card.file
+    old = before.contracts.get(file)
+    if old is not None and file in site_plan.unchanged and old.card is row.card:
+        return old
+    return CachedContract(row.card, row.summary, site_plan.inputs[file])
 
 
 def _forget_replaced_pages(site: Site, before: SiteState, site_plan: SitePlan) -> None:

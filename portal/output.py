@@ -298,11 +298,15 @@ _HEAD_FIELDS = ("made_by", "built", "marks", "files", "readable_versions")
 
 @dataclass(slots=True)
 class CachedContract:
-    """One contract of the last build; `inputs` is the hash of the inputs of its page other than the store."""
+    """One contract of the last build; `inputs` is the hash of the inputs of its page other than the store.
+
+    `line` is its line in the file of the state, "" before it is written.
+    """
 
     card: ContractCard
     summary: ProductSummary
     inputs: str
+    line: str = ""
 
 
 @dataclass(slots=True)
@@ -338,7 +342,7 @@ def _read_state(lines: list[str]) -> SiteState | None:
     )
     for line in lines[1:]:
         row = json.loads(line)
-        cached = CachedContract(contracts.load_card(row[0]), product.load_summary(row[1]), row[2])
+        cached = CachedContract(contracts.load_card(row[0]), product.load_summary(row[1]), row[2], line)
         state.contracts[cached.card.file] = cached
     return state
 
@@ -357,7 +361,7 @@ def _lines(state: SiteState) -> Iterator[str]:
         }
     )
     for cached in state.contracts.values():
-        yield json.dumps([cached.card.as_json(), cached.summary.as_json(), cached.inputs])
+        yield cached.line or json.dumps([cached.card.as_json(), cached.summary.as_json(), cached.inputs])
 
 
 _INPUTS_NAME = "inputs.json"

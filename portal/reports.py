@@ -251,11 +251,12 @@ def _worst(days: Mapping[str, Sequence[DayCounts]]) -> list[tuple[str, Sequence[
     sums = {name: total(counts_) for name, counts_ in days.items()}
     names = [name for name, counts_ in sums.items() if counts_ != DayCounts()]
 
-    def key(name: str) -> tuple[float, int, str]:
-        share = sums[name].share
-        return (1.0 if share is None else share, -sums[name].unknown, name)
+    return [(name, days[name]) for name in sorted(names, key=lambda name: (*_on_time_key(sums[name]), name))]
 
-    return [(name, days[name]) for name in sorted(names, key=key)]
+
+def _on_time_key(sum_: DayCounts) -> tuple[float, int]:
+    """Return the sort key of deliveries, the lowest share on time first, then the most unknown ones."""
+    return (1.0 if sum_.share is None else sum_.share, -sum_.unknown)
 
 
 # The report of a domain: objectives, deliveries by day and product, incidents, coverage.
@@ -302,15 +303,19 @@ def domain_report(
 
 def _domain_heat(rows: Sequence[ProductRow], now: datetime) -> Values | None:
     """Return the deliveries of the domain and of its worst products by day."""
-    days = {product_row.card.file: days_of([product_row.summary.days], now) for product_row in rows}
-    titles = {product_row.card.file: product_row.card.title for product_row in rows}
-    every = tuple(total(counts_) for counts_ in zip(*days.values(), strict=True))
-    worst = [
-        (titles[file], counts_)
-        for file, counts_ in _worst(days)
-        if any(day.bad or day.unknown for day in counts_)
+    # Most products of a domain have the same days.
+    days = {text: days_of([text], now) for text in {product_row.summary.days for product_row in rows}}
+    sums = {text: total(counts_) for text, counts_ in days.items()}
+    missed = [
+        product_row
+        for product_row in rows
+        if sums[product_row.summary.days].bad or sums[product_row.summary.days].unknown
     ]
-    groups = worst[:_MAX_WORST]
+    missed.sort(
+        key=lambda product_row: (*_on_time_key(sums[product_row.summary.days]), product_row.card.file)
+    )
+    groups = [(product_row.card.title, days[product_row.summary.days]) for product_row in missed[:_MAX_WORST]]
+    every = days_of((product_row.summary.days for product_row in rows), now)
     return heat_values(groups if len(rows) == 1 and groups else [("All", every), *groups], now, "product")
 
 
