@@ -19,7 +19,7 @@ from dq.contracts.model import Identity, identity
 from dq.contracts.outcome import UsageError
 from dq.dataquality.alarms import alarm_counts, total_counts
 from dq.portal import contracts, output, pages, store_queries
-from dq.portal.contracts import NO_EDGES, NO_LINEAGE, NOT_ASKED, ContractCard, Problem, VersionHistory
+from dq.portal.contracts import NO_EDGES, NOT_ASKED, ContractCard, Edges, Problem, VersionHistory
 from dq.portal.histories import histories
 from dq.portal.lists import ProductRow
 from dq.portal.output import OWN, CachedContract, PortalRequest, PortalSummary, Site, SiteState, WorkerPool
@@ -107,21 +107,27 @@ def plan(
     jobs: list[PageJob] = []
     unchanged: dict[str, ProductSummary] = {}
     inputs: dict[str, str] = {}
-    for job in _jobs(cards, files, incidents, request, versions):
-        name = job.card.file
-        inputs[name] = _hash(job)
+    graph = contracts.product_graph(cards)
+    adjacent = contracts.adjacent_products(graph)
+    readable = {card.key: card for card in cards if card.readable}
+    nodes = contracts.lineage_nodes(adjacent, readable)
+    for job in _jobs(cards, files, incidents, request, versions, graph):
+        name, key = job.card.file, job.card.key
+        inputs[name] = _hash(job, contracts.lineage_inputs(key, adjacent, nodes) if job.card.readable else ())
         old = before.contracts.get(name)
         is_unchanged = (
             old is not None
             and changed_keys is not None
             and old.inputs == inputs[name]
-            and job.card.key not in changed_keys
+            and key not in changed_keys
             and not (old.summary.names_inputs and _has_changed_input(job, changed_keys))
             and _is_current(old.summary, before.built, request.now)
             and all(map(site.has, pages.paths_of(job.card)))
         )
         if old is not None and is_unchanged:
             unchanged[name] = old.summary
+        elif job.card.readable:
+            jobs.append(replace(job, lineage=contracts.lineage(key, adjacent, readable)))
         else:
             jobs.append(job)
     return SitePlan(jobs, unchanged, inputs)
@@ -138,14 +144,15 @@ def _is_current(summary: ProductSummary, built: str, now: datetime) -> bool:
     return datetime.fromisoformat(built) <= now < datetime.fromisoformat(summary.valid_until)
 
 
-def _hash(job: PageJob) -> str:
+def _hash(job: PageJob, lineage_inputs: Sequence[str]) -> str:
     neighbours = [(str(file), digest) for file, digest in job.neighbours]
     incidents = [(facts.incident.id, facts.incident.revision, facts.messages) for facts in job.incidents]
     consumers = [(consumer.subscription.model_dump_json(), consumer.approval) for consumer in job.consumers]
-    card, linked = (job.card.digest, job.card.key, job.card.problems), sorted(job.linked.items())
+    card = (job.card.digest, job.card.key, job.card.slug, job.card.problems)
+    linked = sorted(job.linked.items())
     inputs = (
         card, job.edges, neighbours, incidents, consumers, job.versions, linked, job.registry_url,
-        job.lineage,
+        lineage_inputs,
     )  # fmt: skip
     return sha256(repr(inputs).encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
@@ -156,8 +163,9 @@ def _jobs(
     incidents: Sequence[IncidentFacts],
     request: PortalRequest,
     versions: Mapping[str, VersionHistory],
+    graph: Mapping[str, Edges],
 ) -> Iterator[PageJob]:
-    edges = contracts.product_graph(cards)
+    """Yield the jobs of all products, without their lineage graphs."""
     by_key: dict[str, list[IncidentFacts]] = defaultdict(list)
     for facts in incidents:
         by_key[facts.incident.key.contract].append(facts)
@@ -167,11 +175,9 @@ def _jobs(
         if not consumer.subscription.is_expired(today):
             subscribed[consumer.subscription.identity].append(consumer)
     pages = {card.key: card.slug for card in cards if card.key}
-    readable = {card.key: card for card in cards if card.readable}
-    adjacent = contracts.adjacent_products(edges)
     objects = _objects(cards) if any(card.references for card in cards) else {}
     for card in cards:
-        around = edges.get(card.key, NO_EDGES) if card.readable else NO_EDGES
+        around = graph.get(card.key, NO_EDGES) if card.readable else NO_EDGES
         yield PageJob(
             card,
             files[card.file],
@@ -182,7 +188,6 @@ def _jobs(
             {other: pages[other] for side in around for _, other, _ in side if other in pages},
             versions.get(card.file, NOT_ASKED),
             request.registry_url,
-            contracts.lineage(card.key, adjacent, readable) if card.readable else NO_LINEAGE,
         )
 
 

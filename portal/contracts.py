@@ -342,7 +342,11 @@ MAX_LINEAGE_NODES = 12
 _OWN_COLUMN = 2
 
 
-def adjacent_products(graph: Mapping[str, Edges]) -> Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]]:
+Adjacent = Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]]
+"""Keys of the direct inputs and users of each product."""
+
+
+def adjacent_products(graph: Mapping[str, Edges]) -> Adjacent:
     """Return the keys of the direct inputs and users of each product, without objects."""
     return {
         key: (
@@ -353,11 +357,24 @@ def adjacent_products(graph: Mapping[str, Edges]) -> Mapping[str, tuple[tuple[st
     }
 
 
-def lineage(
-    key: str,
-    adjacent: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]],
-    cards: Mapping[str, ContractCard],
-) -> Lineage:
+def lineage_nodes(adjacent: Adjacent, cards: Mapping[str, ContractCard]) -> Mapping[str, tuple[str, str]]:
+    """Return what a lineage graph shows of the direct inputs and users of each product, as text."""
+    nodes = {key: (key, cards[key].slug, cards[key].domain) for key in adjacent}
+    return {
+        key: (repr([nodes[other] for other in inputs]), repr([nodes[other] for other in users]))
+        for key, (inputs, users) in adjacent.items()
+    }
+
+
+def lineage_inputs(key: str, adjacent: Adjacent, nodes: Mapping[str, tuple[str, str]]) -> tuple[str, ...]:
+    """Return everything that the lineage graph of a product is made from, which takes less than the graph."""
+    if not any(adjacent.get(key, ())):
+        return ()
+    inputs, users = adjacent[key]
+    return (*nodes[key], *(nodes[other][0] for other in inputs), *(nodes[other][1] for other in users))
+
+
+def lineage(key: str, adjacent: Adjacent, cards: Mapping[str, ContractCard]) -> Lineage:
     """Return the lineage graph of a product; `cards` are those of all products by key."""
     if not any(adjacent.get(key, ())):
         return NO_LINEAGE

@@ -32,7 +32,6 @@ from dq.portal.formatting import (
     instant,
     instant_from_iso,
 )
-from dq.portal.misses import PageLookup
 from dq.portal.product import ProductState, ProductSummary
 from dq.portal.product_page import change_values, incident_row, is_cosmetic
 from dq.portal.store_queries import IncidentFacts, Watcher
@@ -61,16 +60,23 @@ class ProductRow:
         return _BY_VALUE[self.summary.state]
 
 
+def row_inputs(product_row: ProductRow) -> tuple[str, ...]:
+    """Return everything that `row` shows of a product."""
+    card, summary = product_row.card, product_row.summary
+    return card.title, card.key, card.slug, card.domain, summary.state, summary.why, summary.since
+
+
 def row(product_row: ProductRow) -> Values:
     """Return the values of a product in a list."""
+    title, key, slug_, domain, state, why, since = row_inputs(product_row)
     return {
-        "title": cut(product_row.card.title, 120),
-        "key": cut(product_row.card.key, 120),
-        "slug": product_row.card.slug,
-        "domain": cut(product_row.card.domain, 80),
-        "state": STATES[product_row.state],
-        "why": cut(product_row.summary.why, 240),
-        "since": instant_from_iso(product_row.summary.since),
+        "title": cut(title, 120),
+        "key": cut(key, 120),
+        "slug": slug_,
+        "domain": cut(domain, 80),
+        "state": STATES[_BY_VALUE[state]],
+        "why": cut(why, 240),
+        "since": instant_from_iso(since),
     }
 
 
@@ -200,6 +206,11 @@ def listings(name: str, title: str, rows: Sequence[ProductRow], folder: str = "l
             path(number - 1) if number > 1 else None,
             path(number + 1) if number < count else None,
         )
+
+
+def listing_inputs(page: ListPage) -> tuple[object, ...]:
+    """Return everything that a list page shows, which takes less than its values."""
+    return (*(getattr(page, name) for name in _PAGE_FIELDS), list(map(row_inputs, page.rows)))
 
 
 def listing_page(page: ListPage) -> Values:
@@ -493,8 +504,8 @@ _MESSAGES = {
 _MAX_SUBJECTS, _MAX_STEPS = 50, 200
 
 
-def incident_page(facts: IncidentFacts, page_of: PageLookup) -> Values:
-    """Return the values of an incident's page."""
+def incident_page(facts: IncidentFacts, page: str | None) -> Values:
+    """Return the values of an incident's page. `page` is that of its contract, or None."""
     incident = facts.incident
     subjects = sorted(incident.subjects.items(), key=lambda pair: pair[1].opened_at, reverse=True)
     return {
@@ -502,7 +513,7 @@ def incident_page(facts: IncidentFacts, page_of: PageLookup) -> Values:
         "key": str(incident.key),
         "object": incident.key.object,
         "group": incident.key.group,
-        "page": page_of(incident.key.contract),
+        "page": page,
         "breaches": incident.breaches,
         "acked": instant(incident.acked_at) if incident.acked_at else None,
         "silenced": (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from functools import cache, partial
@@ -348,8 +348,8 @@ def _json(value: object) -> bytes:
 class IndexPages:
     """Writes the pages over many products.
 
-    A page whose values are those of the last build, except for its time, is not rendered again. `inputs` are
-    hashes of the values by path, `before` those of the last build, and `files` its files.
+    A page whose inputs are those of the last build, except for its time, is not rendered again. `inputs` are
+    their hashes by path, `before` those of the last build, and `files` its files.
     """
 
     site: Site
@@ -431,7 +431,8 @@ class IndexPages:
         self.site.put("domains/index.html", render("domains.html", "../", **values))
 
     def _list(self, page: ListPage, template: str, extra: Mapping[str, Any]) -> None:
-        self._put(page.path, template, {**extra, **lists.listing_page(page)})
+        inputs = (_timeless(extra), lists.listing_inputs(page))
+        self._put(page.path, template, inputs, lambda: {**extra, **lists.listing_page(page)})
 
     def _incidents(self) -> None:
         pages = {
@@ -439,15 +440,16 @@ class IndexPages:
         }
         for facts in self.incidents:
             path = f"incidents/{lists.incident_slug(facts)}.html"
-            self._put(path, "incident.html", lists.incident_page(facts, pages.get))
+            inputs = (facts, pages.get(facts.incident.key.contract))
+            self._put(path, "incident.html", inputs, partial(lists.incident_page, *inputs))
         values = reports.incidents_page(self.incidents, self._domain_names(), self.watcher, self.alarms)
-        self._put("incidents/index.html", "incidents.html", values)
+        self._put("incidents/index.html", "incidents.html", _timeless(values), lambda: values)
 
-    def _put(self, path: str, template: str, values: Mapping[str, Any]) -> None:
-        """Write a page, unless only its time would differ from that of the last build."""
-        timeless = sorted((name, value) for name, value in values.items() if name != "as_of")
-        if not self._is_unchanged(path, [path], timeless):
-            page = render(template, "../" * path.count("/"), **{**values, "as_of": instant(self.watcher.now)})
+    def _put(self, path: str, template: str, inputs: object, values: Callable[[], Mapping[str, Any]]) -> None:
+        """Write a page, unless the last build wrote it from the same inputs, which its time is not one of."""
+        if not self._is_unchanged(path, [path], inputs):
+            as_of = instant(self.watcher.now)
+            page = render(template, "../" * path.count("/"), **{**values(), "as_of": as_of})
             self.site.put(path, page, keep_as_of=True)
 
     def _is_unchanged(self, name: str, paths: Sequence[str], inputs: object) -> bool:
@@ -475,6 +477,11 @@ class IndexPages:
         ):
             for name, data in (*lists.word_index_files(self.rows), *lists.filter_index_files(self.rows)):
                 self.site.put(f"{_SEARCH}{name}.js", data)
+
+
+def _timeless(values: Mapping[str, Any]) -> list[tuple[str, Any]]:
+    """Return the values of a page without its time."""
+    return sorted((name, value) for name, value in values.items() if name != "as_of")
 
 
 _SEARCH = "search/"

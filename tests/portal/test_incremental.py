@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 import re
-from datetime import timedelta
+import shutil
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -14,8 +16,19 @@ from fakes.portal_mesh import PortalMesh
 from fakes.portal_products import FATES, NOW, MeshProduct, document
 from fakes.strangers import quiet_environment
 
+from dq.alerts.record import record
+from dq.alerts.route import CONSOLE
+from dq.contracts.metrics import UNUSUAL
+from dq.contracts.outcome import CheckResult, Location, Severity, Status
+from dq.contracts.slo import read_slos
+from dq.contracts.yaml.parse import parse
+from dq.dataquality import results
+from dq.dataquality.delivery.cycle_store import Excuse
+from dq.dataquality.delivery.replay import apply_excuses
+from dq.store.engine import Store, open_store
+
 # When a page was made, which it says itself, and the one figure that grows with every minute.
-_WHEN = re.compile(rb'<p id="as-of">.*?</p>|"as_of":"[^"]*"|"present":[^,]*|<dt>There</dt><dd><b>[^<]*')
+_WHEN = re.compile(rb'<p id="as-of">.*?</p>|"as_of":"[^"]*"|"present":[^,]*|[^>]*(?=</b> <span>of the time,)')
 
 
 @pytest.fixture(scope="module")
@@ -125,3 +138,140 @@ def test_a_file_that_was_given_its_old_time_back_is_read_again(small: PortalMesh
 
     assert file.stat().st_size == was.st_size
     assert (same, other) == (0, 1)
+
+
+# All that a page may show, each changed by itself in the morning; builds are as of the same evening.
+_MORNING, _EVENING = datetime(2026, 5, 12, 8, tzinfo=UTC), datetime(2026, 5, 12, 20, tzinfo=UTC)
+_UNUSUAL = "    quality: [{type: custom, engine: dq, implementation: {check: unusual}}]\n    properties:\n"
+_INPUTS = "customProperties: [{property: inputs, vendor: dq, value: [orders]}]\n"
+_WAIVER = (
+    "waivers: [{rule: missing-owner, contract: orders, path: team, reason: Soon, by: ana, expires: %s}]\n"
+)
+_SUBSCRIPTION = """\
+contract: orders
+major: 1
+consumer: {team: billing, account: "123456789012", contact: "#billing"}
+purpose: The invoices.
+startDate: 2026-05-01
+endDate: %s
+approvers: [ana]
+"""
+
+
+def _watched(place: Place, at: datetime) -> None:
+    told = place.dq("watch", "registry", "--as-of", f"{at:%FT%TZ}", "--channel", "console")
+    assert told.code in (0, 1, 3), told.err
+
+
+def _came(place: Place, name: str, day: int, at: datetime) -> None:
+    marker = place.put(f"lake/{name}/day=2026-05-{day}/_SUCCESS", "")
+    os.utime(marker, (at.timestamp(),) * 2)
+
+
+def _late(place: Place, at: datetime) -> None:
+    _came(place, "sales", 11, at)
+    _watched(place, at)
+
+
+def _store(place: Place) -> Store:
+    return open_store(f"sqlite:///{place.folder / '.dq' / 'store.db'}")
+
+
+def _checked(place: Place, at: datetime, status: Status) -> None:
+    """One run of the rule of orders, and the alert if it failed, as `dq check` leaves them."""
+    result = CheckResult(
+        UNUSUAL, "schema[0].quality[0]", "orders", "", status, Severity.ERROR, "480 rows", "900 to 1100 rows",
+        "rowCount 480 is unusual", Location("registry/orders.odcs.yaml", 1, 1), value=0.001,
+    )  # fmt: skip
+    with _store(place).write() as tx:
+        results.save_run(
+            tx, contract="orders", object="orders", version="1.0.0", scope="day=2026-05-11",
+            results=[result], jobs=1, now=at,
+        )  # fmt: skip
+        event = results.verdict("orders", "orders", "day=2026-05-11", [result], at)
+        if event is not None:
+            record(tx, event, [CONSOLE], at)
+
+
+def _ran(place: Place, at: datetime, *words: str) -> None:
+    ran = place.dq(*words, "--by", "ana", "--channel", "console", "--as-of", f"{at:%FT%TZ}")
+    assert ran.code == 0, ran.err
+
+
+def _excused(place: Place, at: datetime) -> None:
+    parsed = parse((place.folder / "registry" / "orders.odcs.yaml").read_bytes(), "orders").contract
+    assert parsed is not None
+    [slo], _ = read_slos(parsed)
+    excuse = Excuse(slo.key, datetime(2026, 5, 11, 6, tzinfo=UTC), at, "ana", "planned")
+    with _store(place).write() as tx:
+        apply_excuses(tx, {slo.key: slo}, [excuse], at, lambda tx, event: record(tx, event, [CONSOLE], at))
+
+
+def _said(place: Place, site: str) -> dict[str, bytes]:
+    """What a site says, with the waivers of its page of changes, which else tells of earlier builds."""
+    changes = (place.folder / site / "changes.html").read_bytes()
+    return _pages(place.folder / site) | {"waivers": changes[changes.index(b'<h2 id="waivers"') :]}
+
+
+INPUTS: dict[str, Callable[[Place, datetime], object]] = {
+    "nothing": lambda place, at: None,
+    "a tick": _watched,
+    "a check that passed": lambda place, at: _checked(place, at, Status.PASS),
+    "a check that failed": lambda place, at: _checked(place, at, Status.FAIL),
+    "an acknowledgement": lambda place, at: _ran(place, at, "incidents", "ack", "registry/sales.odcs.yaml"),
+    "an answer": lambda place, at: _ran(
+        place, at, "incidents", "ack", "registry/orders.odcs.yaml", "--not-real"
+    ),
+    "a silence": lambda place, at: _ran(
+        place, at, "silence", "sales", "--for", "2h", "--reason", "the lake moves"
+    ),
+    "the end of a silence": lambda place, at: _ran(place, at, "silence", "sales", "--end"),
+    "a late delivery": _late,
+    "an excluded delivery": _excused,
+    "a waiver": lambda place, at: place.put("registry/dq-policy.yaml", _WAIVER % "2026-06-01"),
+    "another end of a waiver": lambda place, at: place.put("registry/dq-policy.yaml", _WAIVER % "2026-05-20"),
+    "a subscription": lambda place, at: place.put(
+        "registry/subscriptions/billing.yaml", _SUBSCRIPTION % "2026-05-12"
+    ),
+    "another purpose": lambda place, at: place.put(
+        "registry/subscriptions/billing.yaml", (_SUBSCRIPTION % "2026-05-12").replace("invoices", "reports")
+    ),
+    "a contract": lambda place, at: _named(place, "stock", "name: Stock of all\n"),
+    "a contract that another is made from": lambda place, at: _named(place, "orders", "domain: wholesale\n"),
+}
+
+
+def test_whatever_changes_the_site_says_what_one_says_that_is_built_anew(tmp_path: Path) -> None:
+    place, at = Place(tmp_path), _MORNING
+    place.put("registry/dq-policy.yaml", "{}")
+    place.put("registry/orders.odcs.yaml", contract("orders", **{"    properties:\n": _UNUSUAL}))
+    place.put("registry/sales.odcs.yaml", contract("sales") + _INPUTS)
+    _named(place, "stock", "")
+    place.put("lake/stock/.keep", "")
+    _watched(place, _MORNING - timedelta(days=2))
+    for day in (10, 11):
+        _came(place, "orders", day, datetime(2026, 5, day + 1, 5, tzinfo=UTC))
+    _came(place, "sales", 10, datetime(2026, 5, 11, 5, tzinfo=UTC))
+    _watched(place, _MORNING)
+    _built(place, "site", _EVENING)
+    before, silent = _said(place, "site"), []
+
+    for what, change in INPUTS.items():
+        at += timedelta(minutes=1)
+        change(place, at)
+        _built(place, "site", _EVENING)
+        shutil.rmtree(tmp_path / "anew", ignore_errors=True)
+        _built(place, "anew", _EVENING)
+        again, anew = _said(place, "site"), _said(place, "anew")
+        assert [path for path in again.keys() | anew.keys() if again.get(path) != anew.get(path)] == [], what
+        silent += [what] if again == before else []
+        before = again
+    shutil.rmtree(tmp_path / "anew")
+    for site in ("site", "anew"):
+        _built(place, site, _EVENING + timedelta(days=1, minutes=-1))
+    ended = "products/orders/index.html"
+
+    assert silent == ["nothing"]
+    assert b"billing" in before[ended]
+    assert b"billing" not in _said(place, "site")[ended]
+    assert _said(place, "site")[ended] == _said(place, "anew")[ended]
