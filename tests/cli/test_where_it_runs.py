@@ -137,7 +137,7 @@ def test_spark_submit_takes_the_wheel_to_a_cluster(wheel, python, orders):
         home / "bin" / "spark-submit",
         *("--master", "local-cluster[1,1,1024]", "--driver-memory", "1g"),
         *("--conf", "spark.ui.enabled=false", "--py-files", as_zip(wheel, orders)),
-        *("--conf", f"spark.executor.extraJavaOptions={jvm.SMALL}"),
+        *("--conf", f"spark.executor.extraJavaOptions={jvm.CLUSTER}"),
         ROOT / "api" / "__main__.py",
         *("check", "orders.odcs.yaml", "--format", "json", "--channel", "console"),
         SPARK_HOME=str(home),
@@ -151,6 +151,7 @@ def test_spark_submit_takes_the_wheel_to_a_cluster(wheel, python, orders):
 
 ON_EXECUTORS = """
 import json
+import sys
 from pathlib import Path
 
 import pyarrow as pa
@@ -164,16 +165,21 @@ from dq.dataquality.request import Request
 Path("table").mkdir()
 pq.write_table(pa.table({"id": [1, 2, 2], "state": ["open", "paid", "lost"]}), "table/part-0.parquet")
 contract = parse(Path("orders.odcs.yaml").read_bytes(), "orders.odcs.yaml").contract
-frame = SparkSession.builder.getOrCreate().read.parquet("table")
-reports = {
-    "all": check(Request(contract, frame, tasks_from=0)),
-    "scan": check(Request(contract, frame, optimizations=frozenset())),
-}
-print("REPORTS", json.dumps({
-    name: [report.notes, [(result.clause, result.status.value, result.observed, result.samples)
-                          for result in report.results]]
-    for name, report in reports.items()
-}))
+
+def check_on_executors(python_path):
+    with SparkSession.builder.config("spark.executorEnv.PYTHONPATH", python_path).getOrCreate() as spark:
+        frame = spark.read.parquet("table")
+        reports = {
+            "all": check(Request(contract, frame, tasks_from=0)),
+            "scan": check(Request(contract, frame, optimizations=frozenset())),
+        }
+    return {
+        name: [report.notes, [(result.clause, result.status.value, result.observed, result.samples)
+                              for result in report.results]]
+        for name, report in reports.items()
+    }
+
+print("REPORTS", json.dumps([check_on_executors(python_path) for python_path in sys.argv[1:]]))
 """
 
 
@@ -186,7 +192,7 @@ def other_version(wheel: Path, folder: Path) -> Path:
     return folder
 
 
-def broken_pyarrow(_wheel: Path, folder: Path) -> Path:
+def broken_pyarrow(folder: Path) -> Path:
     """A pyarrow that was built for another system."""
     (folder / "pyarrow").mkdir(parents=True)
     (folder / "pyarrow" / "__init__.py").write_text("raise ImportError('libarrow.so cannot be opened')")
@@ -195,48 +201,39 @@ def broken_pyarrow(_wheel: Path, folder: Path) -> Path:
 
 @pytest.mark.spark
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("make_path", "sent", "expected"),
-    [
-        pytest.param(
-            lambda _wheel, folder: folder, False, " has no dq. Send an environment", id="without dq"
-        ),
-        pytest.param(other_version, False, " has dq 90.1.0, and the driver ", id="another version"),
-        pytest.param(broken_pyarrow, True, "Python tasks failed: libarrow.so cannot be opened", id="broken"),
-    ],
-)
 def test_executors_that_cannot_run_the_tasks_leave_them_to_spark_and_the_report_says_why(
-    wheel, python, orders, tmp_path, make_path, sent, expected
+    wheel, python, orders, tmp_path
 ):
-    """The path of Python is the same on the driver, and has dq there."""
+    """One driver, which has dq; its executors start anew for each path of Python."""
     import pyspark
 
     home = Path(pyspark.__file__).parent
     (orders / "program.py").write_text(ON_EXECUTORS)
+    expected = {
+        f"{tmp_path}/empty": " has no dq. Send an environment",
+        f"{other_version(wheel, tmp_path / 'other')}": " has dq 90.1.0, and the driver ",
+        f"{broken_pyarrow(tmp_path / 'broken')}:{wheel}": "Python tasks failed: libarrow.so cannot be opened",
+    }
     done = run(
         orders,
         home / "bin" / "spark-submit",
-        *(
-            "--master",
-            "local-cluster[1,1,1024]",
-            "--driver-memory",
-            "1g",
-            *(("--py-files", as_zip(wheel, tmp_path)) if sent else ()),
-        ),
-        *("--conf", "spark.ui.enabled=false", "--conf", f"spark.executor.extraJavaOptions={jvm.SMALL}"),
-        *("--conf", f"spark.executorEnv.PYTHONPATH={jvm.WORKER}:{make_path(wheel, tmp_path / 'executors')}"),
+        *("--master", "local-cluster[1,1,1024]", "--driver-memory", "1g"),
+        *("--conf", "spark.ui.enabled=false", "--conf", f"spark.executor.extraJavaOptions={jvm.CLUSTER}"),
         "program.py",
+        *(f"{jvm.WORKER}:{path}" for path in expected),
         SPARK_HOME=str(home),
         PYSPARK_PYTHON=str(python),
         PYTHONPATH=str(wheel),
     )
 
     assert "REPORTS " in done.stdout, done.stderr
-    reports = json.loads(done.stdout.partition("REPORTS ")[2])
-    (note,), results = reports["all"]
-    assert note.startswith("Spark scans: ")
-    assert expected in note
-    assert reports["scan"] == [[], results]
+    for reports, reason in zip(
+        json.loads(done.stdout.partition("REPORTS ")[2]), expected.values(), strict=True
+    ):
+        (note,), results = reports["all"]
+        assert note.startswith("Spark scans: ")
+        assert reason in note
+        assert reports["scan"] == [[], results]
 
 
 ON_OTHER_DISKS = """
@@ -275,7 +272,7 @@ def master(orders) -> Iterator[str]:
     if subprocess.run([*hidden, "true"], capture_output=True, check=False).returncode:
         pytest.skip("this machine gives its users no mount namespaces")
     daemons_environment = os.environ | {
-        "SPARK_DAEMON_JAVA_OPTS": jvm.SMALL,
+        "SPARK_DAEMON_JAVA_OPTS": jvm.CLUSTER,
         "SPARK_WORKER_DIR": str(orders / "work"),
     }
     options = ["--host", "127.0.0.1", "--webui-port", "0"]
@@ -315,7 +312,7 @@ def test_rows_that_executors_write_to_their_own_disks_are_an_error_and_not_zero_
     done = run(
         orders,
         *(sys.executable, "-c", ON_OTHER_DISKS),
-        PYSPARK_SUBMIT_ARGS=f"{settings}'{jvm.SMALL}' pyspark-shell",
+        PYSPARK_SUBMIT_ARGS=f"{settings}'{jvm.CLUSTER}' pyspark-shell",
         PYSPARK_PYTHON=sys.executable,
     )
 

@@ -29,6 +29,8 @@ ARCHIVE = Path(sys.prefix, "spark-classes.jsa")
 _BESIDE = Path(sys.prefix).with_name(".venv") / ARCHIVE.name
 _FOUND = _BESIDE if _BESIDE.exists() and not ARCHIVE.exists() else ARCHIVE
 _ARCHIVED = f'"-XX:SharedArchiveFile={_FOUND}" -Xlog:disable'
+# For JVMs that no script of Spark's starts with the settings below: executors and the daemons of a cluster.
+CLUSTER = f"{SMALL} {_ARCHIVED}"
 # For a program that says nothing of them: a bar is drawn over its output, and 200 tasks do little work.
 _QUIET = "-Dspark.ui.showConsoleProgress=false -Dspark.sql.shuffle.partitions=2"
 # Each task that groups or sorts takes a page first: 64 MB for three rows, to be cleared and collected.
