@@ -96,7 +96,7 @@ def _verdicts(found: dict) -> dict[tuple[str, str], str]:
     said = {}
     for rule in found["rules"]:
         by_day = {one["day"]: "pass" for one in found["partitions"]}
-        for word, status in (("failed", "fail"), ("untold", "error"), ("skipped", "skipped")):
+        for word, status in (("failed", "fail"), ("untested", "error"), ("skipped", "skipped")):
             by_day |= {one["partition"]["day"]: status for one in rule[word]}
         said |= {(day, rule["clause"]): status for day, status in by_day.items()}
     return said
