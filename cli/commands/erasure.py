@@ -191,7 +191,7 @@ def _prove_lines(outcome: ProveErasureOutcome) -> list[str]:
         ][:_MOST_GAPS]
     else:
         lines = [f"Not proven for {keys}: {searched} were searched, but not all."]
-    lines += [f"  not searched: {gap['what']}: {gap['why']}" for gap in document["gaps"]][:_MOST_GAPS]
+    lines += [f"  not searched: {gap['subject']}: {gap['reason']}" for gap in document["gaps"]][:_MOST_GAPS]
     lines += [] if "signature" in document else ["The certificate is not signed: pass --sign."]
     return [*lines, f"Secret of the keys: {outcome.secret}"]
 
@@ -252,6 +252,6 @@ def _verify_lines(outcome: VerifyErasureOutcome) -> list[str]:
         output.styled(f"{subject}: {document['verdict']}.", bold=True),
         f"  {keys} of {document['identity']}, in {files} of {tables}",
         f"  rows that existed before {document['before']}, issued {document['issued_at']}",
-        *(f"  gap: {gap['what']}: {gap['why']}" for gap in document["gaps"][:_MOST_GAPS]),
+        *(f"  gap: {gap['subject']}: {gap['reason']}" for gap in document["gaps"][:_MOST_GAPS]),
         *(f"  not checked: {text}" for text in outcome.unchecked),
     ]

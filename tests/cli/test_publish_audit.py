@@ -180,7 +180,7 @@ def test_a_warning_keeps_nothing_back(registered):
 
     assert publish(registered, "--audit", warned).code == 0
     assert places(registered) == {DAY: f"{warned}/{DAY}"}
-    assert audits(registered.dq("status", "--format", "json"))[0][1] == "kept"
+    assert audits(registered.dq("status", "--format", "json"))[0][1] == "passed"
     assert "orders/orders: 1 scope passed" in registered.dq("status").out
 
 

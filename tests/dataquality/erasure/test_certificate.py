@@ -292,7 +292,7 @@ def other_size(document: dict[str, Any]) -> None:
 
 
 def hidden_gap(document: dict[str, Any]) -> None:
-    document["gaps"] = [{"table": TABLE, "what": "part-9.parquet", "why": "it is encrypted"}]
+    document["gaps"] = [{"table": TABLE, "subject": "part-9.parquet", "reason": "it is encrypted"}]
 
 
 def other_verdict(document: dict[str, Any]) -> None:
