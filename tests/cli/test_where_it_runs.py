@@ -431,7 +431,7 @@ def report(frame, **options):
         (result.clause, result.status.value, result.observed, result.samples)
         for result in made.results
     ]
-    return {"proven": made.from_statistics, "passes": made.passes, "notes": made.notes, "results": results}
+    return {"from_statistics": made.from_statistics, "passes": made.passes, "notes": made.notes, "results": results}
 
 reports = {"all": report(frame), "scan": report(frame, optimizations=frozenset())}
 reports["filtered"] = report(frame.where("id < 9999"))
