@@ -431,7 +431,8 @@ def report(frame, **options):
         (result.clause, result.status.value, result.observed, result.samples)
         for result in made.results
     ]
-    return {"from_statistics": made.from_statistics, "passes": made.passes, "notes": made.notes, "results": results}
+    counts = {"from_statistics": made.from_statistics, "passes": made.passes}
+    return {**counts, "notes": made.notes, "results": results}
 
 reports = {"all": report(frame), "scan": report(frame, optimizations=frozenset())}
 reports["filtered"] = report(frame.where("id < 9999"))

@@ -190,7 +190,12 @@ def _jars(folder: Path) -> list[str]:
     (ivy,) = spark.glob("ivy-*.jar")
     made = folder / "classpath"
     command = ["java", "-jar", str(ivy), "-ivy", str(folder / "ivy.xml"), "-cachepath", str(made), "-warn"]
-    subprocess.run(command, check=True, capture_output=True, text=True, cwd=folder)
+    # A download may fail once; what it has fetched is kept.
+    for _ in range(3):
+        done = subprocess.run(command, check=False, capture_output=True, text=True, cwd=folder)
+        if done.returncode == 0:
+            break
+    assert done.returncode == 0, done.stdout + done.stderr
     hadoop = [str(jar) for jar in spark.glob("hadoop-client-*.jar")]
     return [*made.read_text().strip().split(os.pathsep), *hadoop]
 

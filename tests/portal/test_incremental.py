@@ -18,8 +18,8 @@ from fakes.strangers import quiet_environment
 
 from dq.alerts.record import record
 from dq.alerts.route import CONSOLE
-from dq.contracts.metrics import UNUSUAL
 from dq.contracts.check_result import CheckResult, Status
+from dq.contracts.metrics import UNUSUAL
 from dq.contracts.outcome import Location, Severity
 from dq.contracts.slo import read_slos
 from dq.contracts.yaml.parse import parse
@@ -29,7 +29,9 @@ from dq.dataquality.delivery.replay import apply_excuses
 from dq.store.engine import Store, open_store
 
 # When a page was made, which it says itself, and the one figure that grows with every minute.
-_WHEN = re.compile(rb'<p id="as-of">.*?</p>|"as_of":"[^"]*"|"availability":[^,]*|[^>]*(?=</b> <span>of the time,)')
+_WHEN = re.compile(
+    rb'<p id="as-of">.*?</p>|"as_of":"[^"]*"|"availability":[^,]*|[^>]*(?=</b> <span>of the time,)'
+)
 
 
 @pytest.fixture(scope="module")
