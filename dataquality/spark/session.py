@@ -322,7 +322,7 @@ def _worker_problem(spark: SparkSession, _application: str, python: str) -> str 
         " pyarrow there"
     )
     if isinstance(answer, Failure):
-        return f"the Python of Spark's tasks ({python}) does not run: {answer.message}. {hint}"
+        return f"the Python of Spark's tasks ({python}) does not run: {answer.message.rstrip('.')}. {hint}"
     ((missing, version),) = answer
     if missing:
         return f"the Python of Spark's tasks ({python}) has no {missing[0]}. {hint}"
