@@ -49,7 +49,7 @@ ready: install install-spark35 install-spark43 $(ARCHIVE)
 
 test:  ## lint, types, layers, all tests on Spark 4.0, and subsets on 3.5 and 4.3
 	@$(MAKE) --no-print-directory --jobs=3 ready
-	@echo "Three parts run at a time, for 15 to 20 minutes on two cores; each is shown when it has ended."
+	@echo "Three parts run at a time, for about half an hour on two cores; each is shown when it has ended."
 	@$(MAKE) --no-print-directory --jobs=3 --keep-going $(SHOWN_WHOLE) INSTALLED=yes $(PARTS)
 
 # Tables of Iceberg and Delta have a session of their own in any case (tests/fakes/lakehouse.py).
