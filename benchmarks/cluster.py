@@ -416,7 +416,7 @@ def _killed_and_slow(cluster: Cluster, process: subprocess.Popen[str]) -> None:
 
 
 def _machine_lost(cluster: Cluster, process: subprocess.Popen[str]) -> None:
-    """Cut a machine off the network at a random moment: nobody is told, as when its power fails."""
+    """Cut a machine off the network at a random moment, without any message, as in a power failure."""
     for node in _one_of(_await_executors(cluster, process)):
         _wait(process, random.uniform(2, 12))
         node.cut()
