@@ -101,15 +101,15 @@ def environment(work: Path) -> Path:
 
 
 def python_versions() -> tuple[str, str]:
-    """Return Python's version here and on the nodes. Raises Unbuildable if Spark cannot combine them."""
-    here = sys.version.split()[0]
+    """Return the Python versions of driver and nodes. Raises Unbuildable if Spark cannot combine them."""
+    driver = sys.version.split()[0]
     shown = subprocess.run([PYTHON, "-V"], capture_output=True, text=True, check=False)
-    there = shown.stdout.strip().rpartition(" ")[2]
-    if there.rpartition(".")[0] != here.rpartition(".")[0]:
+    nodes = shown.stdout.strip().rpartition(" ")[2]
+    if nodes.rpartition(".")[0] != driver.rpartition(".")[0]:
         raise Unbuildable(
-            f"{PYTHON} is {there or 'missing'}, and Spark needs the driver's {here} without its patch"
+            f"{PYTHON} is {nodes or 'missing'}, and Spark needs the driver's {driver} without its patch"
         )
-    return here, there
+    return driver, nodes
 
 
 def _link(source: str, target: str) -> None:
