@@ -14,7 +14,7 @@ from urllib.parse import unquote, urlsplit
 from dq.contracts.agreement import Agreement, OtherSide
 from dq.contracts.check_result import AnsweredBy, CheckResult, Status
 from dq.contracts.model import SchemaObject, clause_namer
-from dq.contracts.outcome import DqError, Severity
+from dq.contracts.outcome import DqError, MissingTool, Severity, join_limited
 from dq.contracts.sql import text as sql
 from dq.contracts.types import DataType
 from dq.dataquality.answers.iceberg_statistics import files as iceberg_files
@@ -570,7 +570,11 @@ def _answer_from_cache(
 
 def _answer_by_spark(metrics: Sequence[Metric], scope: _Scope) -> KnownAnswers:
     """Answer by passes over the rows; metrics without an answer get a Failure."""
-    known_answers, frame, limit_seconds = scope.known_answers, scope.frame, scope.request.limit_seconds
+    known_answers, limit_seconds = scope.known_answers, scope.request.limit_seconds
+    try:
+        frame = scope.frame
+    except MissingTool as error:
+        raise MissingTool(error.message + _spark_clauses(metrics, scope), error.hint) from error
     # COUNT costs nothing next to other aggregates, and tells whether the data is worth many tasks.
     has_other_passes = (
         any(not isinstance(metric, Aggregate) for metric in metrics) and SCHEMA not in known_answers.answers
@@ -589,6 +593,22 @@ def _answer_by_spark(metrics: Sequence[Metric], scope: _Scope) -> KnownAnswers:
     )
     passes = sum(not is_implied(spark_pass, spark_answers) for spark_pass in spark_plan.passes)
     return replace(known_answers, answers=spark_answers, passes=known_answers.passes + passes)
+
+
+def _spark_clauses(metrics: Sequence[Metric], scope: _Scope) -> str:
+    """Return which clauses of a small table only Spark can check, as a sentence; "" for other tables."""
+    if scope.data.small_rows(scope.rows) is None:
+        return ""
+    unanswered, kinds = set(metrics), scope.selection.kinds
+    names = [
+        f"{clause.property} {clause.check}".strip()
+        for clause in scope.clauses
+        if not unanswered.isdisjoint(metrics_for(clause, kinds))
+    ]
+    return f" It is needed for {join_limited(names, _MAX_NAMED)}."
+
+
+_MAX_NAMED = 5
 
 
 def _answer_age(metric: OldestInstant, data: object) -> Answer:

@@ -231,3 +231,21 @@ def test_from_python_a_small_table_or_partition_is_checked_without_a_jvm(tmp_pat
     done = child(tmp_path, ALONE, *partition, JAVA_HOME="/nowhere")
 
     assert done.stdout == "passed 3 False\n", done.stderr
+
+
+def test_without_spark_the_clauses_that_need_it_are_named(tmp_path):
+    options = "logicalTypeOptions: {pattern: '^[a-z]+$'}"
+    text = CONTRACT.format(name="p", form="parquet").replace(
+        "logicalType: string", f"logicalType: string, {options}"
+    )
+    assert options in text
+    (tmp_path / "p.odcs.yaml").write_text(text)
+    (tmp_path / "lake/p").mkdir(parents=True)
+    pq.write_table(pa.table({"id": range(3), "state": ["open"] * 3}), tmp_path / "lake/p/part.parquet")
+
+    done = child(tmp_path, ALONE, JAVA_HOME="/nowhere")
+
+    assert (
+        "Spark needs Java 17, but JAVA_HOME=/nowhere has no bin/java. It is needed for state pattern."
+        in done.stderr
+    )
