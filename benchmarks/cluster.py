@@ -484,6 +484,8 @@ def _scale(cluster: Cluster) -> dict[str, float]:
             # The third worker shares its core with the first one.
             options = ["--conf", f"spark.cores.max={workers}", "--conf", "spark.deploy.spreadOut=true"]
             found = cluster.check(contracts, *cluster.packed(), *options)
+            if "error" in found:
+                raise SystemExit(f"{workers} workers: {found['error']}")
             seconds = sum(reading["seconds"] for reading in found["tables"]["large"].values())
             wall[workers] = min(seconds, wall.get(workers, seconds))
             busy = [one["CPU s"] for one in found["executors"].values()]
