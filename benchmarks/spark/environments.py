@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 
 SPARK = f"pyspark=={importlib.metadata.version('pyspark')}"
-# The newest Spark that pydeequ knows.
+# The newest Spark that pydeequ and Soda know.
 EARLIER_SPARK = "pyspark==3.5.9"
 DEEQU = "com.amazon.deequ:deequ:2.0.7-spark-3.5"
 # The same Spark for all that run on it; pandas as each of them bears it.
@@ -21,6 +21,8 @@ PACKAGES: dict[str, tuple[str, ...]] = {
     "great_expectations": ("great-expectations[spark]==1.24.1", SPARK),
     "pandera": ("pandera[pyspark]==0.35.0", SPARK, "pandas<3"),
     "cuallee": ("cuallee==0.15.4", SPARK, "pandas<3", "setuptools"),
+    "dqx": ("databricks-labs-dqx==0.17.0", SPARK, "pandas<3"),
+    "soda": ("soda-core-spark-df==3.5.6", EARLIER_SPARK, "pandas<3", "setuptools<81"),
     "datacompy": ("datacompy[spark]==1.1.0", SPARK),
     "foreign": (
         "duckdb==2.0.0",
