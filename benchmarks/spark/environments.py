@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 
 SPARK = f"pyspark=={importlib.metadata.version('pyspark')}"
-# The newest Spark that pydeequ and Soda know.
+# The newest Spark that pydeequ knows.
 EARLIER_SPARK = "pyspark==3.5.9"
 DEEQU = "com.amazon.deequ:deequ:2.0.7-spark-3.5"
 # The same Spark for all that run on it; pandas as each of them bears it.
@@ -22,7 +22,7 @@ PACKAGES: dict[str, tuple[str, ...]] = {
     "pandera": ("pandera[pyspark]==0.35.0", SPARK, "pandas<3"),
     "cuallee": ("cuallee==0.15.4", SPARK, "pandas<3", "setuptools"),
     "dqx": ("databricks-labs-dqx==0.17.0", SPARK, "pandas<3"),
-    "soda": ("soda-core-spark-df==3.5.6", EARLIER_SPARK, "pandas<3", "setuptools<81"),
+    "soda": ("soda-sparkdf==4.28.0", SPARK, "pandas<3"),
     "datacompy": ("datacompy[spark]==1.1.0", SPARK),
     "foreign": (
         "duckdb==2.0.0",

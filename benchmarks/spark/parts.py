@@ -52,7 +52,7 @@ PARTS = (
     Part("pandera", "pandera.pyspark 0.35.0", "pandera", "pandera", peer=True),
     Part("cuallee", "cuallee 0.15.4", "cuallee", "cuallee", peer=True),
     Part("dqx", "DQX 0.17.0", "dqx", "dqx", peer=True),
-    Part("soda", "Soda Core 3.5.6 (Spark 3.5)", "soda", "soda", peer=True),
+    Part("soda", "Soda Core 4.28.0", "soda", "soda", peer=True),
     Part(
         "deequ",
         "Deequ 2.0.7 (Spark 3.5)",
