@@ -260,6 +260,11 @@ class Standalone:
         for worker in self.workers:
             self.start_worker(worker)
 
+    def stop(self) -> None:
+        """End all processes of the nodes."""
+        for node in (self.master, *self.workers):
+            node.signal("", signal.SIGKILL)
+
     def start_worker(self, worker: Node) -> None:
         program = f"{SPARK_HOME}/bin/spark-class", "org.apache.spark.deploy.worker.Worker"
         worker.start(

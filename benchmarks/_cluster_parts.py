@@ -17,10 +17,13 @@ from dq.contracts.install import NAME
 
 _POM = """\
 <project xmlns="http://maven.apache.org/POM/4.0.0"><modelVersion>4.0.0</modelVersion>
-<groupId>dq</groupId><artifactId>cluster</artifactId><version>1</version><dependencies>
-<dependency><groupId>org.apache.hadoop</groupId><artifactId>{name}</artifactId><version>{version}</version>
-</dependency></dependencies></project>
+<groupId>dq</groupId><artifactId>cluster</artifactId><version>1</version><dependencies>{dependencies}
+</dependencies></project>
 """
+_DEPENDENCY = """
+<dependency><groupId>{}</groupId><artifactId>{}</artifactId><version>{}</version></dependency>"""
+# What YARN's daemons need, and their package for clients' tests leaves out: JAXB was in Java up to 10.
+_FOR_YARN = ("org.bouncycastle:bcpkix-jdk18on:1.79", "org.glassfish.jaxb:jaxb-runtime:2.3.9")
 
 
 class Unbuildable(Exception):
@@ -49,15 +52,25 @@ def _hadoop_version(home: Path) -> str:
     return client.stem.rpartition("-")[2]
 
 
-def maven(name: str, version: str, work: Path) -> Path:
-    """Return a folder with the jars of an artifact of Hadoop and of what it requires. Raises Unbuildable."""
-    folder = work / f"{name}-{version}"
+def hadoop_jars(spark: Path, work: Path) -> Path:
+    """Return a folder with the jars of HDFS and YARN, in Spark's version of Hadoop. Raises Unbuildable."""
+    return maven("hadoop-client-minicluster", _hadoop_version(spark), work, _FOR_YARN)
+
+
+def maven(name: str, version: str, work: Path, also: tuple[str, ...] = ()) -> Path:
+    """Return a folder with the jars of an artifact of Hadoop, of others, and of what they require.
+
+    Raises Unbuildable.
+    """
+    artifacts = (f"org.apache.hadoop:{name}:{version}", *also)
+    folder = work / "-".join([f"{name}-{version}", *(text.split(":")[1] for text in also)])
     if not folder.exists():
         if shutil.which("mvn") is None:
             raise Unbuildable("there is no mvn to fetch Hadoop's jars with")
         work.mkdir(parents=True, exist_ok=True)
         pom = work / f"{name}.xml"
-        pom.write_text(_POM.format(name=name, version=version), "utf-8")
+        dependencies = "".join(_DEPENDENCY.format(*text.split(":")) for text in artifacts)
+        pom.write_text(_POM.format(dependencies=dependencies), "utf-8")
         part = folder.with_suffix(".part")
         copy = ["dependency:copy-dependencies", "-DincludeScope=runtime", f"-DoutputDirectory={part}"]
         _run(["mvn", "-q", "-B", "-f", str(pom), *copy])

@@ -1,9 +1,10 @@
 """dq on a cluster of machines: random contracts and tables on S3, checked with faults; nothing may differ.
 
 Three workers of Spark's own cluster manager and a master run in network namespaces with files of their own;
-the driver and an S3 server are on this machine. Results are compared with those of a local session, and with
-an evaluator that shares no code with dq (benchmarks/referee.py). A fault may end in an error, but never in
-another verdict. Needs Linux, unshare, Maven, and Python at /usr/bin/python3 of the driver's minor version.
+the driver and an S3 server are on this machine. Then YARN gets the machines, in client and cluster mode, and
+HDFS half of the tables. Results are compared with those of a local session, and with an evaluator that shares
+no code with dq (benchmarks/referee.py). A fault may end in an error, but never in another verdict. Needs
+Linux, unshare, Maven, and Python at /usr/bin/python3 of the driver's minor version.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from _report import arguments, finish
@@ -42,14 +44,16 @@ from _cluster import (
     is_in_namespaces,
     limited,
 )
-from _cluster_parts import Unbuildable, environment, make, python_versions, spark_home
+from _cluster_hadoop import HOME as HADOOP_HOME
+from _cluster_hadoop import Hadoop
+from _cluster_parts import Unbuildable, environment, hadoop_jars, make, python_versions, spark_home
 from _moto import fill, moto
 from _referee_tables import NOW, TYPES, RandomTable, contract, table
 from _referee_truth import truth
 from fakes import jvm
 
-TABLES, QUICK_TABLES, FAULTY_TABLES = 36, 3, 6
-PARTS = ("agreement", "faults", "scale")
+TABLES, QUICK_TABLES, FAULTY_TABLES, YARN_TABLES = 36, 3, 6, 4
+PARTS = ("agreement", "faults", "scale", "yarn")
 SCALED_ROWS, SCALED_FILES, PAIRS = 250_000, 12, 2
 SHARE_OF_CORE = 0.3
 GOALS = {
@@ -59,6 +63,8 @@ GOALS = {
     "workers with tasks": (">", 2.0),
     "two workers over one, by CPU of tasks": (">", 1.6),
     "two workers over one, by time": (">", 1.6),
+    "YARN: wrong verdicts": ("<", 1.0),
+    "YARN: results other than local": ("<", 1.0),
 }
 JOB = Path(__file__).with_name("_cluster_job.py")
 EXECUTOR = "CoarseGrainedExecutorBackend"
@@ -79,6 +85,8 @@ def main() -> int:
         try:
             here, there = python_versions()
             make(work)
+            if args.only == "yarn" or not (args.only or args.quick or args.fault):
+                hadoop_jars(spark_home(work), work)
         except Unbuildable as error:
             raise SystemExit(str(error)) from error
         print(f"Python {here} on the driver, {there} on the executors", flush=True)
@@ -89,7 +97,8 @@ def main() -> int:
     home, archive = spark_home(work), environment(work)
     parts = (args.only,) if args.only else ("faults",) if args.fault or args.quick else PARTS
     faults = (args.fault,) if args.fault else (QUICK_FAULT,) if args.quick else tuple(FAULTS)
-    nodes = build(("master", "worker1", "worker2", "worker3"), {SPARK_HOME: home}, _daemons())
+    programs = {SPARK_HOME: home} | ({HADOOP_HOME: hadoop_jars(home, work)} if "yarn" in parts else {})
+    nodes = build(("master", "worker1", "worker2", "worker3"), programs, _daemons())
     with moto(DRIVER) as url:
         settings = {name: text for name, text in os.environ.items() if name.startswith("AWS_")}
         for node in nodes.values():
@@ -97,14 +106,19 @@ def main() -> int:
         standalone = Standalone(nodes["master"], tuple(nodes.values())[1:])
         cluster = Cluster(standalone, home, archive, url, FOLDER)
         metrics: dict[str, float] = {}
-        boto3.client("s3").create_bucket(Bucket="lake")
-        standalone.start()
+        for bucket in ("lake", "yarn"):
+            boto3.client("s3").create_bucket(Bucket=bucket)
+        if parts != ("yarn",):
+            standalone.start()
         if {"agreement", "faults"} & set(parts):
             titles = faults if "faults" in parts else ()
             metrics = _agreement(cluster, seed, count, titles, without_faults="agreement" in parts)
         if "scale" in parts:
             standalone.wait()
             metrics |= _scale(cluster)
+        if "yarn" in parts:
+            standalone.stop()
+            metrics |= _yarn(cluster, seed, min(count, YARN_TABLES))
     return finish(metrics, {name: goal for name, goal in GOALS.items() if name in metrics}, args)
 
 
@@ -132,13 +146,55 @@ class Cluster:
         during: During | None = None,
     ) -> Json:
         """Check tables in client mode; return the job's output, or its error. `during` runs beside it."""
-        source, output = self.folder / "contracts.json", self.folder / "output.json"
-        source.write_text(json.dumps(contracts), "utf-8")
+        output = self.folder / "output.json"
         output.unlink(missing_ok=True)
-        command = [str(self.home / "bin" / "spark-submit"), "--master", self.standalone.url]
-        command += [*_configured(self.settings()), *options, str(JOB), str(source), str(output), *readings]
+        words = ["--master", self.standalone.url, *_configured(self.settings() | _CLIENT), *options]
+        self._submit(words, self._write(contracts), str(output), readings, during=during)
+        return _read(output.read_bytes() if output.exists() else None, self.log)
+
+    def check_on_yarn(self, contracts: dict[str, str], hadoop: Hadoop, mode: str) -> Json:
+        """Check tables in client or cluster mode; contracts and output are on S3 in cluster mode."""
+        account = {name: text for name, text in os.environ.items() if name.startswith("AWS_")}
+        for_all = {f"{of}.{name}": text for of in _OF_CONTAINERS for name, text in account.items()}
+        settings = self.settings() | for_all | {
+            "spark.yarn.jars": f"local:{SPARK_HOME}/jars/*",
+            "spark.yarn.am.memory": "300m",
+            "spark.driver.memory": "600m",
+            "spark.executor.instances": str(len(hadoop.workers)),
+        }  # fmt: skip
+        words = ["--master", "yarn", "--deploy-mode", mode]
+        found = {"HADOOP_CONF_DIR": str(hadoop.configuration)}
+        if mode == "client":
+            output = self.folder / "output.json"
+            output.unlink(missing_ok=True)
+            words += [*_configured(settings | _CLIENT), *self.packed()]
+            self._submit(words, self._write(contracts), str(output), (), found)
+            return _read(output.read_bytes() if output.exists() else None, self.log)
+        lake = boto3.client("s3")
+        lake.put_object(Bucket="yarn", Key="contracts.json", Body=json.dumps(contracts).encode())
+        words += [*_configured(settings), *self.packed()]
+        self._submit(words, "s3://yarn/contracts.json", "s3://yarn/output.json", (), found)
+        written = lake.list_objects_v2(Bucket="yarn", Prefix="output.json").get("KeyCount")
+        body = lake.get_object(Bucket="yarn", Key="output.json")["Body"].read() if written else None
+        return _read(body, hadoop.first_containers() if body is None else self.log)
+
+    def _write(self, contracts: dict[str, str]) -> str:
+        source = self.folder / "contracts.json"
+        source.write_text(json.dumps(contracts), "utf-8")
+        return str(source)
+
+    def _submit(
+        self,
+        words: list[str],
+        source: str,
+        output: str,
+        readings: tuple[str, ...],
+        environment: Mapping[str, str] = MappingProxyType({}),
+        during: During | None = None,
+    ) -> None:
+        command = [str(self.home / "bin" / "spark-submit"), *words, str(JOB), source, output, *readings]
         process = subprocess.Popen(
-            command, env=_environment() | {"SPARK_HOME": str(self.home)}, cwd=self.folder,
+            command, env=_environment() | {"SPARK_HOME": str(self.home)} | dict(environment), cwd=self.folder,
             stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
         )  # fmt: skip
         beside = threading.Thread(target=during, args=(self, process)) if during is not None else None
@@ -147,10 +203,6 @@ class Cluster:
         self.log = process.communicate()[0]
         if beside is not None:
             beside.join()
-        if not output.exists():
-            return {"error": self.log[-2_000:]}
-        found: Json = json.loads(output.read_bytes())
-        return found
 
     def settings(self) -> dict[str, str]:
         """Settings of the session: S3, a small JVM, and tasks that run twice if they are slow."""
@@ -160,8 +212,6 @@ class Cluster:
             "spark.hadoop.fs.s3a.path.style.access": "true",
             "spark.hadoop.fs.s3a.access.key": "test",
             "spark.hadoop.fs.s3a.secret.key": "test",
-            "spark.driver.host": DRIVER,
-            "spark.driver.bindAddress": DRIVER,
             "spark.driver.extraJavaOptions": jvm.SMALL,
             "spark.executor.extraJavaOptions": jvm.SMALL,
             "spark.executor.memory": "700m",
@@ -172,7 +222,6 @@ class Cluster:
             "spark.speculation": "true",
             "spark.speculation.quantile": "0.3",
             "spark.speculation.interval": "100ms",
-            "spark.pyspark.driver.python": sys.executable,
             "spark.pyspark.python": PYTHON,
         }
 
@@ -182,8 +231,25 @@ class Cluster:
         return ["--archives", f"{self.archive}#environment", "--conf", python]
 
 
+# Of a driver on this machine.
+_CLIENT = {
+    "spark.driver.host": DRIVER,
+    "spark.driver.bindAddress": DRIVER,
+    "spark.pyspark.driver.python": sys.executable,
+}
+_OF_CONTAINERS = ("spark.yarn.appMasterEnv", "spark.executorEnv")
+
+
 def _configured(settings: Mapping[str, str]) -> list[str]:
     return [word for name, text in settings.items() for word in ("--conf", f"{name}={text}")]
+
+
+def _read(output: bytes | None, log: str) -> Json:
+    """Return what the job wrote, or its error."""
+    if output is None:
+        return {"error": log[-4_000:]}
+    found: Json = json.loads(output)
+    return found
 
 
 def _environment() -> dict[str, str]:
@@ -207,16 +273,16 @@ class Tables:
         return dict(list(self.remote.items())[:count])
 
 
-def _tables(cluster: Cluster, seed: int, count: int) -> Tables:
+def _tables(cluster: Cluster, seed: int, count: int, bucket: str = "lake") -> Tables:
     tables = Tables({}, {}, {})
     for number in range(count):
         chance = random.Random(seed + number)
         made = table(chance, tuple(TYPES))
         document = contract(chance, made)
         name = f"t{number}"
-        place = _write(cluster.folder / "lake" / name, made)
-        fill(cluster.url, place, "lake", name)
-        servers = {"s3": {"location": f"s3://lake/{name}"}, "local": {"path": str(place)}}
+        place = _write(cluster.folder / bucket / name, made)
+        fill(cluster.url, place, bucket, name)
+        servers = {"s3": {"location": f"s3://{bucket}/{name}"}, "local": {"path": str(place)}}
         for kind, texts in (("s3", tables.remote), ("local", tables.local)):
             server = {"server": "lake", "type": kind, "format": "parquet", **servers[kind]}
             texts[name] = json.dumps(_public({**document, "servers": [server]}), ensure_ascii=False)
@@ -546,6 +612,34 @@ def _large_table(cluster: Cluster) -> dict[str, str]:
     }  # fmt: skip
     text = json.dumps(document)
     return {"warm up": text.replace("lake/large", "lake/warm"), "large": text}
+
+
+# HDFS and YARN.
+
+
+def _yarn(cluster: Cluster, seed: int, count: int) -> dict[str, float]:
+    """Check tables on YARN in both modes, every other one on HDFS."""
+    standalone = cluster.standalone
+    hadoop = Hadoop(standalone.master, standalone.workers[:2], cluster.folder / "configuration")
+    hadoop.start(jvm.SMALL)
+    tables = _tables(cluster, seed, count, bucket="yarn")
+    tally = Tally(tables, _local(cluster, tables.local))
+    hadoop.wait()
+    contracts = dict(tables.remote)
+    for name in list(contracts)[::2]:
+        hadoop.put(cluster.home, cluster.folder / "yarn" / name, f"{hadoop.url}/{name}")
+        document = json.loads(contracts[name])
+        document["servers"][0] |= {"type": "custom", "location": f"{hadoop.url}/{name}"}
+        contracts[name] = json.dumps(document, ensure_ascii=False)
+    for mode in ("client", "cluster"):
+        found = cluster.check_on_yarn(contracts, hadoop, mode)
+        tally.add(f"YARN, {mode} mode", found)
+        print(f"  {_notes(found)}")
+    return {
+        "YARN: comparisons": float(tally.comparisons),
+        "YARN: wrong verdicts": float(tally.wrong),
+        "YARN: results other than local": float(tally.different),
+    }
 
 
 if __name__ == "__main__":
