@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from zlib import crc32
 
 from dq.contracts.types import DataType
+from dq.dataquality.answers import splitmix
 from dq.dataquality.answers.statistics import ColumnStatistics, FileStatistics
 from dq.dataquality.model import predicate as p
 from dq.dataquality.model import predicate as t
@@ -281,9 +282,6 @@ _LITERALS = {"date": "date32", "string": "string", "boolean": "bool"}
 # keys. Otherwise different hashes prove different keys, while equal hashes prove nothing.
 
 _NUMBERS = INTEGERS | {"date", "boolean"}
-# The finalizer of splitmix64, by Sebastiano Vigna: a one-to-one map that spreads every bit over all.
-_STEP = 0x9E3779B97F4A7C15
-_ROUNDS = ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB))
 
 
 @dataclass(frozen=True, slots=True)
@@ -319,10 +317,10 @@ def key_codes(columns: Sequence[Any]) -> Any:
     first, *remaining = map(_encode, columns)
     if not remaining and _numeric(columns[0]):
         return first.view(pa.int64())
-    mixed = _mixed(first)
+    mixed = _mix(first)
     for code in remaining:
         # Mixing before the XOR distinguishes (a, b) from (b, a), and (a, a) from (b, b).
-        mixed = _mixed(pc.bit_wise_xor(pc.multiply(mixed, _uint64(_STEP)), _mixed(code)))
+        mixed = _mix(pc.bit_wise_xor(pc.multiply(mixed, _uint64(splitmix.INCREMENT)), _mix(code)))
     return mixed.view(pa.int64())
 
 
@@ -369,13 +367,13 @@ def _encode(column: Any) -> Any:
     return pa.array(hashes, pa.uint64()).take(names.indices)
 
 
-def _mixed(code: Any) -> Any:
+def _mix(code: Any) -> Any:
     import pyarrow.compute as pc
 
-    code = pc.add(code, _uint64(_STEP))
-    for bits, factor in _ROUNDS:
+    code = pc.add(code, _uint64(splitmix.INCREMENT))
+    for bits, factor in splitmix.ROUNDS:
         code = pc.multiply(pc.bit_wise_xor(code, pc.shift_right(code, _uint64(bits))), _uint64(factor))
-    return pc.bit_wise_xor(code, pc.shift_right(code, _uint64(31)))
+    return pc.bit_wise_xor(code, pc.shift_right(code, _uint64(splitmix.LAST_SHIFT)))
 
 
 def _uint64(number: int) -> Any:

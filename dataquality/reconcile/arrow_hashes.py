@@ -8,6 +8,7 @@ from hashlib import blake2b
 from typing import TYPE_CHECKING, Any
 
 from dq.contracts.types import DataType
+from dq.dataquality.answers import splitmix
 from dq.dataquality.answers.statistics import CERTAIN_FROM
 from dq.lake.types import arrow_type
 
@@ -22,10 +23,7 @@ class UncertainValue(ValueError):
     """A value that Spark may read as another one."""
 
 
-# The finalizer of splitmix64, by Sebastiano Vigna: a one-to-one map that spreads every bit over all.
-_ROUNDS = ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB))
-_LAST_SHIFT = 31
-_START, _NULL = 0x9E3779B97F4A7C15, 0x5851F42D4C957F2D
+_NULL = 0x5851F42D4C957F2D
 _TIMES = {"timestamp", "timestamp_ntz"}
 _TICKS = {"s": 1_000_000, "ms": 1_000, "us": 1}
 # Before this, Spark may read a date or time in another calendar than it is written in.
@@ -44,7 +42,7 @@ def row_hashes(columns: Sequence[Any], forms: Sequence[DataType]) -> Words:
     """
     import numpy as np
 
-    hashes = np.full(len(columns[0]), _START, np.uint64)
+    hashes = np.full(len(columns[0]), splitmix.INCREMENT, np.uint64)
     for column, form in zip(columns, forms, strict=True):
         hashes += _codes(column, form)
         _mix(hashes)
@@ -136,10 +134,10 @@ def _mix(numbers: Words) -> None:
     """
     import numpy as np
 
-    for bits, factor in _ROUNDS:
+    for bits, factor in splitmix.ROUNDS:
         numbers ^= numbers >> np.uint64(bits)
         numbers *= np.uint64(factor)
-    numbers ^= numbers >> np.uint64(_LAST_SHIFT)
+    numbers ^= numbers >> np.uint64(splitmix.LAST_SHIFT)
 
 
 def _text_codes(texts: Any) -> Words:
