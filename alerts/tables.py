@@ -67,7 +67,7 @@ incident_subject = sa.Table(
     # Lists of [label, value].
     sa.Column("facts", Json, nullable=False),
     sa.Column("closing_facts", Json, nullable=False),
-    # Kind of its end: kept, excused, withdrawn, given_up, handed_over.
+    # Kind of its end: recovered, excused, withdrawn, given_up, handed_over.
     sa.Column("ended", _END),
 )
 

@@ -247,7 +247,8 @@ def _incidents(number: int) -> Iterator[tuple[dict[str, Any], dict[str, Any], di
             },
             {
                 "incident_id": id_, "subject": f"{at:%FT%H:%MZ}", "opened_at": at, "closed_at": ended,
-                "facts": [["promised", "by six"]], "closing_facts": [], "ended": None if open_ else "kept",
+                "facts": [["promised", "by six"]], "closing_facts": [],
+                "ended": None if open_ else "recovered",
             },
             {
                 "incident_id": id_, "at": at, "kind": "opened", "revision": 1, "subject": f"{at:%FT%H:%MZ}",

@@ -120,7 +120,7 @@ class Resolution(StrEnum):
     `HANDED_OVER`: the breach continues and is tracked by separate incidents.
     """
 
-    RECOVERED = "kept"
+    RECOVERED = "recovered"
     GIVEN_UP = "given_up"
     WITHDRAWN = "withdrawn"
     EXCUSED = "excused"

@@ -196,6 +196,25 @@ def test_verdicts_and_sources_of_results_get_their_new_words(url: str) -> None:
     assert sources == ["cache", "scan", "scan", "scan"]
 
 
+def test_the_ends_of_recovered_subjects_get_their_new_word(url: str) -> None:
+    engine = create_engine(url)
+    with engine.begin() as tx:
+        make(tx, "0048")
+        old = MetaData()
+        old.reflect(tx)
+        incidents, subjects = old.tables["incident"], old.tables["incident_subject"]
+        incident = {column.name: value(incidents, column, 1) for column in incidents.columns}
+        tx.execute(insert(incidents), [incident])
+        for number, word in enumerate(("kept", "given_up", None), 1):
+            row = {column.name: value(subjects, column, number) for column in subjects.columns}
+            tx.execute(insert(subjects), [{**row, "incident_id": incident["id"], "ended": word}])
+        version.upgrade(tx)
+        ends = tx.scalars(select(subjects.c.ended).order_by(subjects.c.subject)).all()
+    engine.dispose()
+
+    assert sorted(ends, key=str) == [None, "given_up", "recovered"]
+
+
 def test_this_dq_leaves_what_the_next_one_has_upgraded(url: str, tmp_path: Path) -> None:
     open_store(url).close()
     upgrade(url, tmp_path, version.head())
