@@ -818,8 +818,9 @@ def _is_move(first: FlatElement, second: FlatElement) -> bool:
 
 
 def _rename_hint(removed: Sequence[FlatElement], added: Sequence[FlatElement]) -> str:
-    """Return the new name if one removed and one similar added column look like a rename, else "". A hint
-    only.
+    """Return the new name if one removed and one similar added column look like a rename, else "".
+
+    The hint does not change how the difference is classified.
     """
     if (
         len(removed) != 1
@@ -827,14 +828,14 @@ def _rename_hint(removed: Sequence[FlatElement], added: Sequence[FlatElement]) -
         or removed[0].kind not in (ElementKind.PROPERTY, ElementKind.OBJECT)
     ):
         return ""
-    first, second = removed[0], added[0]
+    removed_element, added_element = removed[0], added[0]
     compared = ("physicalType", "logicalType", "required", "classification")
-    if any(first.normal(key) != second.normal(key) for key in compared):
+    if any(removed_element.normal(key) != added_element.normal(key) for key in compared):
         return ""
-    has_description = first.normal("description") is not None
-    if has_description and first.normal("description") == second.normal("description"):
-        return second.column
-    return second.column if _similar(first.column, second.column) else ""
+    has_description = removed_element.normal("description") is not None
+    if has_description and removed_element.normal("description") == added_element.normal("description"):
+        return added_element.column
+    return added_element.column if _similar(removed_element.column, added_element.column) else ""
 
 
 def _similar(first: str, second: str) -> bool:

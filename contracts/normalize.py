@@ -601,7 +601,7 @@ def normalize(contract: Contract) -> diff.FlatElement:
     parts: list[diff.FlatElement] = [
         *schema_objects(contract.objects),
         *service_levels(contract),
-        *(_server(server) for server in contract.servers),
+        *(_server_element(server) for server in contract.servers),
         *_roles(contract.roles, ""),
         *(_support(channel) for channel in contract.support),
         *_price(contract),
@@ -623,7 +623,8 @@ def _team(contract: Contract) -> Iterator[tuple[str, diff.AttributeValue]]:
         yield "team", diff.attribute_value(contract, "team", normal, diff.display_value(raw))
 
 
-def _server(server: Server) -> diff.FlatElement:
+def _server_element(server: Server) -> diff.FlatElement:
+    """Return a server with its locations, CSV options and layout in normal form."""
     attributes = diff.attribute_values(server, diff.ElementKind.SERVER)
     for key in server.model_extra or {}:
         text = server.get(key)

@@ -600,28 +600,28 @@ def _broken(
     text: bytes, proposals: Sequence[proposed_rules.Proposal], object_request: Request
 ) -> list[DroppedProposal]:
     """Return the suggestions that make the contract invalid or whose check does not pass."""
-    paths = _paths(object_request.contract, proposals)
+    by_path = _proposals_by_path(object_request.contract, proposals)
     parsed = parse(text, object_request.contract.file)
     errors = [finding for finding in parsed.findings if finding.severity.blocks]
     if parsed.contract is None or errors:
         findings_by_path = {
-            path: finding for finding in errors for path in paths if finding.path.startswith(path)
+            path: finding for finding in errors for path in by_path if finding.path.startswith(path)
         }
         assert findings_by_path, errors
-        return [DroppedProposal(paths[path], finding.message) for path, finding in findings_by_path.items()]
-    report = check(replace(object_request, contract=parsed.contract, rules=tuple(paths)))
+        return [DroppedProposal(by_path[path], finding.message) for path, finding in findings_by_path.items()]
+    report = check(replace(object_request, contract=parsed.contract, rules=tuple(by_path)))
     results = {result.clause: result for result in report.results}
     return [
         DroppedProposal(proposal, results[path].message if path in results else "no check tests it")
-        for path, proposal in paths.items()
+        for path, proposal in by_path.items()
         if path not in results or results[path].status is not Status.PASS
     ]
 
 
-def _paths(
+def _proposals_by_path(
     contract: Contract, proposals: Sequence[proposed_rules.Proposal]
 ) -> dict[str, proposed_rules.Proposal]:
-    """Return the suggestions by the paths of their clauses."""
+    """Return the suggested rules by the paths that their clauses will have in the contract."""
     nodes = {
         node.path(): node
         for schema_object in contract.objects

@@ -892,10 +892,10 @@ _MAX_COMPARISONS = 10_000
 def earlier_comparisons(
     tx: sa.Connection, contract: str, object: str, names: Mapping[str, str], until: datetime | None = None
 ) -> tuple[PastComparison, ...]:
-    """Return the comparisons of these rules with another side, oldest first, and deliveries without one.
+    """Return the stored results of `agrees` rules, and a comparison not made for each delivery.
 
-    `names` maps rule paths to rule names. Skipped results, e.g. of a run on the other side, are left out.
-    Only runs and deliveries up to `until`, if given.
+    `names` maps rule paths to rule names. Results are oldest first. Skipped ones, e.g. of
+    a run on the other side, are left out. Only runs and deliveries up to `until`, if given.
     """
     if not names:
         return ()

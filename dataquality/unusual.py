@@ -505,10 +505,10 @@ class _State:
         residuals = x - forecasts
         # The forecast that was closest so far.
         best = np.argmin(np.where(self.scored > 0, self.loss, np.inf), axis=0)
-        of_best = best * len(x) + np.arange(len(x))
-        forecast, residual = forecasts.take(of_best), residuals.take(of_best)
-        roots = np.sqrt(self.spread)
-        spread = np.hypot(roots.take(of_best), transform.smallest.deviation(forecast, self.learned_runs))
+        best_index = best * len(x) + np.arange(len(x))
+        forecast, residual = forecasts.take(best_index), residuals.take(best_index)
+        sigmas = np.sqrt(self.spread)
+        spread = np.hypot(sigmas.take(best_index), transform.smallest.deviation(forecast, self.learned_runs))
         lower_offset, upper_offset = self._explained(calendar, run, slots)
         unexplained = residual - np.clip(residual, lower_offset, upper_offset)
         deviation = np.abs(unexplained) / spread
@@ -536,8 +536,8 @@ class _State:
         if normal is not None:
             confirmed = normal if confirmed is None else confirmed | normal
         self._learn(
-            calendar, run, slots, days, residuals, residual, roots, spread, present, far, unusual, confirmed
-        )
+            calendar, run, slots, days, residuals, residual, sigmas, spread, present, far, unusual, confirmed
+        )  # fmt: skip
         learns = present & (ready | (self.learned_runs >= 8))
         self._learn_tail(deviation, reach, learns, far, unusual, false_alarms, levels)
         return step
@@ -583,7 +583,7 @@ class _State:
         days: float,
         residuals: Floats,
         residual: Floats,
-        roots: Floats,
+        sigmas: Floats,
         spread: Floats,
         present: Bools,
         far: Bools,
@@ -618,7 +618,7 @@ class _State:
             jump[:, persists] = np.median(self.recent[:, :, persists], axis=0)
         # Deviations beyond the clip count as the clip; those that were reported do not count at all.
         learns = present & ~outlier & ~moved
-        bound = _CLIP * roots
+        bound = _CLIP * sigmas
         np.maximum(bound, spread, out=bound)
         if (is_early := self.learned_runs < 8).any():
             bound[:, is_early] = np.inf
@@ -650,7 +650,7 @@ class _State:
             self.level += np.where(moved & present, jump, 0.0)
         for name, visits in self.visits.items():
             visits[slots[name]] += present
-        self._learn_spread(residuals, learns, visits_before, roots, spread)
+        self._learn_spread(residuals, learns, visits_before, sigmas, spread)
         self.back = np.where(
             persists | accepted, -np.where(persists, np.take(jump, 0, axis=0), residual), self.back
         )
@@ -679,7 +679,7 @@ class _State:
         self.learned_runs += present
 
     def _learn_spread(
-        self, residuals: Floats, learns: Bools, visits: Floats, roots: Floats, spread: Floats
+        self, residuals: Floats, learns: Bools, visits: Floats, sigmas: Floats, spread: Floats
     ) -> None:
         """Update the spread and the loss of each forecast, except of days that it could not know."""
         size = np.abs(residuals)
@@ -691,7 +691,7 @@ class _State:
         weight = np.maximum(self.scored, 1.0)
         np.maximum(np.divide(1.0, weight, out=weight), _SPREAD_WEIGHT, out=weight)
         weight *= learns
-        bound = _CLIP_SPREAD * roots
+        bound = _CLIP_SPREAD * sigmas
         np.maximum(bound, spread, out=bound)
         for average, limit in ((self.spread, bound), (self.loss, 5.0 * spread)):
             change = np.minimum(size, limit)

@@ -65,16 +65,16 @@ def _u64(number: int) -> pa.Scalar:
 
 def read_filter(source: NativeFile, chunk: Fields) -> BloomFilter | None:
     """Return the filter of a column chunk with this metadata, or None if it has none that can be trusted."""
-    at, length = chunk.get(_FILTER_AT), chunk.get(_FILTER_LENGTH)
-    if isinstance(at, bool) or not isinstance(at, int) or not 0 < at < source.size():
+    offset, length = chunk.get(_FILTER_AT), chunk.get(_FILTER_LENGTH)
+    if isinstance(offset, bool) or not isinstance(offset, int) or not 0 < offset < source.size():
         return None
-    head = source.read_at(min(_HEADER_BYTES, source.size() - at), at)
+    head = source.read_at(min(_HEADER_BYTES, source.size() - offset), offset)
     try:
         header, header_size = read_struct(head)
     except Malformed:
         return None
     size: Any = header.get(_SIZE)
-    # Each is a union whose first member is the only kind that exists: split blocks, xxHash, uncompressed.
+    # Each is a union with one defined member: split blocks, xxHash, uncompressed.
     kinds: list[Any] = [header.get(field) for field in (_ALGORITHM, _HASH, _COMPRESSION)]
     if not isinstance(size, int) or not 0 < size <= MOST_BYTES or size % _BLOCK_BYTES:
         return None
@@ -82,7 +82,7 @@ def read_filter(source: NativeFile, chunk: Fields) -> BloomFilter | None:
         return None
     if isinstance(length, int) and length != header_size + size:
         return None
-    bits = source.read_at(size, at + header_size)
+    bits = source.read_at(size, offset + header_size)
     # An empty filter has no value at all, which no chunk with values has.
     return BloomFilter(bits, header_size + size) if len(bits) == size and any(bits) else None
 

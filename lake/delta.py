@@ -59,14 +59,15 @@ def table_metadata(
     """
     numbered = {file.name: match for file in log_files if (match := _ANY_CHECKPOINT.fullmatch(file.name))}
     newest = max((match[1] for match in numbered.values()), default="")
-    done = [f"{log}/{file.name}" for file in commits(log_files)]
-    since = [path for path in done if path[len(log) + 1 :][:20] > newest]
-    parts = [(f"{log}/{name}", match[2]) for name, match in numbered.items() if match[1] == newest]
+    all_commits = [f"{log}/{file.name}" for file in commits(log_files)]
+    new_commits = [path for path in all_commits if path[len(log) + 1 :][:20] > newest]
+    old_commits = all_commits[: len(all_commits) - len(new_commits)]
+    checkpoint_files = [(f"{log}/{name}", match[2]) for name, match in numbered.items() if match[1] == newest]
     open_file = opened or (lambda path: BytesIO(files.read(path)))
     candidates = chain(
-        (_metadata_of_commit(files.read(path), path) for path in reversed(since)),
-        (_metadata_of_checkpoint(open_file, path, form) for path, form in sorted(parts)),
-        (_metadata_of_commit(files.read(path), path) for path in reversed(done[: len(done) - len(since)])),
+        (_metadata_of_commit(files.read(path), path) for path in reversed(new_commits)),
+        (_metadata_of_checkpoint(open_file, path, suffix) for path, suffix in sorted(checkpoint_files)),
+        (_metadata_of_commit(files.read(path), path) for path in reversed(old_commits)),
     )
     return next(filter(None, candidates), None)
 
@@ -85,8 +86,8 @@ def _metadata_of_commit(content: bytes, path: str) -> Entry | None:
     return None
 
 
-def _metadata_of_checkpoint(opened: Opener, path: str, form: str) -> Entry | None:
-    if form == "json":
+def _metadata_of_checkpoint(opened: Opener, path: str, suffix: str) -> Entry | None:
+    if suffix == "json":
         with opened(path) as file:
             return _metadata_of_commit(file.read(), path)
     with require_extras("A checkpoint of Delta needs pyarrow", "lakehouse"):
@@ -159,7 +160,11 @@ def actions_of(content: bytes) -> list[Any]:
     return [json.loads(line) for line in content.splitlines() if line.strip()]
 
 
-def _with_column_names(done: list[table_log.Commit], names: Mapping[str, str]) -> list[table_log.Commit]:
+def _with_column_names(
+    table_commits: list[table_log.Commit], names: Mapping[str, str]
+) -> list[table_log.Commit]:
+    """Return commits whose partitions have column names; `names` maps them from physical names."""
+
     def columns(pairs: table_log.Pairs) -> table_log.Pairs:
         return tuple((names.get(name, name), value) for name, value in pairs)
 
@@ -169,7 +174,7 @@ def _with_column_names(done: list[table_log.Commit], names: Mapping[str, str]) -
             appends=tuple(append._replace(partition=columns(append.partition)) for append in commit.appends),
             removed_from=tuple(map(columns, commit.removed_from)),
         )
-        for commit in done
+        for commit in table_commits
     ]
 
 
@@ -359,12 +364,12 @@ def _checkpoint_actions(content: bytes, columns: Sequence[str]) -> list[Entry] |
 
 # Reader features are listed from this protocol version on; these are supported or irrelevant here.
 _FEATURES_FROM = 3
-_UNDERSTOOD = frozenset(
+_SUPPORTED_READER_FEATURES = frozenset(
     {"columnMapping", "deletionVectors", "timestampNtz", "typeWidening", "typeWidening-preview"}
     | {"v2Checkpoint", "vacuumProtocolCheck"}
 )
 # Features with which the newest commits are stored elsewhere; some are writer-only features.
-_ELSEWHERE = ("coordinatedCommits", "catalog")
+_COMMITS_ELSEWHERE = ("coordinatedCommits", "catalog")
 _LIVE_COLUMNS = (
     *("protocol.minReaderVersion", "protocol.readerFeatures", "protocol.writerFeatures"),
     *("metaData.schemaString", "metaData.partitionColumns", "add.path", "add.partitionValues", "add.size"),
@@ -382,11 +387,13 @@ def live_table(files: Files, location: str) -> table_log.LiveTable:
     version = table_state.protocol["minReaderVersion"]
     reader_features = table_state.protocol.get("readerFeatures") or () if version >= _FEATURES_FROM else ()
     writer_features = table_state.protocol.get("writerFeatures") or ()
-    elsewhere = {feature for feature in writer_features if feature.startswith(_ELSEWHERE)}
-    unsupported = sorted({*reader_features} - _UNDERSTOOD | elsewhere)
+    coordinated = {feature for feature in writer_features if feature.startswith(_COMMITS_ELSEWHERE)}
+    unsupported = sorted({*reader_features} - _SUPPORTED_READER_FEATURES | coordinated)
     if version > _FEATURES_FROM or unsupported:
-        what = ", ".join(unsupported) or f"version {version}"
-        raise table_log.unknown(location, f"requires unsupported features of the Delta protocol: {what}")
+        requirements = ", ".join(unsupported) or f"version {version}"
+        raise table_log.unknown(
+            location, f"requires unsupported features of the Delta protocol: {requirements}"
+        )
     schema = json.loads(table_state.metadata["schemaString"])
     keys = frozenset(table_state.metadata.get("partitionColumns") or ())
     plain = dict(_plain(schema))

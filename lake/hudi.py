@@ -32,12 +32,12 @@ _COMPLETED = re.compile(r"(\d{14,17})(?:_(\d{17}))?\.(?:commit|deltacommit|repla
 # The folder of the timeline, and that of its archive.
 _LAYOUTS = (("timeline", "timeline/history"), ("", "archived"))
 # Operations that add rows. Others reorganize (cluster, compact), delete, or concern the table itself.
-_BRINGS = frozenset(
+_ADDS_ROWS = frozenset(
     {"INSERT", "UPSERT", "BULK_INSERT", "INSERT_OVERWRITE", "INSERT_OVERWRITE_TABLE"}
     | {"INSERT_PREPPED", "UPSERT_PREPPED", "BULK_INSERT_PREPPED", "BOOTSTRAP"}
 )
 # A partition whose file groups are replaced by none becomes empty.
-_REPLACES = frozenset({"DELETE_PARTITION", "INSERT_OVERWRITE", "INSERT_OVERWRITE_TABLE"})
+_REPLACES_FILES = frozenset({"DELETE_PARTITION", "INSERT_OVERWRITE", "INSERT_OVERWRITE_TABLE"})
 
 
 def read(files: Files, location: str, known_commits: Collection[str], since: datetime) -> TableLog:
@@ -116,10 +116,10 @@ def _changes(
         )
         operation = str(metadata.get("operationType")).upper()
         writes = list(_writes(metadata, properties))
-        replaced = metadata.get("partitionToReplaceFileIds") or {} if operation in _REPLACES else {}
+        replaced = metadata.get("partitionToReplaceFileIds") or {} if operation in _REPLACES_FILES else {}
         emptied = [_partition(path, properties) for path, groups in replaced.items() if groups]
         # A write without rows has no files: it is an append of 0 rows.
-        appends = (sum_by_partition(writes) or (PartitionAppend((), 0),)) if operation in _BRINGS else ()
+        appends = (sum_by_partition(writes) or (PartitionAppend((), 0),)) if operation in _ADDS_ROWS else ()
         return appends, partitions_only_reduced(emptied, [partition for partition, _ in writes])
     except NOT_UNDERSTOOD as error:
         raise ReadError(f"Hudi's {name} cannot be parsed.", "Check this file.") from error

@@ -404,12 +404,13 @@ def _live_files(
     table: Json,
     columns: Mapping[str, Json],
     snapshots: Mapping[int, Json],
-    data: Iterable[Json],
+    data_entries: Iterable[Json],
     deleted: Mapping[str, int] | None,
 ) -> Iterator[table_log.LiveFile]:
+    """Yield the data files of manifest entries; `deleted` counts the deleted rows by file, if known."""
     folders = own_folders(table["location"], table.get("properties") or {})
     keys = _keys(table)
-    for entry in data:
+    for entry in data_entries:
         file = entry["data_file"]
         path = file["file_path"]
         # For a file written by another program, only the row count is trusted.

@@ -384,7 +384,7 @@ class ArrowFiles:
             return self.is_folder(path)
 
     def is_folder(self, path: str) -> bool:
-        """Return whether a listing shows a folder or bucket. Raises ReadError without its bucket."""
+        """Return whether a folder or bucket can be listed. Raises ReadError on other failures."""
         from pyarrow import fs
 
         try:

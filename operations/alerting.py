@@ -725,9 +725,8 @@ def make_past_notifier(
     def notify(tx: Connection, misses: Sequence[UnnotifiedMiss]) -> None:
         by_receiver: dict[tuple[str, str], list[UnnotifiedMiss]] = {}
         for miss in without_inhibited(tx, misses, context.now()):
-            for route in matching_routes(
-                routes(miss.slo.contract, channel, context.settings), miss.slo.severity
-            ):
+            all_routes = routes(miss.slo.contract, channel, context.settings)
+            for route in matching_routes(all_routes, miss.slo.severity):
                 # Escalation routes get nothing about misses that are over.
                 if not route.after:
                     by_receiver.setdefault((route.channel, route.target), []).append(miss)

@@ -199,7 +199,7 @@ def run(context: RuntimeContext, request: DiscoverRequest) -> DiscoverOutcome:
         for table in (*_merge(context, live_tables, parts), *broken)
     ]
     if request.reads:
-        tables = _with_reads(context, request.reads, tables)
+        tables = _count_table_reads(context, request.reads, tables)
     tables.sort(key=_order)
     listed = tuple(_with_copies(tables))
     branches: Sequence[DraftBranch] = ()
@@ -534,16 +534,17 @@ def _first_folder(table: DiscoveredTable) -> str:
     return printable_path(first) if slash else ""
 
 
-def _with_reads(
+def _count_table_reads(
     context: RuntimeContext, file: str, tables: Sequence[DiscoveredTable]
 ) -> list[DiscoveredTable]:
+    """Return the tables with the reads that a file lists of their names or of locations inside them."""
     by_location = {_key(context, table.location): table.title for table in tables if table.location}
     by_name: dict[str, str] = {}
     for table in tables:
         for name in table.names:
             by_name[name] = by_name[name.partition(":")[2]] = table.title
 
-    def find(place: str) -> str | None:
+    def title_at(place: str) -> str | None:
         if place.lower() in by_name:
             return by_name[place.lower()]
         key = _key(context, place)
@@ -551,7 +552,7 @@ def _with_reads(
             key = key.rpartition("/")[0]
         return by_location.get(key)
 
-    reads, unmatched = count_reads(str(context.folder / file) if not is_remote(file) else file, find)
+    reads, unmatched = count_reads(str(context.folder / file) if not is_remote(file) else file, title_at)
     if unmatched:
         context.note(f"{pluralize(unmatched, 'read')} in {file}: not of these tables.")
     return [replace(table, reads=reads.get(table.title, TableReads())) for table in tables]

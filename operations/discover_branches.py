@@ -110,7 +110,9 @@ def open_branches(
         elif result.problem:
             context.note(f"{table.title}: no rules were proposed: {result.problem}")
     drafts = [result for result in results if isinstance(result, _Draft)]
-    return [_write(repo.top, name, title, group) for (name, title), group in _grouped(drafts, by).items()]
+    return [
+        _write(repo.top, name, title, group) for (name, title), group in _group_by_branch(drafts, by).items()
+    ]
 
 
 def _session(context: RuntimeContext, formats: set[str]) -> SparkSession:
@@ -229,7 +231,7 @@ def _with_rules(context: RuntimeContext, spark: SparkSession, data: bytes, table
     return learn_rules(request, data, LAST)[0]
 
 
-def _grouped(drafts: Iterable[_Draft], by: BranchBy) -> dict[tuple[str, str], list[_Draft]]:
+def _group_by_branch(drafts: Iterable[_Draft], by: BranchBy) -> dict[tuple[str, str], list[_Draft]]:
     """Return the drafts by branch and the title of its commit."""
     groups: dict[tuple[str, str], list[_Draft]] = defaultdict(list)
     for draft in drafts:

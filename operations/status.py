@@ -129,7 +129,7 @@ def cycle(
         with closing(context.store()) as store, store.read() as tx:
             return _until(tx, _slos(parsed, object, slo, server), until, as_of)
     values = {key: str(value) for key, value in (partition or {}).items()}
-    selected_slo, delivery_cycle = _cycle(
+    selected_slo, delivery_cycle = _matching_cycle(
         _slos(parsed, object, slo, server), values, due_at, middle or instant, parsed.id
     )
     with closing(context.store()) as store:
@@ -152,9 +152,10 @@ def _slos(contract: Contract, object: str | None, slo: str | None, server: str |
     return matches
 
 
-def _cycle(
+def _matching_cycle(
     slos: list[Slo], values: Mapping[str, str], due: datetime | None, around: datetime, name: str
 ) -> tuple[Slo, Cycle]:
+    """Return the delivery of these partition values, or due then. Raises UsageError unless one matches."""
     matches: dict[tuple[str, str, str], tuple[Slo, Cycle]] = {}
     for slo in slos:
         for match in _near(slo, values, due, around):

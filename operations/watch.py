@@ -534,11 +534,11 @@ def send_heartbeat(context: RuntimeContext, store: Store, outcome: WatchOutcome)
 
 def _refusal_reason(context: RuntimeContext, store: Store, *, trusted: bool) -> str | None:
     """Return the reason why this tick must not evaluate, or None after recording it as the last tick."""
-    now, real = context.now(), context.as_of is None
-    uptime = context.uptime() if real else None
+    now, is_current = context.now(), context.as_of is None
+    uptime = context.uptime() if is_current else None
     ahead = heartbeat.future_problem(now, replace(context, as_of=None).now())
     with store.write() as tx:
-        reason = heartbeat.evaluation_problem(tx, now, is_current=real, uptime=uptime) or ahead
+        reason = heartbeat.evaluation_problem(tx, now, is_current=is_current, uptime=uptime) or ahead
         if reason is None or trusted:
             heartbeat.record_tick(tx, now, uptime)
             return None

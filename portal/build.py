@@ -46,7 +46,7 @@ class SitePlan:
 
 
 def read_cards(
-    request: PortalRequest, files: Mapping[str, FileRef], before: SiteState, pool: WorkerPool
+    request: PortalRequest, files: Mapping[str, FileRef], previous: SiteState, pool: WorkerPool
 ) -> Sequence[ContractCard]:
     """Return a card for each contract file, in order. Duplicates of a contract get a problem.
 
@@ -54,7 +54,7 @@ def read_cards(
     """
     unchanged = {
         name: cached.card
-        for name, cached in before.contracts.items()
+        for name, cached in previous.contracts.items()
         if name in files and cached.card.readable and cached.card.digest == contracts.file_digest(files[name])
     }
     new = [file for name, file in files.items() if name not in unchanged]

@@ -386,7 +386,7 @@ def lineage(key: str, adjacent: Adjacent, cards: Mapping[str, ContractCard]) -> 
         indirect = [other for other in next_keys if other != key and other not in set(direct)]
         places: dict[str, Place] = {key: (_OWN_COLUMN, 0)}
         for column, keys in ((_OWN_COLUMN + step, direct), (_OWN_COLUMN + 2 * step, indirect)):
-            columns[column], rows = _column(keys, cards)
+            columns[column], rows = _lineage_column(keys, cards)
             places |= {other: (column, row) for other, row in rows.items()}
         pairs = [(key, near) for near in direct]
         pairs += [(near, other) for near in direct for other in adjacent[near][side] if other != key]
@@ -397,10 +397,10 @@ def lineage(key: str, adjacent: Adjacent, cards: Mapping[str, ContractCard]) -> 
     return Lineage(tuple(columns[number] for number in sorted(columns)), tuple(links))
 
 
-def _column(
+def _lineage_column(
     keys: Sequence[str], cards: Mapping[str, ContractCard]
 ) -> tuple[tuple[LineageNode, ...], dict[str, int]]:
-    """Return the nodes of a column and the row of each product in it."""
+    """Return the nodes of a column of the lineage graph, and the row of each product in it."""
     if len(keys) <= MAX_LINEAGE_NODES:
         return tuple(_product_node(key, cards) for key in keys), {key: row for row, key in enumerate(keys)}
     by_domain: dict[str, list[str]] = defaultdict(list)

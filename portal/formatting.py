@@ -156,13 +156,14 @@ def describe_schedule(schedule: Schedule) -> str:
 
     Complex schedules are described as in `dq schedule explain`.
     """
-    times, days = _times(schedule), _days(schedule)
+    times, days = _describe_times(schedule), _describe_days(schedule)
     if times is None or days is None:
         return clock.describe_schedule(schedule)
     return f"{days} {times}, {schedule.timezone}"
 
 
-def _days(schedule: Schedule) -> str | None:
+def _describe_days(schedule: Schedule) -> str | None:
+    """Return the days as text, or None if there is no short description."""
     rule = schedule.days
     plain = rule.days >= _ALL_DAYS and not rule.special_days and not rule.special_weekdays
     if not plain or len(rule.months) != _MONTHS or rule.years is not None:
@@ -177,7 +178,8 @@ def _days(schedule: Schedule) -> str | None:
     return "every " + " and ".join(_DAY_NAMES[day] for day in sorted(rule.weekdays))
 
 
-def _times(schedule: Schedule) -> str | None:
+def _describe_times(schedule: Schedule) -> str | None:
+    """Return the times of day as text, or None if there is no short description."""
     times = times_of_day(schedule.minute, schedule.hour, schedule.second)
     if 0 < len(times) <= _MAX_TIMES:
         return "at " + ", ".join(map(_clock, times))

@@ -128,7 +128,7 @@ def _update(repo: Repository, place: str, previous: RegistryChains) -> RegistryC
     chains = previous.chains
     if new is None:
         new, chains = commit_changes(repo, folder, now) or [], {}
-    identities = _identities(repo, new)
+    identities = _identities_by_blob(repo, new)
     for commit in new:
         _apply(chains, commit, identities)
     return RegistryChains(now, chains)
@@ -184,20 +184,23 @@ def _moved_files(
     return sources
 
 
-def _identities(repo: Repository, new: Sequence[CommitChanges]) -> Mapping[str, Identity]:
-    """Return the contract identities by blob, for commits that both add and delete files."""
+def _identities_by_blob(repo: Repository, new: Sequence[CommitChanges]) -> Mapping[str, Identity]:
+    """Return the contract identities of added and deleted files by blob, to tell renames.
+
+    Only commits that do both are read.
+    """
     blob_ids: set[str] = set()
     for commit in new:
-        came = {
+        added = {
             file_change.after
             for file_change in commit.files
             if file_change.before == "" and file_change.path.endswith(YAML)
         }
-        went = {
+        removed = {
             file_change.before for file_change in commit.files if not file_change.after and file_change.before
         }
-        if came - went and went - came:
-            blob_ids |= (came ^ went) - {""}
+        if added - removed and removed - added:
+            blob_ids |= (added ^ removed) - {""}
     identities = {}
     for id_, data in read_objects(repo, blob_ids, "blob", MAX_BYTES).items() if blob_ids else ():
         contract = parse(data, id_).contract

@@ -184,14 +184,14 @@ def write(
 ) -> Iterator[RenderedBatch]:
     """Write the pages of these products; yield the result of each batch."""
     batches = [jobs[start : start + _BATCH] for start in range(0, len(jobs), _BATCH)]
-    for batch in pool.run(partial(_batch, site.root, store_url, now, as_of, tick), batches):
+    for batch in pool.run(partial(_render_batch, site.root, store_url, now, as_of, tick), batches):
         site.paths |= batch.paths
         site.files_written += batch.files_written
         site.same += batch.same
         yield batch
 
 
-def _batch(
+def _render_batch(
     root: Path,
     store_url: str,
     now: datetime,
@@ -199,6 +199,7 @@ def _batch(
     tick: timedelta,
     jobs: Sequence[PageJob],
 ) -> RenderedBatch:
+    """Write the pages of these jobs from one snapshot of the store."""
     site, rows, changed = Site(root), {}, {}
     read = [_read(job) for job in jobs]
     store = open_without_migrating(store_url)
@@ -376,9 +377,9 @@ class IndexPages:
         self._states()
         self._domains()
         self._search()
-        self._shared()
+        self._write_shared_files()
 
-    def _shared(self) -> None:
+    def _write_shared_files(self) -> None:
         """Write the files that all pages load: style sheet, script, and the time of the build."""
         for name in STATIC:
             self.site.put(f"static/{name}", static(name))

@@ -48,14 +48,14 @@ class ClauseStatus(StrEnum):
     record the evidence. `UNCHECKED`: never checked in this version. `UNANSWERED`: the check had no result.
     """
 
-    BROKEN = "broken"
-    UNANSWERED = "untold"
+    BROKEN = "failed"
+    UNANSWERED = "unanswered"
     UNCHECKED = "unchecked"
-    PROVEN = "proven"
-    SCANNED = "scanned"
-    CACHED = "counted"
+    PROVEN = "statistics"
+    SCANNED = "scan"
+    CACHED = "cached"
     SCHEMA = "schema"
-    PASSED = "kept"
+    PASSED = "passed"
     WATCHED = "watched"
     DOCUMENTED = "documented"
 
@@ -86,17 +86,17 @@ def clause_evaluations(
         if line.version == version and line.name in ("", name_at(line.clause)):
             lines_by_clause.setdefault(line.clause, []).append(line)
     earlier = max((line for line in lines if line.version != version), key=lambda line: line.at, default=None)
-    never = f"last checked under version {earlier.version}" if earlier else "never checked"
+    unchecked_reason = f"last checked under version {earlier.version}" if earlier else "never checked"
     for account in accounts:
         answers = (
             lines_by_clause.get(account.path) or lines_by_clause.get(answered_by.get(account.path, "")) or []
         )
-        yield _evaluate(account, answers, never)
+        yield _evaluate_clause(account, answers, unchecked_reason)
 
 
 _WORST = (Status.FAIL, Status.ERROR, Status.SKIPPED, Status.PASS)
 # Weakest evidence first: it counts if several checks test one clause.
-_GROUNDS = (
+_STATUS_BY_SOURCE = (
     (None, ClauseStatus.PASSED),
     (AnsweredBy.SCAN, ClauseStatus.SCANNED),
     (AnsweredBy.CACHE, ClauseStatus.CACHED),
@@ -105,21 +105,26 @@ _GROUNDS = (
 )
 
 
-def _evaluate(account: ClauseCoverage, answers: Sequence[StoredResult], never: str) -> ClauseEvaluation:
+def _evaluate_clause(
+    account: ClauseCoverage, answers: Sequence[StoredResult], unchecked_reason: str
+) -> ClauseEvaluation:
+    """Return the status of a clause by its newest results, or by `unchecked_reason` without any."""
     if account.state is not EnforcementState.ENFORCED:
         return ClauseEvaluation(account, ClauseStatus.DOCUMENTED, f"{account.state.value}: {account.reason}")
     if account.reason == WATCHER:
         return ClauseEvaluation(account, ClauseStatus.WATCHED, "see the deliveries above")
     match min((line.status for line in answers), key=_WORST.index, default=None):
         case Status.PASS:
-            grounds = {line.answered_by for line in answers}
+            sources = {line.answered_by for line in answers}
             return ClauseEvaluation(
-                account, next(status for source, status in _GROUNDS if source in grounds), account.reason
+                account,
+                next(status for source, status in _STATUS_BY_SOURCE if source in sources),
+                account.reason,
             )
         case Status.FAIL:
             return ClauseEvaluation(account, ClauseStatus.BROKEN, account.reason)
         case None:
-            return ClauseEvaluation(account, ClauseStatus.UNCHECKED, f"{account.reason}: {never}")
+            return ClauseEvaluation(account, ClauseStatus.UNCHECKED, f"{account.reason}: {unchecked_reason}")
         case Status.SKIPPED:
             return ClauseEvaluation(account, ClauseStatus.UNANSWERED, f"{account.reason}: nothing to measure")
     return ClauseEvaluation(account, ClauseStatus.UNANSWERED, f"{account.reason}: the check had no result")

@@ -457,8 +457,8 @@ def evolve(transaction: Transaction, live: TableSpec, after: TableSpec) -> None:
     fields = {field.name.lower(): field for field in transaction.table_metadata.schema().fields}
     with transaction.update_schema(case_sensitive=False) as update:
         for column in desired:
-            _column(update, fields.get(column.name), column, live)
-    _partition(transaction, after)
+            _change_column(update, fields.get(column.name), column, live)
+    _change_partition_fields(transaction, after)
     removed = [field.name for name, field in fields.items() if name not in names]
     if removed:
         # After the keys, because a partition column cannot be deleted.
@@ -468,10 +468,12 @@ def evolve(transaction: Transaction, live: TableSpec, after: TableSpec) -> None:
     if after.location != live.location:
         # pyiceberg has no public method for it.
         transaction._apply((SetLocationUpdate(location=after.location),))
-    _properties(transaction, live, after)
+    _change_properties(transaction, live, after)
 
 
-def _column(update: UpdateSchema, field: NestedField | None, column: TableColumn, live: TableSpec) -> None:
+def _change_column(
+    update: UpdateSchema, field: NestedField | None, column: TableColumn, live: TableSpec
+) -> None:
     if field is None:
         # Existing rows have no value, so a new column cannot be required.
         kind = iceberg_type(parse(column.type), count(1))
@@ -528,7 +530,7 @@ def _by_name(struct: StructType) -> dict[str, NestedField]:
     return {field.name.lower(): field for field in struct.fields}
 
 
-def _partition(transaction: Transaction, after: TableSpec) -> None:
+def _change_partition_fields(transaction: Transaction, after: TableSpec) -> None:
     """Update the identity partition fields; other transforms belong to the table's writer."""
     metadata = transaction.table_metadata
     columns = {field.field_id: field.name.lower() for field in metadata.schema().fields}
@@ -551,7 +553,7 @@ def _partition(transaction: Transaction, after: TableSpec) -> None:
                 update.add_identity(next(field.name for field in fields if field.name.lower() == name))
 
 
-def _properties(transaction: Transaction, live: TableSpec, after: TableSpec) -> None:
+def _change_properties(transaction: Transaction, live: TableSpec, after: TableSpec) -> None:
     """Set changed properties and remove obsolete ones; properties of others are not touched."""
     current, desired = dict(transaction.table_metadata.properties), properties_of(after)
     removed = [key for key in properties_of(live) if key not in desired and key in current]
@@ -675,6 +677,7 @@ class Iceberg:
         raise _by_commits(database, name)
 
     def _load(self, key: Key) -> Table | View | UnreadableTable | None:
+        """Return the table or view of this name, or None if the catalog has neither."""
         try:
             with suppress(*_NOT_FOUND):
                 table: Table = self.rest_catalog.load_table(_identifier(key))

@@ -231,18 +231,18 @@ class UnsupportedReaderOptions(UsageError):
     """The catalog does not support the format options of the files."""
 
 
-def reader_terms(format: str, form: TextFormat) -> ReaderTerms:
+def reader_terms(format: str, text_format: TextFormat) -> ReaderTerms:
     """Return the options that differ from RFC 4180 in UTF-8; for JSON only the encoding, for others none."""
     if format not in TEXTS:
         return ()
-    terms = {"encoding": encoding_name(form.encoding)}
+    terms = {"encoding": encoding_name(text_format.encoding)}
     if format == "csv":
         terms |= {
-            "delimiter": form.delimiter,
-            "quote": form.quote,
-            "escape": form.escape,
-            "header": str(form.header).lower(),
-            "null_text": form.null_text,
+            "delimiter": text_format.delimiter,
+            "quote": text_format.quote,
+            "escape": text_format.escape,
+            "header": str(text_format.header).lower(),
+            "null_text": text_format.null_text,
         }
     defaults = {name: str(getattr(RFC_4180, name)) for name in terms} | {"header": "true"}
     return tuple(sorted((name, text) for name, text in terms.items() if text != defaults[name]))

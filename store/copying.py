@@ -36,9 +36,9 @@ def copy_store(source_url: str, target_url: str) -> dict[str, int]:
         source.read() as reader,
         target.write() as writer,
     ):
-        name = engine.store_name(target.engine.url)
-        _prepare(writer, name)
-        copied = {table.name: _copy_table(reader, writer, table, name) for table in _tables()}
+        target_name = engine.store_name(target.engine.url)
+        _prepare_target(writer, target_name)
+        copied = {table.name: _copy_table(reader, writer, table, target_name) for table in _tables()}
         _advance_sequences(writer)
     return copied
 
@@ -48,7 +48,7 @@ def _tables() -> list[sa.Table]:
     return schema.complete_metadata().sorted_tables
 
 
-def _prepare(target: sa.Connection, name: str) -> None:
+def _prepare_target(target: sa.Connection, name: str) -> None:
     """Create the tables of an empty target. Raises StoreError for another schema version, or rows."""
     version = engine.current_version(target)
     if version is None:
@@ -60,7 +60,8 @@ def _prepare(target: sa.Connection, name: str) -> None:
             raise StoreError(f"{name} is not empty: its table {table.name} has rows.", _TARGET_HINT)
 
 
-def _copy_table(source: sa.Connection, target: sa.Connection, table: sa.Table, name: str) -> int:
+def _copy_table(source: sa.Connection, target: sa.Connection, table: sa.Table, target_name: str) -> int:
+    """Copy the rows of a table and return their number. Raises StoreError if the target rejects a row."""
     copied = 0
     # Rows have the names of the columns, and an insert takes their keys.
     keys = table.columns.keys()
@@ -71,7 +72,7 @@ def _copy_table(source: sa.Connection, target: sa.Connection, table: sa.Table, n
         except (DataError, IntegrityError) as error:
             # SQLite does not enforce the length of a text, for example.
             raise StoreError(
-                f"{name} rejects a row of the table {table.name}; nothing was copied.",
+                f"{target_name} rejects a row of the table {table.name}; nothing was copied.",
                 "Run 'dq store check' with the old store.",
             ) from error
         copied += len(rows)

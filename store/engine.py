@@ -273,7 +273,7 @@ def open_store(url: str) -> Store:
     used or was written by a newer or an unreleased dq. No message contains the password.
     """
     with _closed_on_failure(connect_store(url)) as store:
-        if _is_older(store):
+        if _needs_migration(store):
             # Checked again under the write lock: another process may have upgraded it meanwhile.
             with store.write() as connection:
                 if is_older(current_version(connection)):
@@ -304,7 +304,7 @@ def open_without_migrating(url: str) -> Store:
             "Run 'dq watch' to create it, or set DQ_STORE_URL.",
         )
     with _closed_on_failure(connect_store(url)) as store:
-        if _is_older(store):
+        if _needs_migration(store):
             raise StoreError(
                 f"{store_name(store.engine.url)} has schema {version}, but this dq requires {head()}.",
                 "Upgrade it on the watcher's machine: dq store upgrade",
@@ -348,7 +348,8 @@ def connect_store(url: str) -> Store:
     )
 
 
-def _is_older(store: Store) -> bool:
+def _needs_migration(store: Store) -> bool:
+    """Return whether the schema is new or older than this dq's. Raises StoreError if it is newer."""
     with store.read() as connection:
         try:
             version = read_version(connection)

@@ -138,11 +138,9 @@ def interaction_from_payload(payload: Mapping[str, Any], workspace: Workspace) -
         or not isinstance(pressed_actions[0], Mapping)
     ):
         return "not a press of a single button"
-    button, incident = (
-        _ACTIONS.get(str(pressed_actions[0].get("action_id"))),
-        str(pressed_actions[0].get("value")),
-    )
-    user_id, pressed_at = str(user.get("id", "")), _instant(pressed_actions[0].get("action_ts"))
+    pressed = pressed_actions[0]
+    button, incident = _ACTIONS.get(str(pressed.get("action_id"))), str(pressed.get("value"))
+    user_id, pressed_at = str(user.get("id", "")), _instant(pressed.get("action_ts"))
     if (
         button is None
         or pressed_at is None

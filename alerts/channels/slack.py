@@ -271,8 +271,9 @@ class Slack:
     def _ask(
         self, method: str, **arguments: Mapping[str, object]
     ) -> tuple[Data, Mapping[str, str]] | Failure:
-        """Return data and headers of a response with `ok: true`, or the failure. Header names are lower
-        case.
+        """Call a method of the Web API; return data and headers of the answer, or the failure.
+
+        Header names are in lower case.
         """
         from slack_sdk.errors import SlackApiError
 

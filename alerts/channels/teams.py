@@ -46,7 +46,9 @@ class Teams:
         return self._post(target, _within_limit(message), key)
 
     def reply(self, receipt: channel.MessageRef, message: Message, key: str) -> channel.SendResult:
-        return self._post(receipt.place, _card([_title(message), *map(_line, step_lines(message))]), key)
+        return self._post(
+            receipt.place, _card_message([_title(message), *map(_line, step_lines(message))]), key
+        )
 
     def _post(self, target: str, body: bytes, key: str) -> channel.SendResult:
         url = _http.target_url(_URL, self.urls, target)
@@ -64,14 +66,15 @@ def _failure(
 
 def _within_limit(message: Message) -> bytes:
     """Return the card, without its last facts if it would be too large."""
-    body = _card(_elements(message), _links(message))
+    body = _card_message(_elements(message), _links(message))
     while len(body) > MAX_BYTES and message.facts:
         message = replace(message, facts=message.facts[:-1])
-        body = _card([*_elements(message), _line("…")], _links(message))
+        body = _card_message([*_elements(message), _line("…")], _links(message))
     return body
 
 
-def _card(elements: list[dict[str, object]], actions: list[dict[str, object]] | None = None) -> bytes:
+def _card_message(elements: list[dict[str, object]], actions: list[dict[str, object]] | None = None) -> bytes:
+    """Return the JSON of a Teams message with one adaptive card."""
     content = {
         "$schema": "http://adaptivecards.io/schemas/adaptive-card.json",
         "type": "AdaptiveCard",

@@ -111,7 +111,7 @@ class Lookup:
     def look(self) -> Standing:
         """Return the status. Raises AirflowFailException for a wrong request, else AirflowException."""
         if not self._is_process:
-            return self._look_here()
+            return self._look_in_process()
         ended = subprocess.run(
             command_line(self.python, self._words()),
             cwd=self.folder,
@@ -127,7 +127,7 @@ class Lookup:
     async def look_later(self) -> Standing:
         """As `look`, without blocking the event loop."""
         if not self._is_process:
-            return await asyncio.to_thread(self._look_here)
+            return await asyncio.to_thread(self._look_in_process)
         ended = await run_to_end(
             self._words(), python=self.python, folder=self.folder, env=self.env, seconds=_PROCESS_SECONDS
         )
@@ -159,7 +159,7 @@ class Lookup:
             raise failure(f"dq cycles show {self.contract}", ended)
         return Standing.from_dict(json.loads(ended.printed), until=self.until is not None)
 
-    def _look_here(self) -> Standing:
+    def _look_in_process(self) -> Standing:
         try:
             from dq.operations.status import cycle
         except ImportError as error:

@@ -311,7 +311,9 @@ def read_prefix(folder: Folder, name: str, limit: int) -> bytes:
         status = os.fstat(descriptor)
         data = bytearray()
         while stat.S_ISREG(status.st_mode) and len(data) < limit:
-            chunk = os.read(descriptor, min(limit - len(data), max(status.st_size - len(data), 0) + 1))
+            # Up to the stated size, and a byte more: the file may have grown since.
+            expected = max(status.st_size - len(data), 0) + 1
+            chunk = os.read(descriptor, min(limit - len(data), expected))
             if not chunk:
                 break
             data += chunk

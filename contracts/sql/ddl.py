@@ -349,7 +349,7 @@ def tables(text: str, dialect: str) -> tuple[list[DdlTable], list[str]]:
     except (SqlglotError, RecursionError) as error:
         raise NotDdl(str(error).splitlines()[0][:200] if str(error) else "it is nested too deep") from error
     created: list[DdlTable] = []
-    unread_statements: list[str] = []
+    unsupported_statements: list[str] = []
     for statement in statements:
         if (
             isinstance(statement, exp.Create)
@@ -361,8 +361,8 @@ def tables(text: str, dialect: str) -> tuple[list[DdlTable], list[str]]:
             with _quiet():
                 sql = statement.sql(dialect=dialect)
             if _CREATES.match(sql):
-                unread_statements.append(" ".join(sql.split())[:80])
-    return created, unread_statements
+                unsupported_statements.append(" ".join(sql.split())[:80])
+    return created, unsupported_statements
 
 
 _CREATES = re.compile(

@@ -190,7 +190,7 @@ class Builder:
                 else:
                     self._scalar(event)
             elif kind is MappingStartEvent or kind is SequenceStartEvent:
-                self._start(event, kind is MappingStartEvent)
+                self._start_collection(event, is_mapping=kind is MappingStartEvent)
             elif kind is MappingEndEvent or kind is SequenceEndEvent:
                 self._end()
             elif kind is AliasEvent:
@@ -304,7 +304,8 @@ class Builder:
             )
         top.key = text
 
-    def _start(self, event: Any, mapping: bool) -> None:
+    def _start_collection(self, event: Any, *, is_mapping: bool) -> None:
+        """Push the mapping or sequence that an event starts. Raises YamlRejected."""
         spot = _spot(event)
         if len(self._stack) >= MAX_DEPTH:
             raise YamlRejected(f"values are nested deeper than {MAX_DEPTH}.", "Flatten the structure.", spot)
@@ -316,7 +317,7 @@ class Builder:
         if self._stack:
             top = self._stack[-1]
             if top.place is not None and top.key is None:
-                if mapping and getattr(event, "flow_style", False):
+                if is_mapping and getattr(event, "flow_style", False):
                     # YAML reads `{{title}}` as a mapping whose key is a mapping.
                     message = "this is a template that has not been rendered: {{…}}."
                     raise YamlRejected(message, "Render it, or put it in quotes.", spot)
@@ -324,7 +325,7 @@ class Builder:
             path = top.next_path()
         if event.anchor:
             self._open.add(event.anchor)
-        if mapping:
+        if is_mapping:
             place = SourceMap(self.file, path, spot)
             self._stack.append(Frame({SOURCE_MAP_KEY: place}, path, place, event.anchor))
         else:

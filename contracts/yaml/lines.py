@@ -241,7 +241,7 @@ def _require_text(key: str) -> None:
 
 
 def _part(text: str, begin: int) -> _Part:
-    """Return the value that begins there and ends with the line or before a comment."""
+    """Return the value of a line from `begin` on, without a comment after it. Raises _Unusual."""
     if text[begin] in "[{":
         part, end = _nested(text, begin, 0)
     elif text[begin] in "'\"":

@@ -63,7 +63,7 @@ def value(text: str, tag: str | None, plain: bool) -> Value:
             return text
         if text in _WORDS:
             return _WORDS[text]
-        tag = _resolved(text) if len(text) < 64 else _matched(text)
+        tag = _cached_tag(text) if len(text) < 64 else _implicit_tag(text)
     if tag == _STR:
         return text
     if tag not in _CORE:
@@ -110,7 +110,7 @@ def undisputed_value(text: str) -> Value:
 _TYPE_NAMES = {"int": "a whole number", "float": "a number", "bool": "true or false", "timestamp": "a date"}
 
 
-def _matched(text: str) -> str:
+def _implicit_tag(text: str) -> str:
     """Return the tag of a plain scalar that is not one of the words."""
     if text[0] not in _NUMERIC:
         return _STR
@@ -118,7 +118,7 @@ def _matched(text: str) -> str:
 
 
 # Cached, because contracts repeat the same words and the patterns are slow.
-_resolved = lru_cache(4096)(_matched)
+_cached_tag = lru_cache(4096)(_implicit_tag)
 
 
 def _construct(tag: str, text: str) -> Value:

@@ -104,8 +104,9 @@ def remainder(left: object, right: object) -> object:
 
 
 def as_decimal(value: object, precision: int, scale: int) -> Decimal | None:
-    """Return a number as a decimal of this size, or None if it does not fit. A float gives its shortest
-    decimal.
+    """Return a number as a decimal of this size, or None if it does not fit.
+
+    A float is converted by its shortest decimal form. Raises Incomparable for other types.
     """
     if isinstance(value, float):
         if not math.isfinite(value):

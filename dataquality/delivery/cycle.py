@@ -627,13 +627,12 @@ def cycle_window(slo: Slo, cycle: Cycle) -> tuple[CycleWindow, datetime | None]:
     upcoming = [occurrence.at for occurrence, _ in zip(slo.schedule.after(due_at), range(3), strict=False)]
     if slo.expects_new_data:
         opens_at = previous.at + timedelta.resolution if previous else None
-        window = CycleWindow(previous.at if previous else None, opens_at, None)
-        return window, upcoming[-1] if upcoming else None
-    opens_at = due_at - (due_at - previous.at) * EARLY_SHARE if previous else None
-    closes_at = upcoming[0] - (upcoming[0] - due_at) * EARLY_SHARE if upcoming else None
-    return CycleWindow(previous.at if previous else None, opens_at, closes_at), upcoming[
-        -1
-    ] if upcoming else None
+        closes_at = None
+    else:
+        opens_at = due_at - (due_at - previous.at) * EARLY_SHARE if previous else None
+        closes_at = upcoming[0] - (upcoming[0] - due_at) * EARLY_SHARE if upcoming else None
+    window = CycleWindow(previous.at if previous else None, opens_at, closes_at)
+    return window, upcoming[-1] if upcoming else None
 
 
 def match_snapshot(

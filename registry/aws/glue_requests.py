@@ -383,7 +383,7 @@ def live_table(raw: Raw) -> LiveTable:
     storage = raw.get("StorageDescriptor") or {}
     kind = format_of(raw)
     parameters = raw.get("Parameters") or {}
-    own = own_parameters(kind) | (FILTERING if PARTITION_INDEXES in parameters else {})
+    derived_parameters = own_parameters(kind) | (FILTERING if PARTITION_INDEXES in parameters else {})
     spec = TableSpec(
         raw["DatabaseName"],
         raw["Name"],
@@ -394,7 +394,7 @@ def live_table(raw: Raw) -> LiveTable:
         tuple(
             (key, text)
             for key, text in parameters.items()
-            if not (own.get(key) == text or (kind in TEXTS and is_managed_key(key)))
+            if not (derived_parameters.get(key) == text or (kind in TEXTS and is_managed_key(key)))
         ),
         raw.get("Description") or "",
     )

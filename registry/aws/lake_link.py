@@ -165,9 +165,10 @@ class ConsumerAccount:
     def plan(self, terms: LinkTerms, shared: Collection[str] | None = None) -> LinkPlan:
         """Return the missing steps for a table, in order. Read-only.
 
-        `shared` are all tables that the owner shares, as `database.table`: what dq created and granted for a
-        table that is not among them is taken back, if Lake Formation shows no grant on it either. None takes
-        nothing back but columns. Raises DqError if another table has the link's name.
+        `shared` are all tables that the owner shares, as `database.table`. For a table that is not among
+        them, and on which Lake Formation shows no grant, the steps remove the link and the grants that dq
+        made. With None, only grants on columns are removed. Raises DqError if another table has the
+        name of the link.
         """
         database = self._database(terms.link_database)
         record = _record_of(database, terms)

@@ -256,7 +256,8 @@ def _channel(converter: _Converter, node: Node, values: Values) -> None:
         converter.losses.add(f"{node.path()}: the channel has no url, but the version requires one")
 
 
-def _level(converter: _Converter, node: Node, _: Values) -> None:
+def _move_sla_properties(converter: _Converter, node: Node, _: Values) -> None:
+    """Move dq's custom properties of an SLA property to the contract, for versions before 3.2."""
     assert isinstance(node, SlaProperty)
     if converter.target >= (3, 2, 0):
         return
@@ -278,7 +279,7 @@ _AFTER: dict[str, Callable[[_Converter, Node, Values], None]] = {
     "Quality": _quality,
     "SchemaObject": _object,
     "Server": _server,
-    "SlaProperty": _level,
+    "SlaProperty": _move_sla_properties,
     "SupportChannel": _channel,
     "TypeOptions": _options,
 }

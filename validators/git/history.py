@@ -69,7 +69,7 @@ def commit_changes(
     """
     commits = [
         (parts[1], int(parts[0]), parts[2] if len(parts) > 2 else "")
-        for line in repository.run(repo, (*_LINE, tip.commit)).decode().splitlines()
+        for line in repository.run(repo, (*_FIRST_PARENTS, tip.commit)).decode().splitlines()
         if (parts := line.split())
     ]
     if since is not None:
@@ -84,8 +84,8 @@ def commit_changes(
     return result
 
 
-_LINE = ("rev-list", "--first-parent", "--parents", "--timestamp")
-_BELOW = ("diff-tree", "--stdin", "-r", "-z", "--root", "--no-renames", "--")
+_FIRST_PARENTS = ("rev-list", "--first-parent", "--parents", "--timestamp")
+_DIFF_TREE = ("diff-tree", "--stdin", "-r", "-z", "--root", "--no-renames", "--")
 
 
 def _read_changes(
@@ -94,8 +94,12 @@ def _read_changes(
     commits: Sequence[tuple[str, int, str]],
     shallow_boundary: frozenset[str],
 ) -> Iterator[CommitChanges]:
+    """Return the changed files of commits, each an ID with its parent's and its time.
+
+    Whether a file existed before a commit of the shallow boundary is unknown.
+    """
     stdin = "".join(f"{id_} {parent}".rstrip() + "\n" for id_, _, parent in commits).encode()
-    answer = repository.run(repo, (*_BELOW, *([folder] if folder else [])), stdin)
+    answer = repository.run(repo, (*_DIFF_TREE, *([folder] if folder else [])), stdin)
     times = {id_: time for id_, time, _ in commits}
     files: dict[str, list[FileChange]] = {}
     tokens = iter(os.fsdecode(answer).split("\0"))

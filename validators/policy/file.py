@@ -234,13 +234,13 @@ def read(
     all_rules = {**rules, **own_rules}
     policy = Policy(
         model.profile,
-        dict(_settings(model.rules, all_rules, findings)),
+        dict(_rule_settings(model.rules, all_rules, findings)),
         tuple(
             Section(
                 section.for_.path_,
                 section.for_.domain,
                 section.profile,
-                dict(_settings(section.rules, all_rules, findings)),
+                dict(_rule_settings(section.rules, all_rules, findings)),
             )
             for section in model.sections
             if _has_target(section.for_, findings)
@@ -265,9 +265,10 @@ def _entries(mapping: Mapping[str, Any]) -> Iterator[tuple[str, Any, SourceMap]]
                 yield key, value, place
 
 
-def _settings(
+def _rule_settings(
     settings: Mapping[str, Any], rules: Rules, findings: list[Finding]
 ) -> Iterator[tuple[str, RuleSetting]]:
+    """Yield the valid settings of rules by rule ID, and add a finding for each invalid one."""
     for id_, value, place in _entries(settings):
         rule = rules.get(id_)
         path = place.child_path(id_)

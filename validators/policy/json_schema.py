@@ -327,13 +327,14 @@ def errors(schema: Any, value: object) -> list[ValidationError]:
     """
     from referencing import Registry
 
-    _refuse_numbers(value)
+    _reject_non_json_numbers(value)
     # With its own empty registry, jsonschema fetches nothing.
     validator = _validator_class()(schema, registry=Registry())
     return sorted(validator.iter_errors(value), key=lambda error: [str(step) for step in error.absolute_path])
 
 
-def _refuse_numbers(value: object) -> None:
+def _reject_non_json_numbers(value: object) -> None:
+    """Raise ValueError for a number that JSON does not have, at any depth."""
     budget = _BUDGET.get()
     pending = [value]
     while pending:

@@ -65,16 +65,16 @@ def apply_waivers(
 def _waiver_findings(
     waivers: list[PolicyWaiver], used_keys: set[tuple[str, str, str]], contracts: Collection[str], today: date
 ) -> Iterator[Finding]:
+    """Yield a finding for each expired waiver, and for each that no finding of the contracts needed."""
     for waiver in waivers:
-        what = f"the waiver of {waiver.rule} for {waiver.contract!r}"
+        subject = f"the waiver of {waiver.rule} for {waiver.contract!r}"
         if waiver.expires < today:
-            message = (
-                f"{what} expired on {waiver.expires}. It was granted by {waiver.approved_by}: {waiver.reason}"
-            )
+            granted_by = f"It was granted by {waiver.approved_by}: {waiver.reason}"
+            message = f"{subject} expired on {waiver.expires}. {granted_by}"
             hint = "Fix the contract and remove the waiver, or have it renewed."
             yield Finding(EXPIRED, Severity.ERROR, message, hint, waiver.location, contract=waiver.contract)
         elif waiver.key not in used_keys and waiver.contract in contracts:
-            message = f"{what} is unused: no such finding at {waiver.path or 'the root'!r}."
+            message = f"{subject} is unused: no such finding at {waiver.path or 'the root'!r}."
             yield Finding(
                 UNUSED, Severity.WARNING, message, "Remove it.", waiver.location, contract=waiver.contract
             )
