@@ -69,9 +69,9 @@ class Node:
                 [*pinned, *self._inside, *command], stdout=log, stderr=log, stdin=subprocess.DEVNULL
             )
 
-    def run(self, *command: str, **more: str) -> subprocess.CompletedProcess[str]:
+    def run(self, *command: str, **environment: str) -> subprocess.CompletedProcess[str]:
         """Run a program on the node, in the folder for work."""
-        words = [f"{name}={text}" for name, text in more.items()]
+        words = [f"{name}={text}" for name, text in environment.items()]
         return subprocess.run([*self._inside, *words, *command], capture_output=True, text=True, check=False)
 
     @property

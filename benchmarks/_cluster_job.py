@@ -64,8 +64,8 @@ def _check(spark: SparkSession, text: str, reading: str) -> Json:
         "notes": report.notes,
         "proven": report.from_statistics,
         "results": [
-            [one.clause, one.status.value, one.value, one.observed, list(one.samples)]
-            for one in report.results
+            [result.clause, result.status.value, result.value, result.observed, list(result.samples)]
+            for result in report.results
         ],
     }
 
@@ -88,8 +88,8 @@ def _tasks(spark: SparkSession) -> dict[str, dict[str, float]]:
 
 def _get(address: str) -> list[Json]:
     with urllib.request.urlopen(address) as answer:
-        found: list[Json] = json.loads(answer.read())
-        return found
+        rows: list[Json] = json.loads(answer.read())
+        return rows
 
 
 def _write(spark: SparkSession, address: str, content: bytes) -> None:

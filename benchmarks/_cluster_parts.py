@@ -37,13 +37,13 @@ def spark_home(work: Path) -> Path:
     home = work / f"spark-{pyspark.__version__}"
     if not home.exists():
         jars = sorted(maven("hadoop-aws", version, work).glob("*.jar"))
-        made = home.with_suffix(".part")
-        shutil.rmtree(made, ignore_errors=True)
-        shutil.copytree(source, made, copy_function=_link)
+        partial = home.with_suffix(".part")
+        shutil.rmtree(partial, ignore_errors=True)
+        shutil.copytree(source, partial, copy_function=_link)
         for jar in jars:
             if jar.name.startswith(("hadoop-aws", "bundle", "wildfly")):
-                _link(str(jar), str(made / "jars" / jar.name))
-        made.rename(home)
+                _link(str(jar), str(partial / "jars" / jar.name))
+        partial.rename(home)
     return home
 
 

@@ -83,13 +83,13 @@ def main() -> int:
     work = (Path(os.environ.get("XDG_CACHE_HOME", "~/.cache")) / "dq-bench" / "cluster").expanduser()
     if not is_in_namespaces():
         try:
-            here, there = python_versions()
+            driver_version, executor_version = python_versions()
             make(work)
             if args.only == "yarn" or not (args.only or args.quick or args.fault):
                 hadoop_jars(spark_home(work), work)
         except Unbuildable as error:
             raise SystemExit(str(error)) from error
-        print(f"Python {here} on the driver, {there} on the executors", flush=True)
+        print(f"Python {driver_version} on the driver, {executor_version} on the executors", flush=True)
         raise SystemExit(f"This machine gives its users no namespaces: {enter_namespaces()}")
     count = args.tables or (QUICK_TABLES if args.quick else TABLES)
     seed = args.seed if args.seed is not None else random.SystemRandom().randrange(10**9)
@@ -163,17 +163,17 @@ class Cluster:
             "spark.executor.instances": str(len(hadoop.workers)),
         }  # fmt: skip
         words = ["--master", "yarn", "--deploy-mode", mode]
-        found = {"HADOOP_CONF_DIR": str(hadoop.configuration)}
+        run = {"HADOOP_CONF_DIR": str(hadoop.configuration)}
         if mode == "client":
             output = self.folder / "output.json"
             output.unlink(missing_ok=True)
             words += [*_configured(settings | _CLIENT), *self.packed()]
-            self._submit(words, self._write(contracts), str(output), (), found)
+            self._submit(words, self._write(contracts), str(output), (), run)
             return _read(output.read_bytes() if output.exists() else None, self.log)
         lake = boto3.client("s3")
         lake.put_object(Bucket="yarn", Key="contracts.json", Body=json.dumps(contracts).encode())
         words += [*_configured(settings), *self.packed()]
-        self._submit(words, "s3://yarn/contracts.json", "s3://yarn/output.json", (), found)
+        self._submit(words, "s3://yarn/contracts.json", "s3://yarn/output.json", (), run)
         written = lake.list_objects_v2(Bucket="yarn", Prefix="output.json").get("KeyCount")
         body = lake.get_object(Bucket="yarn", Key="output.json")["Body"].read() if written else None
         return _read(body, hadoop.first_containers() if body is None else self.log)
@@ -197,12 +197,12 @@ class Cluster:
             command, env=_environment() | {"SPARK_HOME": str(self.home)} | dict(environment), cwd=self.folder,
             stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
         )  # fmt: skip
-        beside = threading.Thread(target=during, args=(self, process)) if during is not None else None
-        if beside is not None:
-            beside.start()
+        fault_thread = threading.Thread(target=during, args=(self, process)) if during is not None else None
+        if fault_thread is not None:
+            fault_thread.start()
         self.log = process.communicate()[0]
-        if beside is not None:
-            beside.join()
+        if fault_thread is not None:
+            fault_thread.join()
 
     def settings(self) -> dict[str, str]:
         """Settings of the session: S3, a small JVM, and tasks that run twice if they are slow."""
@@ -248,8 +248,8 @@ def _read(output: bytes | None, log: str) -> Json:
     """Return what the job wrote, or its error."""
     if output is None:
         return {"error": log[-4_000:]}
-    found: Json = json.loads(output)
-    return found
+    run: Json = json.loads(output)
+    return run
 
 
 def _environment() -> dict[str, str]:
@@ -277,24 +277,24 @@ def _tables(cluster: Cluster, seed: int, count: int, bucket: str = "lake") -> Ta
     tables = Tables({}, {}, {})
     for number in range(count):
         chance = random.Random(seed + number)
-        made = table(chance, tuple(TYPES))
-        document = contract(chance, made)
+        random_table = table(chance, tuple(TYPES))
+        document = contract(chance, random_table)
         name = f"t{number}"
-        place = _write(cluster.folder / bucket / name, made)
+        place = _write(cluster.folder / bucket / name, random_table)
         fill(cluster.url, place, bucket, name)
         servers = {"s3": {"location": f"s3://{bucket}/{name}"}, "local": {"path": str(place)}}
         for kind, texts in (("s3", tables.remote), ("local", tables.local)):
             server = {"server": "lake", "type": kind, "format": "parquet", **servers[kind]}
             texts[name] = json.dumps(_public({**document, "servers": [server]}), ensure_ascii=False)
-        said = truth(document, list(made.columns), made.rows, NOW)
-        tables.expected[name] = {clause: status for clause, (status, _) in said.items()}
+        truths = truth(document, list(random_table.columns), random_table.rows, NOW)
+        tables.expected[name] = {clause: status for clause, (status, _) in truths.items()}
     return tables
 
 
-def _write(place: Path, made: RandomTable) -> Path:
+def _write(place: Path, random_table: RandomTable) -> Path:
     place.mkdir(parents=True)
-    for number, rows in enumerate(made.files):
-        pq.write_table(made.arrow(rows), place / f"part-{number}.parquet", row_group_size=1_000)
+    for number, rows in enumerate(random_table.files):
+        pq.write_table(random_table.arrow(rows), place / f"part-{number}.parquet", row_group_size=1_000)
     return place
 
 
@@ -302,7 +302,7 @@ def _public(node: Any) -> Any:
     """Without what only the evaluator reads."""
     if isinstance(node, dict):
         return {key: _public(value) for key, value in node.items() if not key.startswith("_")}
-    return [_public(one) for one in node] if isinstance(node, list) else node
+    return [_public(item) for item in node] if isinstance(node, list) else node
 
 
 @dataclass
@@ -316,19 +316,19 @@ class Tally:
     different: int = 0
     errors: int = 0
 
-    def add(self, title: str, found: Json, *, faulty: bool = False) -> None:
+    def add(self, title: str, run: Json, *, faulty: bool = False) -> None:
         """Compare a run; in one with faults, a table's error is no difference."""
-        if "error" in found:
-            print(f"{title}: no output\n{found['error']}")
+        if "error" in run:
+            print(f"{title}: no output\n{run['error']}")
             self.different += 1
             return
         before = self.wrong, self.different, self.errors
-        for name, readings in found["tables"].items():
+        for name, readings in run["tables"].items():
             for reading, answer in readings.items():
                 self._compare(title, name, reading, answer, faulty=faulty)
         wrong, different, errors = (now - then for now, then in zip(
             (self.wrong, self.different, self.errors), before, strict=True))  # fmt: skip
-        print(f"{title}: {wrong} wrong, {different} different, {errors} errors; {_shares(found)}", flush=True)
+        print(f"{title}: {wrong} wrong, {different} different, {errors} errors; {_shares(run)}", flush=True)
 
     def _compare(self, title: str, name: str, reading: str, answer: Json, *, faulty: bool) -> None:
         if "error" in answer:
@@ -336,32 +336,33 @@ class Tally:
             self.errors += 1
             self.different += not faulty
             return
-        results = {clause: rest for clause, *rest in answer["results"]}
-        local = {clause: rest for clause, *rest in self.reference["tables"][name]["scan"]["results"]}
+        results = {clause: result for clause, *result in answer["results"]}
+        local = {clause: result for clause, *result in self.reference["tables"][name]["scan"]["results"]}
         expected = self.tables.expected[name]
         for clause in local.keys() | results.keys() | expected.keys():
-            said = results.get(clause, ["missing"])
+            result = results.get(clause, ["missing"])
             self.comparisons += 1
-            if said[0] == "error" and faulty:
+            if result[0] == "error" and faulty:
                 self.errors += 1
-            elif said[0] != expected.get(clause):
+            elif result[0] != expected.get(clause):
                 self.wrong += 1
-                print(f"  {title}, {name}, {reading}: {clause} is {said}, rows: {expected.get(clause)}")
-            elif said != local.get(clause):
+                print(f"  {title}, {name}, {reading}: {clause} is {result}, rows: {expected.get(clause)}")
+            elif result != local.get(clause):
                 self.different += 1
-                print(f"  {title}, {name}, {reading}: {clause} is {said}, local: {local.get(clause)}")
+                print(f"  {title}, {name}, {reading}: {clause} is {result}, local: {local.get(clause)}")
 
 
-def _shares(found: Json) -> str:
-    executors = {name: one for name, one in found["executors"].items() if "driver" not in name}
+def _shares(run: Json) -> str:
+    executors = {name: executor for name, executor in run["executors"].items() if "driver" not in name}
     return ", ".join(
-        f"{name}: {one['tasks']:g} tasks, {one['failed']:g} failed" for name, one in sorted(executors.items())
+        f"{name}: {executor['tasks']:g} tasks, {executor['failed']:g} failed"
+        for name, executor in sorted(executors.items())
     )
 
 
-def _notes(found: Json) -> dict[str, list[str]]:
+def _notes(run: Json) -> dict[str, list[str]]:
     """Return the notes of a run on tables that Python tasks could not answer, by table."""
-    return {name: readings["all"].get("notes", []) for name, readings in found.get("tables", {}).items()}
+    return {name: readings["all"].get("notes", []) for name, readings in run.get("tables", {}).items()}
 
 
 def _agreement(
@@ -387,15 +388,17 @@ def _agreement(
         metrics["tables without a reason for no Python tasks"] = float(unexplained)
     for title in faults:
         fault = FAULTS[title]
-        found = cluster.check(
+        run = cluster.check(
             tables.first(FAULTY_TABLES), *packed, *_configured(fault.settings), during=fault.during
         )
-        tally.add(title, found, faulty=True)
-        for note in sorted({note for notes in _notes(found).values() for note in notes}):
+        tally.add(title, run, faulty=True)
+        for note in sorted({note for notes in _notes(run).values() for note in notes}):
             print(f"  {note}")
-        shares = shares or found
+        shares = shares or run
         _repair(cluster)
-    workers = {name.partition(" ")[0] for name, one in shares.get("executors", {}).items() if one["tasks"]}
+    workers = {
+        name.partition(" ")[0] for name, executor in shares.get("executors", {}).items() if executor["tasks"]
+    }
     # A machine may be lost before its first task.
     if without_faults or faults[0] != "a machine lost":
         metrics["workers with tasks"] = float(len(workers))
@@ -430,8 +433,8 @@ def _local(cluster: Cluster, contracts: dict[str, str]) -> Json:
     )
     if done.returncode != 0:
         raise SystemExit(done.stderr[-3_000:])
-    found: Json = json.loads(output.read_bytes())
-    return found
+    run: Json = json.loads(output.read_bytes())
+    return run
 
 
 # Faults.
@@ -632,9 +635,9 @@ def _yarn(cluster: Cluster, seed: int, count: int) -> dict[str, float]:
         document["servers"][0] |= {"type": "custom", "location": f"{hadoop.url}/{name}"}
         contracts[name] = json.dumps(document, ensure_ascii=False)
     for mode in ("client", "cluster"):
-        found = cluster.check_on_yarn(contracts, hadoop, mode)
-        tally.add(f"YARN, {mode} mode", found)
-        print(f"  {_notes(found)}")
+        run = cluster.check_on_yarn(contracts, hadoop, mode)
+        tally.add(f"YARN, {mode} mode", run)
+        print(f"  {_notes(run)}")
     return {
         "YARN: comparisons": float(tally.comparisons),
         "YARN: wrong verdicts": float(tally.wrong),

@@ -36,35 +36,41 @@ Rows = dict[tuple[str, str], tuple[str, str]]
 
 
 def clause_rows() -> dict[str, Rows]:
-    """What becomes of every clause, by section."""
+    """Return the state and reason of every clause, by section."""
     contract = parse(SOURCE.read_bytes(), SOURCE.name).contract
     assert contract is not None
-    one = contract.objects[0]
-    accounts_ = clause_coverage(contract, one, clauses_of(contract, one, built_in()))
-    said = {account.path: account for account in accounts_}
+    schema_object = contract.objects[0]
+    accounts_ = clause_coverage(contract, schema_object, clauses_of(contract, schema_object, built_in()))
+    by_path = {account.path: account for account in accounts_}
     sections: dict[str, Rows] = {"Objects": {}, "Properties": {}}
 
     def add(section: str, name: str, path: str) -> None:
-        account = said[path]
+        account = by_path[path]
         sections.setdefault(section, {}).setdefault((name, account.state), (account.state, account.reason))
 
-    for section, element in [("Objects", one), *(("Properties", prop) for prop in one.walk())]:
+    for section, element in [
+        ("Objects", schema_object),
+        *(("Properties", prop) for prop in schema_object.walk()),
+    ]:
         for key in element.place.keys:
             if key in SILENT:
-                told = _HOLDERS.get(f"{section}.{key}") or (EnforcementState.DOCUMENTED, SILENT[key])
-                sections[section].setdefault((key, told[0]), told)
-            elif element.path(key) in said:
+                state_and_reason = _HOLDERS.get(f"{section}.{key}") or (
+                    EnforcementState.DOCUMENTED,
+                    SILENT[key],
+                )
+                sections[section].setdefault((key, state_and_reason[0]), state_and_reason)
+            elif element.path(key) in by_path:
                 add(section, key, element.path(key))
         options = getattr(element, "logical_type_options", None)
         for key in options.place.keys if options else ():
             add(f"Options of the logical type {element.logical_type}", key, options.path(key))
-    add("Objects", "additionalColumns, a term of dq", one.path("additionalColumns"))
-    for element in (one, *one.walk()):
-        where = "on an object" if element is one else "on a property"
+    add("Objects", "additionalColumns, a term of dq", schema_object.path("additionalColumns"))
+    for element in (schema_object, *schema_object.walk()):
+        where = "on an object" if element is schema_object else "on a property"
         for relation in element.relationships:
             add("Relationships", where, relation.path())
         for quality in element.quality:
-            add("Quality rules", f"{_said(quality)} {where}", quality.path())
+            add("Quality rules", f"{_rule_title(quality)} {where}", quality.path())
     for sla in contract.sla_properties:
         add("Service levels", sla.property, sla.path())
     compared = [(name, word) for name, (_, word) in OPERATORS.items()]
@@ -81,12 +87,12 @@ def clause_rows() -> dict[str, Rows]:
         ("Keys of a service level", OF_SERVICE_LEVELS.items()),
     ]
     for section, rows in written:
-        for name, told in rows:
-            sections.setdefault(section, {}).setdefault((name, told[0]), told)
+        for name, state_and_reason in rows:
+            sections.setdefault(section, {}).setdefault((name, state_and_reason[0]), state_and_reason)
     return sections
 
 
-def _said(quality: Quality) -> str:
+def _rule_title(quality: Quality) -> str:
     unit = ", unit: percent" if quality.unit == "percent" else ""
     if quality.metric:
         return f"metric: {quality.metric}{unit}"
@@ -94,7 +100,7 @@ def _said(quality: Quality) -> str:
 
 
 def _carried(name: str) -> str:
-    """What the check of columns asks of a logical type."""
+    """Return what the check of columns requires of a logical type."""
     kinds = ", ".join(CARRIERS[name])
     return f"columns: a column of the type {kinds}"
 
@@ -102,16 +108,18 @@ def _carried(name: str) -> str:
 def _formats() -> Iterator[tuple[str, tuple[str, str]]]:
     """Every named format, with what the check of formats says of it."""
     head = "apiVersion: v3.2.0\nkind: DataContract\nid: a\nversion: 1.0.0\n"
-    for kind, known in FORMATS.items():
-        for name in known:
+    for kind, format_names in FORMATS.items():
+        for name in format_names:
             prop = f"{{name: v, logicalType: {kind}, logicalTypeOptions: {{format: {name}}}}}"
             text = f"{head}schema: [{{name: a, properties: [{prop}]}}]\n"
             contract = parse(text.encode(), "format").contract
             assert contract is not None
-            one = contract.objects[0]
-            made = clause_coverage(contract, one, clauses_of(contract, one, built_in()))
-            found = next(account for account in made if account.clause == "format")
-            yield f"{name} ({kind})", (found.state, found.reason)
+            schema_object = contract.objects[0]
+            coverage = clause_coverage(
+                contract, schema_object, clauses_of(contract, schema_object, built_in())
+            )
+            account = next(clause for clause in coverage if clause.clause == "format")
+            yield f"{name} ({kind})", (account.state, account.reason)
 
 
 def clauses() -> Iterator[str]:
@@ -130,9 +138,9 @@ def clauses() -> Iterator[str]:
 
 def _linked(how: str) -> str:
     """The names of checks as links to their pages."""
-    first, colon, rest = how.partition(":")
+    first, colon, explanation = how.partition(":")
     names = [part.strip() for part in first.split(",")]
     if not all(name in built_in() or name == "dq watch" for name in names):
         return how.replace("|", "\\|")
     links = [name if name == "dq watch" else f"[{name}](checks.md#{name})" for name in names]
-    return ", ".join(links) + colon + rest
+    return ", ".join(links) + colon + explanation

@@ -77,7 +77,7 @@ def portal(pictures: Path) -> None:
                 assert file.stat().st_size <= MAX_BYTES, f"{file} has {file.stat().st_size:,} bytes"
 
 
-def screens(site: Path, pictures: Path, at: str, *, whole: bool = True) -> None:
+def screens(site: Path, pictures: Path, at: str, *, full_page: bool = True) -> None:
     """Writes each screen of a site as a desk, a dark desk and a telephone show it, to look at."""
     product = max(site.glob("products/*/index.html"), key=lambda file: file.stat().st_size).parent.name
     domain = max(site.glob("domains/*.html"), key=lambda file: file.stat().st_size).stem
@@ -100,7 +100,7 @@ def screens(site: Path, pictures: Path, at: str, *, whole: bool = True) -> None:
                     dark=dark,
                     at=at,
                     file=file,
-                    whole=whole,
+                    full_page=full_page,
                 )
 
 
@@ -108,7 +108,7 @@ def sheet(site: Path, picture: Path, at: str) -> None:
     """Writes one picture with the top of each screen of a site, in all sizes."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        screens(site, folder, at, whole=False)
+        screens(site, folder, at, full_page=False)
         rows = "".join(
             f"<p>{screen}</p>" + "".join(f'<img src="{screen}-{size}.png">' for size in SIZES)
             for screen in SCREENS
@@ -136,7 +136,7 @@ def sixty(folder: Path) -> Path:
 
 def _shoot(
     running: Browser, site: Path, page: str, size: tuple[int, int], *, dark: bool, at: str, file: Path,
-    top: str = "", whole: bool = False,
+    top: str = "", full_page: bool = False,
 ) -> None:  # fmt: skip
     context = running.new_context(
         viewport={"width": size[0], "height": size[1]},
@@ -145,13 +145,13 @@ def _shoot(
     )
     shown = context.new_page()
     shown.clock.set_fixed_time(at)
-    path, mark, rest = next((parts for mark in "?#" if (parts := page.partition(mark))[1]), (page, "", ""))
-    shown.goto(f"{(site / path).as_uri()}{mark}{rest}")
+    path, mark, suffix = next((parts for mark in "?#" if (parts := page.partition(mark))[1]), (page, "", ""))
+    shown.goto(f"{(site / path).as_uri()}{mark}{suffix}")
     if page.startswith("find.html"):
         shown.locator("#found li").first.wait_for()
     if top:
         shown.evaluate("top => document.querySelector(top).parentElement.scrollIntoView()", top)
-    shown.screenshot(path=file, full_page=whole)
+    shown.screenshot(path=file, full_page=full_page)
     context.close()
 
 
@@ -169,17 +169,19 @@ def _record_discoveries(url: str) -> None:
 
 
 def _products() -> Iterator[MeshProduct]:
-    for number, (title, domain, fate) in enumerate(PRODUCTS):
+    for number, (title, domain, history) in enumerate(PRODUCTS):
         id_ = title.lower().replace(" ", "-")
-        said = {
+        description = {
             "purpose": f"{title} of all our companies, one row each, whole for each day.",
             "usage": "Read by day.",
         }
         inputs = INPUTS.get(title)
-        more = {"customProperties": [{"property": "inputs", "value": inputs}]} if inputs else {}
-        written = document(number, id_, domain, name=title, dataProduct=id_, description=said, **more)
+        custom_properties = {"customProperties": [{"property": "inputs", "value": inputs}]} if inputs else {}
+        written = document(
+            number, id_, domain, name=title, dataProduct=id_, description=description, **custom_properties
+        )
         marks = frozenset({"checked before"} if number == 0 else ())
-        yield replace(MeshProduct(id_, f"long/{id_}.odcs.yaml", written, fate, marks=marks), days=LONG)
+        yield replace(MeshProduct(id_, f"long/{id_}.odcs.yaml", written, history, marks=marks), days=LONG)
 
 
 if __name__ == "__main__":

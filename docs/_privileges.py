@@ -8,8 +8,8 @@ from typing import Any
 
 from dq.registry.landing_zone import DUTIES, ConditionalResource, Duty, ResourceScope, duty_policy
 
-_AWS, _HERE = "arn:aws", "eu-central-1:123456789012"
-_GLUE = f"{_AWS}:glue:{_HERE}"
+_AWS, _ACCOUNT = "arn:aws", "eu-central-1:123456789012"
+_GLUE = f"{_AWS}:glue:{_ACCOUNT}"
 _CONSUMER = f"{_AWS}:glue:eu-central-1:210987654321"
 # One domain, `sales`, below one prefix of one bucket.
 _PLACES: dict[ResourceScope, list[Any]] = {
@@ -26,14 +26,14 @@ _PLACES: dict[ResourceScope, list[Any]] = {
     ResourceScope.BUCKETS: [
         ConditionalResource(f"{_AWS}:s3:::lake", {"StringLike": {"s3:prefix": ["sales", "sales/*"]}}),
     ],
-    ResourceScope.TOPICS: [f"{_AWS}:sns:{_HERE}:dq-sales"],
-    ResourceScope.SCHEDULES: [f"{_AWS}:scheduler:{_HERE}:schedule/dq/*"],
-    ResourceScope.SCHEDULE_GROUP: [f"{_AWS}:scheduler:{_HERE}:schedule-group/dq"],
+    ResourceScope.TOPICS: [f"{_AWS}:sns:{_ACCOUNT}:dq-sales"],
+    ResourceScope.SCHEDULES: [f"{_AWS}:scheduler:{_ACCOUNT}:schedule/dq/*"],
+    ResourceScope.SCHEDULE_GROUP: [f"{_AWS}:scheduler:{_ACCOUNT}:schedule-group/dq"],
     ResourceScope.SCHEDULER_ROLE: [f"{_AWS}:iam::123456789012:role/dq-scheduler"],
     ResourceScope.LAKE_ROLE: [f"{_AWS}:iam::123456789012:role/dq-lake-reader"],
-    ResourceScope.EVENT_QUEUE: [f"{_AWS}:sqs:{_HERE}:dq-object-events"],
-    ResourceScope.DEAD_LETTERS: [f"{_AWS}:sqs:{_HERE}:dq-dead-letters"],
-    ResourceScope.LOGS: [f"{_AWS}:logs:{_HERE}:log-group:/aws/lambda/dq-watcher:*"],
+    ResourceScope.EVENT_QUEUE: [f"{_AWS}:sqs:{_ACCOUNT}:dq-object-events"],
+    ResourceScope.DEAD_LETTERS: [f"{_AWS}:sqs:{_ACCOUNT}:dq-dead-letters"],
+    ResourceScope.LOGS: [f"{_AWS}:logs:{_ACCOUNT}:log-group:/aws/lambda/dq-watcher:*"],
     ResourceScope.EVERYTHING: ["*"],
 }
 _INTRODUCTION = (
@@ -86,7 +86,7 @@ def _duty(duty: Duty) -> Iterator[str]:
     if duty.name in _NOTES:
         yield f"{_NOTES[duty.name]}\n"
     yield "| action | on | needed for |\n|---|---|---|"
-    for one in duty.privileges:
-        for action in one.actions:
-            yield f"| `{action}` | {one.scope} | {one.condition or 'all of it'} |"
+    for privilege in duty.privileges:
+        for action in privilege.actions:
+            yield f"| `{action}` | {privilege.scope} | {privilege.condition or 'all of it'} |"
     yield f"\n```json not-run\n{json.dumps(duty_policy(duty, _PLACES), indent=2)}\n```\n"

@@ -15,24 +15,24 @@ def python() -> Iterator[str]:
     yield "The names that `import dq` provides. They are imported lazily, and no state is kept between calls."
     yield "The names on this page are stable within a major version; all other names may change.\n"
     for name in dq.__all__:
-        one = getattr(dq, name)
+        member = getattr(dq, name)
         yield f"## dq.{name}\n"
-        if inspect.isfunction(one):
-            yield f"```text not-run\n{_signature(name, one)}\n```\n"
-        said = inspect.getdoc(one) or ""
+        if inspect.isfunction(member):
+            yield f"```text not-run\n{_signature(name, member)}\n```\n"
+        docstring = inspect.getdoc(member) or ""
         # A dataclass without a text of its own has its fields there.
-        yield "" if said.startswith(f"{name}(") else f"{said}\n"
+        yield "" if docstring.startswith(f"{name}(") else f"{docstring}\n"
 
 
-def _signature(name: str, one: Any) -> str:
+def _signature(name: str, member: Any) -> str:
     """As it is written, an argument a line where it is long."""
-    signature = inspect.signature(one)
+    signature = inspect.signature(member)
     parts: list[str] = []
-    for each in signature.parameters.values():
-        if each.kind is each.KEYWORD_ONLY and "*" not in parts:
+    for parameter in signature.parameters.values():
+        if parameter.kind is parameter.KEYWORD_ONLY and "*" not in parts:
             parts.append("*")
-        default = "" if each.default is each.empty else f" = {each.default!r}"
-        parts.append(f"{each.name}: {each.annotation}{default}")
+        default = "" if parameter.default is parameter.empty else f" = {parameter.default!r}"
+        parts.append(f"{parameter.name}: {parameter.annotation}{default}")
     line = f"{name}({', '.join(parts)}) -> {signature.return_annotation}"
     if len(line) <= 100:
         return line

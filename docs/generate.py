@@ -30,7 +30,7 @@ from dq.operations.runtime.settings import TABLE
 from dq.validators import rule_page
 from dq.validators.lint import load_rules
 
-HERE = Path(__file__).parent / "reference"
+REFERENCE = Path(__file__).parent / "reference"
 NOTE = "<!-- Written by docs/generate.py from the code. -->\n"
 
 
@@ -42,17 +42,20 @@ def commands() -> Iterator[str]:
     root: Any = typer.main.get_command(application(names()))
     for name, command in sorted(root.commands.items()):
         inner = getattr(command, "commands", None)
-        for sub, one in sorted(inner.items()) if inner else [("", command)]:
-            yield from _command(f"dq {name} {sub}".rstrip(), one)
+        for sub, subcommand in sorted(inner.items()) if inner else [("", command)]:
+            yield from _command(f"dq {name} {sub}".rstrip(), subcommand)
 
 
 def _command(title: str, command: Any) -> Iterator[str]:
     yield f"## {title}\n"
     yield _prose(command.help or "")
     rows = [
-        (", ".join(f"`{flag}`" for flag in (one.opts or [one.name])), " ".join((one.help or "").split()))
-        for one in command.params
-        if one.name != "help"
+        (
+            ", ".join(f"`{flag}`" for flag in (parameter.opts or [parameter.name])),
+            " ".join((parameter.help or "").split()),
+        )
+        for parameter in command.params
+        if parameter.name != "help"
     ]
     if rows:
         yield "| | |\n|---|---|"
@@ -62,29 +65,29 @@ def _command(title: str, command: Any) -> Iterator[str]:
 
 def _prose(text: str) -> str:
     """The help text with its example as a code block."""
-    before, found, example = text.partition("Example: ")
+    before, marker, example = text.partition("Example: ")
     body = before.strip() + "\n"
-    return body + (f"\n```sh not-run\n{example.strip()}\n```\n" if found else "")
+    return body + (f"\n```sh not-run\n{example.strip()}\n```\n" if marker else "")
 
 
 def rules() -> Iterator[str]:
     """The gate's rules with their pages."""
     yield "# Validation rules\n"
     yield "Set a rule's severity, or turn it off, in the registry's `dq-policy.yaml`.\n"
-    shelf = load_rules()
+    all_rules = load_rules()
     yield "A severity in brackets belongs to an optional rule: it is off until a policy names it or sets"
     yield "`profile: strict`. Warnings are about contracts that the standard allows.\n"
     yield "| rule | severity | finding |\n|---|---|---|"
-    for rule in shelf.values():
+    for rule in all_rules.values():
         severity = f"({rule.severity})" if rule.opt_in else rule.severity
         yield f"| [{rule.id}](#{rule.id}) | {severity} | {rule_page.parse(rule.page).summary} |"
     yield ""
-    for rule in shelf.values():
-        made = rule_page.parse(rule.page)
-        yield f"## {rule.id}\n\n{made.summary}\n\n{made.why}\n"
-        yield f"Bad:\n\n```yaml\n{made.bad.rstrip()}\n```\n"
-        yield f"Good:\n\n```yaml\n{made.good.rstrip()}\n```\n"
-        yield f"{made.hint}\n"
+    for rule in all_rules.values():
+        page = rule_page.parse(rule.page)
+        yield f"## {rule.id}\n\n{page.summary}\n\n{page.why}\n"
+        yield f"Bad:\n\n```yaml\n{page.bad.rstrip()}\n```\n"
+        yield f"Good:\n\n```yaml\n{page.good.rstrip()}\n```\n"
+        yield f"{page.hint}\n"
 
 
 def checks() -> Iterator[str]:
@@ -158,9 +161,10 @@ def settings() -> Iterator[str]:
     yield "contracts: for `sales-data` it ends in `SALES_DATA`.\n"
     yield "| variable | channel | |\n|---|---|---|"
     for channel in channels.load().values():
-        for one in channel.settings:
-            if one.secret:
-                yield f"| `{one.variable}{'<NAME>' * one.per_target}` | {channel.id} | {one.help} |"
+        for setting in channel.settings:
+            if setting.secret:
+                variable = f"{setting.variable}{'<NAME>' * setting.per_target}"
+                yield f"| `{variable}` | {channel.id} | {setting.help} |"
 
 
 WEBHOOK = f"""# Webhooks
@@ -190,7 +194,7 @@ def is_ours(header: str, body: bytes, secret: str) -> bool:
 
 
 def webhook() -> Iterator[str]:
-    """What a webhook is sent, and how to check it."""
+    """The body and headers of a webhook, and how to verify them."""
     yield WEBHOOK
     yield "| key | |\n|---|---|"
     for name, schema in SCHEMA["properties"].items():
@@ -202,7 +206,7 @@ def webhook() -> Iterator[str]:
 
 
 def metrics() -> Iterator[str]:
-    """What `dq metrics` gives: one row each."""
+    """The metrics of `dq metrics`: one row each."""
     yield "# Metrics\n"
     yield "The metrics of `dq metrics`; see [how to collect them](../how-to/monitoring.md). `cycles` are"
     yield "expected deliveries. `product` is the contract's data product, or the contract if it has none.\n"
@@ -225,12 +229,12 @@ def odcs() -> Iterator[str]:
     yield "version that has the feature: none is refused. The last column lists the warnings.\n"
     yield "| feature | versions | result | warning |\n|---|---|---|---|"
     for feature in _features():
-        version = next(one for one in reversed(SUPPORTED) if feature.is_of(one[1:]))
+        version = next(supported for supported in reversed(SUPPORTED) if feature.is_of(supported[1:]))
         last = "" if feature.until == "9.9.9" else f" to {feature.until}"
         cells = (
             f"`{feature.key}`",
             f"{feature.since}{last or ' on'}",
-            _fate(feature.contract(version[1:]), feature.of),
+            _result(feature.contract(version[1:]), feature.of),
             ", ".join(f"[{rule}](rules.md#{rule})" for rule in feature.warns),
         )
         yield f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |"
@@ -238,30 +242,32 @@ def odcs() -> Iterator[str]:
 
 def _features() -> Iterator[Any]:
     """The cases of the tests, which are not on the path of this program."""
-    made = importlib.util.spec_from_file_location(
-        "odcs_cases", HERE.parents[1] / "tests" / "fakes" / "odcs.py"
+    spec = importlib.util.spec_from_file_location(
+        "odcs_cases", REFERENCE.parents[1] / "tests" / "fakes" / "odcs.py"
     )
-    assert made is not None
-    assert made.loader is not None
-    module = importlib.util.module_from_spec(made)
-    sys.modules[made.name] = module
-    made.loader.exec_module(module)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module
+    spec.loader.exec_module(module)
     return module.features()  # type: ignore[no-any-return]  # a module that is loaded by its path
 
 
-def _fate(data: bytes, path: str) -> str:
-    """What becomes of the clause at a path; accepted, where the feature is no clause."""
+def _result(data: bytes, path: str) -> str:
+    """Return how the clause at a path is treated, or "accepted" if the feature is not a clause."""
     contract = parse(data, "feature.odcs.yaml").contract
     assert contract is not None
-    found = [
+    accounts = [
         account
-        for one in contract.objects
-        for account in clause_coverage(contract, one, clauses_of(contract, one, built_in()))
+        for schema_object in contract.objects
+        for account in clause_coverage(
+            contract, schema_object, clauses_of(contract, schema_object, built_in())
+        )
         if path and account.path == path
     ]
-    if not found:
+    if not accounts:
         return "accepted"
-    state, reason = found[0].state, found[0].reason
+    state, reason = accounts[0].state, accounts[0].reason
     if state is not EnforcementState.ENFORCED:
         return f"accepted, not enforced: {reason}"
     names = [f"[{name}](checks.md#{name})" if name in built_in() else name for name in reason.split(", ")]
@@ -285,11 +291,11 @@ PAGES = {
 
 def pages() -> dict[Path, str]:
     """Every page with its text."""
-    return {HERE / f"{name}.md": NOTE + "\n" + "\n".join(made()) for name, made in PAGES.items()}
+    return {REFERENCE / f"{name}.md": NOTE + "\n" + "\n".join(lines()) for name, lines in PAGES.items()}
 
 
 if __name__ == "__main__":
-    HERE.mkdir(exist_ok=True)
+    REFERENCE.mkdir(exist_ok=True)
     for path, text in pages().items():
         path.write_text(text)
     sys.stdout.write(f"wrote {len(PAGES)} pages\n")

@@ -22,9 +22,9 @@ from typing import Any
 
 from _portal import portal
 
-HERE = Path(__file__).parent
-GOLDEN = HERE.parent / "tests" / "alerts" / "golden"
-PICTURES = HERE / "pictures"
+DOCS = Path(__file__).parent
+GOLDEN = DOCS.parent / "tests" / "alerts" / "golden"
+PICTURES = DOCS / "pictures"
 
 # A picture, the golden file whose channel it shows, and its height in pixels.
 SHOWN = {"missing": ("missing", 480), "late": ("late", 460), "storm": ("storm", 330)}
@@ -64,8 +64,10 @@ a { color: #1264a3; text-decoration: none; } .call { background: #e8f5fa; color:
 
 
 def page(messages: list[Mapping[str, Any]]) -> str:
-    """The page of what stands in one channel."""
-    body = "".join(_reply(one) if one["is"] == "a reply" else _message(one) for one in messages)
+    """Return the page of one channel."""
+    body = "".join(
+        _reply(message) if message["is"] == "a reply" else _message(message) for message in messages
+    )
     return f"<!doctype html><meta charset=utf-8><style>{STYLE}</style>{body}"
 
 
@@ -86,9 +88,10 @@ def _reply(message: Mapping[str, Any]) -> str:
 def _blocks(blocks: list[Mapping[str, Any]]) -> Iterator[str]:
     for block in blocks:
         if block["type"] == "context":
-            yield f"<div class=context>{''.join(_marked(one['text']) for one in block['elements'])}</div>"
+            context = "".join(_marked(element["text"]) for element in block["elements"])
+            yield f"<div class=context>{context}</div>"
         elif "fields" in block:
-            fields = "".join(f"<div>{_marked(one['text'])}</div>" for one in block["fields"])
+            fields = "".join(f"<div>{_marked(element['text'])}</div>" for element in block["fields"])
             yield f"<div class=fields>{fields}</div>"
         else:
             yield f"<div class=section>{_marked(block['text']['text'])}</div>"
@@ -107,19 +110,19 @@ def _marked(text: str) -> str:
     return text.replace("\n<pre>", "<pre>").replace("</b>\n", "</b><br>")
 
 
-def mails(told: list[Mapping[str, str]]) -> str:
-    """The page of mails: what stands in them is HTML already."""
+def mails(mails_: list[Mapping[str, str]]) -> str:
+    """Return the page of mails, whose bodies are HTML already."""
     body = "".join(
-        f"<div class=mail><div class=subject>{_plain(one['subject'])}"
-        f"<div class=from>dq@acme.example to ana@acme.example</div></div>{one['html']}</div>"
-        for one in told
+        f"<div class=mail><div class=subject>{_plain(mail['subject'])}"
+        f"<div class=from>dq@acme.example to ana@acme.example</div></div>{mail['html']}</div>"
+        for mail in mails_
     )
     return f"<!doctype html><meta charset=utf-8><style>{STYLE}</style>{body}"
 
 
-def cards(told: list[Mapping[str, Any]]) -> str:
-    """The page of adaptive cards."""
-    body = "".join(f"<div class=card>{''.join(_card(one))}</div>" for one in told)
+def cards(cards_: list[Mapping[str, Any]]) -> str:
+    """Return the page of adaptive cards."""
+    body = "".join(f"<div class=card>{''.join(_card(card))}</div>" for card in cards_)
     return f"<!doctype html><meta charset=utf-8><style>{STYLE}</style>{body}"
 
 
@@ -163,10 +166,10 @@ def draw(name: str, text: str, height: int) -> None:
 if __name__ == "__main__":
     PICTURES.mkdir(exist_ok=True)
     for picture, (golden, height) in SHOWN.items():
-        told = json.loads((GOLDEN / f"{golden}.slack.json").read_text())
-        here = [one for one in told if one["in"] == "#orders-alerts"]
+        messages = json.loads((GOLDEN / f"{golden}.slack.json").read_text())
+        in_channel = [message for message in messages if message["in"] == "#orders-alerts"]
         # The thread of a storm holds each of its messages as they are by themselves.
-        draw(picture, page(here[:1] if picture == "storm" else here), height)
+        draw(picture, page(in_channel[:1] if picture == "storm" else in_channel), height)
     # The first one is of what was over before the story begins.
     draw("mail", mails(json.loads((GOLDEN / "late.email.json").read_text())[1:]), MAIL_HEIGHT)
     draw("teams", cards(json.loads((GOLDEN / "late.teams.json").read_text())[1:]), CARD_HEIGHT)

@@ -23,8 +23,8 @@ STILTED_PROSE = re.compile(
     re.IGNORECASE,
 )
 PACKAGES = (
-    "alerts", "api", "cli", "contracts", "dataquality", "lake", "operations", "portal", "registry", "store",
-    "validators",
+    "alerts", "api", "cli", "contracts", "dataquality", "docs", "examples", "lake", "operations", "portal",
+    "registry", "store", "validators",
 )  # fmt: skip
 
 
