@@ -110,12 +110,14 @@ _UNQUOTED = {
     "dq schedule next": "Quote the expression: dq schedule next '0 6 * * *'",
     "dq schedule convert": "Quote the expression: dq schedule convert '0 6 * * *'",
 }
+_MAX_LISTED_OPTIONS = 8
 # pydantic's texts -> ours.
 _TYPE_ERRORS = {
     "Input should be a valid integer, unable to parse string as an integer": "must be a whole number.",
     "Input should be a valid number, unable to parse string as a number": "must be a number.",
     "Input should be greater than or equal to": "must be at least",
     "Input should be less than or equal to": "must be at most",
+    "Value error, ": "",
 }
 
 # Docstring of a command's function, or of the callback of its subcommands.
@@ -364,7 +366,8 @@ def _with_suggestion(message: str, error: Any) -> str:
         # Without dashes, which would make any two options similar.
         options = {text.lstrip("-"): text for text in possibilities or ()}
         similar = nearest(option.lstrip("-"), options)
-        return f"No such option: {option}." + (f" Did you mean {options[similar]!r}?" if similar else "")
+        hint = f"Did you mean {options[similar]!r}?" if similar else _listed_options(error.ctx)
+        return f"No such option: {option}. {hint}".rstrip()
     if match := re.match(r"No such command '(.+?)'\.", message):
         return _unknown_command(match[1], path, message, error.ctx)
     if "unexpected extra argument" in message and path in _UNQUOTED:
@@ -372,6 +375,13 @@ def _with_suggestion(message: str, error: Any) -> str:
     for text, replacement in _TYPE_ERRORS.items():
         message = message.replace(text, replacement)
     return message
+
+
+def _listed_options(context: Any) -> str:
+    """Return the options of a command that has only a few, else ""."""
+    parameters = context.command.params if context else ()
+    options = [text for parameter in parameters for text in parameter.opts if text.startswith("--")]
+    return f"Its options: {', '.join(options)}." if 0 < len(options) <= _MAX_LISTED_OPTIONS else ""
 
 
 def _unknown_command(name: str, path: str, message: str, context: Any) -> str:

@@ -324,7 +324,10 @@ def _identity_names(value: object) -> object:
         raise ValueError("it has no name")
     for name in names:
         if not isinstance(name, str) or not IDENTITY_NAME.fullmatch(name):
-            raise ValueError(f"{name!r} is not a name of an identity; use letters, digits, - _ and dots")
+            raise ValueError(
+                f"{name!r} is not a name of an identity. "
+                "Write letters, digits, - _ and dots, e.g. customer.email"
+            )
     return names
 
 

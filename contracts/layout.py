@@ -313,7 +313,9 @@ def parse_layout(template: str) -> Layout | ValueProblem:
                 else:
                     allowed = " ".join(f"%{name}" for name in _DIRECTIVES)
                     return ValueProblem(
-                        "LAYOUT_DIRECTIVE", f"'%{part[1]}' in {template!r} is not allowed.", f"Use {allowed}."
+                        "LAYOUT_DIRECTIVE",
+                        f"'%{part[1]}' in {template!r} is not allowed.",
+                        f"Write one of {allowed}.",
                     )
     layout = Layout(template, _split(pieces))
     problem = problem or _ambiguity(layout)

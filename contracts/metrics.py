@@ -19,7 +19,7 @@ from dq.contracts.model import (
     SourceMap,
     strip_source_maps,
 )
-from dq.contracts.outcome import Finding, Location, error_finding, suggestion
+from dq.contracts.outcome import Finding, Location, error_finding, nearest, suggestion
 
 # TABLE: metrics of dq's own engine: column types, arguments and units.
 
@@ -670,13 +670,14 @@ def _numbers(
     numbers: list[str] = []
     for index, name in enumerate(listed):
         if not isinstance(name, str) or (name not in names and not (quantiles and quantile_of(name))):
-            place = "a property" if not quantiles and name in PROPERTY_NUMBERS else ""
-            place = place or ("the object" if quantiles and name in OBJECT_NUMBERS else "")
-            hint = (
-                f"Write it in a rule on {place}."
-                if place
-                else suggestion(name, names, f"It takes {allowed}.")
+            elsewhere, place = (
+                (OBJECT_NUMBERS, "the object") if quantiles else (PROPERTY_NUMBERS, "a property")
             )
+            similar = nearest(str(name), (*names, *elsewhere))
+            hints = [f"Did you mean {similar!r}?"] if similar not in (None, name) else []
+            if similar in elsewhere:
+                hints.append(f"Write it in a rule on {place}.")
+            hint = " ".join(hints) or f"It takes {allowed}."
             arguments.report("of", f"{name!r} is not a number of this rule.", hint, index)
         elif name in numbers:
             arguments.report("of", f"{name!r} is listed twice.", "Remove one of them.", index)

@@ -704,5 +704,7 @@ def parse_objective(text: str) -> Fraction | ValueProblem:
     if 0 < share <= 1:
         return share
     return ValueProblem(
-        "OBJECTIVE", f"objective {text!r} is not a percentage.", "Write a percentage, e.g. 95%."
+        "OBJECTIVE",
+        f"objective {text!r} is not a percentage between 0% and 100%.",
+        "Write a percentage, e.g. 95%.",
     )

@@ -501,7 +501,7 @@ def select_clauses(request: Request) -> CheckSelection:
         raise UsageError(f"now={now} has no time zone.", "Add one, e.g. datetime.now(timezone.utc).")
     schema_object = find_object(contract, request.object)
     for partition in request.partitions or ():
-        _check_partition(schema_object, partition)
+        check_partition(schema_object, partition)
     kinds = built_in() if request.kinds is None else request.kinds
     selected = select(contract, schema_object, kinds, request.rules, neighbours=request.neighbours)
     return CheckSelection(schema_object, kinds, selected.clauses, selected.coverage)
@@ -510,7 +510,7 @@ def select_clauses(request: Request) -> CheckSelection:
 _DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
 
 
-def _check_partition(schema_object: SchemaObject, partition: Mapping[str, str]) -> None:
+def check_partition(schema_object: SchemaObject, partition: Mapping[str, str]) -> None:
     """Raise UsageError for a misspelt column or an impossible date, before Spark starts to open the data.
 
     A column that resembles none of the contract's is left to the data: the contract may not list it.

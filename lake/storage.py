@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, BinaryIO, NoReturn, Protocol, TypeVar
 from dq.contracts.access.access_policy import FAMILIES, AccessPolicy, is_remote
 from dq.contracts.access.files import NO_WAIT
 from dq.contracts.install import install_command
-from dq.contracts.outcome import DqError, MissingTool, ReadError
+from dq.contracts.outcome import DqError, MissingTool, ReadError, suggestion
 
 if TYPE_CHECKING:
     from pyarrow.fs import FileInfo, FileSystem
@@ -611,7 +611,10 @@ def folder_tree(location: str, is_listed: Callable[[str], bool]) -> Folder:
     if is_remote(location):
         return _remote_tree(location, is_listed)
     if not Path(location).is_dir():
-        raise ReadError(f"{location} is not a folder.", "Check the path.")
+        raise ReadError(
+            f"{location} is not a folder.",
+            suggestion(Path(location).name, _sibling_names(location), "Check the path."),
+        )
     top = Folder()
     pending, count = [(top, location, 0)], 0
     while pending:
@@ -635,6 +638,14 @@ def folder_tree(location: str, is_listed: Callable[[str], bool]) -> Folder:
                 else:
                     inner.problem = f"{entry.path} is nested more than {MAX_NESTING} folders deep."
     return top
+
+
+def _sibling_names(location: str) -> list[str]:
+    """Return the names of the folders next to a location; empty if they cannot be listed."""
+    try:
+        return [entry.name for entry in _scan(str(Path(location).parent)) if entry.is_dir()]
+    except OSError:
+        return []
 
 
 def _scan(path: str) -> list[os.DirEntry[str]]:

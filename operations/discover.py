@@ -6,6 +6,7 @@ A table whose files are unchanged is not opened again: what was read of it is ca
 from __future__ import annotations
 
 import os
+import re
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from contextlib import closing
@@ -271,6 +272,10 @@ def _order(table: DiscoveredTable) -> tuple[bool, int, int, str]:
     return table.contracted is not None, -reads, -table.bytes, table.title
 
 
+# A catalog without both slashes.
+_CATALOG_SOURCE = re.compile(r"([a-z]+):/?([^/]*)")
+
+
 def _split_sources(sources: Sequence[str]) -> tuple[list[tuple[str, str]], list[str]]:
     """Return catalogs, each with a database or "", and roots of lakes. Raises UsageError."""
     if not sources:
@@ -283,6 +288,8 @@ def _split_sources(sources: Sequence[str]) -> tuple[list[tuple[str, str]], list[
             if "/" in database.rstrip("/"):
                 raise UsageError(f"{source!r} is not a database.", f"Write {kind}://DATABASE, or {kind}://.")
             databases.append((kind, database.rstrip("/")))
+        elif (match := _CATALOG_SOURCE.fullmatch(source)) and match[1] in catalogs():
+            raise UsageError(f"{source!r} is not a database.", f"Write {match[1]}://{match[2]}.")
         else:
             roots.append(source.rstrip("/") or source)
     return list(dict.fromkeys(databases)), list(dict.fromkeys(roots))
@@ -377,7 +384,7 @@ def _catalog_tables(
         except UsageError:
             raise
         except DqError as error:
-            errors.append(f"{kind}://{name}: {error.message}")
+            errors.append(f"{kind}://{name}: {error}")
             continue
         for database in names:
             if (kind, database) in done:
@@ -387,7 +394,7 @@ def _catalog_tables(
                 with context.messages.step(f"{kind}://{database}"):
                     tables, unreadable = _read_tables(catalog, database)
             except DqError as error:
-                errors.append(f"{kind}://{database}: {error.message}")
+                errors.append(f"{kind}://{database}: {error}")
                 continue
             broken += [
                 DiscoveredTable("", "", (f"{kind}:{database}.{broken_name}".lower(),), problem=problem)

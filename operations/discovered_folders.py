@@ -145,7 +145,7 @@ def list_roots(
     for root, listed in _list_all(context, {**own, **tables}):
         if isinstance(listed, DqError):
             if root in own:
-                errors.append(listed.message.replace(root, own[root]))
+                errors.append(str(listed).replace(root, own[root]))
             else:
                 folders.append(
                     ListedFolder(root, root, root, root, FolderTable("", "", (), problem=listed.message))

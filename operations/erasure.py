@@ -55,7 +55,7 @@ MOST_KEY_BYTES = 256 << 20
 
 
 def read_keys(path: Path | str, identity: str) -> Keys:
-    """Read the keys of a file: the column named like the identity of a CSV file, or one key a line.
+    """Read the keys of a file: the column named like the identity of a CSV file, or one key per line.
 
     Empty lines are left out. Raises UsageError for a file without keys, a key that has no character that
     counts, and a file with several columns and none of this name; no message has a key.
@@ -73,7 +73,7 @@ def read_keys(path: Path | str, identity: str) -> Keys:
     elif len(header) > 1:
         raise UsageError(
             f"{path} has several columns, and none is named {identity}.",
-            f"Name the column with the keys {identity} in the first line, or write one key a line.",
+            f"Name the column with the keys {identity} in the first line, or write one key per line.",
         )
     else:
         values = lines
@@ -82,7 +82,7 @@ def read_keys(path: Path | str, identity: str) -> Keys:
     if blank:
         raise UsageError(f"{path}: key {blank[0]} is blank.", "Remove it.")
     if not keys:
-        raise UsageError(f"{path} has no keys.", "Write one key a line.")
+        raise UsageError(f"{path} has no keys.", "Write one key per line.")
     return Keys(keys)
 
 
@@ -419,7 +419,7 @@ def _plain(value: object) -> object:
     return str(value)
 
 
-# Columns that would profit from a Bloom filter.
+# Columns that would benefit from a Bloom filter.
 
 
 @dataclass(frozen=True, slots=True)
@@ -475,7 +475,7 @@ def gap_as_dict(gap: Gap) -> dict[str, object]:
 def plan_erasure(
     paths: Path | str | Sequence[Path | str] = ".", *, identity: str, folder: Path | str | None = None
 ) -> PlanErasureOutcome:
-    """Show which columns would profit from Bloom filters, as `dq erasure plan` does; reads footers only.
+    """Show which columns would benefit from Bloom filters, as `dq erasure plan` does; reads footers only.
 
     Args:
         paths: Contract files or folders.

@@ -76,15 +76,15 @@ class VerifyErasureOutcome:
 
     def as_dict(self) -> dict[str, object]:
         """Return the output of `dq erasure verify --format json` as JSON values."""
-        valid = not self.problems
+        stated = certificate.summary(self.certificate) if not self.problems else None
         return {
-            "valid": valid and self.is_signature_checked,
-            "verdict": self.certificate["verdict"] if valid else None,
-            "identity": self.certificate["identity"] if valid else None,
-            "before": self.certificate["before"] if valid else None,
-            "issued_at": self.certificate["issued_at"] if valid else None,
-            "tables": len(self.certificate["tables"]) if valid else None,
-            "files": sum(len(table["files"]) for table in self.certificate["tables"]) if valid else None,
+            "valid": stated is not None and self.is_signature_checked,
+            "verdict": stated and stated.verdict.value,
+            "identity": stated and stated.identity,
+            "before": stated and stated.before,
+            "issued_at": stated and stated.issued_at,
+            "tables": stated and stated.table_count,
+            "files": stated and stated.file_count,
             "problems": list(self.problems),
             "unchecked": list(self.unchecked),
         }
@@ -113,7 +113,7 @@ def prove_erasure(
         keys: File of keys, as for `find_erasure`.
         identity: Name of the identity that the keys are, e.g. `customer.email`.
         before: Rows that existed before this instant are covered; an aware datetime, an instant with an
-            offset, or a date, which is its begin in UTC. The default is the begin of the search.
+            offset, or a date, which means its start in UTC. The default is the start of the search.
         sign: File of the Ed25519 private key in PEM form; the certificate is unsigned without it.
         secret: File of the secret that hides the keys in the certificate, created if it does not exist; the
             default is the file of keys with the suffix `.secret`.

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from dq.contracts.access.access_policy import is_remote
 from dq.contracts.access.data_location import RFC_4180
 from dq.contracts.model import Contract, SchemaObject
-from dq.contracts.outcome import ReadError, UsageError
+from dq.contracts.outcome import ReadError, UsageError, nearest
 from dq.contracts.types import DataType, row_type
 from dq.contracts.yaml.parse import read
 from dq.dataquality.clauses.coverage import JsonObject
@@ -19,7 +19,7 @@ from dq.dataquality.reconcile.columns import Terms
 from dq.dataquality.reconcile.compare import Options, Side, partition_columns
 from dq.dataquality.reconcile.compare import reconcile as compare
 from dq.dataquality.reconcile.outcome import Reconciliation
-from dq.dataquality.request import as_spark, find_object, open_data
+from dq.dataquality.request import as_spark, check_partition, find_object, open_data
 from dq.dataquality.spark.columnar_files import for_hadoop
 from dq.dataquality.spark.dataset import FILE_FORMATS, Dataset, files_of
 from dq.dataquality.spark.measure import schema_of
@@ -269,6 +269,9 @@ def _ending(name: str) -> str:
 
 
 def _compare(left: _Source, right: _Source, request: _Request) -> Reconciliation:
+    for source in (left, right):
+        if source.schema_object is not None:
+            _check_names(source.schema_object, request)
     formats = {source.dataset.format if source.dataset else source.format for source in (left, right)}
     spark = (
         request.spark
@@ -292,6 +295,22 @@ def _compare(left: _Source, right: _Source, request: _Request) -> Reconciliation
     key = tuple(name for name in key if request.terms.key or name.lower() in columns - ignored)
     options = replace(request.options, partitioned_by=partition_columns(*sides))
     return compare(*sides, replace(request.terms, key=key), options)
+
+
+def _check_names(schema_object: SchemaObject, request: _Request) -> None:
+    """Raise UsageError for a misspelt column or partition of an object, before Spark starts.
+
+    A column that resembles none of the contract's is left to the data: the contract may not list it.
+    """
+    for partition in request.options.partitions:
+        check_partition(schema_object, partition)
+    terms = request.terms
+    names = {prop.column.lower() for prop in schema_object.properties}
+    renamed = {name.lower() for pair in terms.renamed.items() for name in pair}
+    for name in (*terms.key, *terms.columns, *terms.ignored, *terms.tolerance):
+        similar = None if name.lower() in names | renamed else nearest(name, names)
+        if similar is not None:
+            raise UsageError(f"{schema_object.name} has no column {name!r}.", f"Did you mean {similar!r}?")
 
 
 def _session_of(sources: Collection[_Source]) -> Any:
@@ -348,13 +367,18 @@ def _amount(name: str, value: Decimal | float | str) -> Decimal:
     return amount
 
 
+_EXAMPLES = {"--tolerance": "amount=0.01", "--rename": "order_no=order_id"}
+
+
 def parse_pairs(option: str, texts: Sequence[str]) -> dict[str, str]:
     """Parse values `NAME=VALUE` of an option. Raises UsageError for another form or a repeated name."""
     pairs: dict[str, str] = {}
     for text in texts:
         name, equals, value = text.partition("=")
         if not equals or not name or not value:
-            raise UsageError(f"invalid {option} {text!r}: expected NAME=VALUE.", "Use e.g. amount=0.01.")
+            raise UsageError(
+                f"invalid {option} {text!r}: expected NAME=VALUE.", f"Use e.g. {_EXAMPLES[option]}."
+            )
         if name in pairs:
             raise UsageError(f"{option} has {name!r} twice.", "Remove one of them.")
         pairs[name] = value

@@ -9,7 +9,7 @@ import typer
 from dq.cli import output
 from dq.cli.context import PATHS
 from dq.contracts.outcome import pluralize
-from dq.dataquality.erasure.certificate import Verdict
+from dq.dataquality.erasure.certificate import Verdict, summary
 from dq.operations.erasure import (
     FindErasureOutcome,
     PlannedColumn,
@@ -27,9 +27,9 @@ from dq.operations.erasure_certificate import (
 app = typer.Typer(no_args_is_help=True)
 _MOST_GAPS = 20
 KEYS = typer.Option(
-    ..., "--keys", help="File of keys: one a line, or a CSV file with a column named like the identity."
+    ..., "--keys", help="File of keys: one per line, or a CSV file with a column named like the identity."
 )
-IDENTITY = typer.Option(..., "--identity", help="Identity that the keys are, e.g. customer.email.")
+IDENTITY = typer.Option(..., "--identity", help="Identity of the keys, e.g. customer.email.")
 ALSO = typer.Option(None, "--also", help="Another folder to search, e.g. of quarantined rows. Repeatable.")
 
 
@@ -94,7 +94,7 @@ def plan(
     identity: str = IDENTITY,
     format: output.Format = output.FORMAT,
 ) -> None:
-    """Show which columns would profit from Bloom filters, with the settings of their writers.
+    """Show which columns would benefit from Bloom filters, with the settings of their writers.
 
     Reads the footers of Parquet files, and no rows.
 
@@ -142,7 +142,7 @@ def prove(
     ),
     also: list[str] = ALSO,
     format: output.Format = typer.Option(
-        output.Format.JSON, "--format", help="json: the certificate; text: its verdict and gaps alone."
+        output.Format.JSON, "--format", help="json: the certificate; text: only its verdict and gaps."
     ),
 ) -> None:
     """Search all files of all tables for keys, and print a certificate that no row of them is left.
@@ -175,24 +175,20 @@ def prove(
 
 
 def _prove_lines(outcome: ProveErasureOutcome) -> list[str]:
-    document = outcome.certificate
-    count = sum(len(table["files"]) for table in document["tables"])
-    searched = f"{pluralize(count, 'file')} of {pluralize(len(document['tables']), 'table')}"
-    keys = pluralize(len(document["keys"]["digests"]), "key")
-    if outcome.verdict is Verdict.PROVEN:
+    stated = summary(outcome.certificate)
+    searched = f"{pluralize(stated.file_count, 'file')} of {pluralize(stated.table_count, 'table')}"
+    keys = pluralize(stated.key_count, "key")
+    if stated.verdict is Verdict.PROVEN:
         lines = [f"Proven: {searched} have no row of {keys}."]
-    elif outcome.verdict is Verdict.HITS:
+    elif stated.verdict is Verdict.HITS:
         lines = [f"Rows of {keys} were found in {searched}:"]
         lines += [
-            f"  {file['path']} ({file['role']}): {pluralize(sum(hit['rows'] for hit in file['hits']), 'row')}"
-            for table in document["tables"]
-            for file in table["files"]
-            if file["hits"]
-        ][:_MOST_GAPS]
+            f"  {hits.path} ({hits.role}): {pluralize(hits.rows, 'row')}" for hits in stated.hits[:_MOST_GAPS]
+        ]
     else:
         lines = [f"Not proven for {keys}: {searched} were searched, but not all."]
-    lines += [f"  not searched: {gap['subject']}: {gap['reason']}" for gap in document["gaps"]][:_MOST_GAPS]
-    lines += [] if "signature" in document else ["The certificate is not signed: pass --sign."]
+    lines += [f"  not searched: {gap.what}: {gap.why}" for gap in stated.gaps[:_MOST_GAPS]]
+    lines += [] if stated.is_signed else ["The certificate is not signed: pass --sign."]
     return [*lines, f"Secret of the keys: {outcome.secret}"]
 
 
@@ -243,15 +239,14 @@ def verify(
 def _verify_lines(outcome: VerifyErasureOutcome) -> list[str]:
     if outcome.problems:
         return [output.styled("Refused:", bold=True), *(f"  {problem}" for problem in outcome.problems)]
-    document = outcome.certificate
-    files = pluralize(sum(len(table["files"]) for table in document["tables"]), "file")
-    tables = pluralize(len(document["tables"]), "table")
-    keys = pluralize(len(document["keys"]["digests"]), "key")
+    stated = summary(outcome.certificate)
+    files, tables = pluralize(stated.file_count, "file"), pluralize(stated.table_count, "table")
+    keys = pluralize(stated.key_count, "key")
     subject = "Valid" if outcome.is_signature_checked else "Well-formed, but of an unknown issuer"
     return [
-        output.styled(f"{subject}: {document['verdict']}.", bold=True),
-        f"  {keys} of {document['identity']}, in {files} of {tables}",
-        f"  rows that existed before {document['before']}, issued {document['issued_at']}",
-        *(f"  gap: {gap['subject']}: {gap['reason']}" for gap in document["gaps"][:_MOST_GAPS]),
+        output.styled(f"{subject}: {stated.verdict}.", bold=True),
+        f"  {keys} of {stated.identity}, in {files} of {tables}",
+        f"  rows that existed before {stated.before}, issued {stated.issued_at}",
+        *(f"  gap: {gap.what}: {gap.why}" for gap in stated.gaps[:_MOST_GAPS]),
         *(f"  not checked: {text}" for text in outcome.unchecked),
     ]

@@ -211,6 +211,55 @@ def _text(text: str) -> str:
     return text if _is_unicode(text) else text.encode("utf-8", "backslashreplace").decode()
 
 
+# Summary.
+
+
+@dataclass(frozen=True, slots=True)
+class FileHits:
+    """A file with rows of the keys, its role in the table, and their number."""
+
+    path: str
+    role: str
+    rows: int
+
+
+@dataclass(frozen=True, slots=True)
+class CertificateSummary:
+    """The statements of a certificate: verdict, request, numbers, files with rows, and gaps."""
+
+    verdict: Verdict
+    identity: str
+    before: str
+    issued_at: str
+    key_count: int
+    table_count: int
+    file_count: int
+    hits: tuple[FileHits, ...]
+    gaps: tuple[Gap, ...]
+    is_signed: bool
+
+
+def summary(document: Document) -> CertificateSummary:
+    """Return the summary of a certificate of the right form."""
+    files = [file for table in document["tables"] for file in table["files"]]
+    return CertificateSummary(
+        verdict=Verdict(document["verdict"]),
+        identity=document["identity"],
+        before=document["before"],
+        issued_at=document["issued_at"],
+        key_count=len(document["keys"]["digests"]),
+        table_count=len(document["tables"]),
+        file_count=len(files),
+        hits=tuple(
+            FileHits(file["path"], file["role"], sum(hit["rows"] for hit in file["hits"]))
+            for file in files
+            if file["hits"]
+        ),
+        gaps=tuple(Gap(gap["table"], gap["subject"], gap["reason"]) for gap in document["gaps"]),
+        is_signed="signature" in document,
+    )
+
+
 # Signatures.
 
 
@@ -302,7 +351,12 @@ def read(content: bytes, path: str) -> Document:
         )
         canonical(document)
     except (ValueError, RecursionError) as error:
-        why = "it is nested too deep" if isinstance(error, RecursionError) else one_line(str(error))
+        if isinstance(error, RecursionError):
+            why = "it is nested too deep"
+        elif isinstance(error, json.JSONDecodeError):
+            why = f"it is not JSON in line {error.lineno}"
+        else:
+            why = one_line(str(error))
         raise ReadError(
             f"{path} is not a certificate: {why}.", "Pass the output of 'dq erasure prove'."
         ) from None

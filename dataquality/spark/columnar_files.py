@@ -18,7 +18,7 @@ from urllib.parse import unquote, urlsplit
 from dq.contracts import layout
 from dq.contracts.access.access_policy import is_remote
 from dq.contracts.layout import PlacedPartition
-from dq.contracts.outcome import MissingTool, ReadError, UsageError
+from dq.contracts.outcome import MissingTool, ReadError, UsageError, suggestion
 from dq.contracts.sql import text as sql
 from dq.contracts.types import DataType
 from dq.dataquality.model.column import struct_field
@@ -75,10 +75,8 @@ NULL_PARTITION = "__HIVE_DEFAULT_PARTITION__"
 def _equals_sql(schema: DataType, column: str, text: str) -> str:
     kind = struct_field(schema, column)
     if kind is None:
-        column_names = ", ".join(schema.names)
-        raise UsageError(
-            f"unknown partition column {column!r}; available: {column_names}.", "Correct its name."
-        )
+        columns = f"Columns: {', '.join(schema.names)}."
+        raise UsageError(f"unknown partition column {column!r}.", suggestion(column, schema.names, columns))
     if text == NULL_PARTITION:
         return f"{sql.name(column)} IS NULL"
     try:

@@ -208,7 +208,7 @@ def _header(spark: SparkSession, file: str, head: bytes, text_format: TextFormat
             for magic, format_name in _MAGIC.items():
                 if head.startswith(magic):
                     message = f"{name} is a file in the format {format_name}, not CSV."
-                    raise ReadError(message, "Correct the format in the contract.") from error
+                    raise ReadError(message, f"Set the format to {format_name}.") from error
             raise ReadError(f"{name} is not text in {text_format.encoding}.", "Write it in UTF-8.") from error
 
 

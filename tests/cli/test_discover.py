@@ -278,7 +278,7 @@ def test_what_cannot_be_listed_stops_nothing_else(place: Place) -> None:
     ran = place.dq("discover", "lake", "nowhere", "--registry", "registry", "--format", "json")
 
     assert ran.code == 3
-    assert ran.json["errors"] == ["nowhere is not a folder."]
+    assert ran.json["errors"] == ["nowhere is not a folder. Check the path."]
     assert len(ran.json["tables"]) == 6
     assert len(ran.json["findings"]) == 1
 

@@ -208,6 +208,7 @@ def test_t47_import_with_swapped_or_missing_arguments(
         (("schedule", "next", "0", "4", "a", "b", "c"), "Quote the expression: dq schedule next '0 6 * * *'"),
         (("publish", "a.yaml", "--rows", "many"), "Invalid value for '--rows': must be a whole number."),
         (("check", "--contract", "a.yaml"), "No such option: --contract."),
+        (("discover", "lake", "--by", "owner"), "Invalid value for '--by': 'owner' is not one of 'table',"),
         (("check", "--partition"), "Option '--partition' requires an argument."),
         (("check", "--parallel", "0"), "Invalid value for '--parallel': must be at least 1"),
     ],
@@ -221,6 +222,61 @@ def test_a_mistaken_command_line_names_what_was_meant(
     # The frame around the message wraps its lines.
     assert expected in " ".join(ran.err.replace("│", " ").split())
     assert "--format" not in ran.err
+
+
+def test_an_unknown_option_of_a_command_with_few_options_lists_them(tmp_path: Path) -> None:
+    ran = Place(tmp_path).dq("store", "prune", "--older-than", "400d")
+
+    text = " ".join(ran.err.replace("│", " ").split())
+    assert "No such option: --older-than. Its options: --keep, --as-of, --format." in text
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "expected"),
+    [
+        (("discover", "glue:/sales"), 2, "dq: 'glue:/sales' is not a database. Write glue://sales."),
+        (("discover", "lakes"), 3, "dq: lakes is not a folder. Did you mean 'lake'?"),
+        (
+            ("reconcile", "weather.odcs.yaml", "lake/weather", "--key", "tem"),
+            2,
+            "dq: weather has no column 'tem'. Did you mean 'temp'?",
+        ),
+        (
+            ("reconcile", "weather.odcs.yaml", "lake/weather", "--partition", "obs_dat=2026-01-01"),
+            2,
+            "dq: unknown partition column 'obs_dat' of 'weather'. Did you mean 'obs_date'?",
+        ),
+        (
+            ("reconcile", "lake/weather", "lake/weather", "--rename", "temp:temperature"),
+            2,
+            "dq: invalid --rename 'temp:temperature': expected NAME=VALUE. Use e.g. order_no=order_id.",
+        ),
+        (
+            ("erasure", "verify", "weather.odcs.yaml"),
+            3,
+            "dq: weather.odcs.yaml is not a certificate: it is not JSON in line 1.",
+        ),
+    ],
+)
+def test_a_mistake_is_refused_with_its_hint_before_spark_starts(
+    tmp_path: Path, arguments: tuple[str, ...], code: int, expected: str
+) -> None:
+    place = Place(tmp_path)
+    key = "partitioned: true, partitionKeyPosition: 1"
+    columns = (
+        f"    properties:\n      - {{name: obs_date, logicalType: date, {key}}}\n      - {{name: temp}}\n"
+    )
+    text = CONTRACT.format(**GOOD).replace("    properties:\n", columns)
+    place.put("weather.odcs.yaml", text)
+    folder = tmp_path / "lake" / "weather"
+    folder.mkdir(parents=True)
+    (folder / "part.parquet").write_bytes(b"")
+
+    ran = place.dq(*arguments)
+
+    assert ran.code == code
+    assert expected in " ".join(ran.err.split()), ran.all
+    assert "Using incubator modules" not in ran.all
 
 
 DELIVERY = """\
@@ -238,6 +294,7 @@ DELIVERY = """\
         ("GRACE", "30 minutes", "'30 minutes' is not a duration. Write 30m."),
         ("OBJECTIVE", "0.95", "Write a percentage: objective: 95%."),
         ("OBJECTIVE", "95", "Write a percentage: objective: 95%."),
+        ("OBJECTIVE", "150%", "objective '150%' is not a percentage between 0% and 100%."),
         ("DAY", "yyyy-MM-dd", "'yyyy-MM-dd' in '{due:yyyy-MM-dd}' has no directive of a date, e.g. %d."),
         ('"0 6 * * *"', "*/5 * * * *", 'Quote a value that begins with * or &, e.g. "*/5 * * * *".'),
         ("type: local", "type: file", "ODCS has no server type 'file'. Write 'local'."),
@@ -255,6 +312,16 @@ DELIVERY = """\
             "format: parquet",
             "format: parquet, customProperties: [{property: layout, vendor: dq, value: {path: '{day:%m}'}}]",
             "because 'day' has no year (%Y). Write e.g. {day:%Y/%m/%d} or",
+        ),
+        (
+            "format: parquet",
+            "format: parquet, customProperties: [{property: layout, vendor: dq, value: {path: '{day:%Q}'}}]",
+            "path: '%Q' in '{day:%Q}' is not allowed. Write one of %Y %m",
+        ),
+        (
+            "logicalType: timestamp",
+            "logicalType: timestamp, customProperties: [{property: identity, value: Mail Address}]",
+            "is not a name of an identity. Write letters, digits, - _ and dots, e.g. customer.email.",
         ),
     ],
 )

@@ -275,6 +275,7 @@ def test_all_numbers_of_an_object_share_its_false_alarms() -> None:
 
 MISTAKES = {
     "of: [rows]": "'rows' is not a number of this rule",
+    "of: [nullshare]": "Did you mean 'nullShare'?",
     "of: [mean]": "Write it in a rule on a property",
     "of: [arival]": "Did you mean 'arrival'?",
     "of: []": "Write a list of numbers",
