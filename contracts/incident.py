@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import StrEnum
@@ -112,6 +113,17 @@ class Breach:
     def is_warning(self) -> bool:
         """True if the subject is only at risk. The breach of the same subject takes its place."""
         return any(label == AT_RISK for label, _ in self.facts)
+
+
+# The number of rows that fail, e.g. `1 of 973 rows`, as against a measured number of rows.
+_FAILING_ROWS = re.compile(r"[\d,]+ of [\d,]+ rows?")
+
+
+def observed_and_expected(observed: str, allowed: str) -> str:
+    """Return the observed and allowed values of a failed clause, e.g. `68 rows, expected 69 to 75 rows`."""
+    if _FAILING_ROWS.fullmatch(observed) and not allowed.endswith(("row", "rows")):
+        observed += " fail"
+    return f"{observed}, expected {allowed}" if allowed else observed
 
 
 class Resolution(StrEnum):

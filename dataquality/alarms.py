@@ -56,9 +56,8 @@ class AlarmCounts:
 
     def __str__(self) -> str:
         answers = f"{self.real} real, {self.not_real} not real, {self.unanswered} without an answer"
-        if self.precision is None:
-            return f"{pluralize(self.total, 'alarm')}: {answers}"
-        return f"right in {self.precision:.0%} of the answered: {pluralize(self.total, 'alarm')}, {answers}"
+        text = f"{pluralize(self.total, 'alarm')}: {answers}"
+        return text if self.precision is None else f"{text} ({self.precision:.0%} of the answered were real)"
 
 
 NO_ALARMS = AlarmCounts()

@@ -13,7 +13,7 @@ import sqlalchemy as sa
 from dq.contracts.access.access_policy import is_remote
 from dq.contracts.agreement import AGREES, cycle_agreements
 from dq.contracts.check_result import VERDICT_PASS, AgreementStreak, AnsweredBy, CheckResult, Row, Status
-from dq.contracts.incident import Breach, FailedClause, IncidentKey, Recovery
+from dq.contracts.incident import Breach, FailedClause, IncidentKey, Recovery, observed_and_expected
 from dq.contracts.metrics import METRICS, UNUSUAL
 from dq.contracts.model import Contract, SchemaObject, clause_namer
 from dq.contracts.outcome import Finding, ReadError, Severity, UsageError, iso
@@ -447,9 +447,9 @@ def _fact_text(result: CheckResult) -> str:
     """Return the observed and allowed values, and the keys of the first failing rows, classified keys
     masked.
     """
-    text = result.observed
-    if result.check != UNUSUAL:
-        text += f", expected {result.allowed}"
+    text = (
+        result.observed if result.check == UNUSUAL else observed_and_expected(result.observed, result.allowed)
+    )
     rows = [
         " ".join(f"{key}={value}" for key, value in row.items()) for row in result.samples[:_MAX_SAMPLE_ROWS]
     ]
@@ -965,7 +965,7 @@ class AgreementStanding:
 
 
 STREAK_SUBJECT = "agrees: "
-"""Begin of the subjects of rules for cycles in a row."""
+"""Prefix of the subjects of rules for cycles in a row."""
 
 
 def agreement_standings(

@@ -19,7 +19,7 @@ from dq.alerts.message import BUDGET, OWNER, PRODUCT, USED_FOR
 from dq.alerts.record import record_all
 from dq.alerts.route import AlertRoute, matching_routes
 from dq.alerts.suppression import Product
-from dq.contracts.incident import Breach, FailedClause, IncidentKey, Recovery
+from dq.contracts.incident import Breach, FailedClause, IncidentKey, Recovery, observed_and_expected
 from dq.contracts.model import Contract
 from dq.contracts.outcome import Finding, ReadError, UsageError, ValueProblem, join_limited, pluralize
 from dq.dataquality import results
@@ -389,7 +389,7 @@ def _clause_facts(failed: Sequence[FailedClause]) -> Facts:
     lines = [
         (
             f"{clause.property} {clause.check}".strip(),
-            f"{clause.observed}, expected {clause.allowed}",
+            observed_and_expected(clause.observed, clause.allowed),
         )
         for clause in shown[:_MAX_CLAUSES]
     ]

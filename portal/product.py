@@ -12,7 +12,7 @@ from typing import Any
 from dq.alerts.incident import Incident
 from dq.contracts import slo as slos
 from dq.contracts.check_result import AnsweredBy, Status
-from dq.contracts.incident import CycleStatus, DeliveryState
+from dq.contracts.incident import CycleStatus, DeliveryState, observed_and_expected
 from dq.contracts.model import Contract, SchemaObject, clause_namer
 from dq.contracts.outcome import Severity, pluralize
 from dq.contracts.slo import NOT_IN_FORCE, Slo
@@ -541,9 +541,8 @@ def _broken_text(facts: ProductFacts) -> str:
     worst = max(failed, key=lambda line: (line.severity.blocks, line.at, line.severity.rank))
     name = f"{worst.property} {worst.check}".strip()
     suffix = f", and {pluralize(len(failed) - 1, 'more check')} failed" if len(failed) > 1 else ""
-    expected = f", expected {worst.allowed}" if worst.allowed else ""
     where = "" if worst.scope == TABLE else f" in {worst.scope}"
-    return f"{name} fails{where}: {worst.observed}{expected}{suffix}"
+    return f"{name} fails{where}: {observed_and_expected(worst.observed, worst.allowed)}{suffix}"
 
 
 # Summary of a product for lists, cached between builds.

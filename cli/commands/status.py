@@ -12,7 +12,7 @@ from dq.alerts import suppression
 from dq.cli import output
 from dq.cli.context import PATHS
 from dq.contracts.check_result import VERDICT_FAIL, VERDICT_PASS, Status
-from dq.contracts.incident import CycleStatus, DeliveryState
+from dq.contracts.incident import CycleStatus, DeliveryState, observed_and_expected
 from dq.contracts.outcome import Finding
 from dq.contracts.slo import Slo
 from dq.dataquality.alarms import AlarmCounts, total_counts
@@ -272,9 +272,8 @@ def _checks(quality: Quality) -> None:
             if line.status in (Status.FAIL, Status.ERROR):
                 check_name = f"{line.property} {line.check}".strip()
                 sign = output.mark(None if line.status is Status.ERROR else False)
-                output.line(
-                    f"      {sign} {line.scope}  {check_name}: {line.observed}, expected {line.allowed}"
-                )
+                text = observed_and_expected(line.observed, line.allowed)
+                output.line(f"      {sign} {line.scope}  {check_name}: {text}")
 
 
 def _agreements(standings: Sequence[AgreementStanding]) -> None:

@@ -312,8 +312,8 @@ def background_facts(
 
 def _delay_text(delay: timedelta) -> str:
     if abs(delay) < timedelta(minutes=1):
-        return "when it is due"
-    return f"{format_duration(delay)} {'after' if delay > timedelta() else 'before'} it is due"
+        return "at the due time"
+    return f"{format_duration(delay)} {'after' if delay > timedelta() else 'before'} the due time"
 
 
 def _last_delivery_text(slo: Slo, record: CycleRecord) -> str:
