@@ -45,7 +45,7 @@ def stabilization_period(period: timedelta | None) -> timedelta:
 
 
 def edit_deferral(since: datetime, now: datetime) -> Deferral:
-    """Return the deferral of the next edit: full hours after the begin of flapping."""
+    """Return the deferral of the next edit: full hours after the start of flapping."""
     hours = -((since - now) // EDIT_INTERVAL)
     return Deferral(since + hours * EDIT_INTERVAL, DeferralReason.CALM)
 

@@ -41,7 +41,7 @@ KEEP = typer.Option(
     None,
     "--keep",
     metavar="newest|first by COLUMN",
-    help="Row of a repeated key that is good, e.g. 'newest by updated_at'; by default none.",
+    help="Which row of a repeated key is good, e.g. 'newest by updated_at' (default: none).",
 )
 CLEAN = typer.Option(None, "--clean", help="Write good rows below this path as Parquet, with all values.")
 

@@ -266,7 +266,7 @@ COMMENT_FORMAT = typer.Option(PageFormat.TEXT, "--format", help="Output format."
 RESULT_FORMAT = typer.Option(
     ResultFormat.TEXT,
     "--format",
-    help="Output format; oors is Bitol's Open Observability Results Standard, one JSON a line.",
+    help="Output format; oors is Bitol's Open Observability Results Standard, one JSON document per line.",
 )
 AS_OF = typer.Option(None, "--as-of", help="Evaluate as of this time, e.g. 2026-05-01T06:00:00Z.")
 

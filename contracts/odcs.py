@@ -207,7 +207,7 @@ _KEY = re.compile(rb"""^["']?([A-Za-z$][\w.$-]*)["']?[ \t]*:(?:[ \t]+["']?([^"'\
 _UTF16 = {codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}
 _ODCS = re.compile(rb"[23]\.\d+(?:\.\d+)?")
 
-# Only the begin of a file is searched for the top-level keys, to name its format.
+# Only the start of a file is searched for the top-level keys, to name its format.
 _PREFIX_BYTES = 65_536
 
 

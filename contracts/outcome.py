@@ -38,7 +38,7 @@ _NOTHING = (
     "(?:[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200c\u200d\u3164\ufe00-\ufe0f\uffa0"
     "\U000e0100-\U000e0fff\u0300-\u036f\u20d0-\u20ff]|\x1b\\[[0-9;]*m)"
 )
-# GitHub and compatible: `::name` at the begin of a line. These, Azure and TeamCity: `##[`, `##vso[`,
+# GitHub and compatible: `::name` at the start of a line. These, Azure and TeamCity: `##[`, `##vso[`,
 # anywhere.
 _AT_START = re.compile(rf"^((?:[^\S\n]|{_NOTHING})*:{_NOTHING}*):", re.MULTILINE)
 _ANYWHERE = re.compile(rf"(#{_NOTHING}*#(?:[A-Za-z0-9_.-]|{_NOTHING})*)\[")

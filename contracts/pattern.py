@@ -129,7 +129,7 @@ class Fragment:
 
     Attributes:
         empty_ways: Number of ways through it without a character.
-        anchored: True if it matches only at the begin of the text.
+        anchored: True if it matches only at the start of the text.
         unconditional_ends: Positions after which it ends without a further assertion.
         ends_unconditionally: True if the empty match ends without a further assertion.
     """

@@ -371,7 +371,7 @@ def line(values: Sequence[float | None], label: str, changed_at: int | None = No
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """One bar: label of its row, kind, begin and end in days since the begin of the chart, and tooltip.
+    """One bar: label of its row, kind, start and end in days since the start of the chart, and tooltip.
 
     `end` is None if it is ongoing.
     """

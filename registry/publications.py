@@ -640,7 +640,7 @@ class JsonLines:
                 if partial_line:
                     file.truncate(file.tell() - len(partial_line))
                 id = notice.event_id
-                # Begin of an event's line in the current format, and in the one before CloudEvents.
+                # Start of an event's line in the current format, and in the one before CloudEvents.
                 prefix, legacy_prefix = f'{{"specversion":"1.0","id":"{id}"', f'{{"event_id": "{id}"'
                 if not any(line.startswith((prefix.encode(), legacy_prefix.encode())) for line in lines):
                     file.write(notice.body.encode() + b"\n")

@@ -19,7 +19,7 @@ def command(
     real: bool = typer.Option(
         None,
         "--real/--not-real",
-        help="Answer to unusual numbers: they are a real problem, or they are right.",
+        help="Answer to unusual numbers: a real problem, or a false alarm.",
     ),
     channel: str = CHANNEL,
     as_of: str = output.AS_OF,

@@ -45,7 +45,7 @@ def command(
 
     Run it before a new rule is merged: how often would it have failed in the last 90 days? Each verdict
     is that of 'dq check --partition'; nothing is stored and no alert is sent. Rules that compare with
-    earlier runs compare with the partitions before. Rules about the whole table are listed and not
+    earlier runs use the partitions before. Rules about the whole table are listed and not
     tested. With --base, only rules that the branch adds or changes are tested; without any, Spark is not
     started.
 

@@ -66,7 +66,7 @@ def command(
         None, "--tables", help="Only write the sample tables to this folder, as Parquet; needs no Spark."
     ),
     aws: bool = typer.Option(
-        False, "--aws", help="Play the loop on AWS instead, against moto's server; needs the extra demo-aws."
+        False, "--aws", help="Run the loop on AWS instead, against moto's server; needs the extra demo-aws."
     ),
 ) -> None:
     """Run the end-to-end demo on real data.

@@ -32,7 +32,7 @@ def command(
 
     Checks the extras, Java, the state store, undelivered alerts, channels, the lake roots and, with
     --catalog, a catalog. Sends, upgrades and changes nothing. Every check is listed, including those that
-    timed out; extras and channels that are not used are summarised.
+    timed out; extras and channels that are not used are summarized.
 
     With --aws, checks that each part of the landing zone (dq register --emit-landing-zone) is in the account
     of the current credentials, and of its watcher if that is deployed: roles with their permissions,

@@ -19,7 +19,7 @@ def command(
 ) -> None:
     """Explain a rule or check, or show how each clause of a contract is enforced.
 
-    Of a contract, every clause is listed as enforced, documented only or not evaluated, with the reason.
+    For a contract, lists every clause as enforced, documented only or not evaluated, with the reason.
 
     Example: dq explain duplicate-property
     """

@@ -38,7 +38,7 @@ def command(
     """Create a first contract that validates, and a policy file. Never overwrites a file.
 
     Prompts for values that are not given as options. With --ci or --airflow, the folder is a whole project,
-    and contract and policy are in its folder contracts; files that exist are kept.
+    and contract and policy are in its folder contracts; existing files are kept.
 
     Example: dq init registry --id orders --domain sales --owner ana@example.com
     """

@@ -23,7 +23,7 @@ def command(
     role_arn: str = ROLE,
     apply_it: bool = typer.Option(False, "--apply", help="Apply the plan. Without it, nothing is changed."),
     prune: bool = typer.Option(
-        False, "--prune", help="Also take back links in --database whose tables are no longer shared."
+        False, "--prune", help="Also remove links in --database whose tables are no longer shared."
     ),
     emit_stack: bool = typer.Option(
         False,
@@ -36,7 +36,7 @@ def command(
     For consumers, with credentials of their own account: accepts the owner's resource shares, creates a
     database and a resource link for each table, and grants DESCRIBE on the link and SELECT on the shared
     table. Columns that the owner adds to the share or takes out of it are granted or revoked too.
-    Idempotent: what somebody else created or granted is left alone.
+    Idempotent: what dq did not create or grant is left alone.
 
     --prune deletes links and revokes grants of dq for tables that the owner no longer shares; dq records
     its own in the parameters of the database of the links. Without TABLES, and with --prune or

@@ -30,7 +30,7 @@ def build(
 ) -> None:
     """Build the status portal as a static site.
 
-    One page a product: status, promises, owners and history. Only files whose content changed are
+    One page per product: status, promises, owners and history. Only files whose content changed are
     written. The pages work from a folder, from S3 and without JavaScript, and load nothing from
     elsewhere.
 

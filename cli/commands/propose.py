@@ -41,7 +41,9 @@ def command(
         None, "--objective", help=f"With --deliveries: share on time to aim at (default: {OBJECTIVE})."
     ),
     catalog: str = typer.Option(
-        "", "--catalog", help="With --deliveries: use the times at which this catalog got partitions: glue."
+        "",
+        "--catalog",
+        help="With --deliveries: use the times at which partitions were registered in this catalog: glue.",
     ),
     role_arn: str = ROLE,
     catalog_id: str = ACCOUNT,

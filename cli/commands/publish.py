@@ -52,7 +52,7 @@ def command(
         None,
         "--audit",
         metavar="STAGED",
-        help="Check first what is staged, and publish it only if it keeps the contract: a folder with the "
+        help="Check the staged data first, and publish it only if it meets the contract: a folder with the "
         "partition below it, or a branch of an Iceberg table.",
     ),
     server: str = typer.Option(None, "--server", help="Server to use if the contract has more than one."),

@@ -38,7 +38,7 @@ def command(
         [], "--rename", metavar="LEFT=RIGHT", help="The column's name on the left and on the right."
     ),
     tolerance: list[str] = typer.Option(
-        [], "--tolerance", metavar="COLUMN=NUMBER", help="Largest difference of numbers that are equal."
+        [], "--tolerance", metavar="COLUMN=NUMBER", help="Largest difference at which numbers count as equal."
     ),
     partition: list[str] = typer.Option(
         [], "--partition", help="Only this partition, e.g. day=2026-11-20/region=eu."
@@ -47,7 +47,7 @@ def command(
         None, "--since", help="Only partitions from this value of the first partition column on."
     ),
     summary: bool = typer.Option(
-        False, "--summary", help="Only say which partitions differ, not which rows; reads less."
+        False, "--summary", help="Report only which partitions differ, not which rows; reads less."
     ),
     write: str = typer.Option(
         None, "--write", metavar="DIR", help="Write the rows that differ to this folder as Parquet, masked."

@@ -115,7 +115,7 @@ def copied(
 
     Copies all rows in one transaction and does not change the old store. Stop the watchers first: what they
     write during the copy is only in the old store. URLs are those of DQ_STORE_URL; leave passwords out of
-    them, e.g. by PGPASSWORD, since other users can read the command line.
+    them, e.g. with PGPASSWORD, since other users can read the command line.
 
     Exit codes: 0 copied, 2 invalid URL or psycopg is not installed, 3 a store cannot be used, the target is
     not empty, or a schema version is not this dq's.

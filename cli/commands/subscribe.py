@@ -46,7 +46,9 @@ def command(
         help="Severity to notify of: info, warning, error or critical (default: all but info). Repeatable.",
     ),
     escalate_after: str = typer.Option(
-        None, "--escalate-after", help="Only what is still open and not acknowledged after, e.g. 30m."
+        None,
+        "--escalate-after",
+        help="Only what is still open and not acknowledged after this time, e.g. 30m.",
     ),
     quiet_hours: str = typer.Option(None, "--quiet-hours", help="Quiet hours, e.g. 22:00-07:00."),
     quiet_severities: list[Severity] = typer.Option(
@@ -78,7 +80,7 @@ def command(
     of the remote; the work tree does not change.
 
     --alert-channel and --alert-tool name the channel that is notified of breaches, --needs-by and
-    --needs-quality what is relied on. dq validate warns if the contract promises less.
+    --needs-quality what the team relies on. dq validate warns if the contract promises less.
 
     Exit codes: 0 written, 2 invalid terms or options, or the file exists, 3 Git failed.
 

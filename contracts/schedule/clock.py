@@ -160,7 +160,7 @@ class Schedule:
 
 @dataclass(frozen=True, slots=True)
 class _OffsetSpan:
-    """Real time [start, end) with one offset, and the clock changes at its begin and end, if known."""
+    """Real time [start, end) with one offset, and the clock changes at its start and end, if known."""
 
     start: datetime
     end: datetime

@@ -106,6 +106,6 @@ def _time_of(partition: Partition) -> datetime | None:
 
 
 def _day_of(comparison: PastComparison) -> datetime:
-    """Return the begin of the day of a run, in UTC."""
+    """Return the start of the day of a run, in UTC."""
     at = comparison.measured_at.astimezone(UTC)
     return at.replace(hour=0, minute=0, second=0, microsecond=0)

@@ -168,7 +168,7 @@ def ascending(what: str, texts: list[str]) -> None:
 
 
 def instant(text: str) -> datetime:
-    """Return the instant of a text; a date is its begin in UTC."""
+    """Return the instant of a text; a date means its start in UTC."""
     value = datetime.fromisoformat(text)
     return value if value.tzinfo else value.replace(tzinfo=UTC)
 
