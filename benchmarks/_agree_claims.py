@@ -86,8 +86,8 @@ def from_results(claims: Claims, table: str, command: str, results: Iterable[Jso
 
 
 def _number(text: object) -> int | None:
-    found = re.match(r"-?[\d,]+", str(text))
-    return int(found[0].replace(",", "")) if found else None
+    match = re.match(r"-?[\d,]+", str(text))
+    return int(match[0].replace(",", "")) if match else None
 
 
 def from_check(claims: Claims, command: str, reports: Iterable[Json], scope: str = "") -> None:
@@ -127,8 +127,8 @@ def from_tables(
                 claims.add(table, f"verdict on the type of {name}", command, verdict)
             for text in look["mismatches"]:
                 name = text.partition(": ")[0].partition(".")[2]
-                if found := re.search(r": type is (.*); allowed", text):
-                    claims.add(table, f"type of {name}", command, found[1])
+                if match := re.search(r": type is (.*); allowed", text):
+                    claims.add(table, f"type of {name}", command, match[1])
 
 
 def from_backtest(claims: Claims, command: str, reports: Iterable[Json]) -> None:
@@ -139,31 +139,31 @@ def from_backtest(claims: Claims, command: str, reports: Iterable[Json]) -> None
             if "has no partitions" not in report["error"]:
                 claims.refuse(table, command, str(report["error"]))
             continue
-        observed = {each["observed"] for rule in report["rules"] for each in rule["untested"]}
+        observed = {result["observed"] for rule in report["rules"] for result in rule["untested"]}
         if report["unreadable"] or "not measured" in observed:
             claims.refusals[table][command] = str(report["unreadable"])[:300]
             continue
         claims.add(table, "opened", command, "yes")
-        names = [partition_name(each) for each in report["partitions"]]
+        names = [partition_name(partition) for partition in report["partitions"]]
         if report["partitions"]:
             claims.add(table, "partitions", command, sorted(names))
         nulls: Counter[str] = Counter()
         rows = 0
         complete: set[str] = set()
         for rule in report["rules"]:
-            told = [*rule["failed"], *rule["untested"]]
-            for each in told:
-                name = partition_name(each["partition"])
+            results = [*rule["failed"], *rule["untested"]]
+            for result in results:
+                name = partition_name(result["partition"])
                 scope = f" of partition {name}" if name else ""
-                if rule["check"] == "row_count" and each["value"] is not None:
-                    claims.add(table, f"rows{scope}", command, int(each["value"]))
-                    rows += int(each["value"])
-                elif rule["check"] == "null_values" and each["value"] is not None:
-                    claims.add(table, f"nulls of {rule['property']}{scope}", command, int(each["value"]))
-                    nulls[rule["property"]] += int(each["value"])
+                if rule["check"] == "row_count" and result["value"] is not None:
+                    claims.add(table, f"rows{scope}", command, int(result["value"]))
+                    rows += int(result["value"])
+                elif rule["check"] == "null_values" and result["value"] is not None:
+                    claims.add(table, f"nulls of {rule['property']}{scope}", command, int(result["value"]))
+                    nulls[rule["property"]] += int(result["value"])
                     complete.add(rule["property"])
-                elif rule["check"] == "columns" and each["observed"] not in _NOTHING:
-                    claims.add(table, f"type of {rule['property']}", command, each["observed"])
+                elif rule["check"] == "columns" and result["observed"] not in _NOTHING:
+                    claims.add(table, f"type of {rule['property']}", command, result["observed"])
             if rule["check"] == "columns":
                 for status in ("pass", "fail", "error"):
                     if rule["counts"][status] == rule["total"] and rule["total"]:
@@ -187,21 +187,21 @@ def partition_of(path: str, root: str) -> str:
 
 
 def from_repair(claims: Claims, command: str, tables: Iterable[Json], roots: Mapping[str, str]) -> None:
-    for each in tables:
-        table = each["table"].rpartition(".")[2]
+    for repaired in tables:
+        table = repaired["table"].rpartition(".")[2]
         # A partition of NULL is one to a reader, and none that a catalog can be told.
-        if any(strange["reason"].endswith("is NULL") for strange in each["unrecognized"]):
+        if any(strange["reason"].endswith("is NULL") for strange in repaired["unrecognized"]):
             continue
-        folders = each["missing"]
+        folders = repaired["missing"]
         names = [partition_of(f"{folder}/file", roots[table]) for folder in folders]
         claims.add(table, "partitions", command, sorted(names))
 
 
 def from_propose(claims: Claims, command: str, table: str, proposed: Iterable[Json]) -> None:
-    for each in proposed:
+    for proposal in proposed:
         claims.add(table, "opened", command, "yes")
-        claims.add(table, "rows", command, each["rows"])
-        if each["present"]:
-            claims.add(table, "number of partitions", command, each["present"])
-        for name in each["empty"]:
+        claims.add(table, "rows", command, proposal["rows"])
+        if proposal["present"]:
+            claims.add(table, "number of partitions", command, proposal["present"])
+        for name in proposal["empty"]:
             claims.add(table, f"empty column {name}", command, "yes")

@@ -69,19 +69,19 @@ class WrittenTable:
 def ask(place: Place, spark: SparkSession, tables: Iterable[WrittenTable]) -> Claims:
     """Claims of every command about these tables."""
     claims = Claims()
-    asked = []
+    readable = []
     for written in tables:
         columns = _spark_itself(claims, spark, place, written)
         try:
             if _contract(claims, place, written, columns):
-                asked.append(written)
+                readable.append(written)
         except Crashed as crash:
             claims.crash(written.name, str(crash))
-    if not asked:
+    if not readable:
         return claims
     promised = {
         written.name: [column["name"] for column in _document(place, written)["schema"][0]["properties"]]
-        for written in asked
+        for written in readable
     }
     for turn in ("tables", "tables again"):
         from_tables(claims, turn, _json(place, "tables", "r"), promised)
@@ -89,10 +89,10 @@ def ask(place: Place, spark: SparkSession, tables: Iterable[WrittenTable]) -> Cl
     _status(claims, place, "status")
     from_check(claims, "check --scan", _json(place, "check", "r", "--all", "--scan"))
     _status(claims, place, "status after the scan")
-    _portal(claims, place, asked)
+    _portal(claims, place, readable)
     from_backtest(claims, "backtest", _json(place, "backtest", "r"))
-    _repair(claims, place, asked)
-    for written in asked:
+    _repair(claims, place, readable)
+    for written in readable:
         for part in (_propose, _partition, _samples):
             try:
                 part(claims, place, written)
@@ -176,10 +176,10 @@ def _contract(claims: Claims, place: Place, written: WrittenTable, columns: dict
     text = file.read_text("utf-8")
     document = yaml.safe_load(text)
     document["status"] = "active"
-    one = document["schema"][0]
-    one["name"] = written.name
-    one["quality"] = [{"metric": "rowCount", "mustBeGreaterThan": _UNREACHED}]
-    for column in one["properties"]:
+    schema_object = document["schema"][0]
+    schema_object["name"] = written.name
+    schema_object["quality"] = [{"metric": "rowCount", "mustBeGreaterThan": _UNREACHED}]
+    for column in schema_object["properties"]:
         if column.get("partitioned"):
             continue
         if written.wrong_types:
@@ -236,18 +236,20 @@ def _status(claims: Claims, place: Place, command: str) -> None:
             from_results(claims, check["object"], command, [check])
 
 
-def _portal(claims: Claims, place: Place, asked: Iterable[WrittenTable]) -> None:
+def _portal(claims: Claims, place: Place, tables: Iterable[WrittenTable]) -> None:
     _ran(place, "portal", "build", "site", "r")
-    for written in asked:
+    for written in tables:
         folder = place.folder / "site" / "products" / f"{written.name}@0"
         checks = json.loads((folder / "status.json").read_text())["checks"]
-        from_results(claims, written.name, "portal", [each for each in checks if each["scope"] == "table"])
+        from_results(
+            claims, written.name, "portal", [result for result in checks if result["scope"] == "table"]
+        )
 
 
-def _repair(claims: Claims, place: Place, asked: Iterable[WrittenTable]) -> None:
+def _repair(claims: Claims, place: Place, tables: Iterable[WrittenTable]) -> None:
     _ran(place, "register", "r", "--apply")
     from_repair(
-        claims, "repair", _json(place, "repair", "r"), {each.name: each.path(place) for each in asked}
+        claims, "repair", _json(place, "repair", "r"), {table.name: table.path(place) for table in tables}
     )
 
 
@@ -293,9 +295,9 @@ def _samples(claims: Claims, place: Place, written: WrittenTable) -> None:
         if not ran.out.strip():
             claims.refusals[written.name]["sample"] = ran.err.strip().splitlines()[0][:200]
             return
-        alone = Claims()
-        from_check(alone, "sample", json.loads(ran.out))
-        for fact, values in alone.by_table[written.name].items():
+        own_claims = Claims()
+        from_check(own_claims, "sample", json.loads(ran.out))
+        for fact, values in own_claims.by_table[written.name].items():
             value = values.get("sample")
             if value is None:
                 continue

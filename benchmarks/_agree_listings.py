@@ -105,7 +105,7 @@ def linked_file(folder: Path, chance: random.Random) -> bool:
 
 
 def linked_folder(folder: Path, chance: random.Random) -> bool:
-    inner = sorted(each for each in folder.iterdir() if each.is_dir() and "=" in each.name)
+    inner = sorted(path for path in folder.iterdir() if path.is_dir() and "=" in path.name)
     if not inner:
         return False
     chosen = chance.choice(inner)
@@ -133,7 +133,7 @@ def unrelated_file(folder: Path, _: random.Random) -> bool:
 
 
 def default_partition(folder: Path, chance: random.Random) -> bool:
-    inner = sorted(each for each in folder.iterdir() if each.is_dir() and "=" in each.name)
+    inner = sorted(path for path in folder.iterdir() if path.is_dir() and "=" in path.name)
     if not inner:
         return False
     chosen = chance.choice(inner)
@@ -145,7 +145,7 @@ def default_partition(folder: Path, chance: random.Random) -> bool:
 
 
 def hidden_partition(folder: Path, chance: random.Random) -> bool:
-    inner = sorted(each for each in folder.iterdir() if each.is_dir() and "=" in each.name)
+    inner = sorted(path for path in folder.iterdir() if path.is_dir() and "=" in path.name)
     if inner:
         chosen = chance.choice(inner)
         shutil.copytree(chosen, folder / f".{chosen.name}", symlinks=True, dirs_exist_ok=True)

@@ -34,8 +34,10 @@ def _integer(bits: int, *, signed: bool = True) -> Draw:
 
 
 def _decimal(precision: int, scale: int) -> Draw:
-    most = 10**precision - 1
-    return lambda chance: Decimal(f"{chance.choice((0, most, -most, chance.randint(-most, most)))}E-{scale}")
+    largest = 10**precision - 1
+    return lambda chance: Decimal(
+        f"{chance.choice((0, largest, -largest, chance.randint(-largest, largest)))}E-{scale}"
+    )
 
 
 def _real(chance: random.Random) -> float:

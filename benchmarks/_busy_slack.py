@@ -92,12 +92,12 @@ class BusySlack(FakeSlack):
             "console": load()["console"].open({}, lambda _: None),
         }
 
-    def told(self) -> dict[str, list[dict[str, Any]]]:
+    def posts_by_incident(self) -> dict[str, list[dict[str, Any]]]:
         """What was posted, by the incident that it is of; a digest is one too."""
-        found: dict[str, list[dict[str, Any]]] = defaultdict(list)
+        posts_by_incident: dict[str, list[dict[str, Any]]] = defaultdict(list)
         for post in self.posts:
-            found[post["metadata"]["event_payload"]["incident"]].append(post)
-        return found
+            posts_by_incident[post["metadata"]["event_payload"]["incident"]].append(post)
+        return posts_by_incident
 
 
 def instant(post: dict[str, Any]) -> datetime:

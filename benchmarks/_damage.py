@@ -40,30 +40,30 @@ SNIPPETS = (
 )  # fmt: skip
 
 
-def damaged(draw: random.Random, known: list[Seed]) -> bytes:
+def damaged(draw: random.Random, all_seeds: list[Seed]) -> bytes:
     """A contract with some damage, on the level of bytes, tokens, lines or values."""
     kinds = (bytes_damaged, *[tokens_damaged] * 2, lines_damaged, *[values_damaged] * 3)
     kind = draw.choice(kinds)
-    return kind(draw, draw.choice(known), known)[:MAX_BYTES]
+    return kind(draw, draw.choice(all_seeds), all_seeds)[:MAX_BYTES]
 
 
-def touched(draw: random.Random, known: list[Seed]) -> bytes:
+def touched(draw: random.Random, all_seeds: list[Seed]) -> bytes:
     """A contract that can often be read: values of the same key elsewhere, and worse ones."""
-    seed = draw.choice(known)
+    seed = draw.choice(all_seeds)
     if draw.random() < 0.3 or seed.document is None:
-        return damaged(draw, known)
+        return damaged(draw, all_seeds)
     document = copy.deepcopy(seed.document)
-    theirs = list(_places(draw.choice(known).document))
+    other_path = list(_places(draw.choice(all_seeds).document))
     for _ in range(draw.randint(1, 4)):
-        mine = [
+        own_places = [
             (holder, key)
             for holder, key in _places(document)
             if not _keys(holder[key]) and (key not in ("apiVersion", "kind") or draw.random() < 0.1)
         ]
-        if not mine:
+        if not own_places:
             break
-        holder, key = draw.choice(mine)
-        same = [other[name] for other, name in theirs if name == key]
+        holder, key = draw.choice(own_places)
+        same = [other[name] for other, name in other_path if name == key]
         hostile = draw.choice(HOSTILE)
         if same and draw.random() < 0.7:
             holder[key] = copy.deepcopy(draw.choice(same))
@@ -94,14 +94,14 @@ def bytes_damaged(draw: random.Random, seed: Seed, _: list[Seed]) -> bytes:
     return bytes(data)
 
 
-def tokens_damaged(draw: random.Random, seed: Seed, known: list[Seed]) -> bytes:
+def tokens_damaged(draw: random.Random, seed: Seed, all_seeds: list[Seed]) -> bytes:
     if not seed.tokens:
-        return bytes_damaged(draw, seed, known)
+        return bytes_damaged(draw, seed, all_seeds)
     data = seed.data
     for _ in range(draw.randint(1, 4)):
         # Later places first would be needed to keep the earlier ones true; a shift is one more damage.
         start, end = draw.choice(seed.tokens)
-        other = draw.choice(known)
+        other = draw.choice(all_seeds)
         begin, stop = draw.choice(other.tokens) if other.tokens else (0, 0)
         hostile = str(draw.choice(HOSTILE))
         token = draw.choice((
@@ -130,9 +130,9 @@ def lines_damaged(draw: random.Random, seed: Seed, _: list[Seed]) -> bytes:
     return b"".join(lines)
 
 
-def values_damaged(draw: random.Random, seed: Seed, known: list[Seed]) -> bytes:
+def values_damaged(draw: random.Random, seed: Seed, all_seeds: list[Seed]) -> bytes:
     document = copy.deepcopy(seed.document)
-    other = list(_places(draw.choice(known).document))
+    other = list(_places(draw.choice(all_seeds).document))
     for _ in range(draw.randint(1, 5)):
         places = list(_places(document))
         if not places:
@@ -153,12 +153,14 @@ def values_damaged(draw: random.Random, seed: Seed, known: list[Seed]) -> bytes:
                 )
                 holder[draw.choice(renamed)] = holder[key]
             case 2:
-                theirs, there = draw.choice(places)
+                other_path, other_place = draw.choice(places)
                 # The first change may have taken it away.
-                holder[key] = copy.deepcopy(theirs[there]) if there in _keys(theirs) else None
+                holder[key] = (
+                    copy.deepcopy(other_path[other_place]) if other_place in _keys(other_path) else None
+                )
             case 3 if other:
-                theirs, there = draw.choice(other)
-                holder[key] = copy.deepcopy(theirs[there])
+                other_path, other_place = draw.choice(other)
+                holder[key] = copy.deepcopy(other_path[other_place])
             case _:
                 holder[key] = copy.deepcopy(draw.choice(HOSTILE))
     return _dumped(document)

@@ -10,7 +10,7 @@ TABLE = "schema:\n  - name: t\n    properties:\n"
 MANY = 40_000
 
 
-def _each(line: str, count: int = MANY) -> str:
+def _repeated(line: str, count: int = MANY) -> str:
     """The line so many times, `#` in it being its number."""
     return "".join(line.replace("#", str(number)) for number in range(count))
 
@@ -21,8 +21,8 @@ def _property(value: str) -> str:
 
 def _laughs() -> str:
     lines = ["a: &a [x, x, x, x, x, x, x, x]\n"]
-    for above, here in zip("abcdefghi", "bcdefghij", strict=True):
-        lines.append(f"{here}: &{here} [{', '.join([f'*{above}'] * 8)}]\n")
+    for above, name in zip("abcdefghi", "bcdefghij", strict=True):
+        lines.append(f"{name}: &{name} [{', '.join([f'*{above}'] * 8)}]\n")
     return "".join(lines)
 
 
@@ -31,20 +31,24 @@ def large() -> dict[str, Callable[[], str]]:
     element = "  - {property: latency, value: 1, unit: h, element: t.colum_#}\n"
     return {
         "5 MB of columns": lambda: (
-            LAKE + TABLE + _each("      - {name: c#, logicalType: string, physicalType: string}\n", 70_000)
+            LAKE
+            + TABLE
+            + _repeated("      - {name: c#, logicalType: string, physicalType: string}\n", 70_000)
         ),
-        "one name for all columns": lambda: LAKE + TABLE + _each("      - {name: Column}\n"),
+        "one name for all columns": lambda: LAKE + TABLE + _repeated("      - {name: Column}\n"),
         "elements that are not there": lambda: (
-            HEAD + TABLE + _each("      - {name: column_#}\n") + "slaProperties:\n" + _each(element)
+            HEAD + TABLE + _repeated("      - {name: column_#}\n") + "slaProperties:\n" + _repeated(element)
         ),
         "references that are not there": lambda: (
-            HEAD + TABLE + _each("      - {name: column_#, relationships: [{to: t.colum_#}]}\n")
+            HEAD + TABLE + _repeated("      - {name: column_#, relationships: [{to: t.colum_#}]}\n")
         ),
-        "unknown keys": lambda: HEAD + _each("verzion#: 1\n"),
-        "unknown keys in columns": lambda: HEAD + TABLE + _each("      - {name: a, requierd: true}\n"),
+        "unknown keys": lambda: HEAD + _repeated("verzion#: 1\n"),
+        "unknown keys in columns": lambda: HEAD + TABLE + _repeated("      - {name: a, requierd: true}\n"),
         "wrong types": lambda: HEAD + "tags: [" + "1, " * 200_000 + "1]\n",
         "faulty service levels": lambda: (
-            HEAD + "slaProperties:\n" + _each("  - {id: a/b, property: latency, value: x, unit: parsec}\n")
+            HEAD
+            + "slaProperties:\n"
+            + _repeated("  - {id: a/b, property: latency, value: x, unit: parsec}\n")
         ),
         "twin keys": lambda: HEAD + "name: a\n" * 300_000,
         "one long text": lambda: HEAD + "name: " + "a" * 4_900_000 + "\n",
@@ -72,7 +76,9 @@ def large() -> dict[str, Callable[[], str]]:
             + "]}" * 28
             + "]}]\n"
         ),
-        "anchors": lambda: HEAD + "customProperties:\n" + _each("  - &a# {property: a, value: 1}\n", 100_000),
+        "anchors": lambda: (
+            HEAD + "customProperties:\n" + _repeated("  - &a# {property: a, value: 1}\n", 100_000)
+        ),
         "merge keys": lambda: (
             HEAD + "price: &p {priceAmount: 1}\nroles:\n" + "  - {<<: *p, role: a}\n" * 4_000
         ),

@@ -22,7 +22,7 @@ class Table:
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class MetricQuery:
     """One rule: the property that it stands on (none: the object), its YAML, and DuckDB's expression."""
 
     metric: str
@@ -32,47 +32,47 @@ class Asked:
     by: tuple[str, ...]
 
 
-def rules(table: Table) -> Iterator[Asked]:
+def rules(table: Table) -> Iterator[MetricQuery]:
     """Every metric on every column that it is for, of all rows and by groups."""
     for by in ((), *table.by):
         for column, kind in table.numbers.items():
-            yield _asked("min", column, "", f"min({column})", by)
-            yield _asked("max", column, "", f"max({column})", by)
-            yield _asked("mean", column, "", f"avg({column})", by)
+            yield _metric_query("min", column, "", f"min({column})", by)
+            yield _metric_query("max", column, "", f"max({column})", by)
+            yield _metric_query("mean", column, "", f"avg({column})", by)
             # DuckDB's sum of integers is exact; of no values it has NULL.
-            yield _asked("sum", column, "", f"coalesce(sum({column}), 0)", by)
-            yield _asked("stddev", column, "", f"stddev_samp({column}::DOUBLE)", by)
+            yield _metric_query("sum", column, "", f"coalesce(sum({column}), 0)", by)
+            yield _metric_query("stddev", column, "", f"stddev_samp({column}::DOUBLE)", by)
             for share in (0.5, 0.95):
                 query = f"quantile_cont({column}::DOUBLE, {share})"
-                yield _asked("quantile", column, f"q: {share}", query, by)
+                yield _metric_query("quantile", column, f"q: {share}", query, by)
             if kind == "integer":
                 gaps = f"max({column}) - min({column}) + 1 - count(DISTINCT {column})"
-                yield _asked("sequenceGaps", column, "", f"coalesce({gaps}, 0)", by)
+                yield _metric_query("sequenceGaps", column, "", f"coalesce({gaps}, 0)", by)
         for column in table.days:
             gaps = f"date_diff('day', min({column}), max({column})) + 1 - count(DISTINCT {column})"
-            yield _asked("sequenceGaps", column, "", f"coalesce({gaps}, 0)", by)
+            yield _metric_query("sequenceGaps", column, "", f"coalesce({gaps}, 0)", by)
         for column in (*table.numbers, *table.days, *table.texts):
-            yield _asked("distinctCount", column, "", f"count(DISTINCT {column})", by)
+            yield _metric_query("distinctCount", column, "", f"count(DISTINCT {column})", by)
             ratio = f"count(DISTINCT {column}) / nullif(count({column}), 0)"
-            yield _asked("distinctRatio", column, "", ratio, by)
-            yield _asked("uniqueRatio", column, "", f"UNIQUE {column}", by)
+            yield _metric_query("distinctRatio", column, "", ratio, by)
+            yield _metric_query("uniqueRatio", column, "", f"UNIQUE {column}", by)
         for columns in table.keys:
             listed = f"properties: [{', '.join(columns)}]"
-            present = " AND ".join(f"{each} IS NOT NULL" for each in columns)
+            present = " AND ".join(f"{name} IS NOT NULL" for name in columns)
             query = f"count(DISTINCT ({', '.join(columns)})) FILTER (WHERE {present})"
-            yield _asked("distinctCount", "", listed, query, by)
-            yield _asked("uniqueRatio", "", listed, f"UNIQUE {', '.join(columns)}", by)
+            yield _metric_query("distinctCount", "", listed, query, by)
+            yield _metric_query("uniqueRatio", "", listed, f"UNIQUE {', '.join(columns)}", by)
         for left, operator, right in table.compared:
-            given = f'operator: "{operator}", property: {right}'
+            operator_argument = f'operator: "{operator}", property: {right}'
             query = f"count(*) FILTER (WHERE NOT ({left} {operator.replace('!=', '<>')} {right}))"
-            yield _asked("compareColumns", left, given, query, by)
+            yield _metric_query("compareColumns", left, operator_argument, query, by)
 
 
-def _asked(metric: str, column: str, given: str, query: str, by: tuple[str, ...]) -> Asked:
-    arguments_ = ", ".join(part for part in (given, f"by: [{', '.join(by)}]" if by else "") if part)
+def _metric_query(metric: str, column: str, arguments: str, query: str, by: tuple[str, ...]) -> MetricQuery:
+    arguments_ = ", ".join(part for part in (arguments, f"by: [{', '.join(by)}]" if by else "") if part)
     written = f", arguments: {{{arguments_}}}" if arguments_ else ""
     rule = f"{{type: custom, engine: dq, implementation: {{check: {metric}{written}, mustNotBe: -1.5}}}}"
-    return Asked(metric, column, rule, query, by)
+    return MetricQuery(metric, column, rule, query, by)
 
 
 def source_of(path: Path) -> str:
@@ -80,32 +80,32 @@ def source_of(path: Path) -> str:
     return f"read_parquet('{path}/*.parquet')" if path.is_dir() else f"read_parquet('{path}')"
 
 
-def sql(asked: Asked, path: Path) -> str:
+def sql(metric_query: MetricQuery, path: Path) -> str:
     """DuckDB's query: the columns of the group, and the number."""
     source = source_of(path)
-    by = ", ".join(asked.by)
+    by = ", ".join(metric_query.by)
     lead = f"{by}, " if by else ""
     grouped = f" GROUP BY {by}" if by else ""
-    if not asked.query.startswith("UNIQUE "):
-        return f"SELECT {lead}{asked.query} FROM {source}{grouped}"
-    columns = asked.query.removeprefix("UNIQUE ")
-    present = " AND ".join(f"{each} IS NOT NULL" for each in columns.split(", "))
+    if not metric_query.query.startswith("UNIQUE "):
+        return f"SELECT {lead}{metric_query.query} FROM {source}{grouped}"
+    columns = metric_query.query.removeprefix("UNIQUE ")
+    present = " AND ".join(f"{name} IS NOT NULL" for name in columns.split(", "))
     inside = f"SELECT {lead}count(*) AS n, bool_and({present}) AS p FROM {source} GROUP BY {lead}{columns}"
     share = "sum(n) FILTER (WHERE p AND n = 1) / nullif(sum(n) FILTER (WHERE p), 0)"
-    whole = "sum(n) FILTER (WHERE p)"
-    number = f"CASE WHEN {whole} > 0 THEN coalesce({share}, 0) END"
+    complete = "sum(n) FILTER (WHERE p)"
+    number = f"CASE WHEN {complete} > 0 THEN coalesce({share}, 0) END"
     return f"SELECT {lead}{number} FROM ({inside}){grouped}"
 
 
-def contract(table: Table, asked: list[Asked]) -> str:
+def contract(table: Table, queries: list[MetricQuery]) -> str:
     """The rules on their columns, as YAML."""
     kinds = {**table.numbers, **dict.fromkeys(table.days, "date"), **dict.fromkeys(table.texts, "string")}
     lines = [f"apiVersion: v3.2.0\nkind: DataContract\nid: {table.name}\nversion: 1.0.0\nschema:"]
     lines += [f"  - name: {table.name}", "    quality:"]
-    lines += [f"      - {one.rule}" for one in asked if not one.column]
+    lines += [f"      - {query.rule}" for query in queries if not query.column]
     lines += ["    properties:"]
     for column, kind in kinds.items():
-        own = [one.rule for one in asked if one.column == column]
+        own = [query.rule for query in queries if query.column == column]
         lines.append(f"      - name: {column}\n        logicalType: {kind}")
         lines += ["        quality:", *(f"          - {rule}" for rule in own)] if own else []
     return "\n".join(lines) + "\n"

@@ -72,7 +72,7 @@ class _Server(LateS3):
         self._partitions: dict[str, list[Any]] = {}
         super().__init__(address=address)
 
-    def _known(self, method: str, target: str, headers: dict[str, str], body: bytes) -> bytes:
+    def _respond(self, method: str, target: str, headers: dict[str, str], body: bytes) -> bytes:
         path, _, query = target.partition("?")
         values = dict(urllib.parse.parse_qsl(query, keep_blank_values=True))
         if path == "/fill":

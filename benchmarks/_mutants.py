@@ -30,11 +30,11 @@ class Input:
     files: dict[str, bytes] = field(default_factory=dict)
 
 
-def inputs(known: list[Seed], number: int) -> Input:
+def inputs(all_seeds: list[Seed], number: int) -> Input:
     """The input of this number."""
     draw = random.Random(f"dq {number}")
     (make,) = draw.choices([make for make, _ in COMMANDS], [weight for _, weight in COMMANDS])
-    return make(draw, known)
+    return make(draw, all_seeds)
 
 
 def _name(draw: random.Random) -> str:
@@ -46,45 +46,45 @@ def _word(draw: random.Random) -> str:
     return str(draw.choice(HOSTILE)).replace("\0", "") or "x"
 
 
-def _validate(draw: random.Random, known: list[Seed]) -> Input:
+def _validate(draw: random.Random, all_seeds: list[Seed]) -> Input:
     name = _name(draw)
-    files = {name: damaged(draw, known)}
+    files = {name: damaged(draw, all_seeds)}
     if draw.random() < 0.2:
         policy = draw.choice(POLICIES)
         kind = draw.choice((bytes_damaged, tokens_damaged, values_damaged))
-        files["dq-policy.yaml"] = kind(draw, seed_of(policy), known)
+        files["dq-policy.yaml"] = kind(draw, seed_of(policy), all_seeds)
     if draw.random() < 0.1:
-        files["second.odcs.yaml"] = damaged(draw, known)
+        files["second.odcs.yaml"] = damaged(draw, all_seeds)
     form = draw.choice(("json", "json", "text", "github", "markdown", "sarif", "junit"))
     return Input(["validate", "--format", form, "--", *draw.choice(([name], ["."]))], files)
 
 
-def _diff(draw: random.Random, known: list[Seed]) -> Input:
-    seed = draw.choice(known)
-    before = seed.data if draw.random() < 0.7 else touched(draw, known)
-    after = touched(draw, [seed, seed, draw.choice(known)])
+def _diff(draw: random.Random, all_seeds: list[Seed]) -> Input:
+    seed = draw.choice(all_seeds)
+    before = seed.data if draw.random() < 0.7 else touched(draw, all_seeds)
+    after = touched(draw, [seed, seed, draw.choice(all_seeds)])
     words = ["diff", "before.odcs.yaml", "after.odcs.yaml", "--format", draw.choice(("text", "json"))]
     return Input(words, {"before.odcs.yaml": before, "after.odcs.yaml": after})
 
 
-def _fmt(draw: random.Random, known: list[Seed]) -> Input:
+def _fmt(draw: random.Random, all_seeds: list[Seed]) -> Input:
     name = _name(draw)
-    data = draw.choice((damaged, touched))(draw, known)
+    data = draw.choice((damaged, touched))(draw, all_seeds)
     return Input(["fmt", *draw.choice(([], ["--check"], ["--diff"])), "--", name], {name: data})
 
 
-def _explain(draw: random.Random, known: list[Seed]) -> Input:
+def _explain(draw: random.Random, all_seeds: list[Seed]) -> Input:
     if draw.random() < 0.03:
         return Input(["explain", "--", _word(draw).replace("/", ".")])  # no folder of this machine
-    return Input(["explain", "fuzz.odcs.yaml"], {"fuzz.odcs.yaml": touched(draw, known)})
+    return Input(["explain", "fuzz.odcs.yaml"], {"fuzz.odcs.yaml": touched(draw, all_seeds)})
 
 
-def _register(draw: random.Random, known: list[Seed]) -> Input:
-    more = draw.choice(([], [], ["--check"], ["--prune"], [f"--server={_word(draw)}"]))
-    files = {"fuzz.odcs.yaml": touched(draw, known)}
+def _register(draw: random.Random, all_seeds: list[Seed]) -> Input:
+    options = draw.choice(([], [], ["--check"], ["--prune"], [f"--server={_word(draw)}"]))
+    files = {"fuzz.odcs.yaml": touched(draw, all_seeds)}
     if draw.random() < 0.3:
-        files["second.odcs.yaml"] = touched(draw, known)
-    return Input(["register", ".", *more], files)
+        files["second.odcs.yaml"] = touched(draw, all_seeds)
+    return Input(["register", ".", *options], files)
 
 
 _OBJECTS = re.findall(r"name: (of_\w+)", DELIVERED)
@@ -99,13 +99,13 @@ def _value(draw: random.Random) -> str:
     return draw.choice(_VALUES) if draw.random() < 0.5 else _word(draw)
 
 
-def _publish(draw: random.Random, known: list[Seed]) -> Input:
+def _publish(draw: random.Random, all_seeds: list[Seed]) -> Input:
     words = ["publish", "fuzz.odcs.yaml"]
     if draw.random() < 0.5:
         words += [f"--object={draw.choice(_OBJECTS)}", f"--partition=key={_value(draw)}"]
         words += draw.choice(([], ["--rows=0"], ["--rows=0"], [f"--rows={_word(draw)}"]))
         return Input(words, {"fuzz.odcs.yaml": DELIVERED.encode()})
-    contract = draw.choice(known).data if draw.random() < 0.6 else touched(draw, known)
+    contract = draw.choice(all_seeds).data if draw.random() < 0.6 else touched(draw, all_seeds)
     for _ in range(draw.randint(0, 3)):
         key = draw.choice(("day", "flight_date", "order_date", "region", "DAY", _word(draw)))
         words.append(f"--partition={key}={_value(draw)}")

@@ -129,7 +129,7 @@ def fill(store: Store, count: int) -> None:
             _put(tx, incident, (row for number in numbers for row, _, _ in _incidents(number)))
             _put(tx, incident_subject, (row for number in numbers for _, row, _ in _incidents(number)))
             _put(tx, incident_event, (row for number in numbers for _, _, row in _incidents(number)))
-        for more in range(_SEEDS, count, _SEEDS):
+        for offset in range(_SEEDS, count, _SEEDS):
             for table in (
                 watermark,
                 cycle,
@@ -139,22 +139,28 @@ def fill(store: Store, count: int) -> None:
                 incident_subject,
                 incident_event,
             ):
-                _copy(tx, table, more)
+                _copy(tx, table, offset)
 
 
-def _copy(tx: Connection, table: Table, more: int) -> None:
+def _copy(tx: Connection, table: Table, offset: int) -> None:
     """The rows of the first thousand products, for those whose numbers are greater by so many."""
-    number = f"printf('%06d', substr(contract, -6) + {more})"
-    incidents = f"substr({{0}}, 1, 24) || printf('%06d', substr({{0}}, 25, 6) + {more}) || substr({{0}}, 31)"
+    number = f"printf('%06d', substr(contract, -6) + {offset})"
+    incidents = (
+        f"substr({{0}}, 1, 24) || printf('%06d', substr({{0}}, 25, 6) + {offset}) || substr({{0}}, 31)"
+    )
     moved = {
         "contract": f"substr(contract, 1, length(contract) - 6) || {number}",
         "incident_id": incidents.format("incident_id"),
-        "run_id": f"run_id + {3 * more}",
-        "id": f"id + {3 * more}" if table is check_run else incidents.format("id"),
+        "run_id": f"run_id + {3 * offset}",
+        "id": f"id + {3 * offset}" if table is check_run else incidents.format("id"),
     }
     # What counts its rows by itself goes on counting.
-    own = [one.name for one in table.columns if not (one.name == "id" and table in (cycle, incident_event))]
-    values = ", ".join(moved.get(one, f'"{one}"') for one in own)
+    own = [
+        column.name
+        for column in table.columns
+        if not (column.name == "id" and table in (cycle, incident_event))
+    ]
+    values = ", ".join(moved.get(column, f'"{column}"') for column in own)
     first = {
         check_result: f"run_id <= {3 * _SEEDS}",
         check_run: f"id <= {3 * _SEEDS}",
@@ -162,7 +168,7 @@ def _copy(tx: Connection, table: Table, more: int) -> None:
         incident_subject: f"substr(incident_id, 25, 6) < '{_SEEDS:06}'",
         incident_event: f"substr(incident_id, 25, 6) < '{_SEEDS:06}'",
     }.get(table, f"substr(contract, -6) < '{_SEEDS:06}'")
-    names = ", ".join(f'"{one}"' for one in own)
+    names = ", ".join(f'"{column}"' for column in own)
     tx.execute(sql(f'INSERT INTO "{table.name}" ({names}) SELECT {values} FROM "{table.name}" WHERE {first}'))
 
 
@@ -182,7 +188,7 @@ def _watermarks(numbers: range) -> Iterator[dict[str, Any]]:
         }
 
 
-def _fate(number: int, ago: int) -> str:
+def _history(number: int, ago: int) -> str:
     """Of a hundred products two miss today; of a hundred past cycles two were late."""
     if ago == 0:
         return "missing" if number % 50 == 7 else "unknown" if number % 200 == 8 else "on_time"
@@ -191,7 +197,7 @@ def _fate(number: int, ago: int) -> str:
 
 def _cycles(number: int) -> Iterator[dict[str, Any]]:
     for ago in range(CYCLES - 1, -1, -1):
-        due, status = _DUE - timedelta(days=ago), _fate(number, ago)
+        due, status = _DUE - timedelta(days=ago), _history(number, ago)
         gap = {"on_time": timedelta(minutes=-(number + ago) % 60 - 1), "late": timedelta(hours=2)}.get(status)
         came = due + gap if gap is not None else None
         day = f"{due - timedelta(days=1):%F}"
@@ -209,10 +215,10 @@ def _cycles(number: int) -> Iterator[dict[str, Any]]:
 def _runs(number: int) -> Iterator[tuple[dict[str, Any], list[dict[str, Any]]]]:
     """Three days of runs, with a result for each of three clauses."""
     for days in range(3):
-        run, at = number * 3 + days + 1, _DUE - timedelta(days=2 - days)
+        run_id, at = number * 3 + days + 1, _DUE - timedelta(days=2 - days)
         scope = f"day={at - timedelta(days=1):%F}"
-        made = {
-            "id": run, "contract": name(number), "object": "closed", "contract_version": "1.0.0",
+        run = {
+            "id": run_id, "contract": name(number), "object": "closed", "contract_version": "1.0.0",
             "scope": scope, "at": at, "jobs": 1,
         }  # fmt: skip
         clauses = (
@@ -221,9 +227,9 @@ def _runs(number: int) -> Iterator[tuple[dict[str, Any], list[dict[str, Any]]]]:
             ("schema[0].properties[1].unique", "unique", "id", 0.0),
         )
         status = "fail" if number % 100 == 9 and days == 2 else "pass"
-        yield made, [
+        yield run, [
             {
-                "run_id": run, "clause": clause, "check": check, "property": column, "status": status,
+                "run_id": run_id, "clause": clause, "check": check, "property": column, "status": status,
                 "severity": "error", "observed": f"{value:.0f}", "allowed": "as promised",
                 "message": f"{check} ended", "value": value, "samples": [],
             }
@@ -234,7 +240,7 @@ def _runs(number: int) -> Iterator[tuple[dict[str, Any], list[dict[str, Any]]]]:
 def _incidents(number: int) -> Iterator[tuple[dict[str, Any], dict[str, Any], dict[str, Any]]]:
     """An open one for what misses today, and a few of the past ninety days."""
     days = [ago for ago in range(0, CYCLES, 9) if ago and (number + ago) % 30 == 0]
-    for ago in ([0] if _fate(number, 0) == "missing" else []) + days:
+    for ago in ([0] if _history(number, 0) == "missing" else []) + days:
         at, open_ = _DUE - timedelta(days=ago), ago == 0
         id_ = f"00000000-0000-4000-8000-{number:06}{ago:06}"
         ended = None if open_ else at + timedelta(hours=2)

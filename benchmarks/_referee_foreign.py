@@ -14,28 +14,28 @@ from typing import Any
 
 import pyarrow as pa
 
-Asked = dict[str, Any]
+Order = dict[str, Any]
 
 
-def _file(asked: Asked) -> str:
+def _file(order: Order) -> str:
     """The target where it is the name of a file, else a file of that number in the folder."""
-    target = str(asked["target"])
-    return target if target.endswith(".parquet") else f"{target}/part-{asked['number']}.parquet"
+    target = str(order["target"])
+    return target if target.endswith(".parquet") else f"{target}/part-{order['number']}.parquet"
 
 
-def duckdb(rows: pa.Table, asked: Asked) -> None:
+def duckdb(rows: pa.Table, order: Order) -> None:
     import duckdb
 
     with duckdb.connect() as connection:
         connection.execute("SET TimeZone = 'UTC'")
         connection.register("source", rows)
-        place = _file(asked).replace("'", "''")
+        place = _file(order).replace("'", "''")
         connection.execute(
-            f"COPY (SELECT * FROM source) TO '{place}' (FORMAT parquet, ROW_GROUP_SIZE {asked['size']})"
+            f"COPY (SELECT * FROM source) TO '{place}' (FORMAT parquet, ROW_GROUP_SIZE {order['size']})"
         )
 
 
-def fastparquet(rows: pa.Table, asked: Asked) -> None:
+def fastparquet(rows: pa.Table, order: Order) -> None:
     import fastparquet
     import pandas as pd
 
@@ -46,42 +46,42 @@ def fastparquet(rows: pa.Table, asked: Asked) -> None:
             frame[name] = pd.Series(rows[name].to_pylist(), dtype=object)
     texts = {name: "utf8" for name in rows.column_names if rows.schema.field(name).type == pa.string()}
     fastparquet.write(
-        _file(asked), frame, row_group_offsets=asked["size"], object_encoding=texts or "infer", stats=True
+        _file(order), frame, row_group_offsets=order["size"], object_encoding=texts or "infer", stats=True
     )
 
 
-def arro3(rows: pa.Table, asked: Asked) -> None:
+def arro3(rows: pa.Table, order: Order) -> None:
     from arro3.io import write_parquet
 
-    write_parquet(rows, _file(asked))
+    write_parquet(rows, _file(order))
 
 
-def deltalake(rows: pa.Table, asked: Asked) -> None:
+def deltalake(rows: pa.Table, order: Order) -> None:
     import deltalake
 
-    deltalake.write_deltalake(asked["target"], rows, mode="append")
+    deltalake.write_deltalake(order["target"], rows, mode="append")
 
 
-def pyiceberg(rows: pa.Table, asked: Asked) -> None:
+def pyiceberg(rows: pa.Table, order: Order) -> None:
     from pyiceberg.catalog.sql import SqlCatalog
 
-    home = Path(asked["target"])
+    home = Path(order["target"])
     catalog = SqlCatalog(
         "c", uri=f"sqlite:///{home.parent}/{home.name}.db", warehouse=f"file://{home.parent}"
     )
-    if asked["number"] == 0:
+    if order["number"] == 0:
         catalog.create_namespace("n")
         catalog.create_table("n.t", schema=rows.schema, location=f"file://{home}")
     table = catalog.load_table("n.t")
     table.append(rows)
-    if asked["last"]:
+    if order["last"]:
         # As a catalog of folders names its versions, which Spark reads by path.
         newest = Path(catalog.load_table("n.t").metadata_location.removeprefix("file://"))
         (home / "metadata" / "v1.metadata.json").write_bytes(newest.read_bytes())
         (home / "metadata" / "version-hint.text").write_text("1")
 
 
-WRITERS: dict[str, Callable[[pa.Table, Asked], None]] = {
+WRITERS: dict[str, Callable[[pa.Table, Order], None]] = {
     "arro3": arro3,
     "duckdb": duckdb,
     "fastparquet": fastparquet,
@@ -95,15 +95,15 @@ def main() -> None:
     # What a library prints is no answer.
     sys.stdout = sys.stderr
     for line in sys.stdin:
-        asked = json.loads(line)
+        order = json.loads(line)
         try:
-            with pa.memory_map(asked["source"]) as source:
+            with pa.memory_map(order["source"]) as source:
                 rows = pa.ipc.open_file(source).read_all()
-                WRITERS[asked["writer"]](rows, asked)
-            said = None
+                WRITERS[order["writer"]](rows, order)
+            problem = None
         except Exception as error:  # noqa: BLE001  # foreign libraries raise anything; it is an answer
-            said = f"{type(error).__name__}: {str(error).splitlines()[0][:200] if str(error) else ''}"
-        answers.write(json.dumps(said) + "\n")
+            problem = f"{type(error).__name__}: {str(error).splitlines()[0][:200] if str(error) else ''}"
+        answers.write(json.dumps(problem) + "\n")
         answers.flush()
 
 

@@ -60,10 +60,10 @@ class RandomTable:
 def table(chance: random.Random, kinds: tuple[str, ...]) -> RandomTable:
     """One to six columns of these kinds, up to five files of up to 3,000 rows."""
     columns = {f"c{at}": chance.choice(kinds) for at in range(chance.randint(1, 6))}
-    most = chance.choice((0, 3, 40, 400, 3_000))
-    rows = chance.randint(0, most)
-    made = {name: _values(chance, kind, rows) for name, kind in columns.items()}
-    all_rows = [{name: made[name][at] for name in columns} for at in range(rows)]
+    max_rows = chance.choice((0, 3, 40, 400, 3_000))
+    rows = chance.randint(0, max_rows)
+    columns_by_name = {name: _values(chance, kind, rows) for name, kind in columns.items()}
+    all_rows = [{name: columns_by_name[name][at] for name in columns} for at in range(rows)]
     cuts = sorted(chance.randint(0, rows) for _ in range(chance.randint(0, 4)))
     ends = [0, *cuts, rows]
     files = tuple(tuple(all_rows[low:high]) for low, high in pairwise(ends))
@@ -71,13 +71,13 @@ def table(chance: random.Random, kinds: tuple[str, ...]) -> RandomTable:
 
 
 def _values(chance: random.Random, kind: str, rows: int) -> list[Any]:
-    few = chance.random() < 0.5
+    is_repetitive = chance.random() < 0.5
     pool = [_value(chance, kind) for _ in range(chance.randint(1, 6))]
     gaps = chance.choice((0.0, 0.0, 0.02, 0.5, 1.0))
-    made = [chance.choice(pool) if few else _value(chance, kind) for _ in range(rows)]
+    values = [chance.choice(pool) if is_repetitive else _value(chance, kind) for _ in range(rows)]
     if kind not in ("double",) and chance.random() < 0.4:
-        made.sort()
-    return [None if chance.random() < gaps else value for value in made]
+        values.sort()
+    return [None if chance.random() < gaps else value for value in values]
 
 
 def _value(chance: random.Random, kind: str) -> Any:
@@ -111,10 +111,10 @@ def _value(chance: random.Random, kind: str) -> Any:
             )
 
 
-def contract(chance: random.Random, made: RandomTable) -> Json:
+def contract(chance: random.Random, random_table: RandomTable) -> Json:
     """A document with clauses of every kind that fits the columns, near the values that are there."""
-    rows = made.rows
-    properties = [_property(chance, name, kind, rows) for name, kind in made.columns.items()]
+    rows = random_table.rows
+    properties = [_property(chance, name, kind, rows) for name, kind in random_table.columns.items()]
     if len(properties) > 1 and chance.random() < 0.15:
         # A column that nobody promised.
         properties.pop()
@@ -127,9 +127,9 @@ def contract(chance: random.Random, made: RandomTable) -> Json:
         pair = chance.sample(names, 2)
         rule = {"metric": "duplicateValues", "arguments": {"properties": pair}, **_limit(chance, len(rows))}
         quality.append(rule)
-    whole = [name for name in names if made.columns[name] in ("int", "bigint")]
-    if whole and chance.random() < 0.4:
-        above = f"{chance.choice(whole)} > {chance.randint(-9, 9)}"
+    integers = [name for name in names if random_table.columns[name] in ("int", "bigint")]
+    if integers and chance.random() < 0.4:
+        above = f"{chance.choice(integers)} > {chance.randint(-9, 9)}"
         query = f"SELECT COUNT(*) FROM {{object}} WHERE {above}"
         quality.append({"type": "sql", "query": query, "_above": above, **_limit(chance, len(rows))})
     document: Json = {
@@ -140,7 +140,7 @@ def contract(chance: random.Random, made: RandomTable) -> Json:
         "status": "active",
         "schema": [{"name": "t", "properties": properties, "quality": quality}],
     }
-    instants = [name for name in names if made.columns[name] == "timestamp"]
+    instants = [name for name in names if random_table.columns[name] == "timestamp"]
     if instants and chance.random() < 0.5:
         level = {"property": "latency", "value": chance.choice((1, 20, 48)), "unit": "h"}
         document["slaProperties"] = [{**level, "element": f"t.{chance.choice(instants)}"}]
@@ -148,7 +148,7 @@ def contract(chance: random.Random, made: RandomTable) -> Json:
 
 
 def _property(chance: random.Random, name: str, kind: str, rows: list[Json]) -> Json:
-    there = [row[name] for row in rows if row[name] is not None]
+    present = [row[name] for row in rows if row[name] is not None]
     prop: Json = {"name": name, "logicalType": LOGICAL[kind]}
     if chance.random() < 0.5:
         prop["required"] = True
@@ -158,7 +158,7 @@ def _property(chance: random.Random, name: str, kind: str, rows: list[Json]) -> 
     if kind not in ("string", "boolean"):
         for key in ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"):
             if chance.random() < 0.35:
-                options[key] = _near(chance, kind, there)
+                options[key] = _near(chance, kind, present)
     if kind in ("int", "bigint", "price") and chance.random() < 0.2:
         options["multipleOf"] = chance.choice((1, 2, 5, 0.01, 0.5))
     if kind == "string":
@@ -168,48 +168,48 @@ def _property(chance: random.Random, name: str, kind: str, rows: list[Json]) -> 
     if options:
         prop["logicalTypeOptions"] = options
     if kind not in ("boolean", "timestamp") and chance.random() < 0.3:
-        prop["enum"] = [{"value": value} for value in _list(chance, kind, there)]
-    rules = [_rule(chance, kind, there, len(rows)) for _ in range(chance.choice((0, 0, 1, 2)))]
+        prop["enum"] = [{"value": value} for value in _list(chance, kind, present)]
+    rules = [_rule(chance, kind, present, len(rows)) for _ in range(chance.choice((0, 0, 1, 2)))]
     if rules:
         prop["quality"] = rules
     return prop
 
 
-def _rule(chance: random.Random, kind: str, there: list[Any], rows: int) -> Json:
+def _rule(chance: random.Random, kind: str, present: list[Any], rows: int) -> Json:
     metrics = ["nullValues", "duplicateValues"]
     metrics += ["missingValues", "invalidValues"] if kind not in ("boolean", "timestamp") else []
     rule: Json = {"metric": chance.choice(metrics)}
     if rule["metric"] == "missingValues":
-        rule["arguments"] = {"missingValues": _list(chance, kind, there)}
+        rule["arguments"] = {"missingValues": _list(chance, kind, present)}
     if rule["metric"] == "invalidValues":
-        rule["arguments"] = {"validValues": _list(chance, kind, there)}
+        rule["arguments"] = {"validValues": _list(chance, kind, present)}
         if kind == "string" and chance.random() < 0.5:
             rule["arguments"] = {"pattern": chance.choice(PATTERNS)}
     unit = {"unit": "percent"} if chance.random() < 0.3 else {}
     return {**rule, **unit, **_limit(chance, 100 if unit else rows)}
 
 
-def _limit(chance: random.Random, most: int) -> Json:
+def _limit(chance: random.Random, largest: int) -> Json:
     operator = chance.choice(OPERATORS)
-    low, high = sorted(chance.choice((0, 1, most, chance.randint(0, most + 1))) for _ in range(2))
+    low, high = sorted(chance.choice((0, 1, largest, chance.randint(0, largest + 1))) for _ in range(2))
     return {operator: [low, high] if "Between" in operator else low}
 
 
-def _list(chance: random.Random, kind: str, there: list[Any]) -> list[Any]:
+def _list(chance: random.Random, kind: str, present: list[Any]) -> list[Any]:
     """Some values that are there, or all when they are few, and perhaps others."""
-    different = sorted({_written(value) for value in there} - {None}, key=repr)
+    different = sorted({_written(value) for value in present} - {None}, key=repr)
     if len(different) <= 6 and chance.random() < 0.6:
-        found = different
+        listed = different
     else:
-        found = chance.sample(different, min(3, len(different)))
-    more = [_near(chance, kind, there)] if not found or chance.random() < 0.3 else []
-    return [*found, *(one for one in more if one not in found)]
+        listed = chance.sample(different, min(3, len(different)))
+    absent = [_near(chance, kind, present)] if not listed or chance.random() < 0.3 else []
+    return [*listed, *(value for value in absent if value not in listed)]
 
 
-def _near(chance: random.Random, kind: str, there: list[Any]) -> Any:
+def _near(chance: random.Random, kind: str, present: list[Any]) -> Any:
     least_or_greatest = (min, max) if kind != "double" else ()
-    pick = chance.choice((chance.choice, *least_or_greatest)) if there else None
-    value = _written(pick(there)) if pick is not None and chance.random() < 0.7 else None
+    pick = chance.choice((chance.choice, *least_or_greatest)) if present else None
+    value = _written(pick(present)) if pick is not None and chance.random() < 0.7 else None
     while value is None:
         value = _written(_value(chance, kind))
     return value
@@ -220,7 +220,7 @@ def _written(value: Any) -> Any:
     if isinstance(value, float):
         return value if math.isfinite(value) else None
     if isinstance(value, Decimal):
-        whole = value == value.to_integral_value()
+        is_integral = value == value.to_integral_value()
         # What has more digits than a double holds would be another number.
-        return int(value) if whole else (float(value) if abs(value) < 10**9 else None)
+        return int(value) if is_integral else (float(value) if abs(value) < 10**9 else None)
     return value.isoformat() if isinstance(value, (dt.date, dt.datetime)) else value

@@ -16,34 +16,36 @@ from typing import Any
 
 Row = dict[str, Any]
 Json = dict[str, Any]
-Said = tuple[str, float | None]
+Truth = tuple[str, float | None]
 
 
-def truth(document: Json, columns: Sequence[str], rows: Sequence[Row], now: dt.datetime) -> dict[str, Said]:
+def truth(document: Json, columns: Sequence[str], rows: Sequence[Row], now: dt.datetime) -> dict[str, Truth]:
     """Every clause of the first object, by its path."""
-    one = document["schema"][0]
-    here = "schema[0]"
-    promised = [prop["name"] for prop in one["properties"]]
+    schema_object = document["schema"][0]
+    path = "schema[0]"
+    promised = [prop["name"] for prop in schema_object["properties"]]
     extra = [name for name in columns if name not in promised]
-    said: dict[str, Said] = {f"{here}.additionalColumns": ("fail" if extra else "pass", float(len(extra)))}
-    keys = [prop["name"] for prop in one["properties"] if prop.get("primaryKey")]
+    results: dict[str, Truth] = {
+        f"{path}.additionalColumns": ("fail" if extra else "pass", float(len(extra)))
+    }
+    keys = [prop["name"] for prop in schema_object["properties"] if prop.get("primaryKey")]
     if keys:
-        said[f"{here}.primaryKey"] = broken(repeated(rows, keys))
-    for at, rule in enumerate(one.get("quality", [])):
-        said[f"{here}.quality[{at}]"] = of_object(rule, rows)
-    for at, prop in enumerate(one["properties"]):
-        said |= dict(of_property(f"{here}.properties[{at}]", prop, rows))
+        results[f"{path}.primaryKey"] = broken(repeated(rows, keys))
+    for at, rule in enumerate(schema_object.get("quality", [])):
+        results[f"{path}.quality[{at}]"] = of_object(rule, rows)
+    for at, prop in enumerate(schema_object["properties"]):
+        results |= dict(of_property(f"{path}.properties[{at}]", prop, rows))
     for at, level in enumerate(document.get("slaProperties", [])):
-        said[f"slaProperties[{at}]"] = fresh(level, rows, now)
-    return said
+        results[f"slaProperties[{at}]"] = fresh(level, rows, now)
+    return results
 
 
-def of_property(path: str, prop: Json, rows: Sequence[Row]) -> Iterator[tuple[str, Said]]:
+def of_property(path: str, prop: Json, rows: Sequence[Row]) -> Iterator[tuple[str, Truth]]:
     name = prop["name"]
     values = [row[name] for row in rows]
-    there = [value for value in values if value is not None]
+    present = [value for value in values if value is not None]
     yield path, ("pass", None)
-    gaps = len(values) - len(there)
+    gaps = len(values) - len(present)
     for key in ("required", "primaryKey"):
         if prop.get(key):
             yield f"{path}.{key}", broken(gaps)
@@ -51,15 +53,15 @@ def of_property(path: str, prop: Json, rows: Sequence[Row]) -> Iterator[tuple[st
         yield f"{path}.unique", broken(repeated(rows, [name]))
     if prop.get("enum"):
         allowed = [entry["value"] for entry in prop["enum"]]
-        yield f"{path}.enum", broken(sum(not among(value, allowed) for value in there))
+        yield f"{path}.enum", broken(sum(not among(value, allowed) for value in present))
     for key, bound in prop.get("logicalTypeOptions", {}).items():
         breaks = BREAKS[key]
-        yield f"{path}.logicalTypeOptions.{key}", broken(sum(breaks(value, bound) for value in there))
+        yield f"{path}.logicalTypeOptions.{key}", broken(sum(breaks(value, bound) for value in present))
     for at, rule in enumerate(prop.get("quality", [])):
         yield f"{path}.quality[{at}]", of_column(rule, values, rows, name)
 
 
-def broken(count: int) -> Said:
+def broken(count: int) -> Truth:
     return ("fail" if count else "pass"), float(count)
 
 
@@ -106,8 +108,8 @@ def among(value: Any, allowed: Sequence[Any]) -> bool:
     if no_number(value):
         return False
     if isinstance(value, (str, bool)):
-        return any(type(one) is type(value) and one == value for one in allowed)
-    return any(placed(value, one) == 0 for one in allowed if one is not None)
+        return any(type(item) is type(value) and item == value for item in allowed)
+    return any(placed(value, item) == 0 for item in allowed if item is not None)
 
 
 def same(value: Any) -> Any:
@@ -120,11 +122,11 @@ def same(value: Any) -> Any:
 def repeated(rows: Sequence[Row], names: Sequence[str]) -> int:
     """The rows beyond the first of each key; one with NULL in its key repeats nothing."""
     keys = [tuple(same(row[name]) for name in names) for row in rows]
-    whole = [key for key in keys if None not in key]
-    return len(whole) - len(set(whole))
+    complete_keys = [key for key in keys if None not in key]
+    return len(complete_keys) - len(set(complete_keys))
 
 
-def of_object(rule: Json, rows: Sequence[Row]) -> Said:
+def of_object(rule: Json, rows: Sequence[Row]) -> Truth:
     if rule.get("type") == "sql":
         column, _, bound = rule["_above"].partition(" > ")
         above = sum(row[column] is not None and row[column] > int(bound) for row in rows)
@@ -134,47 +136,47 @@ def of_object(rule: Json, rows: Sequence[Row]) -> Said:
     return judged(rule, repeated(rows, rule["arguments"]["properties"]), len(rows))
 
 
-def of_column(rule: Json, values: Sequence[Any], rows: Sequence[Row], name: str) -> Said:
-    given = rule.get("arguments", {})
+def of_column(rule: Json, values: Sequence[Any], rows: Sequence[Row], name: str) -> Truth:
+    arguments = rule.get("arguments", {})
     match rule["metric"]:
         case "nullValues":
             counted = values.count(None)
         case "missingValues":
-            counted = sum(value is None or among(value, given["missingValues"]) for value in values)
+            counted = sum(value is None or among(value, arguments["missingValues"]) for value in values)
         case "duplicateValues":
             counted = repeated(rows, [name])
         case _:
-            there = [value for value in values if value is not None]
-            if "validValues" in given:
-                counted = sum(not among(value, given["validValues"]) for value in there)
+            present = [value for value in values if value is not None]
+            if "validValues" in arguments:
+                counted = sum(not among(value, arguments["validValues"]) for value in present)
             else:
-                counted = sum(re.search(given["pattern"], value) is None for value in there)
+                counted = sum(re.search(arguments["pattern"], value) is None for value in present)
     return judged(rule, counted, len(values))
 
 
 HOLDS: dict[str, Callable[[Fraction, Any], bool]] = {
-    "mustBe": lambda found, to: found == number(to),
-    "mustNotBe": lambda found, to: found != number(to),
-    "mustBeGreaterThan": lambda found, to: found > number(to),
-    "mustBeGreaterOrEqualTo": lambda found, to: found >= number(to),
-    "mustBeLessThan": lambda found, to: found < number(to),
-    "mustBeLessOrEqualTo": lambda found, to: found <= number(to),
-    "mustBeBetween": lambda found, to: number(to[0]) <= found <= number(to[1]),
-    "mustNotBeBetween": lambda found, to: not number(to[0]) <= found <= number(to[1]),
+    "mustBe": lambda measured, to: measured == number(to),
+    "mustNotBe": lambda measured, to: measured != number(to),
+    "mustBeGreaterThan": lambda measured, to: measured > number(to),
+    "mustBeGreaterOrEqualTo": lambda measured, to: measured >= number(to),
+    "mustBeLessThan": lambda measured, to: measured < number(to),
+    "mustBeLessOrEqualTo": lambda measured, to: measured <= number(to),
+    "mustBeBetween": lambda measured, to: number(to[0]) <= measured <= number(to[1]),
+    "mustNotBeBetween": lambda measured, to: not number(to[0]) <= measured <= number(to[1]),
 }
 
 
-def judged(rule: Json, counted: int, total: int) -> Said:
+def judged(rule: Json, counted: int, total: int) -> Truth:
     """What was counted, or its percentage of all rows, against the rule; of no rows there is none."""
     percent = rule.get("unit") == "percent"
     if percent and not total:
         return "skipped", None
-    found = Fraction(100 * counted, total) if percent else Fraction(counted)
+    measured = Fraction(100 * counted, total) if percent else Fraction(counted)
     operator = next(key for key in rule if key in HOLDS)
-    return ("pass" if HOLDS[operator](found, rule[operator]) else "fail"), float(found)
+    return ("pass" if HOLDS[operator](measured, rule[operator]) else "fail"), float(measured)
 
 
-def fresh(level: Json, rows: Sequence[Row], now: dt.datetime) -> Said:
+def fresh(level: Json, rows: Sequence[Row], now: dt.datetime) -> Truth:
     """Whether the newest instant that is not in the future is young enough; no number is compared."""
     name = level["element"].partition(".")[2]
     past = [row[name] for row in rows if row[name] is not None and row[name] <= now]

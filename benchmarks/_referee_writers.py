@@ -69,15 +69,15 @@ class Foreign:
             text=True,
         )
 
-    def write(self, **asked: Any) -> None:
+    def write(self, **options: Any) -> None:
         assert self._process.stdin is not None
         assert self._process.stdout is not None
-        self._process.stdin.write(json.dumps(asked) + "\n")
+        self._process.stdin.write(json.dumps(options) + "\n")
         self._process.stdin.flush()
         line = self._process.stdout.readline()
         reason = json.loads(line) if line else "the process of the foreign writers has ended"
         if reason is not None:
-            raise Unwritten(f"{asked['writer']}: {reason}")
+            raise Unwritten(f"{options['writer']}: {reason}")
 
     def close(self) -> None:
         self._process.terminate()
@@ -86,7 +86,7 @@ class Foreign:
 
 def write(
     writer: str,
-    made: RandomTable,
+    random_table: RandomTable,
     place: Path,
     chance: random.Random,
     spark: SparkSession,
@@ -97,10 +97,10 @@ def write(
     place.mkdir(parents=True)
     form = FORMATS.get(writer, "parquet")
     if writer.startswith("spark"):
-        return _spark(writer, made, place, spark)
+        return _spark(writer, random_table, place, spark)
     lies = 0
-    for number, rows in enumerate(made.files):
-        table = made.arrow(rows)
+    for number, rows in enumerate(random_table.files):
+        table = random_table.arrow(rows)
         size = chance.choice((2, 50, 1_000, 100_000))
         target = place / f"part-{number}.parquet"
         if writer in FOREIGN:
@@ -108,7 +108,7 @@ def write(
             source = place.parent / "source.arrow"
             with pa.OSFile(str(source), "wb") as sink, pa.ipc.new_file(sink, table.schema) as out:
                 out.write_table(table)
-            last = number == len(made.files) - 1
+            last = number == len(random_table.files) - 1
             foreign.write(
                 writer=writer, source=str(source), target=str(place), number=number, size=size, last=last
             )
@@ -116,7 +116,7 @@ def write(
             _polars(table, target, size)
         else:
             _pyarrow(table, target, size, chance)
-            lies += _lie(target, made, chance) if writer == "liar" else 0
+            lies += _lie(target, random_table, chance) if writer == "liar" else 0
     return Written(place, form, lies)
 
 
@@ -141,29 +141,29 @@ def _pyarrow(table: pa.Table, target: Path, size: int, chance: random.Random) ->
     )
 
 
-def _lie(target: Path, made: RandomTable, chance: random.Random) -> int:
+def _lie(target: Path, random_table: RandomTable, chance: random.Random) -> int:
     """A known liar's name, and bounds of its columns that are as narrow as they can be, in order."""
     writer, kinds = chance.choice(tuple(LIARS.items()))
-    told = 0
+    planted = 0
 
     def change(fields: dict[int, footer.Node]) -> None:
-        nonlocal told
+        nonlocal planted
         fields[footer.CREATED_BY] = footer.raw(writer.encode())
-        for at, kind in enumerate(made.columns.values()):
+        for at, kind in enumerate(random_table.columns.values()):
             if kind not in kinds:
                 continue
             for chunk in footer.statistics(fields, at):
                 if len(chunk.get(footer.MIN, (0, b""))[1]) == struct.calcsize(_SIZES[kind]):
                     chunk[footer.MAX] = chunk[footer.MIN]
-                    told += 1
+                    planted += 1
 
     footer.rewritten(target, change)
-    return told
+    return planted
 
 
-def _spark(writer: str, made: RandomTable, place: Path, spark: SparkSession) -> Written:
-    for rows in made.files:
-        table = made.arrow(rows)
+def _spark(writer: str, random_table: RandomTable, place: Path, spark: SparkSession) -> Written:
+    for rows in random_table.files:
+        table = random_table.arrow(rows)
         source = place.parent / "source.parquet"
         pq.write_table(table, source)
         frame = spark.read.parquet(str(source)).coalesce(1)

@@ -59,7 +59,7 @@ class Seed:
 
 def seeds() -> list[Seed]:
     """Every contract of examples, tests, docs and the pages of the rules, and a generated one."""
-    found = [
+    documents = [
         file.read_text()
         for room in ("examples", "tests", "docs")
         for file in sorted((TREE / room).rglob("*.odcs.y*ml"))
@@ -67,11 +67,11 @@ def seeds() -> list[Seed]:
     pages = [
         block for file in sorted((TREE / "docs").rglob("*.md")) for block in BLOCK.findall(file.read_text())
     ]
-    found += [block for block in pages if "apiVersion:" in block]
-    rich = [seed_of(one) for one in dict.fromkeys([*found, text(3, columns=12), DELIVERED])]
+    documents += [block for block in pages if "apiVersion:" in block]
+    rich = [seed_of(document) for document in dict.fromkeys([*documents, text(3, columns=12), DELIVERED])]
     shown = [rule_page.parse(rule.page) for rule in load_rules().values()]
-    short = [rule_page.document(fragment)[0] for one in shown for fragment in (one.bad, one.good)]
-    return [*rich * RICH, *(seed_of(one) for one in dict.fromkeys(short))]
+    short = [rule_page.document(fragment)[0] for page in shown for fragment in (page.bad, page.good)]
+    return [*rich * RICH, *(seed_of(document) for document in dict.fromkeys(short))]
 
 
 def seed_of(contract: str) -> Seed:

@@ -33,16 +33,16 @@ class Cycle:
 
     def tick(self, now: datetime, *, visible: bool) -> None:
         """What a watcher makes of it that ticks at `now`."""
-        there = self._there(now)
+        visible_at = self._visible_at(now)
         if self.look_again is not None:
             if now >= self.look_again:
-                self._again(now, gone=visible and there is None)
+                self._look_again(now, is_gone=visible and visible_at is None)
         elif visible:
-            self._judge(now, there)
+            self._judge(now, visible_at)
 
-    def _there(self, now: datetime) -> datetime | None:
+    def _visible_at(self, now: datetime) -> datetime | None:
         """The time of the marker that stands there: a storage keeps the last one only."""
-        at, written = max((one for one in self.times if one[0] <= now), default=(now, False))
+        at, written = max((time for time in self.times if time[0] <= now), default=(now, False))
         return at if written else None
 
     def _judge(self, now: datetime, came: datetime | None) -> None:
@@ -56,8 +56,8 @@ class Cycle:
         else:
             self.status = "pending"
 
-    def _again(self, now: datetime, *, gone: bool) -> None:
-        if not gone:
+    def _look_again(self, now: datetime, *, is_gone: bool) -> None:
+        if not is_gone:
             self.look_again, self.gone_since = self._next_look(now), None
             return
         self.gone_since = self.gone_since or now
@@ -109,65 +109,65 @@ class Mesh:
     retired: dict[str, Product] = field(default_factory=dict)
     returning: list[tuple[datetime, str]] = field(default_factory=list)
 
-    def promise(self, one: Product, begin: datetime) -> None:
+    def promise(self, product: Product, begin: datetime) -> None:
         """Cycles of a product after `begin`, with their deliveries; a partition that was promised before, by
         another name or before it was retired, comes once."""
-        self.ahead[one.name] = deque()
-        for due, part in one.dues(begin, self.end):
-            times = self.times.get((one.home, part))
+        self.ahead[product.name] = deque()
+        for due, part in product.dues(begin, self.end):
+            times = self.times.get((product.home, part))
             if times is None:
-                times = self.times[one.home, part] = self._times(due, one)
+                times = self.times[product.home, part] = self._times(due, product)
                 for at, written in times:
-                    heapq.heappush(self.coming, (at, one.name, part, written))
-            cycle = Cycle(one.name, due, due + timedelta(minutes=one.grace), part, times)
-            self.ahead[one.name].append(cycle)
-        self.products[one.name] = one
+                    heapq.heappush(self.coming, (at, product.name, part, written))
+            cycle = Cycle(product.name, due, due + timedelta(minutes=product.grace), part, times)
+            self.ahead[product.name].append(cycle)
+        self.products[product.name] = product
 
-    def _times(self, due: datetime, one: Product) -> list[tuple[datetime, bool]]:
-        came = delivery(due, one, self.draw)
+    def _times(self, due: datetime, product: Product) -> list[tuple[datetime, bool]]:
+        came = delivery(due, product, self.draw)
         if came is None:
             return []
-        fate = self.draw.choices(("kept", "again", "gone", "back"), (90, 5, 3, 2))[0]
+        history = self.draw.choices(("kept", "again", "gone", "back"), (90, 5, 3, 2))[0]
         later = came + timedelta(minutes=self.draw.uniform(10, 2 * 24 * 60))
         # What is taken away was there when it was due, or nobody could tell it from what never came.
         away = max(came, due) + timedelta(minutes=self.draw.uniform(1, 16 * 60))
         back = away + timedelta(minutes=self.draw.uniform(30, 3 * 24 * 60))
-        self.redeliveries += fate == "again"
-        self.revocations += fate in ("gone", "back")
-        more = {"again": [(later, True)], "gone": [(away, False)], "back": [(away, False), (back, True)]}
-        events = [(came, True), *more.get(fate, [])]
+        self.redeliveries += history == "again"
+        self.revocations += history in ("gone", "back")
+        changes = {"again": [(later, True)], "gone": [(away, False)], "back": [(away, False), (back, True)]}
+        events = [(came, True), *changes.get(history, [])]
         return [(at.replace(microsecond=0), written) for at, written in events]
 
     def edit(self, last_tick: datetime) -> Product:
         """Changes the contract of a product: its grace, or its time of day. What was due by the last tick
         stays as it was promised."""
-        one = self._any(lambda one: not one.step)
+        product = self._any(lambda product: not product.step)
         if self.draw.random() < 0.5:
-            changed = replace(one, grace=self.draw.choice((0, 10, 30, 90)))
+            changed = replace(product, grace=self.draw.choice((0, 10, 30, 90)))
         else:
-            changed = replace(one, hour=self.draw.randrange(24), minute=self.draw.randrange(60))
+            changed = replace(product, hour=self.draw.randrange(24), minute=self.draw.randrange(60))
         self.edited["edited"] += 1
         self.promise(changed, last_tick)
         return changed
 
     def rename(self, now: datetime) -> tuple[Product, Product]:
         """Gives a product another name, under which it is promised after `now`: before and after."""
-        one = self._any()
-        other = replace(one, name=f"{one.name}r")
-        self._withdraw(one)
+        product = self._any()
+        other = replace(product, name=f"{product.name}r")
+        self._withdraw(product)
         self.edited["renamed"] += 1
         self.promise(other, now)
-        return one, other
+        return product, other
 
     def retire(self, now: datetime) -> Product:
         """Promises a product no more; some are promised again after some days."""
-        one = self._any()
-        self.retired[one.name] = one
-        self._withdraw(one)
+        product = self._any()
+        self.retired[product.name] = product
+        self._withdraw(product)
         self.edited["retired"] += 1
         if self.draw.random() < 0.5:
-            self.returning.append((now + timedelta(days=self.draw.uniform(0.2, 5)), one.name))
-        return one
+            self.returning.append((now + timedelta(days=self.draw.uniform(0.2, 5)), product.name))
+        return product
 
     def returned(self, now: datetime) -> list[Product]:
         """The products that are promised again, for what is due after `now`."""
@@ -181,14 +181,14 @@ class Mesh:
     def _any(self, which: Callable[[Product], bool] = lambda _: True) -> Product:
         return self.draw.choice([self.products[name] for name in self.ahead if which(self.products[name])])
 
-    def _withdraw(self, one: Product) -> None:
+    def _withdraw(self, product: Product) -> None:
         """Ends what is open of a product, and what is not due yet."""
         for key, cycle in list(self.open.items()):
             # What was delivered stays delivered.
-            if cycle.product == one.name and cycle.look_again is None:
+            if cycle.product == product.name and cycle.look_again is None:
                 cycle.status = "withdrawn"
                 del self.open[key]
-        del self.ahead[one.name]
+        del self.ahead[product.name]
 
     def pass_to(self, now: datetime) -> list[tuple[datetime, str, str, bool]]:
         """What was delivered or taken away up to this instant and is new, in order of time."""
@@ -197,7 +197,7 @@ class Mesh:
             new.append(heapq.heappop(self.coming))
         return new
 
-    def tick(self, now: datetime, seen: set[str]) -> None:
+    def tick(self, now: datetime, reachable: set[str]) -> None:
         """A watcher looks at the products `seen`."""
         for name, cycles in self.ahead.items():
             while cycles and cycles[0].due <= now:
@@ -206,14 +206,14 @@ class Mesh:
         for key, cycle in list(self.open.items()):
             if cycle.product not in self.ahead:
                 continue
-            cycle.tick(now, visible=cycle.product in seen)
+            cycle.tick(now, visible=cycle.product in reachable)
             if not cycle.open:
                 del self.open[key]
 
 
 def mesh(count: int, begin: datetime, end: datetime, draw: random.Random) -> Mesh:
     """Products and their promises from the first instant on."""
-    made = Mesh(draw, end, {})
+    mesh_ = Mesh(draw, end, {})
     for number in range(count):
-        made.promise(product(number, draw), begin)
-    return made
+        mesh_.promise(product(number, draw), begin)
+    return mesh_

@@ -101,17 +101,17 @@ def product(number: int, draw: random.Random) -> Product:
     return Product(name, zone, grace, hour, minute, weekday=weekday, monthday=monthday)
 
 
-def delivery(due: datetime, one: Product, draw: random.Random) -> datetime | None:
+def delivery(due: datetime, product: Product, draw: random.Random) -> datetime | None:
     """When a cycle's data comes, in whole seconds; None for never."""
     # Who delivers all day would else leave thousands open.
-    weights = (88, 6, 5, 0.5, 0.5) if one.step else (80, 8, 7, 2, 3)
-    fate = draw.choices(("early", "grace", "late", "days", "never"), weights)[0]
-    gap = one.step or 24 * 60
+    weights = (88, 6, 5, 0.5, 0.5) if product.step else (80, 8, 7, 2, 3)
+    arrival = draw.choices(("early", "grace", "late", "days", "never"), weights)[0]
+    gap = product.step or 24 * 60
     minutes = {
         "early": -draw.uniform(1, gap * 0.9),
-        "grace": draw.uniform(0, one.grace),
-        "late": one.grace + draw.uniform(1, gap),
-        "days": one.grace + draw.uniform(gap, 10 * 24 * 60),
-    }.get(fate)
+        "grace": draw.uniform(0, product.grace),
+        "late": product.grace + draw.uniform(1, gap),
+        "days": product.grace + draw.uniform(gap, 10 * 24 * 60),
+    }.get(arrival)
     # File systems keep what a text of seconds keeps.
     return None if minutes is None else (due + timedelta(minutes=minutes)).replace(microsecond=0)

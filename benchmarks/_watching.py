@@ -64,21 +64,21 @@ class OneByOne(ProbePool):
     """Looks one after another: no storage is silent here, and threads would only take turns."""
 
     def run(self, tasks: Sequence[ProbeTask[R]]) -> list[R | ProbeTimeout]:
-        return [one.probe(one.files) for one in tasks]
+        return [task.probe(task.files) for task in tasks]
 
 
 class Watching:
     """The product under test: ticks over real files, and what it told."""
 
-    def __init__(self, folder: Path, made: Mesh) -> None:
+    def __init__(self, folder: Path, mesh: Mesh) -> None:
         self.folder, self.lakes = folder, [folder / f"lake{number}" for number in range(LAKES)]
         for lake in self.lakes:
             lake.mkdir()
         # Where a product's data lies: the lake by folder, and the folder by its names.
-        self.place = {name: self.lakes[number % LAKES] for number, name in enumerate(made.products)}
-        self.home = {name: name for name in made.products}
+        self.place = {name: self.lakes[number % LAKES] for number, name in enumerate(mesh.products)}
+        self.home = {name: name for name in mesh.products}
         self.store = open_store(f"sqlite:///{folder / 'store.db'}")
-        self.watched = {name: self._watched(one) for name, one in made.products.items()}
+        self.watched = {name: self._watched(product) for name, product in mesh.products.items()}
         self.withdrawn: dict[str, str] = {}
         # Of those whose contract is as it was at the last tick.
         self.next_due: dict[str, datetime] = {}
@@ -90,32 +90,34 @@ class Watching:
         self.start, self.lookout = "a start", OneByOne()
         self.seconds: Counter[str] = Counter()
 
-    def _watched(self, one: Product) -> WatchTarget:
+    def _watched(self, product: Product) -> WatchTarget:
         # Misses of each cadence are counted over some tens of cycles.
-        window = "3d" if one.step else "30d"
-        text = CONTRACT.format(name=one.name, cron=one.cron, zone=one.zone, grace=one.grace, window=window)
-        parsed = parse(text.encode(), f"{one.name}.odcs.yaml")
+        window = "3d" if product.step else "30d"
+        text = CONTRACT.format(
+            name=product.name, cron=product.cron, zone=product.zone, grace=product.grace, window=window
+        )
+        parsed = parse(text.encode(), f"{product.name}.odcs.yaml")
         assert parsed.contract is not None, parsed.findings
         slos, findings = promise.read_slos(parsed.contract)
         assert not findings, findings
-        home = self.home[one.name]
+        home = self.home[product.name]
         place = DeliveryPlace(str(self.place[home] / home), "parquet", "_SUCCESS")
         return WatchTarget(slos[0], place, LocalFiles())
 
-    def edit(self, one: Product) -> None:
-        self.withdrawn.pop(one.name, None)
-        self.next_due.pop(one.name, None)
-        self.watched[one.name] = self._watched(one)
+    def edit(self, product: Product) -> None:
+        self.withdrawn.pop(product.name, None)
+        self.next_due.pop(product.name, None)
+        self.watched[product.name] = self._watched(product)
 
     def rename(self, before: Product, after: Product) -> None:
         self.home[after.name] = self.home[before.name]
         self.retire(before, "its contract is another one now")
         self.edit(after)
 
-    def retire(self, one: Product, why: str = "its contract is retired") -> None:
-        self.withdrawn[one.name] = why
-        del self.watched[one.name]
-        self.next_due.pop(one.name, None)
+    def retire(self, product: Product, why: str = "its contract is retired") -> None:
+        self.withdrawn[product.name] = why
+        del self.watched[product.name]
+        self.next_due.pop(product.name, None)
 
     def move(self, name: str, lake: Path) -> None:
         """Moves a product with its data to another lake."""
@@ -124,10 +126,10 @@ class Watching:
         self.place[home] = lake
         if before.exists():
             before.rename(lake / home)
-        for one in self.watched:
-            if self.home[one] == home:
-                self.watched[one] = replace(
-                    self.watched[one], place=DeliveryPlace(str(lake / home), "parquet", "_SUCCESS")
+        for watched in self.watched:
+            if self.home[watched] == home:
+                self.watched[watched] = replace(
+                    self.watched[watched], place=DeliveryPlace(str(lake / home), "parquet", "_SUCCESS")
                 )
 
     def deliver(self, when: datetime, name: str, part: str, written: bool) -> None:
@@ -159,7 +161,7 @@ class Watching:
                 del self.lost[lake]
 
     @property
-    def seen(self) -> set[str]:
+    def reachable(self) -> set[str]:
         """The products whose lake can be seen."""
         return {name for name, home in self.home.items() if self.place[home] not in self.lost}
 
@@ -186,15 +188,15 @@ class Watching:
 
         def past(_: object, misses: object) -> None:
             assert isinstance(misses, list)
-            for one in misses:
-                assert isinstance(one, UnnotifiedMiss)
-                self.past[one.record.cycle.contract, one.record.cycle.due_at.isoformat()] += 1
+            for target in misses:
+                assert isinstance(target, UnnotifiedMiss)
+                self.past[target.record.cycle.contract, target.record.cycle.due_at.isoformat()] += 1
 
-        def tell(_: object, event: Breach | Recovery) -> None:
+        def notify(_: object, event: Breach | Recovery) -> None:
             broken = isinstance(event, Breach)
             if event.key.group == "s":
-                heard = self.told if broken else self.over
-                heard[event.key.contract, event.subject] += 1
+                events = self.told if broken else self.over
+                events[event.key.contract, event.subject] += 1
             elif event.key.contract == PLATFORM:
                 (self.platform.add if broken else self.platform.discard)(event.key)
 
@@ -202,18 +204,18 @@ class Watching:
         with self.store.read() as tx:
             awake = cycle_store.open_states(tx, now)
         # As the command does it, what has nothing due and nothing open is not even read.
-        rest = {name for name, due in self.next_due.items() if due > now and name not in awake}
-        watched = [one for name, one in self.watched.items() if name not in rest]
+        resting = {name for name, due in self.next_due.items() if due > now and name not in awake}
+        watched = [target for name, target in self.watched.items() if name not in resting]
         tick(
             self.store,
             watched,
             now,
-            tell,
+            notify,
             record_unnotified=past,
             probe_pool=self.lookout,
-            unchanged_contracts=rest,
+            unchanged_contracts=resting,
             withdrawal_reason=ended.get,
         )
-        for one in watched:
-            self.next_due[one.slo.key[0]] = next(iter(one.slo.schedule.after(now))).at
+        for target in watched:
+            self.next_due[target.slo.key[0]] = next(iter(target.slo.schedule.after(now))).at
         return True

@@ -58,12 +58,12 @@ class Mortal:
     def __getattr__(self, name: str) -> Any:
         real = getattr(self.sender, name)
 
-        def call(*given: Any) -> Any:
+        def call(*arguments: Any) -> Any:
             self.calls_left -= 1
             if self.calls_left >= 0:
-                return real(*given)
+                return real(*arguments)
             if self.after:
-                real(*given)
+                real(*arguments)
             raise Killed
 
         return call
@@ -89,38 +89,38 @@ def history(products: int, days: int, bad: float, seed: int) -> list[Event]:
             if chance.random() < (bad / 10 if hourly else bad):
                 events += _missed(f"p{number:03}", due, chance, f"#team-{number % CHANNELS:02}")
             due += period
-    return sorted(events, key=lambda one: one.at)
+    return sorted(events, key=lambda event: event.at)
 
 
 def _missed(name: str, due: datetime, chance: random.Random, channel: str) -> Iterator[Event]:
     key, cycle = IncidentKey(name, name, "daily"), f"{due:%FT%H:%MZ}"
     facts = (("promised", f"{due:%F %H:%M} UTC"), ("found", "nothing"))
     title = f"{name} was not delivered by {due:%H:%M}"
-    found = due + timedelta(minutes=chance.randint(0, 4))
-    yield Event(found, Breach(key, Severity.ERROR, cycle, title, due, facts), channel)
-    came = found + timedelta(minutes=chance.randint(20, 600))
-    seen = (("found", f"delivered {came:%H:%M} UTC"),)
-    yield Event(came, Recovery(key, cycle, came, seen), channel)
+    found_at = due + timedelta(minutes=chance.randint(0, 4))
+    yield Event(found_at, Breach(key, Severity.ERROR, cycle, title, due, facts), channel)
+    came = found_at + timedelta(minutes=chance.randint(20, 600))
+    facts = (("found", f"delivered {came:%H:%M} UTC"),)
+    yield Event(came, Recovery(key, cycle, came, facts), channel)
 
 
-def caused(products: int, seed: int, alone: float = 0.03) -> list[Event]:
+def caused(products: int, seed: int, single_share: float = 0.03) -> list[Event]:
     """A week in which one day in ten of each product is bad, mostly with all nine of its kin."""
     chance, events, kin = random.Random(seed), [], 10
     for day in range(7):
         for family in range(products // kin):
             due = BEGIN + timedelta(days=day, hours=6, minutes=family)
-            together = chance.random() < 0.10 - alone
-            came, found = due + timedelta(minutes=chance.randint(60, 600)), due + timedelta(minutes=1)
+            together = chance.random() < 0.10 - single_share
+            came, found_at = due + timedelta(minutes=chance.randint(60, 600)), due + timedelta(minutes=1)
             for number in range(family * kin, (family + 1) * kin):
-                if together or chance.random() < alone:
+                if together or chance.random() < single_share:
                     name, cycle = f"p{number:03}", f"{due:%FT%H:%MZ}"
                     key = IncidentKey(name, name, "daily")
                     facts = (("promised", f"{due:%F %H:%M} UTC"), ("found", "nothing"))
                     breach = Breach(key, Severity.ERROR, cycle, f"{name} was not delivered", due, facts)
                     channel = f"#team-{family % CHANNELS:02}"
-                    events.append(Event(found, breach, channel))
+                    events.append(Event(found_at, breach, channel))
                     events.append(Event(came, Recovery(key, cycle, came, (("found", "delivered"),)), channel))
-    return sorted(events, key=lambda one: one.at)
+    return sorted(events, key=lambda event: event.at)
 
 
 @dataclass
@@ -138,9 +138,9 @@ class Soak:
         channels, left = self.slack.open(), list(reversed(events))
         while True:
             while left and left[-1].at <= self.clock():
-                one = left.pop()
+                event = left.pop()
                 with self.store.write() as tx:
-                    record(tx, one.event, [AlertRoute("slack", one.channel)], self.clock())
+                    record(tx, event.event, [AlertRoute("slack", event.channel)], self.clock())
             tick = self.clock()
             waiting = self._drain(channels, killed)
             if not waiting and self.clock() >= end:
@@ -165,12 +165,12 @@ class Soak:
         return drain(self.store, channels, self.clock, sleep=self.clock.sleep, patience=PATIENCE).overdue
 
 
-def told(soak: Soak) -> dict[str, float]:
+def notification_figures(soak: Soak) -> dict[str, float]:
     """Incidents that nobody heard of, messages that stand there twice, and ends that are not shown."""
     with soak.store.read() as tx:
         rows = tx.execute(select(incident.c.id, incident.c.contract, incident.c.resolved_at)).all()
-    ours = [row for row in rows if not row.contract.startswith("(")]
-    visible = soak.slack.told()
+    product_rows = [row for row in rows if not row.contract.startswith("(")]
+    visible = soak.slack.posts_by_incident()
     # The first message of an incident is the one that its end is shown on.
     shown = {
         post["metadata"]["event_payload"]["incident"]: soak.slack.messages[post["ts"]]
@@ -183,11 +183,14 @@ def told(soak: Soak) -> dict[str, float]:
         if post["ts"] in soak.slack.messages
     )
     return {
-        "incidents": float(len(ours)),
-        "lost": float(sum(row.id not in visible for row in ours)),
+        "incidents": float(len(product_rows)),
+        "lost": float(sum(row.id not in visible for row in product_rows)),
         "doubled": float(sum(count - 1 for count in creates.values())),
         "open in Slack though ended": float(
-            sum(row.resolved_at is not None and row.id in shown and not _ended(shown[row.id]) for row in ours)
+            sum(
+                row.resolved_at is not None and row.id in shown and not _ended(shown[row.id])
+                for row in product_rows
+            )
         ),
         "kills": float(soak.kills),
         "calls that went wrong": float(sum(soak.slack.befell.values())),
@@ -206,9 +209,9 @@ def soak(
     """The figures of one history."""
     clock, store = Clock(BEGIN), open_store(f"sqlite:///{folder}/{name}.db")
     with BusySlack(clock, CHANNELS, faulty) as slack:
-        one = Soak(store, slack, clock, random.Random(7))
-        one.run(events, BEGIN + timedelta(days=days), killed)
-        return told(one)
+        soak_run = Soak(store, slack, clock, random.Random(7))
+        soak_run.run(events, BEGIN + timedelta(days=days), killed)
+        return notification_figures(soak_run)
 
 
 def main() -> int:
@@ -216,15 +219,15 @@ def main() -> int:
     products, days = (60, 6) if args.quick else (500, 30)
     with tempfile.TemporaryDirectory() as home:
         events = history(products, days, 0.06 if args.quick else BAD, seed=1)
-        found = soak(Path(home), "soak", events, days, FAULTY, KILLED)
+        figures = soak(Path(home), "soak", events, days, FAULTY, KILLED)
         causes = caused(60 if args.quick else 200, seed=2)
         week = soak(Path(home), "week", causes, 7, 0.0, 0.0)
         chances = history(60 if args.quick else 200, 7, 0.10, seed=2)
         unrelated = soak(Path(home), "unrelated", chances, 7, 0.0, 0.0)
     weeks = days / 7
-    metrics = {f"soak: {name}": value for name, value in found.items()} | {
-        "soak: messages per incident": found["messages"] / found["incidents"],
-        "soak: per channel and week": found["messages at the channels' level"] / CHANNELS / weeks,
+    metrics = {f"soak: {name}": value for name, value in figures.items()} | {
+        "soak: messages per incident": figures["messages"] / figures["incidents"],
+        "soak: per channel and week": figures["messages at the channels' level"] / CHANNELS / weeks,
         "soak: naive sender, messages": float(len(events)),
         "soak: naive sender, per channel and week": len(events) / CHANNELS / weeks,
         "bad week: misses": len(causes) / 2,
@@ -233,7 +236,9 @@ def main() -> int:
         "bad week: naive sender, messages": float(len(causes)),
         "bad week of unrelated misses: misses": len(chances) / 2,
         "bad week of unrelated misses: places and days that have one": float(
-            len({(one.channel, one.at.date()) for one in chances if isinstance(one.event, Breach)})
+            len(
+                {(chance.channel, chance.at.date()) for chance in chances if isinstance(chance.event, Breach)}
+            )
         ),
         "bad week of unrelated misses: messages at the channels' level": unrelated[
             "messages at the channels' level"

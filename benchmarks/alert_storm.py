@@ -48,17 +48,21 @@ def breach(name: str, at: datetime) -> Breach:
 
 
 def keep_sending(
-    store: Store, slack: BusySlack, now: Callable[[], datetime], sleep: Callable[[float], object], most: int
+    store: Store,
+    slack: BusySlack,
+    now: Callable[[], datetime],
+    sleep: Callable[[float], object],
+    max_ticks: int,
 ) -> int:
     """Ticks until nothing waits, at most so many; how many there were."""
     channels = slack.open()
-    for tick in range(1, most + 1):
+    for tick in range(1, max_ticks + 1):
         begun = now()
         done = drain(store, channels, now, sleep=sleep, patience=PATIENCE)
         if not done.overdue:
             return tick
         sleep(max((begun + TICK - now()).total_seconds(), 0))
-    return most
+    return max_ticks
 
 
 def plain_client_seconds() -> float:
@@ -90,26 +94,26 @@ def storm(
             for number in range(STORM):
                 route = AlertRoute("slack", f"#team-{number % over:02}")
                 record(tx, breach(f"p{number:03}", begun), [route], begun)
-            alone = record(tx, breach("alone", begun), [AlertRoute("slack", other)], begun)
-        ticks = keep_sending(store, slack, now, sleep, most=30)
-        told, posts = slack.told(), sorted(slack.posts, key=instant)
-    assert alone is not None
+            incident = record(tx, breach("alone", begun), [AlertRoute("slack", other)], begun)
+        ticks = keep_sending(store, slack, now, sleep, max_ticks=30)
+        notified, posts = slack.posts_by_incident(), sorted(slack.posts, key=instant)
+    assert incident is not None
     hearing: dict[str, float] = {}
     for post in posts:
         hearing.setdefault(post["channel"], (instant(post) - begun).total_seconds())
     never, limit = float("inf"), STORM / over + plain_client
-    heard = {key: (instant(those[0]) - begun).total_seconds() for key, those in told.items()}
+    seconds = {key: (instant(those[0]) - begun).total_seconds() for key, those in notified.items()}
     own = f"{name}: "
     waits = {
-        "another channel's alert": heard.get(alone, never),
+        "another channel's alert": seconds.get(incident, never),
         "the last channel hears": max(hearing.values()) if len(hearing) > over else never,
-        "the last incident is told": max(heard.values()),
+        "the last incident is told": max(seconds.values()),
     }
     return {
         **{f"{own}{what}, s": seconds for what, seconds in waits.items()},
         **{f"{own}{what} / Slack's limit": seconds / limit for what, seconds in waits.items()},
-        own + "incidents told": float(len({*heard} & incidents(store))),
-        own + "told twice": float(sum(len(those) - 1 for those in told.values())),
+        own + "incidents told": float(len({*seconds} & incidents(store))),
+        own + "told twice": float(sum(len(those) - 1 for those in notified.values())),
         own + "messages at the channels' level": float(len(slack.roots)),
         own + "ticks": float(ticks),
         own + "answers 429": float(slack.befell["429"]),
@@ -157,8 +161,12 @@ def flapping(folder: Path) -> dict[str, float]:
 def caused(folder: Path, name: str, url: str) -> dict[str, float]:
     """Ticks of `dq watch`: one product and 500 that are made from it are missing, and come in the end."""
     with FakeSlack(channels=MESH) as slack:
-        told = {"SLACK_BOT_TOKEN": TOKEN, "DQ_SLACK_URL": slack.url, "DQ_PLATFORM_CHANNEL": "slack:#platform"}
-        os.environ |= {"DQ_STORE_URL": url, **told}
+        settings = {
+            "SLACK_BOT_TOKEN": TOKEN,
+            "DQ_SLACK_URL": slack.url,
+            "DQ_PLATFORM_CHANNEL": "slack:#platform",
+        }
+        os.environ |= {"DQ_STORE_URL": url, **settings}
         mesh = Mesh(folder)
         names = ["raw", *mesh.made_from_raw(STORM)]
         mesh.watch(BEFORE)
@@ -167,7 +175,7 @@ def caused(folder: Path, name: str, url: str) -> dict[str, float]:
             begun = time.monotonic()
             mesh.watch(at)
             seconds[at] = time.monotonic() - begun
-        owners = [one for one in slack.posts if one["channel"] != MESH["#platform"]]
+        owners = [post for post in slack.posts if post["channel"] != MESH["#platform"]]
         for product in names:
             mesh.came(product, "2026-05-10", "2026-05-11T09:00:00Z")
         for at in ("2026-05-11T09:05:00Z", "2026-05-11T09:21:00Z"):
@@ -177,7 +185,7 @@ def caused(folder: Path, name: str, url: str) -> dict[str, float]:
             own + "messages to owners": float(len(owners)),
             own + "messages to the platform": float(len(slack.roots)) - len(owners),
             own + "messages in threads, ends included": float(len(slack.replies)),
-            own + "still shown as open": float(sum("ERROR" in one["text"] for one in slack.roots)),
+            own + "still shown as open": float(sum("ERROR" in post["text"] for post in slack.roots)),
             own + "the tick in which all are found, s": seconds[MISSED],
             own + "a tick while all stand open, s": seconds["2026-05-11T07:33:00Z"],
         }

@@ -115,10 +115,16 @@ def stamp(at: datetime) -> str:
 def differences(before: object, after: object, path: str = "") -> list[str]:
     """Places at which two values of JSON differ."""
     if isinstance(before, dict) and isinstance(after, dict) and before.keys() == after.keys():
-        return [one for key in before for one in differences(before[key], after[key], f"{path}/{key}")]
+        return [
+            difference
+            for key in before
+            for difference in differences(before[key], after[key], f"{path}/{key}")
+        ]
     if isinstance(before, list) and isinstance(after, list) and len(before) == len(after):
         pairs = enumerate(zip(before, after, strict=True))
-        return [one for number, (b, a) in pairs for one in differences(b, a, f"{path}/{number}")]
+        return [
+            difference for number, (b, a) in pairs for difference in differences(b, a, f"{path}/{number}")
+        ]
     if isinstance(before, list) and isinstance(after, list):
         before, after = ([item for item in a if item not in b] for a, b in ((before, after), (after, before)))
     return [] if before == after else [f"{path}: {str(before)[:300]!r} -> {str(after)[:300]!r}"]
@@ -134,8 +140,8 @@ def main() -> int:
     for name in os.environ.keys() - without_settings().keys():
         del os.environ[name]
     wrong: Counter[str] = Counter()
-    with tempfile.TemporaryDirectory() as given:
-        scene = Scene(Path(given), draw)
+    with tempfile.TemporaryDirectory() as temporary:
+        scene = Scene(Path(temporary), draw)
         now, live = BEGIN, dict[str, dict[str, object]]()
         while len(live) < instants:
             scene.change(now)
@@ -145,13 +151,13 @@ def main() -> int:
             live[stamp(now)] = scene.printed(stamp(now), portal=len(live) % (instants // portals) == 0)
             now += timedelta(minutes=draw.randrange(20, 280))
         for at in draw.sample(list(live), instants):
-            again = scene.printed(at, portal="portal" in live[at])
+            repeated = scene.printed(at, portal="portal" in live[at])
             for what, before in live[at].items():
-                found = differences(before, again[what])
-                wrong[what] += len(found)
-                for one in found[:2]:
+                changes = differences(before, repeated[what])
+                wrong[what] += len(changes)
+                for difference in changes[:2]:
                     if sum(wrong.values()) < 40:
-                        print(f"{at} {what} {one}")
+                        print(f"{at} {what} {difference}")
     for what, count in sorted(scene.happened.items()):
         print(f"{what:<44}{count:>10}")
     metrics: dict[str, float] = {"instants": instants, "differences": sum(wrong.values())}

@@ -68,7 +68,7 @@ def main() -> int:
 
 
 def _breaches(chance: random.Random, count: int) -> dict[str, float]:
-    breaches = lost = starts = schedules = 0
+    breaches = lost_runs = starts = schedules = 0
     for zone, days in ZONES.items():
         for _ in range(count):
             schedule = parse(_cron(chance), timezone=zone)
@@ -84,10 +84,10 @@ def _breaches(chance: random.Random, count: int) -> dict[str, float]:
                 for due in schedule.between(begin_at - grace, end_at - grace - timedelta(minutes=1)):
                     at = bisect_left(fires, due.at + grace)
                     breaches += 1
-                    lost += at == len(fires) or fires[at] - due.at - grace > timedelta(seconds=60)
+                    lost_runs += at == len(fires) or fires[at] - due.at - grace > timedelta(seconds=60)
     return {
         "breaches": float(breaches),
-        "breaches without an evaluation in 60 seconds, number": float(lost),
+        "breaches without an evaluation in 60 seconds, number": float(lost_runs),
         "starts / breaches": starts / breaches,
         "EventBridge schedules per SLO": schedules / (count * len(ZONES)),
     }

@@ -51,20 +51,20 @@ def main() -> int:
         place = Path(folder)
         (place / "flights.odcs.yaml").write_text(CONTRACT, "utf-8")
         _deliver(place / "lake", days)
-        whole = _cost(place, "check", "--all", "--channel", "console")
+        whole_table = _cost(place, "check", "--all", "--channel", "console")
         past = _cost(place, "backtest", "--last", str(days))
     metrics = {
         "partitions": float(days),
-        "a check of the whole, s": whole,
+        "a check of the whole, s": whole_table,
         "the back-test, s": past,
-        "back-test / check of the whole": past / whole,
+        "back-test / check of the whole": past / whole_table,
     }
     return finish(metrics, {"back-test / check of the whole": ("<", GOAL)}, args)
 
 
 def _deliver(lake: Path, days: int) -> None:
-    wanted = ["month", "day", "carrier", "origin", "distance", "dep_delay"]
-    options = csv.ConvertOptions(null_values=["", "NA"], strings_can_be_null=True, include_columns=wanted)
+    columns = ["month", "day", "carrier", "origin", "distance", "dep_delay"]
+    options = csv.ConvertOptions(null_values=["", "NA"], strings_can_be_null=True, include_columns=columns)
     scratch = lake.with_name("source")
     scratch.mkdir()
     table = csv.read_csv(producer_sources(scratch)["flights"], convert_options=options)
@@ -73,9 +73,9 @@ def _deliver(lake: Path, days: int) -> None:
         f"2013-{month:02d}-{day:02d}"
         for month, day in zip(table["month"].to_pylist(), table["day"].to_pylist(), strict=True)
     ]
-    kept = set(sorted(set(dates))[:days])
+    days_ = set(sorted(set(dates))[:days])
     table = table.drop_columns(["month", "day"]).append_column("flight_date", pa.array(dates))
-    table = table.filter(pa.array([date in kept for date in dates]))
+    table = table.filter(pa.array([date in days_ for date in dates]))
     parts = ds.partitioning(pa.schema([("flight_date", pa.string())]), flavor="hive")
     ds.write_dataset(table, lake, format="parquet", partitioning=parts, max_partitions=400)
 

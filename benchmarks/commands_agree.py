@@ -168,10 +168,10 @@ def compare(
     for name, fact, values in claims.differences():
         tally.differences += 1
         table = by_name[name]
-        said = "; ".join(f"{value} ({command})" for command, value in values.items())
+        stated = "; ".join(f"{value} ({command})" for command, value in values.items())
         odd = f"{', '.join(table.listing) or 'nothing odd'}; keys {', '.join(table.table.keys) or 'none'}"
         print(f"seed {table.seed}, {table.writer}; {odd}; {_kinds(table, fact)}")
-        print(f"    {fact}: {said}")
+        print(f"    {fact}: {stated}")
         for command, reason in claims.refusals[name].items():
             print(f"    {command} refused: {reason[:300]}")
         sys.stdout.flush()

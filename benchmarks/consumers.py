@@ -35,7 +35,7 @@ from fakes.slack import TOKEN, FakeSlack  # noqa: E402
 from dq.alerts.outbox import count_overdue  # noqa: E402
 from dq.store.engine import open_store  # noqa: E402
 
-DAY, HELD, ESCALATED = "2026-05-10", "2026-05-11T07:28:00Z", "2026-05-11T08:30:00Z"
+DAY, DEFERRED, ESCALATED = "2026-05-10", "2026-05-11T07:28:00Z", "2026-05-11T08:30:00Z"
 CAME, DONE, QUIET_ENDS = "2026-05-11T09:00:00Z", "2026-05-11T09:05:00Z", "2026-05-11T12:01:00Z"
 SUBSCRIPTION = """\
 contract: {product}
@@ -130,7 +130,7 @@ class Storm:
             self._tick(slack, MISSED)
             slack.is_faulty = bool(self.wanted)
             begun = time.monotonic()
-            self._until_sent(slack, HELD, self.wanted // 2)
+            self._until_sent(slack, DEFERRED, self.wanted // 2)
             seconds = time.monotonic() - begun
             self._until_sent(slack, ESCALATED, self.kills, least=3)
             opened = {ts: dict(message) for ts, message in slack.messages.items()}
@@ -148,7 +148,7 @@ class Storm:
         with StormSlack(self.channels, self.draw) as slack:
             for at in (BEGIN, MISSED):
                 self._tick(slack, at)
-            self._until_sent(slack, HELD, 0)
+            self._until_sent(slack, DEFERRED, 0)
             opened = {ts: dict(message) for ts, message in slack.messages.items()}
             for product in self.products:
                 marker = self.folder / "lake" / product / f"day={DAY}" / "_SUCCESS"
@@ -227,7 +227,7 @@ class Storm:
         openings: Counter[tuple[str, str]] = Counter()
         mixed = ends_lost = ends_twice = foreign = 0
         waits: list[float] = []
-        breached_at = datetime.fromisoformat(HELD)
+        breached_at = datetime.fromisoformat(DEFERRED)
         replies: dict[str, list[dict[str, Any]]] = defaultdict(list)
         for post in slack.posts:
             if "thread_ts" in post and post["ts"] in slack.messages:

@@ -45,8 +45,10 @@ def last_of_month(day: date) -> bool:
 
 
 def last_workday(day: date) -> bool:
-    rest = [day + DAY * n for n in range(1, 4)]
-    return day.weekday() < 5 and not any(other.month == day.month and other.weekday() < 5 for other in rest)
+    following = [day + DAY * n for n in range(1, 4)]
+    return day.weekday() < 5 and not any(
+        other.month == day.month and other.weekday() < 5 for other in following
+    )
 
 
 @dataclass
@@ -164,14 +166,14 @@ def patterned(draw: random.Random) -> Job:
         [24, 18, 6, 6, 8, 5, 6, 12, 4, 3],
     )[0]
     length = draw.choice([120, 180, 270, 365, 500])
-    some = set(draw.sample(range(7), draw.choice([2, 3, 4])))
+    weekdays = set(draw.sample(range(7), draw.choice([2, 3, 4])))
     weekly, monthly = draw.randrange(7), draw.randint(1, 25)
     nth = draw.randint(1, 4)
     choices: dict[str, Days] = {
         "daily": lambda _: True,
         "weekdays": lambda day: day.weekday() < 5,
         "tue-sat": lambda day: day.weekday() in (1, 2, 3, 4, 5),
-        "some days": lambda day: day.weekday() in some,
+        "some days": lambda day: day.weekday() in weekdays,
         "weekly": lambda day: day.weekday() == weekly,
         "monthly": draw.choice(
             [
@@ -196,11 +198,11 @@ def patterned(draw: random.Random) -> Job:
         job.length = draw.choice([180, 365, 500])
     if kind == "runs":
         count = draw.choice([2, 2, 3, 4, 6])
-        first, apart = draw.randrange(0, 1440 // count), 1440 // count
+        first, gap = draw.randrange(0, 1440 // count), 1440 // count
         minute = draw.choice([0, 15, 30])
         exact = draw.random() < 0.6
         job.starts = sorted(
-            ((first + apart * n) // 60 * 60 + (minute if exact else draw.choice([0, 15, 30]))) % 1440
+            ((first + gap * n) // 60 * 60 + (minute if exact else draw.choice([0, 15, 30]))) % 1440
             for n in range(count)
         )
         scale = draw.choice([2, 5, 10])
@@ -327,14 +329,14 @@ def problem_of(job: Job, history: list[tuple[datetime, datetime | None]], patter
     return problem or miss_problem(job, history, pattern)
 
 
-def have_same_clock(one: str, other: str, first: datetime, days: int) -> bool:
+def have_same_clock(zone: str, other_zone: str, first: datetime, days: int) -> bool:
     """Whether two zones are equally far apart but for a few days: nothing could show which it was."""
-    apart = Counter(
-        (first + DAY * number).astimezone(ZoneInfo(one)).utcoffset()
-        - (first + DAY * number).astimezone(ZoneInfo(other)).utcoffset()
+    offsets = Counter(
+        (first + DAY * number).astimezone(ZoneInfo(zone)).utcoffset()
+        - (first + DAY * number).astimezone(ZoneInfo(other_zone)).utcoffset()
         for number in range(days)
     )
-    return max(apart.values()) >= 0.97 * days
+    return max(offsets.values()) >= 0.97 * days
 
 
 def due_problem(job: Job, runs: list[datetime], pattern: DeliveryPattern) -> str:

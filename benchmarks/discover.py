@@ -139,7 +139,7 @@ def _branches(registry: Path, count: int) -> dict[str, float]:
     _show("not valid", invalid)
     _show("rules fail", failing)
     begun = time.monotonic()
-    again = dq.discover("lake", registry="registry", open_branches=True, limit=count)
+    repeated = dq.discover("lake", registry="registry", open_branches=True, limit=count)
     return {
         "open branches, s": open_seconds,
         "check their rules, s": check_seconds,
@@ -149,7 +149,7 @@ def _branches(registry: Path, count: int) -> dict[str, float]:
         "branches not valid": float(len(invalid)),
         "branches whose rules fail": float(len(failing)),
         "branches opened again or changed": float(
-            sum(draft.branch.state != "unchanged" for draft in again.branches)
+            sum(draft.branch.state != "unchanged" for draft in repeated.branches)
         ),
     }
 
@@ -265,8 +265,8 @@ def _verdicts(
     _show("wrong format", forms)
     untold = {name for name in both if truth[name].broken and not tables[name].problem}
     _show("broken and not told", untold)
-    told = {name for name in both if tables[name].problem and not truth[name].broken}
-    _show("told broken", {f"{name}: {tables[name].problem}" for name in told})
+    reported = {name for name in both if tables[name].problem and not truth[name].broken}
+    _show("told broken", {f"{name}: {tables[name].problem}" for name in reported})
     wrong = {name for name in both if _contract(tables[name]) != contracts.get(name)}
     _show("wrong contract", wrong)
     planted = {
@@ -290,7 +290,7 @@ def _verdicts(
         "wrong format": float(len(forms)),
         "broken": float(sum(table.broken for table in truth.values())),
         "broken and not told": float(len(untold)),
-        "told broken and not": float(len(told)),
+        "told broken and not": float(len(reported)),
         "contracts": float(len(contracts)),
         "wrong contract": float(len(wrong)),
         "copies": float(len(planted)),

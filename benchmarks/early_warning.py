@@ -110,33 +110,33 @@ def product(seed: int) -> Product:
     )
 
 
-def dues(made: Product, days: int) -> list[tuple[date, datetime]]:
-    step = 7 if made.kind == "weekly" else 1
+def dues(product_: Product, days: int) -> list[tuple[date, datetime]]:
+    step = 7 if product_.kind == "weekly" else 1
     count = max(2 * days // step, 2 * MINIMUM_CYCLES)
     first = date(2025, 9, 1)
     every = [first + number * step * DAY for number in range(count)]
-    return [(day, datetime.combine(day, time(6), made.zone).astimezone(UTC)) for day in every]
+    return [(day, datetime.combine(day, time(6), product_.zone).astimezone(UTC)) for day in every]
 
 
 def watch(seed: int, days: int, limited: bool) -> Result:
     """Decide on each cycle of the second half from all before it."""
-    made = product(seed)
-    cycles = dues(made, days)
+    simulated = product(seed)
+    cycles = dues(simulated, days)
     history: list[PastCycle] = []
     begin = len(cycles) // 2
     span = cycles[-1][1] - cycles[begin][1]
-    result = Result(made.kind, ceil(span / BUDGET.period))
+    result = Result(simulated.kind, ceil(span / BUDGET.period))
     # The false warnings, which count against the budget for a period.
     spent: list[datetime] = []
     for number, (day, due_at) in enumerate(cycles):
-        lateness = made.lateness(day, number if made.kind != "weekly" else 7 * number, due_at)
-        breach_at = due_at + made.grace * MINUTE
+        lateness = simulated.lateness(day, number if simulated.kind != "weekly" else 7 * number, due_at)
+        breach_at = due_at + simulated.grace * MINUTE
         arrived_at = due_at + lateness * MINUTE
         if number >= begin:
             result.cycles += 1
             is_late = arrived_at > breach_at
             result.late += is_late
-            plan = plan_warning(history, due_at, breach_at, BUDGET, made.zone.key)
+            plan = plan_warning(history, due_at, breach_at, BUDGET, simulated.zone.key)
             if plan.warn_at is None:
                 result.silent[reason_without_numbers(plan.reason)] += 1
             elif arrived_at > plan.warn_at:
@@ -160,8 +160,8 @@ def reason_without_numbers(reason: str) -> str:
     return "too little history for the budget"
 
 
-def share(part: float, whole: float) -> float:
-    return part / whole if whole else 0.0
+def share(part: float, total: float) -> float:
+    return part / total if total else 0.0
 
 
 def figures(results: Sequence[Result]) -> dict[str, float]:
@@ -240,12 +240,12 @@ def _bar(kind: str, top: int, numbers: Sequence[int]) -> str:
 
 
 def main() -> int:
-    alone = {"action": "store_true", "help": "leave out the limit by the budget"}
+    no_budget = {"action": "store_true", "help": "leave out the limit by the budget"}
     args = arguments(
         __doc__ or "",
         products="number of products",
         days="days that are watched",
-        by_bound_alone=alone,
+        by_bound_alone=no_budget,
         picture={"type": Path, "help": "draw the result as SVG into this file"},
     )
     products, days = args.products or (200 if args.quick else 2_000), args.days or 180

@@ -181,9 +181,9 @@ def _semi_join(spark: SparkSession, folder: Path, lake: str, keys: Path) -> Sequ
     """Return the rows of keys with their files, as a person would write it."""
     from pyspark.sql.functions import broadcast, input_file_name
 
-    wanted = spark.read.text(str(keys)).withColumnRenamed("value", "email")
+    searched = spark.read.text(str(keys)).withColumnRenamed("value", "email")
     events = spark.read.parquet(str(folder / lake)).withColumn("file", input_file_name())
-    rows = events.join(broadcast(wanted), "email", "left_semi").collect()
+    rows = events.join(broadcast(searched), "email", "left_semi").collect()
     assert rows
     return rows
 

@@ -57,7 +57,7 @@ def _late(_number: int, _frame: FrameType | None) -> None:
 def captured(file: int) -> Iterator[None]:
     """What this process prints goes to the file."""
     sys.stdout.flush()
-    kept = os.dup(1), os.dup(2)
+    streams = os.dup(1), os.dup(2)
     os.dup2(file, 1)
     os.dup2(file, 2)
     try:
@@ -65,14 +65,14 @@ def captured(file: int) -> Iterator[None]:
     finally:
         sys.stdout.flush()
         sys.stderr.flush()
-        for number, copy in zip((1, 2), kept, strict=True):
+        for number, copy in zip((1, 2), streams, strict=True):
             os.dup2(copy, number)
             os.close(copy)
 
 
-def tried(one: Input, out: int) -> tuple[float, int | str, str]:
+def tried(case: Input, out: int) -> tuple[float, int | str, str]:
     """CPU seconds, the exit code, and what went wrong. The working folder is one's own."""
-    for name, data in one.files.items():
+    for name, data in case.files.items():
         Path(name).parent.mkdir(parents=True, exist_ok=True)
         Path(name).write_bytes(data)
     os.ftruncate(out, 0)
@@ -82,43 +82,43 @@ def tried(one: Input, out: int) -> tuple[float, int | str, str]:
     before = time.process_time()
     try:
         with captured(out):
-            code = run(one.words)
+            code = run(case.words)
     except Late:
         code = "late"
     finally:
         signal.alarm(0)
     seconds = time.process_time() - before
     printed = os.pread(out, 50_000_000, 0)
-    for name in one.files:
+    for name in case.files:
         Path(name).unlink(missing_ok=True)
-    return seconds, code, _wrong(one, code, printed)
+    return seconds, code, _wrong(case, code, printed)
 
 
-def _wrong(one: Input, code: int | str, printed: bytes) -> str:
+def _wrong(case: Input, code: int | str, printed: bytes) -> str:
     if code not in FINE or b"Traceback (most recent call last)" in printed:
         return f"exit code {code}\n" + printed[-3_000:].decode("utf-8", "replace")
     if CONTROL.search(printed):
         return f"a raw control character at {CONTROL.search(printed)}"
     return (
-        _misplaced(one, printed)
-        if "json" in one.words and one.words[0] == "validate" and code in (0, 1)
+        _misplaced(case, printed)
+        if "json" in case.words and case.words[0] == "validate" and code in (0, 1)
         else ""
     )
 
 
-def _misplaced(one: Input, printed: bytes) -> str:
-    for found in json.loads(printed.partition(b"\ndq: ")[0])["findings"]:
-        data = next((data for name, data in one.files.items() if name.endswith(found["file"])), b"\n")
+def _misplaced(case: Input, printed: bytes) -> str:
+    for finding in json.loads(printed.partition(b"\ndq: ")[0])["findings"]:
+        data = next((data for name, data in case.files.items() if name.endswith(finding["file"])), b"\n")
         lines = max(len(data.decode("utf-8", "replace").splitlines()), data.count(b"\n")) + 1
-        if not (1 <= found["line"] <= lines and found["column"] >= 1):
-            return f"a finding outside of its file of {lines} lines: {found}"
+        if not (1 <= finding["line"] <= lines and finding["column"] >= 1):
+            return f"a finding outside of its file of {lines} lines: {finding}"
     return ""
 
 
-def settled(folder: Path, known: list[Seed]) -> None:
+def settled(folder: Path, all_seeds: list[Seed]) -> None:
     """A state store in which every contract that can be registered is."""
     os.chdir(folder)
-    for data in dict.fromkeys(seed.data for seed in known):
+    for data in dict.fromkeys(seed.data for seed in all_seeds):
         (folder / "fuzz.odcs.yaml").write_bytes(data)
         run(["register", "fuzz.odcs.yaml", "--apply"])
     (folder / "fuzz.odcs.yaml").unlink()
@@ -134,7 +134,7 @@ def megabyte_read_plainly() -> float:
 
 
 def work(
-    known: list[Seed], numbers: range, folder: Path, results: Path, ready: Path, slow_seconds: float
+    all_seeds: list[Seed], numbers: range, folder: Path, results: Path, ready: Path, slow_seconds: float
 ) -> None:
     """Every input of these numbers; a line of JSON for each that went wrong, and one for the whole."""
     os.chdir(folder)
@@ -148,9 +148,9 @@ def work(
                     shutil.rmtree(left) if left.is_dir() else left.unlink()
                 shutil.copytree(ready, folder, dirs_exist_ok=True)
             file.write(json.dumps({"at": number}) + "\n")
-            one = inputs(known, number)
-            seconds, code, what = tried(one, out)
-            commands[f"{one.words[0]} {code}"] += 1
+            case = inputs(all_seeds, number)
+            seconds, code, what = tried(case, out)
+            commands[f"{case.words[0]} {code}"] += 1
             total, worst, slow = (
                 total + seconds,
                 max(worst, (seconds, number)),
@@ -165,16 +165,16 @@ def work(
 
 
 def watched(
-    known: list[Seed], count: int, here: Path, processes: int, slow_seconds: float
+    all_seeds: list[Seed], count: int, folder_: Path, processes: int, slow_seconds: float
 ) -> list[dict[str, object]]:
     """Runs the numbers in so many processes; whoever stands still is killed, and the rest goes on without."""
     os.environ.pop("DQ_STORE_URL", None)
-    ready = here / "ready"
+    ready = folder_ / "ready"
     ready.mkdir()
-    kept = Path.cwd()
-    with (here / "settled").open("w") as said, captured(said.fileno()):
-        settled(ready, known)
-    os.chdir(kept)
+    working_folder = Path.cwd()
+    with (folder_ / "settled").open("w") as log, captured(log.fileno()):
+        settled(ready, all_seeds)
+    os.chdir(working_folder)
     waiting = [range(first, count, processes) for first in range(processes)]
     fork = multiprocessing.get_context("fork")
     running: list[tuple[multiprocessing.process.BaseProcess, range, Path]] = []
@@ -183,28 +183,30 @@ def watched(
     while waiting or running:
         while waiting:
             numbers = waiting.pop()
-            folder = here / f"folder-{tried_before}"
+            folder = folder_ / f"folder-{tried_before}"
             folder.mkdir()
-            results = here / f"results-{tried_before}"
-            process = fork.Process(target=work, args=(known, numbers, folder, results, ready, slow_seconds))
+            results = folder_ / f"results-{tried_before}"
+            process = fork.Process(
+                target=work, args=(all_seeds, numbers, folder, results, ready, slow_seconds)
+            )
             process.start()
             running.append((process, numbers, results))
             tried_before += 1
         time.sleep(0.2)
-        for one in list(running):
-            process, numbers, results = one
+        for worker in list(running):
+            process, numbers, results = worker
             still = results.exists() and time.time() - results.stat().st_mtime > STUCK_SECONDS
             if process.is_alive() and not still:
                 continue
             process.kill()
             process.join()
-            running.remove(one)
-            found = (
+            running.remove(worker)
+            outcome = (
                 [json.loads(line) for line in results.read_text().splitlines()] if results.exists() else []
             )
-            lines += [line for line in found if "at" not in line]
-            if not any("last" in line for line in found):
-                at = max((line["at"] for line in found if "at" in line), default=numbers.start)
+            lines += [line for line in outcome if "at" not in line]
+            if not any("last" in line for line in outcome):
+                at = max((line["at"] for line in outcome if "at" in line), default=numbers.start)
                 lines.append(
                     {"wrong": at, "what": "its process stood still" if still else "its process died"}
                 )
@@ -212,27 +214,27 @@ def watched(
     return lines
 
 
-def again(known: list[Seed], number: int) -> int:
-    one = inputs(known, number)
-    print(one)
+def repeat(all_seeds: list[Seed], number: int) -> int:
+    case = inputs(all_seeds, number)
+    print(case)
     with tempfile.TemporaryDirectory() as name:
         os.chdir(name)
-        settled(Path(name), known)
-        for file, data in one.files.items():
+        settled(Path(name), all_seeds)
+        for file, data in case.files.items():
             Path(file).parent.mkdir(parents=True, exist_ok=True)
             Path(file).write_bytes(data)
-        print("-" * 80, *one.words, sep="\n")
-        return run(one.words)
+        print("-" * 80, *case.words, sep="\n")
+        return run(case.words)
 
 
-def kept(known: list[Seed], number: int, what: str) -> None:
+def keep(all_seeds: list[Seed], number: int, what: str) -> None:
     """Writes an input that went wrong to the working folder."""
-    one = inputs(known, number)
+    case = inputs(all_seeds, number)
     folder = Path(f"fuzz-{number}")
     folder.mkdir(exist_ok=True)
-    (folder / "command.json").write_text(json.dumps(one.words))
+    (folder / "command.json").write_text(json.dumps(case.words))
     (folder / "what.txt").write_text(what)
-    for place, data in enumerate(one.files.values()):
+    for place, data in enumerate(case.files.values()):
         (folder / f"{place}.yaml").write_bytes(data)
 
 
@@ -242,14 +244,14 @@ def _short(what: str) -> str:
     return (lines or what.splitlines())[-1][:200]
 
 
-def at_the_limits(here: Path) -> tuple[float, list[str]]:
+def at_the_limits(folder_: Path) -> tuple[float, list[str]]:
     """The files at the limits of size, judged: the longest CPU seconds, and what went wrong."""
-    os.chdir(here)
-    out = os.open(here / "out", os.O_RDWR | os.O_CREAT)
+    os.chdir(folder_)
+    out = os.open(folder_ / "out", os.O_RDWR | os.O_CREAT)
     signal.signal(signal.SIGALRM, _late)
     worst, wrong = 0.0, []
-    for name, made in large().items():
-        data = made().encode()
+    for name, content in large().items():
+        data = content().encode()
         assert len(data) <= MAX_BYTES, (name, len(data))
         seconds, _, what = tried(Input(["validate", "fuzz.odcs.yaml"], {"fuzz.odcs.yaml": data}), out)
         print(f"{name:<44}{len(data) / 1e6:>8.2f} MB{seconds:>10.2f} s", flush=True)
@@ -261,15 +263,15 @@ def at_the_limits(here: Path) -> tuple[float, list[str]]:
 
 def main() -> int:
     args = arguments(__doc__ or "", only="run this input alone, and show it", count="so many inputs")
-    known = seeds()
+    all_seeds = seeds()
     if args.only is not None:
-        return again(known, args.only)
+        return repeat(all_seeds, args.only)
     count = args.count or (2_000 if args.quick else 100_000)
     processes = len(os.sched_getaffinity(0))
     begun = time.time()
     with tempfile.TemporaryDirectory(prefix="dq-fuzz-") as name:
         slow_seconds = megabyte_read_plainly()
-        lines = watched(known, count, Path(name), processes, slow_seconds)
+        lines = watched(all_seeds, count, Path(name), processes, slow_seconds)
         taken = time.time() - begun
         (Path(name) / "large").mkdir()
         folder = Path.cwd()
@@ -278,7 +280,7 @@ def main() -> int:
     ends = [line["last"] for line in lines if "last" in line]
     failed = [line for line in lines if "wrong" in line]
     for line in failed[:50]:
-        kept(known, line["wrong"], line["what"])
+        keep(all_seeds, line["wrong"], line["what"])
         print(f"input {line['wrong']}: {_short(line['what'])}")
     print(*wrong, sep="\n")
     commands = sum((Counter(end["commands"]) for end in ends), Counter())
@@ -288,7 +290,7 @@ def main() -> int:
     )
     slow = sum(end["slow"] for end in ends)
     metrics = {
-        "seeds": float(len({seed.data for seed in known})),
+        "seeds": float(len({seed.data for seed in all_seeds})),
         "inputs": float(count),
         "seconds": taken,
         "tracebacks": float(len(failed) - slow + len(wrong)),

@@ -54,10 +54,10 @@ def main() -> int:
         began = time.monotonic()
         _deliver(place, tables)
         print(f"  {tables:,} tables made in {time.monotonic() - began:.0f} s", file=sys.stderr)
-        first, said = _look(place)
-        again, twice = _look(place)
+        first, healthy = _look(place)
+        repeated, twice = _look(place)
         _touch(place, tables // 100)
-        few, thrice = _look(place)
+        partial, thrice = _look(place)
         twentieth = tables // 20
         names = (f"contracts/c{number:05d}.odcs.yaml" for number in range(twentieth // OF_A_CONTRACT))
         small, _ = _look(place, *names)
@@ -67,16 +67,16 @@ def main() -> int:
         "tables": float(tables),
         "first look, s": first[0],
         "first look, CPU ms per table": 1_000 * first[1] / tables,
-        "nothing new, s": again[0],
-        "nothing new, CPU ms per table": 1_000 * again[1] / tables,
-        "1 % new, s": few[0],
+        "nothing new, s": repeated[0],
+        "nothing new, CPU ms per table": 1_000 * repeated[1] / tables,
+        "1 % new, s": partial[0],
         "by hand, CPU ms per table": 1_000 * by_hand,
         "first look, CPU of a table / by hand": (first[1] - small[1]) / (tables - twentieth) / by_hand,
-        "nothing new, CPU of a table / by hand": (again[1] - small[1]) / (tables - twentieth) / by_hand,
+        "nothing new, CPU of a table / by hand": (repeated[1] - small[1]) / (tables - twentieth) / by_hand,
         "peak MB, first look": first[2],
-        "peak MB, nothing new": again[2],
-        "peak MB / that of a twentieth": again[2] / small[2],
-        "wrong verdicts": float(sum(_wrong(one, tables, odd) for one in (said, twice, thrice))),
+        "peak MB, nothing new": repeated[2],
+        "peak MB / that of a twentieth": repeated[2] / small[2],
+        "wrong verdicts": float(sum(_wrong(summary, tables, odd) for summary in (healthy, twice, thrice))),
     }
     goals = {
         "nothing new, CPU of a table / by hand": ("<", 2.0),
@@ -177,8 +177,8 @@ def _look(place: Path, *words: str) -> tuple[tuple[float, float, float], str]:
     done = subprocess.run(line, cwd=place, capture_output=True, text=True, check=False)
     if not done.stderr.strip().startswith("{") and "{" not in done.stderr:
         raise SystemExit(done.stdout[-1000:] + done.stderr[-2000:])
-    told = json.loads(done.stderr.strip().splitlines()[-1])
-    return (told["seconds"], told["cpu"], told["mb"]), done.stdout
+    summary = json.loads(done.stderr.strip().splitlines()[-1])
+    return (summary["seconds"], summary["cpu"], summary["mb"]), done.stdout
 
 
 _CHILD = """
@@ -193,10 +193,10 @@ print(json.dumps(told), file=sys.stderr)
 """
 
 
-def _wrong(said: str, tables: int, odd: int) -> int:
+def _wrong(summary: str, tables: int, odd: int) -> int:
     """How far the summary is from what was made."""
     expected = f"{tables:,} tables: {tables - 2 * odd:,} as promised, {odd:,} broken, 0 only listed,"
-    return int(expected not in said)
+    return int(expected not in summary)
 
 
 if __name__ == "__main__":

@@ -63,7 +63,7 @@ def main() -> int:
         lake = Path(folder) / "lake"
         scale = 0.01 if args.quick else 1.0
         if args.quick:
-            _made(lake)
+            _write_flights(lake)
         else:
             shutil.copytree(data.place(data.months(scale), WORK), lake)
         metrics = _costs(lake, Path(folder), scale, rounds=2 if args.quick else 3)
@@ -89,25 +89,25 @@ def _costs(lake: Path, folder: Path, scale: float, rounds: int) -> dict[str, flo
     contract, spent = _contract(lake, scale), {}
     different = 0
     with _session(folder) as spark:
-        for kind, most in (("keys", KEYS), ("no keys", 0)):
-            with closing(open_store(f"sqlite:///{folder}/{most}.db")) as store:
-                spent[f"first whole with {kind}"] = [_run(spark, contract, store, most)[0]]
+        for kind, max_keys in (("keys", KEYS), ("no keys", 0)):
+            with closing(open_store(f"sqlite:///{folder}/{max_keys}.db")) as store:
+                spent[f"first whole with {kind}"] = [_run(spark, contract, store, max_keys)[0]]
                 for turn in range(rounds + 1):
                     with _away(lake / f"month={MONTH}", folder / "away"):
-                        _run(spark, contract, store, most)
+                        _run(spark, contract, store, max_keys)
                     month, _ = _run(spark, contract, None, 0, [{"month": MONTH}])
-                    whole, kept = _run(spark, contract, store, most)
+                    scan, cached = _run(spark, contract, store, max_keys)
                     # The first turn warms up.
                     if turn:
                         spent.setdefault("month alone", []).append(month)
-                        spent.setdefault(f"whole with {kind}", []).append(whole)
-                if most:
+                        spent.setdefault(f"whole with {kind}", []).append(scan)
+                if max_keys:
                     sizes = _sizes(store)
                 nothing, scanned = _run(spark, contract, None, 0)
                 spent.setdefault("whole, nothing kept", []).append(nothing)
-                different += _told(kept) != _told(scanned)
+                different += _result_rows(cached) != _result_rows(scanned)
         _, scanned = _run(spark, contract, None, 0, levers=False)
-        different += _told(kept) != _told(scanned)
+        different += _result_rows(cached) != _result_rows(scanned)
     middle = {name: median(numbers) for name, numbers in spent.items()}
     return {
         **{f"{name}, CPU s": seconds for name, seconds in middle.items()},
@@ -140,8 +140,8 @@ def _run(
     return machine.cpu_seconds() - before, report
 
 
-def _told(report: Report) -> list[tuple[object, ...]]:
-    return [(one.clause, one.status, one.observed, one.value) for one in report.results]
+def _result_rows(report: Report) -> list[tuple[object, ...]]:
+    return [(result.clause, result.status, result.observed, result.value) for result in report.results]
 
 
 @contextmanager
@@ -165,8 +165,8 @@ def _sizes(store: Store) -> dict[str, float]:
 
 
 def _contract(lake: Path, scale: float) -> Contract:
-    made = text(scale).replace('"${C40_DATA}"', str(lake)).rstrip("\n") + "\n" + COLUMN
-    parsed = parse(made.encode(), "c40.odcs.yaml")
+    document = text(scale).replace('"${C40_DATA}"', str(lake)).rstrip("\n") + "\n" + COLUMN
+    parsed = parse(document.encode(), "c40.odcs.yaml")
     if parsed.contract is None:
         raise SystemExit(str(parsed.findings))
     return parsed.contract
@@ -186,7 +186,7 @@ def _session(folder: Path) -> Iterator[SparkSession]:
     spark.stop()
 
 
-def _made(lake: Path) -> None:
+def _write_flights(lake: Path) -> None:
     """Where nothing is installed: 60,000 rows of the table's shape, by the month."""
     money = pa.decimal128(15, 2)
     draw = random.Random(7)  # no secret
@@ -194,7 +194,7 @@ def _made(lake: Path) -> None:
         first = date(1992 + number // 12, number % 12 + 1, 1)
         rows = range(number * 714, number * 714 + 714)
         days = [first + timedelta(days=draw.randrange(28)) for _ in rows]
-        made = {
+        columns = {
             "l_orderkey": pa.array([row // 4 + 1 for row in rows], pa.int64()),
             "l_partkey": pa.array([draw.randrange(2_000) for _ in rows], pa.int64()),
             "l_suppkey": pa.array([draw.randrange(100) for _ in rows], pa.int64()),
@@ -211,7 +211,7 @@ def _made(lake: Path) -> None:
         }
         folder = lake / f"month={first:%Y-%m}"
         folder.mkdir(parents=True)
-        pq.write_table(pa.table(made), folder / "part-0.parquet")
+        pq.write_table(pa.table(columns), folder / "part-0.parquet")
 
 
 _MONEY = (

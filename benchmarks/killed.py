@@ -82,13 +82,13 @@ def measure(target: Target, folder: Path, *, quick: bool) -> dict[str, float]:
             catalog = target.opened(store)
             register(catalog, store)
             same = end_of(store, catalog) == expected
-            again = target.writes(lambda catalog=catalog, store=store: register(catalog, store))
+            repeated = target.writes(lambda catalog=catalog, store=store: register(catalog, store))
             store.close()
-            if ended != signal.SIGKILL or not same or again:
-                wrong.append((moment, ended, same, again))
+            if ended != signal.SIGKILL or not same or repeated:
+                wrong.append((moment, ended, same, repeated))
     seconds = time.perf_counter() - start
-    for one in wrong[:10]:
-        print(f"  wrong: {one}")
+    for problem in wrong[:10]:
+        print(f"  wrong: {problem}")
     figures = {"moments": len(moments), "kills": len(chosen), "other ends": len(wrong), "seconds": seconds}
     return {f"{target.name}: {name}": float(number) for name, number in figures.items()}
 
@@ -114,9 +114,9 @@ def over_the_wire(name: str, proxy: Any) -> Target:
         return ended
 
     def writes(run: Callable[[], None]) -> int:
-        with proxy.counted() as seen:
+        with proxy.counted() as statements:
             run()
-        return len(seen)
+        return len(statements)
 
     return Target(name, lambda _: opened, proxy.reset, moments, kill, writes)
 
@@ -158,27 +158,27 @@ def by_statement(folder: Path) -> Iterator[Target]:
     gateway = spark.sparkContext._gateway
     os.environ["PYSPARK_GATEWAY_PORT"] = str(gateway.gateway_parameters.port)
     os.environ["PYSPARK_GATEWAY_SECRET"] = str(gateway.gateway_parameters.auth_token)
-    seen: list[str] = []
+    statements: list[str] = []
 
     class Spy:
         def __getattr__(self, name: str) -> object:
             return getattr(spark, name)
 
         def sql(self, statement: str) -> object:
-            seen.append(statement)
+            statements.append(statement)
             return spark.sql(statement)
 
     opened = open_catalog("hive", CatalogSettings(session=Spy))
 
     def moments(store: Store) -> list[Moment]:
-        seen.clear()
+        statements.clear()
         register(opened, store)
-        return [(at, "before") for at in range(1, len(seen) + 1)]
+        return [(at, "before") for at in range(1, len(statements) + 1)]
 
     def writes(run: Callable[[], None]) -> int:
-        seen.clear()
+        statements.clear()
         run()
-        return len(seen)
+        return len(statements)
 
     def kill(children: Nursery, url: str, moment: Moment) -> int:
         return children.run(url, moment[0])

@@ -244,11 +244,11 @@ def _round_trips(count: int) -> tuple[int, float]:
         layout = parse_layout("/".join(levels))
         assert isinstance(layout, Layout), levels
         moment = dt.datetime(1990, 1, 1, tzinfo=dt.UTC) + dt.timedelta(minutes=chance.randrange(40_000_000))
-        whole = {"day": "%Y-%m-%d", "hour": "%Y-%m-%d %H:00:00", "minute": "%Y-%m-%d %H:%M:00"}[
+        format_ = {"day": "%Y-%m-%d", "hour": "%Y-%m-%d %H:00:00", "minute": "%Y-%m-%d %H:%M:00"}[
             layout.precision("at")
         ]
         values = {
-            column: f"{moment:{whole}}"
+            column: f"{moment:{format_}}"
             if column == "at"
             else "".join(chance.choices(letters, k=chance.randint(1, 9)))
             for column in layout.columns

@@ -117,7 +117,7 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         files = write(folder, count)
-        each = separately(folder, files[:: count // sample][:sample])
+        separate = separately(folder, files[:: count // sample][:sample])
         seconds, jobs = together(folder)
     print(f"{count} contracts; separate runs are measured on {sample} and extrapolated to {count}.")
     metrics = {
@@ -125,9 +125,9 @@ def main() -> int:
         "one_application_seconds": seconds,
         "spark_jobs": float(jobs),
         "spark_jobs_per_contract": jobs / count,
-        "separate_process_seconds": each,
-        "separate_processes_extrapolated_seconds": each * count,
-        "share_of_separate_runs": seconds / (each * count),
+        "separate_process_seconds": separate,
+        "separate_processes_extrapolated_seconds": separate * count,
+        "share_of_separate_runs": seconds / (separate * count),
     }
     return finish(metrics, {"share_of_separate_runs": ("<", 0.2)}, args)
 

@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from _measure_rules import Asked, Table, contract, rules, source_of, sql
+from _measure_rules import MetricQuery, Table, contract, rules, source_of, sql
 from _report import arguments, finish
 
 ROOT = Path(__file__).parents[1]
@@ -57,13 +57,13 @@ def tables(work: Path, *, quick: bool) -> Iterator[Table]:
     options = pa.csv.ConvertOptions(null_values=["", "NA"], strings_can_be_null=True)
     flights = pa.csv.read_csv(producer_sources(scratch)["flights"], convert_options=options)
     day = pc.strftime(flights["time_hour"].cast(pa.timestamp("s", "UTC")), "%Y-%m-%d").cast(pa.date32())
-    wanted = ["dep_time", "arr_time", "dep_delay", "arr_delay", "air_time", "distance", "flight"]
-    made = flights.select([*wanted, "origin", "dest", "carrier", "tailnum"]).append_column("day", day)
-    pq.write_table(made.slice(0, 60_000) if quick else made, work / "flights.parquet")
+    columns = ["dep_time", "arr_time", "dep_delay", "arr_delay", "air_time", "distance", "flight"]
+    table = flights.select([*columns, "origin", "dest", "carrier", "tailnum"]).append_column("day", day)
+    pq.write_table(table.slice(0, 60_000) if quick else table, work / "flights.parquet")
     yield Table(
         "flights",
         work / "flights.parquet",
-        dict.fromkeys(wanted, "integer"),
+        dict.fromkeys(columns, "integer"),
         ("day",),
         ("origin", "dest", "carrier", "tailnum"),
         (("origin",), ("carrier", "origin")),
@@ -96,67 +96,74 @@ Numbers = dict[tuple[str | None, ...], float | None]
 _DIVIDED = ("mean", "stddev", "quantile", "distinctRatio", "uniqueRatio")
 
 
-def equal(asked: Asked, ours: Numbers, theirs: Numbers) -> list[str]:
+def equal(query: MetricQuery, dq_values: Numbers, peer_values: Numbers) -> list[str]:
     """What differs, as lines."""
-    if ours.keys() != theirs.keys():
-        return [f"groups {sorted(map(str, ours.keys() ^ theirs.keys()))[:3]}"]
-    near = NEAR if asked.metric in _DIVIDED else 0.0
+    if dq_values.keys() != peer_values.keys():
+        return [f"groups {sorted(map(str, dq_values.keys() ^ peer_values.keys()))[:3]}"]
+    near = NEAR if query.metric in _DIVIDED else 0.0
     return [
-        f"{group or 'all'}: {number} and {theirs[group]}"
-        for group, number in ours.items()
-        if not _same(number, theirs[group], near)
+        f"{group or 'all'}: {number} and {peer_values[group]}"
+        for group, number in dq_values.items()
+        if not _same(number, peer_values[group], near)
     ]
 
 
-def far(asked: Asked, ours: Numbers, ask: Answers, source: str, rows: int) -> list[str]:
+def far(query: MetricQuery, dq_values: Numbers, ask: Answers, source: str, rows: int) -> list[str]:
     """The quantiles of many values whose rank is more than 0.01 percent of the rows away, as lines."""
-    share = float(asked.query.rpartition(", ")[2].rstrip(")"))
-    found = []
-    for group, number in ours.items():
+    share = float(query.query.rpartition(", ")[2].rstrip(")"))
+    problems = []
+    for group, number in dq_values.items():
         where = " AND ".join(
             f"{column}::VARCHAR IS NOT DISTINCT FROM {'NULL' if value is None else repr(value)}"
-            for column, value in zip(asked.by, group, strict=True)
+            for column, value in zip(query.by, group, strict=True)
         )
-        column = asked.column
+        column = query.column
         counts = f"count(*) FILTER (WHERE {column} < {number}), count(*) FILTER (WHERE {column} <= {number})"
         ((below, upto, every),) = ask(
             f"SELECT {counts}, count({column}) FROM {source} WHERE {where or 'true'}"
         )
         slack = rows * 1e-4 + 1
         if not int(below or 0) - slack <= share * int(every or 0) <= int(upto or 0) + slack:
-            found.append(f"{group or 'all'}: {number} has the ranks {below} to {upto} of {every}")
-    return found
+            problems.append(f"{group or 'all'}: {number} has the ranks {below} to {upto} of {every}")
+    return problems
 
 
-def _same(ours: float | None, theirs: float | None, near: float) -> bool:
-    if ours is None or theirs is None:
-        return ours is theirs
-    return math.isclose(ours, theirs, rel_tol=near, abs_tol=near)
+def _same(dq_value: float | None, peer_value: float | None, near: float) -> bool:
+    if dq_value is None or peer_value is None:
+        return dq_value is peer_value
+    return math.isclose(dq_value, peer_value, rel_tol=near, abs_tol=near)
 
 
 def compared(spark: Any, table: Table, ask: Answers, counts: dict[str, list[int]]) -> None:
     """Asks both, and prints what differs."""
-    asked = list(rules(table))
-    made = parse(contract(table, asked).encode(), f"{table.name}.odcs.yaml")
-    assert made.contract is not None, made.findings
+    queries = list(rules(table))
+    parsed = parse(contract(table, queries).encode(), f"{table.name}.odcs.yaml")
+    assert parsed.contract is not None, parsed.findings
     frame = spark.read.parquet(str(table.path))
-    report = check(Request(made.contract, frame, rules=[kind.check for kind in METRICS.values()]))
-    ordered = sorted(asked, key=lambda one: (one.column != "", _place(table, one.column)))
+    report = check(Request(parsed.contract, frame, rules=[kind.check for kind in METRICS.values()]))
+    ordered = sorted(queries, key=lambda query: (query.column != "", _place(table, query.column)))
     rows = frame.count()
-    for one, result in zip(ordered, report.results, strict=True):
-        assert result.check == METRICS[one.metric].check
-        theirs: Numbers = {
-            tuple(row[:-1]): None if row[-1] is None else float(row[-1]) for row in ask(sql(one, table.path))
+    for query, result in zip(ordered, report.results, strict=True):
+        assert result.check == METRICS[query.metric].check
+        peer_values: Numbers = {
+            tuple(row[:-1]): None if row[-1] is None else float(row[-1])
+            for row in ask(sql(query, table.path))
         }
-        ours: Numbers = {group.key: group.value for group in result.groups} if one.by else {(): result.value}
-        seen = counts.setdefault(one.metric, [0, 0])
-        seen[0] += len(theirs)
-        many = one.metric == "quantile" and rows > EXACT_VALUES
-        wrong = far(one, ours, ask, source_of(table.path), rows) if many else equal(one, ours, theirs)
+        dq_values: Numbers = (
+            {group.key: group.value for group in result.groups} if query.by else {(): result.value}
+        )
+        count = counts.setdefault(query.metric, [0, 0])
+        count[0] += len(peer_values)
+        many = query.metric == "quantile" and rows > EXACT_VALUES
+        wrong = (
+            far(query, dq_values, ask, source_of(table.path), rows)
+            if many
+            else equal(query, dq_values, peer_values)
+        )
         for line in wrong:
-            seen[1] += 1
-            by = f" by {', '.join(one.by)}" if one.by else ""
-            print(f"  {table.name}: {one.metric} of {one.column or one.query}{by}: {line}")
+            count[1] += 1
+            by = f" by {', '.join(query.by)}" if query.by else ""
+            print(f"  {table.name}: {query.metric} of {query.column or query.query}{by}: {line}")
 
 
 def _place(table: Table, column: str) -> int:

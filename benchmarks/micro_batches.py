@@ -75,7 +75,7 @@ def main() -> int:
         builder = builder.config(name, value)
     spark = builder.getOrCreate()
     seconds: list[float] = []
-    ours: list[float] = []
+    dq_seconds: list[float] = []
     by_hands: list[float] = []
     broken: list[int] = []
 
@@ -83,7 +83,7 @@ def main() -> int:
         began, cpu = time.monotonic(), machine.cpu_seconds()
         report = dq.check(CONTRACT, batch)
         seconds.append(time.monotonic() - began)
-        ours.append(machine.cpu_seconds() - cpu)
+        dq_seconds.append(machine.cpu_seconds() - cpu)
         broken.append(len(report.failed))
         cpu = machine.cpu_seconds()
         assert by_hand(batch) == 2
@@ -103,7 +103,7 @@ def main() -> int:
             .start()
         )
         query.awaitTermination()
-    kept = all(spark.conf.get(name) == value for name, value in SETTINGS.items())
+    unchanged = all(spark.conf.get(name) == value for name, value in SETTINGS.items())
     spark.stop()
     assert broken == [2] * (batches + 1), broken
     metrics = {
@@ -111,10 +111,10 @@ def main() -> int:
         "the first, seconds": seconds[0],
         "median of the others, seconds": median(seconds[1:]),
         "slowest of the others, seconds": max(seconds[1:]),
-        "median of the others, CPU seconds": median(ours[1:]),
+        "median of the others, CPU seconds": median(dq_seconds[1:]),
         "by hand, median of the others, CPU seconds": median(by_hands[1:]),
-        "CPU of the others / by hand": median(ours[1:]) / median(by_hands[1:]),
-        "settings as they were": float(kept),
+        "CPU of the others / by hand": median(dq_seconds[1:]) / median(by_hands[1:]),
+        "settings as they were": float(unchanged),
     }
     goals = {"CPU of the others / by hand": ("<", 3.3), "settings as they were": (">", 0.5)}
     return finish(metrics, goals, args)

@@ -42,7 +42,7 @@ def main() -> int:
             failed = {name for name, (status, _) in results.items() if status != "pass"}
             metrics["wrong days"] += failed != (wrong if WRONG_FROM <= day < REPAIRED_ON else set())
             incidents = migration.incidents()
-            states = [incident["state"] for found in incidents.values() for incident in found]
+            states = [incident["state"] for listed in incidents.values() for incident in listed]
             expected = ["open" if day < REPAIRED_ON else "resolved"] * (
                 len(wrong) if day >= WRONG_FROM else 0
             )

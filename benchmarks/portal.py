@@ -64,22 +64,22 @@ def measured(folder: Path, count: int, *, searches: bool) -> dict[str, float]:
     build = _builder(folder, store)
     os.sync()
     by_hand = cost([sys.executable, "-c", BY_HAND, str(folder / "registry"), store, str(folder / "plain")])
-    whole = build()
-    again = build()
+    first = build()
+    unchanged = build()
     number = random.Random(count).randrange(count)
     registry.file(folder / "registry", number).write_text(registry.text(number, minor=1), "utf-8")
     changed = build()
     site = folder / "site"
     products = [_loaded(file) for file in site.glob("products/*/index.html")]
     assert len(products) == count, (len(products), count)
-    found = {
+    figures = {
         "by_hand_seconds": by_hand.wall,
-        "build_seconds": whole.wall,
-        "build_megabytes": whole.megabytes,
-        "unchanged_seconds": again.wall,
+        "build_seconds": first.wall,
+        "build_megabytes": first.megabytes,
+        "unchanged_seconds": unchanged.wall,
         "one_changed_seconds": changed.wall,
-        "build_cpu_over_by_hand": whole.cpu / by_hand.cpu,
-        "unchanged_cpu_over_by_hand": again.cpu / by_hand.cpu,
+        "build_cpu_over_by_hand": first.cpu / by_hand.cpu,
+        "unchanged_cpu_over_by_hand": unchanged.cpu / by_hand.cpu,
         "one_changed_cpu_over_by_hand": changed.cpu / by_hand.cpu,
         "first_page_kilobytes": _loaded(site / "index.html"),
         "product_page_kilobytes_at_most": max(products),
@@ -88,8 +88,8 @@ def measured(folder: Path, count: int, *, searches: bool) -> dict[str, float]:
     }
     if searches:
         texts = [file.read_text("utf-8").lower() for file in folder.glob("registry/*/*.odcs.yaml")]
-        found |= _search(site / "find.html", texts)
-    return found
+        figures |= _search(site / "find.html", texts)
+    return figures
 
 
 def growth(folder: Path, count: int) -> dict[str, float]:
@@ -107,9 +107,9 @@ def growth(folder: Path, count: int) -> dict[str, float]:
         words = ["portal", "build", str(place / "site"), *domains, "--as-of", AS_OF]
         costs[size] = cost([sys.executable, "-c", _ON_ONE_PROCESSOR, *words], DQ_STORE_URL=store).cpu
         print(f"growth: {size:,} products in {costs[size]:.2f} s of a processor")
-    quarter, half, whole = costs.values()
+    quarter, half, full = costs.values()
     early, late = (
-        (more - fewer) / (count // part) for fewer, more, part in ((quarter, half, 4), (half, whole, 2))
+        (larger - fewer) / (count // part) for fewer, larger, part in ((quarter, half, 4), (half, full, 2))
     )
     return {"cpu_milliseconds_a_product": 1000 * late, "late_product_over_early": late / early}
 
@@ -148,8 +148,8 @@ def _search(page: Path, texts: list[str]) -> dict[str, float]:
             statistics.median(shown.evaluate(_TIMED_BY_HAND, [words, texts]) for _ in range(5))
             for words in SEARCHES
         ]
-    for words, ours, plain in zip(SEARCHES, took, by_hand, strict=True):
-        print(f"search {words!r}: {ours:.1f} ms, by hand {plain:.1f} ms")
+    for words, seconds, plain in zip(SEARCHES, took, by_hand, strict=True):
+        print(f"search {words!r}: {seconds:.1f} ms, by hand {plain:.1f} ms")
     return {
         "search_milliseconds_at_most": max(took),
         "search_by_hand_milliseconds_at_most": max(by_hand),
@@ -219,16 +219,16 @@ def against(folder: Path, count: int, commit: str) -> dict[str, float]:
             side.build()
             side.fill(count)
         turns = [[side.build_anew() for side in sides] for _ in range(_ROUNDS)]
-        again = [[side.build() for side in sides] for _ in range(_ROUNDS)]
+        repeated = [[side.build() for side in sides] for _ in range(_ROUNDS)]
     finally:
         subprocess.run([*git, "remove", "--force", str(tree)], check=True, capture_output=True)
-    for name, costs in (("build", turns), ("unchanged", again)):
+    for name, costs in (("build", turns), ("unchanged", repeated)):
         for now, then in costs:
             print(f"{name}: {now.cpu:.2f} s of processors now, {then.cpu:.2f} s at {commit}")
     return {
         f"{name}_cpu_over_{commit}": statistics.median(now.cpu for now, _ in costs)
         / statistics.median(then.cpu for _, then in costs)
-        for name, costs in (("build", turns), ("unchanged", again))
+        for name, costs in (("build", turns), ("unchanged", repeated))
     }
 
 

@@ -37,13 +37,13 @@ def tried(page: Page, ear: Ear, folder: Path, seeds: range) -> tuple[int, int, l
     site = folder / "site"
     paths = portal_pages.pages(site)
     texts = [(site / path).read_text("utf-8") for path in paths]
-    found = portal_pages.strange(page, texts)
+    problems = portal_pages.strange(page, texts)
     wrong = [
-        f"{seeds}: {path}: {fault}" for path, faults in zip(paths, found, strict=True) for fault in faults
+        f"{seeds}: {path}: {fault}" for path, faults in zip(paths, problems, strict=True) for fault in faults
     ]
     for path in paths[::OPENED]:
         page.goto((site / path).as_uri())
-        wrong += [f"{seeds}: {path}: {said}" for said in ear.heard()]
+        wrong += [f"{seeds}: {path}: {message}" for message in ear.heard()]
         if page.evaluate("() => window.fired"):
             wrong.append(f"{seeds}: {path}: a script of a stranger ran")
     states = json.loads(built.out)["states"]
@@ -61,12 +61,12 @@ def main() -> int:
         ear = Ear(page, "file://")
         for start in range(first, first + count, BATCH):
             with tempfile.TemporaryDirectory() as name:
-                made, read, wrong = tried(
+                page_count, read, wrong = tried(
                     page, ear, Path(name), range(start, min(start + BATCH, first + count))
                 )
-            pages, readable, faults = pages + made, readable + read, faults + wrong
-            for one in wrong[:5]:
-                print(one)
+            pages, readable, faults = pages + page_count, readable + read, faults + wrong
+            for problem in wrong[:5]:
+                print(problem)
     metrics = {
         "contracts": float(count),
         "of_them_readable": float(readable),

@@ -39,28 +39,28 @@ def main() -> int:
     args = arguments(__doc__ or "", seed={"type": int, "default": 1, "help": "of the random draws"})
     rounds, trees, rows, proofs = (1, 150, 60, 2_000) if args.quick else (4, 600, 100, 20_000)
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    began, asked, wrong = time.monotonic(), Counter[str](), Counter[str]()
+    began, evaluated, wrong = time.monotonic(), Counter[str](), Counter[str]()
     spark = _session()
     for number in range(rounds):
         random = Random(args.seed * 1_000 + number)
-        made = Trees(random)
+        generator = Trees(random)
         predicates = []
         while len(predicates) < trees:
-            predicates += [one for one in [made.tree()] if askable(one)]
-        there = [row(random) for _ in range(rows)]
-        for one in compared(predicates, there, made.meanings, spark, asked):
-            wrong[one.engine] += 1
+            predicates += [tree for tree in [generator.tree()] if askable(tree)]
+        rows_ = [row(random) for _ in range(rows)]
+        for disagreement in compared(predicates, rows_, generator.meanings, spark, evaluated):
+            wrong[disagreement.engine] += 1
             if wrong.total() <= _SHOWN:
-                print(one)
+                print(disagreement)
     spark.stop()
-    told = list(lies(count_proof, args.seed, proofs))
-    print("\n".join(told[:_SHOWN]))
-    metrics = {f"pairs in {name}": float(number) for name, number in asked.items()}
+    proof_errors = list(lies(count_proof, args.seed, proofs))
+    print("\n".join(proof_errors[:_SHOWN]))
+    metrics = {f"pairs in {name}": float(number) for name, number in evaluated.items()}
     metrics |= {
-        "pairs": float(asked.total()),
+        "pairs": float(evaluated.total()),
         "disagreements": float(wrong.total()),
         "predicates whose proof was tried": float(proofs),
-        "proofs that say too much": float(len(told)),
+        "proofs that say too much": float(len(proof_errors)),
         "seconds": time.monotonic() - began,
     }
     least = 5_000 if args.quick else 50_000

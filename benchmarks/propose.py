@@ -29,16 +29,16 @@ def main() -> int:
         only={"action": "append", "help": "only this data set; may be repeated"},
     )
     with tempfile.TemporaryDirectory() as place:
-        here = Path(place)
-        sets = at_hand(here)[:1] if args.quick or not args.packages else of_packages(args.packages, here)
+        folder = Path(place)
+        sets = at_hand(folder)[:1] if args.quick or not args.packages else of_packages(args.packages, folder)
         sets = [data for data in sets if not args.only or data.name in args.only]
-        os.chdir(here)
-        found = total = wrong = 0
+        os.chdir(folder)
+        found_faults = total = wrong = 0
         began = time.monotonic()
         for data in sets:
-            judged = judge(data, here / data.name)
+            judged = judge(data, folder / data.name)
             print(judged.line(), flush=True)
-            found += judged.found
+            found_faults += judged.found
             total += len(judged.verdicts)
             wrong += not judged.clean
             if args.keep:
@@ -48,8 +48,8 @@ def main() -> int:
         "data sets": float(len(sets)),
         "contracts that their own data breaks": float(wrong),
         "faults planted": float(total),
-        "faults found": float(found),
-        "share found": found / total,
+        "faults found": float(found_faults),
+        "share found": found_faults / total,
         "seconds": time.monotonic() - began,
     }
     goals = {"share found": (">", 0.899), "contracts that their own data breaks": ("<", 1.0)}

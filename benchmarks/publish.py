@@ -53,14 +53,14 @@ def table(lake: Path) -> tuple[Contract, TableSpec]:
     """The contract of one table below the folder, and its specification."""
     contract = read(CONTRACT.replace("LAKE", str(lake)))
     allowed = build_access_policy(lake, (str(lake),), registries=(), hosts=(), names=(), environment={})
-    return contract, specs(contract, lambda one: resolve(contract, one, None, allowed))[0]
+    return contract, specs(contract, lambda schema_object: resolve(contract, schema_object, None, allowed))[0]
 
 
 def deliver(store: Store, lake: Path, part: int, rows: int = 1) -> None:
     """Publishes a part, as the command does."""
     contract, spec = table(lake)
     catalog = open_catalog("local", CatalogSettings(store=store))
-    one = build_publication(
+    publication = build_publication(
         contract,
         contract.objects[0],
         spec,
@@ -71,7 +71,7 @@ def deliver(store: Store, lake: Path, part: int, rows: int = 1) -> None:
     )
     file = lake / "events.jsonl"
     place, now = f"file:{file}", datetime.now(UTC)
-    done = publish(one, catalog=catalog, store=store, now=now, receipts=RECEIPTS, targets=[place])
+    done = publish(publication, catalog=catalog, store=store, now=now, receipts=RECEIPTS, targets=[place])
     send_notices(store, {place: JsonLines(file)}, lambda: datetime.now(UTC), event_id=done.event.id)
 
 
@@ -132,10 +132,10 @@ def at_once(url: str, lake: Path, parts: int) -> tuple[float, int]:
         process.join()
     seconds = time.perf_counter() - start
     lines = (lake / "events.jsonl").read_text().splitlines()
-    heard = Counter(json.loads(line)["id"] for line in lines)
-    doubled = sum(count - 1 for count in heard.values())
+    notices = Counter(json.loads(line)["id"] for line in lines)
+    doubled = sum(count - 1 for count in notices.values())
     failed = sum(process.exitcode != 0 for process in processes)
-    return seconds, PUBLISHERS - len(heard) + doubled + failed
+    return seconds, PUBLISHERS - len(notices) + doubled + failed
 
 
 def main() -> int:
@@ -164,7 +164,7 @@ def main() -> int:
         plain_cpu = cpu_seconds(lambda: publish_plainly(folder, count))
         store.close()
         same, wrong_of_same = at_once(f"sqlite:///{folder}/same.db", folder / "same", 1)
-        apart, wrong_of_apart = at_once(f"sqlite:///{folder}/apart.db", folder / "apart", PUBLISHERS)
+        separate, wrong_of_apart = at_once(f"sqlite:///{folder}/apart.db", folder / "apart", PUBLISHERS)
     metrics = {
         "deliveries in a row": float(count),
         "publishes a minute": 60 * count / row,
@@ -176,7 +176,7 @@ def main() -> int:
         "CPU of an unchanged publish / plain client": unchanged_cpu / plain_cpu,
         "writes of unchanged publishes": float(writes),
         "s of 50 processes, one partition": same,
-        "s of 50 processes, a partition each": apart,
+        "s of 50 processes, a partition each": separate,
         "events lost or doubled": float(wrong_of_same + wrong_of_apart),
     }
     goals = {

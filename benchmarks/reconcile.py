@@ -146,10 +146,10 @@ def _planted(spark: SparkSession, rows: int) -> dict[str, float]:
         problems.append("rows in another order differ")
     for problem in problems:
         print(f"  {problem}", file=sys.stderr)
-    whole = dq.reconcile("planted-left", "planted-right", ignore=["tags"], spark=spark)
+    result = dq.reconcile("planted-left", "planted-right", ignore=["tags"], spark=spark)
     counted = _counted_by_duckdb()
-    other = abs(whole.counts[Kind.MISSING] - counted[0]) + abs(whole.counts[Kind.EXTRA] - counted[1])
-    print(f"  whole rows: {dict(whole.counts)}, DuckDB: {counted}", file=sys.stderr)
+    other = abs(result.counts[Kind.MISSING] - counted[0]) + abs(result.counts[Kind.EXTRA] - counted[1])
+    print(f"  whole rows: {dict(result.counts)}, DuckDB: {counted}", file=sys.stderr)
     return {
         "rows with planted differences": float(rows),
         "planted differences not named or invented": float(len(problems)),
@@ -177,9 +177,9 @@ def _problems(result: Reconciliation, late_rows: int) -> list[str]:
         ),
     }
     return [
-        f"{name}: {found} and not {wanted}"
-        for name, (found, wanted) in comparisons.items()
-        if found != wanted
+        f"{name}: {observed} and not {expected}"
+        for name, (observed, expected) in comparisons.items()
+        if observed != expected
     ]
 
 
@@ -191,7 +191,9 @@ def _counted_by_duckdb() -> tuple[int, int]:
         for side in ("left", "right")
     ]
     # DuckDB shows its progress on the same stream.
-    queries = [f"SELECT count(*) FROM ({one} EXCEPT ALL {other})" for one, other in (sides, reversed(sides))]
+    queries = [
+        f"SELECT count(*) FROM ({side} EXCEPT ALL {other})" for side, other in (sides, reversed(sides))
+    ]
     code = f"import duckdb\nfor query in {queries!r}: print('rows', duckdb.sql(query).fetchall()[0][0])"
     python = environments.python("tools", _work())
     ran = subprocess.run([str(python), "-c", code], check=True, capture_output=True, text=True)
@@ -221,8 +223,8 @@ def _costs(spark: SparkSession, rows: int, *, grows: bool) -> dict[str, float]:
     metrics["full outer join / equal sides"] = join / equal
     if grows:
         _write(spark, PEER_ROWS, "few", "few-same")
-        few = _usual_cpu({"few": lambda: _expect(spark, "few", "few-same", 0)})["few"]
-        metrics["datacompy / equal sides"] = _by_datacompy("few", "few-same") / few
+        few_seconds = _usual_cpu({"few": lambda: _expect(spark, "few", "few-same", 0)})["few"]
+        metrics["datacompy / equal sides"] = _by_datacompy("few", "few-same") / few_seconds
         _write(spark, GROWTH, "large", "large-same")
         large = _cpu(lambda: _expect(spark, "large", "large-same", 0))
         metrics["growth by rows"] = large / equal / (GROWTH / rows)

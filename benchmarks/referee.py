@@ -26,7 +26,7 @@ sys.path.insert(0, str(ROOT / "tests"))
 import pyarrow as pa  # noqa: E402  # after the path
 import pyarrow.parquet as pq  # noqa: E402
 from _referee_tables import NOW, RandomTable, contract, table  # noqa: E402
-from _referee_truth import Json, Said, truth  # noqa: E402
+from _referee_truth import Json, Truth, truth  # noqa: E402
 from _referee_writers import EVERY, KINDS, Foreign, Unwritten, Written, names, write  # noqa: E402
 from fakes import jvm, lakehouse  # noqa: E402
 from fakes.reach import anywhere  # noqa: E402
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 QUICK_SECONDS, MINUTES = 35, 10
 # Statuses without a number that two readings share, and checks whose number only some of them have.
 WITHOUT_NUMBER = ("columns", "latency")
-Said4 = dict[str, Said]
+Truths = dict[str, Truth]
 
 
 def main() -> int:
@@ -67,7 +67,7 @@ def main() -> int:
         first = args.seed if args.seed is not None else random.SystemRandom().randrange(10**9)
         seed = first
         while seed == first or (args.seed is None and time.monotonic() - begun < seconds):
-            _one(seed, spark, foreign, Path(folder), counts, by_writer, unwritten)
+            _compare_one_table(seed, spark, foreign, Path(folder), counts, by_writer, unwritten)
             seed += 1
         spark.stop()
         if foreign is not None:
@@ -122,7 +122,7 @@ def _session(home: Path) -> SparkSession:
     return spark
 
 
-def _one(
+def _compare_one_table(
     seed: int,
     spark: SparkSession,
     foreign: Foreign | None,
@@ -134,48 +134,50 @@ def _one(
     """One table by one writer, its contract, and the five readings of both."""
     chance = random.Random(seed)
     writer = chance.choice(names(foreign is not None))
-    made = table(chance, KINDS.get(writer, EVERY))
-    document = contract(chance, made)
+    random_table = table(chance, KINDS.get(writer, EVERY))
+    document = contract(chance, random_table)
     try:
-        written = write(writer, made, folder / f"t{seed}", chance, spark, foreign)
+        written = write(writer, random_table, folder / f"t{seed}", chance, spark, foreign)
     except Unwritten as error:
         unwritten[str(error)] += 1
         return
-    expected = truth(document, list(made.columns), made.rows, NOW)
+    expected = truth(document, list(random_table.columns), random_table.rows, NOW)
     promised = _parsed(document, written)
     readings = {
         "all levers": _checked(promised, spark, ALL),
         "small tables": _checked(promised, spark, frozenset({Optimization.SMALL_TABLES})),
         "no lever": _checked(promised, spark, NONE),
-        "dq sample": _sampled(promised, made, folder),
+        "dq sample": _sampled(promised, random_table, folder),
     }
     counts["tables"] += 1
-    counts["rows"] += len(made.rows)
+    counts["rows"] += len(random_table.rows)
     counts["clauses"] += len(expected)
     counts["lies"] += written.lies
     counts["proven"] += readings["all levers"].from_statistics
     by_writer[writer] += 1
     for how, report in readings.items():
-        said: Said4 = {
-            one.clause: (one.status.value, None if one.check in WITHOUT_NUMBER else one.value)
-            for one in report.results
+        verdicts: Truths = {
+            result.clause: (result.status.value, None if result.check in WITHOUT_NUMBER else result.value)
+            for result in report.results
         }
         # A sample does not tell everything; what it tells is compared.
-        paths = said.keys() if how == "dq sample" else said.keys() | expected.keys()
+        paths = verdicts.keys() if how == "dq sample" else verdicts.keys() | expected.keys()
         counts["comparisons"] += len(paths)
         for path in sorted(paths):
-            if not _alike(said.get(path), expected.get(path)):
+            if not _alike(verdicts.get(path), expected.get(path)):
                 counts["disagreements"] += 1
-                messages = [one.message for one in report.results if one.clause == path]
-                print(f"seed {seed}, {writer}: {path} by {how} {said.get(path)}, rows {expected.get(path)}")
+                messages = [result.message for result in report.results if result.clause == path]
+                print(
+                    f"seed {seed}, {writer}: {path} by {how} {verdicts.get(path)}, rows {expected.get(path)}"
+                )
                 print(f"    {messages} {_clause(document, path)}", flush=True)
 
 
-def _alike(said: Said | None, expected: Said | None) -> bool:
-    if said is None or expected is None:
+def _alike(verdict: Truth | None, expected: Truth | None) -> bool:
+    if verdict is None or expected is None:
         return False
-    numbers = (said[1], expected[1])
-    return said[0] == expected[0] and (None in numbers or abs(numbers[0] - numbers[1]) < 1e-9)  # type: ignore[operator]
+    numbers = (verdict[1], expected[1])
+    return verdict[0] == expected[0] and (None in numbers or abs(numbers[0] - numbers[1]) < 1e-9)  # type: ignore[operator]
 
 
 def _clause(document: Json, path: str) -> str:
@@ -197,7 +199,7 @@ def _public(node: Any) -> Any:
     """Without what only the evaluator reads."""
     if isinstance(node, dict):
         return {key: _public(value) for key, value in node.items() if not key.startswith("_")}
-    return [_public(one) for one in node] if isinstance(node, list) else node
+    return [_public(item) for item in node] if isinstance(node, list) else node
 
 
 def _checked(promised: Contract, spark: SparkSession, levers: frozenset[Optimization]) -> Report:
@@ -209,11 +211,11 @@ def _checked(promised: Contract, spark: SparkSession, levers: frozenset[Optimiza
     )
 
 
-def _sampled(promised: Contract, made: RandomTable, folder: Path) -> Report:
+def _sampled(promised: Contract, random_table: RandomTable, folder: Path) -> Report:
     place = folder / "sample.parquet"
-    pq.write_table(pa.concat_tables([made.arrow(file) for file in made.files]), place)
-    one = promised.objects[0]
-    return sample.check(promised, one, sample.read(place, one), NOW)
+    pq.write_table(pa.concat_tables([random_table.arrow(file) for file in random_table.files]), place)
+    schema_object = promised.objects[0]
+    return sample.check(promised, schema_object, sample.read(place, schema_object), NOW)
 
 
 if __name__ == "__main__":

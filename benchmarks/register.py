@@ -41,7 +41,7 @@ from dq.store.engine import Store, open_store
 _WRITES = ("INSERT", "UPDATE", "DELETE")
 
 
-def wanted(count: int, columns: int = 40) -> list[TableSpec]:
+def desired_specs(count: int, columns: int = 40) -> list[TableSpec]:
     """Tables in ten databases."""
     fields = tuple(
         TableColumn(f"c{at}", "decimal(18,2)" if at % 2 else "string", f"Column {at}.")
@@ -117,7 +117,7 @@ def measure(name: str, count: int, folder: Path) -> dict[str, float]:
 
     event.listen(store.engine, "before_cursor_execute", note)
     catalog = opened(name, store, calls)
-    specs = wanted(count)
+    specs = desired_specs(count)
     before = _peak_megabytes()
     metrics = {"tables": float(count)}
     for title in ("first", "again"):
@@ -211,12 +211,14 @@ def _changed(
     names = _git(folder, "diff", "--name-only", "HEAD").splitlines()
     loaded = load([folder / name for name in names], lambda _: None)
     reached = build_access_policy(folder, ("s3://lake",))
-    made = [
+    changed_specs = [
         spec
         for contract in loaded.contracts
-        for spec in of_contract(contract, lambda one, of=contract: resolve(of, one, None, reached))
+        for spec in of_contract(
+            contract, lambda schema_object, of=contract: resolve(of, schema_object, None, reached)
+        )
     ]
-    plan = propose(catalog, made, store)
+    plan = propose(catalog, changed_specs, store)
     return {
         "plan of twenty changed, s": time.perf_counter() - start,
         "plan of twenty changed: changes too many or too few": abs(_changes(plan) - _CHANGED),

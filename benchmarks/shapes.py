@@ -94,10 +94,10 @@ def columns(folder: Path, size: int) -> Sequence[str]:
 
 def linked(folder: Path, name: str, places: Sequence[str], rows: int) -> None:
     """Write a file of about 100 kB at the first place, and link the other places to it."""
-    first, *others = [folder / "lake" / name / place for place in places]
+    first, *linked_places = [folder / "lake" / name / place for place in places]
     first.parent.mkdir(parents=True)
     pq.write_table(pa.table({"id": pa.array(range(rows), pa.int64())}), first, compression="none")
-    for number, path in enumerate(others, 1):
+    for number, path in enumerate(linked_places, 1):
         path.parent.mkdir(parents=True, exist_ok=True)
         # A file has at most 65,000 links.
         if number % 50_000 == 0:

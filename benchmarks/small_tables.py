@@ -95,29 +95,31 @@ def main() -> int:
         started = time.monotonic() - begun
         _check(spark, "t0000.odcs.yaml")
         begun, cpu, before = time.monotonic(), machine.cpu_seconds(), _jobs(spark)
-        told = _check(spark, ".", "--all")
+        batch_results = _check(spark, ".", "--all")
         seconds, cpu, jobs = time.monotonic() - begun, machine.cpu_seconds() - cpu, _jobs(spark) - before
         # Every kind of table is among the first.
         names = [f"t{number:04d}.odcs.yaml" for number in range(min(scanned, tables))]
         begun, before = time.monotonic(), _jobs(spark)
-        alone = _check(spark, *names, "--scan")
+        scan_results = _check(spark, *names, "--scan")
         scan_seconds, scan_jobs = time.monotonic() - begun, _jobs(spark) - before
         _deliver_days(Path(folder))
         by_scope = {
-            " ".join(words): [_check(spark, "days.odcs.yaml", *words, *more) for more in ((), ("--scan",))]
+            " ".join(words): [
+                _check(spark, "days.odcs.yaml", *words, *options) for options in ((), ("--scan",))
+            ]
             for words in (["--all"], *(["--partition", day] for day in scopes.values()))
         }
         spark.stop()
         by_hand = cpu_seconds(lambda: _read_by_hand(Path(folder)))
-    differing = [name for name, results in alone.items() if told[name] != results]
+    differing = [name for name, results in scan_results.items() if batch_results[name] != results]
     for scope, (results, by_spark) in by_scope.items():
         if results != by_spark:
             differing.append(scope)
             print(f"  {scope}: {results} is {by_spark} by Spark", file=sys.stderr)
-    for name in (name for name in differing[:5] if name in alone):
-        print(f"  {name}: {told[name]} is {alone[name]} by Spark", file=sys.stderr)
+    for name in (name for name in differing[:5] if name in scan_results):
+        print(f"  {name}: {batch_results[name]} is {scan_results[name]} by Spark", file=sys.stderr)
     metrics = {
-        "tables": float(len(told)),
+        "tables": float(len(batch_results)),
         "the session, s": started,
         "all of them, s": seconds,
         "s per table": seconds / tables,
@@ -126,16 +128,16 @@ def main() -> int:
         "CPU s per table": cpu / tables,
         "Spark jobs per table": jobs / tables,
         "peak memory of Python, MB": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
-        "with --scan, s per table": scan_seconds / len(alone),
-        "with --scan, Spark jobs per table": scan_jobs / len(alone),
+        "with --scan, s per table": scan_seconds / len(scan_results),
+        "with --scan, Spark jobs per table": scan_jobs / len(scan_results),
         "a sound partition without Java, CPU s": partitions["sound"].cpu,
         "a broken partition without Java, CPU s": partitions["broken"].cpu,
         "a sound partition / what it imports of others": partitions["sound"].cpu / partitions["imports"].cpu,
         "a broken partition / what it imports of others": partitions["broken"].cpu
         / partitions["imports"].cpu,
-        "compared with --scan": float(len(alone) + len(by_scope)),
+        "compared with --scan": float(len(scan_results) + len(by_scope)),
         "other verdicts": float(len(differing)),
-        "broken among the compared": float(sum("fail" in str(results) for results in alone.values())),
+        "broken among the compared": float(sum("fail" in str(results) for results in scan_results.values())),
     }
     goals = {
         # Few tables do not make up for what the JVM compiles first.
@@ -158,8 +160,8 @@ def _read_by_hand(folder: Path) -> None:
 
 def _deliver(folder: Path, number: int) -> None:
     name, chance = f"t{number:04d}", random.Random(number)
-    more = SQL if number % BY_SPARK == BY_SPARK - 1 else ""
-    (folder / f"{name}.odcs.yaml").write_text(HEAD.format(name=name, more=more), "utf-8")
+    rules = SQL if number % BY_SPARK == BY_SPARK - 1 else ""
+    (folder / f"{name}.odcs.yaml").write_text(HEAD.format(name=name, more=rules), "utf-8")
     rows = chance.choice((10, 200, 1_000, 3_000))
     table = _rows(rows, chance, broken=number % BROKEN == BROKEN - 1)
     (folder / "lake" / name).mkdir(parents=True)
@@ -237,12 +239,12 @@ def _check(spark: SparkSession, *words: str) -> dict[str, Any]:
     """What `dq check` prints of each contract: its results, without what it cost."""
     spark.sparkContext.setLogLevel("OFF")
     line = ["check", *words, "--as-of", NOW.isoformat(), "--channel", "console", "--format", "json"]
-    said = io.StringIO()
-    with contextlib.redirect_stdout(said), contextlib.redirect_stderr(io.StringIO()):
+    printed = io.StringIO()
+    with contextlib.redirect_stdout(printed), contextlib.redirect_stderr(io.StringIO()):
         code = run(line)
     if code not in (0, 1):
-        raise SystemExit(f"dq check ended with {code}: {said.getvalue()[:2000]}")
-    return {one["contract"]: one["results"] for one in json.loads(said.getvalue())}
+        raise SystemExit(f"dq check ended with {code}: {printed.getvalue()[:2000]}")
+    return {report["contract"]: report["results"] for report in json.loads(printed.getvalue())}
 
 
 def _jobs(spark: SparkSession) -> int:

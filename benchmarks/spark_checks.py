@@ -42,26 +42,26 @@ def main() -> int:
         run(part, effort, work, results, args.resume)
         print(f"  {time.monotonic() - began:.0f} s", file=sys.stderr, flush=True)
     shown = [part for part in PARTS if args.only or part in chosen]
-    found = {
+    parts = {
         part.name: {name: line for name, line in lines(part, results).items() if name in names(part, effort)}
         for part in shown
     }
-    written = verdict.tables(found, effort)
+    written = verdict.tables(parts, effort)
     print("\n".join(written))
-    metrics, goals = verdict.metrics_of(found, effort)
+    metrics, goals = verdict.metrics_of(parts, effort)
     code = finish(metrics, goals, args)
     if args.json:
-        told = json.loads(args.json.read_text("utf-8")) | {"tables": written, "parts": found}
-        args.json.write_text(json.dumps(told, indent=2) + "\n", "utf-8")
+        report = json.loads(args.json.read_text("utf-8")) | {"tables": written, "parts": parts}
+        args.json.write_text(json.dumps(report, indent=2) + "\n", "utf-8")
     return code
 
 
 def _arguments() -> argparse.Namespace:
     work = Path(os.environ.get("XDG_CACHE_HOME", "~/.cache")) / "dq-bench"
-    known = [part.name for part in PARTS]
+    names = [part.name for part in PARTS]
     args = arguments(
         __doc__ or "",
-        only={"help": "measure only these parts: " + ", ".join(known)},
+        only={"help": "measure only these parts: " + ", ".join(names)},
         resume={"action": "store_true", "help": "keep what is measured already"},
         scale={"help": "scale factors, e.g. 1,3"},
         runs="counted runs",
@@ -74,7 +74,7 @@ def _arguments() -> argparse.Namespace:
             "help": "only put the tables of --json FILE into this Markdown page",
         },
     )
-    unknown = set((args.only or "").split(",")) - {"", *known}
+    unknown = set((args.only or "").split(",")) - {"", *names}
     if unknown:
         sys.exit(f"there is no part {', '.join(sorted(unknown))}")
     if args.table and not args.json:
@@ -83,15 +83,15 @@ def _arguments() -> argparse.Namespace:
 
 
 def _effort(args: argparse.Namespace) -> Effort:
-    made = QUICK if args.quick else FULL
-    scales = tuple(float(text) for text in args.scale.split(",")) if args.scale else made.scales
+    effort = QUICK if args.quick else FULL
+    scales = tuple(float(text) for text in args.scale.split(",")) if args.scale else effort.scales
     return Effort(
         scales,
-        None if args.no_growth or args.scale else made.largest,
-        args.runs or made.runs,
-        made.warmups if args.warmups is None else args.warmups,
-        made.budget,
-        made.memory,
+        None if args.no_growth or args.scale else effort.largest,
+        args.runs or effort.runs,
+        effort.warmups if args.warmups is None else args.warmups,
+        effort.budget,
+        effort.memory,
     )
 
 
@@ -102,8 +102,8 @@ def _chosen(part: Part, args: argparse.Namespace) -> bool:
 
 
 def _show(tables: list[str], page: Path) -> int:
-    before, _, rest = page.read_text("utf-8").partition(_BEGIN)
-    _, ended, after = rest.partition(_END)
+    before, _, after = page.read_text("utf-8").partition(_BEGIN)
+    _, ended, after = after.partition(_END)
     if not ended:
         sys.exit(f"{page} does not hold {_BEGIN} and {_END}")
     page.write_text("\n".join([before + _BEGIN, *tables, "", _END + after]), "utf-8")

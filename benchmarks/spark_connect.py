@@ -104,23 +104,23 @@ def main() -> int:
         for note in answers[0]["notes"]:
             print(f"  {name}: {note}", file=sys.stderr)
     comparisons = QUICK_COMPARISONS if args.quick else COMPARISONS
-    wanted = comparisons if args.comparisons is None else args.comparisons
-    metrics |= _compare_random_tables(wanted, args.seed)
+    comparisons_ = comparisons if args.comparisons is None else args.comparisons
+    metrics |= _compare_random_tables(comparisons_, args.seed)
     goals = {"sessions with other results": ("<", 1.0), "random comparisons that differ": ("<", 1.0)}
     if not args.quick:
         goals["Connect / classic"] = ("<", 1.3)
     return finish(metrics, goals, args)
 
 
-def _compare_random_tables(wanted: int, seed: int | None) -> dict[str, float]:
+def _compare_random_tables(minimum: int, seed: int | None) -> dict[str, float]:
     """Compare each clause of random contracts between the sessions, with and without optimizations."""
     seed = random.SystemRandom().randrange(10**9) if seed is None else seed
     print(f"  seed of the random tables: {seed}", file=sys.stderr)
     tables = comparisons = differences = proven = 0
     with tempfile.TemporaryDirectory() as folder:
-        while comparisons < wanted:
+        while comparisons < minimum:
             # About seven clauses in a contract, compared twice.
-            count = max(1, min(100, (wanted - comparisons) // 14))
+            count = max(1, min(100, (minimum - comparisons) // 14))
             cases = [_random_case(seed + tables + number, Path(folder)) for number in range(count)]
             answers = _measure(cases)
             for optimized in (True, False):
@@ -189,10 +189,10 @@ def _answers(cases: list[Case], *, is_remote: bool, optimized: bool) -> list[dic
             text=True,
             check=False,
         )
-    found = [line for line in ran.stdout.splitlines() if line.startswith("RESULT ")]
-    if len(found) != len(cases):
+    lines = [line for line in ran.stdout.splitlines() if line.startswith("RESULT ")]
+    if len(lines) != len(cases):
         raise SystemExit(ran.stderr[-3_000:])
-    return [json.loads(line.partition("RESULT ")[2]) for line in found]
+    return [json.loads(line.partition("RESULT ")[2]) for line in lines]
 
 
 if __name__ == "__main__":

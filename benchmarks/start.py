@@ -82,11 +82,11 @@ class Tree:
 
     wall: float
     own: float
-    others: float
+    children: float
 
     @property
     def cpu(self) -> float:
-        return self.own + self.others
+        return self.own + self.children
 
 
 def tree(command: Sequence[str], folder: Path, **variables: str) -> Tree:
@@ -155,7 +155,7 @@ def main() -> int:
             archived = f"{SHORT} -XX:SharedArchiveFile={archive} -Xlog:disable"
             commands |= {"short": (dq, SHORT), "archived": (dq, archived)}
         taken = medians(commands, folder, times)
-        told = subprocess.run(
+        completed = subprocess.run(
             [sys.executable, "-c", PARTS, "orders.odcs.yaml"],
             cwd=folder,
             check=True,
@@ -163,14 +163,14 @@ def main() -> int:
             stderr=subprocess.DEVNULL,
             text=True,
         )
-    parts = [float(word) for word in told.stdout.split()[-4:]]
+    parts = [float(word) for word in completed.stdout.split()[-4:]]
     metrics = {}
-    for name, one in taken.items():
-        metrics |= {f"{name}_wall_seconds": one.wall, f"{name}_cpu_seconds": one.cpu}
+    for name, cost in taken.items():
+        metrics |= {f"{name}_wall_seconds": cost.wall, f"{name}_cpu_seconds": cost.cpu}
     metrics |= {
         "answered_over_bare_cpu": taken["answered"].cpu / taken["bare"].cpu,
-        "answered_jvm_cpu_seconds": taken["answered"].others,
-        "answered_jvm_over_bare_jvm_cpu": taken["answered"].others / taken["bare"].others,
+        "answered_jvm_cpu_seconds": taken["answered"].children,
+        "answered_jvm_over_bare_jvm_cpu": taken["answered"].children / taken["bare"].children,
         "dq_driver_cpu_seconds": taken["dq"].own,
         "dq_over_bare_cpu": taken["dq"].cpu / taken["bare"].cpu,
         "dq_own_driver_cpu_seconds": taken["dq"].own - taken["bare"].own,

@@ -101,15 +101,15 @@ def code_lines(source: str, tree: ast.Module) -> set[int]:
     return lines
 
 
-def imported(node: ast.Import | ast.ImportFrom, known: set[str]) -> Iterator[str]:
+def imported(node: ast.Import | ast.ImportFrom, known_modules: set[str]) -> Iterator[str]:
     """Modules of the product that an import names."""
     if isinstance(node, ast.Import):
-        yield from (alias.name for alias in node.names if alias.name in known)
+        yield from (alias.name for alias in node.names if alias.name in known_modules)
     elif node.module:
         for alias in node.names:
             inner = f"{node.module}.{alias.name}"
-            if inner in known or node.module in known:
-                yield inner if inner in known else node.module
+            if inner in known_modules or node.module in known_modules:
+                yield inner if inner in known_modules else node.module
 
 
 def product() -> list[Module]:
@@ -123,7 +123,7 @@ def product() -> list[Module]:
         folder = setup["package-dir"].get(package, folder)
         for file in sorted((ROOT / folder).glob("*.py")):
             files[package if file.stem == "__init__" else f"{package}.{file.stem}"] = file
-    known, modules = set(files), []
+    known_modules, modules = set(files), []
     for name, file in files.items():
         source = file.read_text("utf-8")
         tree = ast.parse(source)
@@ -132,7 +132,9 @@ def product() -> list[Module]:
         import_lines = {
             line for node in nodes for line in range(node.lineno, (node.end_lineno or node.lineno) + 1)
         }
-        inner = frozenset(target for node in nodes for target in imported(node, known) if target != name)
+        inner = frozenset(
+            target for node in nodes for target in imported(node, known_modules) if target != name
+        )
         named = frozenset(
             alias.name if isinstance(node, ast.Import) else f"{node.module}.{alias.name}"
             for node in nodes
@@ -218,8 +220,8 @@ JOURNEYS = {
 
 def journey(python: str, name: str) -> dict[str, int]:
     """Modules run and hops of a journey in a new folder."""
-    with tempfile.TemporaryDirectory() as given:
-        folder = Path(given)
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = Path(temporary)
         write_registry(folder)
         ran = subprocess.run(
             [python, "-c", JOURNEY, json.dumps(JOURNEYS[name])],
@@ -235,11 +237,11 @@ def journey(python: str, name: str) -> dict[str, int]:
     return {key: measured[key] for key in ("modules", "hops")}
 
 
-def cpu_ratio(ours: str, theirs: str, name: str, runs: int) -> float:
+def cpu_ratio(dq_program: str, peer_program: str, name: str, runs: int) -> float:
     """Median of the ratios of processor seconds in paired runs, in turns, each in a folder of its own."""
     ratios = []
     with tempfile.TemporaryDirectory() as ours_folder, tempfile.TemporaryDirectory() as theirs_folder:
-        sides = ((ours, Path(ours_folder)), (theirs, Path(theirs_folder)))
+        sides = ((dq_program, Path(ours_folder)), (peer_program, Path(theirs_folder)))
         for _, folder in sides:
             write_registry(folder)
         for _ in range(runs + 1):

@@ -103,20 +103,20 @@ def simulated(family: str, days: int, draw: np.random.Generator) -> tuple[Table,
             mean[change:] *= draw.choice((1.0, 1.5))
     expected = base * factor * weekly[(dates.astype(int) + 3) % 7]
     rows = draw.poisson(expected) if base < 1e4 else np.round(expected)
-    some = np.maximum(rows, 1)
+    positive = np.maximum(rows, 1)
     share = draw.choice((0.0, 0.001, 0.02, 0.3))
-    nulls = draw.binomial(np.minimum(some, 10**9).astype(int), share) / some
+    nulls = draw.binomial(np.minimum(positive, 10**9).astype(int), share) / positive
     share_noise = np.exp(0.1 * draw.standard_normal(days)) if share else 1.0
     customers = np.round(draw.uniform(0.3, 0.9) * rows * np.exp(0.01 * draw.standard_normal(days)))
-    sampling = 1 + draw.standard_normal((3, days)) * np.array([[1.0], [0.7], [2.5]]) / np.sqrt(some) * 0.6
+    sampling = 1 + draw.standard_normal((3, days)) * np.array([[1.0], [0.7], [2.5]]) / np.sqrt(positive) * 0.6
     mean = mean * sampling[0]
     deviation = draw.uniform(0.2, 0.8) * mean * np.abs(sampling[1])
     table = np.array(
         [
             rows,
             np.clip(nulls * share_noise, 0, 1),
-            np.minimum(np.full(days, draw.integers(3, 12)), some),
-            np.minimum(customers, some),
+            np.minimum(np.full(days, draw.integers(3, 12)), positive),
+            np.minimum(customers, positive),
             mean,
             deviation,
             (mean + 2.5 * deviation) * np.abs(sampling[2]),
@@ -215,7 +215,7 @@ def simulate(histories: int, seed: int) -> dict[str, float]:
         rates[family] = alarms[rows].sum() / years
         metrics[f"false alarms a year: {family}"] = rates[family]
     metrics["false alarms a table and year, worst family"] = max(rates.values())
-    found: dict[tuple[str, str], list[bool]] = {}
+    hits_by_fault: dict[tuple[str, str], list[bool]] = {}
     for fault, plant in FAULTS.items():
         days = []
         for table, changes in drawn:
@@ -231,14 +231,14 @@ def simulate(histories: int, seed: int) -> dict[str, float]:
         unusual, _ = judged_tables(planted, level)
         for number, day in enumerate(days):
             if families[number] != "near zero" or fault in FOUND_IN_FEW_ROWS:
-                found.setdefault((fault, families[number]), []).append(bool(unusual[number, day]))
+                hits_by_fault.setdefault((fault, families[number]), []).append(bool(unusual[number, day]))
     for fault in FAULTS:
-        results = [hit for (name, _), hits in found.items() if name == fault for hit in hits]
+        results = [hit for (name, _), hits in hits_by_fault.items() if name == fault for hit in hits]
         metrics[f"found: {fault}"] = float(np.mean(results))
     for family in FAMILIES:
-        results = [hit for (_, name), hits in found.items() if name == family for hit in hits]
+        results = [hit for (_, name), hits in hits_by_fault.items() if name == family for hit in hits]
         metrics[f"found in: {family}"] = float(np.mean(results))
-    metrics["planted faults found"] = float(np.mean([hit for hits in found.values() for hit in hits]))
+    metrics["planted faults found"] = float(np.mean([hit for hits in hits_by_fault.values() for hit in hits]))
     return metrics
 
 
@@ -256,11 +256,11 @@ def young(histories: int, seed: int) -> dict[str, float]:
     alarms = episodes(unusual)
     metrics = {}
     for offset, family in enumerate(families):
-        for least, most in pairwise(AGES):
-            days = slice(least, most)
+        for least, greatest in pairwise(AGES):
+            days = slice(least, greatest)
             years = judged[offset::3, days].sum() / YEAR
             rate = alarms[offset::3, days].sum() / years
-            metrics[f"false alarms a year, {least} to {most} runs: {family}"] = rate
+            metrics[f"false alarms a year, {least} to {greatest} runs: {family}"] = rate
     return metrics | {"false alarms a table and year, short histories": max(metrics.values())}
 
 
@@ -307,13 +307,13 @@ def real_histories() -> dict[str, tuple[np.ndarray, Series]]:
             day = f"{row['year']}-{row['month']:0>2}-{row['day']:0>2}"
             value = (_number(row["temp"]), _number(row["humid"]), row["wind_dir"])
             days.setdefault(f"weather at {row['origin']}", {}).setdefault(day, []).append(value)
-    wanted = [
+    columns = [
         *(f"flights from {airport}" for airport in ("EWR", "JFK", "LGA")),
         *(f"flights of {carrier}" for carrier in ("UA", "B6", "EV")),
         "weather at JFK",
     ]
     histories = {}
-    for name in wanted:
+    for name in columns:
         dates = sorted(days[name])
         numbers = [_numbers(days[name][day]) for day in dates]
         series = {number: np.array([row[number] for row in numbers], float) for number in numbers[0]}
@@ -399,7 +399,7 @@ def real(step: int, seed: int) -> dict[str, float]:
     """
     first = FIRST_FAULT + int(np.random.default_rng(seed).integers(step))
     metrics: dict[str, float] = {}
-    found: list[bool] = []
+    all_hits: list[bool] = []
     total, years = 0, 0.0
     for name, (times, series) in real_histories().items():
         quiet = judged_real(times, [series])[0]
@@ -413,12 +413,12 @@ def real(step: int, seed: int) -> dict[str, float]:
                 hits += [bool(unusual[place, day]) for place, (day, _) in enumerate(planted)]
         length = (len(times) - 20) / YEAR
         total, years = total + alarms, years + length
-        found += hits
+        all_hits += hits
         metrics[f"real, alarms a year: {name}"] = alarms / length
         if hits:
             metrics[f"real, found: {name}"] = float(np.mean(hits))
     metrics["real, alarms a table and year"] = total / years
-    metrics["real, planted faults found"] = float(np.mean(found))
+    metrics["real, planted faults found"] = float(np.mean(all_hits))
     return metrics
 
 
@@ -679,8 +679,8 @@ def nab(folder: Path) -> dict[str, float]:
             total[2] += alarms
     return {
         f"NAB, {method}: {name}": number
-        for method, (found, planted, alarms) in totals.items()
-        for name, number in (("share found", found / planted), ("false alarms", alarms))
+        for method, (windows, planted, alarms) in totals.items()
+        for name, number in (("share found", windows / planted), ("false alarms", alarms))
     }
 
 

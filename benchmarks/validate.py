@@ -141,9 +141,9 @@ def of_many(scratch: Path, dq: str, start: float, *, quick: bool) -> dict[str, f
     `start` are the seconds of one contract, which thousands share: with them, time would seem to grow less.
     """
     counts = (500, 2_000) if quick else (2_000, 8_000)
-    few, many = (write(scratch / str(count), count) for count in counts)
+    small, many = (write(scratch / str(count), count) for count in counts)
     commands = {
-        name: [dq, "validate", str(path), "--no-cache"] for name, path in (("few", few), ("many", many))
+        name: [dq, "validate", str(path), "--no-cache"] for name, path in (("few", small), ("many", many))
     }
     taken = in_turns(commands, 1, warm=False)
     two_thousand = taken["many" if quick else "few"]
@@ -159,19 +159,19 @@ def of_many(scratch: Path, dq: str, start: float, *, quick: bool) -> dict[str, f
     }
 
 
-def again(scratch: Path, dq: str, times: int) -> dict[str, float]:
+def of_unchanged(scratch: Path, dq: str, times: int) -> dict[str, float]:
     """Two thousand as a whole process with the cache: not there yet, there, and there for all but one."""
     folder = scratch / "2000"
-    one = folder / "billing-00001.odcs.yaml"
+    contract = folder / "billing-00001.odcs.yaml"
     costs: dict[str, list[Cost]] = {"cold": [], "again": [], "one_changed": [], "one_contract": []}
     for turn in range(times):
         variables = {"XDG_CACHE_HOME": str(scratch / f"cache-{turn}")}
         command = [dq, "validate", str(folder)]
         costs["cold"].append(cost(command, **variables))
         costs["again"].append(cost(command, **variables))
-        one.write_text(text(1, 30) + f"# {turn}\n", "utf-8")
+        contract.write_text(text(1, 30) + f"# {turn}\n", "utf-8")
         costs["one_changed"].append(cost(command, **variables))
-        costs["one_contract"].append(cost([dq, "validate", str(one)], **variables))
+        costs["one_contract"].append(cost([dq, "validate", str(contract)], **variables))
     wall, cpu = (
         {name: statistics.median(getattr(item, clock) for item in items) for name, items in costs.items()}
         for clock in ("wall", "cpu")
@@ -206,8 +206,8 @@ def against_the_peer(scratch: Path, folder: Path, *, quick: bool) -> dict[str, f
     turns = []
     for turn in range(1 if quick else 2):
         cached = [sys.executable, "-c", CACHED_PROGRAM, str(folder), str(scratch / f"peer-cache-{turn}")]
-        ours = [sys.executable, "-c", OURS_PROGRAM, str(folder)]
-        turns.append([_per_contract(command) for command in (ours, theirs_command, cached, cached)])
+        dq_program = [sys.executable, "-c", OURS_PROGRAM, str(folder)]
+        turns.append([_per_contract(command) for command in (dq_program, theirs_command, cached, cached)])
     (wall, cpu), (their_wall, their_cpu), (cold_wall, _, cold_idle), (again_wall, again_cpu, _) = (
         [statistics.median(clock) for clock in zip(*(turn[side] for turn in turns), strict=True)]
         for side in range(4)
@@ -258,7 +258,7 @@ def main() -> int:
         metrics = of_one(scratch, dq, 5 if args.quick else 15)
         metrics |= of_help(dq, 5 if args.quick else 15)
         metrics |= of_many(scratch, dq, metrics["one_contract_cpu_seconds"], quick=args.quick)
-        metrics |= again(scratch, dq, 1 if args.quick else 3)
+        metrics |= of_unchanged(scratch, dq, 1 if args.quick else 3)
         metrics |= against_the_peer(scratch, scratch / "2000", quick=args.quick)
         other = os.environ.get("DQ_AGAINST")
         if other:

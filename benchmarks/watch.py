@@ -87,15 +87,15 @@ class Registry:
     """A folder with the contracts of `count` products; `tick` gives CPU seconds and peak MB of a process."""
 
     def __init__(
-        self, folder: Path, count: int, more: Mapping[str, str] = MappingProxyType({}), silent: int = 0
+        self, folder: Path, count: int, s3_settings: Mapping[str, str] = MappingProxyType({}), silent: int = 0
     ) -> None:
-        self.folder, self.count, self.more = folder, count, more
+        self.folder, self.count, self.more = folder, count, s3_settings
         (folder / "registry").mkdir(parents=True)
         (folder / "lake").mkdir()
         (folder / "registry" / "dq-policy.yaml").write_text("{}\n")
         for number in range(count):
             text = CONTRACT.format(number=number, minute=number % 5)
-            if more:
+            if s3_settings:
                 bucket = "silent" if number < silent else "lake"
                 text = text.replace("type: local, path: lake/", f"type: s3, location: s3://{bucket}/")
             (folder / "registry" / f"p{number:05d}.odcs.yaml").write_text(text)
@@ -127,7 +127,9 @@ class Registry:
         # A machine without Java.
         without = {name: value for name, value in os.environ.items() if name != "JAVA_HOME"}
         path = os.pathsep.join(
-            one for one in without.get("PATH", "").split(os.pathsep) if not (Path(one) / "java").exists()
+            folder
+            for folder in without.get("PATH", "").split(os.pathsep)
+            if not (Path(folder) / "java").exists()
         )
         process = subprocess.Popen(
             command,
@@ -148,8 +150,8 @@ class Registry:
 def s3(folder: Path, count: int) -> Iterator[dict[str, str]]:
     """A delivery of each product on S3, whose answers take 50 ms more; gives what points a client there."""
     objects = folder / "objects"
-    made = [f"lake/p{number:05d}/day=2036-05-10/_SUCCESS" for number in range(count)]
-    objects.write_text("\n".join(made))
+    keys = [f"lake/p{number:05d}/day=2036-05-10/_SUCCESS" for number in range(count)]
+    objects.write_text("\n".join(keys))
     server = subprocess.Popen(
         [sys.executable, late_s3.__file__, "0.05", objects],
         stdin=subprocess.PIPE,
@@ -187,30 +189,30 @@ def seconds_of_plain_client(url: str, count: int) -> float:
 
 def over_s3(home: Path, count: int) -> dict[str, float]:
     """Wall seconds of the tick in which all is due: as it is, and with a tenth in a bucket that is silent."""
-    found = {}
+    figures = {}
     with s3(home, count) as variables:
         # Once, so that moto has answered each of them.
         seconds_of_plain_client(variables["AWS_ENDPOINT_URL"], count)
         plain = seconds_of_plain_client(variables["AWS_ENDPOINT_URL"], count)
-        found["plain client, the same questions to S3, s"] = plain
+        figures["plain client, the same questions to S3, s"] = plain
         for name, silent in (("on S3, s", 0), ("on S3, a tenth silent for 5 s, s", count // 10)):
             registry = Registry(home / f"s3-{silent}", count, variables, silent)
             registry.tick("2036-05-10T12:00:00Z")
             begun = time.monotonic()
             used, _ = registry.tick("2036-05-11T07:00:00Z", (3,) if silent else (0,))
-            found[f"all due and delivered {name}"] = time.monotonic() - begun
-            found[f"its CPU: all due and delivered {name}"] = used
+            figures[f"all due and delivered {name}"] = time.monotonic() - begun
+            figures[f"its CPU: all due and delivered {name}"] = used
         delivered, silent_tenth = (
-            found[f"all due and delivered on S3{more}, s"] for more in ("", ", a tenth silent for 5 s")
+            figures[f"all due and delivered on S3{suffix}, s"] for suffix in ("", ", a tenth silent for 5 s")
         )
         single = Registry(home / "s3-1", 1, variables)
         single.tick("2036-05-10T12:00:00Z")
         begun = time.monotonic()
         single.tick("2036-05-10T12:05:00Z")
         beyond = delivered - (time.monotonic() - begun)
-        found["on S3, beyond 1 SLO / plain client"] = beyond / plain
-        found["on S3, waits of 5 s for a silent tenth"] = (silent_tenth - delivered) / SILENT_SECONDS
-    return found
+        figures["on S3, beyond 1 SLO / plain client"] = beyond / plain
+        figures["on S3, waits of 5 s for a silent tenth"] = (silent_tenth - delivered) / SILENT_SECONDS
+    return figures
 
 
 def main() -> int:
@@ -220,15 +222,15 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as folder:
         home = Path(folder)
         metrics |= over_s3(home, count)
-        one, many = Registry(home / "one", 1), Registry(home / "many", count)
-        one.tick(BEGIN)
+        single, many = Registry(home / "one", 1), Registry(home / "many", count)
+        single.tick(BEGIN)
         metrics["first tick, s"], _ = many.tick(BEGIN)
         many.deliver("2026-05-10")
         by_hand = min(many.seconds_by_hand() for _ in range(3))
         metrics["by hand: contracts and markers, s"] = by_hand
-        alone = min(one.tick(QUIET)[0] for _ in range(3))
-        metrics["1 SLO, nothing due, s"] = alone
-        metrics["nothing due, beyond 1 SLO, s"] = min(many.tick(QUIET)[0] for _ in range(3)) - alone
+        quiet_seconds = min(single.tick(QUIET)[0] for _ in range(3))
+        metrics["1 SLO, nothing due, s"] = quiet_seconds
+        metrics["nothing due, beyond 1 SLO, s"] = min(many.tick(QUIET)[0] for _ in range(3)) - quiet_seconds
         metrics["all due and delivered, s"], _ = many.tick(DUE)
         missing = Registry(home / "missing", count)
         missing.tick(BEGIN)
@@ -239,12 +241,12 @@ def main() -> int:
         quiet, megabytes = ten.tick(QUIET)
         metrics["10 times as many, nothing due, s"] = quiet
         metrics["10 times as many, peak MB"] = megabytes
-        metrics["10 times as many, of linear"] = (quiet - alone) / max(
+        metrics["10 times as many, of linear"] = (quiet - quiet_seconds) / max(
             10 * metrics["nothing due, beyond 1 SLO, s"], by_hand
         )
         metrics["nothing due, beyond 1 SLO / by hand"] = metrics["nothing due, beyond 1 SLO, s"] / by_hand
         for name in ("all due and delivered", "all still missing"):
-            metrics[f"{name}, beyond 1 SLO / by hand"] = (metrics[f"{name}, s"] - alone) / by_hand
+            metrics[f"{name}, beyond 1 SLO / by hand"] = (metrics[f"{name}, s"] - quiet_seconds) / by_hand
     goals = {
         # Of few contracts, starts and their differences are most of it.
         "on S3, beyond 1 SLO / plain client": ("<", 8.0 if args.quick else 2.5),

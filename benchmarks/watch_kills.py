@@ -50,9 +50,9 @@ class Scene:
         for hour in range(1, self.ticks * 15 // 60 + 1):
             due = BEGIN + timedelta(hours=hour)
             for number in range(PRODUCTS):
-                fate = (number + hour) % 8
-                if fate < 7:
-                    self._deliver(number, due, due + timedelta(minutes=25 if fate == 0 else -20))
+                kind = (number + hour) % 8
+                if kind < 7:
+                    self._deliver(number, due, due + timedelta(minutes=25 if kind == 0 else -20))
 
     def _deliver(self, number: int, due: datetime, at: datetime) -> None:
         place = self.folder / "later" / f"{at.timestamp():.0f}" / f"p{number}" / f"day={due:%Y-%m-%dT%H}"
@@ -71,14 +71,16 @@ class Scene:
                     product.rmdir()
                 batch.rmdir()
 
-    def told(self) -> Counter[str]:
+    def notified(self) -> Counter[str]:
         """How often each message stands in the file that alerts go to, and how each incident stood last."""
         lines = (self.folder / "told.jsonl").read_text("utf-8").splitlines()
         messages = [json.loads(line) for line in lines]
         opened = Counter(
-            f"{one['title']} {one['steps'][:1]}" for one in messages if one["operation"] == "create"
+            f"{message['title']} {message['steps'][:1]}"
+            for message in messages
+            if message["operation"] == "create"
         )
-        ended = {f"{one['contract']} {one['group']} ends": one["state"] for one in messages}
+        ended = {f"{message['contract']} {message['group']} ends": message["state"] for message in messages}
         return opened + Counter(f"{name} {state}" for name, state in ended.items())
 
     def rows(self, url: str) -> Counter[str]:
@@ -89,9 +91,11 @@ class Scene:
         store = open_store(url)
         with store.read() as tx:
             names = [(f"p{number}", f"p{number}", "daily") for number in range(PRODUCTS)]
-            found = [kept for key in names for kept in cycle_store.all_cycles(tx, key)]
+            records = [record for key in names for record in cycle_store.all_cycles(tx, key)]
         store.close()
-        return Counter(f"{one.cycle.contract} {one.cycle.due_at:%F %H} {one.status}" for one in found)
+        return Counter(
+            f"{record.cycle.contract} {record.cycle.due_at:%F %H} {record.status}" for record in records
+        )
 
 
 # One process for many ticks, as `--every` has them, at instants that are read.
@@ -146,8 +150,8 @@ def run(scene: Scene, url: str, restart: Callable[[], None] | None, draw: random
         scene.pass_on(now)
         done = False
         while not done:
-            for one in watchers:
-                one.begin(now)
+            for watcher in watchers:
+                watcher.begin(now)
             victim = watchers[kills % count] if count > 1 and number % KILLED == KILLED - 1 else None
             if victim is not None:
                 time.sleep(draw.uniform(0.0, 0.5))
@@ -155,27 +159,28 @@ def run(scene: Scene, url: str, restart: Callable[[], None] | None, draw: random
                 kills += 1
                 if restart is not None and number % (2 * KILLED) == KILLED - 1:
                     restart()
-            codes = [one.answers.get(timeout=120) for one in watchers]
-            watchers = [Watcher(scene, url) if one is victim else one for one in watchers]
+            codes = [watcher.answers.get(timeout=120) for watcher in watchers]
+            watchers = [Watcher(scene, url) if watcher is victim else watcher for watcher in watchers]
             # A tick that nobody could do, because the database was away, is done again.
             done = bool({"0", "1"} & set(codes))
-    for one in watchers:
-        one.kill()
+    for watcher in watchers:
+        watcher.kill()
     return kills
 
 
 def compared(name: str, calm: Scene, quiet: str, rough: Scene, url: str, kills: int) -> dict[str, float]:
     """What the killed watchers left, beside what one left that nobody killed."""
-    wanted, found = calm.rows(quiet), rough.rows(url)
-    expected, told = calm.told(), rough.told()
+    expected_rows, rows = calm.rows(quiet), rough.rows(url)
+    expected, notified = calm.notified(), rough.notified()
     return {
         f"{name}: kills": kills,
-        f"{name}: cycles": sum(found.values()),
-        f"{name}: messages": sum(told.values()),
-        f"{name}: cycles doubled": sum(count - 1 for count in found.values()),
-        f"{name}: cycles lost or otherwise": sum((wanted - found).values()) + sum((found - wanted).values()),
-        f"{name}: messages doubled": sum((told - expected).values()),
-        f"{name}: messages lost": sum((expected - told).values()),
+        f"{name}: cycles": sum(rows.values()),
+        f"{name}: messages": sum(notified.values()),
+        f"{name}: cycles doubled": sum(count - 1 for count in rows.values()),
+        f"{name}: cycles lost or otherwise": sum((expected_rows - rows).values())
+        + sum((rows - expected_rows).values()),
+        f"{name}: messages doubled": sum((notified - expected).values()),
+        f"{name}: messages lost": sum((expected - notified).values()),
     }
 
 

@@ -43,9 +43,9 @@ WRONG = (
 class Run:
     """A mesh, its watcher, and what happens to both."""
 
-    def __init__(self, folder: Path, made: Mesh, end: datetime, pause: int) -> None:
-        self.made, self.draw, self.end, self.pause = made, made.draw, end, pause
-        self.watching = Watching(folder, made)
+    def __init__(self, folder: Path, mesh_: Mesh, end: datetime, pause: int) -> None:
+        self.mesh, self.draw, self.end, self.pause = mesh_, mesh_.draw, end, pause
+        self.watching = Watching(folder, mesh_)
         # Of each hundred ticks, about so many as there are hours between them see something rare.
         self.rare = pause / 15_000
         self.happened: Counter[str] = Counter()
@@ -55,7 +55,7 @@ class Run:
     def go(self) -> None:
         """From the first tick to the last."""
         self._tick(BEGIN)
-        now, end, said = BEGIN, self.end, 0
+        now, end, day = BEGIN, self.end, 0
         while now < end:
             step = timedelta(seconds=round(60 * self.pause * self.draw.uniform(0.25, 1.75)))
             if self._rarely():
@@ -73,9 +73,9 @@ class Run:
                 self._edit(now)
             for _ in range(2 if self.draw.random() < 0.05 else 1):
                 self._tick(now)
-            if (now - BEGIN).days >= said + 5:
-                said = (now - BEGIN).days
-                print(f"day {said}: {len(self.made.cycles)} cycles, {process_time():.0f} s", flush=True)
+            if (now - BEGIN).days >= day + 5:
+                day = (now - BEGIN).days
+                print(f"day {day}: {len(self.mesh.cycles)} cycles, {process_time():.0f} s", flush=True)
         # Held back and settling misses are told once the time for that is over.
         for later in (timedelta(seconds=61), timedelta(minutes=17)):
             self._deliver(end + later)
@@ -87,13 +87,13 @@ class Run:
     def _tick(self, now: datetime) -> None:
         self.watching.tick(now)
         with self.watching.clocked("oracle"):
-            self.made.tick(now, self.watching.seen)
+            self.mesh.tick(now, self.watching.reachable)
         self.happened["ticks"] += 1
         self.last, self.trusted = now, self.watching.start
 
     def _deliver(self, now: datetime) -> None:
         with self.watching.clocked("files"):
-            for came in self.made.pass_to(now):
+            for came in self.mesh.pass_to(now):
                 self.watching.deliver(*came)
 
     def _lose(self, now: datetime) -> None:
@@ -122,26 +122,26 @@ class Run:
         self.happened[f"clocks that went {kind}"] += 1
         room = min(step, timedelta(minutes=55))
         ago = sorted((self.draw.random() * room for _ in range(self.draw.randint(1, 4))), reverse=True)
-        for one in ago:
-            judged = self.watching.tick(now - one, now - one + wrong)
+        for instant in ago:
+            judged = self.watching.tick(now - instant, now - instant + wrong)
             self.happened["ticks of a wrong clock that were judged"] += judged
         return self.draw.random() < 0.3
 
     def _edit(self, now: datetime) -> None:
         """Lets one contract be another one, or promises again what was retired."""
-        made, watching = self.made, self.watching
+        mesh_, watching = self.mesh, self.watching
         if self._rarely(8 * max(1.0, len(watching.watched) / 200)):
             kind = self.draw.choice(("edit", "edit", "move", "rename", "retire"))
             if kind == "edit":
-                watching.edit(made.edit(self.last))
+                watching.edit(mesh_.edit(self.last))
             elif kind == "rename":
-                watching.rename(*made.rename(now))
+                watching.rename(*mesh_.rename(now))
             elif kind == "retire":
-                watching.retire(made.retire(now))
+                watching.retire(mesh_.retire(now))
             else:
                 self._move()
-        for one in made.returned(now):
-            watching.edit(one)
+        for product in mesh_.returned(now):
+            watching.edit(product)
         self._deliver(now)
 
     def _move(self) -> None:
@@ -149,7 +149,7 @@ class Run:
         name, lake = self.draw.choice(list(watching.watched)), self.draw.choice(watching.lakes)
         if not {lake, watching.place[watching.home[name]]} & watching.lost.keys():
             watching.move(name, lake)
-            self.made.edited["moved"] += 1
+            self.mesh.edited["moved"] += 1
 
 
 def run(count: int, days: int, pause: int, seed: int) -> dict[str, float]:
@@ -157,69 +157,69 @@ def run(count: int, days: int, pause: int, seed: int) -> dict[str, float]:
     end = BEGIN + timedelta(days=days)
     with tempfile.TemporaryDirectory() as folder:
         # What is promised a little later is watched too: the last of what is told is told then.
-        made = mesh(count, BEGIN, end + timedelta(hours=1), random.Random(seed))
-        done = Run(Path(folder), made, end, pause)
+        mesh_ = mesh(count, BEGIN, end + timedelta(hours=1), random.Random(seed))
+        done = Run(Path(folder), mesh_, end, pause)
         done.go()
         watching, happened = done.watching, done.happened
-        wrong = judged(watching, made, end)
+        wrong = judged(watching, mesh_, end)
         wrong["platform incidents that never end"] = len(watching.platform)
         wrong["ticks of a wrong clock that were judged"] = happened["ticks of a wrong clock that were judged"]
         kinds = ("back", "a little back", "ahead")
         return {
             "products": count,
-            "zones": len({one.zone for one in made.products.values()}),
+            "zones": len({product.zone for product in mesh_.products.values()}),
             "days": days,
-            "cycles": len(made.cycles),
+            "cycles": len(mesh_.cycles),
             **{name: happened[name] for name in ("ticks", "downtimes", "lost lakes", "unreadable lakes")},
             **{f"clocks that went {kind}": happened[f"clocks that went {kind}"] for kind in kinds},
             **{
-                f"contracts {how}": made.edited[how]
+                f"contracts {how}": mesh_.edited[how]
                 for how in ("edited", "moved", "renamed", "retired", "promised again")
             },
-            "deliveries written again": made.redeliveries,
-            "deliveries taken away": made.revocations,
-            **{f"cycles {status}": number for status, number in sorted(ended(made).items())},
+            "deliveries written again": mesh_.redeliveries,
+            "deliveries taken away": mesh_.revocations,
+            **{f"cycles {status}": number for status, number in sorted(ended(mesh_).items())},
             **{f"CPU seconds, {what}": seconds for what, seconds in watching.seconds.items()},
             **{name: wrong[name] for name in WRONG},
         }
 
 
-def ended(made: Mesh) -> Counter[str]:
+def ended(mesh_: Mesh) -> Counter[str]:
     """How many cycles ended how."""
-    return Counter(cycle.status for cycle in made.cycles.values())
+    return Counter(cycle.status for cycle in mesh_.cycles.values())
 
 
-def judged(watching: Watching, made: Mesh, end: datetime) -> Counter[str]:
+def judged(watching: Watching, mesh_: Mesh, end: datetime) -> Counter[str]:
     """What the watcher has got wrong, by the oracle."""
     wrong: Counter[str] = Counter()
     cycles: dict[str, dict[datetime, Cycle]] = defaultdict(dict)
-    for (name, due), cycle in made.cycles.items():
+    for (name, due), cycle in mesh_.cycles.items():
         if due <= end:
             cycles[name][due] = cycle
     for name, own in cycles.items():
         with watching.store.read() as tx:
             rows = cycle_store.all_cycles(tx, (name, "t", "s"))
-        kept = {row.cycle.due_at: row.status for row in rows if row.cycle.due_at <= end}
-        wrong["cycles that are none, or lack"] += len(own.keys() ^ kept.keys())
+        statuses = {row.cycle.due_at: row.status for row in rows if row.cycle.due_at <= end}
+        wrong["cycles that are none, or lack"] += len(own.keys() ^ statuses.keys())
         for due, cycle in sorted(own.items()):
             # What breaks after the last tick is told by another one.
             if cycle.breach > end:
                 continue
             key = (name, due.isoformat())
             bad = cycle.status in ("late", "missing", "never")
-            heard = watching.told[key] + watching.past[key]
-            false = heard > 0 and not (bad or cycle.broken)
+            events = watching.told[key] + watching.past[key]
+            false = events > 0 and not (bad or cycle.broken)
             closed = cycle.status in ("late", "never", "withdrawn")
-            wrong["wrong end states"] += kept.get(due) != cycle.status
+            wrong["wrong end states"] += statuses.get(due) != cycle.status
             wrong["false alarms"] += false
-            wrong["told twice"] += heard > 1
-            wrong["misses that nobody was told of"] += bad and heard == 0
+            wrong["told twice"] += events > 1
+            wrong["misses that nobody was told of"] += bad and events == 0
             wrong["ends that nobody was told of"] += closed and watching.told[key] > watching.over[key]
-            if kept.get(due) != cycle.status or false or (bad and not heard):
-                print(f"{made.products[name]}: {cycle}, found {kept.get(due)}, heard {heard}")
+            if statuses.get(due) != cycle.status or false or (bad and not events):
+                print(f"{mesh_.products[name]}: {cycle}, found {statuses.get(due)}, heard {events}")
     with watching.store.read() as tx:
         wrong["verdicts that are not derived again"] = sum(
-            bool(one.differences) or not one.is_proven for one in replay.replay(tx, slo_keys(tx))
+            bool(cycle.differences) or not cycle.is_proven for cycle in replay.replay(tx, slo_keys(tx))
         )
     return wrong
 

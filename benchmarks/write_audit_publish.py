@@ -72,7 +72,7 @@ class Reader:
     table: str
     pause: float = 0
     polls: int = 0
-    seen: set[int] = field(default_factory=set)
+    deliveries_read: set[int] = field(default_factory=set)
     bad_rows: int = 0
     torn: int = 0
     errors: list[str] = field(default_factory=list)
@@ -84,14 +84,14 @@ class Reader:
         while not self.over.is_set():
             try:
                 self.spark.sql(f"REFRESH TABLE {self.table}")
-                found = self.spark.sql(
+                counts = self.spark.sql(
                     f"SELECT delivery, count(*), count_if(amount < 0) FROM {self.table} GROUP BY delivery"
                 ).collect()
             except PySparkException as error:
                 self.errors.append(str(error).splitlines()[0])
-                found = []
-            for delivery, rows, bad in found:
-                self.seen.add(delivery)
+                counts = []
+            for delivery, rows, bad in counts:
+                self.deliveries_read.add(delivery)
                 self.bad_rows += bad
                 self.torn += rows != ROWS
             self.polls += 1
@@ -99,8 +99,8 @@ class Reader:
 
     def wait(self) -> None:
         """Until a poll that began after now is over."""
-        wanted = self.polls + 2
-        while self.polls < wanted:
+        awaited = self.polls + 2
+        while self.polls < awaited:
             time.sleep(0.01)
 
 
@@ -143,23 +143,23 @@ def publish_all(spark: SparkSession, how: Staged, numbers: range, pause: float) 
         staged = how.stage(delivery(spark, number, day, bad=bad), number)
         file = f"{how.name}.odcs.yaml"
         began = time.monotonic()
-        said = io.StringIO()
-        with redirect_stdout(said), redirect_stderr(said):
+        printed = io.StringIO()
+        with redirect_stdout(printed), redirect_stderr(printed):
             code = run(["publish", file, "--partition", f"day={day}", "--audit", staged, *how.words])
         seconds.append(time.monotonic() - began)
         if code != (1 if bad else 0):
-            wrong.append(f"{number}: exit code {code}\n{said.getvalue()}")
+            wrong.append(f"{number}: exit code {code}\n{printed.getvalue()}")
         if not bad:
             good.add(number)
         if not bad and day_of(number) == day_of(number + 1):
             # Else the reader may come when it is replaced already; all others stay until the end.
             reader.wait()
     reader.wait()
-    found = {
+    figures = {
         "polls": reader.polls,
         "bad rows seen": reader.bad_rows,
-        "bad deliveries seen": len(reader.seen - good),
-        "good deliveries not seen": len(good - reader.seen),
+        "bad deliveries seen": len(reader.deliveries_read - good),
+        "good deliveries not seen": len(good - reader.deliveries_read),
         "deliveries seen in part": reader.torn,
     }
     how.unaudited(delivery(spark, numbers.stop, day_of(numbers.stop + 1), bad=True), numbers.stop)
@@ -171,8 +171,8 @@ def publish_all(spark: SparkSession, how: Staged, numbers: range, pause: float) 
     return {
         "publishes": len(numbers),
         "of them bad": len(numbers) - len(good),
-        **found,
-        "bad rows seen without an audit": reader.bad_rows - found["bad rows seen"],
+        **figures,
+        "bad rows seen without an audit": reader.bad_rows - figures["bad rows seen"],
         "reads that failed": len(reader.errors),
         "wrong exit codes": len(wrong),
         "seconds of a publish": sorted(seconds)[len(seconds) // 2],
@@ -199,9 +199,9 @@ def session(home: Path) -> SparkSession:
     builder = SparkSession.builder.master("local[2]").appName("write-audit-publish").enableHiveSupport()
     for name, value in settings.items():
         builder = builder.config(name, value)
-    made: SparkSession = builder.getOrCreate()
-    made.sparkContext.setLogLevel("ERROR")
-    return made
+    session_: SparkSession = builder.getOrCreate()
+    session_.sparkContext.setLogLevel("ERROR")
+    return session_
 
 
 def parquet(_spark: SparkSession, home: Path) -> Staged:
@@ -259,10 +259,10 @@ def main() -> int:
         os.chdir(home)
         os.environ["DQ_LAKE_ROOTS"] = folder
         spark = session(home)
-        for made in (parquet, iceberg):
-            how = made(spark, home)
-            found = publish_all(spark, how, numbers, pause)
-            metrics |= {f"{how.name}: {name}": float(value) for name, value in found.items()}
+        for make in (parquet, iceberg):
+            how = make(spark, home)
+            figures = publish_all(spark, how, numbers, pause)
+            metrics |= {f"{how.name}: {name}": float(value) for name, value in figures.items()}
         spark.stop()
         os.chdir("/")
     none = (

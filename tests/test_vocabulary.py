@@ -71,6 +71,17 @@ def test_a_package_uses_the_words_of_the_field(package):
     ] == []
 
 
+def test_benchmarks_use_the_names_of_the_field() -> None:
+    trees = {str(file): ast.parse(file.read_text("utf-8")) for file in (ROOT / "benchmarks").rglob("*.py")}
+
+    assert [
+        (file, name)
+        for file, tree in trees.items()
+        for name in bound_names(tree)
+        if name.strip("_").lower() in BANNED_NAMES
+    ] == []
+
+
 def test_pages_and_templates_are_in_plain_english():
     pages = [page for page in (ROOT / "docs").rglob("*.md") if "decisions" not in page.parts]
     pages += [

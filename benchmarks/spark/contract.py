@@ -13,21 +13,21 @@ FILE = Path(__file__).parent.parent / "c40.odcs.yaml"
 
 def text(scale: float) -> str:
     """The contract with the two bounds that grow with the table."""
-    made = FILE.read_text("utf-8")
+    document = FILE.read_text("utf-8")
     for bounds in (terms.row_bounds, terms.distinct_bounds):
         before, after = (str(list(bounds(at))) for at in (1.0, scale))
-        if made.count(before) != 1:
+        if document.count(before) != 1:
             raise ValueError(f"{FILE.name} does not hold {before} once")
-        made = made.replace(before, after)
-    return made
+        document = document.replace(before, after)
+    return document
 
 
 def contract(scale: float) -> Contract:
     """The contract, parsed."""
-    found = parse(text(scale).encode(), FILE.name)
-    if found.contract is None or found.findings:
-        raise ValueError(f"{FILE.name}: {found.findings}")
-    return found.contract
+    parsed = parse(text(scale).encode(), FILE.name)
+    if parsed.contract is None or parsed.findings:
+        raise ValueError(f"{FILE.name}: {parsed.findings}")
+    return parsed.contract
 
 
 _NAMED = {

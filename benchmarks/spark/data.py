@@ -59,8 +59,8 @@ def _generated(name: str, folder: Path, work: Path) -> None:
 def _derived(name: str, folder: Path, work: Path) -> None:
     what, _, source = name.partition("-")
     origin = place(source or scaled(BROKEN_SCALE), work)
-    made = environments.python("tools", work)
-    _run([str(made), "-m", "spark.tables", what, str(origin), str(folder)])
+    python = environments.python("tools", work)
+    _run([str(python), "-m", "spark.tables", what, str(origin), str(folder)])
 
 
 def _run(command: list[str]) -> None:

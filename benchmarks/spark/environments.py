@@ -44,20 +44,20 @@ def python(name: str, work: Path) -> Path:
     if name == "dq":
         return Path(sys.executable)
     home = work / "environments" / name
-    made = home / "bin" / "python"
+    interpreter = home / "bin" / "python"
     mark = home / "packages"
-    wanted = "\n".join(PACKAGES[name])
-    if mark.exists() and mark.read_text("utf-8") == wanted and made.exists():
-        return made
+    requirements = "\n".join(PACKAGES[name])
+    if mark.exists() and mark.read_text("utf-8") == requirements and interpreter.exists():
+        return interpreter
     uv = os.environ.get("UV") or shutil.which("uv")
     if uv is None:
         raise Unbuildable("there is no uv to install it with")
     print(f"  making the environment of {name}", file=sys.stderr, flush=True)
     shutil.rmtree(home, ignore_errors=True)
     _run([uv, "venv", "--quiet", "--python", sys.executable, str(home)])
-    _run([uv, "pip", "install", "--quiet", "--python", str(made), *PACKAGES[name]])
-    mark.write_text(wanted, "utf-8")
-    return made
+    _run([uv, "pip", "install", "--quiet", "--python", str(interpreter), *PACKAGES[name]])
+    mark.write_text(requirements, "utf-8")
+    return interpreter
 
 
 def _run(command: list[str]) -> None:

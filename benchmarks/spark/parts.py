@@ -36,7 +36,7 @@ class Part:
     peer: bool = False
     spark: bool = True
     by_month: bool = False
-    whole: bool = True
+    covers_all: bool = True
     settings: dict[str, str] = field(default_factory=dict)
 
 
@@ -65,8 +65,8 @@ PARTS = (
     Part("polars", "Polars 2.1.0, by hand", "polars", "polars", spark=False),
     Part("counts-scan", "counts by month, a scan", "dq", "counts", "scan", by_month=True),
     Part("counts-statistics", "counts by month, statistics", "dq", "counts", "statistics", by_month=True),
-    Part("metrics-hand", "ten metrics, by hand in Spark", "dq", "metrics", "hand", whole=False),
-    Part("metrics-dq", "ten metrics, dq", "dq", "metrics", "dq", whole=False),
+    Part("metrics-hand", "ten metrics, by hand in Spark", "dq", "metrics", "hand", covers_all=False),
+    Part("metrics-dq", "ten metrics, dq", "dq", "metrics", "dq", covers_all=False),
 )
 
 Line = dict[str, Any]
@@ -88,7 +88,7 @@ def names(part: Part, effort: Effort) -> list[str]:
     """The tables of a part, in the order in which it runs on them."""
     if part.by_month:
         return [data.months(effort.scales[-1])]
-    if not part.whole:
+    if not part.covers_all:
         return [data.scaled(effort.scales[-1])]
     scales = [*effort.scales, *([effort.largest] if part.growing and effort.largest else [])]
     return [*data.BROKEN, *(data.scaled(scale) for scale in scales)]
@@ -100,16 +100,16 @@ def run(part: Part, effort: Effort, work: Path, results: Path, resume: bool) -> 
     out = results / f"{part.name}.jsonl"
     if not resume:
         out.unlink(missing_ok=True)
-    kept = lines(part, results)
-    wanted = [name for name in names(part, effort) if "reason" in kept.get(name, {"reason": ""})]
-    if not wanted:
+    stored = lines(part, results)
+    missing = [name for name in names(part, effort) if "reason" in stored.get(name, {"reason": ""})]
+    if not missing:
         return None
-    print(f"{part.title}: {', '.join(wanted)}", file=sys.stderr, flush=True)
+    print(f"{part.title}: {', '.join(missing)}", file=sys.stderr, flush=True)
     try:
-        made = environments.python(part.environment, work)
-        tables = [_table(name, index, effort, work) for index, name in enumerate(wanted)]
+        interpreter = environments.python(part.environment, work)
+        tables = [_table(name, index, effort, work) for index, name in enumerate(missing)]
     except environments.Unbuildable as error:
-        return _keep(out, wanted, str(error))
+        return _keep(out, missing, str(error))
     with tempfile.TemporaryDirectory(dir=work, prefix="scratch-") as scratch:
         order = {
             "runner": part.runner,
@@ -118,9 +118,11 @@ def run(part: Part, effort: Effort, work: Path, results: Path, resume: bool) -> 
             "tables": tables,
             "out": str(out),
         }
-        said = _process([str(made), "-m", "spark.worker"], json.dumps(order), results / f"{part.name}.log")
+        output = _process(
+            [str(interpreter), "-m", "spark.worker"], json.dumps(order), results / f"{part.name}.log"
+        )
     done = lines(part, results)
-    return _keep(out, [name for name in wanted if name not in done], said)
+    return _keep(out, [name for name in missing if name not in done], output)
 
 
 def lines(part: Part, results: Path) -> dict[str, Line]:
@@ -190,12 +192,12 @@ _TELLING = ("unresolved dependency", "not found", "Error:", "Exception:")
 
 
 def _reason(text: str, code: int) -> str:
-    said = [line.strip() for line in text.splitlines() if line.strip()]
+    lines_ = [line.strip() for line in text.splitlines() if line.strip()]
     for sign in _TELLING:
-        for line in said:
+        for line in lines_:
             if sign in line:
                 return line.strip(": ")[:300]
-    return said[-1][:300] if said else f"its process ended with {code}"
+    return lines_[-1][:300] if lines_ else f"its process ended with {code}"
 
 
 def _keep(out: Path, tables: Sequence[str], reason: str) -> None:

@@ -77,8 +77,8 @@ def retyped(source: str, target: Path) -> None:
 
 
 def _typed(connection: duckdb.DuckDBPyConnection, source: str, other: dict[str, str]) -> None:
-    wanted = terms.TYPES | other
-    columns = ", ".join(f"CAST({column} AS {kind}) AS {column}" for column, kind in wanted.items())
+    types = terms.TYPES | other
+    columns = ", ".join(f"CAST({column} AS {kind}) AS {column}" for column, kind in types.items())
     connection.execute(f"CREATE OR REPLACE TABLE typed AS SELECT {columns} FROM {source}")
 
 

@@ -84,20 +84,22 @@ def broken_rows(regex: str) -> dict[str, str]:
 
     `regex` is the engine's test, with holes for column and pattern: `{column} RLIKE '{pattern}'`.
     """
-    found = {f"null:{column}": f"{column} IS NULL" for column in COLUMNS}
+    conditions = {f"null:{column}": f"{column} IS NULL" for column in COLUMNS}
     for kind, ranges in (("range", RANGES), ("dates", DATES)):
-        for column, (least, most) in ranges.items():
+        for column, (least, largest) in ranges.items():
             test = f"{column} < {quoted(column, least)}"
-            found[f"{kind}:{column}"] = test + (f" OR {column} > {quoted(column, most)}" if most else "")
-    found[f"positive:{POSITIVE}"] = f"{POSITIVE} <= 0"
+            conditions[f"{kind}:{column}"] = test + (
+                f" OR {column} > {quoted(column, largest)}" if largest else ""
+            )
+    conditions[f"positive:{POSITIVE}"] = f"{POSITIVE} <= 0"
     for column, values in ENUMS.items():
-        found[f"enum:{column}"] = f"{column} NOT IN ({', '.join(map(repr, values))})"
-    found["min_length"] = f"length({TEXT}) < {MIN_LENGTH}"
-    found["max_length"] = f"length({TEXT}) > {MAX_LENGTH}"
-    found["pattern"] = f"NOT ({regex.format(column=FORMED, pattern=PATTERN)})"
-    found["order"] = f"{EARLIER} > {LATER}"
-    assert set(found) == set(PREDICATES)
-    return found
+        conditions[f"enum:{column}"] = f"{column} NOT IN ({', '.join(map(repr, values))})"
+    conditions["min_length"] = f"length({TEXT}) < {MIN_LENGTH}"
+    conditions["max_length"] = f"length({TEXT}) > {MAX_LENGTH}"
+    conditions["pattern"] = f"NOT ({regex.format(column=FORMED, pattern=PATTERN)})"
+    conditions["order"] = f"{EARLIER} > {LATER}"
+    assert set(conditions) == set(PREDICATES)
+    return conditions
 
 
 def judged(
@@ -109,10 +111,10 @@ def judged(
     (a date), mean, maximum, and the distinct values of DISTINCT and REPEATED.
     """
     rows, distinct, parts = (int(str(figures[name])) for name in ("rows", "distinct", "parts"))
-    (fewest, most), (least, greatest) = row_bounds(scale), distinct_bounds(scale)
-    kept = {
+    (fewest, largest), (least, greatest) = row_bounds(scale), distinct_bounds(scale)
+    verdicts = {
         "schema": types == TYPES,
-        "rows": fewest <= rows <= most,
+        "rows": fewest <= rows <= largest,
         "key": repeats == 0,
         "fresh": str(figures["fresh"]) >= FRESH_SINCE,
         "mean": MEAN_BOUNDS[0] <= float(str(figures["mean"])) <= MEAN_BOUNDS[1],
@@ -121,5 +123,5 @@ def judged(
         "repeated": 100 * (rows - parts) <= REPEATED_PERCENT * rows,
         **{name: count == 0 for name, count in counts.items()},
     }
-    assert set(kept) == set(ALL)
-    return [name for name, held in kept.items() if not held]
+    assert set(verdicts) == set(ALL)
+    return [name for name, is_met in verdicts.items() if not is_met]

@@ -74,15 +74,15 @@ def _measured(runner: Any, variant: str, table: dict[str, Any], session: Any) ->
             break
         counted.append(_once(run, session, table["name"]))
     every = [*warm, *counted]
-    if len({tuple(one["broken"]) for one in every}) != 1:
+    if len({tuple(measurement["broken"]) for measurement in every}) != 1:
         raise AssertionError("its answers differ from run to run")
     return {
         "covers": list(covers),
         "broken": every[-1]["broken"],
         "first_seconds": every[0]["wall"],
-        "wall": _three([one["wall"] for one in counted]),
-        "cpu": _three([one["cpu"] for one in counted]),
-        "others_cpu": _three([one["others"] for one in counted]),
+        "wall": _three([measurement["wall"] for measurement in counted]),
+        "cpu": _three([measurement["cpu"] for measurement in counted]),
+        "others_cpu": _three([measurement["others"] for measurement in counted]),
         "runs": len(counted),
         "jobs": every[-1]["jobs"],
         "peak_megabytes": machine.peak_megabytes(),
@@ -96,12 +96,12 @@ def _once(run: Run, session: Any, name: str) -> dict[str, Any]:
     broken = run()
     wall = time.perf_counter() - wall
     cpu = machine.cpu_seconds() - cpu
-    others = max(0.0, machine.busy_seconds() - busy - cpu)
-    print(f"    {name}: {wall:.2f} s, {cpu:.2f} CPU s, others {others:.1f}", file=sys.stderr, flush=True)
+    others_cpu = max(0.0, machine.busy_seconds() - busy - cpu)
+    print(f"    {name}: {wall:.2f} s, {cpu:.2f} CPU s, others {others_cpu:.1f}", file=sys.stderr, flush=True)
     return {
         "wall": wall,
         "cpu": cpu,
-        "others": others,
+        "others": others_cpu,
         "jobs": _jobs(session) - before,
         "broken": sorted(broken),
     }
@@ -114,7 +114,7 @@ def _jobs(session: Any) -> int:
 
 def _three(values: list[float]) -> list[float]:
     """Least, median, greatest."""
-    return [round(one, 4) for one in (min(values), statistics.median(values), max(values))]
+    return [round(value, 4) for value in (min(values), statistics.median(values), max(values))]
 
 
 if __name__ == "__main__":

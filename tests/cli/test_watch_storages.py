@@ -107,10 +107,10 @@ class ConcurrencyS3(LateS3):
 
     most = _answered = 0
 
-    def _known(self, method: str, target: str, headers: dict[str, str], body: bytes) -> bytes:
+    def _respond(self, method: str, target: str, headers: dict[str, str], body: bytes) -> bytes:
         self.most = max(self.most, self.asked - self._answered)
         self._answered += 1
-        return super()._known(method, target, headers, body)
+        return super()._respond(method, target, headers, body)
 
 
 def test_the_cycles_of_a_table_in_a_bucket_are_listed_concurrently(tmp_path: Path) -> None:

@@ -81,11 +81,11 @@ class LateS3:
                 if target.startswith("/silent"):
                     await asyncio.sleep(600)
                 await asyncio.sleep(self.late)
-                writer.write(self._known(method, target, headers, body))
+                writer.write(self._respond(method, target, headers, body))
                 await writer.drain()
         writer.close()
 
-    def _known(self, method: str, target: str, headers: dict[str, str], body: bytes) -> bytes:
+    def _respond(self, method: str, target: str, headers: dict[str, str], body: bytes) -> bytes:
         """moto's answer; the one that it gave before, as long as nothing is written: it takes its time."""
         question = (method, target, headers.get("range", ""))
         if method not in ("GET", "HEAD"):

@@ -25,17 +25,17 @@ def build(
         "mean": f"avg({terms.MEAN})",
         "maximum": f"max({terms.MAXIMUM})",
     }
-    asked = [f"{text} AS `{name}`" for name, text in (counts | figures).items()]
+    expressions = [f"{text} AS `{name}`" for name, text in (counts | figures).items()]
     keys = ", ".join(terms.KEY)
 
     def run() -> list[str]:
         frame = session.read.parquet(place)
-        found = frame.selectExpr(*asked).first().asDict()
-        found["distinct"] = frame.select(terms.DISTINCT).distinct().count()
-        found["parts"] = frame.select(terms.REPEATED).distinct().count()
+        values = frame.selectExpr(*expressions).first().asDict()
+        values["distinct"] = frame.select(terms.DISTINCT).distinct().count()
+        values["parts"] = frame.select(terms.REPEATED).distinct().count()
         numbered = frame.selectExpr(f"row_number() OVER (PARTITION BY {keys} ORDER BY {keys}) AS n")
         repeats = numbered.where("n > 1").count()
         types = {field.name: field.dataType.simpleString() for field in frame.schema.fields}
-        return terms.judged(scale, types, {name: found[name] for name in counts}, repeats, found)
+        return terms.judged(scale, types, {name: values[name] for name in counts}, repeats, values)
 
     return terms.ALL, run

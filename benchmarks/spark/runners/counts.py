@@ -29,12 +29,12 @@ Counted = dict[str, list[int]]
 def build(
     place: str, scale: float, variant: str, session: Any
 ) -> tuple[tuple[str, ...], Callable[[], list[str]]]:
-    made = contract(scale)
+    document = contract(scale)
     # The contract is that of the table without partitions.
     data = replace(
         locate(
-            made,
-            made.objects[0],
+            document,
+            document.objects[0],
             None,
             build_access_policy(Path.cwd(), [place], names=["C40_DATA"], environment={"C40_DATA": place}),
         ),
@@ -43,11 +43,11 @@ def build(
     frame = open_table(session, data)
 
     def run() -> list[str]:
-        found = _ASKED[variant](frame, data)
-        shown = str(sorted(found.items())).encode()
+        counted = _READERS[variant](frame, data)
+        shown = str(sorted(counted.items())).encode()
         run.details = {  # type: ignore[attr-defined]
-            "partitions": len(found),
-            "rows": sum(counts[0] for counts in found.values()),
+            "partitions": len(counted),
+            "rows": sum(counts[0] for counts in counted.values()),
             "answer": hashlib.sha256(shown).hexdigest()[:16],
         }
         return []
@@ -68,15 +68,17 @@ def _statistics(frame: DataFrame, data: Dataset) -> Counted:
     files = source(frame, data, (), StatisticsRequest(bounds=frozenset(columns)))
     if files is None:
         raise AssertionError("the files do not say")
-    found: Counted = {}
+    counted: Counted = {}
     for file in files:
         nulls = [file.statistics_of(column).nulls for column in columns]
         assert file.is_complete
         assert None not in nulls
         (month,) = map(str, file.statistics_of(Column((MONTH,))).values or ())
         counts = [file.rows, *(count or 0 for count in nulls)]
-        found[month] = [one + other for one, other in zip(found.get(month, [0] * 17), counts, strict=True)]
-    return found
+        counted[month] = [
+            count + other for count, other in zip(counted.get(month, [0] * 17), counts, strict=True)
+        ]
+    return counted
 
 
-_ASKED = {"scan": _scan, "statistics": _statistics}
+_READERS = {"scan": _scan, "statistics": _statistics}

@@ -19,10 +19,10 @@ def build(
 
     def run() -> list[str]:
         check = Check(CheckLevel.WARNING, "c40")
-        asked = [add() for _, add in _rules(check)]
-        found = check.validate(session.read.parquet(place)).collect()
-        ordered = sorted(found, key=lambda row: row["id"])
-        assert len(ordered) == len(asked)
+        added = [add() for _, add in _rules(check)]
+        rows = check.validate(session.read.parquet(place)).collect()
+        ordered = sorted(rows, key=lambda row: row["id"])
+        assert len(ordered) == len(added)
         return sorted(name for name, row in zip(names, ordered, strict=True) if row["status"] != "PASS")
 
     return tuple(names), run

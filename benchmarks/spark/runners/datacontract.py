@@ -41,11 +41,11 @@ def build(
 
     def run() -> list[str]:
         session.read.parquet(place).createOrReplaceTempView("lineitem")
-        found = DataContract(data_contract_str=text, server="local", spark=session).test()
-        unknown = [one.reason for one in found.checks if not _told(one)]
+        result = DataContract(data_contract_str=text, server="local", spark=session).test()
+        unknown = [check.reason for check in result.checks if not _has_answer(check)]
         if unknown:
             raise AssertionError(f"not tested: {unknown[0]}")
-        return sorted({_clause(one) for one in found.checks if _ENDS[one.result.value]})
+        return sorted({_clause(check) for check in result.checks if _ENDS[check.result.value]})
 
     return terms.ALL, run
 
@@ -62,7 +62,7 @@ _BY_TYPE = {
 }
 
 
-def _told(check: Any) -> bool:
+def _has_answer(check: Any) -> bool:
     """Whether a check came to an answer; what cannot be evaluated has failed, too."""
     return check.result.value in _ENDS and not str(check.reason).startswith("Error")
 
@@ -82,23 +82,23 @@ def _clause(check: Any) -> str:
 
 
 def _contract(scale: float) -> dict[str, Any]:
-    made = yaml.safe_load(_FILE.read_text("utf-8"))
-    made["apiVersion"] = "v3.1.0"
-    del made["slaProperties"]
-    made["servers"] = [_SERVER]
-    (one,) = made["schema"]
-    del one["customProperties"]
-    for rule in one["quality"]:
+    document = yaml.safe_load(_FILE.read_text("utf-8"))
+    document["apiVersion"] = "v3.1.0"
+    del document["slaProperties"]
+    document["servers"] = [_SERVER]
+    (schema_object,) = document["schema"]
+    del schema_object["customProperties"]
+    for rule in schema_object["quality"]:
         if rule.get("metric") == "rowCount":
             rule["mustBeBetween"] = list(terms.row_bounds(scale))
         if rule.get("name") == "suppliers":
             rule["mustBeBetween"] = list(terms.distinct_bounds(scale))
         if "query" in rule:
             rule["query"] = rule["query"].replace("{object}", "lineitem")
-    for prop in one["properties"]:
+    for prop in schema_object["properties"]:
         if prop["name"] == terms.REPEATED:
             del prop["quality"]
-    one["quality"] += [
+    schema_object["quality"] += [
         {"name": "fresh", "type": "sql", "query": _FRESH, "mustBe": 0},
         {
             "name": "repeated",
@@ -107,4 +107,4 @@ def _contract(scale: float) -> dict[str, Any]:
             "mustBeLessOrEqualTo": terms.REPEATED_PERCENT,
         },
     ]
-    return made
+    return document

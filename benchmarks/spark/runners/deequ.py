@@ -29,8 +29,8 @@ def build(
         for _, method, arguments in rules:
             getattr(check, method)(*arguments)
         done = VerificationSuite(session).onData(session.read.parquet(place)).addCheck(check).run()
-        found = VerificationResult.checkResultsAsDataFrame(session, done).collect()
-        ends = [row["constraint_status"] for row in found]
+        rows = VerificationResult.checkResultsAsDataFrame(session, done).collect()
+        ends = [row["constraint_status"] for row in rows]
         return sorted(name for (name, *_), end in zip(rules, ends, strict=True) if end != "Success")
 
     return tuple(name for name, *_ in rules), run
@@ -41,8 +41,8 @@ def _every(share: float) -> bool:
 
 
 def _rules(scale: float) -> list[Rule]:
-    (fewest, most), (least, greatest) = terms.row_bounds(scale), terms.distinct_bounds(scale)
-    rules: list[Rule] = [("rows", "hasSize", (lambda rows: fewest <= rows <= most,))]
+    (fewest, largest), (least, greatest) = terms.row_bounds(scale), terms.distinct_bounds(scale)
+    rules: list[Rule] = [("rows", "hasSize", (lambda rows: fewest <= rows <= largest,))]
     rules += [(f"null:{column}", "isComplete", (column,)) for column in terms.COLUMNS]
     rules += [("key", "hasUniqueness", (list(terms.KEY), _every))]
     for kind, ranges in (("range", terms.RANGES), ("dates", terms.DATES)):

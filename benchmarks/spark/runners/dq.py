@@ -24,32 +24,38 @@ from spark.data import BROKEN_SCALE
 def build(
     place: str, scale: float, variant: str, session: Any
 ) -> tuple[tuple[str, ...], Callable[[], list[str]]]:
-    made = contract(scale)
-    one = made.objects[0]
+    document = contract(scale)
+    schema_object = document.objects[0]
     data = locate(
-        made,
-        one,
+        document,
+        schema_object,
         None,
         build_access_policy(Path.cwd(), [place], names=["C40_DATA"], environment={"C40_DATA": place}),
     )
     covers = {
-        clause_of(made, each.check, each.property, each.path) for each in clauses_of(made, one, built_in())
+        clause_of(document, clause.check, clause.property, clause.path)
+        for clause in clauses_of(document, schema_object, built_in())
     }
-    levers = {"none": NONE, "all": ALL} | {f"but-{one}": ALL - {one} for one in Optimization}
+    levers = {"none": NONE, "all": ALL} | {
+        f"but-{schema_object}": ALL - {schema_object} for schema_object in Optimization
+    }
     # On the small broken tables, too, the tasks must find what is broken.
     least = 0 if scale == BROKEN_SCALE else WORTH_ROWS
     now = dt.datetime.fromisoformat(terms.NOW).replace(tzinfo=dt.UTC)
 
     def run() -> list[str]:
         report = check(
-            Request(made, data, spark=session, now=now, optimizations=levers[variant], tasks_from=least)
+            Request(document, data, spark=session, now=now, optimizations=levers[variant], tasks_from=least)
         )
         run.details = {"passes": report.passes, "proven": report.from_statistics}  # type: ignore[attr-defined]
         unknown = report.with_status(Status.ERROR, Status.SKIPPED)
         if unknown:
             raise AssertionError(f"not measured: {unknown[0].message}")
         return sorted(
-            {clause_of(made, one.check, one.property, one.clause) for one in report.with_status(Status.FAIL)}
+            {
+                clause_of(document, result.check, result.property, result.clause)
+                for result in report.with_status(Status.FAIL)
+            }
         )
 
     return tuple(covers), run

@@ -25,8 +25,8 @@ def build(
     connection.execute("SET threads = 2")
     source = f"read_parquet('{place}/*.parquet')"
     counts = terms.broken_rows("regexp_matches({column}, '{pattern}')")
-    asked = [f'count(*) FILTER (WHERE {test}) AS "{name}"' for name, test in counts.items()]
-    asked += [
+    expressions = [f'count(*) FILTER (WHERE {test}) AS "{name}"' for name, test in counts.items()]
+    expressions += [
         "count(*) AS rows",
         f"max({terms.FRESH}) AS fresh",
         f"avg({terms.MEAN}) AS mean",
@@ -37,13 +37,13 @@ def build(
     keys = ", ".join(terms.KEY)
     present = " AND ".join(f"{key} IS NOT NULL" for key in terms.KEY)
     repeats = f"SELECT 1 FROM {source} WHERE {present} GROUP BY {keys} HAVING count(*) > 1"
-    query = f"SELECT {', '.join(asked)}, (SELECT count(*) FROM ({repeats})) AS repeats FROM {source}"
+    query = f"SELECT {', '.join(expressions)}, (SELECT count(*) FROM ({repeats})) AS repeats FROM {source}"
 
     def run() -> list[str]:
         done = connection.execute(query)
-        found = dict(zip((column[0] for column in done.description), done.fetchone(), strict=True))
+        values = dict(zip((column[0] for column in done.description), done.fetchone(), strict=True))
         described = connection.execute(f"DESCRIBE SELECT * FROM {source}").fetchall()
         types = {row[0]: _TYPES.get(row[1], row[1]) for row in described}
-        return terms.judged(scale, types, {name: found[name] for name in counts}, found["repeats"], found)
+        return terms.judged(scale, types, {name: values[name] for name in counts}, values["repeats"], values)
 
     return terms.ALL, run

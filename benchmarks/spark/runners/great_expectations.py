@@ -24,11 +24,11 @@ def build(
     context.variables.progress_bars = gx.data_context.types.base.ProgressBarsConfig(globally=False)
     source = context.data_sources.add_spark("spark", persist=variant == "cached")
     batch = source.add_dataframe_asset("lineitem").add_batch_definition_whole_dataframe("all")
-    made = [(name, expectation) for name, expectation in _expectations(scale)]
-    for name, expectation in made:
+    expectations = [(name, expectation) for name, expectation in _expectations(scale)]
+    for name, expectation in expectations:
         expectation.meta = {"clause": name}
     suite = context.suites.add(
-        gx.ExpectationSuite(name="c40", expectations=[expectation for _, expectation in made])
+        gx.ExpectationSuite(name="c40", expectations=[expectation for _, expectation in expectations])
     )
     validation = context.validation_definitions.add(
         gx.ValidationDefinition(name="c40", data=batch, suite=suite)
@@ -36,10 +36,16 @@ def build(
 
     def run() -> list[str]:
         frame = session.read.parquet(place)
-        found = validation.run(batch_parameters={"dataframe": frame}, result_format="SUMMARY")
-        return sorted({one.expectation_config.meta["clause"] for one in found.results if not one.success})
+        result = validation.run(batch_parameters={"dataframe": frame}, result_format="SUMMARY")
+        return sorted(
+            {
+                expectation.expectation_config.meta["clause"]
+                for expectation in result.results
+                if not expectation.success
+            }
+        )
 
-    return tuple(dict.fromkeys(name for name, _ in made)), run
+    return tuple(dict.fromkeys(name for name, _ in expectations)), run
 
 
 def _expectations(scale: float) -> Iterator[tuple[str, Any]]:
@@ -47,8 +53,8 @@ def _expectations(scale: float) -> Iterator[tuple[str, Any]]:
     for column, kind in terms.TYPES.items():
         named = _TYPES.get(kind, "DecimalType")
         yield "schema", gxe.ExpectColumnValuesToBeOfType(column=column, type_=named)
-    fewest, most = terms.row_bounds(scale)
-    yield "rows", gxe.ExpectTableRowCountToBeBetween(min_value=fewest, max_value=most)
+    fewest, largest = terms.row_bounds(scale)
+    yield "rows", gxe.ExpectTableRowCountToBeBetween(min_value=fewest, max_value=largest)
     for column in terms.COLUMNS:
         yield f"null:{column}", gxe.ExpectColumnValuesToNotBeNull(column=column)
     yield "key", gxe.ExpectCompoundColumnsToBeUnique(column_list=list(terms.KEY))

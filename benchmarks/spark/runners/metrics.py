@@ -48,36 +48,39 @@ def _by_contract(place: str, scale: float, session: Any) -> Callable[[], list[st
     types = {"l_suppkey": "integer", "l_orderkey": "integer", "l_linenumber": "integer"}
     properties = "".join(
         f"      - {{name: {column}, logicalType: {types.get(column, 'number')}, quality: ["
-        + ", ".join(f"{{type: custom, engine: dq, implementation: {one}}}" for one in asked)
+        + ", ".join(f"{{type: custom, engine: dq, implementation: {metric}}}" for metric in metrics)
         + "]}\n"
-        for column, asked in METRICS.items()
+        for column, metrics in METRICS.items()
     )
     # Its server is that of the other contract.
     servers = text(scale).partition("servers:")[2].partition("\nschema:")[0]
-    made = parse(
+    parsed = parse(
         f"{_HEAD}servers:{servers}\nschema:\n  - name: lineitem\n    properties:\n{properties}"
         "      - {name: l_returnflag, logicalType: string}\n".encode(),
         "metrics.odcs.yaml",
     ).contract
-    assert made is not None
+    assert parsed is not None
     allowed = build_access_policy(Path.cwd(), [place], names=["C40_DATA"], environment={"C40_DATA": place})
-    data = locate(made, made.objects[0], None, allowed)
-    names = sorted({one.partition("check: ")[2].split(",")[0] for asked in METRICS.values() for one in asked})
+    data = locate(parsed, parsed.objects[0], None, allowed)
+    names = sorted(
+        {metric.partition("check: ")[2].split(",")[0] for metrics in METRICS.values() for metric in metrics}
+    )
     checks = [
-        {"distinctCount": "distinct_count", "uniqueRatio": "unique_ratio"}.get(one, one) for one in names
+        {"distinctCount": "distinct_count", "uniqueRatio": "unique_ratio"}.get(metric, metric)
+        for metric in names
     ]
-    checks = ["sequence_gaps" if one == "sequenceGaps" else one for one in checks]
+    checks = ["sequence_gaps" if metric == "sequenceGaps" else metric for metric in checks]
 
     def run() -> list[str]:
-        report = check(Request(made, data, spark=session, rules=checks))
-        found = {
-            f"{one.property} {one.check}" + " by ".join(["", *map(str, group.key)]): group.value
-            for one in report.results
-            for group in one.groups or (GroupResult((), one.status, "", one.value),)
+        report = check(Request(parsed, data, spark=session, rules=checks))
+        values = {
+            f"{result.property} {result.check}" + " by ".join(["", *map(str, group.key)]): group.value
+            for result in report.results
+            for group in result.groups or (GroupResult((), result.status, "", result.value),)
         }
-        run.details = {"passes": report.passes, "numbers": found}  # type: ignore[attr-defined]
-        if any(one.status != "pass" for one in report.results):
-            raise AssertionError(next(one.message for one in report.results if one.status != "pass"))
+        run.details = {"passes": report.passes, "numbers": values}  # type: ignore[attr-defined]
+        if any(result.status != "pass" for result in report.results):
+            raise AssertionError(next(result.message for result in report.results if result.status != "pass"))
         return []
 
     return run
@@ -87,7 +90,7 @@ def _by_hand(place: str, _scale: float, session: Any) -> Callable[[], list[str]]
     frame = session.read.parquet(place)
 
     def run() -> list[str]:
-        whole = frame.agg(*(expr(one) for one in _BY_HAND)).collect()[0]
+        row = frame.agg(*(expr(result) for result in _BY_HAND)).collect()[0]
         flags = frame.groupBy("l_returnflag").agg(expr("sum(l_extendedprice)")).collect()
         suppliers = frame.select("l_suppkey").distinct().count()
         orders = frame.groupBy("l_orderkey").count()
@@ -97,12 +100,12 @@ def _by_hand(place: str, _scale: float, session: Any) -> Callable[[], list[str]]
         run.details = {  # type: ignore[attr-defined]
             "passes": 6,
             "numbers": {
-                "l_discount min": float(whole[0]),
-                "l_tax max": float(whole[1]),
-                "l_quantity mean": float(whole[2]),
-                "l_quantity stddev": float(whole[3]),
-                "l_extendedprice sum": float(whole[4]),
-                "l_extendedprice quantile": float(whole[5]),
+                "l_discount min": float(row[0]),
+                "l_tax max": float(row[1]),
+                "l_quantity mean": float(row[2]),
+                "l_quantity stddev": float(row[3]),
+                "l_extendedprice sum": float(row[4]),
+                "l_extendedprice quantile": float(row[5]),
                 **{f"l_extendedprice sum by {flag}": float(total) for flag, total in flags},
                 "l_suppkey distinct_count": float(suppliers),
                 "l_orderkey unique_ratio": float(single),

@@ -29,7 +29,7 @@ def build(
     checks = _checks()
     columns = {
         column: pa.Column(
-            _TYPES[kind], checks=[made for at, _, made in checks if at == column] or None, nullable=False
+            _TYPES[kind], checks=[check for at, _, check in checks if at == column] or None, nullable=False
         )
         for column, kind in terms.TYPES.items()
     }
@@ -38,8 +38,8 @@ def build(
     covers += tuple(name for _, names, _ in checks for name in names)
 
     def run() -> list[str]:
-        found = schema.validate(check_obj=session.read.parquet(place)).pandera.errors or {}
-        errors = [error for kinds in found.values() for listed in kinds.values() for error in listed]
+        by_kind = schema.validate(check_obj=session.read.parquet(place)).pandera.errors or {}
+        errors = [error for kinds in by_kind.values() for listed in kinds.values() for error in listed]
         return sorted({name for error in errors for name in _names(error, checks)})
 
     return covers, run
@@ -52,8 +52,8 @@ def _names(error: dict[str, Any], checks: Checks) -> tuple[str, ...]:
     column, check = error["column"], str(error["check"])
     if check == "not_nullable":
         return (f"null:{column}",)
-    for at, names, made in checks:
-        if at == column and check == made.error:
+    for at, names, rule in checks:
+        if at == column and check == rule.error:
             return names
     if "unique" in check or "unique" in str(error["error"]):
         return ("key",)
@@ -61,19 +61,19 @@ def _names(error: dict[str, Any], checks: Checks) -> tuple[str, ...]:
 
 
 def _checks() -> Checks:
-    made: Checks = []
+    checks: Checks = []
     for kind, ranges in (("range", terms.RANGES), ("dates", terms.DATES)):
         for column, (low, high) in ranges.items():
             least = _value(column, low)
             check = pa.Check.ge(least) if high is None else pa.Check.in_range(least, _value(column, high))
-            made.append((column, (f"{kind}:{column}",), check))
-    made.append((terms.POSITIVE, (f"positive:{terms.POSITIVE}",), pa.Check.gt(0)))
+            checks.append((column, (f"{kind}:{column}",), check))
+    checks.append((terms.POSITIVE, (f"positive:{terms.POSITIVE}",), pa.Check.gt(0)))
     for column, values in terms.ENUMS.items():
-        made.append((column, (f"enum:{column}",), pa.Check.isin(values)))
+        checks.append((column, (f"enum:{column}",), pa.Check.isin(values)))
     lengths = pa.Check.str_length(min_value=terms.MIN_LENGTH, max_value=terms.MAX_LENGTH)
-    made.append((terms.TEXT, ("min_length", "max_length"), lengths))
-    made.append((terms.FORMED, ("pattern",), pa.Check.str_matches(terms.PATTERN)))
-    return made
+    checks.append((terms.TEXT, ("min_length", "max_length"), lengths))
+    checks.append((terms.FORMED, ("pattern",), pa.Check.str_matches(terms.PATTERN)))
+    return checks
 
 
 def _value(column: str, text: str) -> Any:

@@ -29,15 +29,15 @@ def build(
 
     def run() -> list[str]:
         rows = pl.scan_parquet(f"{place}/*.parquet")
-        asked = [test.sum().alias(name) for name, test in tests.items()]
+        expressions = [test.sum().alias(name) for name, test in tests.items()]
         keys = rows.drop_nulls(list(terms.KEY)).group_by(*terms.KEY).len().filter(pl.col("len") > 1)
         first, second = pl.collect_all(
-            [rows.select(*asked, *figures), keys.select(pl.len().alias("repeats"))], engine="streaming"
+            [rows.select(*expressions, *figures), keys.select(pl.len().alias("repeats"))], engine="streaming"
         )
-        found = first.to_dicts()[0]
+        values = first.to_dicts()[0]
         types = {name: _named(kind) for name, kind in rows.collect_schema().items()}
-        counts = {name: found[name] for name in tests}
-        return terms.judged(scale, types, counts, second["repeats"][0], found)
+        counts = {name: values[name] for name in tests}
+        return terms.judged(scale, types, counts, second["repeats"][0], values)
 
     return terms.ALL, run
 
@@ -45,10 +45,10 @@ def build(
 def _tests() -> dict[str, pl.Expr]:
     tests = {f"null:{column}": pl.col(column).is_null() for column in terms.COLUMNS}
     for kind, ranges in (("range", terms.RANGES), ("dates", terms.DATES)):
-        for column, (least, most) in ranges.items():
+        for column, (least, largest) in ranges.items():
             test = pl.col(column) < _value(column, least)
-            if most is not None:
-                test = test | (pl.col(column) > _value(column, most))
+            if largest is not None:
+                test = test | (pl.col(column) > _value(column, largest))
             tests[f"{kind}:{column}"] = test
     tests[f"positive:{terms.POSITIVE}"] = pl.col(terms.POSITIVE) <= 0
     for column, values in terms.ENUMS.items():
