@@ -436,8 +436,6 @@ def main() -> None:
     the time of a command for one contract.
     """
     gc.disable()
-    # Plug-ins of pydantic would see the contracts, and looking for them takes a fiftieth of a start.
-    os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
     code = run(sys.argv[1:], _freeze_code)
     gc.freeze()
     sys.exit(code)
