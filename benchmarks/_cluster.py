@@ -153,12 +153,12 @@ def limited(nodes: Iterable[Node], cores: float) -> Iterator[bool]:
     The kernel's control groups do it, of either version; others than root have none.
     """
     home = next((folder for folder in _GROUPS if (folder / "cgroup.procs").exists()), None)
-    made: list[Path] = []
+    groups: list[Path] = []
     try:
         for node in nodes if home is not None and os.access(home, os.W_OK) else ():
             group = home / f"dq-{os.getpid()}-{node.name}"
             group.mkdir()
-            made.append(group)
+            groups.append(group)
             # Short periods, so that a process waits for a share of one and not of a tenth of a second.
             quota = str(int(_PERIOD * cores))
             if (group / "cpu.max").exists():
@@ -167,9 +167,9 @@ def limited(nodes: Iterable[Node], cores: float) -> Iterator[bool]:
                 (group / "cpu.cfs_period_us").write_text(str(_PERIOD))
                 (group / "cpu.cfs_quota_us").write_text(quota)
             _move(node.processes(""), group)
-        yield bool(made)
+        yield bool(groups)
     finally:
-        for group in made:
+        for group in groups:
             _move(map(int, (group / "cgroup.procs").read_text().split()), group.parent)
             group.rmdir()
 
