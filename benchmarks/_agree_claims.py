@@ -1,4 +1,4 @@
-"""What each command claims of a table, as values that can be compared."""
+"""Claims of each command about a table, as values that can be compared."""
 
 from __future__ import annotations
 

@@ -192,7 +192,7 @@ def _contract(claims: Claims, place: Place, written: WrittenTable, columns: dict
 
 
 def _imported(claims: Claims, written: WrittenTable, file: Path) -> None:
-    """What the contract that `dq import` wrote says of columns and types."""
+    """Columns and types of the contract that `dq import` wrote."""
     text = file.read_text("utf-8")
     contract = parse(text.encode(), str(file)).contract
     assert contract is not None

@@ -26,7 +26,7 @@ A_MINUTE = 50
 
 
 class Clock:
-    """The time of a benchmark: it goes on only when it is told to, or when somebody sleeps."""
+    """The time of a benchmark: it advances only on request, or while a caller sleeps."""
 
     def __init__(self, at: datetime) -> None:
         self.at = at
@@ -65,7 +65,7 @@ class BusySlack(FakeSlack):
         return super().unscripted(method, body)
 
     def _wait(self, method: str, body: dict[str, Any]) -> float:
-        """How long the caller has to wait; 0 when the call is within the limits, and then it counts."""
+        """Seconds that the caller has to wait, or 0 for a call within the limits, which then counts."""
         now = self.now()
         if method == "chat.postMessage":
             place = self._channel(body) or ""
@@ -93,7 +93,7 @@ class BusySlack(FakeSlack):
         }
 
     def posts_by_incident(self) -> dict[str, list[dict[str, Any]]]:
-        """What was posted, by the incident that it is of; a digest is one too."""
+        """The posts of each incident; a digest is one too."""
         posts_by_incident: dict[str, list[dict[str, Any]]] = defaultdict(list)
         for post in self.posts:
             posts_by_incident[post["metadata"]["event_payload"]["incident"]].append(post)
@@ -101,5 +101,5 @@ class BusySlack(FakeSlack):
 
 
 def instant(post: dict[str, Any]) -> datetime:
-    """When a post was accepted."""
+    """The time at which a post was accepted."""
     return datetime.fromtimestamp(float(post["ts"]), UTC)

@@ -1,4 +1,4 @@
-"""What a cluster is made of: Spark with an S3 client, and an environment with dq for its executors."""
+"""The parts of a cluster: Spark with an S3 client, and an environment with dq for its executors."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ class Cost:
 
 
 def cost(command: Sequence[str], **variables: str) -> Cost:
-    """What one run of a command costs. Raises CalledProcessError when it fails."""
+    """Cost of a run of a command. Raises CalledProcessError when it fails."""
     environment = {key: value for key, value in os.environ.items() if not key.startswith(_LEFT_OUT)}
     before = time.perf_counter()
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL, env=environment | variables)

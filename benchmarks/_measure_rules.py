@@ -1,4 +1,4 @@
-"""Which metrics are asked of which columns, as rules of a contract and as DuckDB's queries."""
+"""Metrics of columns, as rules of a contract and as DuckDB's queries."""
 
 from __future__ import annotations
 

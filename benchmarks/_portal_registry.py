@@ -80,7 +80,7 @@ def name(number: int) -> str:
 
 
 def file(registry: Path, number: int) -> Path:
-    """Where its contract lies."""
+    """The file of its contract."""
     return registry / _DOMAINS[number % len(_DOMAINS)] / f"{name(number)}.odcs.yaml"
 
 
@@ -94,7 +94,7 @@ def write(registry: Path, count: int) -> None:
 
 
 def text(number: int, minor: int = 0) -> str:
-    """A contract of a dozen columns, of which one in three says what it is made from."""
+    """A contract of a dozen columns, a third of them with their inputs."""
     draw = random.Random(number)
     columns = "\n".join(
         _COLUMN.format(
@@ -117,7 +117,7 @@ def text(number: int, minor: int = 0) -> str:
 
 
 def fill(store: Store, count: int) -> None:
-    """What watching and checking left of all of them: the first are written, the rest are copies."""
+    """The rows that watching and checking left of all of them: the first are written, the rest are copies."""
     with store.write() as tx:
         tx.execute(insert(heartbeat), [{"name": "watch", "at": NOW}, {"name": "complete", "at": NOW}])
         for start in range(0, min(count, _SEEDS), _AT_ONCE):

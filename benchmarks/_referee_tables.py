@@ -216,7 +216,7 @@ def _near(chance: random.Random, kind: str, present: list[Any]) -> Any:
 
 
 def _written(value: Any) -> Any:
-    """A value as a contract's YAML has it; None for one that it has no word for."""
+    """A value as a contract's YAML has it, or None if it cannot express it."""
     if isinstance(value, float):
         return value if math.isfinite(value) else None
     if isinstance(value, Decimal):

@@ -1,4 +1,4 @@
-"""What a contract says of rows, in plain Python: by the standard and the pages of the checks, no code of dq.
+"""Verdicts of a contract on rows, in plain Python: by the standard and the pages of the checks, without dq.
 
 A document is what its YAML gives, a row a dict; a clause is named by its path. The answer is a status and a
 number: the rows that break a clause, what a rule counts, or its percentage.
@@ -104,7 +104,7 @@ BREAKS: dict[str, Callable[[Any, Any], bool]] = {
 
 
 def among(value: Any, allowed: Sequence[Any]) -> bool:
-    """Whether a value of the data is one of the contract's."""
+    """Return True if a value of the data is one of the contract's."""
     if no_number(value):
         return False
     if isinstance(value, (str, bool)):
@@ -167,7 +167,7 @@ HOLDS: dict[str, Callable[[Fraction, Any], bool]] = {
 
 
 def judged(rule: Json, counted: int, total: int) -> Truth:
-    """What was counted, or its percentage of all rows, against the rule; of no rows there is none."""
+    """Verdict of a count, or of its percentage of all rows; of no rows there is none."""
     percent = rule.get("unit") == "percent"
     if percent and not total:
         return "skipped", None
@@ -177,7 +177,7 @@ def judged(rule: Json, counted: int, total: int) -> Truth:
 
 
 def fresh(level: Json, rows: Sequence[Row], now: dt.datetime) -> Truth:
-    """Whether the newest instant that is not in the future is young enough; no number is compared."""
+    """Verdict on the newest instant that is not in the future; no number is compared."""
     name = level["element"].partition(".")[2]
     past = [row[name] for row in rows if row[name] is not None and row[name] <= now]
     young = bool(past) and now - max(past) <= dt.timedelta(hours=level["value"])

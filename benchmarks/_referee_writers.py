@@ -49,7 +49,7 @@ class Unwritten(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """Where a table is, in which format, and how many lies were planted in it."""
+    """A written table: its location, its format, and the number of lies planted in it."""
 
     place: Path
     format: str

@@ -1,4 +1,4 @@
-"""How a benchmark ends: the numbers for people, `--json FILE` for machines, exit code 1 for a missed goal."""
+"""The end of a benchmark: numbers for people, `--json FILE` for machines, exit code 1 for a missed goal."""
 
 from __future__ import annotations
 

@@ -32,7 +32,7 @@ class Cycle:
     broken: bool = False
 
     def tick(self, now: datetime, *, visible: bool) -> None:
-        """What a watcher makes of it that ticks at `now`."""
+        """Evaluate the cycle as a watcher that ticks at `now`."""
         visible_at = self._visible_at(now)
         if self.look_again is not None:
             if now >= self.look_again:
@@ -41,7 +41,7 @@ class Cycle:
             self._judge(now, visible_at)
 
     def _visible_at(self, now: datetime) -> datetime | None:
-        """The time of the marker that stands there: a storage keeps the last one only."""
+        """The time of the current marker, or None: a storage keeps the last one only."""
         at, written = max((time for time in self.times if time[0] <= now), default=(now, False))
         return at if written else None
 
@@ -83,13 +83,13 @@ class Cycle:
 
     @property
     def open(self) -> bool:
-        """Whether a look can still change it."""
+        """Return True if a look can still change it."""
         return self.status in ("pending", "missing") or self.look_again is not None
 
 
 @dataclass
 class Mesh:
-    """Products, their cycles so far, and the deliveries to come, by the instant at which they stand there."""
+    """Products, their cycles, and the deliveries to come, by the instant at which they are in the lake."""
 
     draw: random.Random
     end: datetime
@@ -160,7 +160,7 @@ class Mesh:
         return product, other
 
     def retire(self, now: datetime) -> Product:
-        """Promises a product no more; some are promised again after some days."""
+        """Withdraw a product; some are promised again after some days."""
         product = self._any()
         self.retired[product.name] = product
         self._withdraw(product)
@@ -191,7 +191,7 @@ class Mesh:
         del self.ahead[product.name]
 
     def pass_to(self, now: datetime) -> list[tuple[datetime, str, str, bool]]:
-        """What was delivered or taken away up to this instant and is new, in order of time."""
+        """New deliveries and removals up to this instant, in order of time."""
         new = []
         while self.coming and self.coming[0][0] <= now:
             new.append(heapq.heappop(self.coming))

@@ -32,7 +32,7 @@ _MINUTE, _QUARTER = timedelta(minutes=1), timedelta(minutes=15)
 
 @dataclass(frozen=True, slots=True)
 class Product:
-    """What the oracle knows of a product; `step` is in minutes for those that run all day."""
+    """A product as the oracle knows it; `step` is in minutes for those that run all day."""
 
     name: str
     zone: str
@@ -45,7 +45,7 @@ class Product:
 
     @property
     def home(self) -> str:
-        """What its data lies under, whatever it was renamed to."""
+        """The folder of its data, whatever it was renamed to."""
         return self.name.rstrip("r")
 
     @property
@@ -102,7 +102,7 @@ def product(number: int, draw: random.Random) -> Product:
 
 
 def delivery(due: datetime, product: Product, draw: random.Random) -> datetime | None:
-    """When a cycle's data comes, in whole seconds; None for never."""
+    """The instant at which a cycle's data comes, in whole seconds, or None for never."""
     # Who delivers all day would else leave thousands open.
     weights = (88, 6, 5, 0.5, 0.5) if product.step else (80, 8, 7, 2, 3)
     arrival = draw.choices(("early", "grace", "late", "days", "never"), weights)[0]

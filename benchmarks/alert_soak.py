@@ -2,8 +2,8 @@
 
 One call in a hundred goes wrong: dropped, HTTP 500, limited or no JSON, taken or not; and one drain in ten
 is killed between any two steps. What every incident was told is counted beside a sender without a memory,
-which says each miss and each end once, on the same history. Then a bad week of 200 products, of which each
-misses one day in ten: what stands at the channels' level is what people are called by. Once with causes, as
+which says each miss and each end once, on the same history. Then a bad week of 200 products, each of them
+missing one day in ten: what stands at the channels' level is what people are called by. Once with causes, as
 lakes have them: ten products are made from one, and seven in ten misses are those of what one is made from,
 at the same time as its kin; and once with misses that have nothing to do with each other.
 
@@ -49,7 +49,7 @@ class Killed(BaseException):
 
 @dataclass
 class Mortal:
-    """A sender of which one call is its last, before or after Slack has taken the message."""
+    """A sender that is killed at one of its calls, before or after Slack has taken the message."""
 
     sender: Sender
     calls_left: int
@@ -166,7 +166,7 @@ class Soak:
 
 
 def notification_figures(soak: Soak) -> dict[str, float]:
-    """Incidents that nobody heard of, messages that stand there twice, and ends that are not shown."""
+    """Incidents without a message, messages sent twice, and ends that are not shown."""
     with soak.store.read() as tx:
         rows = tx.execute(select(incident.c.id, incident.c.contract, incident.c.resolved_at)).all()
     product_rows = [row for row in rows if not row.contract.startswith("(")]

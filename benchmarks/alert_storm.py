@@ -3,8 +3,9 @@
 By a clock of the benchmark, and by the real one: 500 incidents over 20 channels, and one of another channel
 that comes last. By the benchmark's clock alone: 500 in one channel, and a product of every quarter of an hour
 that flaps for half a day. And by ticks of the real watcher, on both databases: 500 products below one that
-is missing. Waiting is told as a multiple of what Slack's limit of a message a second and channel alone takes;
-by the real clock, with the seconds that a plain client takes for as many messages to a Slack without limits.
+is missing. Waiting is given as a multiple of what Slack's limit of a message a second and channel alone
+takes; by the real clock, with the seconds that a plain client takes for as many messages to a Slack without
+limits.
 """
 
 from __future__ import annotations
@@ -107,7 +108,7 @@ def storm(
     waits = {
         "another channel's alert": seconds.get(incident, never),
         "the last channel hears": max(hearing.values()) if len(hearing) > over else never,
-        "the last incident is told": max(seconds.values()),
+        "the last incident is notified": max(seconds.values()),
     }
     return {
         **{f"{own}{what}, s": seconds for what, seconds in waits.items()},
@@ -131,7 +132,7 @@ def incidents(store: Store) -> set[str]:
 
 
 def flapping(folder: Path) -> dict[str, float]:
-    """What is said of a product of every quarter of an hour that is late each time, for twelve hours."""
+    """The alerts of a product of every quarter of an hour that is late each time, for twelve hours."""
     clock, store = Clock(BEGIN), open_store(f"sqlite:///{folder}/flapping.db")
     key, route = IncidentKey("flaps", "flaps", "quarterly"), [AlertRoute("slack", "#team-00")]
     with BusySlack(clock, 1) as slack:
@@ -217,7 +218,7 @@ def main() -> int:
         goals |= {
             f"{name}: another channel's alert / Slack's limit": ("<", first),
             f"{name}: the last channel hears / Slack's limit": ("<", first),
-            f"{name}: the last incident is told / Slack's limit": ("<", last),
+            f"{name}: the last incident is notified / Slack's limit": ("<", last),
             f"{name}: incidents told": (">", float(STORM)),
             f"{name}: told twice": ("<", 1.0),
         }

@@ -1,9 +1,9 @@
-"""What was printed at an instant, against what `--as-of` prints of that instant later.
+"""Output at an instant, against what `--as-of` prints of that instant later.
 
 A watcher looks at a few products for weeks while deliveries come in time, late, again or never and are taken
 away, and people acknowledge and silence incidents. After each look, or some time later, status, audit,
 incidents and the portal's pages are printed; at the end everything is asked again for random instants.
-Messages on their way are left out: they are of no instant but now. The goal is no difference.
+Messages on their way are left out: they are of no instant but now. The goal is zero differences.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ class Scene:
         return self.dq(*words, "--format", "json").json
 
     def printed(self, at: str, *, portal: bool) -> dict[str, object]:
-        """What the commands print as of an instant."""
+        """Output of the commands as of an instant."""
         status = self._document("status", "registry", "--as-of", at)
         status.pop("outstanding")
         shown: dict[str, object] = {

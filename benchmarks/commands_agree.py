@@ -77,7 +77,7 @@ def main() -> int:
 
 
 class Tally:
-    """What was compared, and what differed."""
+    """Numbers of comparisons and of differences."""
 
     def __init__(self) -> None:
         self.tables: Counter[str] = Counter()
@@ -112,7 +112,7 @@ class Tally:
 
 
 def hudi_alone() -> bool:
-    """Whether this is Spark 3.5, whose one part here is Hudi: its bundle for 4.0 cannot be had everywhere."""
+    """Return True for Spark 3.5, whose one part here is Hudi: its bundle for 4.0 cannot be had everywhere."""
     return run_context.line(version("pyspark")) == "3.5"
 
 
@@ -121,7 +121,7 @@ def writers_here() -> list[str]:
 
 
 def foreign_writers(work: Path) -> Foreign | None:
-    """The process of the foreign writers; None where their environment cannot be made."""
+    """The process of the foreign writers, or None if their environment cannot be made."""
     try:
         return Foreign(work)
     except environments.Unbuildable as error:
@@ -192,7 +192,7 @@ def written(
     folder: Path,
     tally: Tally,
 ) -> WrittenTable | None:
-    """The table of a seed in the lake of this folder; None where its writer refuses it."""
+    """The table of a seed in the lake of this folder, or None if its writer refuses it."""
     chance = random.Random(seed)
     name = chance.choice(names)
     writer = WRITERS[name]

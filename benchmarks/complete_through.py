@@ -1,9 +1,9 @@
-"""Random histories of deliveries: no reader is ever told that more is complete than there is.
+"""Random histories of deliveries: no reader ever sees more as complete than there is.
 
 Each history has deliveries, late arrivals, removed data, exclusions, failed checks, and watchers that are
 overtaken by others between any two requests, refused by the catalog, and killed between any two transactions
 or requests. Readers are those of the catalog and replays of earlier instants. The oracle knows only what was
-done. The goal is no violation in 10,000 histories.
+done. The goal is zero violations in 10,000 histories.
 """
 
 from __future__ import annotations

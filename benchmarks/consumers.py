@@ -317,7 +317,7 @@ def databases(home: Path, only: str | None) -> Iterator[dict[str, str]]:
 
 
 def compared() -> dict[str, float]:
-    """How many pairs of a change and a need are as the table of the tests has them."""
+    """Number of pairs of a change and a need that are as in the table of the tests."""
     # Imported here: each watcher imports this file again.
     import test_needs as needs
 

@@ -4,8 +4,8 @@ A history is what a job left behind: its start times on the clock of some zone, 
 of distributions), slow Mondays, outliers, deliveries that never came, outages, holidays, a schedule that was
 moved, a job that gets slower. The generator knows nothing of the search. Terms are right if their zone and
 each of their due times of the next year are right, and if the share of would-be misses is that of the
-objective within a point: at most, and at least, unless a grace one step shorter would exceed it. Where there
-is no pattern, only no terms are right.
+objective within a point: at most, and at least, unless a grace one step shorter would exceed it. Without a
+pattern, a proposal of any terms is wrong.
 """
 
 from __future__ import annotations
@@ -297,7 +297,7 @@ def arrivals_of(job: Job, history: Sequence[tuple[datetime, datetime | None]]) -
 
 
 def stamps(job: Job, civil: datetime) -> list[datetime | None]:
-    """What the partitions of a run are named after."""
+    """The date that the partitions of a run are named after."""
     day = civil.replace(hour=0, minute=0)
     if job.stamped == "month":
         month = civil.year * 12 + civil.month - 1 - job.lag
@@ -311,7 +311,7 @@ def stamps(job: Job, civil: datetime) -> list[datetime | None]:
 
 
 def problem_of(job: Job, history: list[tuple[datetime, datetime | None]], pattern: DeliveryPattern) -> str:
-    """What is wrong with a proposal, "" if nothing is."""
+    """The error of a proposal, or ""."""
     if not pattern.deliveries:
         return f"no terms: {pattern.reason}"
     first, last = history[0][0], history[-1][0]
@@ -330,7 +330,7 @@ def problem_of(job: Job, history: list[tuple[datetime, datetime | None]], patter
 
 
 def have_same_clock(zone: str, other_zone: str, first: datetime, days: int) -> bool:
-    """Whether two zones are equally far apart but for a few days: nothing could show which it was."""
+    """Return True if two zones differ on a few days only, so that no history can tell them apart."""
     offsets = Counter(
         (first + DAY * number).astimezone(ZoneInfo(zone)).utcoffset()
         - (first + DAY * number).astimezone(ZoneInfo(other_zone)).utcoffset()

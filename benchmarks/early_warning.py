@@ -42,7 +42,7 @@ MINIMUM_CYCLES = 26
 
 @dataclass
 class Product:
-    """When a product is due, and how its job behaves, in minutes after the usual start."""
+    """Due times of a product, and the behaviour of its job in minutes after the usual start."""
 
     kind: str
     zone: ZoneInfo
@@ -78,7 +78,7 @@ class Product:
 
 @dataclass
 class Result:
-    """What the warnings of one product came to."""
+    """Results of the warnings of one product."""
 
     kind: str
     # Quarters begun while it was watched.

@@ -55,7 +55,7 @@ def _late(_number: int, _frame: FrameType | None) -> None:
 
 @contextmanager
 def captured(file: int) -> Iterator[None]:
-    """What this process prints goes to the file."""
+    """Redirect the output of this process to the file."""
     sys.stdout.flush()
     streams = os.dup(1), os.dup(2)
     os.dup2(file, 1)
@@ -167,7 +167,7 @@ def work(
 def watched(
     all_seeds: list[Seed], count: int, folder_: Path, processes: int, slow_seconds: float
 ) -> list[dict[str, object]]:
-    """Runs the numbers in so many processes; whoever stands still is killed, and the rest goes on without."""
+    """Runs the numbers in so many processes; one that hangs is killed, and the others go on."""
     os.environ.pop("DQ_STORE_URL", None)
     ready = folder_ / "ready"
     ready.mkdir()

@@ -194,7 +194,7 @@ print(json.dumps(told), file=sys.stderr)
 
 
 def _wrong(summary: str, tables: int, odd: int) -> int:
-    """How far the summary is from what was made."""
+    """Distance of the summary from what was made."""
     expected = f"{tables:,} tables: {tables - 2 * odd:,} as promised, {odd:,} broken, 0 only listed,"
     return int(expected not in summary)
 

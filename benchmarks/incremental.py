@@ -152,7 +152,7 @@ def _away(month: Path, elsewhere: Path) -> Iterator[None]:
 
 
 def _sizes(store: Store) -> dict[str, float]:
-    """What the store keeps, in bytes."""
+    """Size of the store in bytes."""
     with store.read() as tx:
         folders, keys = (
             tx.execute(select(func.sum(func.length(column)))).scalar_one() or 0
@@ -187,7 +187,7 @@ def _session(folder: Path) -> Iterator[SparkSession]:
 
 
 def _write_flights(lake: Path) -> None:
-    """Where nothing is installed: 60,000 rows of the table's shape, by the month."""
+    """Write 60,000 rows of the table's shape, by the month, if nothing is installed."""
     money = pa.decimal128(15, 2)
     draw = random.Random(7)  # no secret
     for number in range(MONTHS):

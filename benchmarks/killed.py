@@ -50,7 +50,7 @@ class Target:
 
 
 def end_of(store: Store, catalog: Catalog) -> tuple[Any, ...]:
-    """How a registration has ended: what stands in the catalog, what is remembered and what is logged."""
+    """The end of a registration: tables of the catalog, applied state and log."""
     tables = [table.spec for table in catalog.tables("air_flights")]
     log = Counter(line.key for line in latest(store, catalog.id, 1_000) if line.ending == "done")
     return tables, load_applied_state(store, catalog.id), log

@@ -188,7 +188,7 @@ class Run:
         self.wrong: list[str] = []
 
     def dq(self, title: str, *words: str, code: int = 0) -> str:
-        """What the command prints, and what it notes; it must end with this code."""
+        """Output and notes of the command, which must end with this code."""
         before, begun = requests(self.table.url), time.monotonic()
         printed, notes = io.StringIO(), io.StringIO()
         with contextlib.redirect_stdout(printed), contextlib.redirect_stderr(notes):

@@ -1,4 +1,4 @@
-"""What many small tables cost: all contracts in one Spark application, against one application for each.
+"""Cost of many small tables: all contracts in one Spark application, against one application for each.
 
 Separate runs are measured on a sample, whole processes as a scheduler would start them, and their sum for
 all contracts is extrapolated from it: the output says so.

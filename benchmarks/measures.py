@@ -97,7 +97,7 @@ _DIVIDED = ("mean", "stddev", "quantile", "distinctRatio", "uniqueRatio")
 
 
 def equal(query: MetricQuery, dq_values: Numbers, peer_values: Numbers) -> list[str]:
-    """What differs, as lines."""
+    """The differences, as lines."""
     if dq_values.keys() != peer_values.keys():
         return [f"groups {sorted(map(str, dq_values.keys() ^ peer_values.keys()))[:3]}"]
     near = NEAR if query.metric in _DIVIDED else 0.0

@@ -1,8 +1,8 @@
-"""What a check costs in `foreachBatch`: small batches of a stream, in the session of somebody else.
+"""Cost of a check in `foreachBatch`: small batches of a stream, in an existing session.
 
 The session keeps Spark's own settings, 200 shuffle partitions without adaptive execution, which are read
-again at the end. The first batch starts all that is started once, and is told apart. Each batch is tested by
-hand as well, with the queries that one would write for the same clauses.
+again at the end. The first batch starts all that is started once, and is reported separately. Each batch is
+tested by hand as well, with the queries that one would write for the same clauses.
 """
 
 from __future__ import annotations

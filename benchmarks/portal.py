@@ -1,8 +1,8 @@
-"""What the portal costs: a build of ten thousand products with ninety cycles each, and what readers load.
+"""Cost of the portal: a build of ten thousand products with ninety cycles each, and what readers load.
 
 Three sites of a quarter, half and all of up to 1,600 products tell what a further product costs, and that it
-costs no more if there are many. The full form does a hundred thousand as well. Builds are whole processes, as
-a scheduler starts them; their memory is the peak that the system counted. Searches are timed in a headless
+costs the same if there are many. The full form does a hundred thousand as well. Builds are whole processes,
+as a scheduler starts them; their memory is the peak that the system counted. Searches are timed in a headless
 Chromium, from the last key to the first answer on the screen. Beside them, a process by hand reads the
 contracts with PyYAML and the store with SQLAlchemy, and writes a page of JSON for each product; and a loop in
 the same browser looks for the words in the texts of all contracts, and shows them.

@@ -27,7 +27,7 @@ OPENED = 50
 
 
 def tried(page: Page, ear: Ear, folder: Path, seeds: range) -> tuple[int, int, list[str]]:
-    """How many pages there are, of how many contracts that can be read, and what is wrong with them."""
+    """Numbers of pages and of contracts that can be read, and the problems of the pages."""
     mesh = portal_strangers.fuzzed_world(folder, seeds)
     built = mesh.dq(
         "portal", "build", "site", "registry", "--as-of", "2026-05-31T09:00:00Z", "--format", "json"

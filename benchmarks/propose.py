@@ -1,4 +1,4 @@
-"""What rules that data proposes are worth: of ten faults in each of ten data sets, how many are found.
+"""Value of rules proposed from data: of ten faults in each of ten data sets, how many are found.
 
 Each data set is imported, its rules proposed, the contract validated, and the data checked: nothing may be
 found in it. Then each fault is planted and the data checked again. All of it is the real command. Data sets

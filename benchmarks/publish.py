@@ -106,7 +106,7 @@ def prepared(url: str, lake: Path, parts: int) -> Store:
 
 
 def one_of_many(url: str, lake: Path, part: int, rows: int) -> None:
-    """What each of the fifty does."""
+    """Publish, as each of the fifty does."""
     while not (lake / "go").exists():
         time.sleep(0.02)
     deliver(open_store(url), lake, part, rows)

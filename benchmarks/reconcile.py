@@ -265,7 +265,7 @@ def _by_skewed_key(spark: SparkSession, repeated: int, value: str) -> None:
 
 
 def _by_datacompy(*names: str) -> float:
-    """Return the CPU seconds of datacompy, for all of which it is in a process of its own."""
+    """Return the CPU seconds of datacompy, which runs in a process of its own."""
     # It keeps both tables and what it derives from them in memory.
     settings = {
         "spark.driver.memory": "8g",

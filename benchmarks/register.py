@@ -197,7 +197,7 @@ def _plain_glue(specs: list[TableSpec]) -> float:
 def _changed(
     catalog: Catalog, store: Store, specs: list[TableSpec], folder: Path, calls: Counter[str]
 ) -> dict[str, float]:
-    """A plan for the contracts of which Git says that they have changed, as `dq register FILES` makes it."""
+    """A plan for the contracts that changed by Git, as `dq register FILES` makes it."""
     folder.mkdir()
     for at in range(len(specs)):
         (folder / f"c{at}.odcs.yaml").write_text(_contract(at, "1.0.0"))

@@ -236,7 +236,7 @@ def _rows(rows: int, chance: random.Random, *, broken: bool) -> pa.Table:
 
 
 def _check(spark: SparkSession, *words: str) -> dict[str, Any]:
-    """What `dq check` prints of each contract: its results, without what it cost."""
+    """The results that `dq check` prints of each contract, without their cost."""
     spark.sparkContext.setLogLevel("OFF")
     line = ["check", *words, "--as-of", NOW.isoformat(), "--channel", "console", "--format", "json"]
     printed = io.StringIO()
@@ -248,7 +248,7 @@ def _check(spark: SparkSession, *words: str) -> dict[str, Any]:
 
 
 def _jobs(spark: SparkSession) -> int:
-    """How many jobs the application has begun."""
+    """Number of jobs that the application has begun."""
     return int(spark.sparkContext._jsc.sc().dagScheduler().nextJobId())
 
 

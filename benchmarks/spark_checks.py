@@ -2,8 +2,8 @@
 
 Every engine runs warm in a process and an environment of its own, is tried on broken tables first, and its
 CPU seconds are those of Python and the JVM. Results are kept part by part in the work folder: --only measures
-these parts anew and takes the others from there, --resume measures what is missing. An engine that cannot run
-here is printed with the reason. Environments come from the package index, tables from tpchgen-cli.
+these parts again and takes the others from there, --resume measures what is missing. An engine that cannot
+run here is printed with the reason. Environments come from the package index, tables from tpchgen-cli.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
-"""What `dq check` of a small table costs beside Spark itself, and of what its time is made.
+"""Cost of `dq check` of a small table next to Spark itself, and its parts.
 
 `bare` starts the same session and counts the rows of the same Parquet file, which is the least that any check
 on Spark does. `answered` is `dq check` of clauses that its own process answers, without Spark; in `dq`, one
 rule more is in SQL, for which Spark is begun. Processor time is that of the whole tree: the driver in Python,
-the JVM, and the workers. The parts are told from inside of one process, by the clock: what is imported, the
-session, the first check, and a second one, which costs what a check costs when everything stands there. The
+the JVM, and the workers. The parts are measured inside one process, by the clock: what is imported, the
+session, the first check, and a second one, which costs what a check costs when everything is started. The
 same once more with the options of the JVM that docs/explanation/starts.md recommends for short runs, without
 and with an archive of classes, which --quick leaves out.
 """
@@ -90,7 +90,7 @@ class Tree:
 
 
 def tree(command: Sequence[str], folder: Path, **variables: str) -> Tree:
-    """What a command and everything that it starts cost. Raises CalledProcessError when it fails."""
+    """Cost of a command and everything that it starts. Raises CalledProcessError when it fails."""
     before = time.perf_counter()
     process = subprocess.Popen(
         command,

@@ -178,7 +178,7 @@ def cycles(modules: list[Module]) -> list[set[str]]:
 
 
 def is_apart(module: Module) -> bool:
-    """Whether a module of the command line touches neither typer nor the terminal."""
+    """Return True if a module of the command line touches neither typer nor the terminal."""
     texts = module.texts
     return module.name.startswith("dq.cli.") and not any(
         text.startswith(("typer", "dq.cli.output", "rich")) for text in texts

@@ -1,4 +1,4 @@
-"""What the gate costs: one contract as a whole process, thousands in one process and on two, and a peer.
+"""Cost of the gate: one contract as a whole process, thousands in one process and on two, and a peer.
 
 One contract is compared with `python -c pass`, in turns: with and without a rule in SQL, which asks for the
 parser of SQL, and with the parts that a start is made of. `ruff check` of a small file, a linter that is not

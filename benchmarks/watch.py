@@ -1,4 +1,4 @@
-"""What a tick of `dq watch` costs: whole processes, in seconds of CPU, over registries of many SLOs.
+"""Cost of a tick of `dq watch`: whole processes, in seconds of CPU, over registries of many SLOs.
 
 Nothing due, everything due and delivered (on S3 too, in seconds on the wall), everything still missing, ten
 times as many. Beside it, a process by hand reads the same contracts with PyYAML and looks for the marker of

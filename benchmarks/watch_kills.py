@@ -1,7 +1,7 @@
-"""Two watchers on one store, each killed again and again, the database restarted in between.
+"""Two watchers on one store, each killed repeatedly, the database restarted in between.
 
 What was told afterwards must be what one watcher that nobody killed tells: nothing twice, nothing lost.
-`--ticks` of both watchers side by side, one of which is killed at every tenth, at a random moment; on SQLite
+`--ticks` of both watchers side by side; one of them is killed at every tenth, at a random moment; on SQLite
 and on a PostgreSQL server.
 """
 
@@ -61,7 +61,7 @@ class Scene:
         os.utime(place / "_SUCCESS", (at.timestamp(),) * 2)
 
     def pass_on(self, now: datetime) -> None:
-        """Lets what has come by now stand in the lake."""
+        """Write what has come by now to the lake."""
         later = self.folder / "later"
         for batch in sorted(later.iterdir()) if later.exists() else ():
             if int(batch.name) <= now.timestamp():
@@ -72,7 +72,7 @@ class Scene:
                 batch.rmdir()
 
     def notified(self) -> Counter[str]:
-        """How often each message stands in the file that alerts go to, and how each incident stood last."""
+        """Number of times that each message is in the alerts' file, and the last state of each incident."""
         lines = (self.folder / "told.jsonl").read_text("utf-8").splitlines()
         messages = [json.loads(line) for line in lines]
         opened = Counter(
@@ -84,7 +84,7 @@ class Scene:
         return opened + Counter(f"{name} {state}" for name, state in ended.items())
 
     def rows(self, url: str) -> Counter[str]:
-        """How many cycles there are of each product, due instant and status."""
+        """Number of cycles of each product, due instant and status."""
         from dq.dataquality.delivery import cycle_store
         from dq.store.engine import open_store
 
@@ -110,7 +110,7 @@ for line in sys.stdin:
 
 
 class Watcher:
-    """A process that ticks when it is told to; `answers` are its exit codes."""
+    """A process that ticks on request; `answers` are its exit codes."""
 
     def __init__(self, scene: Scene, url: str) -> None:
         self.answers: queue.SimpleQueue[str] = queue.SimpleQueue()
@@ -169,7 +169,7 @@ def run(scene: Scene, url: str, restart: Callable[[], None] | None, draw: random
 
 
 def compared(name: str, calm: Scene, quiet: str, rough: Scene, url: str, kills: int) -> dict[str, float]:
-    """What the killed watchers left, beside what one left that nobody killed."""
+    """Compare what killed watchers left with what a watcher left that was not killed."""
     expected_rows, rows = calm.rows(quiet), rough.rows(url)
     expected, notified = calm.notified(), rough.notified()
     return {

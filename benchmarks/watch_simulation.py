@@ -106,7 +106,7 @@ class Run:
     def _clock_is_wrong(self, now: datetime, step: timedelta) -> bool:
         """Lets the clock go wrong for some ticks, less than an hour; whether it is so for the whole pause.
 
-        Who starts the machine anew meanwhile leaves nothing to compare the clock with, unless it is behind
+        Who restarts the machine meanwhile leaves nothing to compare the clock with, unless it is behind
         the last tick.
         """
         if not self._rarely(6):
@@ -185,12 +185,12 @@ def run(count: int, days: int, pause: int, seed: int) -> dict[str, float]:
 
 
 def ended(mesh_: Mesh) -> Counter[str]:
-    """How many cycles ended how."""
+    """Number of cycles by their end."""
     return Counter(cycle.status for cycle in mesh_.cycles.values())
 
 
 def judged(watching: Watching, mesh_: Mesh, end: datetime) -> Counter[str]:
-    """What the watcher has got wrong, by the oracle."""
+    """Errors of the watcher, by the oracle."""
     wrong: Counter[str] = Counter()
     cycles: dict[str, dict[datetime, Cycle]] = defaultdict(dict)
     for (name, due), cycle in mesh_.cycles.items():

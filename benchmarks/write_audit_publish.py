@@ -106,7 +106,7 @@ class Reader:
 
 @dataclass(frozen=True)
 class Staged:
-    """What is published: how a delivery is staged, which gives the word for `--audit`; more words.
+    """A kind of publication: how a delivery is staged, the word for `--audit`, and more words.
 
     `unaudited` shows a delivery to readers as it is.
     """

@@ -23,7 +23,7 @@ STILTED_PROSE = re.compile(
     re.IGNORECASE,
 )
 PACKAGES = (
-    "alerts", "api", "cli", "contracts", "dataquality", "docs", "examples", "lake", "operations", "portal",
+    "alerts", "api", "benchmarks", "cli", "contracts", "dataquality", "docs", "examples", "lake", "operations", "portal",
     "registry", "store", "validators",
 )  # fmt: skip
 
@@ -68,17 +68,6 @@ def test_a_package_uses_the_words_of_the_field(package):
     ] == []
     assert [
         (file, text) for file, tree in trees.items() for text in strings(tree) if STILTED_PROSE.search(text)
-    ] == []
-
-
-def test_benchmarks_use_the_names_of_the_field() -> None:
-    trees = {str(file): ast.parse(file.read_text("utf-8")) for file in (ROOT / "benchmarks").rglob("*.py")}
-
-    assert [
-        (file, name)
-        for file, tree in trees.items()
-        for name in bound_names(tree)
-        if name.strip("_").lower() in BANNED_NAMES
     ] == []
 
 

@@ -1,4 +1,4 @@
-"""Which tables there are, and how each is made when it is missing."""
+"""The tables of the benchmark, each made if it is missing."""
 
 from __future__ import annotations
 

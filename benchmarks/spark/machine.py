@@ -1,4 +1,4 @@
-"""What a run cost: CPU seconds and peak memory of this process and its children, from /proc (Linux)."""
+"""Cost of a run: CPU seconds and peak memory of this process and its children, from /proc (Linux)."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def busy_seconds() -> float:
 
 
 def forget_peak() -> None:
-    """Let the peak start anew, where the kernel allows it."""
+    """Reset the peak, if the kernel allows it."""
     for process in family():
         try:
             Path(f"/proc/{process}/clear_refs").write_text("5")

@@ -1,4 +1,4 @@
-"""What is measured, part by part, each in a process of its own; what it found is kept."""
+"""The parts of the measurement, each in a process of its own; results are stored."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ Line = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Effort:
-    """How much is measured. `memory` is that of a Spark driver; `budget` seconds of counted runs a table."""
+    """The extent of the measurement. `memory` is that of a Spark driver; `budget` is in seconds per table."""
 
     scales: tuple[float, ...]
     largest: float | None
@@ -126,7 +126,7 @@ def run(part: Part, effort: Effort, work: Path, results: Path, resume: bool) -> 
 
 
 def lines(part: Part, results: Path) -> dict[str, Line]:
-    """What is kept of a part, the last of each table."""
+    """The stored results of a part, the last of each table."""
     file = results / f"{part.name}.jsonl"
     texts = file.read_text("utf-8").splitlines() if file.exists() else []
     return {line["table"]: line for line in map(json.loads, texts)}

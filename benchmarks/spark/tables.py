@@ -1,4 +1,4 @@
-"""What is made of lineitem in the environment of the tools: a copy by month, and two broken tables."""
+"""Tables made of lineitem in the environment of the tools: a copy by month, and two broken tables."""
 
 from __future__ import annotations
 

@@ -65,12 +65,12 @@ assert len(set(ALL)) == 40
 
 
 def row_bounds(scale: float) -> tuple[int, int]:
-    """How few and how many rows lineitem may have at this scale factor."""
+    """Minimum and maximum number of rows of lineitem at this scale factor."""
     return int(5_900_000 * scale), int(6_100_000 * scale)
 
 
 def distinct_bounds(scale: float) -> tuple[int, int]:
-    """How few and how many different suppliers."""
+    """Minimum and maximum number of different suppliers."""
     return int(9_000 * scale), int(11_000 * scale)
 
 

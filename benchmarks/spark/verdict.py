@@ -1,4 +1,4 @@
-"""What the kept results come to: metrics, goals, and tables to read."""
+"""Metrics, goals and tables of the stored results."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Goals = dict[str, tuple[str, float]]
 
 
 def found_clauses(lines: Mapping[str, Line]) -> list[str] | None:
-    """The clauses that an engine covers and found broken where they are; None when it did not run there."""
+    """The clauses that an engine covers and found broken where they are, or None if it did not run there."""
     dirty, retyped = (lines.get(name, {"reason": ""}) for name in data.BROKEN)
     if "reason" in dirty or "reason" in retyped:
         return None
@@ -23,7 +23,7 @@ def found_clauses(lines: Mapping[str, Line]) -> list[str] | None:
 
 
 def is_complete(lines: Mapping[str, Line]) -> bool:
-    """Whether an engine covers all forty clauses and judges each as it should."""
+    """Return True if an engine covers all forty clauses and judges each as it should."""
     return found_clauses(lines) == sorted(terms.ALL)
 
 
@@ -72,7 +72,7 @@ def _judged(stored: Stored, effort: Effort) -> Iterator[tuple[str, float, tuple[
 def _peers(
     stored: Stored, table: str, limit: float | None
 ) -> Iterator[tuple[str, float, tuple[str, float] | None]]:
-    """How much faster all levers are than the fastest peer that covers all clauses."""
+    """Ratio of the fastest peer that covers all clauses to all optimizations."""
     every = _line(stored, "dq-all", table)
     for measure in ("wall", "cpu"):
         peers = {
@@ -102,7 +102,7 @@ def _counts(stored: Stored, table: str, timed: bool) -> Iterator[tuple[str, floa
 
 
 def _metrics(stored: Stored, table: str) -> Iterator[tuple[str, float, None]]:
-    """What ten metrics of the contract cost against the same by hand, which must give the same numbers."""
+    """Cost of ten metrics of the contract against the same by hand, which must give the same numbers."""
     hand, by_dq = (_line(stored, f"metrics-{source}", table) for source in ("hand", "dq"))
     if not hand or not by_dq:
         return

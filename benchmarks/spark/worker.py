@@ -25,7 +25,7 @@ def main() -> int:
     """The order: `runner`, `variant`, `spark` (settings, or null), `tables`, `out`.
 
     A table has `name`, `place`, `scale`, `warmups`, `runs` and `budget` (seconds for all runs after the
-    first, of which two are counted in any case).
+    first; two of them are counted in any case).
     """
     order = json.load(sys.stdin)
     began = time.perf_counter()
@@ -108,7 +108,7 @@ def _once(run: Run, session: Any, name: str) -> dict[str, Any]:
 
 
 def _jobs(session: Any) -> int:
-    """How many jobs the session has run; ids count from 0."""
+    """Number of jobs that the session has run; ids count from 0."""
     return int(session.sparkContext._jsc.sc().dagScheduler().nextJobId()) if session is not None else 0
 
 

@@ -1,4 +1,4 @@
-"""How many rows every month has, and how many NULLs in each column: by a scan, or by what the files say.
+"""Number of rows of every month, and of NULLs in each column: by a scan, or from file statistics.
 
 The table is open in both cases, as it is once in a check.
 """

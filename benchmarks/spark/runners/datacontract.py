@@ -63,7 +63,7 @@ _BY_TYPE = {
 
 
 def _has_answer(check: Any) -> bool:
-    """Whether a check came to an answer; what cannot be evaluated has failed, too."""
+    """Return True if a check has an answer; what cannot be evaluated has failed, too."""
     return check.result.value in _ENDS and not str(check.reason).startswith("Error")
 
 

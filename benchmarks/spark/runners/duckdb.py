@@ -1,4 +1,4 @@
-"""DuckDB, one SQL statement on two threads, everything exact: an outer bound, as it is no Spark."""
+"""DuckDB, one SQL statement on two threads, everything exact: an outer bound, since it is not Spark."""
 
 from __future__ import annotations
 

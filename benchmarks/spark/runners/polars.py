@@ -1,4 +1,4 @@
-"""Polars, its streaming engine, everything exact: an outer bound, as it is no Spark."""
+"""Polars, its streaming engine, everything exact: an outer bound, since it is not Spark."""
 
 from __future__ import annotations
 
