@@ -23,8 +23,8 @@ STILTED_PROSE = re.compile(
     re.IGNORECASE,
 )
 PACKAGES = (
-    "alerts", "api", "benchmarks", "cli", "contracts", "dataquality", "docs", "examples", "lake", "operations", "portal",
-    "registry", "store", "validators",
+    "alerts", "api", "benchmarks", "cli", "contracts", "dataquality", "docs", "examples", "lake",
+    "operations", "portal", "registry", "store", "validators",
 )  # fmt: skip
 
 
