@@ -52,9 +52,8 @@ test:  ## lint, types, layers, all tests on Spark 4.0, and subsets on 3.5 and 4.
 	@echo "Three parts run at a time, for about half an hour on two cores; each is shown when it has ended."
 	@$(MAKE) --no-print-directory --jobs=3 --keep-going $(SHOWN_WHOLE) INSTALLED=yes $(PARTS)
 
-# Tables of Iceberg and Delta have a session of their own in any case (tests/fakes/lakehouse.py).
-LAKES = tests/dataquality/lakehouse tests/oracle/test_lakehouse_tables.py tests/registry/iceberg \
-    tests/registry/test_lakehouse_tables.py tests/cli/test_publish_branch.py tests/cli/test_publish_killed.py
+# Test files of tables of Iceberg and Delta: these have a session of their own (tests/fakes/lakehouse.py).
+LAKES = $(shell grep -rlE 'lakehouse\.MARKS|"spark", \["lakehouse"\]' tests --include='test_*.py' | sort)
 
 # Test files with the Spark mark; collecting all others takes ten CPU seconds in each part.
 SPARK = $(shell grep -rlE 'mark\.spark|lakehouse\.MARKS' tests --include='test_*.py' | sort)
@@ -72,10 +71,10 @@ $(ARCHIVE): uv.lock | install
 	$(RUN) python tests/fakes/jvm.py
 
 test-spark40: install $(ARCHIVE)  ## the tests that need a Spark session, on Spark 4.0, except test-lakes
-	$(RUN) $(TESTS) -m spark $(filter-out $(LAKES) $(LAKES:%=%/%),$(SPARK))
+	$(RUN) $(TESTS) -m "spark and not lakehouse" $(SPARK)
 
 test-lakes: install $(ARCHIVE)  ## the tests on tables of Iceberg and Delta, on Spark 4.0
-	$(RUN) $(TESTS) -m spark $(LAKES)
+	$(RUN) $(TESTS) -m lakehouse $(LAKES)
 
 test-spark35: install-spark35  ## the Spark subset of the tests on Spark 3.5
 	.venv-spark35/bin/$(TESTS) -m "spark and not slow and not alike" $(SPARK)

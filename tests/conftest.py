@@ -64,6 +64,8 @@ def plans_are_compiled_where_they_are_looked_at(request: pytest.FixtureRequest) 
 
 def pytest_itemcollected(item: pytest.Item) -> None:
     versions.mark(item)
+    if _jars(item):
+        item.add_marker(pytest.mark.lakehouse)
 
 
 @pytest.hookimpl(trylast=True)
