@@ -111,6 +111,16 @@ ALIKE: dict[str, tuple[str, frozenset[str]]] = {
     ),
     "cli/test_spark_at_need.py": (_STEPS, frozenset()),
     "cli/test_watch_consumers.py": (_TOLD, frozenset()),
+    # What it compares is measured by its examples in `dataquality/checks/test_shelf.py`.
+    "dataquality/checks/test_unusual.py": (
+        _OURS,
+        frozenset(
+            {
+                "test_bytes_read_by_spark_are_the_same",
+                "test_unusual_numbers_cost_no_pass_of_their_own",
+            }
+        ),
+    ),
     "dataquality/clauses/test_foreign_key.py": (
         _OURS,
         frozenset(

@@ -413,7 +413,7 @@ def test_unusual_numbers_cost_no_pass_of_their_own(spark: SparkSession, tmp_path
 
 @pytest.mark.spark
 def test_a_backtest_shows_what_would_have_been_reported(spark: SparkSession, tmp_path: Path) -> None:
-    deliver(tmp_path / "orders", 40)
+    deliver(tmp_path / "orders", 30)
     shop = read(contract(with_rules=True).replace("path: orders", f"path: '{tmp_path}/orders'"))
     data = locate(shop, shop.objects[0], "lake", anywhere(tmp_path))
 
@@ -426,7 +426,7 @@ def test_a_backtest_shows_what_would_have_been_reported(spark: SparkSession, tmp
         for history in found.rules
         if history.check == "unusual"
     }
-    assert days == {"object": ["2026-06-19"], "amount": ["2026-06-19"]}
+    assert days == {"object": ["2026-06-09"], "amount": ["2026-06-09"]}
 
 
 def test_bytes_are_those_of_the_files_of_the_partition(tmp_path: Path) -> None:
