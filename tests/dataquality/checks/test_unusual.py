@@ -181,7 +181,7 @@ def test_the_judgement_of_a_day_does_not_depend_on_later_days() -> None:
 def test_a_number_judged_among_others_is_judged_as_alone(hours: int) -> None:
     times = np.datetime64("2026-01-01T00") + np.arange(150) * np.timedelta64(hours, "h")
     draw = np.random.default_rng(6)
-    scales = [*Scale] * 20
+    scales = [*Scale] * 5
     values = 50 * np.exp(0.1 * draw.standard_t(2, (len(scales), 150)))
     values[[scale is Scale.SHARE for scale in scales]] /= 1_000
     values[::3, 60:] *= 1.8
