@@ -189,7 +189,8 @@ def _jars(folder: Path) -> list[str]:
     (folder / "ivy.xml").write_text(_MODULES)
     (ivy,) = spark.glob("ivy-*.jar")
     made = folder / "classpath"
-    command = ["java", "-jar", str(ivy), "-ivy", str(folder / "ivy.xml"), "-cachepath", str(made), "-warn"]
+    command = ["java", *SETTINGS["SPARK_LAUNCHER_OPTS"].split(), "-jar", str(ivy)]
+    command += ["-ivy", str(folder / "ivy.xml"), "-cachepath", str(made), "-warn"]
     # A download may fail once; what it has fetched is kept.
     for _ in range(3):
         done = subprocess.run(command, check=False, capture_output=True, text=True, cwd=folder)
