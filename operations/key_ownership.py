@@ -18,10 +18,10 @@ from dq.contracts.incident import Recovery, Resolution
 from dq.contracts.model import Contract
 from dq.contracts.outcome import Finding, Location, ReadError, Severity
 from dq.contracts.slo import NOT_IN_FORCE, Slo
-from dq.dataquality.delivery import skip_cache
-from dq.dataquality.delivery.skip_cache import (
+from dq.dataquality.delivery.key_owners import (
     KeyOwner,
     OwnershipClaim,
+    delete_owners,
     key_owners,
     owner_files,
     resolve_owners,
@@ -234,4 +234,4 @@ def close_withdrawn(context: RuntimeContext, store: Store, loaded: LoadedContrac
             for recovery in recoveries:
                 record(tx, recovery, (), context.now())
             record_recoveries(tx, recoveries, context.now())
-        skip_cache.delete_owners(tx, list(loaded.removed))
+        delete_owners(tx, list(loaded.removed))

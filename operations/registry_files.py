@@ -28,8 +28,8 @@ from dq.validators.rule import Rule
 
 if TYPE_CHECKING:
     from dq.dataquality.delivery.cycle import DeliveryPlace, WatchTarget
+    from dq.dataquality.delivery.key_owners import KeyOwner
     from dq.dataquality.delivery.replay import ContractSlos
-    from dq.dataquality.delivery.skip_cache import KeyOwner
     from dq.lake.storage import Files
     from dq.store.engine import Store
 
@@ -230,7 +230,7 @@ def load_watched(
     try:
         return load(paths, note, skipped_key)
     except ReadError:
-        from dq.dataquality.delivery.skip_cache import key_owners  # SQL, which most readers do not need
+        from dq.dataquality.delivery.key_owners import key_owners  # SQL, which most readers do not need
 
         with store.read() as tx:
             key_holders = key_owners(tx)

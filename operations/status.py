@@ -32,9 +32,9 @@ from dq.dataquality.delivery import compliance, cycle_store, heartbeat
 from dq.dataquality.delivery import cycle_store as excuses
 from dq.dataquality.delivery.cycle import SETTLE, CycleRecord, evaluate_cycle
 from dq.dataquality.delivery.early_warning import warning_standings
+from dq.dataquality.delivery.key_owners import owner_files
 from dq.dataquality.delivery.notify import PLATFORM
 from dq.dataquality.delivery.replay import records_as_of
-from dq.dataquality.delivery.skip_cache import owner_files
 from dq.dataquality.results import AgreementStanding, StagedRun
 from dq.operations import alerting
 from dq.operations.arrivals import open_reader, record_of

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from dq.dataquality.delivery.skip_cache import OwnershipClaim, owner_files, resolve_owners, save_owners
+from dq.dataquality.delivery.key_owners import OwnershipClaim, owner_files, resolve_owners, save_owners
 from dq.store.engine import open_store
 
 NOW = datetime(2026, 5, 10, tzinfo=UTC)
