@@ -25,8 +25,6 @@ from dq.dataquality.delivery.tables import chunks
 from dq.dataquality.model.metric import Failure, Group, Tally
 from dq.dataquality.model.run_context import Partition, PastComparison, PastMeasurement, PastRowCount
 from dq.dataquality.report import Report
-from dq.dataquality.spark.dataset import is_shared, lost_rows
-from dq.dataquality.spark.session import attempt, is_local
 from dq.store.schema import Json, UtcDateTime, metadata
 
 if TYPE_CHECKING:
@@ -110,6 +108,9 @@ def append(spark: SparkSession, rows: Sequence[TableRow], target: str) -> None:
         UsageError: An invalid table name, or a table without the required columns.
         ReadError: Spark cannot write, or the executors of a cluster wrote to disks of their own.
     """
+    # Readers of results need nothing of Spark, which is much to import.
+    from dq.dataquality.spark.session import attempt
+
     name = quoted_target(target)
     frame = spark.createDataFrame([tuple(row) for row in rows], _DDL).coalesce(1)
     write = _append_to_folder if is_path(target) else _append_to_table
@@ -122,6 +123,9 @@ def append(spark: SparkSession, rows: Sequence[TableRow], target: str) -> None:
 
 
 def _append_to_folder(frame: DataFrame, folder: str) -> Failure | None:
+    from dq.dataquality.spark.dataset import is_shared, lost_rows
+    from dq.dataquality.spark.session import attempt
+
     def stored_rows() -> int:
         return frame.sparkSession.read.schema(frame.schema).parquet(folder).count()
 
@@ -135,6 +139,8 @@ def _append_to_folder(frame: DataFrame, folder: str) -> Failure | None:
 
 
 def _append_to_table(frame: DataFrame, name: str) -> Failure | None:
+    from dq.dataquality.spark.dataset import lost_rows
+
     spark = frame.sparkSession
     earlier = None
     if spark.catalog.tableExists(name):
@@ -149,6 +155,8 @@ def _append_to_table(frame: DataFrame, name: str) -> Failure | None:
 
 def _count_if_not_shared(spark: SparkSession, name: str) -> int | None:
     """Return the number of rows of a table, or None if the driver certainly sees what executors insert."""
+    from dq.dataquality.spark.session import is_local
+
     if is_local(spark):
         return None
     row = spark.sql(f"DESCRIBE TABLE EXTENDED {name}").where("col_name = 'Location'").first()
