@@ -281,11 +281,18 @@ def incidents_as_of(
         incidents: Open and closed incidents in their current state.
         instant: The instant; None returns the incidents unchanged.
     """
+    steps = {} if instant is None else histories(tx, [incident.id for incident in incidents])
+    return past_states(incidents, steps, instant)
+
+
+def past_states(
+    incidents: Iterable[Incident], steps: Mapping[str, Sequence[PastStep]], instant: datetime | None
+) -> list[Incident]:
+    """Return incidents as `incidents_as_of`, from their histories by id."""
     if instant is None:
         return list(incidents)
-    steps = histories(tx, [incident.id for incident in incidents])
-    past_states = (_incident_as_of(incident, steps.get(incident.id, ()), instant) for incident in incidents)
-    return [incident for incident in past_states if incident is not None]
+    states = (_incident_as_of(incident, steps.get(incident.id, ()), instant) for incident in incidents)
+    return [incident for incident in states if incident is not None]
 
 
 def open_incidents_at(tx: Connection, instant: datetime | None) -> list[Incident]:

@@ -9,11 +9,11 @@ from datetime import datetime, timedelta
 from hashlib import sha256
 from typing import Any
 
-from sqlalchemy import Connection, Table, func, null, or_, select
+from sqlalchemy import Connection, Table, func, null, select, union
 
 from dq.alerts import incident_store
 from dq.alerts.incident import DIGEST_CONTRACT, NOTICE_CONTRACT, Incident
-from dq.alerts.incident_store import PastStep, incidents_as_of, steps_until
+from dq.alerts.incident_store import PastStep, past_states, steps_until
 from dq.alerts.record import PAST
 from dq.alerts.tables import incident, incident_event, outbox
 from dq.contracts.metrics import UNUSUAL, Against
@@ -144,9 +144,10 @@ class IncidentFacts:
 def stored_incidents(tx: Connection, since: datetime, as_of: datetime | None = None) -> list[IncidentFacts]:
     """Return the incidents that are open or were resolved at or after `since`, newest first."""
     unlisted = (DIGEST_CONTRACT, NOTICE_CONTRACT, PAST)
-    incidents = incidents_as_of(tx, incident_store.open_or_since(tx, since, unlisted), as_of)
+    stored = incident_store.open_or_since(tx, since, unlisted)
+    steps = incident_store.histories(tx, [incident.id for incident in stored])
+    incidents = past_states(stored, steps, as_of)
     ids = [incident.id for incident in incidents]
-    steps = incident_store.histories(tx, ids)
     messages = None if heartbeat.has_later_tick(tx, as_of) else _messages(tx, ids)
     return [
         IncidentFacts(
@@ -353,10 +354,15 @@ def _differing(before: dict[str, str], now: dict[str, str]) -> set[str]:
 def _open(tx: Connection) -> dict[str, str]:
     """Return a hash of the rows that may change in place, by contract."""
     columns = cycle.c
+    # A union: for conditions joined by OR, SQLite scans every cycle.
+    may_change = union(
+        select(columns.id).where(columns.status.in_(OPEN)),
+        select(columns.id).where(columns.look_again_at.is_not(None)),
+    )
     query = select(
         columns.contract, columns.id, columns.status, columns.reason, columns.delivered_at, columns.source,
         columns.first_seen_at, columns.claims, columns.arriving_since, columns.gone_since, columns.anew_at,
-    ).where(or_(columns.status.in_(OPEN), columns.look_again_at.is_not(None)))  # fmt: skip
+    ).where(columns.id.in_(may_change))  # fmt: skip
     hashes: dict[str, Any] = defaultdict(sha256)
     # Sorted here: with ORDER BY, SQLite scans every cycle in the order of their keys.
     for row in sorted(tx.execute(query), key=lambda row: row[1]):
