@@ -84,7 +84,9 @@ def _with_own_pages(cards: Iterable[ContractCard]) -> list[ContractCard]:
     """Resolve page conflicts: a readable card keeps the page, the others get a page named after their
     file.
     """
-    ordered, taken = list(cards), set()
+    ordered, taken = list(cards), set[str]()
+    if len({card.slug for card in ordered}) == len(ordered):
+        return ordered
     by_file: dict[str, ContractCard] = {}
     for card in sorted(ordered, key=lambda candidate: not candidate.readable):
         own = card.with_file_page() if card.slug in taken else card

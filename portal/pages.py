@@ -10,6 +10,7 @@ from datetime import datetime, timedelta
 from functools import cache, partial
 from hashlib import sha256
 from importlib.resources import files
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -85,8 +86,10 @@ def static(name: str) -> bytes:
 
 
 def require_templates() -> None:
-    """Raise MissingTool if jinja2 is not installed."""
-    _environment()
+    """Raise MissingTool if jinja2 is not installed. It is imported when a page is rendered."""
+    with require_extras("The portal needs jinja2", "portal"):
+        if find_spec("jinja2") is None:
+            raise ModuleNotFoundError("jinja2")
 
 
 @cache
@@ -350,7 +353,8 @@ class IndexPages:
     """Writes the pages over many products.
 
     A page whose inputs are those of the last build, except for its time, is not rendered again. `inputs` are
-    their hashes by path, `before` those of the last build, and `files` its files.
+    their hashes by path, `before` those of the last build, and `files` its files. Without a page to render,
+    no template is compiled, which takes longer than the inputs of all pages.
     """
 
     site: Site
@@ -373,7 +377,7 @@ class IndexPages:
         self._incidents()
         self._overview()
         values = lists.changes_page(noted, self.rows, histories, waivers, self.watcher)
-        self.site.put("changes.html", render("changes.html", "", **values))
+        self._put_values("changes.html", "changes.html", values)
         self._states()
         self._domains()
         self._search()
@@ -392,14 +396,12 @@ class IndexPages:
         self.site.put("as-of.js", f"window.dqAsOf = {json.dumps(facts)};\n".encode())
 
     def _overview(self) -> None:
-        rows, as_of = self.rows, instant(self.watcher.now)
-        put = self.site.put
-        today = lists.today_page(rows, self.incidents, self.watcher)
-        report = reports.today_report(rows, self.incidents, self.watcher)
-        put("index.html", render("today.html", "", **today, **report))
-        put("find.html", render("find.html", "", as_of=as_of, **lists.find_page(rows)))
+        today = lists.today_page(self.rows, self.incidents, self.watcher)
+        report = reports.today_report(self.rows, self.incidents, self.watcher)
+        self._put_values("index.html", "today.html", {**today, **report})
+        self._put_values("find.html", "find.html", lists.find_page(self.rows))
         feed = lists.feed("Incidents", "all", list(self.incidents), "")
-        put("incidents.xml", render("feed.xml", "", **feed))
+        self._put_values("incidents.xml", "feed.xml", feed)
 
     def _states(self) -> None:
         """Write the list of the products in each state."""
@@ -428,8 +430,7 @@ class IndexPages:
                     self._list(page, "listing.html", {})
         table = [reports.domain_line(name, domain_rows) for name, domain_rows in domains.items()]
         coverage = reports.coverage_section(self.discoveries, self.watcher.now)
-        values = {"domains": table, "coverage": coverage, "as_of": instant(self.watcher.now)}
-        self.site.put("domains/index.html", render("domains.html", "../", **values))
+        self._put_values("domains/index.html", "domains.html", {"domains": table, "coverage": coverage})
 
     def _list(self, page: ListPage, template: str, extra: Mapping[str, Any]) -> None:
         inputs = (_timeless(extra), lists.listing_inputs(page))
@@ -444,7 +445,11 @@ class IndexPages:
             inputs = (facts, pages.get(facts.incident.key.contract))
             self._put(path, "incident.html", inputs, partial(lists.incident_page, *inputs))
         values = reports.incidents_page(self.incidents, self._domain_names(), self.watcher, self.alarms)
-        self._put("incidents/index.html", "incidents.html", _timeless(values), lambda: values)
+        self._put_values("incidents/index.html", "incidents.html", values)
+
+    def _put_values(self, path: str, template: str, values: Mapping[str, Any]) -> None:
+        """Write a page whose inputs are its values."""
+        self._put(path, template, _timeless(values), lambda: values)
 
     def _put(self, path: str, template: str, inputs: object, values: Callable[[], Mapping[str, Any]]) -> None:
         """Write a page, unless the last build wrote it from the same inputs, which its time is not one of."""
