@@ -21,9 +21,6 @@ from dq.contracts.lineage import LineageOutline, inputs_from_outlines, outline
 from dq.contracts.model import Contract
 from dq.contracts.outcome import Finding, escape_block, escape_json_document
 from dq.contracts.yaml.parse import parse
-from dq.validators.compat.classification import Verdict
-from dq.validators.compat.classified_change import Comparison, Concern
-from dq.validators.compat.comparison import DiffTerms, diff
 from dq.validators.git.repository import Repository, object_id, read_objects
 
 # Page names: valid on every file system and web server, and unique for each product.
@@ -641,29 +638,33 @@ def change_between(
         return VersionChange("", _truncated(after.version), VersionImpact.FIRST, committed_at)
     if before is None:
         return _unknown(before, after, "the version before it could not be read", committed_at)
-    return _compare(before, after, diff(before, after, DiffTerms(day)), committed_at)
+    return _compare(before, after, day, committed_at)
 
 
-def _compare(before: Contract, after: Contract, comparison: Comparison, committed_at: str) -> VersionChange:
+def _compare(before: Contract, after: Contract, day: date, committed_at: str) -> VersionChange:
+    # Imported here: most builds compare no versions, and this is much to import.
+    from dq.validators.compat.classification import Verdict
+    from dq.validators.compat.classified_change import Concern
+    from dq.validators.compat.comparison import DiffTerms, diff
+
+    comparison = diff(before, after, DiffTerms(day))
+    impacts = {
+        Verdict.BREAK: VersionImpact.BREAK,
+        Verdict.WARN: VersionImpact.WARN,
+        Verdict.OK: VersionImpact.NOTHING,
+    }
     verdicts = comparison.verdicts
     significant = [change for change in comparison.changes if change.verdict is not Verdict.OK]
     return VersionChange(
         _truncated(before.version),
         _truncated(after.version),
-        _IMPACTS[verdicts[Concern.COMPATIBILITY]],
+        impacts[verdicts[Concern.COMPATIBILITY]],
         committed_at,
         tuple((change.rule, _truncated(change.problem)) for change in significant[:_MAX_LISTED]),
         max(len(significant) - _MAX_LISTED, 0),
         verdicts[Concern.VERSION_POLICY] is Verdict.BREAK,
         silent=not comparison.changes,
     )
-
-
-_IMPACTS = {
-    Verdict.BREAK: VersionImpact.BREAK,
-    Verdict.WARN: VersionImpact.WARN,
-    Verdict.OK: VersionImpact.NOTHING,
-}
 
 
 def _unknown(

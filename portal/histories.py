@@ -31,7 +31,7 @@ from dq.portal.contracts import (
 )
 from dq.portal.output import PortalRequest, Site, WorkerPool
 from dq.portal.pages import templates_digest
-from dq.validators.git.history import CommitChanges, FileChange, HistoryTip, commit_changes, history_tip
+from dq.validators.git.commits import CommitChanges, FileChange, HistoryTip, commit_changes, history_tip
 from dq.validators.git.repository import Repository, find_repository, read_objects
 
 _NAME = "versions.jsonl"

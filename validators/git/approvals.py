@@ -26,7 +26,7 @@ from dq.contracts.subscriptions import (
 )
 from dq.contracts.yaml.parse import parse
 from dq.validators.git.base import BaseCommit, path_below
-from dq.validators.git.history import CommitGraph, file_changes
+from dq.validators.git.commits import CommitGraph, file_changes
 from dq.validators.git.repository import (
     CommitInfo,
     EntryKind,
