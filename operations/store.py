@@ -12,7 +12,8 @@ from dq.contracts.outcome import UsageError
 from dq.contracts.slo import CYCLE_RETENTION
 from dq.dataquality.delivery import retention
 from dq.operations.runtime.context import call_context, parse_duration
-from dq.registry.publish import forget_publications, staged_deliveries
+from dq.registry.publish import forget_publications
+from dq.registry.tables import staged_deliveries
 from dq.store import copying, engine
 
 

@@ -33,9 +33,8 @@ from dq.dataquality.delivery.notify import PLATFORM
 from dq.dataquality.delivery.replay import records_as_of
 from dq.dataquality.delivery.tables import chunks, cycle, cycle_event, cycle_excuse, cycle_warning, receipt
 from dq.dataquality.results import ROW_COUNT, ROW_COUNT_CHECKS, PastResult, StoredResult, check_run
-from dq.registry.publish import staged_deliveries
 from dq.registry.table import spec_from_json
-from dq.registry.tables import catalog_applied, publication_revision
+from dq.registry.tables import catalog_applied, publication_revision, staged_deliveries
 
 # The cycles of many products, with a few queries.
 

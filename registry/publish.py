@@ -11,7 +11,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from sqlalchemy import Connection, Select, delete, func, insert, select, update
+from sqlalchemy import Connection, delete, func, insert, select, update
 
 from dq.contracts.access.access_policy import is_remote
 from dq.contracts.check_result import GroupCounts
@@ -21,7 +21,7 @@ from dq.registry.catalog import Catalog, no_table
 from dq.registry.publications import DeliveryEvent, Publication, event_id, first_event_id
 from dq.registry.publications import write as write_notices
 from dq.registry.table import fold_location
-from dq.registry.tables import consumer_notice, publication_begun, publication_revision
+from dq.registry.tables import consumer_notice, publication_begun, publication_revision, staged_deliveries
 from dq.store.engine import Store
 
 if TYPE_CHECKING:
@@ -455,15 +455,6 @@ class ForgottenPublications:
 
     publications: int
     notices: int
-
-
-def staged_deliveries() -> Select[tuple[str]]:
-    """Select the ids of the newest revisions in folders outside of their table."""
-    columns, other_revision = publication_revision.c, publication_revision.alias("later")
-    newer = select(other_revision.c.id).where(
-        other_revision.c.delivery == columns.delivery, other_revision.c.revision > columns.revision
-    )
-    return select(columns.id).where(columns.folder.is_not(None), ~newer.exists())
 
 
 def forget_publications(store: Store, before: datetime) -> ForgottenPublications:

@@ -186,6 +186,16 @@ publication_revision = sa.Table(
     sa.UniqueConstraint("delivery", "revision", name="uq_publication_revision"),
 )
 
+
+def staged_deliveries() -> sa.Select[tuple[str]]:
+    """Select the ids of the newest revisions in folders outside of their table."""
+    columns, other_revision = publication_revision.c, publication_revision.alias("later")
+    newer = sa.select(other_revision.c.id).where(
+        other_revision.c.delivery == columns.delivery, other_revision.c.revision > columns.revision
+    )
+    return sa.select(columns.id).where(columns.folder.is_not(None), ~newer.exists())
+
+
 # Start of publications that are not finished.
 publication_begun = sa.Table(
     "publication_begun",
