@@ -302,7 +302,11 @@ def _check_names(schema_object: SchemaObject, request: _Request) -> None:
 
     A column that resembles none of the contract's is left to the data: the contract may not list it.
     """
-    for partition in request.options.partitions:
+    partitions: list[Mapping[str, str]] = [*request.options.partitions]
+    keys = schema_object.partition_keys()
+    if request.options.since is not None and keys:
+        partitions.append({keys[0].column: request.options.since})
+    for partition in partitions:
         check_partition(schema_object, partition)
     terms = request.terms
     names = {prop.column.lower() for prop in schema_object.properties}

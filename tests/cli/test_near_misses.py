@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from fakes.command import Place
 
@@ -474,3 +476,23 @@ def test_an_import_of_one_partition_names_the_table(tmp_path: Path, folder: str,
     assert ran.code == 0
     assert ("is one partition" in ran.err) == (table is not None)
     assert table is None or f"The whole table: dq import csv {table}\n" in ran.err
+
+
+def test_a_comparison_from_an_impossible_date_is_refused_before_spark_starts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place = Place(tmp_path)
+    key = "partitioned: true, partitionKeyPosition: 1"
+    text = CONTRACT.format(**GOOD).replace(
+        "    properties:\n", f"    properties:\n      - {{name: obs_date, logicalType: date, {key}}}\n"
+    )
+    place.put("weather.odcs.yaml", text)
+    pq.write_table(pa.table({"seen": ["x"]}), tmp_path / "copy.parquet")
+    # Without Java, Spark cannot start.
+    monkeypatch.setenv("JAVA_HOME", "/nowhere")
+
+    ran = place.dq("reconcile", "weather.odcs.yaml", "copy.parquet", "--since", "2026-13-01")
+
+    assert ran.code == 2
+    problem = "'2026-13-01' is not a valid value of the partition column 'obs_date' of type date."
+    assert problem in ran.err
