@@ -53,7 +53,7 @@ test:  ## lint, types, layers, all tests on Spark 4.0, and subsets on 3.5 and 4.
 	@$(MAKE) --no-print-directory --jobs=3 --keep-going $(SHOWN_WHOLE) INSTALLED=yes $(PARTS)
 
 # Test files of tables of Iceberg and Delta: these have a session of their own (tests/fakes/lakehouse.py). Those of
-# `dq publish` are last: they change the current catalog, and afterwards that session does not find Delta by path.
+# `dq publish` are last: publishers that are killed there share the JVM, and then it does not find Delta by path.
 LAKEHOUSE = $(shell grep -rlE 'lakehouse\.MARKS|"spark", \["lakehouse"\]' tests --include='test_*.py' | sort)
 LAKES = $(filter-out tests/cli/%,$(LAKEHOUSE)) $(filter tests/cli/%,$(LAKEHOUSE))
 
