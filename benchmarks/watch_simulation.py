@@ -3,7 +3,7 @@
 Products of many cadences and zones over changes of the clocks; deliveries that are early, in time, late,
 written again, taken away or never come; contracts that are edited, moved, renamed, retired and promised
 again; watchers that are down for days, tick twice, or whose clock goes back or ahead for a while; lakes that
-vanish or cannot be read. Wanted: no false alarm, no miss that nobody was told of, no wrong end state.
+vanish or cannot be read. Wanted: no false alarm, no miss without a message, no wrong end state.
 
 Pauses between ticks are drawn between a quarter and seven quarters of `--pause`. The state lies in the folder
 for temporary files: TMPDIR=/dev/shm spares the disk.
@@ -31,9 +31,9 @@ WRONG = (
     "cycles that are none, or lack",
     "wrong end states",
     "false alarms",
-    "misses that nobody was told of",
+    "misses without a message",
     "told twice",
-    "ends that nobody was told of",
+    "ends without a message",
     "platform incidents that never end",
     "ticks of a wrong clock that were judged",
     "verdicts that are not derived again",
@@ -213,8 +213,8 @@ def judged(watching: Watching, mesh_: Mesh, end: datetime) -> Counter[str]:
             wrong["wrong end states"] += statuses.get(due) != cycle.status
             wrong["false alarms"] += false
             wrong["told twice"] += events > 1
-            wrong["misses that nobody was told of"] += bad and events == 0
-            wrong["ends that nobody was told of"] += closed and watching.told[key] > watching.over[key]
+            wrong["misses without a message"] += bad and events == 0
+            wrong["ends without a message"] += closed and watching.told[key] > watching.over[key]
             if statuses.get(due) != cycle.status or false or (bad and not events):
                 print(f"{mesh_.products[name]}: {cycle}, found {statuses.get(due)}, heard {events}")
     with watching.store.read() as tx:

@@ -67,6 +67,17 @@ def test_t49_a_misspelt_option_gets_the_nearest(
     assert expected in Place(tmp_path).dq(*arguments).err
 
 
+def partitioned(folder: Path) -> Place:
+    """Return a folder with the contract of a table by day."""
+    place = Place(folder)
+    key = "partitioned: true, partitionKeyPosition: 1"
+    text = CONTRACT.format(**GOOD).replace(
+        "    properties:\n", f"    properties:\n      - {{name: obs_date, logicalType: date, {key}}}\n"
+    )
+    place.put("weather.odcs.yaml", text)
+    return place
+
+
 @pytest.mark.parametrize(
     ("partition", "problem", "hint"),
     [
@@ -90,12 +101,7 @@ def test_t49_a_misspelt_option_gets_the_nearest(
 def test_t45_a_mistaken_partition_is_refused_before_the_data_is_opened(
     tmp_path: Path, partition: str, problem: str, hint: str
 ) -> None:
-    place = Place(tmp_path)
-    key = "partitioned: true, partitionKeyPosition: 1"
-    text = CONTRACT.format(**GOOD).replace(
-        "    properties:\n", f"    properties:\n      - {{name: obs_date, logicalType: date, {key}}}\n"
-    )
-    place.put("weather.odcs.yaml", text)
+    place = partitioned(tmp_path)
     (tmp_path / "lake" / "weather").mkdir(parents=True)
 
     ran = place.dq("check", "weather.odcs.yaml", "--partition", partition)
@@ -481,12 +487,7 @@ def test_an_import_of_one_partition_names_the_table(tmp_path: Path, folder: str,
 def test_a_comparison_from_an_impossible_date_is_refused_before_spark_starts(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    place = Place(tmp_path)
-    key = "partitioned: true, partitionKeyPosition: 1"
-    text = CONTRACT.format(**GOOD).replace(
-        "    properties:\n", f"    properties:\n      - {{name: obs_date, logicalType: date, {key}}}\n"
-    )
-    place.put("weather.odcs.yaml", text)
+    place = partitioned(tmp_path)
     pq.write_table(pa.table({"seen": ["x"]}), tmp_path / "copy.parquet")
     # Without Java, Spark cannot start.
     monkeypatch.setenv("JAVA_HOME", "/nowhere")
