@@ -368,6 +368,10 @@ def _with_suggestion(message: str, error: Any) -> str:
         similar = nearest(option.lstrip("-"), options)
         hint = f"Did you mean {options[similar]!r}?" if similar else _listed_options(error.ctx)
         return f"No such option: {option}. {hint}".rstrip()
+    if message.startswith("Missing ") and path:
+        missing = _missing_parameters(error.ctx)
+        # A second one would be reported only after the first was added.
+        return f"Missing {', '.join(missing[:-1])} and {missing[-1]}." if len(missing) > 1 else message
     if match := re.match(r"No such command '(.+?)'\.", message):
         return _unknown_command(match[1], path, message, error.ctx)
     if "unexpected extra argument" in message and path in _UNQUOTED:
@@ -375,6 +379,18 @@ def _with_suggestion(message: str, error: Any) -> str:
     for text, replacement in _TYPE_ERRORS.items():
         message = message.replace(text, replacement)
     return message
+
+
+def _missing_parameters(context: Any) -> list[str]:
+    """Return the required arguments and options that a command line does not have.
+
+    Those that it has are in the context: they are processed first.
+    """
+    return [
+        parameter.get_error_hint()
+        for parameter in context.command.params
+        if parameter.required and parameter.name not in context.params
+    ]
 
 
 def _listed_options(context: Any) -> str:

@@ -57,6 +57,8 @@ def test_t49_a_near_miss_in_a_contract_gets_the_suggestion_that_was_meant(
 @pytest.mark.parametrize(
     ("arguments", "expected"),
     [
+        (("subscribe",), "Missing 'contract', '--team' and '--purpose'."),
+        (("subscribe", "orders", "--team", "billing"), "Missing option '--purpose'."),
         (("validate", "--fromat", "json"), "No such option: --fromat. Did you mean '--format'?"),
         (("status", "--domian", "geo"), "No such option: --domian. Did you mean '--domain'?"),
     ],
