@@ -106,7 +106,7 @@ def _costs(lake: Path, folder: Path, scale: float, rounds: int) -> dict[str, flo
                 nothing, scanned = _run(spark, contract, None, 0)
                 spent.setdefault("whole, nothing kept", []).append(nothing)
                 different += _result_rows(cached) != _result_rows(scanned)
-        _, scanned = _run(spark, contract, None, 0, levers=False)
+        _, scanned = _run(spark, contract, None, 0, optimizations=False)
         different += _result_rows(cached) != _result_rows(scanned)
     middle = {name: median(numbers) for name, numbers in spent.items()}
     return {
@@ -127,14 +127,14 @@ def _run(
     most_keys: int,
     partitions: Sequence[Mapping[str, str]] = (),
     *,
-    levers: bool = True,
+    optimizations: bool = True,
 ) -> tuple[float, Report]:
     memory = None if store is None else PartitionCache(store, NOW, most_keys)
     where = locate(contract, contract.objects[0], None, build_access_policy(Path.cwd(), ["/"]))
     request = Request(
         contract, where, spark=spark, partitions=partitions, now=NOW, memory=memory, samples=False
     )
-    request = request if levers else replace(request, optimizations=NONE)
+    request = request if optimizations else replace(request, optimizations=NONE)
     before = machine.cpu_seconds()
     report = check(request)
     return machine.cpu_seconds() - before, report

@@ -1,8 +1,8 @@
 """Random contracts on random tables by foreign writers: five readings of each, which must not differ.
 
-The readings are dq with all of its levers, dq of small tables, dq without any, `dq sample`, and an evaluator
-in plain Python that shares no code with dq. Known liars are among the writers: files with their names and
-bounds that are wrong.
+The readings are dq with all of its optimizations, dq of small tables, dq without any, `dq sample`, and an
+evaluator in plain Python that shares no code with dq. Known liars are among the writers: files with their
+names and bounds that are wrong.
 Every disagreement is printed with its seed; --seed N shows it again. --minutes N goes on for so long.
 """
 
@@ -144,16 +144,16 @@ def _compare_one_table(
     expected = truth(document, list(random_table.columns), random_table.rows, NOW)
     promised = _parsed(document, written)
     readings = {
-        "all levers": _checked(promised, spark, ALL),
+        "all optimizations": _checked(promised, spark, ALL),
         "small tables": _checked(promised, spark, frozenset({Optimization.SMALL_TABLES})),
-        "no lever": _checked(promised, spark, NONE),
+        "no optimization": _checked(promised, spark, NONE),
         "dq sample": _sampled(promised, random_table, folder),
     }
     counts["tables"] += 1
     counts["rows"] += len(random_table.rows)
     counts["clauses"] += len(expected)
     counts["lies"] += written.lies
-    counts["proven"] += readings["all levers"].from_statistics
+    counts["proven"] += readings["all optimizations"].from_statistics
     by_writer[writer] += 1
     for how, report in readings.items():
         verdicts: Truths = {
@@ -202,12 +202,20 @@ def _public(node: Any) -> Any:
     return [_public(item) for item in node] if isinstance(node, list) else node
 
 
-def _checked(promised: Contract, spark: SparkSession, levers: frozenset[Optimization]) -> Report:
+def _checked(promised: Contract, spark: SparkSession, optimizations: frozenset[Optimization]) -> Report:
     data = locate(promised, promised.objects[0], None, anywhere())
     # Alone, small tables are what `dq check` asks first; what they cannot tell, Spark scans.
-    begin = (lambda: spark) if levers == {Optimization.SMALL_TABLES} else None
+    begin = (lambda: spark) if optimizations == {Optimization.SMALL_TABLES} else None
     return check(
-        Request(promised, data, spark=spark, now=NOW, optimizations=levers, tasks_from=0, start_session=begin)
+        Request(
+            promised,
+            data,
+            spark=spark,
+            now=NOW,
+            optimizations=optimizations,
+            tasks_from=0,
+            start_session=begin,
+        )
     )
 
 

@@ -42,11 +42,11 @@ class Part:
 
 PARTS = (
     Part("bound", "by hand in Spark, all exact", "dq", "bound", quick=True),
-    Part("dq-none", "dq, no levers", "dq", "dq", "none", quick=True, growing=True),
+    Part("dq-none", "dq, no optimizations", "dq", "dq", "none", quick=True, growing=True),
     Part("dq-but-statistics", "dq, all but statistics", "dq", "dq", "but-statistics"),
     Part("dq-but-local-keys", "dq, all but local keys", "dq", "dq", "but-local-keys"),
     Part("dq-but-kernels", "dq, all but kernels", "dq", "dq", "but-kernels"),
-    Part("dq-all", "dq, all levers", "dq", "dq", "all", quick=True, growing=True),
+    Part("dq-all", "dq, all optimizations", "dq", "dq", "all", quick=True, growing=True),
     Part("datacontract", "datacontract-cli 1.2.8", "datacontract", "datacontract", growing=True, peer=True),
     Part("gx", "Great Expectations 1.24.1", "great_expectations", "great_expectations", peer=True),
     Part("pandera", "pandera.pyspark 0.35.0", "pandera", "pandera", peer=True),

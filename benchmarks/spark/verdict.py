@@ -123,7 +123,7 @@ def _growth(stored: Stored, effort: Effort) -> Iterator[tuple[str, float, tuple[
     for name in ("dq-none", "dq-all"):
         small, many = _line(stored, name, first), _line(stored, name, last)
         if small and many:
-            # Without levers it is Spark that sorts, by hand as by dq, and goes to disk when memory is short.
+            # Without optimizations Spark sorts, by hand as by dq, and goes to disk when memory is short.
             limits = (("<", 1.1), ("<", 1.5)) if name == "dq-all" else (None, None)
             growth = many["cpu"][1] / small["cpu"][1] / rows
             yield f"{name} growth of CPU over growth of rows", growth, limits[0]
@@ -166,8 +166,8 @@ _HEADS = (
     "CPU s",
     "× bound, wall",
     "× bound, CPU",
-    "× all levers, wall",
-    "× all levers, CPU",
+    "× all optimizations, wall",
+    "× all optimizations, CPU",
     "jobs",
     "peak MB",
     "runs",

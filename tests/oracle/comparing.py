@@ -41,9 +41,9 @@ Said = dict[str, CheckResult]
 
 
 def answers(
-    spark: SparkSession, case: Case, writer: Writer, folder: Path, levers: Sequence[Set[Optimization]]
+    spark: SparkSession, case: Case, writer: Writer, folder: Path, optimizations: Sequence[Set[Optimization]]
 ) -> list[Said]:
-    """The result of each clause, by its path, once per set of levers.
+    """The result of each clause, by its path, once per set of optimizations.
 
     The tables are written into the folder. Python tasks are used however few rows there are.
     """
@@ -74,7 +74,7 @@ def answers(
                     start_session=(lambda: spark) if some == {Optimization.SMALL_TABLES} else None,
                 )
             )
-            for some in levers
+            for some in optimizations
         ]
     return [{one.clause: one for one in report.results} for report in reports]
 
@@ -95,10 +95,10 @@ def differences(spark: SparkSession, case: Case, writer: Writer) -> str:
     """Where the two differ, as lines for a reader; empty where they agree."""
     expected = evaluate(case.document, case.data())
     lines = []
-    levers = (frozenset(case.levers), NONE)
+    optimizations = (frozenset(case.optimizations), NONE)
     with tempfile.TemporaryDirectory() as folder:
-        found = answers(spark, case, writer, Path(folder), levers)
-    for some, said in zip(levers, found, strict=True):
+        found = answers(spark, case, writer, Path(folder), optimizations)
+    for some, said in zip(optimizations, found, strict=True):
         how = ", ".join(sorted(some)) or "a scan"
         for path in sorted(expected.keys() | said.keys()):
             here, result = expected.get(path), said.get(path)

@@ -71,7 +71,7 @@ class Case:
     layout: Layout
     asked: tuple[Any, ...] = ()
     session: dict[str, str] = field(default_factory=dict)
-    levers: tuple[Optimization, ...] = tuple(Optimization)
+    optimizations: tuple[Optimization, ...] = tuple(Optimization)
 
     def data(self) -> dict[str, Data]:
         """The tables as the evaluation wants them."""
@@ -174,10 +174,10 @@ def cases(
         "spark.sql.ansi.enabled": draw(st.sampled_from(["true", "false"])),
         "spark.sql.session.timeZone": draw(st.sampled_from(["UTC", "America/New_York", "Asia/Kolkata"])),
     }
-    levers = draw(
+    optimizations = draw(
         st.sampled_from([tuple(Optimization), tuple(Optimization), *((one,) for one in Optimization)])
     )
-    return Case(document, found, draw(layouts), asked, session, levers)
+    return Case(document, found, draw(layouts), asked, session, optimizations)
 
 
 def _tame(value: Any) -> bool:

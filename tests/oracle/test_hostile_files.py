@@ -1,4 +1,4 @@
-"""Files and folders on which a proof by statistics could go wrong: every set of levers answers as a scan."""
+"""Files on which a proof by statistics could go wrong: every set of optimizations answers as a scan."""
 
 from __future__ import annotations
 
@@ -423,10 +423,10 @@ schema:
             data,
             spark=spark,
             partitions=attack.partitions or None,
-            optimizations=levers,
+            optimizations=optimizations,
             tasks_from=0,
         )
-        for levers in (NONE, ALL)
+        for optimizations in (NONE, ALL)
     ]
     small = replace(requests[1], start_session=lambda: spark)
     if attack.ends == NO_WORD:

@@ -1,4 +1,4 @@
-"""dq itself, through its public door. The variant names the levers that are used: none, all, all but one."""
+"""dq itself, through its public door. The variant names the optimizations: none, all, all but one."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def build(
         clause_of(document, clause.check, clause.property, clause.path)
         for clause in clauses_of(document, schema_object, built_in())
     }
-    levers = {"none": NONE, "all": ALL} | {
+    optimizations = {"none": NONE, "all": ALL} | {
         f"but-{schema_object}": ALL - {schema_object} for schema_object in Optimization
     }
     # On the small broken tables, too, the tasks must find what is broken.
@@ -45,7 +45,9 @@ def build(
 
     def run() -> list[str]:
         report = check(
-            Request(document, data, spark=session, now=now, optimizations=levers[variant], tasks_from=least)
+            Request(
+                document, data, spark=session, now=now, optimizations=optimizations[variant], tasks_from=least
+            )
         )
         run.details = {"passes": report.passes, "proven": report.from_statistics}  # type: ignore[attr-defined]
         unknown = report.with_status(Status.ERROR, Status.SKIPPED)

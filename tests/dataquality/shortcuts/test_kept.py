@@ -98,7 +98,7 @@ def run(
     spark: SparkSession,
     made: Contract,
     memory: Kept | None,
-    levers: Set[Optimization] = ALL,
+    optimizations: Set[Optimization] = ALL,
     partitions: Sequence[Mapping[str, str]] = LAST,
     verify: float = 0.0,
 ) -> Report:
@@ -112,7 +112,7 @@ def run(
             partitions=partitions,
             now=now,
             memory=memory,
-            optimizations=levers,
+            optimizations=optimizations,
             verify_statistics=verify,
         )
     )
@@ -270,11 +270,11 @@ def test_all_that_merges_is_the_same_as_from_the_rows(
         deliver(tmp_path, day, rows)
     made, memory = parse(MERGED.replace("FOLDER", str(tmp_path)).encode(), "s.odcs.yaml").contract, Kept()
     assert made is not None
-    levers = ALL if tasks else frozenset({Optimization.PARTITION_CACHE})
+    optimizations = ALL if tasks else frozenset({Optimization.PARTITION_CACHE})
 
-    first = run(spark, made, memory, levers, ())
+    first = run(spark, made, memory, optimizations, ())
     deliver(tmp_path, "3", [(2**62 - 3, "9.99", "x", 7.5)])
-    second, scanned = run(spark, made, memory, levers, ()), run(spark, made, None, NONE, ())
+    second, scanned = run(spark, made, memory, optimizations, ()), run(spark, made, None, NONE, ())
 
     assert memory.last == ["3"]
     assert first.from_cache == 0

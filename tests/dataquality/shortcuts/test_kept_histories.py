@@ -212,7 +212,7 @@ def run(spark: SparkSession, lake: Lake, store: Store | None) -> Report:
     months = [{"month": lake.files[0].parent.name.removeprefix("month=")}] if len(lake.said) % 2 else []
     memory = None if store is None else PartitionCache(store, now, most_keys=1_000)
     data = locate(made, made.objects[0], None, anywhere())
-    levers = NONE if store is None else ALL
+    optimizations = NONE if store is None else ALL
     return check(
         Request(
             made,
@@ -221,7 +221,7 @@ def run(spark: SparkSession, lake: Lake, store: Store | None) -> Report:
             partitions=months,
             now=now,
             memory=memory,
-            optimizations=levers,
+            optimizations=optimizations,
             samples=False,
         )
     )

@@ -47,7 +47,7 @@ AT = "      - {name: at, logicalType: time, required: true, unique: true}\n"
 def results(
     spark: SparkSession, lake: Path, body: str, form: str = "parquet", *partitions: dict[str, str]
 ) -> dict[str, CheckResult]:
-    """By column and check, the same with and without levers."""
+    """By column and check, the same with and without optimizations."""
     parsed = parse((HEAD % form + body).encode(), "shop.odcs.yaml")
     assert parsed.contract is not None, parsed.findings
     data = locate(parsed.contract, parsed.contract.objects[0], None, anywhere(LAKE=str(lake)))

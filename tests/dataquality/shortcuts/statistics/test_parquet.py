@@ -376,8 +376,8 @@ def test_the_age_of_data_is_proven_by_the_extremes_of_its_files(
     data = locate(AGES, AGES.objects[0], None, anywhere(LAKE=str(lake)))
 
     found = [
-        check(Request(AGES, data, spark=spark, now=_NOW, optimizations=levers))
-        for levers in (STATISTICS, NONE)
+        check(Request(AGES, data, spark=spark, now=_NOW, optimizations=optimizations))
+        for optimizations in (STATISTICS, NONE)
     ]
 
     assert found[0].results == found[1].results
