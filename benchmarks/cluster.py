@@ -54,7 +54,7 @@ from fakes import jvm
 
 TABLES, QUICK_TABLES, FAULTY_TABLES, YARN_TABLES = 36, 3, 6, 4
 PARTS = ("agreement", "faults", "scale", "yarn")
-SCALED_ROWS, SCALED_FILES, PAIRS = 250_000, 12, 2
+SCALED_ROWS, SCALED_FILES, PAIRS = 500_000, 12, 2
 SHARE_OF_CORE = 0.3
 GOALS = {
     "wrong verdicts": ("<", 1.0),
