@@ -9,20 +9,15 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime, timedelta
 from hashlib import sha256
-from http import HTTPStatus
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from pathlib import Path
-from urllib.parse import unquote, urlsplit
 
-from dq.contracts.access.files import FileMissing, FileRef, FileRejected, printable_path, read, split_name
+from dq.contracts.access.files import FileRef, file_stamps
 from dq.contracts.model import Identity, identity
-from dq.contracts.outcome import UsageError
 from dq.dataquality.alarms import alarm_counts, total_counts
 from dq.portal import contracts, output, pages, store_queries
 from dq.portal.contracts import NO_EDGES, NOT_ASKED, ContractCard, Edges, Problem, VersionHistory
 from dq.portal.histories import histories
 from dq.portal.lists import ProductRow
-from dq.portal.output import OWN, CachedContract, PortalRequest, PortalSummary, Site, SiteState, WorkerPool
+from dq.portal.output import CachedContract, PortalRequest, PortalSummary, Site, SiteState, WorkerPool
 from dq.portal.pages import IndexPages, PageJob
 from dq.portal.product import ConsumerFacts, ProductSummary
 from dq.portal.reports import RecentAlarms
@@ -46,16 +41,29 @@ class SitePlan:
 
 
 def read_cards(
-    request: PortalRequest, files: Mapping[str, FileRef], previous: SiteState, pool: WorkerPool
+    request: PortalRequest,
+    files: Mapping[str, FileRef],
+    stamps: Mapping[str, str],
+    previous: SiteState,
+    pool: WorkerPool,
 ) -> Sequence[ContractCard]:
     """Return a card for each contract file, in order. Duplicates of a contract get a problem.
 
-    A file with unchanged content keeps its card of the last build.
+    A file with unchanged content keeps its card of the last build. `stamps` tell of which it is certain; the
+    others are read.
     """
-    unchanged = {
-        name: cached.card
-        for name, cached in previous.contracts.items()
-        if name in files and cached.card.readable and cached.card.digest == contracts.file_digest(files[name])
+    cached = [previous.contracts[name] for name in files if name in previous.contracts]
+    cached = [contract for contract in cached if contract.card.readable]
+    unchanged, unknown = dict[str, ContractCard](), list[ContractCard]()
+    for contract in cached:
+        card = contract.card
+        if contract.stamp and contract.stamp == stamps[card.file]:
+            unchanged[card.file] = card
+        else:
+            unknown.append(card)
+    digests = contracts.file_digests(files[card.file] for card in unknown)
+    unchanged |= {
+        card.file: card for card, digest in zip(unknown, digests, strict=True) if card.digest == digest
     }
     new = [file for name, file in files.items() if name not in unchanged]
     new_cards: dict[str, ContractCard] = {}
@@ -261,7 +269,8 @@ def _build(site: Site, pool: WorkerPool, request: PortalRequest) -> PortalSummar
                 files=before.files, changes=before.changes, readable_versions=before.readable_versions
             )
         files = {str(file): file for file in contracts.contract_files(request.paths)}
-        cards = read_cards(request, files, before, pool)
+        stamps = dict(zip(files, file_stamps(files.values()), strict=True))
+        cards = read_cards(request, files, stamps, before, pool)
         version_histories = histories(site, request, files, cards, pool)
         with request.store.read() as tx:
             watcher = store_queries.watcher(tx, request.now, request.tick, request.as_of)
@@ -291,7 +300,7 @@ def _build(site: Site, pool: WorkerPool, request: PortalRequest) -> PortalSummar
             marks,
             # A contract that changed meanwhile is rendered again, even if it is changed back.
             {
-                card.file: _cached(row, site_plan, before)
+                card.file: _cached(row, site_plan, before, stamps[card.file])
                 for row, card in zip(rows, cards, strict=True)
                 if row.card is card
             },
@@ -315,13 +324,13 @@ def _build(site: Site, pool: WorkerPool, request: PortalRequest) -> PortalSummar
     )
 
 
-def _cached(row: ProductRow, site_plan: SitePlan, before: SiteState) -> CachedContract:
+def _cached(row: ProductRow, site_plan: SitePlan, before: SiteState, stamp: str) -> CachedContract:
     """Return a product for the state: as the last build wrote it, if nothing of it changed."""
     file = row.card.file
     old = before.contracts.get(file)
-    if old is not None and file in site_plan.unchanged and old.card is row.card:
+    if old is not None and file in site_plan.unchanged and old.card is row.card and old.stamp == stamp:
         return old
-    return CachedContract(row.card, row.summary, site_plan.inputs[file])
+    return CachedContract(row.card, row.summary, site_plan.inputs[file], stamp)
 
 
 def _forget_replaced_pages(site: Site, before: SiteState, site_plan: SitePlan) -> None:
@@ -351,83 +360,3 @@ def _write_products(
         card.with_problem(changed[card.file]) if card.file in changed else card for card in cards
     )
     return [ProductRow(card, summaries[card.file]) for card in current_cards]
-
-
-_CONTENT_TYPES = {
-    "css": "text/css; charset=utf-8",
-    "html": "text/html; charset=utf-8",
-    "js": "text/javascript; charset=utf-8",
-    "json": "application/json",
-    "svg": "image/svg+xml",
-    "xml": "application/atom+xml; charset=utf-8",
-}
-_MAX_BYTES = 64 << 20
-_TIMEOUT_SECONDS = 10
-
-
-class PortalServer(ThreadingHTTPServer):
-    """HTTP server for a portal folder on 127.0.0.1.
-
-    Raises UsageError if the folder is not a portal, or the port cannot be used.
-    """
-
-    daemon_threads = True
-
-    def __init__(self, root: Path, port: int = 0) -> None:
-        if not (root / OWN).is_dir():
-            raise UsageError(
-                f"{printable_path(root)} is not a portal.", "Build one in a new folder: dq portal build site"
-            )
-        self.root = root
-        try:
-            super().__init__(("127.0.0.1", port), _PortalHandler)
-        except (OSError, OverflowError) as error:
-            reason = getattr(error, "strerror", None) or "no such port"
-            raise UsageError(f"cannot use port {port}: {reason}.", "Choose another --port.") from error
-
-
-class _PortalHandler(BaseHTTPRequestHandler):
-    server: PortalServer
-    server_version = "dq"
-    sys_version = ""
-    timeout = _TIMEOUT_SECONDS
-
-    def do_GET(self) -> None:
-        """Serve a file of the site."""
-        if not self._is_local_request():
-            self._respond(HTTPStatus.FORBIDDEN, b"Ask for it as 127.0.0.1 or localhost.\n")
-            return
-        name = unquote(urlsplit(self.path).path, errors="replace").lstrip("/")
-        name = f"{name}index.html" if name == "" or name.endswith("/") else name
-        try:
-            path_parts = split_name(name)
-            if path_parts[0] == OWN:
-                raise FileMissing("Internal file of the portal.", "")
-            body = read(FileRef(self.server.root, "/".join(path_parts)), limit=_MAX_BYTES)
-        except (FileRejected, OSError):
-            self._respond(HTTPStatus.NOT_FOUND, b"There is no such page.\n")
-            return
-        self._respond(
-            HTTPStatus.OK,
-            body,
-            _CONTENT_TYPES.get(path_parts[-1].rpartition(".")[2], "application/octet-stream"),
-        )
-
-    do_HEAD = do_GET  # noqa: N815  # the library's name
-
-    def _is_local_request(self) -> bool:
-        host = self.headers.get("Host", "").rpartition(":")[0] or self.headers.get("Host", "")
-        return host.lower() in ("127.0.0.1", "localhost")
-
-    def _respond(self, status: HTTPStatus, body: bytes, kind: str = "text/plain; charset=utf-8") -> None:
-        self.send_response(status)
-        self.send_header("Content-Type", kind)
-        self.send_header("Content-Length", str(len(body)))
-        self.send_header("X-Content-Type-Options", "nosniff")
-        self.send_header("Cache-Control", "no-cache")
-        self.end_headers()
-        if self.command != "HEAD":
-            self.wfile.write(body)
-
-    def log_message(self, format: str, *args: object) -> None:
-        """Log nothing."""

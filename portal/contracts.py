@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from dq.contracts.access.discovery import discover
-from dq.contracts.access.files import MAX_BYTES, FileRef, FileRejected, read
+from dq.contracts.access.files import MAX_BYTES, FileRef, FileRejected, read, read_each
 from dq.contracts.lineage import LineageOutline, inputs_from_outlines, outline
 from dq.contracts.model import Contract
 from dq.contracts.outcome import Finding, escape_block, escape_json_document
@@ -434,12 +434,10 @@ def contract_files(paths: Iterable[Path]) -> tuple[FileRef, ...]:
     return discover(paths).contracts
 
 
-def file_digest(file: FileRef) -> str:
-    """Return the digest of the file's content, or REFUSED if it cannot be read."""
-    try:
-        return sha256(read(file)).hexdigest()
-    except FileRejected:
-        return REFUSED
+def file_digests(files: Iterable[FileRef]) -> Iterator[str]:
+    """Yield the digest of each file's content, or REFUSED if it cannot be read."""
+    for content in read_each(files):
+        yield REFUSED if isinstance(content, FileRejected) else sha256(content).hexdigest()
 
 
 def cards_from_files(files: Sequence[FileRef]) -> list[ContractCard]:

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime, time, timedelta
+from typing import NamedTuple
 from zoneinfo import ZoneInfo
 
 from dq.contracts.incident import CycleStatus
@@ -22,8 +22,7 @@ DAYS = 30
 _SINCE_YESTERDAY = timedelta(hours=50)
 
 
-@dataclass(frozen=True, slots=True)
-class DayCounts:
+class DayCounts(NamedTuple):
     """Numbers of deliveries due on one day in UTC that were on time, not on time, and unknown."""
 
     good: int = 0

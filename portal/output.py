@@ -290,7 +290,7 @@ class PortalSummary:
 # It is stored as JSON Lines next to the site's lock. A state that is damaged, or was written by another
 # version of dq, is ignored: then every page is rendered, and other files at the paths of pages are removed.
 
-_NAME, _STATE_VERSION = "state.jsonl", 8
+_NAME, _STATE_VERSION = "state.jsonl", 9
 _MAX_CHANGES = 200
 # Fields of the state that its first line holds unchanged.
 _HEAD_FIELDS = ("made_by", "built", "marks", "files", "readable_versions")
@@ -300,12 +300,14 @@ _HEAD_FIELDS = ("made_by", "built", "marks", "files", "readable_versions")
 class CachedContract:
     """One contract of the last build; `inputs` is the hash of the inputs of its page other than the store.
 
-    `line` is its line in the file of the state, "" before it is written.
+    `stamp` is that of its file before it was read. `line` is its line in the file of the state, "" before it
+    is written.
     """
 
     card: ContractCard
     summary: ProductSummary
     inputs: str
+    stamp: str
     line: str = ""
 
 
@@ -342,7 +344,9 @@ def _read_state(lines: list[str]) -> SiteState | None:
     )
     for line in lines[1:]:
         row = json.loads(line)
-        cached = CachedContract(contracts.load_card(row[0]), product.load_summary(row[1]), row[2], line)
+        cached = CachedContract(
+            contracts.load_card(row[0]), product.load_summary(row[1]), row[2], row[3], line
+        )
         state.contracts[cached.card.file] = cached
     return state
 
@@ -361,7 +365,9 @@ def _lines(state: SiteState) -> Iterator[str]:
         }
     )
     for cached in state.contracts.values():
-        yield cached.line or json.dumps([cached.card.as_json(), cached.summary.as_json(), cached.inputs])
+        yield cached.line or json.dumps(
+            [cached.card.as_json(), cached.summary.as_json(), cached.inputs, cached.stamp]
+        )
 
 
 _INPUTS_NAME = "inputs.json"

@@ -13,7 +13,7 @@ from dq.contracts.outcome import format_bytes, pluralize
 from dq.dataquality.alarms import NO_ALARMS, AlarmCounts
 from dq.dataquality.delivery.early_warning import WarningCounts
 from dq.dataquality.results import GROUP
-from dq.portal.charts import CountRow, HeatCell, ShareRow, Stack, counts, heat_strip, shares, stacks
+from dq.portal.charts import CountRow, HeatCell, ShareRow, Stack, Svg, counts, heat_strip, shares, stacks
 from dq.portal.contracts import domain_page
 from dq.portal.daily import DAYS, DayCounts, days_of, total
 from dq.portal.formatting import Values, cut, duration, instant
@@ -30,33 +30,60 @@ _MAX_COUNT = 99
 _FEW_MISSES_SHARE, _MANY_MISSES_SHARE = 0.9, 0.5
 
 
-def heat_values(groups: Sequence[tuple[str, Sequence[DayCounts]]], now: datetime, what: str) -> Values | None:
-    """Return the values of a heat strip with a row for each group, or None without any delivery."""
+@dataclass(frozen=True, slots=True)
+class DeliveryHeat:
+    """Deliveries on time by day, with a row for each group. It is drawn only for a page that is rendered.
+
+    The last day is `today`, in UTC; `subject` names what a group is.
+    """
+
+    groups: Sequence[tuple[str, Sequence[DayCounts]]]
+    today: date
+    subject: str
+
+    @property
+    def chart(self) -> Svg:
+        """The heat strip."""
+        dates = self._dates()
+        rows = [
+            (name, [_cell(name, day, counted) for day, counted in zip(dates, days, strict=True)])
+            for name, days in self.groups
+        ]
+        label = (
+            f"Deliveries on time in the last {DAYS} days, by {self.subject}: "
+            f"{total(self.groups[0][1]).as_text()}. {pluralize(len(self.groups), 'row')}, listed below."
+        )
+        return heat_strip(rows, [f"{day:%Y-%m-%d}" for day in dates], label)
+
+    @property
+    def heads(self) -> list[str]:
+        """The heads of the table."""
+        return ["Day", *(name for name, _ in self.groups)]
+
+    @property
+    def rows(self) -> list[list[str]]:
+        """The rows of the table, newest day first."""
+        return [
+            [f"{day:%Y-%m-%d}", *(days[number].as_text() for _, days in self.groups)]
+            for number, day in reversed(list(enumerate(self._dates())))
+        ]
+
+    def _dates(self) -> list[date]:
+        return [self.today - timedelta(days=ago) for ago in range(DAYS - 1, -1, -1)]
+
+
+def delivery_heat(
+    groups: Sequence[tuple[str, Sequence[DayCounts]]], now: datetime, subject: str
+) -> DeliveryHeat | None:
+    """Return the deliveries of groups by day, or None without any delivery."""
     if all(total(days) == DayCounts() for _, days in groups):
         return None
-    today = now.astimezone(UTC).date()
-    dates = [today - timedelta(days=ago) for ago in range(DAYS - 1, -1, -1)]
-    rows = [
-        (cut(name, 80), [_cell(name, day, counted) for day, counted in zip(dates, days, strict=True)])
-        for name, days in groups
-    ]
-    every = total(groups[0][1])
-    label = (
-        f"Deliveries on time in the last {DAYS} days, by {what}: {every.as_text()}. "
-        f"{pluralize(len(groups), 'row')}, listed below."
-    )
-    return {
-        "chart": heat_strip(rows, [f"{day:%Y-%m-%d}" for day in dates], label),
-        "heads": ["Day", *(cut(name, 80) for name, _ in groups)],
-        "rows": [
-            [f"{day:%Y-%m-%d}", *(days[number].as_text() for _, days in groups)]
-            for number, day in reversed(list(enumerate(dates)))
-        ],
-    }
+    named = [(cut(name, 80), days) for name, days in groups]
+    return DeliveryHeat(named, now.astimezone(UTC).date(), subject)
 
 
 def _cell(name: str, day: date, counted: DayCounts) -> HeatCell:
-    title = f"{cut(name, 80)}, {day:%Y-%m-%d}: on time {counted.as_text()}"
+    title = f"{name}, {day:%Y-%m-%d}: on time {counted.as_text()}"
     if counted.bad:
         share = counted.share or 0.0
         kind = "some" if share >= _FEW_MISSES_SHARE else "many" if share >= _MANY_MISSES_SHARE else "most"
@@ -228,7 +255,7 @@ def today_report(rows: Sequence[ProductRow], incidents: Sequence[IncidentFacts],
                 f"{len(open_) - len(before):+,} since yesterday; {waiting:,} not acknowledged",
             ),
         ],
-        "heat": heat_values(groups[: _MAX_STRIPS + 1], now, "domain"),
+        "heat": delivery_heat(groups[: _MAX_STRIPS + 1], now, "domain"),
         "heat_more": max(len(groups) - 1 - _MAX_STRIPS, 0),
     }
 
@@ -301,7 +328,7 @@ def domain_report(
     }
 
 
-def _domain_heat(rows: Sequence[ProductRow], now: datetime) -> Values | None:
+def _domain_heat(rows: Sequence[ProductRow], now: datetime) -> DeliveryHeat | None:
     """Return the deliveries of the domain and of its worst products by day."""
     # Most products of a domain have the same days.
     days = {text: days_of([text], now) for text in {product_row.summary.days for product_row in rows}}
@@ -316,7 +343,7 @@ def _domain_heat(rows: Sequence[ProductRow], now: datetime) -> Values | None:
     )
     groups = [(product_row.card.title, days[product_row.summary.days]) for product_row in missed[:_MAX_WORST]]
     every = days_of((product_row.summary.days for product_row in rows), now)
-    return heat_values(groups if len(rows) == 1 and groups else [("All", every), *groups], now, "product")
+    return delivery_heat(groups if len(rows) == 1 and groups else [("All", every), *groups], now, "product")
 
 
 def _objectives(rows: Sequence[ProductRow]) -> Values | None:
@@ -480,11 +507,14 @@ def _share(part: int, total: int) -> str:
     return f"{int(1000 * part / total) / 10:.1f}%" if total else "-"
 
 
+_STATE_RANKS = {state.value: rank for rank, state in enumerate(ProductState)}
+
+
 def badness(product_row: ProductRow) -> tuple[Any, ...]:
     """Return the sort key of a product, worst first."""
     counted_cycles = product_row.summary.good + product_row.summary.bad
     return (
-        list(ProductState).index(product_row.state),
+        _STATE_RANKS[product_row.summary.state],
         -(product_row.summary.bad / counted_cycles if counted_cycles else 0),
         product_row.card.title,
     )

@@ -12,9 +12,8 @@ from typing import Any
 from sqlalchemy import Connection, Table, func, null, select, union
 
 from dq.alerts import incident_store
-from dq.alerts.incident import DIGEST_CONTRACT, NOTICE_CONTRACT, Incident
+from dq.alerts.incident import DIGEST_CONTRACT, NOTICE_CONTRACT, PAST_CONTRACT, Incident
 from dq.alerts.incident_store import PastStep, past_states, steps_until
-from dq.alerts.record import PAST
 from dq.alerts.tables import incident, incident_event, outbox
 from dq.contracts.metrics import UNUSUAL, Against
 from dq.dataquality import results
@@ -142,7 +141,7 @@ class IncidentFacts:
 
 def stored_incidents(tx: Connection, since: datetime, as_of: datetime | None = None) -> list[IncidentFacts]:
     """Return the incidents that are open or were resolved at or after `since`, newest first."""
-    unlisted = (DIGEST_CONTRACT, NOTICE_CONTRACT, PAST)
+    unlisted = (DIGEST_CONTRACT, NOTICE_CONTRACT, PAST_CONTRACT)
     stored = incident_store.open_or_since(tx, since, unlisted)
     steps = incident_store.histories(tx, [incident.id for incident in stored])
     incidents = past_states(stored, steps, as_of)

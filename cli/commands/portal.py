@@ -65,7 +65,7 @@ def serve(
 
     Example: dq portal serve site --port 8000
     """
-    from dq.portal.build import PortalServer
+    from dq.portal.preview import PortalServer
 
     with PortalServer(folder, port) as server:
         output.line(f"http://127.0.0.1:{server.server_address[1]}/")

@@ -5,9 +5,11 @@ from __future__ import annotations
 import errno
 import os
 import stat
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
+from itertools import groupby
 from pathlib import Path, PurePath
 
 from dq.contracts.outcome import Finding, Location, ReadError, UsageError, error_finding
@@ -300,8 +302,77 @@ def read(file: FileRef | PurePath | str, *, root: Path | None = None, limit: int
     if ref.rejection is not None:
         raise ref.rejection
     with translate_errors(ref), _open_parent(ref) as (folder, name):
-        _require_regular_file(ref, stat_entry(folder, name))
-        return _read_limited(ref, open_file(folder, name), limit)
+        return _read_entry(ref, folder, name, limit)
+
+
+def read_each(files: Iterable[FileRef]) -> Iterator[bytes | FileRejected]:
+    """Yield the bytes of each file, or why it cannot be read, as `read`.
+
+    A folder with several consecutive files is opened only once.
+    """
+    for ref, folder in _with_folders(files):
+        yield _read_or_rejection(ref, folder)
+
+
+def file_stamps(files: Iterable[FileRef]) -> Iterator[str]:
+    """Yield for each file what the system changes whenever it is written: a file with the same stamp has the
+    same content.
+
+    The stamp is "" if that is not certain: for a file that cannot be opened, one that was changed in the last
+    three seconds, since the clock of a file system may be so coarse, and on Windows.
+    """
+    since = time.time_ns() - _COARSEST_CLOCK
+    for ref, folder in _with_folders(files):
+        yield "" if folder is None or os.name == "nt" else _stamp(folder, ref, since)
+
+
+_COARSEST_CLOCK = 3_000_000_000
+
+
+def _stamp(folder: Folder, ref: FileRef, since: int) -> str:
+    with suppress(OSError):
+        status = stat_entry(folder, ref.name.rpartition("/")[2])
+        # Whoever restores the time of the content changes that of the entry.
+        if stat.S_ISREG(status.st_mode) and max(status.st_mtime_ns, status.st_ctime_ns) < since:
+            return (
+                f"{status.st_dev} {status.st_ino} {status.st_size} {status.st_mtime_ns} {status.st_ctime_ns}"
+            )
+    return ""
+
+
+def _with_folders(files: Iterable[FileRef]) -> Iterator[tuple[FileRef, Folder | None]]:
+    """Yield each file with its open folder, or None if that cannot be opened."""
+    for parent, siblings in groupby(files, key=_parent):
+        with ExitStack() as stack:
+            folder = None
+            if parent is not None:
+                with suppress(OSError):
+                    folder = stack.enter_context(open_folder(*parent))
+            for ref in siblings:
+                yield ref, folder
+
+
+def _parent(ref: FileRef) -> tuple[Path, tuple[str, ...]] | None:
+    """Return the folder of a file as a root and the components below it, or None for a rejected file."""
+    with suppress(OSError):
+        return None if ref.rejection is not None else (ref.root, split_name(ref.name)[:-1])
+    return None
+
+
+def _read_or_rejection(ref: FileRef, folder: Folder | None) -> bytes | FileRejected:
+    """Read a file of an open folder. If that fails, it is read by its path, which tells the reason."""
+    try:
+        if folder is not None:
+            with suppress(OSError):
+                return _read_entry(ref, folder, split_name(ref.name)[-1], MAX_BYTES)
+        return read(ref)
+    except FileRejected as rejection:
+        return rejection
+
+
+def _read_entry(ref: FileRef, folder: Folder, name: str, limit: int) -> bytes:
+    _require_regular_file(ref, stat_entry(folder, name))
+    return _read_limited(ref, open_file(folder, name), limit)
 
 
 def read_prefix(folder: Folder, name: str, limit: int) -> bytes:

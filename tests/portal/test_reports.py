@@ -98,11 +98,11 @@ def test_unknown_days_are_not_full_and_misses_are_counted_in_the_cell() -> None:
     values = today_report([product("a", "sales", days)], [], WATCHER)
 
     heat = values["heat"]
-    assert heat["heads"] == ["Day", "All", "sales"]
-    assert [row[1:] for row in heat["rows"][:4]] == [
+    assert heat.heads == ["Day", "All", "sales"]
+    assert [row[1:] for row in heat.rows[:4]] == [
         ["0 of 1", "0 of 1"], ["1 unknown", "1 unknown"], ["1 of 1", "1 of 1"], ["-", "-"],
     ]  # fmt: skip
-    assert heat["chart"].count("<title>") == 4
+    assert heat.chart.count("<title>") == 4
     assert values["figures"][0] == ("On time today", "0.0%", "0 of 1; yesterday -")
 
 
@@ -111,8 +111,8 @@ def test_the_worst_domains_are_first_and_the_others_are_counted() -> None:
     rows = [product(f"p{number}", f"domain {number:02}", fine) for number in range(12)]
 
     values = today_report([*rows, product("bad", "zoo", late), product("none", "empty")], [], WATCHER)
-    assert values["heat"]["heads"][1:4] == ["All", "zoo", "domain 00"]
-    assert (len(values["heat"]["heads"]), values["heat_more"]) == (12, 3)
+    assert values["heat"].heads[1:4] == ["All", "zoo", "domain 00"]
+    assert (len(values["heat"].heads), values["heat_more"]) == (12, 3)
 
 
 def test_without_deliveries_no_strip_is_drawn() -> None:

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from dq.contracts.outcome import UsageError
-from dq.portal.build import PortalServer
 from dq.portal.output import OWN
+from dq.portal.preview import PortalServer
 
 
 @pytest.fixture(scope="module")

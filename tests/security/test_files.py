@@ -826,3 +826,36 @@ def test_a_file_is_read_by_its_name_below_the_root(home: Home) -> None:
         files.read("a/b/d.yaml", root=home.registry)
     with pytest.raises(files.NotARegularFile):
         files.read("a/b", root=home.registry)
+
+
+def test_files_that_are_read_together_are_read_and_rejected_as_alone(home: Home) -> None:
+    below = home.registry / "a" / "b"
+    below.mkdir(parents=True)
+    for name in ("1.yaml", "2.yaml"):
+        (below / name).write_text(name)
+    (below / "link.yaml").symlink_to(home.secret)
+    os.mkfifo(below / "pipe.yaml")
+    (home.registry / "linked").symlink_to(home.outside)
+    (below / "large.yaml").write_bytes(bytes(files.MAX_BYTES + 1))
+    names = [
+        "a/b/1.yaml", "a/b/2.yaml", "a/b/link.yaml", "a/b/pipe.yaml", "a/b/large.yaml", "a/b/none.yaml",
+        "a/b", "linked/secret.odcs.yaml", "none/1.yaml", "../outside/secret.odcs.yaml", "/etc/passwd", "",
+        "a/./b//2.yaml", "a/b/1.yaml/x",
+    ]  # fmt: skip
+    refs = [files.FileRef(home.registry, name) for name in names]
+    refs.append(files.FileRef(home.registry, "a/b/1.yaml", files.FileMissing("rejected before", "")))
+
+    def alone(ref: files.FileRef) -> object:
+        try:
+            return files.read(ref)
+        except files.FileRejected as rejection:
+            return type(rejection), str(rejection)
+
+    together = [
+        content if isinstance(content, bytes) else (type(content), str(content))
+        for content in files.read_each(refs)
+    ]
+
+    assert together == [alone(ref) for ref in refs]
+    assert together[:2] == [b"1.yaml", b"2.yaml"]
+    assert [isinstance(content, bytes) for content in together].count(True) == 3
