@@ -408,6 +408,9 @@ def _operations(before: Incident, after: Incident, transition: _Transition) -> t
 DIGEST_CONTRACT = "(storm)"
 """Contract key of digests; not a contract id, because ids have no brackets."""
 
+PAST_CONTRACT = "(past)"
+"""Contract key of incidents that ended before anyone was notified."""
+
 MAX_LISTED = 20
 """Number of listed incidents; the others are counted."""
 

@@ -14,6 +14,7 @@ from dq.alerts.channel import ANSWERS, ButtonAction, Interaction
 from dq.alerts.incident import (
     CREATE,
     FLAPPING,
+    PAST_CONTRACT,
     UPDATE,
     Ack,
     Facts,
@@ -41,9 +42,6 @@ from dq.alerts.tables import incident as incidents
 from dq.contracts.incident import Breach, IncidentKey, Recovery
 from dq.contracts.outcome import Severity
 from dq.store import Store
-
-PAST = "(past)"
-"""Contract key of incidents that ended before anyone was notified; ids have no brackets."""
 
 _OPENING_KINDS = ("opened", "reopened")
 
@@ -253,7 +251,7 @@ def send_quiet_hours_summaries(store: Store, now: datetime) -> None:
                 incident_store.log(tx, incident.id, "summed up", incident.revision, now, detail=detail)
                 by_target.setdefault((row.channel, row.target), []).append(incident)
         for (channel, target), resolved in by_target.items():
-            key = IncidentKey(PAST, f"{channel}:{target}", "quiet")
+            key = IncidentKey(PAST_CONTRACT, f"{channel}:{target}", "quiet")
             severity = max((member.severity for member in resolved), key=lambda level: level.rank)
             record_past(
                 tx, key, severity, _title(resolved), _lines(resolved), AlertRoute(channel, target), now

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from datetime import datetime
 
 from dq.contracts import escaping
@@ -276,3 +276,13 @@ def _group(result: CheckResult, group: GroupResult) -> JsonObject:
         "observed": group.observed,
         "value": group.value,
     }
+
+
+def of_own_rows(report: Report) -> Report:
+    """Return a report in which only the compared rows decide, not those of earlier cycles."""
+    return replace(
+        report,
+        results=tuple(
+            replace(result, status=Status.PASS) if result.agrees else result for result in report.results
+        ),
+    )

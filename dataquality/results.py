@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
@@ -24,11 +24,12 @@ from dq.dataquality.delivery.cycle import label, partition_from_label
 from dq.dataquality.delivery.tables import chunks
 from dq.dataquality.model.metric import Failure, Group, Tally
 from dq.dataquality.model.run_context import Partition, PastComparison, PastMeasurement, PastRowCount
-from dq.dataquality.report import Report
 from dq.store.schema import Json, UtcDateTime, metadata
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
+
+    from dq.dataquality.report import Report
 
 
 # Stable: columns are only added, at the end.
@@ -537,16 +538,6 @@ def _standing_results(
 def _status_of_scope(status: str, measured: Mapping[str, Any] | None) -> Status:
     """Return the status of a stored result for its own rows, which may agree if an earlier cycle does not."""
     return Status.PASS if (measured or {}).get("agrees") else Status(status)
-
-
-def of_own_rows(report: Report) -> Report:
-    """Return a report in which only the compared rows decide, not those of earlier cycles."""
-    return replace(
-        report,
-        results=tuple(
-            replace(result, status=Status.PASS) if result.agrees else result for result in report.results
-        ),
-    )
 
 
 def fully_checked_scopes(tx: sa.Connection, contract: str, object: str) -> set[str]:

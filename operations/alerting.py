@@ -22,9 +22,9 @@ from dq.alerts import channels, incident_store, suppression
 from dq.alerts import drain as outstanding
 from dq.alerts.channel import ANSWERS, Channel, ChannelSetting, Interaction, OpenChannel
 from dq.alerts.drain import DrainResult, UndeliveredNotifications, drain
-from dq.alerts.incident import Facts, Incident
+from dq.alerts.incident import PAST_CONTRACT, Facts, Incident
 from dq.alerts.message import COMMAND, MAX_VALUE, MENTION, OWNER, PRODUCT, RUNBOOK, SINCE
-from dq.alerts.record import PAST, handle_interaction, record, record_past, send_quiet_hours_summaries
+from dq.alerts.record import handle_interaction, record, record_past, send_quiet_hours_summaries
 from dq.alerts.route import CONSOLE, AlertRoute, matching_routes
 from dq.alerts.suppression import Product
 from dq.alerts.tables import lineage
@@ -731,7 +731,7 @@ def make_past_notifier(
                 if not route.after:
                     by_receiver.setdefault((route.channel, route.target), []).append(miss)
         for (name, target), receiver_misses in by_receiver.items():
-            route, key = AlertRoute(name, target), IncidentKey(PAST, f"{name}:{target}", "past")
+            route, key = AlertRoute(name, target), IncidentKey(PAST_CONTRACT, f"{name}:{target}", "past")
             severity = max((miss.slo.severity for miss in receiver_misses), key=lambda level: level.rank)
             record_past(
                 tx,

@@ -46,7 +46,6 @@ from dq.registry.table_coverage import (
     total_coverage,
 )
 from dq.store.engine import Store
-from dq.validators.lint import load_rules
 from dq.validators.policy.policy import CoverageGoal
 
 # Properties of a catalog's table that name its owner and its domain, in order.
@@ -218,7 +217,7 @@ def _coverage_goal(request: DiscoverRequest) -> CoverageGoal | None:
 
     Raises UsageError for an invalid policy, and for one about read tables without a file of reads.
     """
-    goal = parse_policy(read_policy_text(registry_root(request.registry), None), load_rules()).coverage
+    goal = parse_policy(read_policy_text(registry_root(request.registry), None)).coverage
     if goal is not None and goal.of_read and not request.reads:
         raise UsageError(
             "the policy requires a coverage of the tables that are read, and no reads are known.",

@@ -11,24 +11,19 @@ from functools import cache
 from os.path import split
 from pathlib import Path
 
-from dq.alerts import incident_store as incidents
-from dq.alerts.record import record
 from dq.contracts.access.files import FileRejected
-from dq.contracts.incident import Recovery, Resolution
 from dq.contracts.model import Contract
 from dq.contracts.outcome import Finding, Location, ReadError, Severity
 from dq.contracts.slo import NOT_IN_FORCE, Slo
 from dq.dataquality.delivery.key_owners import (
     KeyOwner,
     OwnershipClaim,
-    delete_owners,
     key_owners,
     owner_files,
     resolve_owners,
     save_owners,
     update_owners,
 )
-from dq.operations.notices import record_recoveries
 from dq.operations.registry_files import LoadedContracts, load
 from dq.operations.runtime.context import RuntimeContext, outermost_root
 from dq.store.engine import Store
@@ -210,28 +205,3 @@ def make_withdrawal_reason(
         return f"The contract no longer has the delivery SLO {key[2]!r} of {key[1]!r}.{instead}"
 
     return reason
-
-
-def close_withdrawn(context: RuntimeContext, store: Store, loaded: LoadedContracts) -> None:
-    """Resolve open incidents of removed or retired contracts, and release the keys of removed ones."""
-    reasons = dict(loaded.removed)
-    for contract in loaded.contracts:
-        if contract.status in NOT_IN_FORCE:
-            reasons[contract.key] = f"The contract is now {contract.status}."
-    if not reasons:
-        return
-    with store.read() as tx:
-        unresolved = incidents.unresolved(tx, list(reasons))
-    if not unresolved and not loaded.removed:
-        return
-    with store.write() as tx:
-        for incident in unresolved:
-            facts = (("withdrawn", reasons[incident.key.contract]),)
-            recoveries = [
-                Recovery(incident.key, subject, context.now(), facts, Resolution.WITHDRAWN)
-                for subject in incident.open_subjects
-            ]
-            for recovery in recoveries:
-                record(tx, recovery, (), context.now())
-            record_recoveries(tx, recoveries, context.now())
-        delete_owners(tx, list(loaded.removed))

@@ -20,7 +20,6 @@ from dq.operations.subscriptions import load_approvals, load_subscriptions
 from dq.portal.formatting import new_file_page
 from dq.portal.output import OWN, PortalRequest, PortalSummary, WaiverEnd
 from dq.store.engine import Store
-from dq.validators.lint import load_rules
 
 SOON = timedelta(days=30)
 
@@ -33,9 +32,7 @@ def expiring_waivers(root: Path, today: date) -> list[WaiverEnd]:
     policy = read_policy_text(root, None)
     if policy is None:
         return []
-    expiring = [
-        waiver for waiver in parse_policy(policy, load_rules()).waivers if waiver.expires <= today + SOON
-    ]
+    expiring = [waiver for waiver in parse_policy(policy).waivers if waiver.expires <= today + SOON]
     return [
         WaiverEnd(
             f"{waiver.rule} in {waiver.contract}",

@@ -36,7 +36,7 @@ from dq.dataquality.delivery.cycle_store import (
     set_receipt_rows,
     write_receipt,
 )
-from dq.dataquality.report import Report, Violated
+from dq.dataquality.report import Report, Violated, of_own_rows
 from dq.dataquality.request import Request, find_object
 from dq.dataquality.spark.columnar_files import for_hadoop, only_partitions
 from dq.dataquality.spark.dataset import TEXT_FORMATS, Dataset, locate, open_table
@@ -799,9 +799,9 @@ class _AuditContext:
         # A table with a log and without partitions keeps rows of earlier deliveries.
         is_comparable = bool(partition) or self.place.format in FOLDERS
         if publication.rows is None or not is_comparable:
-            return results.of_own_rows(measure(request))
+            return of_own_rows(measure(request))
         claim = RowClaim(publication.values, publication.rows, 0, context.now(), "", publication.rows_by)
-        return with_delivered_rows(results.of_own_rows(measure(request)), request, [claim])
+        return with_delivered_rows(of_own_rows(measure(request)), request, [claim])
 
 
 def _audit_folder(case: _AuditContext, root: str) -> Audited:

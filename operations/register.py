@@ -500,7 +500,7 @@ def server_choice(
 
 
 def _policy(root: Path) -> Policy:
-    return parse_policy(read_policy_text(root, None), load_rules())
+    return parse_policy(read_policy_text(root, None))
 
 
 # Approved subscriptions, for commands that grant access.

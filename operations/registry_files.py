@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
@@ -335,10 +336,33 @@ def read_policy_text(root: Path, file: Path | None) -> tuple[str, bytes] | None:
         raise ReadError(f"{file} does not exist.", "Check the path given as --policy.") from error
 
 
-def parse_policy(named_text: tuple[str, bytes] | None, rules: Mapping[str, Rule]) -> Policy:
+class _BuiltInRules(Mapping[str, Rule]):
+    """The built-in rules by id, loaded when they are first used: there are more than a hundred modules."""
+
+    @cached_property
+    def _rules(self) -> Mapping[str, Rule]:
+        from dq.validators.lint import load_rules
+
+        return load_rules()
+
+    def __getitem__(self, id_: str) -> Rule:
+        return self._rules[id_]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._rules)
+
+    def __len__(self) -> int:
+        return len(self._rules)
+
+
+_BUILT_IN_RULES = _BuiltInRules()
+
+
+def parse_policy(named_text: tuple[str, bytes] | None, rules: Mapping[str, Rule] = _BUILT_IN_RULES) -> Policy:
     """Parse a policy; return the default policy for None. Raises UsageError for an invalid policy.
 
-    An invalid schema of custom properties is left out, and reported as a finding in every run.
+    `rules` are the built-in rules; by default they are loaded if the policy names rules. An invalid schema of
+    custom properties is left out, and reported as a finding in every run.
     """
     if named_text is None:
         return DEFAULT

@@ -17,16 +17,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import SplitResult, urlsplit
 
-from dq.alerts import metrics
+from dq.alerts import incident_store, metrics
 from dq.alerts.drain import DrainResult
+from dq.alerts.record import record
 from dq.contracts.access.access_policy import WEB, web_address
-from dq.contracts.incident import CycleStatus
+from dq.contracts.incident import CycleStatus, Recovery, Resolution
 from dq.contracts.install import NAME
 from dq.contracts.outcome import Finding, ReadError, UsageError
 from dq.contracts.slo import NOT_IN_FORCE, NOT_WATCHED, Cycle
 from dq.contracts.yaml.parse import parse
 from dq.dataquality.delivery import compliance, cycle_store, early_warning, heartbeat
 from dq.dataquality.delivery.cycle import SETTLE, CycleRecord, MissingPartition, WatchTarget, label
+from dq.dataquality.delivery.key_owners import delete_owners
 from dq.dataquality.delivery.notify import storage_root
 from dq.dataquality.delivery.probe_pool import ProbePool
 from dq.dataquality.delivery.skip_cache import (
@@ -41,9 +43,9 @@ from dq.dataquality.delivery.tick import TickResult, tick
 from dq.lake.storage import Files, Storages, UnreachableFiles
 from dq.operations import alerting
 from dq.operations.data_places import resolve_links, resolve_locations, with_folders
-from dq.operations.key_ownership import close_withdrawn, make_withdrawal_reason, resolve_key_owners
+from dq.operations.key_ownership import make_withdrawal_reason, resolve_key_owners
 from dq.operations.metrics import is_loopback
-from dq.operations.notices import RegistrySubscriptions
+from dq.operations.notices import RegistrySubscriptions, record_recoveries
 from dq.operations.registry_files import LoadedContracts, load_watched, slos
 from dq.operations.runtime.context import RuntimeContext, call_context, read_secret, to_utc
 from dq.store.engine import Store
@@ -463,7 +465,7 @@ def run_tick(
     result = replace(
         result, slos=result.slos + skip_cache.slos, open_cycles=result.open_cycles + skip_cache.open
     )
-    close_withdrawn(context, store, loaded)
+    _close_withdrawn(context, store, loaded)
     if context.settings.watch_catalog:
         # Imported here, and below: slow to import, and rarely used.
         from dq.operations.delivery_state import record_changes
@@ -473,6 +475,31 @@ def run_tick(
         save_skip_cache(context, store, skip_cache, loaded, targets, findings)
     alerting.reroute(context, store, loaded.contracts, channel)
     return WatchOutcome(now, tick=result, findings=tuple(findings))
+
+
+def _close_withdrawn(context: RuntimeContext, store: Store, loaded: LoadedContracts) -> None:
+    """Resolve open incidents of removed or retired contracts, and release the keys of removed ones."""
+    reasons = dict(loaded.removed)
+    for contract in loaded.contracts:
+        if contract.status in NOT_IN_FORCE:
+            reasons[contract.key] = f"The contract is now {contract.status}."
+    if not reasons:
+        return
+    with store.read() as tx:
+        unresolved = incident_store.unresolved(tx, list(reasons))
+    if not unresolved and not loaded.removed:
+        return
+    with store.write() as tx:
+        for incident in unresolved:
+            facts = (("withdrawn", reasons[incident.key.contract]),)
+            recoveries = [
+                Recovery(incident.key, subject, context.now(), facts, Resolution.WITHDRAWN)
+                for subject in incident.open_subjects
+            ]
+            for recovery in recoveries:
+                record(tx, recovery, (), context.now())
+            record_recoveries(tx, recoveries, context.now())
+        delete_owners(tx, list(loaded.removed))
 
 
 def _only(loaded: LoadedContracts, key: str) -> LoadedContracts:

@@ -220,8 +220,8 @@ def read(
 ) -> tuple[Policy, list[Finding]]:
     """Parse a policy; returns it with its findings, sorted by location. An empty file is the default policy.
 
-    `rules` are the built-in rules; `extra_rule_ids` are further ids that a waiver may name, e.g. those of
-    compatibility. Invalid parts are left out of the returned policy.
+    `rules` are the built-in rules, which are not read if the policy names none; `extra_rule_ids` are further
+    ids that a waiver may name, e.g. those of compatibility. Invalid parts are left out of the policy.
     """
     top, findings = source.read(data, file)
     if top is None:
@@ -231,7 +231,7 @@ def read(
     if model is None:
         return DEFAULT, findings
     own_rules = dict(_own_rules(model.own, rules, findings))
-    all_rules = {**rules, **own_rules}
+    all_rules = {**rules, **own_rules} if own_rules else rules
     policy = Policy(
         model.profile,
         dict(_rule_settings(model.rules, all_rules, findings)),
