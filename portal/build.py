@@ -49,8 +49,7 @@ def read_cards(
 ) -> Sequence[ContractCard]:
     """Return a card for each contract file, in order. Duplicates of a contract get a problem.
 
-    A file with unchanged content keeps its card of the last build. `stamps` tell of which it is certain; the
-    others are read.
+    A file keeps its card of the last build if it has the same stamp, or else the same content.
     """
     cached = [previous.contracts[name] for name in files if name in previous.contracts]
     cached = [contract for contract in cached if contract.card.readable]

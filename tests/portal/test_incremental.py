@@ -30,7 +30,7 @@ from dq.store.engine import Store, open_store
 
 # When a page was made, which it says itself, and the one figure that grows with every minute.
 _WHEN = re.compile(
-    rb'<p id="as-of">.*?</p>|"as_of":"[^"]*"|"availability":[^,]*|[^>]*(?=</b> <span>of the time,)'
+    rb'<p id="as-of">.*?</p>|"as_of":"[^"]*"|"availability":[^,]*|<b>[^<]*</b> <span>of the time,'
 )
 
 
