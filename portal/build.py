@@ -51,18 +51,18 @@ def read_cards(
 
     A file keeps its card of the last build if it has the same stamp, or else the same content.
     """
-    cached = [previous.contracts[name] for name in files if name in previous.contracts]
-    cached = [contract for contract in cached if contract.card.readable]
-    unchanged, unknown = dict[str, ContractCard](), list[ContractCard]()
-    for contract in cached:
-        card = contract.card
-        if contract.stamp and contract.stamp == stamps[card.file]:
-            unchanged[card.file] = card
-        else:
-            unknown.append(card)
-    digests = contracts.file_digests(files[card.file] for card in unknown)
+    cached = [
+        contract for name, contract in previous.contracts.items() if name in files and contract.card.readable
+    ]
+    unchanged = {
+        contract.card.file: contract.card
+        for contract in cached
+        if contract.stamp and contract.stamp == stamps[contract.card.file]
+    }
+    uncertain = [contract.card for contract in cached if contract.card.file not in unchanged]
+    digests = contracts.file_digests(files[card.file] for card in uncertain)
     unchanged |= {
-        card.file: card for card, digest in zip(unknown, digests, strict=True) if card.digest == digest
+        card.file: card for card, digest in zip(uncertain, digests, strict=True) if card.digest == digest
     }
     new = [file for name, file in files.items() if name not in unchanged]
     new_cards: dict[str, ContractCard] = {}

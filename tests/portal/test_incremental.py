@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import shutil
+import time
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -15,9 +16,11 @@ from fakes.command import Place, contract
 from fakes.portal_mesh import PortalMesh
 from fakes.portal_products import FATES, NOW, MeshProduct, document
 from fakes.strangers import quiet_environment
+from fakes.work import bytes_read
 
 from dq.alerts.record import record
 from dq.alerts.route import CONSOLE
+from dq.contracts.access.files import FileRef, file_stamps
 from dq.contracts.check_result import CheckResult, Status
 from dq.contracts.metrics import UNUSUAL
 from dq.contracts.outcome import Location, Severity
@@ -128,19 +131,38 @@ def test_what_changes_of_contracts_changes_what_it_should_and_nothing_else(tmp_p
         assert again == anew, what
 
 
-def test_a_file_that_was_given_its_old_time_back_is_read_again(small: PortalMesh) -> None:
+def test_only_a_file_that_was_written_is_read_again_even_if_it_got_its_old_time_back(
+    small: PortalMesh,
+) -> None:
     file = small.folder / "registry" / small.products[0].file
-    whole, was = file.read_text(), file.stat()
-    _built(small, "looked", NOW)
-    same = _built(small, "looked", NOW)
+    text, long = file.read_text(), f"# {500_000 * 'x'}\n"
+    file.write_text(text + long)
+    was = file.stat()
 
-    file.write_text(whole.replace("1.0.0", "1.0.9"))
+    def build() -> tuple[int, int]:
+        """How many products were made anew, and how much was read."""
+        # A file that was written within three seconds is read in any case.
+        while file_stamp(file) == "":
+            time.sleep(0.1)
+        before = bytes_read()
+        return _built(small, "stamped", NOW), bytes_read() - before
+
+    build()
+    same, read = build()
+    file.touch()
+    touched, read_then = build()
+    file.write_text(text.replace("1.0.0", "1.0.9") + long)
     os.utime(file, ns=(was.st_atime_ns, was.st_mtime_ns))
-    other = _built(small, "looked", NOW)
-    file.write_text(whole)
+    changed, _ = build()
+    file.write_text(text)
 
-    assert file.stat().st_size == was.st_size
-    assert (same, other) == (0, 1)
+    assert (same, touched, changed) == (0, 0, 1)
+    assert read < read_then - len(long) / 2
+    assert (file_stamp(file), file_stamp(file.parent)) == ("", "")
+
+
+def file_stamp(file: Path) -> str:
+    return next(file_stamps([FileRef(file.parent, file.name)]))
 
 
 # All that a page may show, each changed by itself in the morning; builds are as of the same evening.
