@@ -16,7 +16,7 @@ from fakes.command import Place, contract
 from fakes.portal_mesh import AS_OF
 from playwright.sync_api import Browser, Page, expect
 
-from dq.portal.build import PortalServer
+from dq.portal.preview import PortalServer
 
 LATER = {
     "one tick later": "2026-05-31T09:16:00Z",
