@@ -52,7 +52,7 @@ from _referee_tables import NOW, TYPES, RandomTable, contract, table
 from _referee_truth import truth
 from fakes import jvm
 
-TABLES, QUICK_TABLES, FAULTY_TABLES, YARN_TABLES = 36, 3, 6, 4
+TABLES, QUICK_TABLES, FAULTY_TABLES, YARN_TABLES = 36, 1, 6, 4
 PARTS = ("agreement", "faults", "scale", "yarn")
 SCALED_ROWS, SCALED_FILES, PAIRS = 500_000, 12, 2
 SHARE_OF_CORE = 0.3
@@ -119,7 +119,11 @@ def main() -> int:
         if "yarn" in parts:
             standalone.stop()
             metrics |= _yarn(cluster, seed, min(count, YARN_TABLES))
-    return finish(metrics, {name: goal for name, goal in GOALS.items() if name in metrics}, args)
+    goals = {name: goal for name, goal in GOALS.items() if name in metrics}
+    if args.quick:
+        # One table has too few tasks for all of them.
+        goals.pop("workers with tasks", None)
+    return finish(metrics, goals, args)
 
 
 def _daemons() -> dict[str, str]:
