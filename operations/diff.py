@@ -24,7 +24,7 @@ from dq.validators.compat.classified_change import Comparison
 from dq.validators.compat.comparison import DiffTerms
 from dq.validators.compat.comparison import diff as compare
 from dq.validators.git.base import bytes_at
-from dq.validators.policy.policy import DEFAULT, Policy
+from dq.validators.policy.policy import Policy
 
 
 def diff(
@@ -65,9 +65,7 @@ def diff(
 
 
 def _policy(root: Path) -> Policy:
-    named_text = read_policy_text(root, None)
-    # The rules are slow to import.
-    return DEFAULT if named_text is None else parse_policy(named_text)
+    return parse_policy(read_policy_text(root, None))
 
 
 def read_version(location: str) -> Contract:
